@@ -1,0 +1,109 @@
+/**
+ * The import directions of docs/architecture.md, checked by `npm run check`.
+ * Stages (extract, transform, load, reconcile) never call each other: a stage may import the types of
+ * the stage before it; src/job connects them, src/main.ts builds the adapters.
+ */
+const only = (name, from, allowed, comment) => ({
+  name,
+  severity: 'error',
+  comment,
+  from: { path: from },
+  to: { path: '^src/', pathNot: [from, ...allowed] },
+})
+
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'no-undeclared-packages',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'] },
+    },
+    only('errors-stand-alone', '^src/errors\\.ts$', [], 'errors.ts imports nothing of ours'),
+    only(
+      'settings-stand-alone',
+      '^src/settings\\.ts$',
+      ['^src/errors\\.ts$'],
+      'settings.ts reads the environment and no more',
+    ),
+    only('extract-alone', '^src/extract/', ['^src/errors\\.ts$'], 'extract knows no other stage'),
+    only(
+      'transform-after-extract',
+      '^src/transform/',
+      ['^src/errors\\.ts$', '^src/extract/row\\.ts$', '^src/gateway/contract/'],
+      'transform is pure: rows in, records or issues out',
+    ),
+    only(
+      'load-after-transform',
+      '^src/load/',
+      [
+        '^src/errors\\.ts$',
+        '^src/transform/record\\.ts$',
+        '^src/gateway/',
+        '^src/ledger/ledger\\.ts$',
+        '^src/ledger/states\\.ts$',
+        '^src/reconcile/',
+      ],
+      'load sends records; it knows of no mapping and no file',
+    ),
+    only(
+      'reconcile-after-load',
+      '^src/reconcile/',
+      [
+        '^src/errors\\.ts$',
+        '^src/transform/record\\.ts$',
+        '^src/gateway/',
+        '^src/ledger/ledger\\.ts$',
+        '^src/ledger/states\\.ts$',
+      ],
+      'reconcile matches answers with records',
+    ),
+    only(
+      'ledger-alone',
+      '^src/ledger/',
+      ['^src/errors\\.ts$'],
+      'the ledger knows tables and states, no stage',
+    ),
+    only(
+      'contract-alone',
+      '^src/gateway/contract/',
+      [],
+      'the contract is what client and reference gateway share',
+    ),
+    only(
+      'gateway-alone',
+      '^src/gateway/',
+      ['^src/errors\\.ts$'],
+      'the client can be used by another program',
+    ),
+    only(
+      'reference-gateway-alone',
+      '^src/reference-gateway/',
+      ['^src/errors\\.ts$', '^src/gateway/contract/'],
+      'shares with the client nothing but the contract',
+    ),
+    only('telemetry-alone', '^src/telemetry/', ['^src/errors\\.ts$'], 'telemetry is told; it asks nobody'),
+    {
+      name: 'only-edges-know-the-command-line',
+      severity: 'error',
+      from: { pathNot: ['^src/cli/', '^src/main\\.ts$'] },
+      to: { path: ['^src/cli/', '^src/main\\.ts$'] },
+    },
+    {
+      name: 'adapters-are-handed-in',
+      severity: 'error',
+      comment: 'SQLite and got are built in main.ts (through src/cli) and handed in',
+      from: { path: '^src/(job|load|reconcile|transform|extract)/' },
+      to: {
+        path: ['^src/ledger/sqlite', '^src/gateway/transport\\.ts$', 'node_modules/got/'],
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+  ],
+  options: {
+    parser: 'swc',
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+  },
+}

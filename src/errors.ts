@@ -1,0 +1,147 @@
+/**
+ * Every failure that stops something: a stable code, what was found, where, and what to do next.
+ * Problems of a single row or record are not errors but issues (`src/transform/record.ts`): they are counted, not thrown.
+ * No message holds health data: it names files, lines, columns and keys, never a cell's content.
+ */
+
+/** Exit codes of the command line (docs/cli.md). */
+export const EXIT = {
+  ok: 0,
+  recordsLeftBehind: 1,
+  wrongUse: 2,
+  gatewayUnavailable: 3,
+  stoppedByThreshold: 4,
+  jobHeld: 5,
+  interrupted: 130,
+} as const
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+/** Each code with the exit code it leads to and the remedy shown when the place that throws has no better one. */
+export const ERROR_CODES = {
+  'usage-wrong': {
+    exit: EXIT.wrongUse,
+    remedy: 'Run the command with --help to see its form and an example.',
+  },
+  'settings-invalid': {
+    exit: EXIT.wrongUse,
+    remedy: 'Correct the settings named above (environment or .env file).',
+  },
+  'job-not-found': { exit: EXIT.wrongUse, remedy: 'Check the name against the files in the jobs folder.' },
+  'job-invalid': { exit: EXIT.wrongUse, remedy: 'Correct the job file at the lines named above.' },
+  'mapping-not-found': {
+    exit: EXIT.wrongUse,
+    remedy: 'Check the name against the files in the mappings folder.',
+  },
+  'mapping-invalid': {
+    exit: EXIT.wrongUse,
+    remedy: 'Correct the mapping at the lines named above, then run `waybill mapping check`.',
+  },
+  'catalog-invalid': { exit: EXIT.wrongUse, remedy: 'Correct the catalog file at the lines named above.' },
+  'exports-none': {
+    exit: EXIT.wrongUse,
+    remedy: 'Check the folder and the pattern of the job, or name a file with --file.',
+  },
+  'export-unreadable': {
+    exit: EXIT.wrongUse,
+    remedy: 'Check that the file exists, is complete and may be read by this user.',
+  },
+  'export-empty': { exit: EXIT.wrongUse, remedy: 'Ask the vendor for the file again: it holds no rows.' },
+  'export-changed': {
+    exit: EXIT.wrongUse,
+    remedy: 'The file changed while it was read. Run the job again once the delivery is complete.',
+  },
+  'columns-missing': {
+    exit: EXIT.wrongUse,
+    remedy: 'Correct the column names in the mapping, or ask the vendor why the columns are gone.',
+  },
+  'run-not-found': { exit: EXIT.wrongUse, remedy: 'List the runs with `waybill runs`.' },
+  'transaction-not-found': {
+    exit: EXIT.wrongUse,
+    remedy: 'Check the id, and that WAYBILL_HOME is the home that sent it.',
+  },
+  'ledger-newer': {
+    exit: EXIT.wrongUse,
+    remedy: 'Install the version of Waybill that wrote this ledger, or a newer one.',
+  },
+  'ledger-unusable': {
+    exit: EXIT.wrongUse,
+    remedy: 'Check that WAYBILL_HOME exists, may be written, and is on a disk with free space.',
+  },
+  'lease-lost': { exit: EXIT.jobHeld, remedy: 'Another process took this run over. See `waybill runs`.' },
+  'job-held': {
+    exit: EXIT.jobHeld,
+    remedy: 'Wait for the other run to end, or end its process; its lease then runs out by itself.',
+  },
+  'gateway-unreachable': {
+    exit: EXIT.gatewayUnavailable,
+    remedy: 'Check WAYBILL_GATEWAY_URL and the network, then run the job again: it goes on where it stopped.',
+  },
+  'gateway-refused-credentials': {
+    exit: EXIT.gatewayUnavailable,
+    remedy:
+      'Check WAYBILL_API_KEY and the access token, then run the job again: it goes on where it stopped.',
+  },
+  'threshold-passed': {
+    exit: EXIT.stoppedByThreshold,
+    remedy: 'Look at the rejects file, correct the mapping or the export, then run the job again.',
+  },
+  'state-illegal': {
+    exit: EXIT.wrongUse,
+    remedy: 'This is a defect of Waybill. Keep the ledger as it is and report it.',
+  },
+  'not-balanced': {
+    exit: EXIT.wrongUse,
+    remedy: 'This is a defect of Waybill. Keep the ledger as it is and report it.',
+  },
+  interrupted: { exit: EXIT.interrupted, remedy: 'Run the job again: it goes on where it stopped.' },
+} as const satisfies Record<string, { exit: ExitCode; remedy: string }>
+
+export type ErrorCode = keyof typeof ERROR_CODES
+
+/** Where a problem was found. Lines and columns count from 1. */
+export interface Place {
+  readonly file?: string
+  readonly line?: number
+  readonly column?: number
+  /** Path of the key in a YAML file (`biometrics.hba1c.unit`), or the name of a setting. */
+  readonly key?: string
+}
+
+/** One finding in a file or in the settings; several are reported together. */
+export interface Finding {
+  readonly place: Place
+  readonly message: string
+}
+
+/** `file:line:column key`, as far as known. */
+export function describePlace(place: Place): string {
+  const position = [place.file, place.line, place.column].filter((part) => part !== undefined).join(':')
+  return [position, place.key].filter((part) => part !== undefined && part !== '').join(' ')
+}
+
+export interface ErrorDetails {
+  readonly place?: Place
+  readonly findings?: readonly Finding[]
+  readonly remedy?: string
+  readonly cause?: unknown
+}
+
+/** The one error class of Waybill. `code` is stable; `message` says what was found; `remedy` says what to do. */
+export class WaybillError extends Error {
+  override readonly name = 'WaybillError'
+  readonly code: ErrorCode
+  readonly place: Place | undefined
+  readonly findings: readonly Finding[]
+  readonly remedy: string
+  readonly exit: ExitCode
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.place = details.place
+    this.findings = details.findings ?? []
+    this.remedy = details.remedy ?? ERROR_CODES[code].remedy
+    this.exit = ERROR_CODES[code].exit
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * One connection, one writer: operations on the database take turns, and writes that are asked for in the same turn of the event
+ * loop share one transaction, as each commit waits for the disk.
+ */
+import type { Kysely, Transaction } from 'kysely'
+import pLimit from 'p-limit'
+import type { LedgerTables } from './tables.ts'
+
+export type Write<T> = (transaction: Transaction<LedgerTables>) => Promise<T>
+
+export interface Exclusive {
+  read<T>(operation: (database: Kysely<LedgerTables>) => Promise<T>): Promise<T>
+  write<T>(operation: Write<T>): Promise<T>
+  /** As `write`, in a transaction shared with others asked for at the same time: if one fails, all fail. */
+  writeShared<T>(operation: Write<T>): Promise<T>
+}
+
+interface Waiting {
+  readonly perform: Write<unknown>
+  readonly done: (value: unknown) => void
+  readonly failed: (error: unknown) => void
+}
+
+/** @param guard run first in every shared transaction; throws to refuse it */
+export function createExclusive(database: Kysely<LedgerTables>, guard?: Write<void>): Exclusive {
+  const turn = turnOf(database)
+  const waiting: Waiting[] = []
+
+  const flush = async (): Promise<void> => {
+    const together = waiting.splice(0)
+    if (together.length === 0) return
+    try {
+      const results = await database.transaction().execute(async (transaction) => {
+        await guard?.(transaction)
+        const values: unknown[] = []
+        for (const one of together) values.push(await one.perform(transaction))
+        return values
+      })
+      for (const [at, one] of together.entries()) one.done(results[at])
+    } catch (error) {
+      for (const one of together) one.failed(error)
+    }
+  }
+
+  return {
+    read: (operation) => turn(() => operation(database)),
+    write: (operation) => turn(() => database.transaction().execute(operation)),
+    writeShared: (operation) =>
+      new Promise((resolve, reject) => {
+        // The cast is sound: `done` gets what this very operation returned.
+        waiting.push({ perform: operation, done: resolve as (value: unknown) => void, failed: reject })
+        if (waiting.length === 1) setImmediate(() => void turn(flush))
+      }),
+  }
+}
+
+const turns = new WeakMap<Kysely<LedgerTables>, ReturnType<typeof pLimit>>()
+
+/** All that use one database share its turns. */
+function turnOf(database: Kysely<LedgerTables>): ReturnType<typeof pLimit> {
+  const known = turns.get(database) ?? pLimit(1)
+  turns.set(database, known)
+  return known
+}

@@ -1,0 +1,71 @@
+/**
+ * What a batch carries, packed: a few bytes for each record instead of a table row.
+ * Form: rule names as a JSON array (length-prefixed), then for each record the difference of its row number to the one before
+ * (zigzag varint), the rule's index (varint), and the 8 bytes of its content hash. Pure.
+ */
+
+/** One record of a batch, by position and hash. */
+export interface Held {
+  readonly row: number
+  readonly rule: string
+  /** 16 hex digits. */
+  readonly content: string
+}
+
+export function packHolds(records: readonly Held[]): Uint8Array {
+  const rules = [...new Set(records.map((record) => record.rule))]
+  const indexes = new Map(rules.map((rule, index) => [rule, index]))
+  const names = Buffer.from(JSON.stringify(rules))
+  const bytes = Buffer.allocUnsafe(5 + names.length + records.length * 18)
+  let at = writeVarint(bytes, 0, names.length)
+  at += names.copy(bytes, at)
+  let previous = 0
+  for (const { row, rule, content } of records) {
+    const step = row - previous
+    previous = row
+    at = writeVarint(bytes, at, step < 0 ? -step * 2 - 1 : step * 2)
+    at = writeVarint(bytes, at, indexes.get(rule) ?? 0)
+    at += bytes.write(content, at, 8, 'hex')
+  }
+  return bytes.subarray(0, at)
+}
+
+export function unpackHolds(packed: Uint8Array): Held[] {
+  const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)
+  const cursor = { at: 0 }
+  const length = readVarint(bytes, cursor)
+  const rules = JSON.parse(bytes.toString('utf8', cursor.at, cursor.at + length)) as string[]
+  cursor.at += length
+  const records: Held[] = []
+  let row = 0
+  while (cursor.at < bytes.length) {
+    const zigzag = readVarint(bytes, cursor)
+    row += zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2
+    const rule = rules[readVarint(bytes, cursor)] ?? ''
+    records.push({ row, rule, content: bytes.toString('hex', cursor.at, cursor.at + 8) })
+    cursor.at += 8
+  }
+  return records
+}
+
+function writeVarint(bytes: Buffer, start: number, value: number): number {
+  let at = start
+  let rest = value
+  while (rest >= 128) {
+    bytes[at++] = (rest % 128) + 128
+    rest = Math.floor(rest / 128)
+  }
+  bytes[at++] = rest
+  return at
+}
+
+function readVarint(bytes: Buffer, cursor: { at: number }): number {
+  let value = 0
+  let scale = 1
+  for (;;) {
+    const byte = bytes[cursor.at++] ?? 0
+    value += (byte % 128) * scale
+    if (byte < 128) return value
+    scale *= 128
+  }
+}

@@ -1,0 +1,181 @@
+/** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
+import { Kysely, SqliteDialect } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import { WaybillError } from '../errors.ts'
+import { createExclusive } from './exclusive.ts'
+import { acquireLease, releaseLease } from './leases.ts'
+import type { Ledger } from './ledger.ts'
+import { noTallies } from './ledger.ts'
+import { MIGRATIONS } from './migrations.ts'
+import { readAccounts, readDelivered, readHeld } from './lookups.ts'
+import { createRunLedger } from './run-ledger.ts'
+import { openSqlite } from './sqlite-database.ts'
+import { advanceRun } from './states.ts'
+import type { LedgerTables } from './tables.ts'
+
+/** How long a write waits for another process's transaction. */
+const BUSY_TIMEOUT_MS = 10_000
+
+/**
+ * @param file path of the SQLite file; made if it is not there
+ * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program)
+ */
+export async function openLedger(file: string): Promise<Ledger> {
+  const database = await openDatabase(file)
+  const { read, write } = createExclusive(database)
+  const runsWithJob = () => database.selectFrom('run').innerJoin('job', 'job.id', 'run.job_id')
+
+  return {
+    jobId: (name, gateway) =>
+      write(async (writer) => {
+        await writer
+          .insertInto('job')
+          .values({ name, gateway })
+          .onConflict((conflict) => conflict.doNothing())
+          .execute()
+        const row = await writer
+          .selectFrom('job')
+          .select('id')
+          .where('name', '=', name)
+          .where('gateway', '=', gateway)
+          .executeTakeFirstOrThrow()
+        return row.id
+      }),
+    acquireLease: (request, isDead) => write((writer) => acquireLease(writer, request, isDead)),
+    releaseLease: (lease) => write((writer) => releaseLease(writer, lease)),
+    async startRun(lease, start) {
+      await write((writer) =>
+        writer
+          .insertInto('run')
+          .values({
+            id: start.id,
+            job_id: start.jobId,
+            state: 'running',
+            started_at: start.startedAt,
+            rejects_path: start.rejectsPath,
+            receipts_path: start.receiptsPath,
+            tallies: JSON.stringify(noTallies()),
+          })
+          .execute(),
+      )
+      return createRunLedger(database, lease)
+    },
+    async resumeRun(lease, run) {
+      const state = advanceRun(run.state, 'resume')
+      await write((writer) =>
+        writer.updateTable('run').set({ state, reason: null, ended_at: null }).where('id', '=', run.id).execute(),
+      )
+      return createRunLedger(database, lease)
+    },
+    unfinishedRun: (jobId) =>
+      read((db) =>
+        db
+          .selectFrom('run')
+          .selectAll()
+          .where('job_id', '=', jobId)
+          .where('state', 'in', ['running', 'interrupted'])
+          .orderBy('started_at')
+          .executeTakeFirst(),
+      ),
+    run: (id) =>
+      read(() => runsWithJob().selectAll('run').select(['job.name as job', 'job.gateway']).where('run.id', '=', id).executeTakeFirst()),
+    runs: (limit) =>
+      read(() =>
+        runsWithJob()
+          .selectAll('run')
+          .select(['job.name as job', 'job.gateway'])
+          .orderBy('started_at', 'desc')
+          .limit(limit)
+          .execute(),
+      ),
+    exportsOf: (runId) =>
+      read((db) => db.selectFrom('export').selectAll().where('run_id', '=', runId).orderBy('ordinal').execute()),
+    exportsWithContent: (exportId) =>
+      read((db) => db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute()),
+    mapping: async (digest) =>
+      (await read((db) => db.selectFrom('mapping').select('content').where('digest', '=', digest).executeTakeFirst()))?.content,
+    chunksOf: (exportRow) =>
+      read((db) => db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute()),
+    batchesOf: ({ exportRow, chunk }) =>
+      read((db) =>
+        db
+          .selectFrom('batch')
+          .selectAll()
+          .where('export_row', '=', exportRow)
+          .where('chunk', '=', chunk)
+          .orderBy('id')
+          .execute(),
+      ),
+    exceptionsOf: ({ exportRow, chunk }) =>
+      read((db) =>
+        db
+          .selectFrom('exception')
+          .selectAll()
+          .where('export_row', '=', exportRow)
+          .where('chunk', '=', chunk)
+          .orderBy('id')
+          .execute(),
+      ),
+    reasonsOf: (runId) =>
+      read((db) =>
+        db
+          .selectFrom('exception')
+          .innerJoin('export', 'export.id', 'exception.export_row')
+          .where('export.run_id', '=', runId)
+          .select(['outcome', 'stage', 'code', 'rule', 'message', 'export.name as exportName'])
+          .select((eb) => eb.fn.countAll<number>().as('count'))
+          .groupBy(['outcome', 'stage', 'code', 'rule', 'message', 'export.name'])
+          .orderBy('count', 'desc')
+          .orderBy('code')
+          .orderBy('rule')
+          .execute(),
+      ),
+    delivered: (jobId, rowKeys) => read((db) => readDelivered(db, jobId, rowKeys)),
+    held: (jobId, rowKeys) => read((db) => readHeld(db, jobId, rowKeys)),
+    accounts: (gateway, references) => read((db) => readAccounts(db, gateway, references)),
+    close: () => database.destroy(),
+  }
+}
+
+async function openDatabase(file: string): Promise<Kysely<LedgerTables>> {
+  let database: Kysely<LedgerTables>
+  try {
+    const sqlite = openSqlite(file, BUSY_TIMEOUT_MS)
+    database = new Kysely<LedgerTables>({ dialect: new SqliteDialect({ database: sqlite }) })
+  } catch (cause) {
+    throw new WaybillError('ledger-unusable', `the ledger ${file} cannot be opened: ${reasonOf(cause)}`, { place: { file }, cause })
+  }
+  const migrator = new Migrator({ db: database, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
+  const known = new Set(Object.keys(MIGRATIONS))
+  try {
+    const applied = await appliedMigrations(database)
+    const unknown = applied.filter((name) => !known.has(name))
+    if (unknown.length > 0) {
+      throw new WaybillError('ledger-newer', `the ledger ${file} was written by a newer Waybill (it has ${unknown.join(', ')})`, {
+        place: { file },
+      })
+    }
+    if (applied.length < known.size) {
+      const { error } = await migrator.migrateToLatest()
+      if (error !== undefined) throw error
+    }
+    return database
+  } catch (cause) {
+    await database.destroy()
+    if (cause instanceof WaybillError) throw cause
+    throw new WaybillError('ledger-unusable', `the ledger ${file} cannot be used: ${reasonOf(cause)}`, { place: { file }, cause })
+  }
+}
+
+async function appliedMigrations(database: Kysely<LedgerTables>): Promise<string[]> {
+  const tables = await database.introspection.getTables({ withInternalKyselyTables: true })
+  if (!tables.some((table) => table.name === 'kysely_migration')) return []
+  const rows = await database
+    .withTables<{ kysely_migration: { name: string } }>()
+    .selectFrom('kysely_migration')
+    .select('name')
+    .execute()
+  return rows.map((row) => row.name)
+}
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

@@ -1,0 +1,213 @@
+/** What a run writes, in Kysely. Each function is one part of a fenced transaction. */
+import { type Kysely, sql, type Transaction } from 'kysely'
+import { createExclusive } from './exclusive.ts'
+import { packHolds } from './holds.ts'
+import { assertLease, renewLease } from './leases.ts'
+import type { ChunkSettlement, DeliveredRow, Exception, ExportStart, Lease, RunLedger } from './ledger.ts'
+import { advanceBatch, advanceChunk, type BatchEvent } from './states.ts'
+import type { ExportRecord, LedgerTables } from './tables.ts'
+
+type Writer = Transaction<LedgerTables>
+
+/** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
+const ROWS_AT_ONCE = 500
+
+export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): RunLedger {
+  const { writeShared } = createExclusive(database, (transaction) => assertLease(transaction, lease))
+  return {
+    lease,
+    renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, lease, now + ttlMs)),
+    addExport: (start) => writeShared((writer) => addExport(writer, lease.runId, start)),
+    endExport: (exportRow, state, reason) =>
+      writeShared(async (writer) => {
+        await writer.updateTable('export').set({ state, reason }).where('id', '=', exportRow).execute()
+      }),
+    openChunk: (exportRow, { number, firstRow, firstLine, byteOffset, rows }) =>
+      writeShared(async (writer) => {
+        await writer
+          .insertInto('chunk')
+          .values({
+            export_row: exportRow,
+            number,
+            first_row: firstRow,
+            first_line: firstLine,
+            byte_offset: byteOffset,
+            rows,
+            state: 'open',
+          })
+          .onConflict((conflict) => conflict.doNothing())
+          .execute()
+      }),
+    beginBatch: (intent) =>
+      writeShared(async (writer) => {
+        const inserted = await writer
+          .insertInto('batch')
+          .values({
+            batch_id: intent.batchId,
+            export_row: intent.exportRow,
+            chunk: intent.chunk,
+            kind: intent.kind,
+            records: intent.holds.length,
+            state: advanceBatch('planned', 'send'),
+            attempts: 1,
+            holds: packHolds(intent.holds),
+            begun_at: intent.at,
+          })
+          .executeTakeFirstOrThrow()
+        return Number(inserted.insertId)
+      }),
+    settleBatch: (settlement) =>
+      writeShared(async (writer) => {
+        await moveBatch(writer, settlement.id, 'settle', {
+          answer: settlement.answer,
+          status: settlement.status,
+          attempts: settlement.attempts,
+          holds: packHolds(settlement.accepted),
+          settled_at: settlement.at,
+        })
+        await insertExceptions(writer, settlement.exportRow, settlement.chunk, settlement.exceptions)
+      }),
+    splitBatch: (id, answer, status, at) =>
+      writeShared((writer) => moveBatch(writer, id, 'split', { answer, status, holds: packHolds([]), settled_at: at })),
+    settleChunk: (settlement) => writeShared((writer) => settleChunk(writer, lease, settlement)),
+    saveAccounts: (gateway, accounts, at) =>
+      writeShared(async (writer) => {
+        for (let start = 0; start < accounts.length; start += ROWS_AT_ONCE) {
+          const values = accounts.slice(start, start + ROWS_AT_ONCE).map(({ reference, accountId }) => ({
+            gateway,
+            reference: Buffer.from(reference, 'hex'),
+            account_id: accountId,
+            registered_at: at,
+          }))
+          await writer
+            .insertInto('account')
+            .values(values)
+            .onConflict((conflict) => conflict.doNothing())
+            .execute()
+        }
+      }),
+    endRun: (end, tallies) =>
+      writeShared(async (writer) => {
+        await writer
+          .updateTable('run')
+          .set((eb) => ({
+            state: end.state,
+            ended_at: end.endedAt,
+            reason: end.reason,
+            worked_ms: eb('worked_ms', '+', end.workedMs),
+            tallies: JSON.stringify(tallies),
+          }))
+          .where('id', '=', lease.runId)
+          .execute()
+      }),
+  }
+}
+
+async function addExport(writer: Writer, runId: string, start: ExportStart): Promise<ExportRecord> {
+  const { digest, name, content } = start.mapping
+  await writer
+    .insertInto('mapping')
+    .values({ digest, name, content })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  return writer
+    .insertInto('export')
+    .values({
+      run_id: runId,
+      ordinal: start.ordinal,
+      export_id: start.exportId,
+      name: start.name,
+      path: start.path,
+      sha256: start.sha256,
+      bytes: start.bytes,
+      mapping_digest: digest,
+      state: 'open',
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+async function moveBatch(
+  writer: Writer,
+  id: number,
+  event: BatchEvent,
+  change: { answer: string; status: number | null; attempts?: number; holds: Uint8Array; settled_at: number },
+): Promise<void> {
+  const { state } = await writer.selectFrom('batch').select('state').where('id', '=', id).executeTakeFirstOrThrow()
+  await writer
+    .updateTable('batch')
+    .set({ state: advanceBatch(state, event), ...change })
+    .where('id', '=', id)
+    .execute()
+}
+
+async function insertExceptions(writer: Writer, exportRow: number, chunk: number, exceptions: readonly Exception[]): Promise<void> {
+  for (let start = 0; start < exceptions.length; start += ROWS_AT_ONCE) {
+    const values = exceptions.slice(start, start + ROWS_AT_ONCE).map(({ byteOffset, batchId, ...rest }) => ({
+      ...rest,
+      byte_offset: byteOffset,
+      batch_id: batchId,
+      export_row: exportRow,
+      chunk,
+    }))
+    await writer.insertInto('exception').values(values).execute()
+  }
+}
+
+async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettlement): Promise<void> {
+  const { exportRow, chunk } = settlement
+  const { state } = await writer
+    .selectFrom('chunk')
+    .select('state')
+    .where('export_row', '=', exportRow)
+    .where('number', '=', chunk)
+    .executeTakeFirstOrThrow()
+  await writer
+    .updateTable('chunk')
+    .set({
+      state: advanceChunk(state, 'settle'),
+      counts: settlement.counts,
+      receipts_length: settlement.receiptsLength,
+      rejects_length: settlement.rejectsLength,
+      settled_at: settlement.at,
+    })
+    .where('export_row', '=', exportRow)
+    .where('number', '=', chunk)
+    .execute()
+  await insertExceptions(writer, exportRow, chunk, settlement.exceptions)
+  await upsertDelivered(writer, lease.jobId, settlement.delivered)
+  for (const { rowKey, content } of settlement.held) {
+    await writer
+      .insertInto('held')
+      .values({
+        job_id: lease.jobId,
+        row_key: Buffer.from(rowKey, 'hex'),
+        content: Buffer.from(content, 'hex'),
+        export_row: exportRow,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+  }
+  await writer
+    .updateTable('run')
+    .set({ tallies: JSON.stringify(settlement.tallies) })
+    .where('id', '=', lease.runId)
+    .execute()
+}
+
+/** In key order, so that neighbouring keys of the tree are written together. */
+async function upsertDelivered(writer: Writer, jobId: number, rows: readonly DeliveredRow[]): Promise<void> {
+  const sorted = rows.toSorted((a, b) => (a.rowKey < b.rowKey ? -1 : 1))
+  for (let start = 0; start < sorted.length; start += ROWS_AT_ONCE) {
+    const values = sorted.slice(start, start + ROWS_AT_ONCE).map(({ rowKey, contents }) => ({
+      job_id: jobId,
+      row_key: Buffer.from(rowKey, 'hex'),
+      contents: Buffer.from(contents.join(''), 'hex'),
+    }))
+    await writer
+      .insertInto('delivered')
+      .values(values)
+      .onConflict((conflict) => conflict.columns(['job_id', 'row_key']).doUpdateSet({ contents: sql`excluded.contents` }))
+      .execute()
+  }
+}

@@ -1,0 +1,39 @@
+/** node:sqlite in the form that Kysely's SQLite dialect asks for, and the pragmas of the ledger. */
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { SqliteDatabase, SqliteStatement } from 'kysely'
+
+/** Compiled statements kept; the ledger's own are far fewer. */
+const STATEMENTS_KEPT = 200
+
+/**
+ * Opens the file. WAL, so that readers never wait; `synchronous = FULL`, so that an intent is on the disk before its
+ * bytes leave (sqlite.org/pragma.html#pragma_synchronous: NORMAL would not sync a WAL commit).
+ */
+export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase {
+  const database = new DatabaseSync(file, { timeout: busyTimeoutMs })
+  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -32000')
+  const statements = new Map<string, SqliteStatement>()
+  return {
+    prepare(sql) {
+      const known = statements.get(sql)
+      if (known !== undefined) return known
+      // A transaction that reads first and writes later could not wait for its turn.
+      const statement = adapt(database.prepare(sql === 'begin' ? 'begin immediate' : sql))
+      if (statements.size >= STATEMENTS_KEPT) statements.clear()
+      statements.set(sql, statement)
+      return statement
+    },
+    close: () => database.close(),
+  }
+}
+
+function adapt(statement: StatementSync): SqliteStatement {
+  // Kysely binds text, numbers, null and bytes, all of which node:sqlite takes.
+  const bind = (parameters: readonly unknown[]) => parameters as SQLInputValue[]
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters) => statement.all(...bind(parameters)),
+    run: (parameters) => statement.run(...bind(parameters)),
+    iterate: (parameters) => statement.iterate(...bind(parameters)),
+  }
+}

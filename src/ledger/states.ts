@@ -1,0 +1,54 @@
+/**
+ * States of runs, chunks and batches, and their legal moves (docs/states.md). Pure.
+ */
+import { WaybillError } from '../errors.ts'
+
+/** `interrupted` runs are resumed by the next run of their job; the other ends are final. */
+export type RunState = 'running' | 'finished' | 'interrupted' | 'failed'
+export type RunEvent = 'finish' | 'interrupt' | 'fail' | 'resume'
+
+/** A chunk is open from its first intent to the transaction that records all of its outcomes. */
+export type ChunkState = 'open' | 'settled'
+export type ChunkEvent = 'settle'
+
+/**
+ * `planned` is never written: a batch that the ledger does not know was not sent, and is cut again the same way.
+ * `sending` found by a later process means in doubt. `split`: refused as a whole, its halves are batches of their own.
+ */
+export type BatchState = 'planned' | 'sending' | 'settled' | 'split'
+export type BatchEvent = 'send' | 'settle' | 'split'
+
+const RUN_MOVES: Readonly<Record<RunState, Partial<Record<RunEvent, RunState>>>> = {
+  running: { finish: 'finished', interrupt: 'interrupted', fail: 'failed', resume: 'running' },
+  interrupted: { resume: 'running' },
+  finished: {},
+  failed: {},
+}
+
+const CHUNK_MOVES: Readonly<Record<ChunkState, Partial<Record<ChunkEvent, ChunkState>>>> = {
+  open: { settle: 'settled' },
+  settled: {},
+}
+
+const BATCH_MOVES: Readonly<Record<BatchState, Partial<Record<BatchEvent, BatchState>>>> = {
+  planned: { send: 'sending' },
+  sending: { send: 'sending', settle: 'settled', split: 'split' },
+  settled: {},
+  split: {},
+}
+
+export const advanceRun = (state: RunState, event: RunEvent): RunState => move('run', RUN_MOVES, state, event)
+export const advanceChunk = (state: ChunkState, event: ChunkEvent): ChunkState => move('chunk', CHUNK_MOVES, state, event)
+export const advanceBatch = (state: BatchState, event: BatchEvent): BatchState => move('batch', BATCH_MOVES, state, event)
+
+/** @throws WaybillError `state-illegal` */
+function move<State extends string, Event extends string>(
+  what: string,
+  moves: Readonly<Record<State, Partial<Record<Event, State>>>>,
+  state: State,
+  event: Event,
+): State {
+  const next = moves[state][event]
+  if (next === undefined) throw new WaybillError('state-illegal', `a ${what} that is ${state} cannot ${event}`)
+  return next
+}

@@ -1,0 +1,70 @@
+/** Care-team rules (interface, "Care team record, as sent"): the observation date goes out as a string of milliseconds. */
+import type { KeyPath } from '../yaml-file.ts'
+import type { CompileContext } from './compile-context.ts'
+import { compileCondition, compileField } from './field.ts'
+import { isNpi } from './identifiers.ts'
+import type { CareTeamDefinition } from './mapping-definition.ts'
+import { compileDate } from './observed-at.ts'
+import { type CompiledRule, FIELD_MESSAGES, rejected } from './rule.ts'
+import type { SourceText } from './source-text.ts'
+
+/** In the order in which they are written. */
+const DETAILS = ['profile', 'phoneNumber', 'location', 'address', 'city', 'zip'] as const
+
+export function compileCareTeam(
+  context: CompileContext,
+  rule: string,
+  definition: CareTeamDefinition,
+  path: KeyPath,
+  source: SourceText,
+  sourceType: string,
+): CompiledRule {
+  const condition = compileCondition(context, definition.when, [...path, 'when'])
+  const date = definition.observedAt === undefined ? undefined : compileDate(context, definition.observedAt, [...path, 'observedAt'])
+  const npi = compileField(context, definition.npi, [...path, 'npi'])
+  const name = compileField(context, definition.name, [...path, 'name'])
+  const details = DETAILS.flatMap((key) => {
+    const field = definition[key]
+    return field === undefined ? [] : [{ key, field: compileField(context, field, [...path, key]) }]
+  })
+  const type = `,"type":${JSON.stringify(definition.type)}`
+  const required = [npi, name]
+
+  return {
+    depth: Math.max(condition.depth, date?.depth ?? 0, ...[npi, name, ...details.map((detail) => detail.field)].map((field) => field.depth)),
+    apply(scope, facts, rowDate) {
+      if (!condition.holds(scope)) return undefined
+      const [number, called] = required.map((field) => field.read(scope))
+      if (number === undefined || called === undefined) return undefined
+      if (!number.ok) return rejected('careTeam', rule, number.code, FIELD_MESSAGES[number.code], npi.from)
+      if (!called.ok) return rejected('careTeam', rule, called.code, FIELD_MESSAGES[called.code], name.from)
+      if (number.text === '') return rejected('careTeam', rule, 'npi-missing', 'there is no NPI', npi.from)
+      if (!isNpi(number.text)) {
+        return rejected('careTeam', rule, 'npi-invalid', 'the NPI has not ten digits or its check digit does not hold', npi.from)
+      }
+      if (called.text === '') return rejected('careTeam', rule, 'name-missing', 'there is no name', name.from)
+      const observedAt = date?.read(scope) ?? rowDate
+      if (!observedAt.ok) return { kind: 'rejected', rejected: { kind: 'careTeam', rule, issue: observedAt.issue } }
+      let more = ''
+      for (const { key, field } of details) {
+        const detail = field.read(scope)
+        if (!detail.ok) return rejected('careTeam', rule, detail.code, FIELD_MESSAGES[detail.code], field.from)
+        if (detail.text !== '') more += `,"${key}":${JSON.stringify(detail.text)}`
+      }
+      return {
+        kind: 'record',
+        record: {
+          kind: 'careTeam',
+          rule,
+          account: facts.account,
+          series: `${facts.account.reference}\u0000npi:${number.text}\u0000${sourceType}`,
+          observedAt: observedAt.at,
+          sourceType,
+          content: `${facts.accountJson},"name":${JSON.stringify(called.text)}${type}${more},"npi":"${number.text}","observationDate":"${observedAt.at}",${source.beforeKey}${facts.keyJson}${source.afterKey}`,
+          evidence: { codes: [], name: called.text, npi: number.text },
+          primary: definition.primary,
+        },
+      }
+    },
+  }
+}

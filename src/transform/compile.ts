@@ -1,0 +1,145 @@
+/**
+ * Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key.
+ */
+import { WaybillError } from '../errors.ts'
+import type { Row } from '../extract/row.ts'
+import { type KeyPath, refusal, type YamlFile } from '../yaml-file.ts'
+import { compileLongBiometric, compileWideBiometric } from './compile-biometrics.ts'
+import { compileCareTeam } from './compile-care-teams.ts'
+import { compileLongCondition, compileWideCondition } from './compile-conditions.ts'
+import { CompileContext, type MappingResources } from './compile-context.ts'
+import { type CompiledRow, compileRow } from './compile-row.ts'
+import type { MappingDefinition } from './mapping-definition.ts'
+import type { PreparedRecord, RejectedRecord, RowOutcome } from './record.ts'
+import type { CompiledRule, RowFacts } from './rule.ts'
+import { csvNames, jsonNames, type Names, type Scope } from './scope.ts'
+import { compileSource } from './source-text.ts'
+
+/** Maps one row. Never throws for what a row holds. */
+export type RowMapper = (row: Row) => RowOutcome
+
+export interface CompiledMapping {
+  readonly name: string
+  /**
+   * The mapper for an export with these columns (CSV), or for JSON rows.
+   * @throws WaybillError `columns-missing` where the mapping names columns that the export lacks
+   */
+  bind(columns: readonly string[] | undefined, exportName: string): RowMapper
+}
+
+/** @throws WaybillError `mapping-invalid` with every problem and its line */
+export function compileMapping(file: YamlFile<MappingDefinition>, resources: MappingResources): CompiledMapping {
+  const definition = file.value
+  const compileWith = (names: Names): RowMapper => {
+    const context = new CompileContext(resources, names, file.locate)
+    const mapper = assemble(compileRow(context, definition.row), compileRules(context, definition), names)
+    if (context.findings.length > 0) throw refusal(file.file, 'mapping-invalid', context.findings)
+    return mapper
+  }
+  if (definition.read.format === 'csv') {
+    // Checks all but the columns, which only an export can tell.
+    compileWith({ locate: () => ({ depth: 0, read: () => '' }), scopes: (root) => [root] })
+    return { name: definition.mapping, bind: (columns = [], exportName) => bindCsv(compileWith, columns, exportName, file.file) }
+  }
+  const mapper = compileWith(jsonNames(definition.read.each ?? {}))
+  return { name: definition.mapping, bind: () => mapper }
+}
+
+function bindCsv(compileWith: (names: Names) => RowMapper, columns: readonly string[], exportName: string, file: string): RowMapper {
+  const missing = new Set<string>()
+  const mapper = compileWith(csvNames(columns, missing))
+  if (missing.size > 0) {
+    const names = [...missing].map((name) => `"${name}"`).join(', ')
+    throw new WaybillError('columns-missing', `${exportName} has no column ${names}, which the mapping ${file} reads`, {
+      place: { file: exportName, line: 1 },
+      remedy: `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor why columns are gone.`,
+    })
+  }
+  return mapper
+}
+
+function compileRules(context: CompileContext, definition: MappingDefinition): CompiledRule[] {
+  const source = compileSource(definition.row.source)
+  const sourceType = definition.row.source.type
+  const rules: (CompiledRule | undefined)[] = []
+  const { biometrics, conditions } = definition
+  if (Array.isArray(biometrics)) {
+    for (const [at, rule] of biometrics.entries()) rules.push(compileLongBiometric(context, rule, ['biometrics', at], source, sourceType))
+  } else {
+    for (const [name, rule] of Object.entries(biometrics ?? {})) {
+      const written = typeof rule === 'string' ? { from: rule } : rule
+      rules.push(compileWideBiometric(context, name, written, ['biometrics', name], source, sourceType))
+    }
+  }
+  if (Array.isArray(conditions)) {
+    for (const [at, rule] of conditions.entries()) rules.push(compileLongCondition(context, rule, ['conditions', at], source, sourceType))
+  } else {
+    for (const [name, rule] of Object.entries(conditions ?? {})) {
+      rules.push(compileWideCondition(context, name, rule, ['conditions', name], source, sourceType))
+    }
+  }
+  for (const [name, rule] of Object.entries(definition.careTeams ?? {})) {
+    rules.push(compileCareTeam(context, name, rule, ['careTeams', name], source, sourceType))
+  }
+  reportNameClashes(context, definition)
+  return rules.filter((rule) => rule !== undefined)
+}
+
+/** A rule's name is part of the transaction id, so it must be its own in the whole mapping. */
+function reportNameClashes(context: CompileContext, definition: MappingDefinition): void {
+  const seen = new Map<string, string>()
+  for (const section of ['biometrics', 'conditions', 'careTeams'] as const) {
+    const rules = definition[section]
+    if (rules === undefined || Array.isArray(rules)) continue
+    for (const name of Object.keys(rules)) {
+      const path: KeyPath = [section, name]
+      const earlier = seen.get(name)
+      if (earlier !== undefined) context.report(path, `the rule name "${name}" is used in ${earlier} already; a rule's name is part of the transaction id`)
+      seen.set(name, section)
+    }
+  }
+}
+
+const accountJson = (reference: string, type: string): string => `"account":${JSON.stringify({ reference, type })}`
+
+function assemble(row: CompiledRow, rules: readonly CompiledRule[], names: Names): RowMapper {
+  const byDepth = Map.groupBy(rules, (rule) => Math.max(rule.depth, rule.depth === 0 ? 0 : row.observedAt.depth))
+  const depths = [...byDepth.keys()].sort((a, b) => a - b)
+  const rowDated = row.observedAt.depth === 0
+
+  return (source) => {
+    const { row: ordinal, line, byteOffset } = source
+    const origin = { row: ordinal, line, byteOffset }
+    if (source.kind === 'unreadable') {
+      return { ...origin, outcome: 'rejected', issue: { stage: 'extract', code: source.fault, message: source.message } }
+    }
+    const root: Scope = source.kind === 'cells' ? source.cells : [source.value]
+    if (row.skip?.holds(root)) return { ...origin, outcome: 'skipped', reason: 'skipWhen' }
+    const identity = row.identify(root)
+    if (!identity.ok) return { ...origin, outcome: 'rejected', issue: identity.issue }
+    const { key, account } = identity
+    const facts: RowFacts = { account, accountJson: accountJson(account.reference, account.type), keyJson: JSON.stringify(key) }
+    const rowDate = rowDated ? row.observedAt.read(root) : undefined
+    if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue }
+    const records: PreparedRecord[] = []
+    const rejected: RejectedRecord[] = []
+    const ordinals = new Map<string, number>()
+    let leftOut = 0
+    for (const depth of depths) {
+      for (const scope of names.scopes(root, depth)) {
+        const observedAt = rowDate ?? row.observedAt.read(scope)
+        for (const rule of byDepth.get(depth) ?? []) {
+          const result = rule.apply(scope, facts, observedAt, ordinals)
+          if (result === undefined) continue
+          if (result === 'left-out') leftOut++
+          else if (result.kind === 'record') records.push(result.record)
+          else rejected.push(result.rejected)
+        }
+      }
+    }
+    if (records.length === 0 && rejected.length === 0 && leftOut > 0) {
+      return { ...origin, outcome: 'skipped', reason: 'nothing-kept' }
+    }
+    return { ...origin, outcome: 'mapped', key, account, register: () => row.register?.(root, account), records, rejected }
+  }
+}

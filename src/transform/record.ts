@@ -1,0 +1,109 @@
+/**
+ * What transform hands to load: for each row its records, or the reasons why there are none.
+ */
+import type { Origin } from '../extract/row.ts'
+
+/** The three kinds of record that the gateway stores (interface, "Resources and their fields"). */
+export type RecordKind = 'biometric' | 'condition' | 'careTeam'
+
+export const RECORD_KINDS = ['biometric', 'condition', 'careTeam'] as const satisfies readonly RecordKind[]
+
+/** Whose record it is, as the export names the person (interface, "Account reference"). */
+export interface AccountKey {
+  readonly reference: string
+  readonly type: 'accountId' | 'partnerAccountId'
+}
+
+/** What POST /account/register takes (interface, "Registration"). */
+export interface Registration {
+  readonly dateOfBirth: string
+  readonly firstName: string
+  readonly gender: string
+  readonly lastName: string
+  readonly partnerAccountId: string
+  readonly postalCode: string
+}
+
+/**
+ * What identifies a record when an answer or a read does not carry our ids
+ * (interface: reads carry no transactionId; the answers for conditions and care teams carry none at all).
+ */
+export interface Evidence {
+  /** Every code the record is sent with; empty for care teams. */
+  readonly codes: readonly string[]
+  readonly name: string
+  /** Biometrics: the value as it stands in the body, a JSON number. */
+  readonly value?: string
+  readonly unit?: string
+  readonly npi?: string
+}
+
+/**
+ * A record ready to be sent but for its ids. `content` is the record's JSON text from after the transaction id to the
+ * opening quote of the batch id; `load/record-text.ts` adds the ids.
+ * The hash of `content` is the record's identity: same content, same record.
+ */
+export interface PreparedRecord {
+  readonly kind: RecordKind
+  /** The mapping's rule, part of the transaction id: `systolic-bp`, `hba1c-2`. */
+  readonly rule: string
+  readonly account: AccountKey
+  /** Account, code and source type: what the gateway keeps apart when it returns the latest. Never two of one series in a batch. */
+  readonly series: string
+  /** Observation date, milliseconds since the epoch. */
+  readonly observedAt: number
+  readonly sourceType: string
+  readonly content: string
+  readonly evidence: Evidence
+  /** A care-team entry that is to be marked as primary care physician. */
+  readonly primary: boolean
+}
+
+/** Stages at which a row or record can be found wanting. */
+export type Stage = 'extract' | 'transform' | 'register' | 'submit' | 'read-back' | 'primary-care'
+
+/** Why a row gave no records, or a rule no record. Holds no cell content. */
+export interface Issue {
+  readonly stage: Stage
+  readonly code: string
+  /** Column or path concerned. */
+  readonly field?: string
+  readonly message: string
+}
+
+/** A rule that applied to the row but whose record could not be made: counted as made and rejected. */
+export interface RejectedRecord {
+  readonly kind: RecordKind
+  readonly rule: string
+  readonly issue: Issue
+}
+
+/** Registration data of the row's person; an issue where it cannot be made, of interest only if the person is not registered yet. */
+export type RegistrationDraft =
+  | { readonly ok: true; readonly registration: Registration }
+  | { readonly ok: false; readonly issue: Issue }
+
+export interface MappedRow extends Origin {
+  readonly outcome: 'mapped'
+  /** The row's key for the vendor, its parts joined by `|`. */
+  readonly key: string
+  readonly account: AccountKey
+  /** Makes the registration data, which is needed only where the person is not known yet; undefined if the mapping has none. */
+  readonly register: () => RegistrationDraft | undefined
+  readonly records: readonly PreparedRecord[]
+  readonly rejected: readonly RejectedRecord[]
+}
+
+export interface SkippedRow extends Origin {
+  readonly outcome: 'skipped'
+  /** Which condition of the mapping left it out. */
+  readonly reason: string
+}
+
+export interface RejectedRow extends Origin {
+  readonly outcome: 'rejected'
+  readonly issue: Issue
+}
+
+/** Exactly one outcome for each row read: rows read = mapped + skipped + rejected. */
+export type RowOutcome = MappedRow | SkippedRow | RejectedRow

@@ -1,0 +1,79 @@
+/**
+ * Units of measure (UCUM, ucum.org) through @lhncbc/ucum-lhc. A conversion is worked out once for each pair of units and
+ * kept as `value * slope + offset`.
+ */
+import ucum from '@lhncbc/ucum-lhc'
+
+/** Turns a value in the source unit into one in the target unit; exact multiplication is left to IEEE doubles. */
+export type Conversion =
+  | { readonly ok: true; readonly same: boolean; readonly convert: (value: number) => number }
+  | { readonly ok: false; readonly code: 'unit-unknown' | 'unit-mismatch'; readonly message: string }
+
+/** What units a mapping can name, and how they convert. */
+export interface Units {
+  /** UCUM code of a unit as vendors spell it (`mmHg` → `mm[Hg]`); undefined if it is neither UCUM nor a known spelling. */
+  resolve(spelling: string): string | undefined
+  /**
+   * @param from unit as spelled in the export
+   * @param to UCUM code
+   * @param molarMass g/mol, where mass and amount of substance may be converted into each other
+   */
+  conversion(from: string, to: string, molarMass: number | undefined): Conversion
+}
+
+/** @param spellings vendor's spelling → UCUM code; matched exactly first, then without regard to case and spaces. */
+export function createUnits(spellings: ReadonlyMap<string, string>): Units {
+  const utilities = ucum.UcumLhcUtils.getInstance()
+  const folded = new Map([...spellings].map(([spelling, code]) => [fold(spelling), code]))
+  const resolved = new Map<string, string | undefined>()
+  const conversions = new Map<string, Conversion>()
+
+  const resolve = (spelling: string): string | undefined => {
+    if (!resolved.has(spelling)) {
+      const listed = spellings.get(spelling)
+      const valid = listed ?? (utilities.getSpecifiedUnit(spelling, 'validate').unit?.csCode_ === spelling ? spelling : undefined)
+      resolved.set(spelling, valid ?? folded.get(fold(spelling)))
+    }
+    return resolved.get(spelling)
+  }
+
+  const work = (from: string, to: string, molarMass: number | undefined): Conversion => {
+    const source = resolve(from)
+    if (source === undefined) return { ok: false, code: 'unit-unknown', message: 'the unit is neither UCUM nor a known spelling' }
+    if (source === to) return { ok: true, same: true, convert: (value) => value }
+    const mismatch: Conversion = { ok: false, code: 'unit-mismatch', message: `${source} cannot be converted to ${to}` }
+    // Ratios of different things share the dimension 1 (HbA1c: mmol/mol and % are related by the NGSP equation, not by 0.1).
+    if (isRatio(source) || isRatio(to)) return mismatch
+    const options = molarMass === undefined ? {} : { molecularWeight: molarMass }
+    const points = [0, 1, 2].map((value) => {
+      const answer = utilities.convertUnitTo(source, value, to, options)
+      return answer.status === 'succeeded' ? answer.toVal : null
+    })
+    const [zero, one, two] = points
+    if (typeof zero !== 'number' || typeof one !== 'number' || typeof two !== 'number') return mismatch
+    const slope = one - zero
+    if (Math.abs(zero + 2 * slope - two) > 1e-9 * Math.max(1, Math.abs(two))) return mismatch
+    return { ok: true, same: false, convert: (value) => value * slope + zero }
+  }
+
+  const isRatio = (code: string): boolean => {
+    const unit = utilities.getSpecifiedUnit(code, 'validate').unit
+    return unit?.dim_?.dimVec_?.every((exponent) => exponent === 0) ?? false
+  }
+
+  return {
+    resolve,
+    conversion(from, to, molarMass) {
+      const key = `${from}\u0000${to}\u0000${molarMass ?? ''}`
+      let found = conversions.get(key)
+      if (found === undefined) {
+        found = work(from, to, molarMass)
+        // A column of free text must not grow this without bound.
+        if (conversions.size < 10_000) conversions.set(key, found)
+      }
+      return found
+    },
+  }
+}
+
+const fold = (spelling: string): string => spelling.replaceAll(/\s+/g, '').toLowerCase()

@@ -1,0 +1,73 @@
+/** Cuts an export's rows into chunks, mapping them on the way. The same rows and mapping give the same chunks. */
+import type { Origin, Row } from '../extract/row.ts'
+import { createEntries, type Entry } from '../load/entry.ts'
+import type { Identity } from '../load/identity.ts'
+import type { RowMapper } from '../transform/compile.ts'
+import type { RowOutcome } from '../transform/record.ts'
+
+/** A chunk closes with the row that brings it to so many rows or records: what memory holds at a time. */
+export const CHUNK_SIZE = 10_000
+
+export interface ChunkRow {
+  readonly source: Row
+  readonly outcome: RowOutcome
+}
+
+export interface Chunk {
+  /** From 1, within the export. */
+  readonly number: number
+  /** Origin of its first row. */
+  readonly start: Origin
+  readonly rows: readonly ChunkRow[]
+  readonly entries: readonly Entry[]
+}
+
+export interface ChunkRange {
+  /** Number of the first chunk to cut. */
+  readonly number: number
+  /** Rows to pass over at the start: those of a chunk that is settled. */
+  readonly skip: number
+  /** Rows to take at most. */
+  readonly limit: number
+}
+
+export async function* cutChunks(
+  blocks: AsyncIterable<readonly Row[]>,
+  mapper: RowMapper,
+  identity: Identity,
+  exportId: string,
+  range: ChunkRange,
+): AsyncGenerator<Chunk> {
+  let { number, skip, limit } = range
+  let rows: ChunkRow[] = []
+  let entries: Entry[] = []
+  let made = 0
+  for await (const block of blocks) {
+    for (const source of block) {
+      if (skip > 0) {
+        skip--
+        continue
+      }
+      if (limit-- <= 0) break
+      const outcome = mapper(source)
+      rows.push({ source, outcome })
+      if (outcome.outcome === 'mapped') {
+        for (const entry of createEntries(identity, exportId, outcome)) entries.push(entry)
+        made += outcome.records.length + outcome.rejected.length
+      }
+      if (rows.length >= CHUNK_SIZE || made >= CHUNK_SIZE) {
+        yield { number: number++, start: startOf(rows), rows, entries }
+        rows = []
+        entries = []
+        made = 0
+      }
+    }
+    if (limit < 0) break
+  }
+  if (rows.length > 0) yield { number, start: startOf(rows), rows, entries }
+}
+
+function startOf([first]: readonly ChunkRow[]): Origin {
+  const { row, line, byteOffset } = first?.source ?? { row: 1, line: 1, byteOffset: 0 }
+  return { row, line, byteOffset }
+}

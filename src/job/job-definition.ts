@@ -1,0 +1,49 @@
+/** The job file as written (docs/jobs.md): what to read, with which mapping, when, and how to submit it. */
+import { z } from 'zod'
+import { ByteSize, Duration, Share } from './quantities.ts'
+
+const Exports = z.strictObject({
+  /** Folder, relative to the job file. */
+  from: z.string().min(1),
+  /** Names to take; `*` stands for anything, `{date:yyyyMMdd}` for a date in luxon tokens. */
+  match: z.string().min(1),
+  mapping: z.string().min(1).optional(),
+  /** Only files that have not changed for so long are complete. */
+  complete: z.strictObject({ stableFor: Duration }).optional(),
+})
+
+export const JobDefinition = z
+  .strictObject({
+    job: z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a job is named in kebab-case: lower-case letters, digits, hyphens'),
+    schedule: z
+      .strictObject({
+        cron: z.string().min(1),
+        zone: z.string().min(1),
+        missed: z.enum(['once', 'all', 'skip']).default('once'),
+      })
+      .optional(),
+    exports: z.union([Exports.transform((one) => [one]), z.array(Exports).min(1)]),
+    /** The mapping of all exports that name none of their own. */
+    mapping: z.string().min(1).optional(),
+    accounts: z.strictObject({ register: z.enum(['missing', 'never']) }).default({ register: 'missing' }),
+    submit: z
+      .strictObject({
+        concurrency: z.int().min(1).max(64).default(8),
+        batch: z
+          .strictObject({ records: z.int().min(1).max(10_000).default(500), bytes: ByteSize.default(1024 ** 2) })
+          .prefault({}),
+        inDoubt: z.enum(['hold', 'resend']).default('hold'),
+        patience: Duration.default(30 * 60_000),
+      })
+      .prefault({}),
+    stopWhen: z.strictObject({ rejectedRows: Share, after: z.int().min(0).default(200) }).optional(),
+  })
+  .superRefine((job, context) => {
+    for (const [at, { mapping }] of job.exports.entries()) {
+      if (mapping === undefined && job.mapping === undefined) {
+        context.addIssue({ code: 'custom', path: ['exports', at], message: 'names no mapping, and the job names none either' })
+      }
+    }
+  })
+
+export type JobDefinition = z.infer<typeof JobDefinition>

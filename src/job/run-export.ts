@@ -1,0 +1,181 @@
+/** One export through all stages: open, map, load, settle; from the start, or from where the ledger stands. */
+import { join } from 'node:path'
+import { WaybillError } from '../errors.ts'
+import { type OpenExport, openExport } from '../extract/open-export.ts'
+import type { Origin } from '../extract/row.ts'
+import type { Identity } from '../load/identity.ts'
+import { type LoadContext, type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
+import { toException } from '../load/deliver.ts'
+import type { ChunkRecord, ExportRecord, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
+import { addCounts, assertBalanced, type Counts, noCounts } from '../reconcile/balance.ts'
+import { type Chunk, cutChunks } from './chunks.ts'
+import { readCounts } from './counts-text.ts'
+import { countChunk } from './count-chunk.ts'
+import type { LoadedMapping } from './definition-files.ts'
+import { createPipeline } from './pipeline.ts'
+import { receiptsOf } from './receipts.ts'
+import { rejectsHeader, rejectsText } from './rejects.ts'
+import type { RunEvents } from './run-events.ts'
+import { type AppendedFile, openAppended } from './run-files.ts'
+import { exceptionsOf, heldBy, newlyDelivered } from './settlement.ts'
+import type { StopWhen } from './stop-when.ts'
+
+export interface ExportContext {
+  readonly home: string
+  readonly ledger: Ledger
+  readonly runLedger: RunLedger
+  readonly load: LoadContext
+  readonly identity: Identity
+  readonly receipts: AppendedFile
+  readonly rejectsFolder: string
+  readonly tallies: Tallies
+  readonly events: RunEvents
+  readonly stopWhen: StopWhen
+  readonly now: () => number
+  /** Stops everything of the run that is still to be sent. */
+  readonly stop: (reason: unknown) => void
+  readonly limit: number
+}
+
+export interface ExportEnd {
+  readonly counts: Counts
+  readonly error?: unknown
+}
+
+/**
+ * Runs the export to its end. Where the run must stop, the counts hold what is open as pending and `error` says why.
+ * @throws WaybillError `export-unreadable`, `export-empty`, `columns-missing`: nothing of it was sent
+ */
+export async function runExport(context: ExportContext, record: ExportRecord, mapping: LoadedMapping): Promise<ExportEnd> {
+  const opened = await openExport(record.path, mapping.read)
+  const mapper = mapping.compiled.bind(opened.columns, record.name)
+  const resumption = resumptionOf(await context.ledger.chunksOf(record.id))
+  const { counts } = resumption
+  const rejects = openAppended(rejectsPath(context, record), resumption.rejectsLength)
+  context.events.exportStarted({ name: record.name, bytes: record.bytes })
+
+  const open = new Map<number, Chunk>()
+  const load = async (chunk: Chunk): Promise<LoadedChunk> => {
+    open.set(chunk.number, chunk)
+    const { row, line, byteOffset } = chunk.start
+    const resumed = resumption.open.has(chunk.number)
+    await context.runLedger.openChunk(record.id, {
+      number: chunk.number,
+      firstRow: row,
+      firstLine: line,
+      byteOffset,
+      rows: chunk.rows.length,
+    })
+    return loadChunk(context.load, {
+      exportRow: record.id,
+      chunk: chunk.number,
+      exportId: record.export_id,
+      entries: chunk.entries,
+      resumed,
+    }).catch((error: unknown) => {
+      context.stop(error)
+      throw error
+    })
+  }
+  const settle = async (chunk: Chunk, loaded: LoadedChunk): Promise<void> => {
+    addCounts(counts, await settleChunk(context, record, opened, rejects, chunk, loaded))
+    open.delete(chunk.number)
+    context.events.exportAdvanced(record.name, counts, chunk.rows.at(-1)?.source.byteOffset ?? 0)
+  }
+  const pipeline = createPipeline(load, settle)
+  try {
+    try {
+      const blocks = opened.rows(resumption.from)
+      const range = { number: resumption.number, skip: resumption.skip, limit: context.limit }
+      for await (const chunk of cutChunks(blocks, mapper, context.identity, record.export_id, range)) {
+        context.stopWhen.look(chunk.rows)
+        await pipeline.add(chunk)
+      }
+    } finally {
+      await pipeline.drain()
+    }
+    await opened.assertUnchanged()
+    await context.runLedger.endExport(record.id, 'finished', null)
+    assertBalanced(counts, record.name)
+    context.events.exportEnded(record.name, counts)
+    return { counts }
+  } catch (error) {
+    for (const chunk of open.values()) addCounts(counts, countChunk(chunk.rows, [], 0))
+    return { counts, error }
+  } finally {
+    await rejects.close()
+  }
+}
+
+/** `<ordinal>-<export>.rejects.csv`, in the run's folder. */
+export function rejectsPath(context: Pick<ExportContext, 'rejectsFolder'>, { ordinal, name }: ExportRecord): string {
+  return join(context.rejectsFolder, `${ordinal}-${name.replace(/(\.csv|\.ndjson|\.json)?(\.gz)?$/i, '')}.rejects.csv`)
+}
+
+interface Resumption {
+  readonly counts: Counts
+  readonly from: Origin | undefined
+  readonly number: number
+  readonly skip: number
+  /** Numbers of chunks of which an earlier process may have sent some. */
+  readonly open: ReadonlySet<number>
+  readonly rejectsLength: number
+}
+
+/** Where an export goes on, by its chunks in the ledger. They settle in order, so the last settled one tells it. */
+function resumptionOf(chunks: readonly ChunkRecord[]): Resumption {
+  const counts = noCounts()
+  let last: ChunkRecord | undefined
+  const open = new Set<number>()
+  for (const chunk of chunks) {
+    if (chunk.state === 'settled') {
+      addCounts(counts, readCounts(chunk.counts))
+      last = chunk
+    } else open.add(chunk.number)
+  }
+  return {
+    counts,
+    from: last && { row: last.first_row, line: last.first_line, byteOffset: last.byte_offset },
+    number: (last?.number ?? 0) + 1,
+    skip: last?.rows ?? 0,
+    open,
+    rejectsLength: last?.rejects_length ?? 0,
+  }
+}
+
+/** Writes rejects and receipts, then, in one transaction, everything that the ledger must know of the chunk. */
+async function settleChunk(
+  context: ExportContext,
+  record: ExportRecord,
+  opened: OpenExport,
+  rejects: AppendedFile,
+  chunk: Chunk,
+  loaded: LoadedChunk,
+): Promise<Counts> {
+  const counts = countChunk(chunk.rows, loaded.outcomes, loaded.rowsCorrected)
+  assertBalanced(counts, `chunk ${chunk.number} of ${record.name}`)
+  const rejected = rejectsText(record.name, opened.columns, chunk.rows, loaded)
+  if (rejected !== '') {
+    const header = rejects.length === 0 ? rejectsHeader(opened.columns) : ''
+    await rejects.append(Buffer.from(header + rejected))
+  }
+  await context.receipts.append(await receiptsOf(loaded.outcomes))
+  await context.runLedger.settleChunk({
+    exportRow: record.id,
+    chunk: chunk.number,
+    counts: JSON.stringify(counts),
+    receiptsLength: context.receipts.length,
+    rejectsLength: rejects.length,
+    delivered: await newlyDelivered(context.ledger, context.load.jobId, loaded.outcomes),
+    held: heldBy(loaded.outcomes),
+    exceptions: exceptionsOf(chunk.rows, loaded, (outcome) => (outcome.batchId === null ? toException(outcome) : undefined)),
+    tallies: context.tallies,
+    at: context.now(),
+  })
+  return counts
+}
+
+/** A problem of the export itself, told apart from what stops the run. */
+export function isExportProblem(error: unknown): error is WaybillError {
+  return error instanceof WaybillError && ['export-unreadable', 'export-empty', 'columns-missing', 'export-changed'].includes(error.code)
+}

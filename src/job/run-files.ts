@@ -1,0 +1,39 @@
+/**
+ * Rejects and receipts: files of mode 0600 to which settled chunks are appended whole. The ledger keeps the length up to which a file
+ * is settled; what a killed process wrote beyond it is cut off before anything is added.
+ */
+import { mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+export interface AppendedFile {
+  readonly path: string
+  /** Appends, syncs, and gives the file's new length. */
+  append(bytes: Uint8Array): Promise<number>
+  readonly length: number
+  close(): Promise<void>
+}
+
+/** Opens the file at its settled length; nothing is made on the disk before the first append. */
+export function openAppended(path: string, settledLength: number): AppendedFile {
+  let length = settledLength
+  let handle: Awaited<ReturnType<typeof open>> | undefined
+  return {
+    path,
+    get length() {
+      return length
+    },
+    async append(bytes) {
+      if (bytes.length === 0) return length
+      if (handle === undefined) {
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+        handle = await open(path, length === 0 ? 'w' : 'r+', 0o600)
+        await handle.truncate(length)
+      }
+      await handle.write(bytes, 0, bytes.length, length)
+      await handle.datasync()
+      length += bytes.length
+      return length
+    },
+    close: async () => handle?.close(),
+  }
+}

@@ -1,0 +1,47 @@
+/** A record on its way: with its origin, its hashes and its id. */
+import type { MappedRow, PreparedRecord, Stage } from '../transform/record.ts'
+import { type Identity, transactionId } from './identity.ts'
+
+export interface Entry {
+  readonly record: PreparedRecord
+  readonly row: MappedRow
+  /** Hashed row key. */
+  readonly rowKey: string
+  /** Content hash, 16 hex digits. */
+  readonly content: string
+  readonly transactionId: string
+}
+
+export function createEntries(identity: Identity, exportId: string, row: MappedRow): Entry[] {
+  const rowKey = identity.rowKey(row.key)
+  return row.records.map((record) => {
+    const content = identity.content(record)
+    return { record, row, rowKey, content, transactionId: transactionId(exportId, row.row, record.rule, content) }
+  })
+}
+
+/** Why a record did not get through. */
+export interface Reason {
+  readonly stage: Stage
+  readonly code: string
+  readonly field?: string
+  /** For the rejects file: may hold the gateway's own words. */
+  readonly message: string
+  /** For ledger and logs: the same without anything that the record holds. */
+  readonly scrubbed: string
+}
+
+/** What became of an entry. Exactly one for each. */
+export type EntryOutcome = { readonly entry: Entry } & (
+  | {
+      readonly outcome: 'accepted'
+      readonly batchId: string
+      readonly status: number | null
+      /** The gateway's id of the record, where the answer gave one. */
+      readonly gatewayId?: string
+      /** Learned from reading the profile, not from the answer. */
+      readonly readBack?: true
+    }
+  | { readonly outcome: 'rejected' | 'in-doubt'; readonly batchId: string | null; readonly reason: Reason }
+  | { readonly outcome: 'unchanged' }
+)

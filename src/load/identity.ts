@@ -1,0 +1,52 @@
+/**
+ * Identity of rows, records and batches: keyed hashes, so that nobody can guess a value back, and ids made of them. Pure.
+ * The same export, mapping and key give the same ids; nothing comes from a clock, a counter or chance.
+ */
+import { hash } from 'node:crypto'
+import type { AccountKey, PreparedRecord, RecordKind } from '../transform/record.ts'
+
+/** Digits by which row numbers are padded in transaction ids. */
+const ROW_DIGITS = 6
+const CHUNK_DIGITS = 5
+
+export interface Identity {
+  /** Hash of a record as sent, without its ids: 16 hex digits. Same content, same record. */
+  content(record: PreparedRecord): string
+  /** Hash of a row's key: 32 hex digits. */
+  rowKey(key: string): string
+  /** Hash of a person's reference: 32 hex digits. */
+  account(account: AccountKey): string
+  /** `<export id>-<chunk>-<kind>-<8 hex digits over what it carries>`. */
+  batchId(exportId: string, chunk: number, kind: RecordKind, transactionIds: readonly string[]): string
+}
+
+/**
+ * @param key secret of this installation. SHA-256 with the key put first keeps the hashed text secret; forging a longer text
+ * from a hash, against which HMAC also protects, gains nobody anything here, and HMAC costs twice as much.
+ */
+export function createIdentity(key: string): Identity {
+  const keyed = (domain: string, text: string): string => hash('sha256', `${key}\n${domain}\n${text}`, 'hex')
+  return {
+    content: (record) => keyed(record.kind, record.content).slice(0, 16),
+    rowKey: (rowKey) => keyed('row-key', rowKey).slice(0, 32),
+    account: ({ type, reference }) => keyed('account', `${type}\n${reference}`).slice(0, 32),
+    batchId: (exportId, chunk, kind, transactionIds) =>
+      `${exportId}-${String(chunk).padStart(CHUNK_DIGITS, '0')}-${kind}-${keyed('batch', transactionIds.join('\n')).slice(0, 8)}`,
+  }
+}
+
+/** `<export id>-<row>-<rule>-<content>`: leads back to file, row and rule without an index of records. */
+export function transactionId(exportId: string, row: number, rule: string, content: string): string {
+  return `${exportId}-${String(row).padStart(ROW_DIGITS, '0')}-${rule}-${content.slice(0, 8)}`
+}
+
+const TRANSACTION_ID = /^([0-9a-f]{16})-(\d{6,})-([a-z0-9]+(?:-[a-z0-9]+)*)-([0-9a-f]{8})$/
+
+/** The parts of a transaction id, or undefined if it is none of ours. */
+export function parseTransactionId(
+  id: string,
+): { exportId: string; row: number; rule: string; content: string } | undefined {
+  const [, exportId, row, rule, content] = TRANSACTION_ID.exec(id) ?? []
+  if (exportId === undefined || row === undefined || rule === undefined || content === undefined) return undefined
+  return { exportId, row: Number(row), rule, content }
+}

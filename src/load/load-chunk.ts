@@ -1,0 +1,148 @@
+/**
+ * Loads one chunk: recognise, register, cut, deliver, mark. Gives exactly one outcome for each of its records, or throws because
+ * the run must stop; the chunk then stays open and is taken up again by the next run.
+ */
+import type { BatchRecord, ChunkKey, ExceptionRecord, Ledger } from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/holds.ts'
+import { RECORD_KINDS, type Stage } from '../transform/record.ts'
+import { type AccountsContext, resolveAccounts } from './accounts.ts'
+import { type BatchLimits, planBatches } from './batches.ts'
+import { allDone, type Delivery, deliver, settleUnanswered } from './deliver.ts'
+import type { Entry, EntryOutcome } from './entry.ts'
+import { type MarkFailure, markPrimaryCare } from './primary-care.ts'
+import { recognise } from './recognise.ts'
+
+export interface LoadContext extends Delivery {
+  readonly memory: Pick<Ledger, 'delivered' | 'held' | 'batchesOf' | 'exceptionsOf'>
+  readonly accounts: AccountsContext
+  readonly jobId: number
+  readonly limits: BatchLimits
+}
+
+export interface ChunkToLoad extends ChunkKey {
+  readonly exportId: string
+  readonly entries: readonly Entry[]
+  /** Whether an earlier process may have sent some of it. */
+  readonly resumed: boolean
+}
+
+export interface LoadedChunk {
+  /** One for each entry, in the order of the entries. */
+  readonly outcomes: readonly EntryOutcome[]
+  readonly markFailures: readonly MarkFailure[]
+  /** Rows whose key was delivered, or stood before in the chunk, with other content. */
+  readonly rowsCorrected: number
+}
+
+/** @throws WaybillError where the run must stop */
+export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
+  const { entries } = chunk
+  const rowKeys = [...new Set(entries.map((entry) => entry.rowKey))]
+  const recognised = recognise(entries, {
+    delivered: await context.memory.delivered(context.jobId, rowKeys),
+    held: await context.memory.held(context.jobId, rowKeys),
+  })
+  const outcomes = new Map<Entry, EntryOutcome>()
+  for (const entry of recognised.unchanged) outcomes.set(entry, { entry, outcome: 'unchanged' })
+  for (const entry of recognised.held) outcomes.set(entry, stillInDoubt(entry))
+
+  const earlier = chunk.resumed ? await recallChunk(context.memory, chunk, recognised.fresh) : nothingEarlier(recognised.fresh)
+  for (const outcome of earlier.outcomes) outcomes.set(outcome.entry, outcome)
+
+  const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
+  const accounts = await resolveAccounts(context.accounts, open)
+  const sendable: Entry[] = []
+  for (const entry of earlier.unsent) {
+    const reason = accounts.refusalOf(entry)
+    if (reason === undefined) sendable.push(entry)
+    else outcomes.set(entry, { entry, outcome: 'rejected', batchId: null, reason })
+  }
+
+  const place = { exportRow: chunk.exportRow, chunk: chunk.chunk, exportId: chunk.exportId, accountIds: accounts.accountIds }
+  // What an earlier process left open is judged first: sending newer records of the same series would hide it.
+  const settled = await allDone(
+    earlier.unanswered.map(({ batch, kind, entries: sent }) =>
+      settleUnanswered(context, { ...place, kind, entries: sent }, batch.id, batch.batch_id),
+    ),
+  )
+  const deliveries: Promise<EntryOutcome[]>[] = []
+  for (const { kind, entries: planned, after } of planBatches(sendable, context.limits)) {
+    const before = after.flatMap((position) => deliveries[position] ?? [])
+    deliveries.push(
+      before.length === 0
+        ? deliver(context, { ...place, kind, entries: planned })
+        : Promise.all(before).then(() => deliver(context, { ...place, kind, entries: planned })),
+    )
+  }
+  const delivered = await allDone(deliveries)
+  for (const outcome of [...settled, ...delivered].flat()) outcomes.set(outcome.entry, outcome)
+  for (const { entry, first } of recognised.twins) {
+    const fate = outcomes.get(first)
+    if (fate !== undefined) outcomes.set(entry, shareFate(entry, fate))
+  }
+
+  const markFailures = await markPrimaryCare(context.accounts, [...outcomes.values()])
+  return {
+    outcomes: entries.flatMap((entry) => outcomes.get(entry) ?? []),
+    markFailures,
+    rowsCorrected: recognised.rowsCorrected,
+  }
+}
+
+interface Earlier {
+  readonly outcomes: readonly EntryOutcome[]
+  readonly unanswered: readonly { batch: BatchRecord; kind: Entry['record']['kind']; entries: readonly Entry[] }[]
+  readonly unsent: readonly Entry[]
+}
+
+const nothingEarlier = (fresh: readonly Entry[]): Earlier => ({ outcomes: [], unanswered: [], unsent: fresh })
+
+const positionOf = (row: number, rule: string, content: string): string => `${row}\n${rule}\n${content}`
+
+/** What an earlier process did with these records, by the ledger. */
+async function recallChunk(memory: LoadContext['memory'], key: ChunkKey, fresh: readonly Entry[]): Promise<Earlier> {
+  const byPosition = new Map(fresh.map((entry) => [positionOf(entry.row.row, entry.record.rule, entry.content), entry]))
+  const outcomes: EntryOutcome[] = []
+  const unanswered: { batch: BatchRecord; kind: Entry['record']['kind']; entries: Entry[] }[] = []
+  const take = (row: number, rule: string, content: string): Entry | undefined => {
+    const position = positionOf(row, rule, content)
+    const entry = byPosition.get(position)
+    byPosition.delete(position)
+    return entry
+  }
+  for (const exception of await memory.exceptionsOf(key)) {
+    const entry = take(exception.row, exception.rule ?? '', exception.content ?? '')
+    if (entry !== undefined && exception.outcome !== 'warning') outcomes.push(recalled(entry, exception, exception.outcome))
+  }
+  for (const batch of await memory.batchesOf(key)) {
+    if (batch.state === 'split') continue
+    const entries = unpackHolds(batch.holds).flatMap(({ row, rule, content }) => take(row, rule, content) ?? [])
+    const kind = RECORD_KINDS.find((one) => one === batch.kind)
+    if (kind === undefined || entries.length === 0) continue
+    if (batch.state === 'sending') unanswered.push({ batch, kind, entries })
+    else for (const entry of entries) outcomes.push({ entry, outcome: 'accepted', batchId: batch.batch_id, status: batch.status })
+  }
+  return { outcomes, unanswered, unsent: [...byPosition.values()] }
+}
+
+function recalled(entry: Entry, exception: ExceptionRecord, outcome: 'rejected' | 'in-doubt'): EntryOutcome {
+  const { code, field, message, batch_id: batchId } = exception
+  const stage = exception.stage as Stage
+  const reason = { stage, code, message, scrubbed: message, ...(field === null ? {} : { field }) }
+  return { entry, outcome, batchId, reason }
+}
+
+const HELD = 'the record is in doubt since an earlier run; decide with `waybill resolve`'
+
+const stillInDoubt = (entry: Entry): EntryOutcome => ({
+  entry,
+  outcome: 'in-doubt',
+  batchId: null,
+  reason: { stage: 'submit', code: 'held', message: HELD, scrubbed: HELD },
+})
+
+/** A twin of a record that was accepted is unchanged: the gateway has it, and it is not sent a second time. */
+function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
+  const given = fate.outcome === 'accepted' || fate.outcome === 'unchanged'
+  return given ? { entry, outcome: 'unchanged' } : { ...fate, entry, batchId: null }
+}

@@ -1,0 +1,22 @@
+/** What load needs to know of reconciliation; src/reconcile implements it, src/job hands it in. */
+import type { CreateAnswer } from '../gateway/create-answer.ts'
+import type { AccountKey } from '../transform/record.ts'
+import type { Entry } from './entry.ts'
+
+/** Account ids as the crosswalk knows them; reads and some answers name the account by its id only. */
+export type AccountIds = (account: AccountKey) => string | undefined
+
+/** What a profile says of a record whose answer never came. */
+export type Verdict =
+  | 'stored'
+  /** It is not there and would be if it had been taken. */
+  | 'absent'
+  /** A newer record of its kind hides it, or the profile cannot be read: nobody can tell. */
+  | 'unknown'
+
+export interface Reconciler {
+  /** The entries that an answer of success names, with the gateway's id where it gives one. */
+  match(entries: readonly Entry[], echoes: CreateAnswer['echoes'], accountIds: AccountIds): Map<Entry, string | undefined>
+  /** One read an account, however many of its records are open. */
+  readBack(entries: readonly Entry[], accountIds: AccountIds): Promise<Map<Entry, Verdict>>
+}

@@ -1,0 +1,69 @@
+/**
+ * What to do after a request that did not succeed. It looks only at the class of the answer (design of the wire:
+ * docs/delivery.md), never at names of errors. Pure; the one place that decides on retries.
+ */
+import type { AnswerClass } from '../gateway/answer-class.ts'
+
+/** First upper bound of a wait, in milliseconds; it doubles with each attempt. */
+const FIRST_WAIT_MS = 500
+/** Upper bound of a wait that is not prescribed. */
+const LONGEST_WAIT_MS = 60_000
+/** Upper bound of a wait that a Retry-After prescribes: a gateway that says a year is asked again after this. */
+const LONGEST_RETRY_AFTER_MS = 15 * 60_000
+
+export interface Failure {
+  readonly class: AnswerClass
+  readonly retryAfterMs: number | undefined
+  /** Attempts made, this one included. */
+  readonly attempt: number
+  /** Whether doing it twice is the same as doing it once: reads, registrations, the PCP mark. */
+  readonly idempotent: boolean
+  readonly tokenRenewed: boolean
+}
+
+export type Decision =
+  /** Send again after the wait. */
+  | { readonly kind: 'retry'; readonly waitMs: number; readonly slowDown: boolean }
+  | { readonly kind: 'renew-token' }
+  /** The credentials are no good: nothing more is sent in this run. */
+  | { readonly kind: 'stop' }
+  /** For the caller to deal with: refused, too large, or ambiguous. */
+  | { readonly kind: 'give-back' }
+
+/** @param random in [0, 1): full jitter, so that requests that failed together do not return together */
+export function decide(failure: Failure, random: () => number): Decision {
+  switch (failure.class) {
+    case 'not-sent':
+      return { kind: 'retry', waitMs: jittered(failure.attempt, random), slowDown: false }
+    case 'not-taken':
+      return {
+        kind: 'retry',
+        waitMs:
+          failure.retryAfterMs === undefined
+            ? jittered(failure.attempt, random)
+            : Math.min(failure.retryAfterMs, LONGEST_RETRY_AFTER_MS) + random() * FIRST_WAIT_MS,
+        slowDown: true,
+      }
+    case 'ambiguous':
+      return failure.idempotent
+        ? { kind: 'retry', waitMs: jittered(failure.attempt, random), slowDown: false }
+        : { kind: 'give-back' }
+    case 'stale-token':
+      return failure.tokenRenewed ? { kind: 'stop' } : { kind: 'renew-token' }
+    case 'not-allowed':
+      return { kind: 'stop' }
+    case 'refused':
+    case 'too-large':
+    case 'accepted':
+    case 'accepted-in-part':
+      return { kind: 'give-back' }
+  }
+}
+
+/** Wait before sending again what was read back as not stored. */
+export function waitBeforeResend(resends: number, random: () => number): number {
+  return jittered(resends, random)
+}
+
+const jittered = (attempt: number, random: () => number): number =>
+  random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1))

@@ -1,0 +1,73 @@
+/**
+ * The balance: rows read = mapped + skipped + rejected; records made = accepted + rejected + unchanged + in doubt + pending.
+ * Pure.
+ */
+import { WaybillError } from '../errors.ts'
+import { RECORD_KINDS, type RecordKind } from '../transform/record.ts'
+
+export interface RowCounts {
+  read: number
+  mapped: number
+  skipped: number
+  rejected: number
+  /** Of those mapped: rows whose key was known with other content. */
+  corrected: number
+}
+
+export interface RecordCounts {
+  made: number
+  accepted: number
+  rejected: number
+  unchanged: number
+  inDoubt: number
+  pending: number
+}
+
+export interface Counts {
+  readonly rows: RowCounts
+  readonly records: Readonly<Record<RecordKind, RecordCounts>>
+}
+
+const noRecords = (): RecordCounts => ({ made: 0, accepted: 0, rejected: 0, unchanged: 0, inDoubt: 0, pending: 0 })
+
+export const noCounts = (): Counts => ({
+  rows: { read: 0, mapped: 0, skipped: 0, rejected: 0, corrected: 0 },
+  records: { biometric: noRecords(), condition: noRecords(), careTeam: noRecords() },
+})
+
+/** Adds the second to the first. */
+export function addCounts(total: Counts, more: Counts): void {
+  addTo(total.rows, more.rows)
+  for (const kind of RECORD_KINDS) addTo(total.records[kind], more.records[kind])
+}
+
+function addTo<T extends object>(total: T, more: T): void {
+  for (const key of Object.keys(more) as (keyof T)[]) {
+    const sum = Number(total[key]) + Number(more[key])
+    Object.assign(total, { [key]: sum })
+  }
+}
+
+export function isBalanced({ rows, records }: Counts): boolean {
+  return (
+    rows.read === rows.mapped + rows.skipped + rows.rejected &&
+    RECORD_KINDS.every((kind) => {
+      const { made, accepted, rejected, unchanged, inDoubt, pending } = records[kind]
+      return made === accepted + rejected + unchanged + inDoubt + pending
+    })
+  )
+}
+
+/** All kinds together. */
+export function allRecords({ records }: Counts): RecordCounts {
+  const total = noRecords()
+  for (const kind of RECORD_KINDS) addTo(total, records[kind])
+  return total
+}
+
+/** @throws WaybillError `not-balanced` */
+export function assertBalanced(counts: Counts, what: string): void {
+  if (!isBalanced(counts)) {
+    throw new WaybillError('not-balanced', `${what} does not balance: ${JSON.stringify(counts)}`)
+  }
+}

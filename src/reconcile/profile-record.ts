@@ -1,0 +1,31 @@
+/** Reading what the gateway returns: ids, accounts, codes and dates, in whichever of the interface's forms they come. Pure. */
+import type { AccountIds } from '../load/reconciler.ts'
+import type { AccountKey } from '../transform/record.ts'
+
+/** `source.meta.persistentRecordId`: the transaction id, where the gateway keeps it. */
+export function persistentId(record: { readonly [key: string]: unknown }): string | undefined {
+  const { source } = record
+  if (!isObject(source) || !isObject(source['meta'])) return undefined
+  const id = source['meta']['persistentRecordId']
+  return typeof id === 'string' ? id : undefined
+}
+
+/** The ways in which the gateway may name the account: as sent, or as resolved. */
+export function accountNames(account: AccountKey, accountIds: AccountIds): string[] {
+  const id = accountIds(account)
+  return id === undefined || id === account.reference ? [account.reference] : [account.reference, id]
+}
+
+export function codesOf(codes: readonly { readonly code?: string | undefined }[]): string[] {
+  return codes.flatMap((coding) => coding.code ?? [])
+}
+
+/** Milliseconds since the epoch of an observation date: a number, digits in a string, or ISO 8601. */
+export function instantOf(value: string | number | undefined): number | undefined {
+  if (typeof value === 'number') return value
+  if (value === undefined) return undefined
+  const at = /^-?\d{1,15}$/.test(value) ? Number(value) : Date.parse(value)
+  return Number.isNaN(at) ? undefined : at
+}
+
+const isObject = (value: unknown): value is { readonly [key: string]: unknown } => typeof value === 'object' && value !== null

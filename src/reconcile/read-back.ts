@@ -1,0 +1,114 @@
+/**
+ * Read-back: what became of records whose answer never came, learned from the profile. The gateway returns only the latest record
+ * by observation date for each code and source type, so a newer one hides ours (interface, "the service: biometrics").
+ */
+import type { Gateway } from '../gateway/gateway.ts'
+import { GatewayError } from '../gateway/gateway-error.ts'
+import type { Entry } from '../load/entry.ts'
+import type { AccountIds, Verdict } from '../load/reconciler.ts'
+import { codesOf, instantOf, persistentId } from './profile-record.ts'
+
+/** A record of a profile in the form in which it is compared. */
+export interface ProfileRecord {
+  readonly persistentId: string | undefined
+  readonly codes: readonly string[]
+  readonly npi: string | undefined
+  readonly name: string | undefined
+  readonly sourceType: string | undefined
+  readonly observedAt: number | undefined
+  readonly value: number | undefined
+  readonly unit: string | undefined
+}
+
+/** A read that may be repeated, under the run's concurrency and patience. */
+export type Read = <T>(operation: string, call: () => Promise<T>) => Promise<T>
+
+export async function readBack(
+  gateway: Gateway,
+  read: Read,
+  entries: readonly Entry[],
+  accountIds: AccountIds,
+): Promise<Map<Entry, Verdict>> {
+  const verdicts = new Map<Entry, Verdict>()
+  const byAccount = Map.groupBy(entries, ({ record }) => `${record.kind}\n${record.account.type}\n${record.account.reference}`)
+  await Promise.all(
+    [...byAccount.values()].map(async (open) => {
+      const profile = await readProfile(gateway, read, open, accountIds)
+      for (const entry of open) verdicts.set(entry, profile === undefined ? 'unknown' : judge(entry, profile))
+    }),
+  )
+  return verdicts
+}
+
+/** The profile of the account that all of these entries belong to; undefined where it cannot be read. */
+async function readProfile(
+  gateway: Gateway,
+  read: Read,
+  [first]: readonly Entry[],
+  accountIds: AccountIds,
+): Promise<ProfileRecord[] | undefined> {
+  if (first === undefined) return []
+  const { account: key, kind } = first.record
+  const id = accountIds(key)
+  const account = id === undefined ? key : { reference: id, type: 'accountId' as const }
+  try {
+    switch (kind) {
+      case 'biometric':
+        return (await read('read biometrics', () => gateway.biometrics.read(account))).map(toProfileRecord)
+      case 'condition':
+        return (await read('read conditions', () => gateway.conditions.read(account))).map(toProfileRecord)
+      case 'careTeam':
+        return (await read('list care teams', () => gateway.careTeams.list(account))).map(toProfileRecord)
+    }
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    // Nothing is stored for an account that the gateway does not know.
+    return error.status === 404 ? [] : undefined
+  }
+}
+
+interface Returned {
+  readonly [key: string]: unknown
+  readonly codes?: readonly { readonly code?: string | undefined }[] | undefined
+  readonly npi?: string | undefined
+  readonly name?: string | undefined
+  readonly source?: { readonly type?: string | undefined } | undefined
+  readonly observationDate?: string | number | undefined
+  readonly value?: number | undefined
+  readonly unit?: string | undefined
+}
+
+const toProfileRecord = (record: Returned): ProfileRecord => ({
+  persistentId: persistentId(record),
+  codes: codesOf(record.codes ?? []),
+  npi: record.npi,
+  name: record.name,
+  sourceType: record.source?.type,
+  observedAt: instantOf(record.observationDate),
+  value: record.value,
+  unit: record.unit,
+})
+
+/** What a profile says of one record. Pure; the rule is in docs/delivery.md. */
+export function judge({ record, transactionId }: Entry, profile: readonly ProfileRecord[]): Verdict {
+  if (profile.some((found) => found.persistentId === transactionId)) return 'stored'
+  const { evidence, observedAt, kind, sourceType } = record
+  const sameSeries = profile.filter((found) =>
+    kind === 'careTeam'
+      ? found.npi === evidence.npi
+      : found.codes.some((code) => evidence.codes.includes(code)) && (found.sourceType ?? sourceType) === sourceType,
+  )
+  const sameRecord = sameSeries.filter((found) => found.observedAt === observedAt && sameContent(found, record.evidence))
+  // Only a gateway that trims source.meta leaves this to contents; one that keeps it would have shown our id.
+  if (sameRecord.some((found) => found.persistentId === undefined)) return 'stored'
+  // Care teams are listed in full: what is not there was not taken.
+  if (kind === 'careTeam') return 'absent'
+  const hides = sameSeries.some((found) => found.observedAt === undefined || found.observedAt >= observedAt)
+  return hides ? 'unknown' : 'absent'
+}
+
+function sameContent(found: ProfileRecord, evidence: Entry['record']['evidence']): boolean {
+  if (evidence.value !== undefined && found.value !== Number(evidence.value)) return false
+  if (evidence.unit !== undefined && found.unit !== undefined && found.unit !== evidence.unit) return false
+  return evidence.npi === undefined || found.name === evidence.name
+}

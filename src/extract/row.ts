@@ -8,7 +8,7 @@
 export interface Origin {
   /** Ordinal of the row among the export's data rows, from 1. Unreadable rows count; a header does not. */
   readonly row: number
-  /** Physical line on which the row starts, from 1. */
+  /** Physical line on which the row starts, from 1. In CSV a line ends with LF, CR LF or CR, in NDJSON with LF. */
   readonly line: number
   /** Offset in bytes of the row's first byte, in the decoded (decompressed) content, from 0. */
   readonly byteOffset: number
@@ -27,11 +27,16 @@ export type JsonValue = string | boolean | null | readonly JsonValue[] | { reado
 export interface JsonRow extends Origin {
   readonly kind: 'json'
   readonly value: JsonValue
-  /** The line as it came, for the rejects file. */
+  /** The line as it came, without its line end, for the rejects file. */
   readonly text: string
 }
 
-/** Why a row could not be read as a row. */
+/**
+ * Why a row could not be read as a row. A quote is broken when it stands where RFC 4180 allows none; it is not closed when
+ * its record would run to the end of the file, over 1 MiB, or into text on a later line: then the row is the physical line
+ * that opened it. Too large is a CSV line over 1 MiB, an NDJSON line over 16 MiB. JSON is invalid, too, when an object
+ * names a key twice.
+ */
 export type RowFault =
   | 'row-too-short'
   | 'row-too-long'
@@ -47,7 +52,7 @@ export interface UnreadableRow extends Origin {
   readonly fault: RowFault
   /** What was found, without any cell's content: `7 cells where the header has 24`. */
   readonly message: string
-  /** The bytes as they came, decoded, cut at 64 KiB: for the rejects file alone. */
+  /** The bytes as they came, cut at 64 KiB: for the rejects file alone. Read as Latin-1 where they are not UTF-8. */
   readonly text: string
   /** The cells, where the row could be split (too short, too long). */
   readonly cells?: readonly string[]

@@ -1,0 +1,35 @@
+/** The identity of an export: the SHA-256 of the file as it was delivered, compressed or not. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { unreadable } from './content.ts'
+
+/** Large enough that the hash, not the reading, takes the time. */
+const READ_BYTES = 1024 * 1024
+
+export interface Fingerprint {
+  /** 64 hex digits in lower case, as `sha256sum` prints them. */
+  readonly sha256: string
+  /** Size of the file as delivered. */
+  readonly bytes: number
+  /** The first 16 digits of `sha256`: what transaction ids begin with. */
+  readonly exportId: string
+}
+
+/**
+ * Reads the whole file once.
+ * @throws WaybillError `export-unreadable`
+ */
+export async function fingerprint(path: string): Promise<Fingerprint> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  try {
+    for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES })) {
+      hash.update(chunk)
+      bytes += chunk.length
+    }
+  } catch (cause) {
+    throw unreadable(path, cause)
+  }
+  const sha256 = hash.digest('hex')
+  return { sha256, bytes, exportId: sha256.slice(0, 16) }
+}

@@ -1,0 +1,38 @@
+import { isIPv4 } from 'node:net'
+import { WaybillError } from '../errors.ts'
+
+/**
+ * The gateway's address. It may have a path of its own, to which every path of the interface is appended.
+ * @throws WaybillError `settings-invalid`: no URL; another scheme than http and https; plain http to another host than
+ *   this machine, since the body is health data and the headers are credentials; a user name, password, query or fragment.
+ */
+export function parseBaseUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (url === null) throw refusal('is not a URL')
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refusal('is neither https nor http')
+  if (url.username !== '' || url.password !== '') throw refusal('holds a user name or a password')
+  if (url.search !== '' || url.hash !== '') throw refusal('has a query or a fragment')
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    throw refusal('uses plain http for a host other than this machine')
+  }
+  return url
+}
+
+/** The address of a path of the interface below the base URL. */
+export function resolvePath(base: URL, path: string, query?: URLSearchParams): URL {
+  const url = new URL(base)
+  url.pathname = base.pathname.replace(/\/+$/, '') + path
+  url.search = query?.toString() ?? ''
+  return url
+}
+
+/** `hostname` as the URL parser writes it: IPv4 in four decimal parts, IPv6 shortened and in brackets. */
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'))
+}
+
+function refusal(what: string): WaybillError {
+  return new WaybillError('settings-invalid', `The address of the gateway ${what}.`, {
+    place: { key: 'WAYBILL_GATEWAY_URL' },
+  })
+}

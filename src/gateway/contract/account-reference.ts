@@ -1,0 +1,38 @@
+import { z } from 'zod'
+
+/** Section "Account reference": the types in use on writes and in query parameters. */
+export const AccountReferenceType = z.enum(['accountId', 'partnerAccountId'])
+export type AccountReferenceType = z.infer<typeof AccountReferenceType>
+
+/** Whose record it is, as sent in the field `account`. `sponsor` comes back in the echo of a biometric alone. */
+export const AccountReference = z.object({
+  reference: z.string().min(1),
+  type: AccountReferenceType,
+  sponsor: z.string().optional(),
+})
+export type AccountReference = z.infer<typeof AccountReference>
+
+/**
+ * Whose record it is, as answered: `accountReference` of a biometric as read, `account` elsewhere. `type` is `accountId`
+ * or `entity` in reads, and may be the type that was sent in an echo; any other string is borne. For `entity` the
+ * reference is a URL-form identifier that ends in the account id (`accountIdOfEntity`).
+ */
+export const AccountReferenceAsRead = z.looseObject({ type: z.string(), reference: z.string() })
+export type AccountReferenceAsRead = z.infer<typeof AccountReferenceAsRead>
+
+/** Query parameters that name the user on every user-centric GET and DELETE. */
+export const AccountQuery = z.object({
+  accountReference: z.string().min(1),
+  accountReferenceType: AccountReferenceType,
+})
+export type AccountQuery = z.infer<typeof AccountQuery>
+
+/** The alternative to `AccountQuery` that GET /health-profile/biometrics also takes: the account in URL form. */
+export const EntityQuery = z.object({ entity: z.string().min(1) })
+export type EntityQuery = z.infer<typeof EntityQuery>
+
+/** The account id at the end of an entity's URL form (`…/accounts/4711` gives `4711`); all of it where it has no slash. */
+export function accountIdOfEntity(entity: string): string {
+  const path = entity.replace(/[?#].*$/s, '').replace(/\/+$/, '')
+  return path.slice(path.lastIndexOf('/') + 1)
+}

@@ -1,0 +1,67 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { Readable } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { faultsOf, Refusal } from './refusal.ts'
+import { countRows, findRecords, listRecords, type StoredRecord, type Table } from './store.ts'
+
+const TABLES = {
+  biometric: 'biometrics',
+  condition: 'conditions',
+  careTeam: 'care_teams',
+} as const satisfies Record<string, Table>
+type Kind = keyof typeof TABLES
+const KINDS = Object.keys(TABLES) as readonly Kind[]
+
+const RecordsQuery = z.object({ kind: z.enum(['biometric', 'condition', 'careTeam']) })
+const RecordQuery = z.object({ transactionId: z.string().min(1) })
+
+/**
+ * What the gateway holds, for tests and trials; not of the interface, and served without credentials:
+ * - `GET /_reference/counts`: the number of accounts and of records per kind;
+ * - `GET /_reference/records?kind=`: NDJSON, each record as it was sent, in order, with `_account` and `_storedAt`;
+ * - `GET /_reference/record?transactionId=`: a JSON array of the records that bear the transaction id or the persistent
+ *   record id, each with `_kind` too.
+ */
+export function serveControl(app: FastifyInstance, store: DatabaseSync): void {
+  app.get('/_reference/counts', async () => ({
+    account: countRows(store, 'accounts'),
+    ...Object.fromEntries(KINDS.map((kind) => [kind, countRows(store, TABLES[kind])])),
+  }))
+
+  app.get('/_reference/records', async (request, reply) => {
+    const result = RecordsQuery.safeParse(request.query)
+    if (!result.success) throw new Refusal(400, faultsOf(result.error, 'query'))
+    return reply
+      .type('application/x-ndjson')
+      .send(Readable.from(lines(listRecords(store, TABLES[result.data.kind]))))
+  })
+
+  app.get('/_reference/record', async (request, reply) => {
+    const result = RecordQuery.safeParse(request.query)
+    if (!result.success) throw new Refusal(400, faultsOf(result.error, 'query'))
+    const found = KINDS.flatMap((kind) =>
+      findRecords(store, TABLES[kind], result.data.transactionId).map((record) =>
+        annotated(record, { _kind: kind }),
+      ),
+    )
+    return reply.type('application/json; charset=utf-8').send(`[${found.join(',')}]`)
+  })
+}
+
+/** Lines gathered into pieces of about 64 KiB. */
+function* lines(records: Iterable<StoredRecord>): Generator<string> {
+  let piece = ''
+  for (const record of records) {
+    piece += `${annotated(record, {})}\n`
+    if (piece.length < 65_536) continue
+    yield piece
+    piece = ''
+  }
+  if (piece !== '') yield piece
+}
+
+/** The record's text with fields of ours at its end. A record is never empty: the contract requires fields. */
+function annotated({ body, account, storedMs }: StoredRecord, more: Record<string, string>): string {
+  return `${body.slice(0, -1)},${JSON.stringify({ ...more, _account: account, _storedAt: storedMs }).slice(1)}`
+}

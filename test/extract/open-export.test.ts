@@ -1,0 +1,77 @@
+import { appendFile, rename, utimes, writeFile } from 'node:fs/promises'
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { openExport } from '../../src/extract/open-export.ts'
+import { allRows, brief, CSV, collect, exportFile, tempFolder } from './export-file.ts'
+
+const table = `a,b\n${Array.from({ length: 30_000 }, (_, at) => `${at},"x\n${at}"`).join('\n')}\n`
+
+test('gzip is known by its bytes, not by its name, and may have several members', async () => {
+  const middle = Math.floor(table.length / 2)
+  const members = Buffer.concat([gzipSync(table.slice(0, middle)), gzipSync(table.slice(middle))])
+  const plain = await allRows(await exportFile(table, 'plain.csv.gz'))
+  expect(plain).toHaveLength(30_000)
+  expect(await allRows(await exportFile(members, 'zipped.csv'))).toEqual(plain)
+})
+
+test('a gzip file that is cut off or damaged is an error, after the rows before it', async () => {
+  const zipped = gzipSync(table)
+  const cut = await exportFile(zipped.subarray(0, -2000))
+  await expect(allRows(cut)).rejects.toMatchObject({ code: 'export-unreadable', place: { file: cut } })
+  const damaged = Buffer.from(zipped)
+  damaged.writeUInt32LE(0, damaged.length - 8)
+  await expect(allRows(await exportFile(damaged))).rejects.toMatchObject({ code: 'export-unreadable' })
+})
+
+test('a folder or a missing file is unreadable', async () => {
+  const folder = await tempFolder()
+  await expect(openExport(folder, CSV)).rejects.toMatchObject({ code: 'export-unreadable' })
+  await expect(openExport(`${folder}/none.csv`, CSV)).rejects.toMatchObject({ code: 'export-unreadable' })
+})
+
+test('rows come as they are asked for, and a reader may leave', async () => {
+  const opened = await openExport(await exportFile(table), CSV)
+  for await (const block of opened.rows()) {
+    expect(block.length).toBeGreaterThan(100)
+    expect(block.length).toBeLessThan(1000)
+    break
+  }
+  let rows = 0
+  for await (const block of opened.rows()) rows += block.length
+  expect(rows).toBe(30_000)
+})
+
+test.each([
+  ['plain', (text: string) => Buffer.from(text)],
+  ['gzip', (text: string) => gzipSync(text)],
+])('a checkpoint behind the content is told, one at its end gives no rows (%s)', async (_, pack) => {
+  const opened = await openExport(await exportFile(pack('a\n1\n')), CSV)
+  expect(await collect(opened.rows({ row: 2, line: 3, byteOffset: 4 }))).toEqual([])
+  await expect(collect(opened.rows({ row: 2, line: 3, byteOffset: 5 }))).rejects.toMatchObject({
+    code: 'export-changed',
+  })
+})
+
+test.each([
+  ['grown', (path: string) => appendFile(path, '2\n')],
+  ['touched', (path: string) => utimes(path, 1, 1)],
+  [
+    'replaced by one of the same size and time',
+    async (path: string) => {
+      await writeFile(`${path}.new`, 'a\n2\n')
+      await utimes(`${path}.new`, 7, 7)
+      await rename(`${path}.new`, path)
+    },
+  ],
+])('an export that was %s is noticed', async (_, change) => {
+  const path = await exportFile('a\n1\n')
+  await utimes(path, 7, 7)
+  const opened = await openExport(path, CSV)
+  expect((await collect(opened.rows())).map(brief)).toEqual([['1']])
+  await opened.assertUnchanged()
+  await change(path)
+  await expect(opened.assertUnchanged()).rejects.toMatchObject({
+    code: 'export-changed',
+    place: { file: path },
+  })
+})

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import ucum from '@lhncbc/ucum-lhc'
+import { parse } from 'csv-parse/sync'
+import { describe, expect, it } from 'vitest'
+import { parse as parseYaml } from 'yaml'
+import { z } from 'zod'
+import { SAMPLE_FILES } from '../../samples/generate.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const pairs = (path: string): string[][] =>
+  z.array(z.array(z.string()).length(2)).parse(parse(text(path), { fromLine: 2 }))
+
+/** Luhn, written by another way than the program's: digits from the right, every second one looked up doubled. */
+function luhn(digits: string): boolean {
+  const doubled = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9]
+  const sum = [...digits].reverse().reduce((total, digit, at) => {
+    return total + (at % 2 === 1 ? Number(doubled[Number(digit)]) : Number(digit))
+  }, 0)
+  return sum % 10 === 0
+}
+
+const utilities = ucum.UcumLhcUtils.getInstance()
+/** No message: the library takes some near misses (`mmHg`), but says so. */
+function isUcum(unit: string): boolean {
+  const { unit: found, retMsg } = utilities.getSpecifiedUnit(unit, 'validate')
+  return found !== null && found !== undefined && retMsg.length === 0
+}
+
+const Key = z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/)
+const biometrics = z
+  .record(
+    Key,
+    z.strictObject({
+      name: z.string().min(3),
+      loinc: z.string().regex(/^\d{3,6}-\d$/),
+      unit: z.string(),
+      range: z.tuple([z.number(), z.number()]),
+      decimals: z.int().min(0).max(3),
+      molarMass: z.number().min(10).max(2000).optional(),
+    }),
+  )
+  .parse(parseYaml(text('mappings/catalog/biometrics.yaml')))
+
+const conditions = z
+  .record(
+    Key,
+    z.strictObject({
+      name: z.string().min(3),
+      icd10: z.string().regex(/^[A-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?$/),
+      // A string: identifiers of extensions do not fit into a JavaScript number.
+      snomed: z.union([z.string(), z.array(z.string()).min(2)]).transform((code) => [code].flat()),
+    }),
+  )
+  .parse(parseYaml(text('mappings/catalog/conditions.yaml')))
+
+describe('catalog of biometrics', () => {
+  const entries = Object.entries(biometrics)
+
+  it.each(entries)('%s has a LOINC check digit that holds, a UCUM unit, and a range', (_, entry) => {
+    expect(luhn(entry.loinc.replace('-', ''))).toBe(true)
+    expect(isUcum(entry.unit)).toBe(true)
+    expect(entry.range[0]).toBeLessThan(entry.range[1])
+  })
+
+  it('has one key a LOINC', () => {
+    expect(new Set(entries.map(([, entry]) => entry.loinc)).size).toBe(entries.length)
+  })
+
+  it('keeps a molar mass only where the unit is a mass concentration', () => {
+    for (const [, entry] of entries)
+      if (entry.molarMass !== undefined) expect(entry.unit).toMatch(/^[munp]?g\/[dm]?L$/)
+  })
+})
+
+describe('catalog of conditions', () => {
+  it('has one key a SNOMED CT code', () => {
+    const codes = Object.values(conditions).flatMap((entry) => entry.snomed)
+    expect(new Set(codes).size).toBe(codes.length)
+  })
+
+  it('shares no ICD-10-CM code but E11.9', () => {
+    const codes = Object.values(conditions).map((entry) => entry.icd10)
+    expect(codes.filter((code, at) => codes.indexOf(code) !== at)).toEqual(['E11.9'])
+  })
+})
+
+describe('tables', () => {
+  it('spell units that are UCUM, each once', () => {
+    const spellings = pairs('mappings/catalog/unit-spellings.csv')
+    for (const [, unit = ''] of spellings) expect(isUcum(unit), unit).toBe(true)
+    expect(new Set(spellings.map(([spelling]) => spelling)).size).toBe(spellings.length)
+  })
+
+  it('lead from each lab code to a key of the catalog', () => {
+    const codes = pairs('mappings/tables/lab-codes.csv')
+    for (const [, key = ''] of codes) expect(biometrics, key).toHaveProperty([key])
+    expect(new Set(codes.map(([code]) => code)).size).toBe(codes.length)
+  })
+})
+
+describe('provider numbers of the samples', () => {
+  it('hold their check digit, but for the faulty ones, and are none that was issued', () => {
+    const rows = z.array(z.record(z.string(), z.string())).parse(
+      parse(text(`samples/inbox/${SAMPLE_FILES.acme}`), {
+        columns: true,
+        relaxColumnCountLess: true,
+        skipRecordsWithError: true,
+      }),
+    )
+    const numbers = rows.map((row) => row['pcp_npi'] ?? '').filter((npi) => npi !== '')
+    expect(numbers.length).toBeGreaterThan(3000)
+    expect(numbers.every((npi) => /^2\d{9}$/.test(npi))).toBe(true)
+    expect(numbers.filter((npi) => !luhn(`80840${npi}`)).length).toBe(5)
+  })
+})

@@ -1,0 +1,37 @@
+/** What commands are handed: settings, streams, and the parts that main.ts builds when they are asked for. */
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Identity } from '../load/identity.ts'
+import type { Settings } from '../settings.ts'
+import type { Logger } from '../telemetry/logger.ts'
+
+export interface GatewayConnection {
+  readonly gateway: Gateway
+  /** Names it in the ledger: its address, or `built-in`. */
+  readonly name: string
+  /** For people: where the records go. */
+  readonly describe: string
+  close(): Promise<void>
+}
+
+export interface CommandContext {
+  readonly settings: Settings
+  readonly logger: Logger
+  readonly out: (text: string) => void
+  readonly err: (text: string) => void
+  /** Whether standard error is a terminal. */
+  readonly terminal: boolean
+  readonly now: () => number
+  readonly random: () => number
+  readonly randomHex: (bytes: number) => string
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly interrupt: AbortSignal
+  readonly owner: string
+  readonly isDead: (owner: string) => boolean
+  readonly openLedger: () => Promise<Ledger>
+  readonly connectGateway: () => Promise<GatewayConnection>
+  readonly identity: () => Promise<Identity>
+}
+
+/** A command's action: returns its exit code. */
+export type Action<Options> = (context: CommandContext, options: Options) => Promise<number>

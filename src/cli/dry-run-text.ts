@@ -1,0 +1,22 @@
+/** The result of `run --dry-run` for people. */
+import type { DryRunResult } from '../job/dry-run.ts'
+import { allRecords } from '../reconcile/balance.ts'
+import { plainTable } from './summary-text.ts'
+
+export function dryRunText(result: DryRunResult): string {
+  const { rows, exports, reasons } = result
+  const { made, rejected, pending } = allRecords(result)
+  const lines = [
+    '',
+    `Dry run of ${result.job}: nothing was sent, nothing was written.`,
+    ...exports.map(({ name, rows: read }) => `  ${name}: ${read} rows`),
+    `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
+    `Records  made ${made}: ${pending} to send (fewer where some were delivered before), ${rejected} rejected by the mapping`,
+  ]
+  if (reasons.length > 0) {
+    const table = plainTable(['count', 'code', 'rule', 'reason'], 1)
+    for (const { count, code, rule, message } of reasons) table.push([String(count), code, rule ?? '(row)', message])
+    lines.push('', table.toString())
+  }
+  return `${lines.join('\n')}\n`
+}

@@ -1,0 +1,24 @@
+/** The key of this installation: made once and kept in the home, mode 0600. Without it, hashes and ids would be others. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { WaybillError } from '../errors.ts'
+
+/** @param fresh a new key, taken if there is none yet */
+export function readOrMakeKey(file: string, fresh: string): string {
+  try {
+    // Exclusive: of two processes that start at once, one makes it and the other reads it.
+    writeFileSync(file, `${fresh}\n`, { mode: 0o600, flag: 'wx' })
+    return fresh
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new WaybillError('ledger-unusable', `the key ${file} cannot be made: ${reason}`, { cause: error })
+    }
+  }
+  const key = readFileSync(file, 'utf8').trim()
+  if (key.length < 16) {
+    throw new WaybillError('settings-invalid', `the key in ${file} is too short to be one`, {
+      remedy: 'Put the key back that this home was made with; with another one everything would be sent again.',
+    })
+  }
+  return key
+}

@@ -1,0 +1,105 @@
+/** The command line (commander): one file a command, loaded when it is called, so that `--help` answers at once. */
+import { Command, CommanderError, Option } from 'commander'
+import type { CommandContext } from './context.ts'
+
+/** Runs an action with a context made for it; gives the exit code on. */
+export type Perform = (action: (context: CommandContext) => Promise<number>) => Promise<void>
+
+const json = (): Option => new Option('--json', 'print one JSON object on standard output; logs go to standard error')
+
+export function createProgram(version: string, perform: Perform): Command {
+  const program = new Command('waybill')
+    .description('Carries health-screening exports into a health-profile gateway and proves what became of every row.')
+    .version(version)
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: false })
+    .addHelpText('after', '\nExit codes: 0 all accepted or unchanged, 1 something was rejected or is in doubt, 2 wrong use, settings or files,\n3 gateway unreachable or credentials refused, 4 stopped by stopWhen, 5 another run holds the job, 130 interrupted.')
+
+  program
+    .command('run')
+    .description('run a job now; an unfinished run of it is finished first')
+    .argument('<job>', 'name of a file in the jobs folder, without .yaml')
+    .option('--file <path...>', 'take these files instead of those that the job finds')
+    .option('--limit <rows>', 'take so many rows of each export at most', wholeNumber)
+    .option('--dry-run', 'map and count; send nothing, write nothing')
+    .option('--quiet', 'no progress, no summary')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill run nightly-screenings\n  waybill run nightly-screenings --file samples/inbox/acme_screening_20260302.csv --json')
+    .action((job: string, options: { file?: string[]; limit?: number; dryRun?: true; quiet?: true; json?: true }) =>
+      perform(async (context) => (await import('./run.ts')).run(context, { job, ...options })),
+    )
+
+  program
+    .command('runs')
+    .description('list runs, newest first')
+    .option('--limit <n>', 'how many', wholeNumber, 20)
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill runs --limit 5')
+    .action((options: { limit: number; json?: true }) =>
+      perform(async (context) => (await import('./runs.ts')).runs(context, options)),
+    )
+
+  program
+    .command('show')
+    .description('show what became of a run: its balance, and why things were rejected')
+    .argument('[run]', 'id of the run; without it, the latest')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill show\n  waybill show 20260302T071500Z-4f2a9c')
+    .action((run: string | undefined, options: { json?: true }) =>
+      perform(async (context) => (await import('./show.ts')).show(context, { run, ...options })),
+    )
+
+  program
+    .command('trace')
+    .description('lead from a transaction id back to export, line, rule, batch, tries and answer')
+    .argument('<transaction>', 'a transaction id, as the gateway stores it')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill trace 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa')
+    .action((transaction: string, options: { json?: true }) =>
+      perform(async (context) => (await import('./trace.ts')).trace(context, { transaction, ...options })),
+    )
+
+  const mapping = program.command('mapping').description('check and preview mapping files')
+  mapping
+    .command('check')
+    .description('report every problem of a mapping, with file, line and key')
+    .argument('<mapping>', 'name of a file in the mappings folder, or a path')
+    .option('--export <path>', 'check its columns too, against this export')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill mapping check acme-onsite --export samples/inbox/acme_screening_20260302.csv')
+    .action((name: string, options: { export?: string; json?: true }) =>
+      perform(async (context) => (await import('./mapping-check.ts')).mappingCheck(context, { mapping: name, ...options })),
+    )
+  mapping
+    .command('preview')
+    .description('show rows of an export as records; prints health data, sends nothing')
+    .argument('<mapping>', 'name of a file in the mappings folder, or a path')
+    .argument('<export>', 'path of an export')
+    .option('--row <n>', 'only this row', wholeNumber)
+    .option('--limit <n>', 'how many rows', wholeNumber, 3)
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill mapping preview acme-onsite samples/inbox/acme_screening_20260302.csv --row 17')
+    .action((name: string, sample: string, options: { row?: number; limit: number; json?: true }) =>
+      perform(async (context) => (await import('./mapping-preview.ts')).mappingPreview(context, { mapping: name, sample, ...options })),
+    )
+
+  program
+    .command('gateway')
+    .description('serve the reference gateway on loopback, to try things against')
+    .option('--port <n>', 'port to listen on; 0 takes a free one', wholeNumber, 8790)
+    .option('--data <file>', 'keep the data in this SQLite file (default: in memory)')
+    .option('--api-key <key...>', 'keys to accept (default: any)')
+    .option('--token <token...>', 'bearer tokens to accept (default: any)')
+    .option('--open', 'take records of accounts that are not registered too')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill gateway --port 8790 --data gateway.sqlite')
+    .action((options: { port: number; data?: string; apiKey?: string[]; token?: string[]; open?: true; json?: true }) =>
+      perform(async (context) => (await import('./gateway.ts')).gateway(context, options)),
+    )
+  return program
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new CommanderError(2, 'waybill.wholeNumber', `error: "${text}" is not a whole number`)
+  return Number(text)
+}

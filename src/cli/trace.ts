@@ -1,0 +1,38 @@
+/** `waybill trace`: from a transaction id back to export, line, rule, batch, tries and answer. */
+import { relative } from 'node:path'
+import { EXIT } from '../errors.ts'
+import { traceRecord } from '../job/trace-record.ts'
+import type { Action } from './context.ts'
+
+export const trace: Action<{ readonly transaction: string; readonly json?: true }> = async (context, options) => {
+  const ledger = await context.openLedger()
+  try {
+    const traced = await traceRecord(ledger, options.transaction)
+    if (options.json) {
+      context.out(`${JSON.stringify(traced)}\n`)
+      return EXIT.ok
+    }
+    const { origin, export: found } = traced
+    const lines = [
+      `Transaction  ${traced.transactionId}`,
+      `Export       ${found.name} (SHA-256 ${found.sha256})`,
+      origin === undefined
+        ? `Row          ${traced.row} (the file is not at ${relative('.', found.path)} any more, or has changed: its line cannot be told)`
+        : `Row          ${traced.row}, line ${origin.line}, byte ${origin.byteOffset} of ${relative('.', found.path)}`,
+      `Rule         ${traced.rule}`,
+    ]
+    for (const { run, chunk, outcome, batches, reason } of traced.runs) {
+      lines.push('', `Run          ${run}, chunk ${chunk}: ${outcome}`)
+      for (const batch of batches) {
+        const answer = batch.answer === null ? 'no answer yet' : `${batch.answer}${batch.status === null ? '' : `, HTTP ${batch.status}`}`
+        lines.push(`  Batch      ${batch.batchId}: ${batch.state}, ${batch.attempts === 1 ? '1 try' : `${batch.attempts} tries`}, ${answer}`)
+        lines.push(`             begun ${batch.begunAt}${batch.settledAt === null ? '' : `, settled ${batch.settledAt}`}`)
+      }
+      if (reason !== undefined) lines.push(`  Reason     ${reason.code} (${reason.stage}): ${reason.message}`)
+    }
+    context.out(`${lines.join('\n')}\n`)
+    return EXIT.ok
+  } finally {
+    await ledger.close()
+  }
+}

@@ -1,0 +1,142 @@
+/** From a transaction id back to where the record came from, and forward to what the gateway answered. */
+import { WaybillError } from '../errors.ts'
+import { fingerprint } from '../extract/fingerprint.ts'
+import { openExport } from '../extract/open-export.ts'
+import type { Origin } from '../extract/row.ts'
+import { unpackHolds } from '../ledger/holds.ts'
+import type { BatchRecord, ChunkRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
+import { parseTransactionId } from '../load/identity.ts'
+import { loadMapping } from './definition-files.ts'
+
+export interface Trace {
+  readonly transactionId: string
+  readonly rule: string
+  readonly row: number
+  /** Where the row stands; undefined where the file is gone or is another by now. */
+  readonly origin?: Pick<Origin, 'line' | 'byteOffset'>
+  readonly export: { readonly name: string; readonly path: string; readonly sha256: string; readonly there: boolean }
+  /** Every run that touched it, newest first. */
+  readonly runs: readonly TracedRun[]
+}
+
+export interface TracedRun {
+  readonly run: string
+  readonly chunk: number
+  readonly outcome: 'accepted' | 'rejected' | 'in-doubt' | 'unchanged' | 'pending'
+  /** Attempts to send it, oldest first. */
+  readonly batches: readonly TracedBatch[]
+  readonly reason?: { readonly stage: string; readonly code: string; readonly message: string }
+}
+
+export interface TracedBatch {
+  readonly batchId: string
+  readonly kind: string
+  readonly state: string
+  readonly attempts: number
+  readonly answer: string | null
+  readonly status: number | null
+  readonly begunAt: string
+  readonly settledAt: string | null
+}
+
+/** @throws WaybillError `transaction-not-found` */
+export async function traceRecord(ledger: Ledger, transactionId: string): Promise<Trace> {
+  const parts = parseTransactionId(transactionId)
+  if (parts === undefined) {
+    throw new WaybillError('transaction-not-found', `"${transactionId}" is no transaction id of Waybill`, {
+      remedy: 'It looks like 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa: export, row, rule, content.',
+    })
+  }
+  const records = await ledger.exportsWithContent(parts.exportId)
+  const [latest] = records
+  if (latest === undefined) {
+    throw new WaybillError('transaction-not-found', `this ledger knows no export ${parts.exportId}`)
+  }
+  const runs: TracedRun[] = []
+  let place: { record: ExportRecord; chunk: ChunkRecord } | undefined
+  for (const record of records) {
+    const chunk = (await ledger.chunksOf(record.id)).find(
+      ({ first_row, rows }) => first_row <= parts.row && parts.row < first_row + rows,
+    )
+    if (chunk === undefined) continue
+    place ??= { record, chunk }
+    runs.push(await traceRun(ledger, record, chunk, parts))
+  }
+  if (place === undefined) {
+    throw new WaybillError('transaction-not-found', `the export ${latest.name} was never read as far as row ${parts.row}`)
+  }
+  const origin = await findRow(ledger, place.record, place.chunk, parts.row)
+  const { name, path, sha256 } = place.record
+  return {
+    transactionId,
+    rule: parts.rule,
+    row: parts.row,
+    ...(origin === undefined ? {} : { origin }),
+    export: { name, path, sha256, there: origin !== undefined },
+    runs,
+  }
+}
+
+async function traceRun(
+  ledger: Ledger,
+  record: ExportRecord,
+  chunk: ChunkRecord,
+  parts: { row: number; rule: string; content: string },
+): Promise<TracedRun> {
+  const key = { exportRow: record.id, chunk: chunk.number }
+  const batches = (await ledger.batchesOf(key)).filter((batch) =>
+    unpackHolds(batch.holds).some(
+      ({ row, rule, content }) => row === parts.row && rule === parts.rule && content.startsWith(parts.content),
+    ),
+  )
+  const exception = (await ledger.exceptionsOf(key)).find(
+    ({ row, rule, content }) => row === parts.row && rule === parts.rule && content?.startsWith(parts.content),
+  )
+  const settled = batches.some((batch) => batch.state === 'settled')
+  const failed = exception?.outcome === 'warning' ? undefined : exception?.outcome
+  const outcome = failed ?? (settled ? 'accepted' : chunk.state === 'open' ? 'pending' : 'unchanged')
+  return {
+    run: record.run_id,
+    chunk: chunk.number,
+    outcome,
+    batches: batches.map(tracedBatch),
+    ...(exception === undefined
+      ? {}
+      : { reason: { stage: exception.stage, code: exception.code, message: exception.message } }),
+  }
+}
+
+const tracedBatch = (batch: BatchRecord): TracedBatch => ({
+  batchId: batch.batch_id,
+  kind: batch.kind,
+  state: batch.state,
+  attempts: batch.attempts,
+  answer: batch.answer,
+  status: batch.status,
+  begunAt: new Date(batch.begun_at).toISOString(),
+  settledAt: batch.settled_at === null ? null : new Date(batch.settled_at).toISOString(),
+})
+
+/** Reads on from the chunk's start to the row, if the file is still the one that was read. */
+async function findRow(
+  ledger: Ledger,
+  record: ExportRecord,
+  chunk: ChunkRecord,
+  wanted: number,
+): Promise<Pick<Origin, 'line' | 'byteOffset'> | undefined> {
+  try {
+    if ((await fingerprint(record.path)).sha256 !== record.sha256) return undefined
+    const content = await ledger.mapping(record.mapping_digest)
+    if (content === undefined) return undefined
+    const opened = await openExport(record.path, loadMapping(content).read)
+    const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
+    for await (const block of opened.rows(from)) {
+      const found = block.find(({ row }) => row === wanted)
+      if (found !== undefined) return { line: found.line, byteOffset: found.byteOffset }
+    }
+    return undefined
+  } catch (error) {
+    if (error instanceof WaybillError) return undefined
+    throw error
+  }
+}

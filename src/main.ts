@@ -1,0 +1,106 @@
+/**
+ * Composition root: builds the concrete parts, handles signals, sets the exit code. Everything that touches the world (clock, chance,
+ * files of the home, SQLite, the network) is made here and handed in.
+ */
+import { randomBytes, randomInt, randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { CommanderError } from 'commander'
+import type { CommandContext } from './cli/context.ts'
+import { describeError } from './cli/describe-error.ts'
+import { createProgram } from './cli/program.ts'
+import { EXIT, WaybillError } from './errors.ts'
+import { readSettings } from './settings.ts'
+
+/** Runs the command line. @returns the exit code */
+export async function main(argv: readonly string[]): Promise<number> {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  const version = typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : '0'
+  let exit: number = EXIT.ok
+  const program = createProgram(version, async (action) => {
+    exit = await action(await buildContext())
+  })
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return exit
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.wrongUse
+    process.stderr.write(describeError(error))
+    return error instanceof WaybillError ? error.exit : EXIT.recordsLeftBehind
+  }
+}
+
+async function buildContext(): Promise<CommandContext> {
+  const settings = readSettings(process.env, process.cwd())
+  const { createLogger } = await import('./telemetry/logger.ts')
+  const host = hostname()
+  const makeHome = (): void => {
+    try {
+      mkdirSync(settings.home, { recursive: true, mode: 0o700 })
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      throw new WaybillError('ledger-unusable', `the home ${settings.home} cannot be made: ${reason}`, { cause })
+    }
+  }
+  return {
+    settings,
+    logger: createLogger(settings.logLevel, settings.logFormat),
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+    terminal: process.stderr.isTTY === true,
+    now: Date.now,
+    random: () => randomInt(2 ** 32) / 2 ** 32,
+    randomHex: (bytes) => randomBytes(bytes).toString('hex'),
+    sleep: async (ms, signal) => {
+      await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
+    },
+    interrupt: interruptSignal(),
+    owner: `${host}:${process.pid}`,
+    isDead: (owner) => isDeadOn(host, owner),
+    async openLedger() {
+      makeHome()
+      const { openLedger } = await import('./ledger/open-ledger.ts')
+      return openLedger(join(settings.home, 'ledger.sqlite'))
+    },
+    async connectGateway() {
+      makeHome()
+      const { connectGateway } = await import('./cli/connect-gateway.ts')
+      return connectGateway(settings, { now: Date.now, nextRequestId: randomUUID })
+    },
+    async identity() {
+      makeHome()
+      const [{ createIdentity }, { readOrMakeKey }] = await Promise.all([
+        import('./load/identity.ts'),
+        import('./cli/installation-key.ts'),
+      ])
+      return createIdentity(settings.key ?? readOrMakeKey(join(settings.home, 'key'), randomBytes(32).toString('hex')))
+    },
+  }
+}
+
+/** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
+function interruptSignal(): AbortSignal {
+  const controller = new AbortController()
+  const onSignal = (): void => {
+    if (controller.signal.aborted) process.exit(EXIT.interrupted)
+    controller.abort()
+    process.stderr.write('\nStopping: what is under way is finished, nothing new is sent. Once more to stop at once.\n')
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  return controller.signal
+}
+
+/** Whether the owner of a lease is a process of this machine that is gone. */
+function isDeadOn(host: string, owner: string): boolean {
+  const [ownerHost, pid] = [owner.slice(0, owner.lastIndexOf(':')), Number(owner.slice(owner.lastIndexOf(':') + 1))]
+  if (ownerHost !== host || !Number.isInteger(pid) || pid === process.pid) return ownerHost === host && pid === process.pid
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
+  }
+}

@@ -59,7 +59,12 @@ if (import.meta.main) {
       seed: { type: 'string' },
       out: { type: 'string' },
       clean: { type: 'boolean' },
+      help: { type: 'boolean' },
     },
   })
+  if (values.help) {
+    console.log('node samples/generate.ts [--participants N] [--messages N] [--seed S] [--out DIR] [--clean]')
+    process.exit()
+  }
   console.log(JSON.stringify(await generateSamples(values), undefined, 2))
 }

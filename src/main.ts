@@ -17,7 +17,10 @@ import { readSettings } from './settings.ts'
 /** Runs the command line. @returns the exit code */
 export async function main(argv: readonly string[]): Promise<number> {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  const version = typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : '0'
+  const version =
+    typeof manifest === 'object' && manifest !== null && 'version' in manifest
+      ? String(manifest.version)
+      : '0'
   let exit: number = EXIT.ok
   const program = createProgram(version, async (action) => {
     exit = await action(await buildContext())
@@ -41,7 +44,9 @@ async function buildContext(): Promise<CommandContext> {
       mkdirSync(settings.home, { recursive: true, mode: 0o700 })
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause)
-      throw new WaybillError('ledger-unusable', `the home ${settings.home} cannot be made: ${reason}`, { cause })
+      throw new WaybillError('ledger-unusable', `the home ${settings.home} cannot be made: ${reason}`, {
+        cause,
+      })
     }
   }
   return {
@@ -75,7 +80,9 @@ async function buildContext(): Promise<CommandContext> {
         import('./load/identity.ts'),
         import('./cli/installation-key.ts'),
       ])
-      return createIdentity(settings.key ?? readOrMakeKey(join(settings.home, 'key'), randomBytes(32).toString('hex')))
+      return createIdentity(
+        settings.key ?? readOrMakeKey(join(settings.home, 'key'), randomBytes(32).toString('hex')),
+      )
     },
   }
 }
@@ -86,7 +93,9 @@ function interruptSignal(): AbortSignal {
   const onSignal = (): void => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted)
     controller.abort()
-    process.stderr.write('\nStopping: what is under way is finished, nothing new is sent. Once more to stop at once.\n')
+    process.stderr.write(
+      '\nStopping: what is under way is finished, nothing new is begun. Once more to stop at once.\n',
+    )
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
@@ -95,8 +104,12 @@ function interruptSignal(): AbortSignal {
 
 /** Whether the owner of a lease is a process of this machine that is gone. */
 function isDeadOn(host: string, owner: string): boolean {
-  const [ownerHost, pid] = [owner.slice(0, owner.lastIndexOf(':')), Number(owner.slice(owner.lastIndexOf(':') + 1))]
-  if (ownerHost !== host || !Number.isInteger(pid) || pid === process.pid) return ownerHost === host && pid === process.pid
+  const [ownerHost, pid] = [
+    owner.slice(0, owner.lastIndexOf(':')),
+    Number(owner.slice(owner.lastIndexOf(':') + 1)),
+  ]
+  if (ownerHost !== host || !Number.isInteger(pid) || pid === process.pid)
+    return ownerHost === host && pid === process.pid
   try {
     process.kill(pid, 0)
     return false

@@ -54,14 +54,21 @@ type Secret = 'WAYBILL_API_KEY' | 'WAYBILL_ACCESS_TOKEN' | 'WAYBILL_KEY'
  * @param environment variables as given; they win over those of a `.env` file in `folder`
  * @throws WaybillError `settings-invalid` with every problem
  */
-export function readSettings(environment: Readonly<Record<string, string | undefined>>, folder: string): Settings {
+export function readSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+  folder: string,
+): Settings {
   const findings: Finding[] = []
   const report = (key: string, message: string): void => {
     findings.push({ place: { key }, message })
   }
   const values = { ...readDotEnv(join(folder, '.env'), report), ...environment }
   for (const name of Object.keys(values)) {
-    if (name.startsWith('WAYBILL_') && name !== 'WAYBILL_CORPUS' && !VARIABLES.some((known) => known === name)) {
+    if (
+      name.startsWith('WAYBILL_') &&
+      name !== 'WAYBILL_CORPUS' &&
+      !VARIABLES.some((known) => known === name)
+    ) {
       report(name, `is no setting of Waybill; known are: ${VARIABLES.join(', ')}`)
     }
   }
@@ -80,7 +87,8 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   const choice = <T extends string>(name: Variable, choices: readonly T[], otherwise: T): T => {
     const given = text(name)
     const chosen = choices.find((one) => one === given)
-    if (given !== undefined && chosen === undefined) report(name, `is "${given}"; it must be one of ${choices.join(', ')}`)
+    if (given !== undefined && chosen === undefined)
+      report(name, `is "${given}"; it must be one of ${choices.join(', ')}`)
     return chosen ?? otherwise
   }
 
@@ -101,14 +109,23 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     bearerOnConditionsBulk: choice('WAYBILL_BEARER_ON_CONDITIONS_BULK', ['true', 'false'], 'true') === 'true',
   })
   if (gatewayUrl !== undefined) {
-    if (settings.apiKey === undefined) report('WAYBILL_API_KEY', 'is needed with WAYBILL_GATEWAY_URL (or WAYBILL_API_KEY_FILE)')
+    if (settings.apiKey === undefined)
+      report('WAYBILL_API_KEY', 'is needed with WAYBILL_GATEWAY_URL (or WAYBILL_API_KEY_FILE)')
     if (settings.accessToken === undefined && settings.accessTokenCommand === undefined) {
-      report('WAYBILL_ACCESS_TOKEN', 'is needed with WAYBILL_GATEWAY_URL (or WAYBILL_ACCESS_TOKEN_FILE, or WAYBILL_ACCESS_TOKEN_COMMAND)')
+      report(
+        'WAYBILL_ACCESS_TOKEN',
+        'is needed with WAYBILL_GATEWAY_URL (or WAYBILL_ACCESS_TOKEN_FILE, or WAYBILL_ACCESS_TOKEN_COMMAND)',
+      )
     }
   }
-  if (settings.key !== undefined && settings.key.length < 16) report('WAYBILL_KEY', 'is shorter than 16 characters: too easy to guess')
+  if (settings.key !== undefined && settings.key.length < 16)
+    report('WAYBILL_KEY', 'is shorter than 16 characters: too easy to guess')
   if (findings.length > 0) {
-    throw new WaybillError('settings-invalid', findings.length === 1 ? 'a setting is wrong' : `${findings.length} settings are wrong`, { findings })
+    throw new WaybillError(
+      'settings-invalid',
+      findings.length === 1 ? 'a setting is wrong' : `${findings.length} settings are wrong`,
+      { findings },
+    )
   }
   return settings
 }
@@ -127,7 +144,10 @@ function checkGatewayUrl(url: string, report: (key: string, message: string) => 
   }
 }
 
-function readDotEnv(file: string, report: (key: string, message: string) => void): Record<string, string | undefined> {
+function readDotEnv(
+  file: string,
+  report: (key: string, message: string) => void,
+): Record<string, string | undefined> {
   try {
     return parseEnv(readFileSync(file, 'utf8'))
   } catch (error) {

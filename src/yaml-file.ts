@@ -1,7 +1,7 @@
 /**
  * YAML read with positions: every problem of a job, mapping or catalog file is reported with line, column and key.
  */
-import { isNode, LineCounter, parseDocument } from 'yaml'
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
 import type { z } from 'zod'
 import { type ErrorCode, type Finding, type Place, WaybillError } from './errors.ts'
 
@@ -17,7 +17,9 @@ export interface YamlFile<T> {
 
 /** `biometrics.hba1c.emptyWhen[2]` */
 export function describeKey(path: KeyPath): string {
-  return path.map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`)).join('')
+  return path
+    .map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`))
+    .join('')
 }
 
 /**
@@ -50,7 +52,7 @@ export function parseYaml<Schema extends z.ZodType>(
       document.errors.map((error) => ({ place: at(error.pos[0]), message: error.message })),
     )
   }
-  const parsed = schema.safeParse(document.toJS() as unknown)
+  const parsed = schema.safeParse(toPlain(document, file, code))
   if (!parsed.success) {
     throw refusal(
       file,
@@ -62,6 +64,18 @@ export function parseYaml<Schema extends z.ZodType>(
     )
   }
   return { file, value: parsed.data, locate }
+}
+
+/** Aliases are resolved here, and can lead nowhere, into themselves, or expand without end. */
+function toPlain(document: Document, file: string, code: ErrorCode): unknown {
+  try {
+    const value: unknown = document.toJS()
+    JSON.stringify(value)
+    return value
+  } catch (cause) {
+    const message = cause instanceof ReferenceError ? cause.message : 'an alias leads into itself'
+    throw refusal(file, code, [{ place: { file }, message }])
+  }
 }
 
 /** One error for all findings of a file, in the order of their lines. */
@@ -81,11 +95,22 @@ function flatten(issues: readonly z.core.$ZodIssue[], base: KeyPath = []): FlatI
   return issues.flatMap((issue): FlatIssue[] => {
     const path = [...base, ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))]
     if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-      const branches = issue.errors.map((branch) => flatten(branch, path))
+      const ofRightType = issue.errors.filter(
+        (branch) => !branch.some((one) => one.code === 'invalid_type' && one.path.length === 0),
+      )
+      const branches = (ofRightType.length > 0 ? ofRightType : issue.errors).map((branch) =>
+        flatten(branch, path),
+      )
       const deepest = branches.reduce((best, branch) => (depth(branch) > depth(best) ? branch : best))
       if (depth(deepest) > path.length) return deepest
-      return [{ path, message: branches.map((branch) => branch.map((one) => one.message).join('; ')).join(', or ') }]
+      return [
+        {
+          path,
+          message: branches.map((branch) => branch.map((one) => one.message).join('; ')).join(', or '),
+        },
+      ]
     }
+    if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => ({ path, message }))
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) => ({ path: [...path, key], message: `unknown key "${key}"` }))
     }

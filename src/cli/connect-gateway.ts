@@ -19,7 +19,11 @@ interface Clock {
 
 export async function connectGateway(settings: Settings, clock: Clock): Promise<GatewayConnection> {
   const { careTeamsPath, bearerOnConditionsBulk } = settings
-  const options = { ...clock, bearerOnConditionsBulk, ...(careTeamsPath === undefined ? {} : { careTeamsPath }) }
+  const options = {
+    ...clock,
+    bearerOnConditionsBulk,
+    ...(careTeamsPath === undefined ? {} : { careTeamsPath }),
+  }
   if (settings.gatewayUrl === undefined) {
     const dataFile = join(settings.home, 'reference-gateway.sqlite')
     const served = await serveBuiltIn(dataFile)
@@ -54,7 +58,10 @@ export async function connectGateway(settings: Settings, clock: Clock): Promise<
 }
 
 /** A token that is given is used as it is; a command is run for the first, and again when one is refused. */
-function tokenSource({ accessToken, accessTokenCommand }: Settings): { accessToken: () => Promise<string>; renewAccessToken?: () => Promise<string> } {
+function tokenSource({ accessToken, accessTokenCommand }: Settings): {
+  accessToken: () => Promise<string>
+  renewAccessToken?: () => Promise<string>
+} {
   if (accessTokenCommand === undefined) return { accessToken: async () => accessToken ?? '' }
   const run = async (): Promise<string> => {
     try {
@@ -63,9 +70,13 @@ function tokenSource({ accessToken, accessTokenCommand }: Settings): { accessTok
     } catch (error) {
       // What it printed may hold the token.
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-      throw new WaybillError('gateway-refused-credentials', `WAYBILL_ACCESS_TOKEN_COMMAND failed (exit ${code})`, {
-        remedy: 'Run the command by hand: it must print an access token and nothing else.',
-      })
+      throw new WaybillError(
+        'gateway-refused-credentials',
+        `WAYBILL_ACCESS_TOKEN_COMMAND failed (exit ${code})`,
+        {
+          remedy: 'Run the command by hand: it must print an access token and nothing else.',
+        },
+      )
     }
   }
   return { accessToken: accessToken === undefined ? run : async () => accessToken, renewAccessToken: run }
@@ -90,7 +101,10 @@ async function serveBuiltIn(dataFile: string): Promise<{ url: string; stop(): Pr
   const [message] = await Promise.race([
     once(child, 'message'),
     ended.then(() => {
-      throw new WaybillError('gateway-unreachable', `the built-in reference gateway could not be started: ${said.trim()}`)
+      throw new WaybillError(
+        'gateway-unreachable',
+        `the built-in reference gateway could not be started: ${said.trim()}`,
+      )
     }),
   ])
   const url = typeof message === 'object' && message !== null && 'url' in message ? String(message.url) : ''

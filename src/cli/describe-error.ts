@@ -10,5 +10,7 @@ export function describeError(error: unknown): string {
 }
 
 export function errorAsJson(error: WaybillError): object {
-  return { error: { code: error.code, message: error.message, findings: error.findings, remedy: error.remedy } }
+  return {
+    error: { code: error.code, message: error.message, findings: error.findings, remedy: error.remedy },
+  }
 }

@@ -15,7 +15,8 @@ export function dryRunText(result: DryRunResult): string {
   ]
   if (reasons.length > 0) {
     const table = plainTable(['count', 'code', 'rule', 'reason'], 1)
-    for (const { count, code, rule, message } of reasons) table.push([String(count), code, rule ?? '(row)', message])
+    for (const { count, code, rule, message } of reasons)
+      table.push([String(count), code, rule ?? '(row)', message])
     lines.push('', table.toString())
   }
   return `${lines.join('\n')}\n`

@@ -17,7 +17,8 @@ export function readOrMakeKey(file: string, fresh: string): string {
   const key = readFileSync(file, 'utf8').trim()
   if (key.length < 16) {
     throw new WaybillError('settings-invalid', `the key in ${file} is too short to be one`, {
-      remedy: 'Put the key back that this home was made with; with another one everything would be sent again.',
+      remedy:
+        'Put the key back that this home was made with; with another one everything would be sent again.',
     })
   }
   return key

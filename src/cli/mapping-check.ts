@@ -20,7 +20,11 @@ export const mappingCheck: Action<MappingCheckOptions> = async (context, options
       mapping.compiled.bind(opened.columns, basename(options.export))
     }
     const against = options.export === undefined ? '' : ` and fits ${basename(options.export)}`
-    context.out(options.json ? `${JSON.stringify({ mapping: mapping.name, ok: true })}\n` : `${mapping.name} is well-formed${against}.\n`)
+    context.out(
+      options.json
+        ? `${JSON.stringify({ mapping: mapping.name, ok: true })}\n`
+        : `${mapping.name} is well-formed${against}.\n`,
+    )
     return EXIT.ok
   } catch (error) {
     if (!options.json || !(error instanceof WaybillError)) throw error

@@ -30,38 +30,60 @@ export const mappingPreview: Action<MappingPreviewOptions> = async (context, opt
     for (const row of block) {
       if (options.row !== undefined && row.row !== options.row) continue
       const outcome = mapper(row)
-      context.out(options.json ? `${JSON.stringify(asJson(identity, exportId, outcome))}\n` : asText(identity, exportId, row, opened.columns, outcome))
+      context.out(
+        options.json
+          ? `${JSON.stringify(asJson(identity, exportId, outcome))}\n`
+          : asText(identity, exportId, row, opened.columns, outcome),
+      )
       shown++
       if (shown >= (options.row === undefined ? options.limit : 1)) return EXIT.ok
     }
   }
-  if (options.row !== undefined && shown === 0) context.err(`${basename(options.sample)} has no row ${options.row}.\n`)
+  if (options.row !== undefined && shown === 0)
+    context.err(`${basename(options.sample)} has no row ${options.row}.\n`)
   return shown > 0 ? EXIT.ok : EXIT.wrongUse
 }
 
 /** Records as they would be sent; the batch id is known only when batches are cut. */
 function recordsOf(identity: Identity, exportId: string, outcome: RowOutcome): unknown[] {
   if (outcome.outcome !== 'mapped') return []
-  return createEntries(identity, exportId, outcome).map((entry) => JSON.parse(recordText(entry, '(batch)')) as unknown)
+  return createEntries(identity, exportId, outcome).map(
+    (entry) => JSON.parse(recordText(entry, '(batch)')) as unknown,
+  )
 }
 
 function asJson(identity: Identity, exportId: string, outcome: RowOutcome): object {
   const { row, line } = outcome
   const rejected = outcome.outcome === 'mapped' ? outcome.rejected : []
   const issue = outcome.outcome === 'rejected' ? { issue: outcome.issue } : {}
-  return { row, line, outcome: outcome.outcome, records: recordsOf(identity, exportId, outcome), rejected, ...issue }
+  return {
+    row,
+    line,
+    outcome: outcome.outcome,
+    records: recordsOf(identity, exportId, outcome),
+    rejected,
+    ...issue,
+  }
 }
 
-function asText(identity: Identity, exportId: string, row: Row, columns: readonly string[] | undefined, outcome: RowOutcome): string {
+function asText(
+  identity: Identity,
+  exportId: string,
+  row: Row,
+  columns: readonly string[] | undefined,
+  outcome: RowOutcome,
+): string {
   const lines = [`── row ${row.row}, line ${row.line}: ${outcome.outcome}`]
   if (row.kind === 'cells') {
-    for (const [at, cell] of row.cells.entries()) if (cell !== '') lines.push(`   ${columns?.[at] ?? at}: ${cell}`)
+    for (const [at, cell] of row.cells.entries())
+      if (cell !== '') lines.push(`   ${columns?.[at] ?? at}: ${cell}`)
   } else lines.push(`   ${row.text.length > 2000 ? `${row.text.slice(0, 2000)}…` : row.text}`)
   if (outcome.outcome === 'rejected') lines.push(`   ✗ ${outcome.issue.code}: ${outcome.issue.message}`)
   if (outcome.outcome === 'skipped') lines.push(`   left out: ${outcome.reason}`)
   for (const record of recordsOf(identity, exportId, outcome)) lines.push(`   → ${JSON.stringify(record)}`)
   if (outcome.outcome === 'mapped') {
-    for (const { rule, issue } of outcome.rejected) lines.push(`   ✗ ${rule}: ${issue.code}: ${issue.message}`)
+    for (const { rule, issue } of outcome.rejected)
+      lines.push(`   ✗ ${rule}: ${issue.code}: ${issue.message}`)
   }
   return `${lines.join('\n')}\n\n`
 }

@@ -5,15 +5,21 @@ import type { CommandContext } from './context.ts'
 /** Runs an action with a context made for it; gives the exit code on. */
 export type Perform = (action: (context: CommandContext) => Promise<number>) => Promise<void>
 
-const json = (): Option => new Option('--json', 'print one JSON object on standard output; logs go to standard error')
+const json = (): Option =>
+  new Option('--json', 'print one JSON object on standard output; logs go to standard error')
 
 export function createProgram(version: string, perform: Perform): Command {
   const program = new Command('waybill')
-    .description('Carries health-screening exports into a health-profile gateway and proves what became of every row.')
+    .description(
+      'Carries health-screening exports into a health-profile gateway and proves what became of every row.',
+    )
     .version(version)
     .exitOverride()
     .configureHelp({ showGlobalOptions: false })
-    .addHelpText('after', '\nExit codes: 0 all accepted or unchanged, 1 something was rejected or is in doubt, 2 wrong use, settings or files,\n3 gateway unreachable or credentials refused, 4 stopped by stopWhen, 5 another run holds the job, 130 interrupted.')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 all accepted or unchanged, 1 something was rejected or is in doubt, 2 wrong use, settings or files,\n3 gateway unreachable or credentials refused, 4 stopped by stopWhen, 5 another run holds the job, 130 interrupted.',
+    )
 
   program
     .command('run')
@@ -24,9 +30,13 @@ export function createProgram(version: string, perform: Perform): Command {
     .option('--dry-run', 'map and count; send nothing, write nothing')
     .option('--quiet', 'no progress, no summary')
     .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill run nightly-screenings\n  waybill run nightly-screenings --file samples/inbox/acme_screening_20260302.csv --json')
-    .action((job: string, options: { file?: string[]; limit?: number; dryRun?: true; quiet?: true; json?: true }) =>
-      perform(async (context) => (await import('./run.ts')).run(context, { job, ...options })),
+    .addHelpText(
+      'after',
+      '\nExample:\n  waybill run nightly-screenings\n  waybill run nightly-screenings --file samples/inbox/acme_screening_20260302.csv --json',
+    )
+    .action(
+      (job: string, options: { file?: string[]; limit?: number; dryRun?: true; quiet?: true; json?: true }) =>
+        perform(async (context) => (await import('./run.ts')).run(context, { job, ...options })),
     )
 
   program
@@ -66,9 +76,14 @@ export function createProgram(version: string, perform: Perform): Command {
     .argument('<mapping>', 'name of a file in the mappings folder, or a path')
     .option('--export <path>', 'check its columns too, against this export')
     .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill mapping check acme-onsite --export samples/inbox/acme_screening_20260302.csv')
+    .addHelpText(
+      'after',
+      '\nExample:\n  waybill mapping check acme-onsite --export samples/inbox/acme_screening_20260302.csv',
+    )
     .action((name: string, options: { export?: string; json?: true }) =>
-      perform(async (context) => (await import('./mapping-check.ts')).mappingCheck(context, { mapping: name, ...options })),
+      perform(async (context) =>
+        (await import('./mapping-check.ts')).mappingCheck(context, { mapping: name, ...options }),
+      ),
     )
   mapping
     .command('preview')
@@ -78,9 +93,14 @@ export function createProgram(version: string, perform: Perform): Command {
     .option('--row <n>', 'only this row', wholeNumber)
     .option('--limit <n>', 'how many rows', wholeNumber, 3)
     .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill mapping preview acme-onsite samples/inbox/acme_screening_20260302.csv --row 17')
+    .addHelpText(
+      'after',
+      '\nExample:\n  waybill mapping preview acme-onsite samples/inbox/acme_screening_20260302.csv --row 17',
+    )
     .action((name: string, sample: string, options: { row?: number; limit: number; json?: true }) =>
-      perform(async (context) => (await import('./mapping-preview.ts')).mappingPreview(context, { mapping: name, sample, ...options })),
+      perform(async (context) =>
+        (await import('./mapping-preview.ts')).mappingPreview(context, { mapping: name, sample, ...options }),
+      ),
     )
 
   program
@@ -93,13 +113,21 @@ export function createProgram(version: string, perform: Perform): Command {
     .option('--open', 'take records of accounts that are not registered too')
     .addOption(json())
     .addHelpText('after', '\nExample:\n  waybill gateway --port 8790 --data gateway.sqlite')
-    .action((options: { port: number; data?: string; apiKey?: string[]; token?: string[]; open?: true; json?: true }) =>
-      perform(async (context) => (await import('./gateway.ts')).gateway(context, options)),
+    .action(
+      (options: {
+        port: number
+        data?: string
+        apiKey?: string[]
+        token?: string[]
+        open?: true
+        json?: true
+      }) => perform(async (context) => (await import('./gateway.ts')).gateway(context, options)),
     )
   return program
 }
 
 function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new CommanderError(2, 'waybill.wholeNumber', `error: "${text}" is not a whole number`)
+  if (!/^\d{1,9}$/.test(text))
+    throw new CommanderError(2, 'waybill.wholeNumber', `error: "${text}" is not a whole number`)
   return Number(text)
 }

@@ -33,7 +33,16 @@ export function createRunReporter(progress: Progress, logger: Logger): RunEvents
     exportEnded(name, counts) {
       const { made, accepted, rejected, unchanged, inDoubt } = allRecords(counts)
       progress.end(state(counts, bytes))
-      logger.debug('export ended', { run: started?.id, export: name, rows: counts.rows.read, records: made, accepted, rejected, unchanged, inDoubt })
+      logger.debug('export ended', {
+        run: started?.id,
+        export: name,
+        rows: counts.rows.read,
+        records: made,
+        accepted,
+        rejected,
+        unchanged,
+        inDoubt,
+      })
     },
     exportFailed(name, error) {
       logger.error(`${error.message}. ${error.remedy}`, { run: started?.id, export: name, code: error.code })
@@ -41,7 +50,10 @@ export function createRunReporter(progress: Progress, logger: Logger): RunEvents
     waiting({ operation, waitMs, class: reason, givesUpAt }) {
       if (waitMs < LONG_WAIT_MS) return
       const until = new Date(givesUpAt).toISOString()
-      logger.warn(`waiting ${Math.round(waitMs / 1000)} s for the gateway (${reason}); gives up at ${until}`, { run: started?.id, operation })
+      logger.warn(
+        `waiting ${Math.round(waitMs / 1000)} s for the gateway (${reason}); gives up at ${until}`,
+        { run: started?.id, operation },
+      )
     },
     runEnded: () => logger.debug('run ended', { run: started?.id }),
   }

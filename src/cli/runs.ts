@@ -18,11 +18,23 @@ export const runs: Action<{ readonly limit: number; readonly json?: true }> = as
       context.out('There are no runs yet. Start one with: waybill run JOB\n')
       return EXIT.ok
     }
-    const table = plainTable(['run', 'rows', 'accepted', 'rejected', 'unchanged', 'in doubt', 'seconds', 'job', 'state'])
+    const table = plainTable([
+      'run',
+      'rows',
+      'accepted',
+      'rejected',
+      'unchanged',
+      'in doubt',
+      'seconds',
+      'job',
+      'state',
+    ])
     for (const summary of summaries) {
       const { accepted, rejected, unchanged, inDoubt } = allRecords(summary)
       const state = summary.reason === undefined ? summary.state : `${summary.state} (${summary.reason})`
-      const counts = [summary.rows.read, accepted, rejected, unchanged, inDoubt].map((count) => count.toLocaleString('en-US'))
+      const counts = [summary.rows.read, accepted, rejected, unchanged, inDoubt].map((count) =>
+        count.toLocaleString('en-US'),
+      )
       table.push([summary.run, ...counts, (summary.durationMs / 1000).toFixed(1), summary.job, state])
     }
     context.out(`${table.toString()}\n`)

@@ -22,7 +22,9 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[]): st
     `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
       (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
     recordsTable(records),
-    summary.balanced ? 'Balanced: every row and every record has exactly one outcome.' : 'NOT BALANCED: this is a defect; keep the ledger and report it.',
+    summary.balanced
+      ? 'Balanced: every row and every record has exactly one outcome.'
+      : 'NOT BALANCED: this is a defect; keep the ledger and report it.',
     '',
     `Accounts registered ${n(accounts.registered)}, known ${n(accounts.known)}, refused ${n(accounts.refused)}; primary care physicians marked ${n(primaryCare.marked)}` +
       (primaryCare.refused === 0 ? '' : `, refused ${n(primaryCare.refused)}`),
@@ -43,7 +45,14 @@ function exportsTable(summary: RunSummary): string {
   const table = plainTable(['export', 'rows', 'mapped', 'skipped', 'rejected', 'state'])
   for (const { name, counts, state, error } of summary.exports) {
     const { read, mapped, skipped, rejected } = counts.rows
-    table.push([name, n(read), n(mapped), n(skipped), n(rejected), error === undefined ? state : `${state}: ${error}`])
+    table.push([
+      name,
+      n(read),
+      n(mapped),
+      n(skipped),
+      n(rejected),
+      error === undefined ? state : `${state}: ${error}`,
+    ])
   }
   return table.toString()
 }
@@ -64,15 +73,26 @@ function reasonsTable(reasons: readonly Reason[]): string {
   for (const { count, outcome, stage, code, rules, message } of merged.slice(0, REASONS_SHOWN)) {
     const [only] = rules
     const rule = rules.length === 1 ? (only ?? '(row)') : `${rules.length} rules`
-    table.push([n(count), outcome, stage, code, rule, message.length > 90 ? `${message.slice(0, 89)}…` : message])
+    table.push([
+      n(count),
+      outcome,
+      stage,
+      code,
+      rule,
+      message.length > 90 ? `${message.slice(0, 89)}…` : message,
+    ])
   }
   const rest = merged.slice(REASONS_SHOWN).reduce((sum, { count }) => sum + count, 0)
-  return rest === 0 ? table.toString() : `${table.toString()}\n  and ${n(rest)} more for ${merged.length - REASONS_SHOWN} other reasons`
+  return rest === 0
+    ? table.toString()
+    : `${table.toString()}\n  and ${n(rest)} more for ${merged.length - REASONS_SHOWN} other reasons`
 }
 
 /** One line for what befell several rules in the same words: a person who is not registered loses all records. */
 function mergeRules(reasons: readonly Reason[]): (Omit<Reason, 'rule'> & { rules: (string | null)[] })[] {
-  const same = Map.groupBy(reasons, ({ outcome, stage, code, message }) => [outcome, stage, code, message].join('\n'))
+  const same = Map.groupBy(reasons, ({ outcome, stage, code, message }) =>
+    [outcome, stage, code, message].join('\n'),
+  )
   return [...same.values()]
     .flatMap((group) => {
       const [first] = group

@@ -4,7 +4,10 @@ import { EXIT } from '../errors.ts'
 import { traceRecord } from '../job/trace-record.ts'
 import type { Action } from './context.ts'
 
-export const trace: Action<{ readonly transaction: string; readonly json?: true }> = async (context, options) => {
+export const trace: Action<{ readonly transaction: string; readonly json?: true }> = async (
+  context,
+  options,
+) => {
   const ledger = await context.openLedger()
   try {
     const traced = await traceRecord(ledger, options.transaction)
@@ -24,9 +27,16 @@ export const trace: Action<{ readonly transaction: string; readonly json?: true 
     for (const { run, chunk, outcome, batches, reason } of traced.runs) {
       lines.push('', `Run          ${run}, chunk ${chunk}: ${outcome}`)
       for (const batch of batches) {
-        const answer = batch.answer === null ? 'no answer yet' : `${batch.answer}${batch.status === null ? '' : `, HTTP ${batch.status}`}`
-        lines.push(`  Batch      ${batch.batchId}: ${batch.state}, ${batch.attempts === 1 ? '1 try' : `${batch.attempts} tries`}, ${answer}`)
-        lines.push(`             begun ${batch.begunAt}${batch.settledAt === null ? '' : `, settled ${batch.settledAt}`}`)
+        const answer =
+          batch.answer === null
+            ? 'no answer yet'
+            : `${batch.answer}${batch.status === null ? '' : `, HTTP ${batch.status}`}`
+        lines.push(
+          `  Batch      ${batch.batchId}: ${batch.state}, ${batch.attempts === 1 ? '1 try' : `${batch.attempts} tries`}, ${answer}`,
+        )
+        lines.push(
+          `             begun ${batch.begunAt}${batch.settledAt === null ? '' : `, settled ${batch.settledAt}`}`,
+        )
       }
       if (reason !== undefined) lines.push(`  Reason     ${reason.code} (${reason.stage}): ${reason.message}`)
     }

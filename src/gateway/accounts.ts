@@ -26,7 +26,7 @@ export function createAccounts(transport: Transport): Accounts {
           operation: 'register account',
           method: 'POST',
           path: '/account/register',
-          body: { text: JSON.stringify(request), contentType: 'application/json' },
+          body: { content: JSON.stringify(request), contentType: 'application/json' },
           bearer: false,
           alsoAnswers: [409],
         },

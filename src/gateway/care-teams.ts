@@ -7,7 +7,7 @@ import {
 import { Envelope } from './contract/envelope.ts'
 import { type CreateAnswer, readCreateAnswer } from './create-answer.ts'
 import { type Account, accountQuery, healthProfileBody } from './health-profile.ts'
-import type { Transport } from './transport.ts'
+import type { BodyContent, Transport } from './transport.ts'
 
 const PATH = '/health-profile/care-teams'
 const ListEnvelope = Envelope(CareTeamReturned)
@@ -22,7 +22,7 @@ export type CareTeamSelection = Pick<CareTeamDeletionQuery, 'id' | 'npi'>
 
 export interface CareTeams {
   /** Sends a JSON array of `count` records as it stands. @throws GatewayError */
-  createBulk(body: string, count: number): Promise<CreateAnswer>
+  createBulk(body: BodyContent, count: number): Promise<CreateAnswer>
   /** @throws GatewayError */
   create(records: readonly CareTeamSent[]): Promise<CreateAnswer>
   /** @throws GatewayError */
@@ -36,13 +36,13 @@ export interface CareTeams {
 }
 
 export function createCareTeams(transport: Transport, options: CareTeamsOptions): CareTeams {
-  const post = (text: string, count: number): Promise<CreateAnswer> =>
+  const post = (content: BodyContent, count: number): Promise<CreateAnswer> =>
     transport.send(
       {
         operation: 'create care teams',
         method: 'POST',
         path: PATH,
-        body: healthProfileBody(text),
+        body: healthProfileBody(content),
         bearer: true,
       },
       (answer) => readCreateAnswer(answer, count),

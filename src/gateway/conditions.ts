@@ -2,7 +2,7 @@ import { ConditionReturned, type ConditionSent } from './contract/condition.ts'
 import { NestedEnvelope } from './contract/envelope.ts'
 import { type CreateAnswer, readCreateAnswer } from './create-answer.ts'
 import { type Account, accountQuery, healthProfileBody } from './health-profile.ts'
-import type { Transport } from './transport.ts'
+import type { BodyContent, Transport } from './transport.ts'
 
 const PATH = '/health-profile/conditions'
 const ReadEnvelope = NestedEnvelope(ConditionReturned)
@@ -14,7 +14,7 @@ export interface ConditionsOptions {
 
 export interface Conditions {
   /** Sends a JSON array of `count` records, of any number of accounts, as it stands. @throws GatewayError */
-  createBulk(body: string, count: number): Promise<CreateAnswer>
+  createBulk(body: BodyContent, count: number): Promise<CreateAnswer>
   /** Sends records of one account. @throws GatewayError */
   create(records: readonly ConditionSent[]): Promise<CreateAnswer>
   /** The account's latest record by observation date for each code and source type. @throws GatewayError */
@@ -22,9 +22,9 @@ export interface Conditions {
 }
 
 export function createConditions(transport: Transport, options: ConditionsOptions): Conditions {
-  const post = (path: string, text: string, count: number, bearer: boolean): Promise<CreateAnswer> =>
+  const post = (path: string, content: BodyContent, count: number, bearer: boolean): Promise<CreateAnswer> =>
     transport.send(
-      { operation: 'create conditions', method: 'POST', path, body: healthProfileBody(text), bearer },
+      { operation: 'create conditions', method: 'POST', path, body: healthProfileBody(content), bearer },
       (answer) => readCreateAnswer(answer, count),
     )
   return {

@@ -69,6 +69,9 @@ export interface TransportOptions extends AccessTokenSource {
   readonly onRequest?: (event: RequestEvent) => void
 }
 
+/** JSON as text or as UTF-8. */
+export type BodyContent = string | Uint8Array
+
 export interface Call {
   /** Names the call in errors and events: `create biometrics`. */
   readonly operation: string
@@ -76,8 +79,8 @@ export interface Call {
   /** Path below the base URL, with its leading slash. */
   readonly path: string
   readonly query?: URLSearchParams
-  /** The body as it goes onto the wire. */
-  readonly body?: { readonly text: string; readonly contentType: string }
+  /** The body as it goes onto the wire; bytes must not change before the call is over. */
+  readonly body?: { readonly content: BodyContent; readonly contentType: string }
   /** Whether the bearer token is sent (section "Authentication"). */
   readonly bearer: boolean
   /** Statuses outside 2xx that answer the call rather than fail it. */
@@ -117,7 +120,7 @@ export function createTransport(options: TransportOptions): Transport {
     headers: { 'user-agent': 'waybill', accept: 'application/json', 'x-api-key': apiKey },
   })
 
-  const headersOf = async (call: Call, body: Buffer | undefined): Promise<Record<string, string>> => ({
+  const headersOf = async (call: Call, body: Uint8Array | undefined): Promise<Record<string, string>> => ({
     ...(call.bearer ? { authorization: `Bearer ${await token.current()}` } : {}),
     ...(call.body === undefined ? {} : { 'content-type': call.body.contentType }),
     ...(body === undefined ? {} : { 'content-length': String(body.byteLength) }),
@@ -125,7 +128,8 @@ export function createTransport(options: TransportOptions): Transport {
 
   /** @throws GatewayError where no complete answer came */
   const exchange = async (call: Call, fail: Fail): Promise<Response<Uint8Array>> => {
-    const body = call.body === undefined ? undefined : Buffer.from(call.body.text)
+    const content = call.body?.content
+    const body = typeof content === 'string' ? Buffer.from(content) : content
     const headers = await headersOf(call, body)
     const tooLong = new AbortController()
     const exchanged: RequestPromise<Response<Uint8Array>> = client(resolvePath(base, call.path, call.query), {

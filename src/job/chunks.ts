@@ -6,7 +6,7 @@ import type { RowMapper } from '../transform/compile.ts'
 import type { RowOutcome } from '../transform/record.ts'
 
 /** A chunk closes with the row that brings it to so many rows or records: what memory holds at a time. */
-export const CHUNK_SIZE = 10_000
+export const CHUNK_SIZE = 2_500
 
 export interface ChunkRow {
   readonly source: Row
@@ -29,6 +29,8 @@ export interface ChunkRange {
   readonly skip: number
   /** Rows to take at most. */
   readonly limit: number
+  /** Rows of a chunk that was cut before, by its number: it is cut the same again, whatever the size is by now. */
+  readonly cutBefore: ReadonlyMap<number, number>
 }
 
 export async function* cutChunks(
@@ -55,7 +57,8 @@ export async function* cutChunks(
         for (const entry of createEntries(identity, exportId, outcome)) entries.push(entry)
         made += outcome.records.length + outcome.rejected.length
       }
-      if (rows.length >= CHUNK_SIZE || made >= CHUNK_SIZE) {
+      const known = range.cutBefore.get(number)
+      if (known === undefined ? Math.max(rows.length, made) >= CHUNK_SIZE : rows.length >= known) {
         yield { number: number++, start: startOf(rows), rows, entries }
         rows = []
         entries = []

@@ -4,7 +4,11 @@ import { type Counts, noCounts } from '../reconcile/balance.ts'
 import type { ChunkRow } from './chunks.ts'
 
 /** @param outcomes of the chunk's records; a record without one is pending */
-export function countChunk(rows: readonly ChunkRow[], outcomes: readonly EntryOutcome[], rowsCorrected: number): Counts {
+export function countChunk(
+  rows: readonly ChunkRow[],
+  outcomes: readonly EntryOutcome[],
+  rowsCorrected: number,
+): Counts {
   const counts = noCounts()
   counts.rows.corrected = rowsCorrected
   for (const { outcome } of rows) {

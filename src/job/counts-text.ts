@@ -4,7 +4,14 @@ import type { Tallies } from '../ledger/ledger.ts'
 import { type Counts, noCounts } from '../reconcile/balance.ts'
 
 const count = z.int()
-const RecordCounts = z.object({ made: count, accepted: count, rejected: count, unchanged: count, inDoubt: count, pending: count })
+const RecordCounts = z.object({
+  made: count,
+  accepted: count,
+  rejected: count,
+  unchanged: count,
+  inDoubt: count,
+  pending: count,
+})
 const CountsText = z.object({
   rows: z.object({ read: count, mapped: count, skipped: count, rejected: count, corrected: count }),
   records: z.object({ biometric: RecordCounts, condition: RecordCounts, careTeam: RecordCounts }),
@@ -15,6 +22,7 @@ const TalliesText = z.object({
   primaryCare: z.object({ marked: count, refused: count }),
 })
 
-export const readCounts = (text: string | null): Counts => (text === null ? noCounts() : CountsText.parse(JSON.parse(text)))
+export const readCounts = (text: string | null): Counts =>
+  text === null ? noCounts() : CountsText.parse(JSON.parse(text))
 
 export const readTallies = (text: string): Tallies => TalliesText.parse(JSON.parse(text))

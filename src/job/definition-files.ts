@@ -1,7 +1,7 @@
 /** Reads jobs and mappings from their folders, with all that a mapping refers to. */
 import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, parse as parsePath, relative, resolve } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { WaybillError } from '../errors.ts'
@@ -38,8 +38,14 @@ export interface JobSource {
 export async function readJob(folders: DefinitionFolders, name: string): Promise<Job> {
   const file = await findDefinition(folders.jobs, name, 'job-not-found', 'job')
   const { value, locate } = parseYaml(await readFile(file, 'utf8'), shown(file), JobDefinition, 'job-invalid')
-  if (value.job !== name) {
-    throw refusal(shown(file), 'job-invalid', [{ place: locate(['job']), message: `the file is named ${name}, the job ${value.job}: make them the same` }])
+  const named = parsePath(file).name
+  if (value.job !== named) {
+    throw refusal(shown(file), 'job-invalid', [
+      {
+        place: locate(['job']),
+        message: `the file is named ${named}, the job ${value.job}: make them the same`,
+      },
+    ])
   }
   const sources = value.exports.map(({ from, match, mapping = value.mapping ?? '', complete }) => ({
     from: resolve(dirname(file), from),
@@ -81,7 +87,16 @@ export async function readMapping(folders: DefinitionFolders, name: string): Pro
     readCatalogFile(join(catalog, 'unit-spellings.csv')),
     readTables(join(folders.mappings, 'tables')),
   ])
-  return loadMapping(JSON.stringify({ file: shown(file), mapping, biometrics, conditions, unitSpellings, tables } satisfies MappingBundle))
+  return loadMapping(
+    JSON.stringify({
+      file: shown(file),
+      mapping,
+      biometrics,
+      conditions,
+      unitSpellings,
+      tables,
+    } satisfies MappingBundle),
+  )
 }
 
 /** Compiles a mapping from its bundle: one just read, or one that a run has kept. */
@@ -98,14 +113,32 @@ export function loadMapping(content: string): LoadedMapping {
     throw refusal(bundle.file, 'mapping-invalid', findings)
   }
   const compiled = compileMapping(file, resourcesOf(bundle))
-  return { name: file.value.mapping, read: read.data, compiled, content, digest: hash('sha256', content, 'hex') }
+  return {
+    name: file.value.mapping,
+    read: read.data,
+    compiled,
+    content,
+    digest: hash('sha256', content, 'hex'),
+  }
 }
 
 function resourcesOf(bundle: MappingBundle): MappingResources {
-  const biometrics = parseYaml(bundle.biometrics, 'catalog/biometrics.yaml', BiometricCatalog, 'catalog-invalid')
-  const conditions = parseYaml(bundle.conditions, 'catalog/conditions.yaml', ConditionCatalog, 'catalog-invalid')
+  const biometrics = parseYaml(
+    bundle.biometrics,
+    'catalog/biometrics.yaml',
+    BiometricCatalog,
+    'catalog-invalid',
+  )
+  const conditions = parseYaml(
+    bundle.conditions,
+    'catalog/conditions.yaml',
+    ConditionCatalog,
+    'catalog-invalid',
+  )
   const units = createUnits(readTable('catalog/unit-spellings.csv', bundle.unitSpellings))
-  const unknown = Object.entries(biometrics.value).filter(([, entry]) => units.resolve(entry.unit) !== entry.unit)
+  const unknown = Object.entries(biometrics.value).filter(
+    ([, entry]) => units.resolve(entry.unit) !== entry.unit,
+  )
   if (unknown.length > 0) {
     const findings = unknown.map(([key, entry]) => ({
       place: biometrics.locate([key, 'unit']),
@@ -113,25 +146,43 @@ function resourcesOf(bundle: MappingBundle): MappingResources {
     }))
     throw refusal('catalog/biometrics.yaml', 'catalog-invalid', findings)
   }
-  const tables = new Map(Object.entries(bundle.tables).map(([name, text]) => [name, readTable(`tables/${name}.csv`, text)]))
+  const tables = new Map(
+    Object.entries(bundle.tables).map(([name, text]) => [name, readTable(`tables/${name}.csv`, text)]),
+  )
   return { catalog: createCatalog(biometrics.value, conditions.value), units, tables }
 }
 
 /** A table of two columns with a header line: what stands in the export, what it means. */
 function readTable(file: string, text: string): ReadonlyMap<string, string> {
+  const table = new Map<string, string>()
+  for (const [from = '', to = ''] of readCsv(file, text).slice(1)) {
+    if (table.has(from))
+      throw new WaybillError('catalog-invalid', `${file} has two lines for "${from}"`, { place: { file } })
+    table.set(from, to)
+  }
+  return table
+}
+
+function readCsv(file: string, text: string): string[][] {
   try {
-    const [, ...rows] = parse(text, { bom: true, trim: true, skip_empty_lines: true })
-    return new Map(rows.map(([from = '', to = '']) => [from, to]))
+    return parse(text, { bom: true, trim: true, skip_empty_lines: true })
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause)
-    throw new WaybillError('catalog-invalid', `${file} cannot be read as CSV: ${message}`, { place: { file }, cause })
+    throw new WaybillError('catalog-invalid', `${file} cannot be read as CSV: ${message}`, {
+      place: { file },
+      cause,
+    })
   }
 }
 
 async function readTables(folder: string): Promise<Record<string, string>> {
   const names = await readdir(folder).catch(() => [])
   const tables = names.filter((name) => name.endsWith('.csv')).sort()
-  return Object.fromEntries(await Promise.all(tables.map(async (name) => [name.slice(0, -4), await readFile(join(folder, name), 'utf8')] as const)))
+  return Object.fromEntries(
+    await Promise.all(
+      tables.map(async (name) => [name.slice(0, -4), await readFile(join(folder, name), 'utf8')] as const),
+    ),
+  )
 }
 
 async function readCatalogFile(file: string): Promise<string> {
@@ -140,14 +191,20 @@ async function readCatalogFile(file: string): Promise<string> {
   } catch (cause) {
     throw new WaybillError('catalog-invalid', `${shown(file)} is not there`, {
       place: { file: shown(file) },
-      remedy: 'Set WAYBILL_MAPPINGS to a folder that has catalog/biometrics.yaml, conditions.yaml and unit-spellings.csv.',
+      remedy:
+        'Set WAYBILL_MAPPINGS to a folder that has catalog/biometrics.yaml, conditions.yaml and unit-spellings.csv.',
       cause,
     })
   }
 }
 
 /** `name` may be a name or a path to a YAML file. */
-async function findDefinition(folder: string, name: string, code: 'job-not-found' | 'mapping-not-found', what: string): Promise<string> {
+async function findDefinition(
+  folder: string,
+  name: string,
+  code: 'job-not-found' | 'mapping-not-found',
+  what: string,
+): Promise<string> {
   const isPath = /\.ya?ml$/.test(name)
   const candidates = isPath ? [resolve(name)] : [join(folder, `${name}.yaml`), join(folder, `${name}.yml`)]
   for (const candidate of candidates) {
@@ -158,9 +215,14 @@ async function findDefinition(folder: string, name: string, code: 'job-not-found
       // The next candidate may be there.
     }
   }
-  const there = (await readdir(folder).catch(() => [])).flatMap((file) => /^(.+)\.ya?ml$/.exec(file)?.[1] ?? [])
+  const there = (await readdir(folder).catch(() => [])).flatMap(
+    (file) => /^(.+)\.ya?ml$/.exec(file)?.[1] ?? [],
+  )
   const list = there.length === 0 ? `${shown(folder)} has none` : `${shown(folder)} has: ${there.join(', ')}`
-  throw new WaybillError(code, `there is no ${what} "${name}" (looked for ${candidates.map(shown).join(', ')}); ${list}`)
+  throw new WaybillError(
+    code,
+    `there is no ${what} "${name}" (looked for ${candidates.map(shown).join(', ')}); ${list}`,
+  )
 }
 
 /** Paths are shown relative to where the command was typed, unless that is longer. */

@@ -1,6 +1,7 @@
 /** Maps a job's exports and counts; sends nothing, writes nothing. */
-import { openExport } from '../extract/open-export.ts'
+
 import { fingerprint } from '../extract/fingerprint.ts'
+import { openExport } from '../extract/open-export.ts'
 import type { Identity } from '../load/identity.ts'
 import { addCounts, type Counts, noCounts } from '../reconcile/balance.ts'
 import { cutChunks } from './chunks.ts'
@@ -13,7 +14,12 @@ export interface DryRunResult extends Counts {
   readonly dryRun: true
   readonly exports: readonly { readonly name: string; readonly sha256: string; readonly rows: number }[]
   /** What would be rejected before anything is sent, most frequent first. */
-  readonly reasons: readonly { readonly code: string; readonly rule: string | null; readonly message: string; readonly count: number }[]
+  readonly reasons: readonly {
+    readonly code: string
+    readonly rule: string | null
+    readonly message: string
+    readonly count: number
+  }[]
 }
 
 /** Records that would be sent are counted as pending. @throws WaybillError as a run does for what is wrong with an export */
@@ -33,7 +39,7 @@ export async function dryRun(
     const opened = await openExport(source.path, mapping.read)
     const mapper = mapping.compiled.bind(opened.columns, source.name)
     const counts = noCounts()
-    const range = { number: 1, skip: 0, limit: options.limit }
+    const range = { number: 1, skip: 0, limit: options.limit, cutBefore: new Map<number, number>() }
     for await (const chunk of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
       addCounts(counts, countChunk(chunk.rows, [], 0))
       for (const { outcome } of chunk.rows) {

@@ -16,7 +16,8 @@ export interface FoundSource {
  * @throws WaybillError `export-unreadable` (a folder that is not there), `usage-wrong` (a named file that fits no source)
  */
 export async function findExports(job: Job, files: readonly string[], now: number): Promise<FoundSource[]> {
-  if (files.length > 0) return files.map((file) => ({ path: resolve(file), name: basename(file), mapping: mappingOf(job, file) }))
+  if (files.length > 0)
+    return files.map((file) => ({ path: resolve(file), name: basename(file), mapping: mappingOf(job, file) }))
   const found: FoundSource[] = []
   for (const { from, match, mapping, stableForMs } of job.sources) {
     for (const { path, name } of await discoverExports({ from, match })) {
@@ -31,10 +32,16 @@ export async function findExports(job: Job, files: readonly string[], now: numbe
 function mappingOf(job: Job, file: string): string {
   const [only] = job.sources
   if (only !== undefined && job.sources.length === 1) return only.mapping
-  const fitting = job.sources.find(({ match }) => matchExportName(compilePattern(match), basename(file)) !== undefined)
+  const fitting = job.sources.find(
+    ({ match }) => matchExportName(compilePattern(match), basename(file)) !== undefined,
+  )
   if (fitting !== undefined) return fitting.mapping
   const patterns = job.sources.map(({ match }) => match).join(', ')
-  throw new WaybillError('usage-wrong', `${file} fits none of the patterns of the job (${patterns}), so its mapping is not known`, {
-    remedy: 'Name the file so that it fits a pattern, or make a job of one source for it.',
-  })
+  throw new WaybillError(
+    'usage-wrong',
+    `${file} fits none of the patterns of the job (${patterns}), so its mapping is not known`,
+    {
+      remedy: 'Name the file so that it fits a pattern, or make a job of one source for it.',
+    },
+  )
 }

@@ -1,5 +1,6 @@
 /** The job file as written (docs/jobs.md): what to read, with which mapping, when, and how to submit it. */
 import { z } from 'zod'
+import { isZone } from '../transform/dates.ts'
 import { ByteSize, Duration, Share } from './quantities.ts'
 
 const Exports = z.strictObject({
@@ -14,11 +15,13 @@ const Exports = z.strictObject({
 
 export const JobDefinition = z
   .strictObject({
-    job: z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a job is named in kebab-case: lower-case letters, digits, hyphens'),
+    job: z
+      .string()
+      .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a job is named in kebab-case: lower-case letters, digits, hyphens'),
     schedule: z
       .strictObject({
         cron: z.string().min(1),
-        zone: z.string().min(1),
+        zone: z.string().refine(isZone, 'is no IANA time zone; write it like America/New_York'),
         missed: z.enum(['once', 'all', 'skip']).default('once'),
       })
       .optional(),
@@ -30,7 +33,10 @@ export const JobDefinition = z
       .strictObject({
         concurrency: z.int().min(1).max(64).default(8),
         batch: z
-          .strictObject({ records: z.int().min(1).max(10_000).default(500), bytes: ByteSize.default(1024 ** 2) })
+          .strictObject({
+            records: z.int().min(1).max(10_000).default(500),
+            bytes: ByteSize.default(1024 ** 2),
+          })
           .prefault({}),
         inDoubt: z.enum(['hold', 'resend']).default('hold'),
         patience: Duration.default(30 * 60_000),
@@ -41,7 +47,11 @@ export const JobDefinition = z
   .superRefine((job, context) => {
     for (const [at, { mapping }] of job.exports.entries()) {
       if (mapping === undefined && job.mapping === undefined) {
-        context.addIssue({ code: 'custom', path: ['exports', at], message: 'names no mapping, and the job names none either' })
+        context.addIssue({
+          code: 'custom',
+          path: ['exports', at],
+          message: 'names no mapping, and the job names none either',
+        })
       }
     }
   })

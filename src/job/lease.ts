@@ -16,7 +16,11 @@ export interface LeaseRequest {
 }
 
 /** @throws WaybillError `job-held`, saying by whom and since when */
-export async function takeLease(ledger: Ledger, request: LeaseRequest, isDead: (owner: string) => boolean): Promise<Lease> {
+export async function takeLease(
+  ledger: Ledger,
+  request: LeaseRequest,
+  isDead: (owner: string) => boolean,
+): Promise<Lease> {
   const answer = await ledger.acquireLease({ ...request, ttlMs: LEASE_MS }, isDead)
   if (answer.ok) return answer.lease
   const { owner, run_id, acquired_at } = answer.holder
@@ -27,7 +31,11 @@ export async function takeLease(ledger: Ledger, request: LeaseRequest, isDead: (
 }
 
 /** Renews until stopped; a renewal that fails ends in `onLost`. */
-export function keepLease(runLedger: RunLedger, now: () => number, onLost: (error: unknown) => void): { stop(): void } {
+export function keepLease(
+  runLedger: RunLedger,
+  now: () => number,
+  onLost: (error: unknown) => void,
+): { stop(): void } {
   const timer = setInterval(() => {
     runLedger.renew(now(), LEASE_MS).catch(onLost)
   }, RENEW_EVERY_MS)

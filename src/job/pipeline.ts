@@ -1,12 +1,13 @@
 /**
- * Several chunks under way at once, settled in order. A chunk that has a row key or a series in common with one still under way waits
- * for it: the same row must not be judged twice, and a newer record must not hide an older one whose answer is still open.
+ * Several chunks under way at once, settled in order. A chunk that has a row key or a person in common with one still under way waits
+ * for it: the same row must not be judged twice, a newer record must not hide an older one whose answer is still open, and a
+ * person must not be registered twice.
  */
 import type { Entry } from '../load/entry.ts'
 import type { Chunk } from './chunks.ts'
 
 /** Chunks under way at once: while one waits for its last answers, the next is mapped and sent. */
-const CHUNKS_AT_ONCE = 3
+const CHUNKS_AT_ONCE = 2
 
 export interface Pipeline {
   /** Starts the chunk as soon as there is room. @throws what an earlier chunk failed with */
@@ -69,7 +70,7 @@ function claimsOf(entries: readonly Entry[]): Set<string> {
   const claims = new Set<string>()
   for (const { rowKey, record } of entries) {
     claims.add(rowKey)
-    claims.add(record.series)
+    claims.add(record.account.reference)
   }
   return claims
 }

@@ -11,7 +11,9 @@ function quantity<Unit extends string>(units: Readonly<Record<Unit, number>>, ex
     .regex(form, `must be a number and a unit (${Object.keys(units).join(', ')}), like ${example}`)
     .transform((text) => {
       const [, amount = '0', unit = ''] = form.exec(text) ?? []
-      return Math.round(Number(amount) * (Object.entries<number>(units).find(([name]) => name === unit)?.[1] ?? 1))
+      return Math.round(
+        Number(amount) * (Object.entries<number>(units).find(([name]) => name === unit)?.[1] ?? 1),
+      )
     })
 }
 

@@ -9,7 +9,16 @@ import type { MarkFailure } from '../load/primary-care.ts'
 import type { ChunkRow } from './chunks.ts'
 
 /** Columns added behind those of the export. `_line` is where the row starts; `_raw` holds a row that has no columns. */
-export const REJECT_COLUMNS = ['_export', '_row', '_line', '_rule', '_stage', '_code', '_reason', '_raw'] as const
+export const REJECT_COLUMNS = [
+  '_export',
+  '_row',
+  '_line',
+  '_rule',
+  '_stage',
+  '_code',
+  '_reason',
+  '_raw',
+] as const
 
 /** JSON rows have no columns: the line as it came stands in this one. */
 const JSON_COLUMN = '_json'
@@ -48,7 +57,12 @@ export function rejectsText(
       add(outcome.row, { rule: '', stage, code, reason: message })
     } else if (outcome.outcome === 'mapped') {
       for (const { rule, issue } of outcome.rejected) {
-        add(outcome.row, { rule, stage: issue.stage, code: issue.code, reason: withField(issue.message, issue.field) })
+        add(outcome.row, {
+          rule,
+          stage: issue.stage,
+          code: issue.code,
+          reason: withField(issue.message, issue.field),
+        })
       }
     }
   }
@@ -63,7 +77,12 @@ export function rejectsText(
     })
   }
   for (const { entry, reason } of trouble.markFailures) {
-    add(entry.row.row, { rule: entry.record.rule, stage: reason.stage, code: reason.code, reason: reason.message })
+    add(entry.row.row, {
+      rule: entry.record.rule,
+      stage: reason.stage,
+      code: reason.code,
+      reason: reason.message,
+    })
   }
   if (byRow.size === 0) return ''
   const lines = rows.flatMap(({ source }) =>
@@ -75,10 +94,14 @@ export function rejectsText(
   return stringify(lines)
 }
 
-const withField = (message: string, field: string | undefined): string => (field === undefined ? message : `${field}: ${message}`)
+const withField = (message: string, field: string | undefined): string =>
+  field === undefined ? message : `${field}: ${message}`
 
 /** The row's cells under the export's columns; a row that does not fit them goes into `_raw` as a whole. */
-function asItCame(row: Row, columns: readonly string[] | undefined): { cells: readonly string[]; raw: string } {
+function asItCame(
+  row: Row,
+  columns: readonly string[] | undefined,
+): { cells: readonly string[]; raw: string } {
   if (columns === undefined) return { cells: [row.kind === 'cells' ? '' : row.text], raw: '' }
   if (row.kind === 'cells') return { cells: row.cells, raw: '' }
   return { cells: columns.map(() => ''), raw: row.text }

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { WaybillError } from '../errors.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { Origin } from '../extract/row.ts'
+import type { ChunkRecord, ExportRecord, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
+import { toException } from '../load/deliver.ts'
 import type { Identity } from '../load/identity.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
-import { toException } from '../load/deliver.ts'
-import type { ChunkRecord, ExportRecord, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
-import { addCounts, assertBalanced, type Counts, noCounts } from '../reconcile/balance.ts'
+import { addCounts, allRecords, assertBalanced, type Counts, noCounts } from '../reconcile/balance.ts'
 import { type Chunk, cutChunks } from './chunks.ts'
-import { readCounts } from './counts-text.ts'
 import { countChunk } from './count-chunk.ts'
+import { readCounts } from './counts-text.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import { createPipeline } from './pipeline.ts'
 import { receiptsOf } from './receipts.ts'
@@ -46,7 +46,11 @@ export interface ExportEnd {
  * Runs the export to its end. Where the run must stop, the counts hold what is open as pending and `error` says why.
  * @throws WaybillError `export-unreadable`, `export-empty`, `columns-missing`: nothing of it was sent
  */
-export async function runExport(context: ExportContext, record: ExportRecord, mapping: LoadedMapping): Promise<ExportEnd> {
+export async function runExport(
+  context: ExportContext,
+  record: ExportRecord,
+  mapping: LoadedMapping,
+): Promise<ExportEnd> {
   const opened = await openExport(record.path, mapping.read)
   const mapper = mapping.compiled.bind(opened.columns, record.name)
   const resumption = resumptionOf(await context.ledger.chunksOf(record.id))
@@ -86,7 +90,8 @@ export async function runExport(context: ExportContext, record: ExportRecord, ma
   try {
     try {
       const blocks = opened.rows(resumption.from)
-      const range = { number: resumption.number, skip: resumption.skip, limit: context.limit }
+      const { number, skip, open: cutBefore } = resumption
+      const range = { number, skip, limit: context.limit, cutBefore }
       for await (const chunk of cutChunks(blocks, mapper, context.identity, record.export_id, range)) {
         context.stopWhen.look(chunk.rows)
         await pipeline.add(chunk)
@@ -95,11 +100,16 @@ export async function runExport(context: ExportContext, record: ExportRecord, ma
       await pipeline.drain()
     }
     await opened.assertUnchanged()
+    if (counts.rows.read === 0)
+      throw new WaybillError('export-empty', `${record.name} has a header and no rows`, {
+        place: { file: record.path },
+      })
     await context.runLedger.endExport(record.id, 'finished', null)
     assertBalanced(counts, record.name)
     context.events.exportEnded(record.name, counts)
     return { counts }
   } catch (error) {
+    if (isExportProblem(error) && open.size === 0) throw error
     for (const chunk of open.values()) addCounts(counts, countChunk(chunk.rows, [], 0))
     return { counts, error }
   } finally {
@@ -108,8 +118,14 @@ export async function runExport(context: ExportContext, record: ExportRecord, ma
 }
 
 /** `<ordinal>-<export>.rejects.csv`, in the run's folder. */
-export function rejectsPath(context: Pick<ExportContext, 'rejectsFolder'>, { ordinal, name }: ExportRecord): string {
-  return join(context.rejectsFolder, `${ordinal}-${name.replace(/(\.csv|\.ndjson|\.json)?(\.gz)?$/i, '')}.rejects.csv`)
+export function rejectsPath(
+  context: Pick<ExportContext, 'rejectsFolder'>,
+  { ordinal, name }: ExportRecord,
+): string {
+  return join(
+    context.rejectsFolder,
+    `${ordinal}-${name.replace(/(\.csv|\.ndjson|\.json)?(\.gz)?$/i, '')}.rejects.csv`,
+  )
 }
 
 interface Resumption {
@@ -117,8 +133,8 @@ interface Resumption {
   readonly from: Origin | undefined
   readonly number: number
   readonly skip: number
-  /** Numbers of chunks of which an earlier process may have sent some. */
-  readonly open: ReadonlySet<number>
+  /** Chunks of which an earlier process may have sent some: number → rows. */
+  readonly open: ReadonlyMap<number, number>
   readonly rejectsLength: number
 }
 
@@ -126,12 +142,12 @@ interface Resumption {
 function resumptionOf(chunks: readonly ChunkRecord[]): Resumption {
   const counts = noCounts()
   let last: ChunkRecord | undefined
-  const open = new Set<number>()
+  const open = new Map<number, number>()
   for (const chunk of chunks) {
     if (chunk.state === 'settled') {
       addCounts(counts, readCounts(chunk.counts))
       last = chunk
-    } else open.add(chunk.number)
+    } else open.set(chunk.number, chunk.rows)
   }
   return {
     counts,
@@ -154,6 +170,12 @@ async function settleChunk(
 ): Promise<Counts> {
   const counts = countChunk(chunk.rows, loaded.outcomes, loaded.rowsCorrected)
   assertBalanced(counts, `chunk ${chunk.number} of ${record.name}`)
+  const { pending } = allRecords(counts)
+  if (pending > 0)
+    throw new WaybillError(
+      'not-balanced',
+      `chunk ${chunk.number} of ${record.name} has ${pending} records without an outcome`,
+    )
   const rejected = rejectsText(record.name, opened.columns, chunk.rows, loaded)
   if (rejected !== '') {
     const header = rejects.length === 0 ? rejectsHeader(opened.columns) : ''
@@ -168,7 +190,9 @@ async function settleChunk(
     rejectsLength: rejects.length,
     delivered: await newlyDelivered(context.ledger, context.load.jobId, loaded.outcomes),
     held: heldBy(loaded.outcomes),
-    exceptions: exceptionsOf(chunk.rows, loaded, (outcome) => (outcome.batchId === null ? toException(outcome) : undefined)),
+    exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
+      outcome.batchId === null ? toException(outcome) : undefined,
+    ),
     tallies: context.tallies,
     at: context.now(),
   })
@@ -177,5 +201,8 @@ async function settleChunk(
 
 /** A problem of the export itself, told apart from what stops the run. */
 export function isExportProblem(error: unknown): error is WaybillError {
-  return error instanceof WaybillError && ['export-unreadable', 'export-empty', 'columns-missing', 'export-changed'].includes(error.code)
+  return (
+    error instanceof WaybillError &&
+    ['export-unreadable', 'export-empty', 'columns-missing', 'export-changed'].includes(error.code)
+  )
 }

@@ -2,7 +2,7 @@
  * Rejects and receipts: files of mode 0600 to which settled chunks are appended whole. The ledger keeps the length up to which a file
  * is settled; what a killed process wrote beyond it is cut off before anything is added.
  */
-import { mkdir, open } from 'node:fs/promises'
+import { mkdir, open, stat, truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 export interface AppendedFile {
@@ -29,11 +29,17 @@ export function openAppended(path: string, settledLength: number): AppendedFile 
         handle = await open(path, length === 0 ? 'w' : 'r+', 0o600)
         await handle.truncate(length)
       }
-      await handle.write(bytes, 0, bytes.length, length)
+      for (let written = 0; written < bytes.length; ) {
+        written += (await handle.write(bytes, written, bytes.length - written, length + written)).bytesWritten
+      }
       await handle.datasync()
       length += bytes.length
       return length
     },
-    close: async () => handle?.close(),
+    async close() {
+      if (handle !== undefined) return handle.close()
+      const { size } = await stat(path).catch(() => ({ size: 0 }))
+      if (size > length) await truncate(path, length)
+    },
   }
 }

@@ -8,22 +8,18 @@
  */
 import { join } from 'node:path'
 import { EXIT, type ExitCode, WaybillError } from '../errors.ts'
-import { fingerprint } from '../extract/fingerprint.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { ExportRecord, Ledger, RunLedger, RunRecord, Tallies } from '../ledger/ledger.ts'
-import { noTallies } from '../ledger/ledger.ts'
+import { type Ledger, noTallies, type RunLedger, type RunRecord } from '../ledger/ledger.ts'
 import type { Identity } from '../load/identity.ts'
-import { createSending } from '../load/sending.ts'
-import { matchEchoes } from '../reconcile/match.ts'
-import { readBack } from '../reconcile/read-back.ts'
+import { connectStages } from './connect-stages.ts'
 import { readTallies } from './counts-text.ts'
-import { type DefinitionFolders, type Job, type LoadedMapping, loadMapping, readMapping } from './definition-files.ts'
-import { type FoundSource, findExports } from './find-exports.ts'
+import { type DefinitionFolders, type Job, type LoadedMapping, readMapping } from './definition-files.ts'
+import { type ExportStep, resumeExports, startExports, withoutContents } from './exports-of-run.ts'
+import { findExports } from './find-exports.ts'
 import { keepLease, takeLease } from './lease.ts'
-import { type ExportContext, isExportProblem, runExport } from './run-export.ts'
 import type { RunEvents } from './run-events.ts'
+import { type ExportContext, isExportProblem, runExport } from './run-export.ts'
 import { openAppended } from './run-files.ts'
-import { createStopWhen } from './stop-when.ts'
 import { type RunSummary, summarise } from './summary.ts'
 
 /** Everything a run needs that is not pure; built in main.ts. */
@@ -74,23 +70,26 @@ export async function runJob(deps: RunDependencies, job: Job, options: RunOption
 
   const unfinished = await deps.ledger.unfinishedRun(jobId)
   if (unfinished !== undefined) {
-    const end = await execute(deps, job, jobId, unfinished, options, (run) => resumeExports(run, deps.ledger, unfinished))
+    const end = await execute(deps, job, jobId, unfinished, options, (run) =>
+      resumeExports(run, deps.ledger, unfinished),
+    )
     for (const { sha256 } of end.summary.exports) resumedContents.add(sha256)
     if (end.error !== undefined) return end
     earlier.push(end.summary)
   }
   const found = await findExports(job, options.files, deps.now())
-  const sources: (FoundSource & { sha256: string })[] = []
-  for (const source of found) {
-    const { sha256 } = await fingerprint(source.path).catch(() => ({ sha256: '' }))
-    if (!resumedContents.has(sha256)) sources.push({ ...source, sha256 })
-  }
+  const sources = resumedContents.size === 0 ? found : await withoutContents(found, resumedContents)
   const [resumed] = earlier
   if (sources.length === 0) {
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
-    throw new WaybillError('exports-none', `the job ${job.definition.job} found no exports (${job.sources.map(({ from, match }) => join(from, match)).join(', ')})`)
+    throw new WaybillError(
+      'exports-none',
+      `the job ${job.definition.job} found no exports (${job.sources.map(({ from, match }) => join(from, match)).join(', ')})`,
+    )
   }
-  const end = await execute(deps, job, jobId, undefined, options, (run) => startExports(run, sources, mappings))
+  const end = await execute(deps, job, jobId, undefined, options, (run) =>
+    startExports(run, sources, mappings),
+  )
   return { ...end, summary: { ...end.summary, ...(resumed === undefined ? {} : { resumed }) } }
 }
 
@@ -115,12 +114,21 @@ async function execute(
   const id = resumed?.id ?? deps.newRunId()
   const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
   const receiptsPath = resumed?.receipts_path ?? join('receipts', `${id}.ndjson.gz`)
-  const lease = await takeLease(ledger, { jobId, job: job.definition.job, runId: id, owner: deps.owner, now: startedAt }, deps.isDead)
+  const lease = await takeLease(
+    ledger,
+    { jobId, job: job.definition.job, runId: id, owner: deps.owner, now: startedAt },
+    deps.isDead,
+  )
   const runLedger =
     resumed === undefined
       ? await ledger.startRun(lease, { id, jobId, startedAt, rejectsPath, receiptsPath })
       : await ledger.resumeRun(lease, resumed)
-  events.runStarted({ id, job: job.definition.job, gateway: deps.gatewayName, resumed: resumed !== undefined })
+  events.runStarted({
+    id,
+    job: job.definition.job,
+    gateway: deps.gatewayName,
+    resumed: resumed !== undefined,
+  })
 
   const tallies = resumed === undefined ? noTallies() : readTallies(resumed.tallies)
   const receipts = openAppended(join(deps.home, receiptsPath), await settledReceipts(ledger, id))
@@ -135,7 +143,15 @@ async function execute(
     id,
     runLedger,
     events,
-    export: exportContext(deps, job, jobId, { runLedger, tallies, receipts, stop, signal: stopping.signal, limit: options.limit, rejectsPath }),
+    export: connectStages(deps, job, jobId, {
+      runLedger,
+      tallies,
+      receipts,
+      stop,
+      signal: stopping.signal,
+      limit: options.limit,
+      rejectsPath,
+    }),
   }
   const pending: ExportPending[] = []
   let error: unknown
@@ -176,12 +192,6 @@ export interface ExportPending {
   readonly error?: unknown
 }
 
-/** An export of the run, with the mapping to read it by; or what is wrong with it. */
-interface ExportStep {
-  readonly record: ExportRecord
-  readonly mapping: LoadedMapping
-}
-
 async function runOneExport(run: Run, { record, mapping }: ExportStep): Promise<ExportPending | undefined> {
   try {
     return { ordinal: record.ordinal, ...(await runExport(run.export, record, mapping)) }
@@ -193,110 +203,11 @@ async function runOneExport(run: Run, { record, mapping }: ExportStep): Promise<
   }
 }
 
-/** New exports: fingerprint, write down, run. */
-async function* startExports(
-  run: Run,
-  sources: readonly FoundSource[],
-  mappings: ReadonlyMap<string, LoadedMapping>,
-): AsyncGenerator<ExportStep> {
-  for (const [at, source] of sources.entries()) {
-    const mapping = mappings.get(source.mapping)
-    if (mapping === undefined) throw new WaybillError('mapping-not-found', `there is no mapping ${source.mapping}`)
-    const start = { ordinal: at + 1, name: source.name, path: source.path, mapping }
-    try {
-      const print = await fingerprint(source.path)
-      yield { record: await run.runLedger.addExport({ ...start, ...print }), mapping }
-    } catch (error) {
-      if (!isExportProblem(error)) throw error
-      const record = await run.runLedger.addExport({ ...start, exportId: '', sha256: '', bytes: 0 })
-      await run.runLedger.endExport(record.id, 'failed', error.code)
-      run.events.exportFailed(source.name, error)
-    }
-  }
-}
-
-/** Exports that an earlier process left open, read by the mapping that it had. */
-async function* resumeExports(run: Run, ledger: Ledger, unfinished: RunRecord): AsyncGenerator<ExportStep> {
-  for (const record of await ledger.exportsOf(unfinished.id)) {
-    if (record.state !== 'open') continue
-    const content = await ledger.mapping(record.mapping_digest)
-    if (content === undefined) throw new WaybillError('mapping-not-found', `the ledger has lost the mapping of ${record.name}`)
-    const print = await fingerprint(record.path)
-    if (print.sha256 !== record.sha256) {
-      throw new WaybillError('export-changed', `${record.path} is not the file that run ${run.id} began with`, {
-        remedy: `Put the file with the SHA-256 ${record.sha256} back: what was in flight can only be settled with it.`,
-      })
-    }
-    yield { record, mapping: loadMapping(content) }
-  }
-}
-
-interface RunParts {
-  readonly runLedger: RunLedger
-  readonly tallies: Tallies
-  readonly receipts: ExportContext['receipts']
-  readonly stop: (reason: unknown) => void
-  readonly signal: AbortSignal
-  readonly limit: number
-  readonly rejectsPath: string
-}
-
-/** Connects the stages. */
-function exportContext(deps: RunDependencies, job: Job, jobId: number, parts: RunParts): ExportContext {
-  const { ledger, gateway, gatewayName, identity, now, random, events, home } = deps
-  const { submit, accounts, stopWhen } = job.definition
-  const { runLedger, tallies } = parts
-  const sending = createSending({
-    concurrency: submit.concurrency,
-    patienceMs: submit.patience,
-    tallies,
-    now,
-    random,
-    sleep: deps.sleep,
-    renewToken: () => gateway.renewToken(),
-    signal: parts.signal,
-    onWait: events.waiting,
-  })
-  const delivery = {
-    gateway,
-    ledger: runLedger,
-    sending,
-    identity,
-    inDoubt: submit.inDoubt,
-    now,
-    random,
-    reconciler: {
-      match: matchEchoes,
-      readBack: (entries: Parameters<typeof readBack>[2], accountIds: Parameters<typeof readBack>[3]) =>
-        readBack(gateway, sending.read, entries, accountIds),
-    },
-  }
-  return {
-    home,
-    ledger,
-    runLedger,
-    identity,
-    tallies,
-    events,
-    now,
-    receipts: parts.receipts,
-    rejectsFolder: join(home, parts.rejectsPath),
-    stopWhen: createStopWhen(stopWhen),
-    stop: parts.stop,
-    limit: parts.limit,
-    load: {
-      ...delivery,
-      memory: ledger,
-      jobId,
-      limits: submit.batch,
-      accounts: { gateway, gatewayName, ledger, runLedger, sending, identity, register: accounts.register, tallies, now },
-    },
-  }
-}
-
 async function readMappings(folders: DefinitionFolders, job: Job): Promise<Map<string, LoadedMapping>> {
   const names = new Set(job.sources.map((source) => source.mapping))
-  return new Map(await Promise.all([...names].map(async (name) => [name, await readMapping(folders, name)] as const)))
+  return new Map(
+    await Promise.all([...names].map(async (name) => [name, await readMapping(folders, name)] as const)),
+  )
 }
 
 /** Length up to which the receipts of a run are settled. */

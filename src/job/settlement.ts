@@ -25,7 +25,9 @@ export async function newlyDelivered(
 }
 
 export function heldBy(outcomes: readonly EntryOutcome[]): { rowKey: string; content: string }[] {
-  return outcomes.flatMap(({ outcome, entry: { rowKey, content } }) => (outcome === 'in-doubt' ? [{ rowKey, content }] : []))
+  return outcomes.flatMap(({ outcome, entry: { rowKey, content } }) =>
+    outcome === 'in-doubt' ? [{ rowKey, content }] : [],
+  )
 }
 
 /**

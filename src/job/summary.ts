@@ -67,7 +67,9 @@ export async function summarise(
       rows: known.rows.read,
       state: record.state,
       counts: known,
-      ...(rejectsLength === 0 ? {} : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
+      ...(rejectsLength === 0
+        ? {}
+        : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
       ...(record.reason === null ? {} : { error: record.reason }),
     })
   }

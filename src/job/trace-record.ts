@@ -14,7 +14,12 @@ export interface Trace {
   readonly row: number
   /** Where the row stands; undefined where the file is gone or is another by now. */
   readonly origin?: Pick<Origin, 'line' | 'byteOffset'>
-  readonly export: { readonly name: string; readonly path: string; readonly sha256: string; readonly there: boolean }
+  readonly export: {
+    readonly name: string
+    readonly path: string
+    readonly sha256: string
+    readonly there: boolean
+  }
   /** Every run that touched it, newest first. */
   readonly runs: readonly TracedRun[]
 }
@@ -63,7 +68,10 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
     runs.push(await traceRun(ledger, record, chunk, parts))
   }
   if (place === undefined) {
-    throw new WaybillError('transaction-not-found', `the export ${latest.name} was never read as far as row ${parts.row}`)
+    throw new WaybillError(
+      'transaction-not-found',
+      `the export ${latest.name} was never read as far as row ${parts.row}`,
+    )
   }
   const origin = await findRow(ledger, place.record, place.chunk, parts.row)
   const { name, path, sha256 } = place.record
@@ -86,11 +94,13 @@ async function traceRun(
   const key = { exportRow: record.id, chunk: chunk.number }
   const batches = (await ledger.batchesOf(key)).filter((batch) =>
     unpackHolds(batch.holds).some(
-      ({ row, rule, content }) => row === parts.row && rule === parts.rule && content.startsWith(parts.content),
+      ({ row, rule, content }) =>
+        row === parts.row && rule === parts.rule && content.startsWith(parts.content),
     ),
   )
   const exception = (await ledger.exceptionsOf(key)).find(
-    ({ row, rule, content }) => row === parts.row && rule === parts.rule && content?.startsWith(parts.content),
+    ({ row, rule, content }) =>
+      row === parts.row && rule === parts.rule && content?.startsWith(parts.content),
   )
   const settled = batches.some((batch) => batch.state === 'settled')
   const failed = exception?.outcome === 'warning' ? undefined : exception?.outcome

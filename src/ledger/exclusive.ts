@@ -4,6 +4,7 @@
  */
 import type { Kysely, Transaction } from 'kysely'
 import pLimit from 'p-limit'
+import { WaybillError } from '../errors.ts'
 import type { LedgerTables } from './tables.ts'
 
 export type Write<T> = (transaction: Transaction<LedgerTables>) => Promise<T>
@@ -38,13 +39,14 @@ export function createExclusive(database: Kysely<LedgerTables>, guard?: Write<vo
       })
       for (const [at, one] of together.entries()) one.done(results[at])
     } catch (error) {
-      for (const one of together) one.failed(error)
+      const failure = asLedgerError(error)
+      for (const one of together) one.failed(failure)
     }
   }
 
   return {
-    read: (operation) => turn(() => operation(database)),
-    write: (operation) => turn(() => database.transaction().execute(operation)),
+    read: (operation) => turn(() => operation(database)).catch(refuse),
+    write: (operation) => turn(() => database.transaction().execute(operation)).catch(refuse),
     writeShared: (operation) =>
       new Promise((resolve, reject) => {
         // The cast is sound: `done` gets what this very operation returned.
@@ -52,6 +54,17 @@ export function createExclusive(database: Kysely<LedgerTables>, guard?: Write<vo
         if (waiting.length === 1) setImmediate(() => void turn(flush))
       }),
   }
+}
+
+/** What SQLite itself complains of (disk full, file locked or damaged) is no defect: it is told as what it is. */
+export function asLedgerError(error: unknown): unknown {
+  const ofSqlite = error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
+  if (!ofSqlite) return error
+  return new WaybillError('ledger-unusable', `the ledger cannot be used: ${error.message}`, { cause: error })
+}
+
+const refuse = (error: unknown): never => {
+  throw asLedgerError(error)
 }
 
 const turns = new WeakMap<Kysely<LedgerTables>, ReturnType<typeof pLimit>>()

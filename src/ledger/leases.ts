@@ -10,7 +10,11 @@ export async function acquireLease(
   isDead: (owner: string) => boolean,
 ): Promise<LeaseAnswer> {
   const { jobId, runId, owner, now, ttlMs } = request
-  const holder = await transaction.selectFrom('lease').selectAll().where('job_id', '=', jobId).executeTakeFirst()
+  const holder = await transaction
+    .selectFrom('lease')
+    .selectAll()
+    .where('job_id', '=', jobId)
+    .executeTakeFirst()
   if (holder && holder.expires_at > now && !isDead(holder.owner)) return { ok: false, holder }
   const token = (holder?.token ?? 0) + 1
   const lease = { run_id: runId, owner, token, acquired_at: now, expires_at: now + ttlMs }
@@ -34,12 +38,27 @@ export async function releaseLease(transaction: Transaction<LedgerTables>, lease
 
 /** @throws WaybillError `lease-lost` where another process holds the job by now */
 export async function assertLease(database: Kysely<LedgerTables>, lease: Lease): Promise<void> {
-  const holder = await database.selectFrom('lease').select(['token', 'owner']).where('job_id', '=', lease.jobId).executeTakeFirst()
+  const holder = await database
+    .selectFrom('lease')
+    .select(['token', 'owner'])
+    .where('job_id', '=', lease.jobId)
+    .executeTakeFirst()
   if (holder?.token !== lease.token) {
-    throw new WaybillError('lease-lost', `run ${lease.runId} was taken over by ${holder?.owner ?? 'another process'}`)
+    throw new WaybillError(
+      'lease-lost',
+      `run ${lease.runId} was taken over by ${holder?.owner ?? 'another process'}`,
+    )
   }
 }
 
-export async function renewLease(transaction: Transaction<LedgerTables>, lease: Lease, expiresAt: number): Promise<void> {
-  await transaction.updateTable('lease').set({ expires_at: expiresAt }).where('job_id', '=', lease.jobId).execute()
+export async function renewLease(
+  transaction: Transaction<LedgerTables>,
+  lease: Lease,
+  expiresAt: number,
+): Promise<void> {
+  await transaction
+    .updateTable('lease')
+    .set({ expires_at: expiresAt })
+    .where('job_id', '=', lease.jobId)
+    .execute()
 }

@@ -5,7 +5,14 @@
  */
 import type { Held } from './holds.ts'
 import type { RunState } from './states.ts'
-import type { BatchRecord, ChunkRecord, ExceptionRecord, ExportRecord, LeaseRecord, RunRecord } from './tables.ts'
+import type {
+  BatchRecord,
+  ChunkRecord,
+  ExceptionRecord,
+  ExportRecord,
+  LeaseRecord,
+  RunRecord,
+} from './tables.ts'
 
 export type { BatchRecord, ChunkRecord, ExceptionRecord, ExportRecord, Held, LeaseRecord, RunRecord }
 
@@ -16,7 +23,9 @@ export interface Lease {
   readonly token: number
 }
 
-export type LeaseAnswer = { readonly ok: true; readonly lease: Lease } | { readonly ok: false; readonly holder: LeaseRecord }
+export type LeaseAnswer =
+  | { readonly ok: true; readonly lease: Lease }
+  | { readonly ok: false; readonly holder: LeaseRecord }
 
 export interface RunStart {
   readonly id: string
@@ -136,8 +145,9 @@ export interface RunLedger {
   renew(now: number, ttlMs: number): Promise<void>
   addExport(start: ExportStart): Promise<ExportRecord>
   endExport(exportRow: number, state: 'finished' | 'failed', reason: string | null): Promise<void>
+  /** A chunk that is open already stays so, with the rows that it has by now (a run may be resumed with another limit). */
   openChunk(exportRow: number, start: ChunkStart): Promise<void>
-  /** The write-ahead intent: on disk when it resolves. Resolves to the batch's row. A batch already known is taken up again. */
+  /** The write-ahead intent: on disk when it resolves. Resolves to the batch's row; sent again, a batch gets another. */
   beginBatch(intent: BatchIntent): Promise<number>
   settleBatch(settlement: BatchSettlement): Promise<void>
   splitBatch(id: number, answer: string, status: number | null, at: number): Promise<void>

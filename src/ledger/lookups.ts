@@ -7,9 +7,18 @@ const KEYS_AT_ONCE = 1000
 
 type Database = Kysely<LedgerTables>
 
-export async function readDelivered(database: Database, jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>> {
+export async function readDelivered(
+  database: Database,
+  jobId: number,
+  rowKeys: readonly string[],
+): Promise<Map<string, Set<string>>> {
   const found = new Map<string, Set<string>>()
-  const any = await database.selectFrom('delivered').select('job_id').where('job_id', '=', jobId).limit(1).executeTakeFirst()
+  const any = await database
+    .selectFrom('delivered')
+    .select('job_id')
+    .where('job_id', '=', jobId)
+    .limit(1)
+    .executeTakeFirst()
   if (any === undefined) return found
   for (const keys of slices(rowKeys)) {
     const rows = await database
@@ -23,9 +32,18 @@ export async function readDelivered(database: Database, jobId: number, rowKeys: 
   return found
 }
 
-export async function readHeld(database: Database, jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>> {
+export async function readHeld(
+  database: Database,
+  jobId: number,
+  rowKeys: readonly string[],
+): Promise<Map<string, Set<string>>> {
   const found = new Map<string, Set<string>>()
-  const any = await database.selectFrom('held').select('job_id').where('job_id', '=', jobId).limit(1).executeTakeFirst()
+  const any = await database
+    .selectFrom('held')
+    .select('job_id')
+    .where('job_id', '=', jobId)
+    .limit(1)
+    .executeTakeFirst()
   if (any === undefined) return found
   for (const keys of slices(rowKeys)) {
     const rows = await database
@@ -42,7 +60,11 @@ export async function readHeld(database: Database, jobId: number, rowKeys: reado
   return found
 }
 
-export async function readAccounts(database: Database, gateway: string, references: readonly string[]): Promise<Map<string, string | null>> {
+export async function readAccounts(
+  database: Database,
+  gateway: string,
+  references: readonly string[],
+): Promise<Map<string, string | null>> {
   const found = new Map<string, string | null>()
   for (const keys of slices(references)) {
     const rows = await database
@@ -62,4 +84,5 @@ function* slices(keys: readonly string[]): Generator<Uint8Array[]> {
   }
 }
 
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+const hex = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')

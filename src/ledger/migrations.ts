@@ -107,7 +107,11 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .addColumn('message', 'text', (column) => column.notNull())
         .addColumn('batch_id', 'text')
         .execute()
-      await db.schema.createIndex('exception_of_chunk').on('exception').columns(['export_row', 'chunk', 'row']).execute()
+      await db.schema
+        .createIndex('exception_of_chunk')
+        .on('exception')
+        .columns(['export_row', 'chunk', 'row'])
+        .execute()
       // Keyed by their own columns and read by key alone: no second tree for them.
       await sql`create table delivered (job_id integer not null, row_key blob not null, contents blob not null,
         primary key (job_id, row_key)) without rowid`.execute(db)

@@ -1,15 +1,15 @@
 /** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
-import { Kysely, SqliteDialect } from 'kysely'
+import { Kysely, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { WaybillError } from '../errors.ts'
 import { createExclusive } from './exclusive.ts'
 import { acquireLease, releaseLease } from './leases.ts'
 import type { Ledger } from './ledger.ts'
 import { noTallies } from './ledger.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { readAccounts, readDelivered, readHeld } from './lookups.ts'
+import { MIGRATIONS } from './migrations.ts'
 import { createRunLedger } from './run-ledger.ts'
-import { openSqlite } from './sqlite-database.ts'
+import { LedgerDialect, openSqlite } from './sqlite-database.ts'
 import { advanceRun } from './states.ts'
 import type { LedgerTables } from './tables.ts'
 
@@ -63,7 +63,11 @@ export async function openLedger(file: string): Promise<Ledger> {
     async resumeRun(lease, run) {
       const state = advanceRun(run.state, 'resume')
       await write((writer) =>
-        writer.updateTable('run').set({ state, reason: null, ended_at: null }).where('id', '=', run.id).execute(),
+        writer
+          .updateTable('run')
+          .set({ state, reason: null, ended_at: null })
+          .where('id', '=', run.id)
+          .execute(),
       )
       return createRunLedger(database, lease)
     },
@@ -78,7 +82,13 @@ export async function openLedger(file: string): Promise<Ledger> {
           .executeTakeFirst(),
       ),
     run: (id) =>
-      read(() => runsWithJob().selectAll('run').select(['job.name as job', 'job.gateway']).where('run.id', '=', id).executeTakeFirst()),
+      read(() =>
+        runsWithJob()
+          .selectAll('run')
+          .select(['job.name as job', 'job.gateway'])
+          .where('run.id', '=', id)
+          .executeTakeFirst(),
+      ),
     runs: (limit) =>
       read(() =>
         runsWithJob()
@@ -89,13 +99,23 @@ export async function openLedger(file: string): Promise<Ledger> {
           .execute(),
       ),
     exportsOf: (runId) =>
-      read((db) => db.selectFrom('export').selectAll().where('run_id', '=', runId).orderBy('ordinal').execute()),
+      read((db) =>
+        db.selectFrom('export').selectAll().where('run_id', '=', runId).orderBy('ordinal').execute(),
+      ),
     exportsWithContent: (exportId) =>
-      read((db) => db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute()),
+      read((db) =>
+        db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
+      ),
     mapping: async (digest) =>
-      (await read((db) => db.selectFrom('mapping').select('content').where('digest', '=', digest).executeTakeFirst()))?.content,
+      (
+        await read((db) =>
+          db.selectFrom('mapping').select('content').where('digest', '=', digest).executeTakeFirst(),
+        )
+      )?.content,
     chunksOf: (exportRow) =>
-      read((db) => db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute()),
+      read((db) =>
+        db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute(),
+      ),
     batchesOf: ({ exportRow, chunk }) =>
       read((db) =>
         db
@@ -141,30 +161,45 @@ async function openDatabase(file: string): Promise<Kysely<LedgerTables>> {
   let database: Kysely<LedgerTables>
   try {
     const sqlite = openSqlite(file, BUSY_TIMEOUT_MS)
-    database = new Kysely<LedgerTables>({ dialect: new SqliteDialect({ database: sqlite }) })
+    database = new Kysely<LedgerTables>({ dialect: new LedgerDialect({ database: sqlite }) })
   } catch (cause) {
-    throw new WaybillError('ledger-unusable', `the ledger ${file} cannot be opened: ${reasonOf(cause)}`, { place: { file }, cause })
+    throw new WaybillError('ledger-unusable', `the ledger ${file} cannot be opened: ${reasonOf(cause)}`, {
+      place: { file },
+      cause,
+    })
   }
-  const migrator = new Migrator({ db: database, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
-  const known = new Set(Object.keys(MIGRATIONS))
   try {
-    const applied = await appliedMigrations(database)
-    const unknown = applied.filter((name) => !known.has(name))
-    if (unknown.length > 0) {
-      throw new WaybillError('ledger-newer', `the ledger ${file} was written by a newer Waybill (it has ${unknown.join(', ')})`, {
-        place: { file },
-      })
-    }
-    if (applied.length < known.size) {
-      const { error } = await migrator.migrateToLatest()
-      if (error !== undefined) throw error
-    }
+    // In one transaction that writes: a process killed in the middle leaves the file as it was, two that open it at once take
+    // turns, and a file that may only be read is found out here, not at the first intent.
+    await database.transaction().execute((writer) => migrate(writer, file))
     return database
   } catch (cause) {
     await database.destroy()
     if (cause instanceof WaybillError) throw cause
-    throw new WaybillError('ledger-unusable', `the ledger ${file} cannot be used: ${reasonOf(cause)}`, { place: { file }, cause })
+    throw new WaybillError('ledger-unusable', `the ledger ${file} cannot be used: ${reasonOf(cause)}`, {
+      place: { file },
+      cause,
+    })
   }
+}
+
+/** @throws WaybillError `ledger-newer` */
+async function migrate(writer: Transaction<LedgerTables>, file: string): Promise<void> {
+  const applied = await appliedMigrations(writer)
+  const unknown = applied.filter((name) => MIGRATIONS[name] === undefined)
+  if (unknown.length > 0) {
+    throw new WaybillError(
+      'ledger-newer',
+      `the ledger ${file} was written by a newer Waybill (it has ${unknown.join(', ')})`,
+      {
+        place: { file },
+      },
+    )
+  }
+  if (applied.length === Object.keys(MIGRATIONS).length) return
+  const migrator = new Migrator({ db: writer, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
+  const { error } = await migrator.migrateToLatest()
+  if (error !== undefined) throw error
 }
 
 async function appliedMigrations(database: Kysely<LedgerTables>): Promise<string[]> {

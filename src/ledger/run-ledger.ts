@@ -35,7 +35,12 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
             rows,
             state: 'open',
           })
-          .onConflict((conflict) => conflict.doNothing())
+          .onConflict((conflict) =>
+            conflict
+              .columns(['export_row', 'number'])
+              .doUpdateSet({ rows })
+              .where('chunk.state', '=', 'open'),
+          )
           .execute()
       }),
     beginBatch: (intent) =>
@@ -68,7 +73,9 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
         await insertExceptions(writer, settlement.exportRow, settlement.chunk, settlement.exceptions)
       }),
     splitBatch: (id, answer, status, at) =>
-      writeShared((writer) => moveBatch(writer, id, 'split', { answer, status, holds: packHolds([]), settled_at: at })),
+      writeShared((writer) =>
+        moveBatch(writer, id, 'split', { answer, status, holds: packHolds([]), settled_at: at }),
+      ),
     settleChunk: (settlement) => writeShared((writer) => settleChunk(writer, lease, settlement)),
     saveAccounts: (gateway, accounts, at) =>
       writeShared(async (writer) => {
@@ -133,7 +140,11 @@ async function moveBatch(
   event: BatchEvent,
   change: { answer: string; status: number | null; attempts?: number; holds: Uint8Array; settled_at: number },
 ): Promise<void> {
-  const { state } = await writer.selectFrom('batch').select('state').where('id', '=', id).executeTakeFirstOrThrow()
+  const { state } = await writer
+    .selectFrom('batch')
+    .select('state')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
   await writer
     .updateTable('batch')
     .set({ state: advanceBatch(state, event), ...change })
@@ -141,7 +152,12 @@ async function moveBatch(
     .execute()
 }
 
-async function insertExceptions(writer: Writer, exportRow: number, chunk: number, exceptions: readonly Exception[]): Promise<void> {
+async function insertExceptions(
+  writer: Writer,
+  exportRow: number,
+  chunk: number,
+  exceptions: readonly Exception[],
+): Promise<void> {
   for (let start = 0; start < exceptions.length; start += ROWS_AT_ONCE) {
     const values = exceptions.slice(start, start + ROWS_AT_ONCE).map(({ byteOffset, batchId, ...rest }) => ({
       ...rest,
@@ -207,7 +223,9 @@ async function upsertDelivered(writer: Writer, jobId: number, rows: readonly Del
     await writer
       .insertInto('delivered')
       .values(values)
-      .onConflict((conflict) => conflict.columns(['job_id', 'row_key']).doUpdateSet({ contents: sql`excluded.contents` }))
+      .onConflict((conflict) =>
+        conflict.columns(['job_id', 'row_key']).doUpdateSet({ contents: sql`excluded.contents` }),
+      )
       .execute()
   }
 }

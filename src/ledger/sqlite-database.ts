@@ -1,9 +1,12 @@
 /** node:sqlite in the form that Kysely's SQLite dialect asks for, and the pragmas of the ledger. */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import type { SqliteDatabase, SqliteStatement } from 'kysely'
+import { SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely'
 
 /** Compiled statements kept; the ledger's own are far fewer. */
 const STATEMENTS_KEPT = 200
+
+/** A longer statement is one for so and so many rows: it hardly comes again, and compiled it takes its length many times over. */
+const LONGEST_KEPT = 2_000
 
 /**
  * Opens the file. WAL, so that readers never wait; `synchronous = FULL`, so that an intent is on the disk before its
@@ -11,7 +14,12 @@ const STATEMENTS_KEPT = 200
  */
 export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase {
   const database = new DatabaseSync(file, { timeout: busyTimeoutMs })
-  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -32000')
+  try {
+    database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -8000')
+  } catch (error) {
+    database.close()
+    throw error
+  }
   const statements = new Map<string, SqliteStatement>()
   return {
     prepare(sql) {
@@ -19,6 +27,7 @@ export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase 
       if (known !== undefined) return known
       // A transaction that reads first and writes later could not wait for its turn.
       const statement = adapt(database.prepare(sql === 'begin' ? 'begin immediate' : sql))
+      if (sql.length > LONGEST_KEPT) return statement
       if (statements.size >= STATEMENTS_KEPT) statements.clear()
       statements.set(sql, statement)
       return statement
@@ -35,5 +44,18 @@ function adapt(statement: StatementSync): SqliteStatement {
     all: (parameters) => statement.all(...bind(parameters)),
     run: (parameters) => statement.run(...bind(parameters)),
     iterate: (parameters) => statement.iterate(...bind(parameters)),
+  }
+}
+
+/** Kysely takes SQLite for unable to change tables in a transaction; it is able to (sqlite.org/lang_transaction.html). */
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
+  }
+}
+
+export class LedgerDialect extends SqliteDialect {
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalAdapter()
   }
 }

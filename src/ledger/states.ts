@@ -38,8 +38,10 @@ const BATCH_MOVES: Readonly<Record<BatchState, Partial<Record<BatchEvent, BatchS
 }
 
 export const advanceRun = (state: RunState, event: RunEvent): RunState => move('run', RUN_MOVES, state, event)
-export const advanceChunk = (state: ChunkState, event: ChunkEvent): ChunkState => move('chunk', CHUNK_MOVES, state, event)
-export const advanceBatch = (state: BatchState, event: BatchEvent): BatchState => move('batch', BATCH_MOVES, state, event)
+export const advanceChunk = (state: ChunkState, event: ChunkEvent): ChunkState =>
+  move('chunk', CHUNK_MOVES, state, event)
+export const advanceBatch = (state: BatchState, event: BatchEvent): BatchState =>
+  move('batch', BATCH_MOVES, state, event)
 
 /** @throws WaybillError `state-illegal` */
 function move<State extends string, Event extends string>(
@@ -49,6 +51,7 @@ function move<State extends string, Event extends string>(
   event: Event,
 ): State {
   const next = moves[state][event]
-  if (next === undefined) throw new WaybillError('state-illegal', `a ${what} that is ${state} cannot ${event}`)
+  if (next === undefined)
+    throw new WaybillError('state-illegal', `a ${what} that is ${state} cannot ${event}`)
   return next
 }

@@ -32,7 +32,10 @@ export interface ResolvedAccounts {
 }
 
 /** @throws WaybillError where the run must stop */
-export async function resolveAccounts(context: AccountsContext, entries: readonly Entry[]): Promise<ResolvedAccounts> {
+export async function resolveAccounts(
+  context: AccountsContext,
+  entries: readonly Entry[],
+): Promise<ResolvedAccounts> {
   const { identity, tallies } = context
   const hashes = new Map<string, string>()
   const firstEntry = new Map<string, Entry>()
@@ -77,15 +80,20 @@ async function registerAll(
     )
   } finally {
     // What was registered is kept, also where the run must stop.
-    if (registered.length > 0) await context.runLedger.saveAccounts(context.gatewayName, registered, context.now())
+    if (registered.length > 0)
+      await context.runLedger.saveAccounts(context.gatewayName, registered, context.now())
   }
   return registered
 }
 
-async function registerOne(context: AccountsContext, entry: Entry): Promise<{ accountId: string | null } | Reason> {
+async function registerOne(
+  context: AccountsContext,
+  entry: Entry,
+): Promise<{ accountId: string | null } | Reason> {
   const draft = entry.row.register()
   if (draft === undefined) {
-    const message = 'the person is not known to be registered, and the mapping has no account.register to do it with'
+    const message =
+      'the person is not known to be registered, and the mapping has no account.register to do it with'
     return { stage: 'register', code: 'account-unknown', message, scrubbed: message }
   }
   if (!draft.ok) {
@@ -94,13 +102,20 @@ async function registerOne(context: AccountsContext, entry: Entry): Promise<{ ac
   }
   const { registration } = draft
   try {
-    const account = await context.sending.idempotent('register account', () => context.gateway.accounts.register(registration))
+    const account = await context.sending.idempotent('register account', () =>
+      context.gateway.accounts.register(registration),
+    )
     if (account.known) context.tallies.accounts.known++
     else context.tallies.accounts.registered++
     return { accountId: account.accountId ?? null }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     const words = `HTTP ${error.status}: ${error.gatewayMessage ?? 'no reason given'}`
-    return { stage: 'register', code: 'registration-refused', message: words, scrubbed: scrubWords(words, secretsOf(registration)) }
+    return {
+      stage: 'register',
+      code: 'registration-refused',
+      message: words,
+      scrubbed: scrubWords(words, secretsOf(registration)),
+    }
   }
 }

@@ -26,7 +26,8 @@ export function planBatches(entries: readonly Entry[], limits: BatchLimits): Pla
     const lastOfSeries = new Map<string, number>()
     for (const wave of cutWaves(byKind.get(kind) ?? [])) {
       // No interface says that a care-team request may hold several users: one account a request.
-      const groups = kind === 'careTeam' ? Map.groupBy(wave, (entry) => entry.record.account.reference).values() : [wave]
+      const groups =
+        kind === 'careTeam' ? Map.groupBy(wave, (entry) => entry.record.account.reference).values() : [wave]
       for (const group of groups) {
         for (const batch of cutBatches(group, limits)) {
           const after = new Set<number>()

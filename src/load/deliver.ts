@@ -8,12 +8,13 @@ import { GatewayError } from '../gateway/gateway-error.ts'
 import type { ChunkKey, Exception, Held, RunLedger } from '../ledger/ledger.ts'
 import type { RecordKind } from '../transform/record.ts'
 import { halve } from './batches.ts'
+import type { BodyBuffers } from './body-buffers.ts'
 import type { Entry, EntryOutcome, Reason } from './entry.ts'
 import { scrubWords, secretsOf } from './gateway-words.ts'
 import type { Identity } from './identity.ts'
 import type { AccountIds, Reconciler } from './reconciler.ts'
-import { batchText, recordText } from './record-text.ts'
-import { waitBeforeResend } from './retry-policy.ts'
+import { batchBytes, recordText, writeBatch } from './record-text.ts'
+import { waitBeforeReadBack } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
 
 export interface Delivery {
@@ -22,6 +23,7 @@ export interface Delivery {
   readonly sending: Sending
   readonly reconciler: Reconciler
   readonly identity: Identity
+  readonly buffers: BodyBuffers
   readonly inDoubt: 'hold' | 'resend'
   readonly now: () => number
   readonly random: () => number
@@ -41,21 +43,39 @@ type Answer =
 
 /** Delivers a batch that has not been sent yet. @throws WaybillError where the run must stop */
 export function deliver(delivery: Delivery, batch: BatchToDeliver): Promise<EntryOutcome[]> {
-  return send(delivery, batch, 0)
+  return send(delivery, batch)
 }
 
-async function send(delivery: Delivery, batch: BatchToDeliver, resends: number): Promise<EntryOutcome[]> {
+async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBatch): Promise<EntryOutcome[]> {
   const { ledger, sending, identity } = delivery
   const { kind, entries, exportRow, chunk, exportId } = batch
-  const batchId = identity.batchId(exportId, chunk, kind, entries.map((entry) => entry.transactionId))
+  const batchId = identity.batchId(
+    exportId,
+    chunk,
+    kind,
+    entries.map((entry) => entry.transactionId),
+  )
   let row: number | undefined
   let attempts = 0
+  let firstSentAt = earlier?.firstSentAt
   const operation = `create ${kind} records`
   const answer: Answer = await sending
     .once(operation, async () => {
-      row ??= await ledger.beginBatch({ exportRow, chunk, batchId, kind, holds: entries.map(toHeld), at: delivery.now() })
+      firstSentAt ??= delivery.now()
+      row ??= await ledger.beginBatch({
+        exportRow,
+        chunk,
+        batchId,
+        kind,
+        holds: entries.map(toHeld),
+        at: delivery.now(),
+      })
       attempts++
-      return post(delivery.gateway, kind, batchText(entries, batchId), entries.length)
+      const buffer = delivery.buffers.take(batchBytes(entries))
+      const created = await post(delivery.gateway, kind, writeBatch(buffer, entries, batchId), entries.length)
+      // Only an answer that names every record proves that the body has been read to its end.
+      if (created.class === 'accepted') delivery.buffers.giveBack(buffer)
+      return created
     })
     .then<Answer, Answer>(
       (created) => ({ kind: 'answered', answer: created }),
@@ -64,18 +84,43 @@ async function send(delivery: Delivery, batch: BatchToDeliver, resends: number):
         throw error
       },
     )
-  if (row === undefined) throw new Error('a batch was answered that was never begun')
-  const sent: SentBatch = { batch, batchId, row, attempts, resends }
+  if (row === undefined || firstSentAt === undefined)
+    throw new Error('a batch was answered that was never begun')
+  const sent: SentBatch = {
+    batch,
+    batchId,
+    row,
+    attempts,
+    firstSentAt,
+    resends: earlier === undefined ? 0 : earlier.resends + 1,
+  }
   if (answer.kind === 'answered') return settleAnswer(delivery, sent, answer.answer)
   const { error } = answer
   if (error.class === 'refused' || error.class === 'too-large') return refuse(delivery, sent, error)
-  return settleOpen(delivery, sent, { answer: error.class, status: error.status ?? null, outcomes: [], open: entries, words: undefined })
+  return settleOpen(delivery, sent, {
+    answer: error.class,
+    status: error.status ?? null,
+    outcomes: [],
+    open: entries,
+    words: undefined,
+  })
 }
 
 /** Settles a batch of which an earlier process left only the intent. */
-export function settleUnanswered(delivery: Delivery, batch: BatchToDeliver, row: number, batchId: string): Promise<EntryOutcome[]> {
-  const sent: SentBatch = { batch, batchId, row, attempts: 1, resends: 0 }
-  return settleOpen(delivery, sent, { answer: 'ambiguous', status: null, outcomes: [], open: batch.entries, words: undefined })
+export function settleUnanswered(
+  delivery: Delivery,
+  batch: BatchToDeliver,
+  row: number,
+  batchId: string,
+): Promise<EntryOutcome[]> {
+  const sent: SentBatch = { batch, batchId, row, attempts: 1, firstSentAt: delivery.now(), resends: 0 }
+  return settleOpen(delivery, sent, {
+    answer: 'ambiguous',
+    status: null,
+    outcomes: [],
+    open: batch.entries,
+    words: undefined,
+  })
 }
 
 interface SentBatch {
@@ -84,21 +129,27 @@ interface SentBatch {
   /** Its row in the ledger. */
   readonly row: number
   readonly attempts: number
+  /** When it, or the batch of which it is the rest, went out first. */
+  readonly firstSentAt: number
   readonly resends: number
 }
 
-function post(gateway: Gateway, kind: RecordKind, text: string, count: number): Promise<CreateAnswer> {
+function post(gateway: Gateway, kind: RecordKind, body: Buffer, count: number): Promise<CreateAnswer> {
   switch (kind) {
     case 'biometric':
-      return gateway.biometrics.createBulk(text, count)
+      return gateway.biometrics.createBulk(body, count)
     case 'condition':
-      return gateway.conditions.createBulk(text, count)
+      return gateway.conditions.createBulk(body, count)
     case 'careTeam':
-      return gateway.careTeams.createBulk(text, count)
+      return gateway.careTeams.createBulk(body, count)
   }
 }
 
-async function settleAnswer(delivery: Delivery, sent: SentBatch, answer: CreateAnswer): Promise<EntryOutcome[]> {
+async function settleAnswer(
+  delivery: Delivery,
+  sent: SentBatch,
+  answer: CreateAnswer,
+): Promise<EntryOutcome[]> {
   const { entries, accountIds } = sent.batch
   const matched = delivery.reconciler.match(entries, answer.echoes, accountIds)
   const outcomes: EntryOutcome[] = []
@@ -117,7 +168,9 @@ async function settleAnswer(delivery: Delivery, sent: SentBatch, answer: CreateA
       ...(gatewayId === undefined ? {} : { gatewayId }),
     })
   }
-  const words = answer.errors.map((error) => (typeof error === 'string' ? error : (error.message ?? ''))).join('; ')
+  const words = answer.errors
+    .map((error) => (typeof error === 'string' ? error : (error.message ?? '')))
+    .join('; ')
   return settleOpen(delivery, sent, {
     answer: open.length === 0 ? 'accepted' : 'accepted-in-part',
     status: answer.status,
@@ -139,24 +192,37 @@ interface PartlyKnown {
 
 /** Reads back what is open, settles the batch in the ledger, and sends again what is known to be absent. */
 async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnown): Promise<EntryOutcome[]> {
-  const { batchId, batch, resends } = sent
-  const verdicts = known.open.length === 0 ? undefined : await delivery.reconciler.readBack(known.open, batch.accountIds)
+  const { batchId, batch, resends, firstSentAt } = sent
+  if (known.answer === 'ambiguous') {
+    // The gateway may still be at work on it: what is not there yet could be stored a moment after it was looked for.
+    const waitMs = waitBeforeReadBack(resends + 1, delivery.random)
+    await delivery.sending.wait(`create ${batch.kind} records`, waitMs, known.answer, firstSentAt)
+  }
+  const verdicts =
+    known.open.length === 0 ? undefined : await delivery.reconciler.readBack(known.open, batch.accountIds)
   const outcomes = [...known.outcomes]
   const again: Entry[] = []
   for (const entry of known.open) {
     const verdict = verdicts?.get(entry) ?? 'unknown'
-    if (verdict === 'stored') outcomes.push({ entry, outcome: 'accepted', batchId, status: known.status, readBack: true })
+    if (verdict === 'stored')
+      outcomes.push({ entry, outcome: 'accepted', batchId, status: known.status, readBack: true })
     else if (verdict === 'unknown' && delivery.inDoubt === 'hold') outcomes.push(inDoubt(entry, batchId))
-    else if (known.words !== undefined) outcomes.push(rejection(entry, batchId, 'listed-as-error', known.words))
+    else if (known.words !== undefined)
+      outcomes.push(rejection(entry, batchId, 'listed-as-error', known.words))
     else if (known.answer === 'accepted-in-part' && resends > 0) {
-      outcomes.push(rejection(entry, batchId, 'not-echoed', 'the gateway answered with success, twice, but did not store the record'))
+      outcomes.push(
+        rejection(
+          entry,
+          batchId,
+          'not-echoed',
+          'the gateway answered with success, twice, but did not store the record',
+        ),
+      )
     } else again.push(entry)
   }
   await settle(delivery, sent, known.answer, known.status, outcomes)
   if (again.length === 0) return outcomes
-  const waitMs = known.answer === 'ambiguous' ? waitBeforeResend(resends + 1, delivery.random) : 0
-  await delivery.sending.wait(`create ${batch.kind} records`, waitMs, known.answer)
-  return [...outcomes, ...(await send(delivery, { ...batch, entries: again }, resends + 1))]
+  return [...outcomes, ...(await send(delivery, { ...batch, entries: again }, sent))]
 }
 
 /** After a definite refusal nothing of the batch is stored: it is cut in half until the bad records stand alone. */
@@ -166,12 +232,17 @@ async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError):
   const [only] = batch.entries
   if (batch.entries.length === 1 && only !== undefined) {
     const code = error.class === 'too-large' ? 'too-large' : 'refused'
-    const outcome = rejection(only, batchId, code, `HTTP ${error.status}: ${error.gatewayMessage ?? 'no reason given'}`)
+    const outcome = rejection(
+      only,
+      batchId,
+      code,
+      `HTTP ${error.status}: ${error.gatewayMessage ?? 'no reason given'}`,
+    )
     await settle(delivery, sent, error.class, status, [outcome])
     return [outcome]
   }
   await delivery.ledger.splitBatch(row, error.class, status, delivery.now())
-  const halves = halve(batch.entries).map((entries) => send(delivery, { ...batch, entries }, 0))
+  const halves = halve(batch.entries).map((entries) => send(delivery, { ...batch, entries }))
   return (await allDone(halves)).flat()
 }
 

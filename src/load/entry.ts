@@ -16,7 +16,13 @@ export function createEntries(identity: Identity, exportId: string, row: MappedR
   const rowKey = identity.rowKey(row.key)
   return row.records.map((record) => {
     const content = identity.content(record)
-    return { record, row, rowKey, content, transactionId: transactionId(exportId, row.row, record.rule, content) }
+    return {
+      record,
+      row,
+      rowKey,
+      content,
+      transactionId: transactionId(exportId, row.row, record.rule, content),
+    }
   })
 }
 

@@ -7,15 +7,28 @@
  * string that the record itself holds.
  */
 export function scrubWords(words: string, secrets: readonly string[]): string {
-  let text = words
-  for (const secret of secrets) {
-    if (secret.length > 1) text = text.replaceAll(secret, '…')
-  }
-  return text
-    .replaceAll(/"[^"]*"|'[^']*'|“[^”]*”/g, '…')
+  return hide(words, secrets)
+    .replaceAll(/"[^"]*("|$)|'[^']*'|“[^”]*(”|$)/g, '…')
     .replaceAll(/[^\s,;:()[\]{}=]*\d[^\s,;:()[\]{}=]*/g, '#')
     .slice(0, 300)
 }
+
+/** Takes out the strings wherever they stand, and each of their words where it stands alone, whatever the case. */
+function hide(text: string, secrets: readonly string[]): string {
+  const whole = secrets.filter((secret) => secret.length > 1)
+  const words = whole.flatMap((secret) => secret.match(/[\p{L}\p{N}]{2,}/gu) ?? [])
+  // The longest first: what remained of a longer one around a shorter one would be readable.
+  const found = [
+    ...longestFirst(whole),
+    ...longestFirst(words).map((word) => `(?<![\\p{L}\\p{N}])${word}(?![\\p{L}\\p{N}])`),
+  ]
+  return found.length === 0 ? text : text.replaceAll(new RegExp(found.join('|'), 'giu'), '…')
+}
+
+const longestFirst = (texts: readonly string[]): string[] =>
+  [...new Set(texts)]
+    .sort((a, b) => b.length - a.length)
+    .map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`))
 
 /** Every string that stands in a record's or a request's JSON text, keys left out. */
 export function secretsOf(json: unknown): string[] {

@@ -47,6 +47,7 @@ export function parseTransactionId(
   id: string,
 ): { exportId: string; row: number; rule: string; content: string } | undefined {
   const [, exportId, row, rule, content] = TRANSACTION_ID.exec(id) ?? []
-  if (exportId === undefined || row === undefined || rule === undefined || content === undefined) return undefined
+  if (exportId === undefined || row === undefined || rule === undefined || content === undefined)
+    return undefined
   return { exportId, row: Number(row), rule, content }
 }

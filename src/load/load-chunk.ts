@@ -2,8 +2,9 @@
  * Loads one chunk: recognise, register, cut, deliver, mark. Gives exactly one outcome for each of its records, or throws because
  * the run must stop; the chunk then stays open and is taken up again by the next run.
  */
-import type { BatchRecord, ChunkKey, ExceptionRecord, Ledger } from '../ledger/ledger.ts'
+
 import { unpackHolds } from '../ledger/holds.ts'
+import type { BatchRecord, ChunkKey, ExceptionRecord, Ledger } from '../ledger/ledger.ts'
 import { RECORD_KINDS, type Stage } from '../transform/record.ts'
 import { type AccountsContext, resolveAccounts } from './accounts.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
@@ -46,7 +47,9 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   for (const entry of recognised.unchanged) outcomes.set(entry, { entry, outcome: 'unchanged' })
   for (const entry of recognised.held) outcomes.set(entry, stillInDoubt(entry))
 
-  const earlier = chunk.resumed ? await recallChunk(context.memory, chunk, recognised.fresh) : nothingEarlier(recognised.fresh)
+  const earlier = chunk.resumed
+    ? await recallChunk(context.memory, chunk, recognised.fresh)
+    : nothingEarlier(recognised.fresh)
   for (const outcome of earlier.outcomes) outcomes.set(outcome.entry, outcome)
 
   const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
@@ -58,7 +61,12 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     else outcomes.set(entry, { entry, outcome: 'rejected', batchId: null, reason })
   }
 
-  const place = { exportRow: chunk.exportRow, chunk: chunk.chunk, exportId: chunk.exportId, accountIds: accounts.accountIds }
+  const place = {
+    exportRow: chunk.exportRow,
+    chunk: chunk.chunk,
+    exportId: chunk.exportId,
+    accountIds: accounts.accountIds,
+  }
   // What an earlier process left open is judged first: sending newer records of the same series would hide it.
   const settled = await allDone(
     earlier.unanswered.map(({ batch, kind, entries: sent }) =>
@@ -91,7 +99,11 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
 
 interface Earlier {
   readonly outcomes: readonly EntryOutcome[]
-  readonly unanswered: readonly { batch: BatchRecord; kind: Entry['record']['kind']; entries: readonly Entry[] }[]
+  readonly unanswered: readonly {
+    batch: BatchRecord
+    kind: Entry['record']['kind']
+    entries: readonly Entry[]
+  }[]
   readonly unsent: readonly Entry[]
 }
 
@@ -100,8 +112,14 @@ const nothingEarlier = (fresh: readonly Entry[]): Earlier => ({ outcomes: [], un
 const positionOf = (row: number, rule: string, content: string): string => `${row}\n${rule}\n${content}`
 
 /** What an earlier process did with these records, by the ledger. */
-async function recallChunk(memory: LoadContext['memory'], key: ChunkKey, fresh: readonly Entry[]): Promise<Earlier> {
-  const byPosition = new Map(fresh.map((entry) => [positionOf(entry.row.row, entry.record.rule, entry.content), entry]))
+async function recallChunk(
+  memory: LoadContext['memory'],
+  key: ChunkKey,
+  fresh: readonly Entry[],
+): Promise<Earlier> {
+  const byPosition = new Map(
+    fresh.map((entry) => [positionOf(entry.row.row, entry.record.rule, entry.content), entry]),
+  )
   const outcomes: EntryOutcome[] = []
   const unanswered: { batch: BatchRecord; kind: Entry['record']['kind']; entries: Entry[] }[] = []
   const take = (row: number, rule: string, content: string): Entry | undefined => {
@@ -111,16 +129,21 @@ async function recallChunk(memory: LoadContext['memory'], key: ChunkKey, fresh: 
     return entry
   }
   for (const exception of await memory.exceptionsOf(key)) {
+    if (exception.outcome === 'warning') continue
     const entry = take(exception.row, exception.rule ?? '', exception.content ?? '')
-    if (entry !== undefined && exception.outcome !== 'warning') outcomes.push(recalled(entry, exception, exception.outcome))
+    if (entry !== undefined) outcomes.push(recalled(entry, exception, exception.outcome))
   }
   for (const batch of await memory.batchesOf(key)) {
     if (batch.state === 'split') continue
-    const entries = unpackHolds(batch.holds).flatMap(({ row, rule, content }) => take(row, rule, content) ?? [])
+    const entries = unpackHolds(batch.holds).flatMap(
+      ({ row, rule, content }) => take(row, rule, content) ?? [],
+    )
     const kind = RECORD_KINDS.find((one) => one === batch.kind)
     if (kind === undefined || entries.length === 0) continue
     if (batch.state === 'sending') unanswered.push({ batch, kind, entries })
-    else for (const entry of entries) outcomes.push({ entry, outcome: 'accepted', batchId: batch.batch_id, status: batch.status })
+    else
+      for (const entry of entries)
+        outcomes.push({ entry, outcome: 'accepted', batchId: batch.batch_id, status: batch.status })
   }
   return { outcomes, unanswered, unsent: [...byPosition.values()] }
 }

@@ -23,13 +23,17 @@ export interface MarkFailure {
 }
 
 /** Of several entries of one account the one observed last is marked. @throws WaybillError where the run must stop */
-export async function markPrimaryCare(context: PrimaryCareContext, outcomes: readonly EntryOutcome[]): Promise<MarkFailure[]> {
+export async function markPrimaryCare(
+  context: PrimaryCareContext,
+  outcomes: readonly EntryOutcome[],
+): Promise<MarkFailure[]> {
   const newest = new Map<string, EntryOutcome & { outcome: 'accepted' }>()
   for (const outcome of outcomes) {
     if (outcome.outcome !== 'accepted' || !outcome.entry.record.primary) continue
     const { account, observedAt } = outcome.entry.record
     const before = newest.get(account.reference)
-    if (before === undefined || before.entry.record.observedAt <= observedAt) newest.set(account.reference, outcome)
+    if (before === undefined || before.entry.record.observedAt <= observedAt)
+      newest.set(account.reference, outcome)
   }
   const failures: MarkFailure[] = []
   await allDone(
@@ -38,14 +42,21 @@ export async function markPrimaryCare(context: PrimaryCareContext, outcomes: rea
       const which = gatewayId === undefined ? { npi: evidence.npi } : { id: gatewayId }
       const request = { account: { reference: account.reference, type: account.type }, ...which }
       try {
-        await context.sending.idempotent('mark primary care physician', () => context.gateway.careTeams.setPrimary(request))
+        await context.sending.idempotent('mark primary care physician', () =>
+          context.gateway.careTeams.setPrimary(request),
+        )
         context.tallies.primaryCare.marked++
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error
         context.tallies.primaryCare.refused++
         const words = `HTTP ${error.status}: ${error.gatewayMessage ?? 'no reason given'}`
         const secrets = [...secretsOf(request), evidence.name]
-        const reason: Reason = { stage: 'primary-care', code: 'mark-refused', message: words, scrubbed: scrubWords(words, secrets) }
+        const reason: Reason = {
+          stage: 'primary-care',
+          code: 'mark-refused',
+          message: words,
+          scrubbed: scrubWords(words, secrets),
+        }
         failures.push({ entry, reason })
       }
     }),

@@ -16,7 +16,11 @@ export type Verdict =
 
 export interface Reconciler {
   /** The entries that an answer of success names, with the gateway's id where it gives one. */
-  match(entries: readonly Entry[], echoes: CreateAnswer['echoes'], accountIds: AccountIds): Map<Entry, string | undefined>
+  match(
+    entries: readonly Entry[],
+    echoes: CreateAnswer['echoes'],
+    accountIds: AccountIds,
+  ): Map<Entry, string | undefined>
   /** One read an account, however many of its records are open. */
   readBack(entries: readonly Entry[], accountIds: AccountIds): Promise<Map<Entry, Verdict>>
 }

@@ -4,8 +4,8 @@
  */
 import type { Entry } from './entry.ts'
 
-/** Bytes that the ids and the punctuation around them add, at most, for cutting batches by bytes. */
-const IDS_BYTES = 400
+/** Bytes that batch id, field names and punctuation add, at most: the batch id has 42 characters, or a few more. */
+const FRAME_BYTES = 150
 
 export function recordText({ record, transactionId }: Entry, batchId: string): string {
   const open = record.kind === 'careTeam' ? '{' : `{"transactionId":"${transactionId}",`
@@ -13,12 +13,19 @@ export function recordText({ record, transactionId }: Entry, batchId: string): s
 }
 
 /** An upper bound of the record's length on the wire. */
-export function recordBytes({ record }: Entry): number {
-  return Buffer.byteLength(record.content) + IDS_BYTES
+export function recordBytes({ record, transactionId }: Entry): number {
+  return Buffer.byteLength(record.content) + 2 * Buffer.byteLength(transactionId) + FRAME_BYTES
 }
 
-export function batchText(entries: readonly Entry[], batchId: string): string {
-  let text = '['
-  for (const [at, entry] of entries.entries()) text += at === 0 ? recordText(entry, batchId) : `,${recordText(entry, batchId)}`
-  return `${text}]`
+/** An upper bound of a batch's length on the wire, in bytes. */
+export function batchBytes(entries: readonly Entry[]): number {
+  return entries.reduce((bytes, entry) => bytes + recordBytes(entry) + 1, 2)
+}
+
+/** Writes a batch as a JSON array into a buffer that is long enough; gives the part that it takes. */
+export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: string): Buffer {
+  let at = 0
+  for (const entry of entries) at += buffer.write(`${at === 0 ? '[' : ','}${recordText(entry, batchId)}`, at)
+  at += buffer.write(']', at)
+  return buffer.subarray(0, at)
 }

@@ -60,9 +60,9 @@ export function decide(failure: Failure, random: () => number): Decision {
   }
 }
 
-/** Wait before sending again what was read back as not stored. */
-export function waitBeforeResend(resends: number, random: () => number): number {
-  return jittered(resends, random)
+/** Wait between an answer that never came and the look into the profile, which is also that before a resend. */
+export function waitBeforeReadBack(attempt: number, random: () => number): number {
+  return jittered(attempt, random)
 }
 
 const jittered = (attempt: number, random: () => number): number =>

@@ -11,7 +11,7 @@ import { decide } from './retry-policy.ts'
 
 export interface SendingOptions {
   readonly concurrency: number
-  /** Milliseconds without any answer of the gateway after which the run ends as interrupted. */
+  /** Milliseconds in which nothing gets through, or one batch does not, after which the run ends as interrupted. */
   readonly patienceMs: number
   readonly tallies: Tallies
   readonly now: () => number
@@ -20,7 +20,12 @@ export interface SendingOptions {
   readonly renewToken: () => Promise<void>
   readonly signal: AbortSignal
   /** Told of every wait, for the progress display and the log. */
-  readonly onWait: (event: { readonly operation: string; readonly waitMs: number; readonly class: string; readonly givesUpAt: number }) => void
+  readonly onWait: (event: {
+    readonly operation: string
+    readonly waitMs: number
+    readonly class: string
+    readonly givesUpAt: number
+  }) => void
 }
 
 export interface Sending {
@@ -30,27 +35,37 @@ export interface Sending {
   idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
   /** As `idempotent`, counted as a read-back. */
   read<T>(operation: string, call: () => Promise<T>): Promise<T>
-  /** Waits, unless the run is stopped. @throws WaybillError `gateway-unreachable` when the patience would end before */
-  wait(operation: string, waitMs: number, reason: string): Promise<void>
+  /**
+   * Waits, unless the run is stopped.
+   * @param since when it was first tried: reads that get through must not draw out what never does
+   * @throws WaybillError `gateway-unreachable` when the patience would end before
+   */
+  wait(operation: string, waitMs: number, reason: string, since: number): Promise<void>
 }
 
 export function createSending(options: SendingOptions): Sending {
   const concurrency = createConcurrency(options.concurrency)
-  let lastAnswerAt = options.now()
+  // From the first failure, not from the last answer: a long stretch in which there was nothing to send is no silence.
+  let failingSince: number | undefined
 
-  const wait = async (operation: string, waitMs: number, reason: string): Promise<void> => {
-    const givesUpAt = lastAnswerAt + options.patienceMs
+  const wait = async (operation: string, waitMs: number, reason: string, since: number): Promise<void> => {
+    const givesUpAt = since + options.patienceMs
     if (options.now() + waitMs > givesUpAt) {
       throw new WaybillError(
         'gateway-unreachable',
-        `the gateway did not let anything through for ${Math.round((options.now() - lastAnswerAt) / 1000)} s (last: ${reason}); the job's patience is at its end`,
+        `the gateway did not let "${operation}" through for ${Math.round((options.now() - since) / 1000)} s (last: ${reason}); the job's patience is at its end`,
       )
     }
     options.onWait({ operation, waitMs, class: reason, givesUpAt })
     await options.sleep(waitMs, options.signal)
   }
 
-  const send = <T>(operation: string, idempotent: boolean, count: (attempt: number) => void, call: (attempt: number) => Promise<T>) => {
+  const send = <T>(
+    operation: string,
+    idempotent: boolean,
+    count: (attempt: number) => void,
+    call: (attempt: number) => Promise<T>,
+  ) => {
     let tokenRenewed = false
     const attemptOnce = async (attempt: number): Promise<T> => {
       try {
@@ -59,14 +74,19 @@ export function createSending(options: SendingOptions): Sending {
           count(attempt)
           return call(attempt)
         })
-        lastAnswerAt = options.now()
+        failingSince = undefined
         concurrency.speedUp()
         return result
       } catch (error) {
-        if (!(error instanceof GatewayError)) throw new AbortError(error instanceof Error ? error : String(error))
+        if (!(error instanceof GatewayError))
+          throw new AbortError(error instanceof Error ? error : String(error))
         const { retryAfterMs, status } = error
-        if (error.class === 'refused' || error.class === 'too-large') lastAnswerAt = options.now()
-        const decision = decide({ class: error.class, retryAfterMs, attempt, idempotent, tokenRenewed }, options.random)
+        if (error.class === 'refused' || error.class === 'too-large') failingSince = undefined
+        else failingSince ??= options.now()
+        const decision = decide(
+          { class: error.class, retryAfterMs, attempt, idempotent, tokenRenewed },
+          options.random,
+        )
         if (decision.kind === 'give-back') throw new AbortError(error)
         if (decision.kind === 'stop') {
           const words = `the gateway answered ${status ?? error.class} to "${operation}"`
@@ -77,9 +97,11 @@ export function createSending(options: SendingOptions): Sending {
           await options.renewToken()
         } else {
           if (decision.slowDown) concurrency.slowDown()
-          await wait(operation, decision.waitMs, error.class).catch((stop: unknown) => {
-            throw new AbortError(stop instanceof Error ? stop : String(stop))
-          })
+          await wait(operation, decision.waitMs, error.class, failingSince ?? options.now()).catch(
+            (stop: unknown) => {
+              throw new AbortError(stop instanceof Error ? stop : String(stop))
+            },
+          )
         }
         throw error
       }

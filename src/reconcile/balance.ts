@@ -28,7 +28,14 @@ export interface Counts {
   readonly records: Readonly<Record<RecordKind, RecordCounts>>
 }
 
-const noRecords = (): RecordCounts => ({ made: 0, accepted: 0, rejected: 0, unchanged: 0, inDoubt: 0, pending: 0 })
+const noRecords = (): RecordCounts => ({
+  made: 0,
+  accepted: 0,
+  rejected: 0,
+  unchanged: 0,
+  inDoubt: 0,
+  pending: 0,
+})
 
 export const noCounts = (): Counts => ({
   rows: { read: 0, mapped: 0, skipped: 0, rejected: 0, corrected: 0 },

@@ -1,4 +1,4 @@
-/** Reading what the gateway returns: ids, accounts, codes and dates, in whichever of the interface's forms they come. Pure. */
+/** Reading what the gateway returns: ids, accounts and codes, in whichever of the interface's forms they come. Pure. */
 import type { AccountIds } from '../load/reconciler.ts'
 import type { AccountKey } from '../transform/record.ts'
 
@@ -20,12 +20,5 @@ export function codesOf(codes: readonly { readonly code?: string | undefined }[]
   return codes.flatMap((coding) => coding.code ?? [])
 }
 
-/** Milliseconds since the epoch of an observation date: a number, digits in a string, or ISO 8601. */
-export function instantOf(value: string | number | undefined): number | undefined {
-  if (typeof value === 'number') return value
-  if (value === undefined) return undefined
-  const at = /^-?\d{1,15}$/.test(value) ? Number(value) : Date.parse(value)
-  return Number.isNaN(at) ? undefined : at
-}
-
-const isObject = (value: unknown): value is { readonly [key: string]: unknown } => typeof value === 'object' && value !== null
+const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === 'object' && value !== null

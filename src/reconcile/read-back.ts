@@ -2,11 +2,12 @@
  * Read-back: what became of records whose answer never came, learned from the profile. The gateway returns only the latest record
  * by observation date for each code and source type, so a newer one hides ours (interface, "the service: biometrics").
  */
+import { epochMsOf } from '../gateway/contract/observation-date.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Entry } from '../load/entry.ts'
 import type { AccountIds, Verdict } from '../load/reconciler.ts'
-import { codesOf, instantOf, persistentId } from './profile-record.ts'
+import { codesOf, persistentId } from './profile-record.ts'
 
 /** A record of a profile in the form in which it is compared. */
 export interface ProfileRecord {
@@ -30,13 +31,17 @@ export async function readBack(
   accountIds: AccountIds,
 ): Promise<Map<Entry, Verdict>> {
   const verdicts = new Map<Entry, Verdict>()
-  const byAccount = Map.groupBy(entries, ({ record }) => `${record.kind}\n${record.account.type}\n${record.account.reference}`)
-  await Promise.all(
+  const byAccount = Map.groupBy(
+    entries,
+    ({ record }) => `${record.kind}\n${record.account.type}\n${record.account.reference}`,
+  )
+  const reads = await Promise.allSettled(
     [...byAccount.values()].map(async (open) => {
       const profile = await readProfile(gateway, read, open, accountIds)
       for (const entry of open) verdicts.set(entry, profile === undefined ? 'unknown' : judge(entry, profile))
     }),
   )
+  for (const one of reads) if (one.status === 'rejected') throw one.reason
   return verdicts
 }
 
@@ -62,8 +67,9 @@ async function readProfile(
     }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    // Nothing is stored for an account that the gateway does not know.
-    return error.status === 404 ? [] : undefined
+    // Nothing is stored for an account that the gateway does not know; but a 404 of the care-team list, whose path is not
+    // documented, may say that the path is wrong.
+    return error.status === 404 && kind !== 'careTeam' ? [] : undefined
   }
 }
 
@@ -84,7 +90,7 @@ const toProfileRecord = (record: Returned): ProfileRecord => ({
   npi: record.npi,
   name: record.name,
   sourceType: record.source?.type,
-  observedAt: instantOf(record.observationDate),
+  observedAt: record.observationDate === undefined ? undefined : epochMsOf(record.observationDate),
   value: record.value,
   unit: record.unit,
 })
@@ -96,9 +102,12 @@ export function judge({ record, transactionId }: Entry, profile: readonly Profil
   const sameSeries = profile.filter((found) =>
     kind === 'careTeam'
       ? found.npi === evidence.npi
-      : found.codes.some((code) => evidence.codes.includes(code)) && (found.sourceType ?? sourceType) === sourceType,
+      : found.codes.some((code) => evidence.codes.includes(code)) &&
+        (found.sourceType ?? sourceType) === sourceType,
   )
-  const sameRecord = sameSeries.filter((found) => found.observedAt === observedAt && sameContent(found, record.evidence))
+  const sameRecord = sameSeries.filter(
+    (found) => found.observedAt === observedAt && sameContent(found, record.evidence),
+  )
   // Only a gateway that trims source.meta leaves this to contents; one that keeps it would have shown our id.
   if (sameRecord.some((found) => found.persistentId === undefined)) return 'stored'
   // Care teams are listed in full: what is not there was not taken.

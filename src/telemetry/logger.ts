@@ -49,9 +49,13 @@ export function createLogger(level: 'error' | 'warn' | 'info' | 'debug', form: '
     format: format.combine(format.timestamp(), form === 'json' ? format.json() : text),
     transports: [new transports.Console({ stderrLevels: ['error', 'warn', 'info', 'debug'] })],
   })
-  const write = (at: 'error' | 'warn' | 'info' | 'debug') => (message: string, fields: LogFields = {}): void => {
-    const allowed = ALLOWED.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]] as const]))
-    winston.log(at, message, Object.fromEntries(allowed))
-  }
+  const write =
+    (at: 'error' | 'warn' | 'info' | 'debug') =>
+    (message: string, fields: LogFields = {}): void => {
+      const allowed = ALLOWED.flatMap((name) =>
+        fields[name] === undefined ? [] : [[name, fields[name]] as const],
+      )
+      winston.log(at, message, Object.fromEntries(allowed))
+    }
   return { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') }
 }

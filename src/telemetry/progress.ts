@@ -19,7 +19,11 @@ export interface Progress {
 const LINE_EVERY_MS = 5_000
 
 /** @param mode `bar` needs a terminal; `lines` writes at most one every five seconds */
-export function createProgress(mode: 'bar' | 'lines' | 'quiet', now: () => number, write: (text: string) => void): Progress {
+export function createProgress(
+  mode: 'bar' | 'lines' | 'quiet',
+  now: () => number,
+  write: (text: string) => void,
+): Progress {
   switch (mode) {
     case 'quiet':
       return { start: ignore, advance: ignore, note: ignore, end: ignore }
@@ -55,7 +59,11 @@ function createLines(now: () => number, write: (text: string) => void): Progress
 function createBar(now: () => number, write: (text: string) => void): Progress {
   let bar: cliProgress.SingleBar | undefined
   let startedAt = 0
-  const payload = ({ rows, records }: ProgressState) => ({ rows, records, rate: rate(rows, now() - startedAt) })
+  const payload = ({ rows, records }: ProgressState) => ({
+    rows,
+    records,
+    rate: rate(rows, now() - startedAt),
+  })
   return {
     start(name) {
       startedAt = now()

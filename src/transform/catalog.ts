@@ -5,14 +5,18 @@
 import { z } from 'zod'
 import { isIcd10Cm, isLoinc, isSnomed } from './identifiers.ts'
 
-const Key = z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be in kebab-case: lower-case letters, digits, hyphens')
+const Key = z
+  .string()
+  .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be in kebab-case: lower-case letters, digits, hyphens')
 
 /** A measurement. `range` is in `unit`; outside of it a value is taken for an error of data, not for illness. */
 export const BiometricEntry = z.strictObject({
   name: z.string().min(1),
   loinc: z.string().refine(isLoinc, 'is no LOINC number: its check digit does not hold'),
   unit: z.string().min(1),
-  range: z.tuple([z.number(), z.number()]).refine(([low, high]) => low < high, 'the lower bound must be below the upper'),
+  range: z
+    .tuple([z.number(), z.number()])
+    .refine(([low, high]) => low < high, 'the lower bound must be below the upper'),
   /** Digits after the point that a converted value is rounded to; values that need no conversion keep their own. */
   decimals: z.int().min(0).max(6),
   /** g/mol, where mass and amount of substance may be converted into each other. */
@@ -60,7 +64,9 @@ export function createCatalog(
   const diagnosed = new Map(Object.entries(conditions))
   const byCode: Record<CodeSystem, Map<string, string>> = {
     LOINC: new Map([...measured].map(([key, entry]) => [entry.loinc, key])),
-    SNOMED: new Map([...diagnosed].flatMap(([key, entry]) => snomedCodes(entry).map((code) => [code, key] as const))),
+    SNOMED: new Map(
+      [...diagnosed].flatMap(([key, entry]) => snomedCodes(entry).map((code) => [code, key] as const)),
+    ),
     'ICD-10-CM': new Map([...diagnosed].map(([key, entry]) => [entry.icd10, key])),
   }
   return {

@@ -5,7 +5,7 @@ import { compileCondition, compileField } from './field.ts'
 import { isNpi } from './identifiers.ts'
 import type { CareTeamDefinition } from './mapping-definition.ts'
 import { compileDate } from './observed-at.ts'
-import { type CompiledRule, FIELD_MESSAGES, rejected } from './rule.ts'
+import { type CompiledRule, FIELD_MESSAGES, recordRule, rejected } from './rule.ts'
 import type { SourceText } from './source-text.ts'
 
 /** In the order in which they are written. */
@@ -13,14 +13,17 @@ const DETAILS = ['profile', 'phoneNumber', 'location', 'address', 'city', 'zip']
 
 export function compileCareTeam(
   context: CompileContext,
-  rule: string,
+  named: string,
   definition: CareTeamDefinition,
   path: KeyPath,
   source: SourceText,
   sourceType: string,
 ): CompiledRule {
   const condition = compileCondition(context, definition.when, [...path, 'when'])
-  const date = definition.observedAt === undefined ? undefined : compileDate(context, definition.observedAt, [...path, 'observedAt'])
+  const date =
+    definition.observedAt === undefined
+      ? undefined
+      : compileDate(context, definition.observedAt, [...path, 'observedAt'])
   const npi = compileField(context, definition.npi, [...path, 'npi'])
   const name = compileField(context, definition.name, [...path, 'name'])
   const details = DETAILS.flatMap((key) => {
@@ -28,27 +31,37 @@ export function compileCareTeam(
     return field === undefined ? [] : [{ key, field: compileField(context, field, [...path, key]) }]
   })
   const type = `,"type":${JSON.stringify(definition.type)}`
-  const required = [npi, name]
+  const fields = [npi, name, ...details.map((detail) => detail.field)]
+  const depth = Math.max(condition.depth, date?.depth ?? 0, ...fields.map((field) => field.depth))
 
   return {
-    depth: Math.max(condition.depth, date?.depth ?? 0, ...[npi, name, ...details.map((detail) => detail.field)].map((field) => field.depth)),
-    apply(scope, facts, rowDate) {
+    depth,
+    apply(scope, facts, rowDate, ordinals) {
       if (!condition.holds(scope)) return undefined
-      const [number, called] = required.map((field) => field.read(scope))
-      if (number === undefined || called === undefined) return undefined
+      const rule = recordRule(named, depth, ordinals)
+      const number = npi.read(scope)
+      const called = name.read(scope)
       if (!number.ok) return rejected('careTeam', rule, number.code, FIELD_MESSAGES[number.code], npi.from)
       if (!called.ok) return rejected('careTeam', rule, called.code, FIELD_MESSAGES[called.code], name.from)
       if (number.text === '') return rejected('careTeam', rule, 'npi-missing', 'there is no NPI', npi.from)
       if (!isNpi(number.text)) {
-        return rejected('careTeam', rule, 'npi-invalid', 'the NPI has not ten digits or its check digit does not hold', npi.from)
+        return rejected(
+          'careTeam',
+          rule,
+          'npi-invalid',
+          'the NPI has not ten digits or its check digit does not hold',
+          npi.from,
+        )
       }
       if (called.text === '') return rejected('careTeam', rule, 'name-missing', 'there is no name', name.from)
       const observedAt = date?.read(scope) ?? rowDate
-      if (!observedAt.ok) return { kind: 'rejected', rejected: { kind: 'careTeam', rule, issue: observedAt.issue } }
+      if (!observedAt.ok)
+        return { kind: 'rejected', rejected: { kind: 'careTeam', rule, issue: observedAt.issue } }
       let more = ''
       for (const { key, field } of details) {
         const detail = field.read(scope)
-        if (!detail.ok) return rejected('careTeam', rule, detail.code, FIELD_MESSAGES[detail.code], field.from)
+        if (!detail.ok)
+          return rejected('careTeam', rule, detail.code, FIELD_MESSAGES[detail.code], field.from)
         if (detail.text !== '') more += `,"${key}":${JSON.stringify(detail.text)}`
       }
       return {

@@ -27,16 +27,25 @@ export function compileCode(
   const field = compileField(context, definition.from, [...path, 'from'])
   const entries = context.catalog[section]
   const { system } = definition
-  const table = definition.table === undefined ? undefined : context.table(definition.table, [...path, 'table'])
+  const table =
+    definition.table === undefined ? undefined : context.table(definition.table, [...path, 'table'])
   for (const key of new Set(table?.values() ?? [])) {
-    if (!entries.has(key)) context.report([...path, 'table'], `the table leads to "${key}", which is not in the catalog of ${section}`)
+    if (!entries.has(key))
+      context.report(
+        [...path, 'table'],
+        `the table leads to "${key}", which is not in the catalog of ${section}`,
+      )
   }
   const lookUp = (code: string): string | undefined =>
     table?.get(code) ?? (system === undefined ? undefined : context.catalog.keyOf(system, code))
   const unknown: CodeResult =
     definition.unknown === 'skip'
       ? LEFT_OUT
-      : { ok: false, code: 'code-unknown', message: `the code is not in the ${system === undefined ? 'table' : `catalog's ${system} codes`}` }
+      : {
+          ok: false,
+          code: 'code-unknown',
+          message: `the code is not in the ${system === undefined ? 'table' : `catalog's ${system} codes`}`,
+        }
   const missing: CodeResult = { ok: false, code: 'code-missing', message: 'there is no code' }
   const results = new Map<string, CodeResult>()
 

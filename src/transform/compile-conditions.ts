@@ -4,19 +4,42 @@ import { CODE_SYSTEM_OID, type ConditionEntry, snomedCodes } from './catalog.ts'
 import { compileCode } from './compile-code.ts'
 import type { CompileContext } from './compile-context.ts'
 import { type CompiledField, compileCondition, compileField } from './field.ts'
-import type { LongConditionDefinition, StatusDefinition, WideConditionDefinition } from './mapping-definition.ts'
+import type {
+  LongConditionDefinition,
+  StatusDefinition,
+  WideConditionDefinition,
+} from './mapping-definition.ts'
 import { compileDate, type ObservedAt } from './observed-at.ts'
-import { type CompiledRule, FIELD_MESSAGES, LEFT_OUT, ordinalRule, type RowFacts, type RuleResult, rejected } from './rule.ts'
+import {
+  type CompiledRule,
+  FIELD_MESSAGES,
+  LEFT_OUT,
+  ordinalRule,
+  type RowFacts,
+  type RuleResult,
+  recordRule,
+  rejected,
+} from './rule.ts'
 import type { Scope } from './scope.ts'
 import type { SourceText } from './source-text.ts'
 
 type ConditionWriter = (rule: string, scope: Scope, facts: RowFacts, observedAt: ObservedAt) => RuleResult
 
 /** Conditions carry their observation date as a number of milliseconds (interface, "Condition record, as sent"). */
-function compileEntry(entry: ConditionEntry, status: CompiledField, source: SourceText, sourceType: string): ConditionWriter {
+function compileEntry(
+  entry: ConditionEntry,
+  status: CompiledField,
+  source: SourceText,
+  sourceType: string,
+): ConditionWriter {
   const [snomed = ''] = snomedCodes(entry)
   const codings = [
-    { code: entry.icd10, codeSystem: CODE_SYSTEM_OID['ICD-10-CM'], codeSystemName: 'ICD-10-CM', name: entry.name },
+    {
+      code: entry.icd10,
+      codeSystem: CODE_SYSTEM_OID['ICD-10-CM'],
+      codeSystemName: 'ICD-10-CM',
+      name: entry.name,
+    },
     { code: snomed, codeSystem: CODE_SYSTEM_OID.SNOMED, codeSystemName: 'SNOMED CT', name: entry.name },
   ]
   const codes = codings.map((coding) => coding.code)
@@ -26,8 +49,10 @@ function compileEntry(entry: ConditionEntry, status: CompiledField, source: Sour
   return (rule, scope, facts, observedAt) => {
     const state = status.read(scope)
     if (!state.ok) return rejected('condition', rule, state.code, FIELD_MESSAGES[state.code], status.from)
-    if (state.text === '') return rejected('condition', rule, 'status-missing', 'there is no status', status.from)
-    if (!observedAt.ok) return { kind: 'rejected', rejected: { kind: 'condition', rule, issue: observedAt.issue } }
+    if (state.text === '')
+      return rejected('condition', rule, 'status-missing', 'there is no status', status.from)
+    if (!observedAt.ok)
+      return { kind: 'rejected', rejected: { kind: 'condition', rule, issue: observedAt.issue } }
     return {
       kind: 'record',
       record: {
@@ -60,17 +85,26 @@ export function compileWideCondition(
   const key = definition.catalog ?? rule
   const entry = context.catalog.conditions.get(key)
   if (entry === undefined) {
-    context.report(definition.catalog === undefined ? path : [...path, 'catalog'], `"${key}" is not in the catalog of conditions`)
+    context.report(
+      definition.catalog === undefined ? path : [...path, 'catalog'],
+      `"${key}" is not in the catalog of conditions`,
+    )
     return undefined
   }
   const condition = compileCondition(context, definition.when, [...path, 'when'])
-  const date = definition.observedAt === undefined ? undefined : compileDate(context, definition.observedAt, [...path, 'observedAt'])
+  const date =
+    definition.observedAt === undefined
+      ? undefined
+      : compileDate(context, definition.observedAt, [...path, 'observedAt'])
   const status = compileStatus(context, definition.status, [...path, 'status'])
   const write = compileEntry(entry, status, source, sourceType)
+  const depth = Math.max(condition.depth, date?.depth ?? 0, status.depth)
   return {
-    depth: Math.max(condition.depth, date?.depth ?? 0, status.depth),
-    apply: (scope, facts, observedAt) =>
-      condition.holds(scope) ? write(rule, scope, facts, date?.read(scope) ?? observedAt) : undefined,
+    depth,
+    apply: (scope, facts, observedAt, ordinals) =>
+      condition.holds(scope)
+        ? write(recordRule(rule, depth, ordinals), scope, facts, date?.read(scope) ?? observedAt)
+        : undefined,
   }
 }
 
@@ -83,19 +117,26 @@ export function compileLongCondition(
 ): CompiledRule {
   const code = compileCode(context, definition.code, 'conditions', [...path, 'code'])
   const condition = compileCondition(context, definition.when, [...path, 'when'])
-  const date = definition.observedAt === undefined ? undefined : compileDate(context, definition.observedAt, [...path, 'observedAt'])
+  const date =
+    definition.observedAt === undefined
+      ? undefined
+      : compileDate(context, definition.observedAt, [...path, 'observedAt'])
   const status = compileStatus(context, definition.status, [...path, 'status'])
   const writers = new Map<string, ConditionWriter>()
-  for (const [key, entry] of context.catalog.conditions) writers.set(key, compileEntry(entry, status, source, sourceType))
+  for (const [key, entry] of context.catalog.conditions)
+    writers.set(key, compileEntry(entry, status, source, sourceType))
   return {
     depth: Math.max(code.depth, condition.depth, date?.depth ?? 0, status.depth),
     apply(scope, facts, observedAt, ordinals) {
       if (!condition.holds(scope)) return LEFT_OUT
       const found = code.read(scope)
       if (found === LEFT_OUT) return LEFT_OUT
-      if (!found.ok) return rejected('condition', ordinalRule('unmapped', ordinals), found.code, found.message, code.from)
+      if (!found.ok)
+        return rejected('condition', ordinalRule('unmapped', ordinals), found.code, found.message, code.from)
       const write = writers.get(found.key)
-      return write?.(ordinalRule(found.key, ordinals), scope, facts, date?.read(scope) ?? observedAt) ?? LEFT_OUT
+      return (
+        write?.(ordinalRule(found.key, ordinals), scope, facts, date?.read(scope) ?? observedAt) ?? LEFT_OUT
+      )
     },
   }
 }

@@ -23,25 +23,38 @@ export function compileRow(context: CompileContext, row: MappingDefinition['row'
   const key = row.key.map((part, at) => compileField(context, part, ['row', 'key', at]))
   const reference = compileField(context, row.account.reference, ['row', 'account', 'reference'])
   for (const [at, part] of key.entries()) {
-    if (part.depth > 0) context.report(['row', 'key', at], 'the key must be read from the row itself, not from a level of it')
+    if (part.depth > 0)
+      context.report(['row', 'key', at], 'the key must be read from the row itself, not from a level of it')
   }
   if (reference.depth > 0) {
-    context.report(['row', 'account', 'reference'], 'the account must be read from the row itself, not from a level of it')
+    context.report(
+      ['row', 'account', 'reference'],
+      'the account must be read from the row itself, not from a level of it',
+    )
   }
   const { type } = row.account
+  const skip = row.skipWhen && compileCondition(context, row.skipWhen, ['row', 'skipWhen'])
+  if (skip !== undefined && skip.depth > 0) {
+    context.report(
+      ['row', 'skipWhen'],
+      'a row is skipped by what stands in the row itself, not in a level of it; use `when` in the rules',
+    )
+  }
   return {
-    skip: row.skipWhen && compileCondition(context, row.skipWhen, ['row', 'skipWhen']),
+    skip,
     identify(scope) {
       const account = reference.read(scope)
       if (!account.ok) return refused(account.code, reference, FIELD_MESSAGES[account.code])
-      if (account.text === '') return refused('account-missing', reference, 'there is no reference of the person')
+      if (account.text === '')
+        return refused('account-missing', reference, 'there is no reference of the person')
       const parts: string[] = []
       for (const field of key) {
         const part = field.read(scope)
         if (!part.ok) return refused(part.code, field, FIELD_MESSAGES[part.code])
         parts.push(part.text)
       }
-      if (parts.every((part) => part === '')) return refused('key-missing', key[0], 'every part of the row key is empty')
+      if (parts.every((part) => part === ''))
+        return refused('key-missing', key[0], 'every part of the row key is empty')
       return { ok: true, key: parts.join('|'), account: { reference: account.text, type } }
     },
     register: row.account.register && compileRegistration(context, row.account.register),
@@ -49,40 +62,69 @@ export function compileRow(context: CompileContext, row: MappingDefinition['row'
   }
 }
 
-const refused = (code: string, field: CompiledField | undefined, message: string): { ok: false; issue: Issue } => ({
+const refused = (
+  code: string,
+  field: CompiledField | undefined,
+  message: string,
+): { ok: false; issue: Issue } => ({
   ok: false,
   issue: { stage: 'transform', code, message, ...(field?.from === undefined ? {} : { field: field.from }) },
 })
 
 /** All six fields are asked for, as the interface does not say which may be left out ("Registration"). */
-function compileRegistration(context: CompileContext, register: RegisterDefinition): NonNullable<CompiledRow['register']> {
+function compileRegistration(
+  context: CompileContext,
+  register: RegisterDefinition,
+): NonNullable<CompiledRow['register']> {
   const path = ['row', 'account', 'register']
   const born = register.dateOfBirth
-  const birthField = compileField(context, typeof born === 'string' ? born : born.from, [...path, 'dateOfBirth'])
+  const birthField = compileField(context, typeof born === 'string' ? born : born.from, [
+    ...path,
+    'dateOfBirth',
+  ])
   const birthDate = compileCalendarDate(typeof born === 'string' ? ['yyyy-MM-dd'] : born.format)
   const texts = (['firstName', 'lastName', 'gender', 'postalCode'] as const).map((name) => ({
     name,
     field: compileField(context, register[name], [...path, name]),
   }))
+  for (const { name, field } of [{ name: 'dateOfBirth', field: birthField }, ...texts]) {
+    if (field.depth > 0)
+      context.report([...path, name], 'registration must be read from the row itself, not from a level of it')
+  }
   return (scope, account) => {
     const values: Record<string, string> = {}
     for (const { name, field } of texts) {
       const value = field.read(scope)
-      if (!value.ok) return refused(`registration-${value.code}`, field, `${name}: ${FIELD_MESSAGES[value.code]}`)
-      if (value.text === '') return refused('registration-incomplete', field, `registration needs ${name}, which is empty`)
+      if (!value.ok)
+        return refused(`registration-${value.code}`, field, `${name}: ${FIELD_MESSAGES[value.code]}`)
+      if (value.text === '')
+        return refused('registration-incomplete', field, `registration needs ${name}, which is empty`)
       values[name] = value.text
     }
     const text = birthField.read(scope)
-    if (!text.ok) return refused(`registration-${text.code}`, birthField, `dateOfBirth: ${FIELD_MESSAGES[text.code]}`)
-    if (text.text === '') return refused('registration-incomplete', birthField, 'registration needs dateOfBirth, which is empty')
+    if (!text.ok)
+      return refused(`registration-${text.code}`, birthField, `dateOfBirth: ${FIELD_MESSAGES[text.code]}`)
+    if (text.text === '')
+      return refused('registration-incomplete', birthField, 'registration needs dateOfBirth, which is empty')
     const dateOfBirth = birthDate(text.text)
     if (dateOfBirth === undefined) {
-      return refused('registration-date-invalid', birthField, 'the date of birth fits none of the forms that the mapping gives')
+      return refused(
+        'registration-date-invalid',
+        birthField,
+        'the date of birth fits none of the forms that the mapping gives',
+      )
     }
     const { firstName = '', lastName = '', gender = '', postalCode = '' } = values
     return {
       ok: true,
-      registration: { dateOfBirth, firstName, gender, lastName, partnerAccountId: account.reference, postalCode },
+      registration: {
+        dateOfBirth,
+        firstName,
+        gender,
+        lastName,
+        partnerAccountId: account.reference,
+        postalCode,
+      },
     }
   }
 }

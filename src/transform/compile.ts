@@ -1,7 +1,7 @@
 /**
  * Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key.
  */
-import { WaybillError } from '../errors.ts'
+import { type Finding, WaybillError } from '../errors.ts'
 import type { Row } from '../extract/row.ts'
 import { type KeyPath, refusal, type YamlFile } from '../yaml-file.ts'
 import { compileLongBiometric, compileWideBiometric } from './compile-biometrics.ts'
@@ -9,7 +9,7 @@ import { compileCareTeam } from './compile-care-teams.ts'
 import { compileLongCondition, compileWideCondition } from './compile-conditions.ts'
 import { CompileContext, type MappingResources } from './compile-context.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
-import type { MappingDefinition } from './mapping-definition.ts'
+import type { DateDefinition, MappingDefinition } from './mapping-definition.ts'
 import type { PreparedRecord, RejectedRecord, RowOutcome } from './record.ts'
 import type { CompiledRule, RowFacts } from './rule.ts'
 import { csvNames, jsonNames, type Names, type Scope } from './scope.ts'
@@ -28,61 +28,110 @@ export interface CompiledMapping {
 }
 
 /** @throws WaybillError `mapping-invalid` with every problem and its line */
-export function compileMapping(file: YamlFile<MappingDefinition>, resources: MappingResources): CompiledMapping {
+export function compileMapping(
+  file: YamlFile<MappingDefinition>,
+  resources: MappingResources,
+): CompiledMapping {
   const definition = file.value
-  const compileWith = (names: Names): RowMapper => {
+  const compileWith = (names: Names, levelFindings: readonly Finding[] = []): RowMapper => {
     const context = new CompileContext(resources, names, file.locate)
-    const mapper = assemble(compileRow(context, definition.row), compileRules(context, definition), names)
-    if (context.findings.length > 0) throw refusal(file.file, 'mapping-invalid', context.findings)
+    const row = compileRow(context, definition.row)
+    const mapper = assemble(row, compileRules(context, definition, row.observedAt.depth), names)
+    const findings = [...levelFindings, ...context.findings]
+    if (findings.length > 0) throw refusal(file.file, 'mapping-invalid', findings)
     return mapper
   }
   if (definition.read.format === 'csv') {
     // Checks all but the columns, which only an export can tell.
     compileWith({ locate: () => ({ depth: 0, read: () => '' }), scopes: (root) => [root] })
-    return { name: definition.mapping, bind: (columns = [], exportName) => bindCsv(compileWith, columns, exportName, file.file) }
+    return {
+      name: definition.mapping,
+      bind: (columns = [], exportName) => bindCsv(compileWith, columns, exportName, file.file),
+    }
   }
-  const mapper = compileWith(jsonNames(definition.read.each ?? {}))
+  const levelFindings: Finding[] = []
+  const names = jsonNames(definition.read.each ?? {}, (level, message) =>
+    levelFindings.push({ place: file.locate(['read', 'each', level]), message }),
+  )
+  const mapper = compileWith(names, levelFindings)
   return { name: definition.mapping, bind: () => mapper }
 }
 
-function bindCsv(compileWith: (names: Names) => RowMapper, columns: readonly string[], exportName: string, file: string): RowMapper {
+function bindCsv(
+  compileWith: (names: Names) => RowMapper,
+  columns: readonly string[],
+  exportName: string,
+  file: string,
+): RowMapper {
   const missing = new Set<string>()
   const mapper = compileWith(csvNames(columns, missing))
   if (missing.size > 0) {
     const names = [...missing].map((name) => `"${name}"`).join(', ')
-    throw new WaybillError('columns-missing', `${exportName} has no column ${names}, which the mapping ${file} reads`, {
-      place: { file: exportName, line: 1 },
-      remedy: `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor why columns are gone.`,
-    })
+    throw new WaybillError(
+      'columns-missing',
+      `${exportName} has no column ${names}, which the mapping ${file} reads`,
+      {
+        place: { file: exportName, line: 1 },
+        remedy: `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor why columns are gone.`,
+      },
+    )
   }
   return mapper
 }
 
-function compileRules(context: CompileContext, definition: MappingDefinition): CompiledRule[] {
+/** @param dateDepth how deep the date of the `row` block lies, which holds for rules that give none of their own */
+function compileRules(
+  context: CompileContext,
+  definition: MappingDefinition,
+  dateDepth: number,
+): CompiledRule[] {
   const source = compileSource(definition.row.source)
   const sourceType = definition.row.source.type
-  const rules: (CompiledRule | undefined)[] = []
+  const rules: CompiledRule[] = []
+  const add = (
+    rule: CompiledRule | undefined,
+    written: { observedAt?: DateDefinition | undefined },
+    path: KeyPath,
+  ): void => {
+    if (rule === undefined) return
+    if (written.observedAt === undefined && rule.depth < dateDepth) {
+      context.report(
+        path,
+        'needs an observedAt of its own: that of the row block is read from a level that this rule does not read',
+      )
+    }
+    rules.push(rule)
+  }
   const { biometrics, conditions } = definition
   if (Array.isArray(biometrics)) {
-    for (const [at, rule] of biometrics.entries()) rules.push(compileLongBiometric(context, rule, ['biometrics', at], source, sourceType))
+    for (const [at, rule] of biometrics.entries()) {
+      const path = ['biometrics', at]
+      add(compileLongBiometric(context, rule, path, source, sourceType), rule, path)
+    }
   } else {
     for (const [name, rule] of Object.entries(biometrics ?? {})) {
+      const path = ['biometrics', name]
       const written = typeof rule === 'string' ? { from: rule } : rule
-      rules.push(compileWideBiometric(context, name, written, ['biometrics', name], source, sourceType))
+      add(compileWideBiometric(context, name, written, path, source, sourceType), written, path)
     }
   }
   if (Array.isArray(conditions)) {
-    for (const [at, rule] of conditions.entries()) rules.push(compileLongCondition(context, rule, ['conditions', at], source, sourceType))
+    for (const [at, rule] of conditions.entries()) {
+      const path = ['conditions', at]
+      add(compileLongCondition(context, rule, path, source, sourceType), rule, path)
+    }
   } else {
     for (const [name, rule] of Object.entries(conditions ?? {})) {
-      rules.push(compileWideCondition(context, name, rule, ['conditions', name], source, sourceType))
+      const path = ['conditions', name]
+      add(compileWideCondition(context, name, rule, path, source, sourceType), rule, path)
     }
   }
   for (const [name, rule] of Object.entries(definition.careTeams ?? {})) {
-    rules.push(compileCareTeam(context, name, rule, ['careTeams', name], source, sourceType))
+    const path = ['careTeams', name]
+    add(compileCareTeam(context, name, rule, path, source, sourceType), rule, path)
   }
   reportNameClashes(context, definition)
-  return rules.filter((rule) => rule !== undefined)
+  return rules
 }
 
 /** A rule's name is part of the transaction id, so it must be its own in the whole mapping. */
@@ -94,16 +143,21 @@ function reportNameClashes(context: CompileContext, definition: MappingDefinitio
     for (const name of Object.keys(rules)) {
       const path: KeyPath = [section, name]
       const earlier = seen.get(name)
-      if (earlier !== undefined) context.report(path, `the rule name "${name}" is used in ${earlier} already; a rule's name is part of the transaction id`)
+      if (earlier !== undefined)
+        context.report(
+          path,
+          `the rule name "${name}" is used in ${earlier} already; a rule's name is part of the transaction id`,
+        )
       seen.set(name, section)
     }
   }
 }
 
-const accountJson = (reference: string, type: string): string => `"account":${JSON.stringify({ reference, type })}`
+const accountJson = (reference: string, type: string): string =>
+  `"account":${JSON.stringify({ reference, type })}`
 
 function assemble(row: CompiledRow, rules: readonly CompiledRule[], names: Names): RowMapper {
-  const byDepth = Map.groupBy(rules, (rule) => Math.max(rule.depth, rule.depth === 0 ? 0 : row.observedAt.depth))
+  const byDepth = Map.groupBy(rules, (rule) => rule.depth)
   const depths = [...byDepth.keys()].sort((a, b) => a - b)
   const rowDated = row.observedAt.depth === 0
 
@@ -111,14 +165,22 @@ function assemble(row: CompiledRow, rules: readonly CompiledRule[], names: Names
     const { row: ordinal, line, byteOffset } = source
     const origin = { row: ordinal, line, byteOffset }
     if (source.kind === 'unreadable') {
-      return { ...origin, outcome: 'rejected', issue: { stage: 'extract', code: source.fault, message: source.message } }
+      return {
+        ...origin,
+        outcome: 'rejected',
+        issue: { stage: 'extract', code: source.fault, message: source.message },
+      }
     }
     const root: Scope = source.kind === 'cells' ? source.cells : [source.value]
     if (row.skip?.holds(root)) return { ...origin, outcome: 'skipped', reason: 'skipWhen' }
     const identity = row.identify(root)
     if (!identity.ok) return { ...origin, outcome: 'rejected', issue: identity.issue }
     const { key, account } = identity
-    const facts: RowFacts = { account, accountJson: accountJson(account.reference, account.type), keyJson: JSON.stringify(key) }
+    const facts: RowFacts = {
+      account,
+      accountJson: accountJson(account.reference, account.type),
+      keyJson: JSON.stringify(key),
+    }
     const rowDate = rowDated ? row.observedAt.read(root) : undefined
     if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue }
     const records: PreparedRecord[] = []
@@ -140,6 +202,14 @@ function assemble(row: CompiledRow, rules: readonly CompiledRule[], names: Names
     if (records.length === 0 && rejected.length === 0 && leftOut > 0) {
       return { ...origin, outcome: 'skipped', reason: 'nothing-kept' }
     }
-    return { ...origin, outcome: 'mapped', key, account, register: () => row.register?.(root, account), records, rejected }
+    return {
+      ...origin,
+      outcome: 'mapped',
+      key,
+      account,
+      register: () => row.register?.(root, account),
+      records,
+      rejected,
+    }
   }
 }

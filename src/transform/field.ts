@@ -20,13 +20,19 @@ const EMPTY: FieldText = { ok: true, text: '' }
 const NOT_SCALAR: FieldText = { ok: false, code: 'field-not-scalar' }
 const NOT_IN_TABLE: FieldText = { ok: false, code: 'value-not-in-table' }
 
-const asText = (read: Reader): ((scope: Scope) => FieldText) => (scope) => {
-  const text = read(scope)
-  return text === null ? NOT_SCALAR : text === '' ? EMPTY : { ok: true, text }
-}
+const asText =
+  (read: Reader): ((scope: Scope) => FieldText) =>
+  (scope) => {
+    const text = read(scope)
+    return text === null ? NOT_SCALAR : text === '' ? EMPTY : { ok: true, text }
+  }
 
 /** Compiles one field; problems go to the context's findings. */
-export function compileField(context: CompileContext, definition: FieldDefinition, path: KeyPath): CompiledField {
+export function compileField(
+  context: CompileContext,
+  definition: FieldDefinition,
+  path: KeyPath,
+): CompiledField {
   if (typeof definition === 'string') {
     const { read, depth } = context.locate(definition, path)
     return { from: definition, depth, read: asText(read) }
@@ -37,7 +43,8 @@ export function compileField(context: CompileContext, definition: FieldDefinitio
   }
   const { read, depth } = context.locate(definition.from, [...path, 'from'])
   const blank = new Set(definition.emptyWhen ?? [])
-  const table = definition.table === undefined ? undefined : context.table(definition.table, [...path, 'table'])
+  const table =
+    definition.table === undefined ? undefined : context.table(definition.table, [...path, 'table'])
   return {
     from: definition.from,
     depth,

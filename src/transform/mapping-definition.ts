@@ -3,16 +3,27 @@
  * together by compile.ts.
  */
 import { z } from 'zod'
-import { carriesOffset, isZone } from './dates.ts'
+import { carriesOffset, formatFault, isZone } from './dates.ts'
 
 /** How transform understands the export; extract has its own reading of the same block. */
-const ReadBlock = z.looseObject({
-  format: z.enum(['csv', 'ndjson']),
-  /** Named levels of a nested row, outermost first: `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`. */
-  each: z.record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a level is named by a word'), z.string()).optional(),
-})
+const ReadBlock = z
+  .looseObject({
+    format: z.enum(['csv', 'ndjson']),
+    /** Named levels of a nested row, outermost first: `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`. */
+    each: z
+      .record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a level is named by a word'), z.string())
+      .optional(),
+  })
+  .refine((read) => read.format === 'ndjson' || read.each === undefined, {
+    message: 'levels are for ndjson; a CSV row has none',
+    path: ['each'],
+  })
 
-const Text = z.union([z.string(), z.number().transform(String), z.boolean().transform((flag) => (flag ? 'true' : 'false'))])
+const Text = z.union([
+  z.string(),
+  z.number().transform(String),
+  z.boolean().transform((flag) => (flag ? 'true' : 'false')),
+])
 
 /** Value → value, or the name of a file in `mappings/tables`. */
 const Table = z.union([z.string().min(1), z.record(z.string(), Text)])
@@ -29,10 +40,22 @@ export const FieldDefinition = z.union([z.string().min(1), FieldObject, Constant
 export type FieldDefinition = z.infer<typeof FieldDefinition>
 
 /** All must hold. `present` and `absent` are words of the language; any other text is compared. */
-export const ConditionDefinition = z.record(z.string(), z.union([Text, z.array(Text).min(1)]))
+export const ConditionDefinition = z
+  .record(z.string(), z.union([Text, z.array(Text).min(1)]))
+  .refine((lines) => Object.keys(lines).length > 0, 'names no column or path')
 export type ConditionDefinition = z.infer<typeof ConditionDefinition>
 
-const Formats = z.union([z.string().min(1).transform((one) => [one]), z.array(z.string().min(1)).min(1)])
+const Format = z.string().superRefine((format, context) => {
+  const message = formatFault(format)
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+})
+
+const Formats = z.union([Format.transform((one) => [one]), z.array(Format).min(1)])
+
+/** Of a date of birth: two digits of a year do not tell the century. */
+const BirthFormats = Formats.refine((formats) => formats.every((format) => !/(?<!y)yy(?!y)/.test(format)), {
+  message: 'a date of birth needs the year in four digits (yyyy)',
+})
 
 const DateFrom = z
   .strictObject({
@@ -46,13 +69,19 @@ const DateFrom = z
     path: ['zone'],
   })
 
-export const DateDefinition = z.union([DateFrom, z.strictObject({ constant: z.iso.datetime({ offset: true }) })])
+export const DateDefinition = z.union([
+  DateFrom,
+  z.strictObject({ constant: z.iso.datetime({ offset: true }) }),
+])
 export type DateDefinition = z.infer<typeof DateDefinition>
 
 const Register = z.strictObject({
   firstName: FieldDefinition,
   lastName: FieldDefinition,
-  dateOfBirth: z.union([z.string().min(1), z.strictObject({ from: z.string().min(1), format: Formats })]),
+  dateOfBirth: z.union([
+    z.string().min(1),
+    z.strictObject({ from: z.string().min(1), format: BirthFormats }),
+  ]),
   gender: FieldDefinition,
   postalCode: FieldDefinition,
 })
@@ -60,11 +89,17 @@ export type RegisterDefinition = z.infer<typeof Register>
 
 const RowBlock = z.strictObject({
   key: z.array(FieldDefinition).min(1),
-  account: z.strictObject({
-    reference: FieldDefinition,
-    type: z.enum(['accountId', 'partnerAccountId']).default('partnerAccountId'),
-    register: Register.optional(),
-  }),
+  account: z
+    .strictObject({
+      reference: FieldDefinition,
+      type: z.enum(['accountId', 'partnerAccountId']).default('partnerAccountId'),
+      register: Register.optional(),
+    })
+    .refine((account) => account.type === 'partnerAccountId' || account.register === undefined, {
+      message:
+        'an account named by its accountId is registered already: leave this out, or name people by partnerAccountId',
+      path: ['register'],
+    }),
   observedAt: DateDefinition,
   source: z.strictObject({
     name: z.string().min(1),
@@ -92,14 +127,16 @@ const WideBiometric = z.union([
 ])
 
 /** What a coded row says it is: by a code system of the catalog, or by the vendor's own code and a table. */
-const CodeDefinition = z.strictObject({
-  from: z.string().min(1),
-  system: z.enum(['LOINC', 'SNOMED', 'ICD-10-CM']).optional(),
-  table: Table.optional(),
-  unknown: z.enum(['reject', 'skip']).default('reject'),
-}).refine((code) => (code.system === undefined) !== (code.table === undefined), {
-  message: 'needs either a system (LOINC, SNOMED, ICD-10-CM) or a table',
-})
+const CodeDefinition = z
+  .strictObject({
+    from: z.string().min(1),
+    system: z.enum(['LOINC', 'SNOMED', 'ICD-10-CM']).optional(),
+    table: Table.optional(),
+    unknown: z.enum(['reject', 'skip']).default('reject'),
+  })
+  .refine((code) => (code.system === undefined) !== (code.table === undefined), {
+    message: 'needs either a system (LOINC, SNOMED, ICD-10-CM) or a table',
+  })
 export type CodeDefinition = z.infer<typeof CodeDefinition>
 
 const LongBiometric = z.strictObject({
@@ -142,7 +179,9 @@ const CareTeam = z.strictObject({
   observedAt: DateDefinition.optional(),
 })
 
-const RuleName = z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a rule is named in kebab-case: lower-case letters, digits, hyphens')
+const RuleName = z
+  .string()
+  .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a rule is named in kebab-case: lower-case letters, digits, hyphens')
 
 export const MappingDefinition = z
   .strictObject({

@@ -2,7 +2,10 @@
 
 export type NumberText =
   | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly code: 'value-not-a-number' | 'value-with-comparator' | 'value-in-scientific-notation' }
+  | {
+      readonly ok: false
+      readonly code: 'value-not-a-number' | 'value-with-comparator' | 'value-in-scientific-notation'
+    }
 
 const PLAIN = /^([+-]?)(\d+)(?:\.(\d*))?$|^([+-]?)\.(\d+)$/
 

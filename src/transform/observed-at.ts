@@ -6,7 +6,9 @@ import type { DateDefinition } from './mapping-definition.ts'
 import type { Issue } from './record.ts'
 import type { Scope } from './scope.ts'
 
-export type ObservedAt = { readonly ok: true; readonly at: number; readonly iso: string } | { readonly ok: false; readonly issue: Issue }
+export type ObservedAt =
+  | { readonly ok: true; readonly at: number; readonly iso: string }
+  | { readonly ok: false; readonly issue: Issue }
 
 export interface CompiledDate {
   readonly depth: number
@@ -20,12 +22,16 @@ const MESSAGES = {
 } as const
 
 /** The gateway writes its dates with four-digit years (interface, "Biometric record, as sent"). */
-const EARLIEST = Date.UTC(1, 0, 1)
-const LATEST = Date.UTC(9999, 11, 31)
+const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z')
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z')
 
-export function compileDate(context: CompileContext, definition: DateDefinition, path: KeyPath): CompiledDate {
+export function compileDate(
+  context: CompileContext,
+  definition: DateDefinition,
+  path: KeyPath,
+): CompiledDate {
   if ('constant' in definition) {
-    const constant = toObservedAt({ ok: true, at: Date.parse(definition.constant) }, '')
+    const constant = toObservedAt({ ok: true, at: Date.parse(definition.constant), offset: 0 }, '')
     return { depth: 0, read: () => constant }
   }
   const { read, depth } = context.locate(definition.from, [...path, 'from'])
@@ -44,7 +50,8 @@ export function compileDate(context: CompileContext, definition: DateDefinition,
 
 function toObservedAt(instant: Instant, field: string): ObservedAt {
   if (!instant.ok) return failure(instant.code, field, MESSAGES[instant.code])
-  if (instant.at < EARLIEST || instant.at > LATEST) return failure('date-invalid', field, 'the year is out of all bounds')
+  if (instant.at < EARLIEST || instant.at > LATEST)
+    return failure('date-invalid', field, 'the year is out of all bounds')
   return { ok: true, at: instant.at, iso: new Date(instant.at).toISOString() }
 }
 

@@ -43,21 +43,44 @@ interface Step {
   readonly keys: readonly (string | number)[]
 }
 
-/** Names of a JSON export, with the levels of `read.each`, outermost first. */
-export function jsonNames(each: Readonly<Record<string, string>>): Names {
+/**
+ * Names of a JSON export, with the levels of `read.each`, outermost first.
+ * @param report told of each level that leads nowhere
+ */
+export function jsonNames(
+  each: Readonly<Record<string, string>>,
+  report: (level: string, message: string) => void,
+): Names {
   const levels = ['$', ...Object.keys(each)]
   const toStep = (path: string, known: readonly string[]): Step => {
     const name = /^(\$|[a-z][A-Za-z0-9_]*)/.exec(path)?.[0]
     const level = name === undefined ? -1 : known.indexOf(name)
     if (name === undefined || level < 0) {
-      throw new Error(`"${path}" must start with $ or the name of a level (${known.slice(1).join(', ') || 'none here'})`)
+      throw new Error(
+        `"${path}" must start with $ or the name of a level (${known.slice(1).join(', ') || 'none here'})`,
+      )
     }
     const query = compileQuery(`$${path.slice(name.length)}`)
     return { level, keys: singularKeys(query, path) }
   }
-  const entries = Object.entries(each).map(([name, path], at) => {
-    if (!path.endsWith('[*]')) throw new Error(`level "${name}" must end in [*], as it names the elements of a list`)
-    return toStep(path.slice(0, -3), levels.slice(0, at + 1))
+  const toEntry = (name: string, path: string, at: number): Step => {
+    if (!path.endsWith('[*]'))
+      throw new Error(`level "${name}" must end in [*], as it names the elements of a list`)
+    const step = toStep(path.slice(0, -3), levels.slice(0, at + 1))
+    // Elements of two lists side by side would be paired each with each.
+    if (step.level < at)
+      throw new Error(
+        `level "${name}" must start at "${levels[at]}", as each level lies within the one before it`,
+      )
+    return step
+  }
+  const entries = Object.entries(each).map(([name, path], at): Step => {
+    try {
+      return toEntry(name, path, at)
+    } catch (error) {
+      report(name, error instanceof Error ? error.message : String(error))
+      return { level: at, keys: [] }
+    }
   })
   return {
     locate(name) {
@@ -67,7 +90,9 @@ export function jsonNames(each: Readonly<Record<string, string>>): Names {
     scopes(root, depth) {
       let scopes: readonly Scope[] = [root]
       for (const entry of entries.slice(0, depth)) {
-        scopes = scopes.flatMap((scope) => elements(follow(scope[entry.level], entry.keys)).map((element) => [...scope, element]))
+        scopes = scopes.flatMap((scope) =>
+          elements(follow(scope[entry.level], entry.keys)).map((element) => [...scope, element]),
+        )
       }
       return scopes
     },

@@ -1,9 +1,6 @@
 /** The part of @lhncbc/ucum-lhc that Waybill uses; the package ships no types. */
 declare module '@lhncbc/ucum-lhc' {
   interface UcumUnit {
-    readonly csCode_: string
-    readonly moleExp_: number
-    readonly isArbitrary_: boolean
     readonly dim_: { readonly dimVec_: readonly number[] | null } | null
   }
   interface UcumLhcUtilities {
@@ -17,4 +14,16 @@ declare module '@lhncbc/ucum-lhc' {
   }
   const ucum: { UcumLhcUtils: { getInstance(): UcumLhcUtilities } }
   export default ucum
+}
+
+declare module '@lhncbc/ucum-lhc/source-cjs/unitString.js' {
+  interface UnitString {
+    /** Unit (or null), the text as understood, messages. Throws on some texts. */
+    parseString(
+      text: string,
+      mode: 'validate',
+      suggest: boolean,
+    ): readonly [{ readonly csCode_?: string } | null, string, readonly string[]]
+  }
+  export const UnitString: { getInstance(): UnitString }
 }

@@ -3,6 +3,7 @@
  * kept as `value * slope + offset`.
  */
 import ucum from '@lhncbc/ucum-lhc'
+import { UnitString } from '@lhncbc/ucum-lhc/source-cjs/unitString.js'
 
 /** Turns a value in the source unit into one in the target unit; exact multiplication is left to IEEE doubles. */
 export type Conversion =
@@ -21,27 +22,37 @@ export interface Units {
   conversion(from: string, to: string, molarMass: number | undefined): Conversion
 }
 
+const UNKNOWN: Conversion = {
+  ok: false,
+  code: 'unit-unknown',
+  message: 'the unit is neither UCUM nor a known spelling',
+}
+
+/** No unit is longer; what is longer is free text. */
+const LONGEST_UNIT = 100
+const KEPT = 10_000
+
 /** @param spellings vendor's spelling → UCUM code; matched exactly first, then without regard to case and spaces. */
 export function createUnits(spellings: ReadonlyMap<string, string>): Units {
   const utilities = ucum.UcumLhcUtils.getInstance()
   const folded = new Map([...spellings].map(([spelling, code]) => [fold(spelling), code]))
-  const resolved = new Map<string, string | undefined>()
   const conversions = new Map<string, Conversion>()
 
   const resolve = (spelling: string): string | undefined => {
-    if (!resolved.has(spelling)) {
-      const listed = spellings.get(spelling)
-      const valid = listed ?? (utilities.getSpecifiedUnit(spelling, 'validate').unit?.csCode_ === spelling ? spelling : undefined)
-      resolved.set(spelling, valid ?? folded.get(fold(spelling)))
-    }
-    return resolved.get(spelling)
+    const listed = spellings.get(spelling)
+    if (listed !== undefined) return listed
+    return isUcum(spelling) ? spelling : folded.get(fold(spelling))
   }
 
-  const work = (from: string, to: string, molarMass: number | undefined): Conversion => {
+  const workOut = (from: string, to: string, molarMass: number | undefined): Conversion => {
     const source = resolve(from)
-    if (source === undefined) return { ok: false, code: 'unit-unknown', message: 'the unit is neither UCUM nor a known spelling' }
+    if (source === undefined) return UNKNOWN
     if (source === to) return { ok: true, same: true, convert: (value) => value }
-    const mismatch: Conversion = { ok: false, code: 'unit-mismatch', message: `${source} cannot be converted to ${to}` }
+    const mismatch: Conversion = {
+      ok: false,
+      code: 'unit-mismatch',
+      message: `the unit cannot be converted to ${to}`,
+    }
     // Ratios of different things share the dimension 1 (HbA1c: mmol/mol and % are related by the NGSP equation, not by 0.1).
     if (isRatio(source) || isRatio(to)) return mismatch
     const options = molarMass === undefined ? {} : { molecularWeight: molarMass }
@@ -53,7 +64,9 @@ export function createUnits(spellings: ReadonlyMap<string, string>): Units {
     if (typeof zero !== 'number' || typeof one !== 'number' || typeof two !== 'number') return mismatch
     const slope = one - zero
     if (Math.abs(zero + 2 * slope - two) > 1e-9 * Math.max(1, Math.abs(two))) return mismatch
-    return { ok: true, same: false, convert: (value) => value * slope + zero }
+    // Units of the same size under two names (10*9/L, 10*3/uL) leave the digits as they are.
+    const same = zero === 0 && Math.abs(slope - 1) < 1e-12
+    return { ok: true, same, convert: (value) => value * slope + zero }
   }
 
   const isRatio = (code: string): boolean => {
@@ -64,15 +77,27 @@ export function createUnits(spellings: ReadonlyMap<string, string>): Units {
   return {
     resolve,
     conversion(from, to, molarMass) {
+      if (from.length > LONGEST_UNIT) return UNKNOWN
       const key = `${from}\u0000${to}\u0000${molarMass ?? ''}`
       let found = conversions.get(key)
       if (found === undefined) {
-        found = work(from, to, molarMass)
+        found = workOut(from, to, molarMass)
         // A column of free text must not grow this without bound.
-        if (conversions.size < 10_000) conversions.set(key, found)
+        if (conversions.size < KEPT) conversions.set(key, found)
       }
       return found
     },
+  }
+}
+
+/** Not through the library's front door, which prints what it fails on: no content of an export may be printed. */
+function isUcum(code: string): boolean {
+  try {
+    const [unit, , messages] = UnitString.getInstance().parseString(code, 'validate', false)
+    // It takes some near misses, but says so; and finds names that every object has (`constructor`), which are no units.
+    return unit?.csCode_ !== undefined && messages.length === 0
+  } catch {
+    return false
   }
 }
 

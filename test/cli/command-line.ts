@@ -1,0 +1,114 @@
+/** Runs the real command line in a process of its own, as a user would. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { z } from 'zod'
+
+export const PROJECT = resolve(import.meta.dirname, '../..')
+const ENTRY = join(PROJECT, 'bin/waybill.js')
+
+export interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+export interface Workplace {
+  readonly folder: string
+  readonly home: string
+  /** Settings for the commands run here. */
+  readonly environment: Record<string, string>
+  /** Writes `jobs/<name>.yaml`. */
+  job(name: string, yaml: string): Promise<void>
+  start(...args: string[]): ChildProcess
+  waybill(...args: string[]): Promise<Ended>
+}
+
+/** A folder with a home and jobs of its own, and the shipped mappings; gone after the test. */
+export async function createWorkplace(environment: Record<string, string> = {}): Promise<Workplace> {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const home = join(folder, 'home')
+  const settings = {
+    WAYBILL_HOME: home,
+    WAYBILL_JOBS: join(folder, 'jobs'),
+    WAYBILL_MAPPINGS: join(PROJECT, 'mappings'),
+    ...environment,
+  }
+  const { mkdir } = await import('node:fs/promises')
+  await mkdir(join(folder, 'jobs'))
+  const start = (...args: string[]): ChildProcess =>
+    spawn(process.execPath, [ENTRY, ...args], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], ...settings },
+    })
+  return {
+    folder,
+    home,
+    environment: settings,
+    job: (name, yaml) => writeFile(join(folder, 'jobs', `${name}.yaml`), `job: ${name}\n${yaml}`),
+    start,
+    waybill: (...args) => ended(start(...args)),
+  }
+}
+
+/** Waits for the process's end and gives what it said. */
+export async function ended(child: ChildProcess): Promise<Ended> {
+  let out = ''
+  let err = ''
+  child.stdout?.on('data', (text: Buffer) => {
+    out += text.toString()
+  })
+  child.stderr?.on('data', (text: Buffer) => {
+    err += text.toString()
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, out, err }
+}
+
+const count = z.int()
+const Records = z.object({
+  made: count,
+  accepted: count,
+  rejected: count,
+  unchanged: count,
+  inDoubt: count,
+  pending: count,
+})
+
+/** The summary as the documentation promises it. */
+export const Summary = z.object({
+  run: z.string(),
+  job: z.string(),
+  state: z.string(),
+  balanced: z.boolean(),
+  exports: z.array(
+    z.object({
+      name: z.string(),
+      sha256: z.string(),
+      rows: count,
+      error: z.string().optional(),
+      rejects: z.string().optional(),
+    }),
+  ),
+  rows: z.object({ read: count, mapped: count, skipped: count, rejected: count }),
+  accounts: z.object({ registered: count, known: count, refused: count }),
+  records: z.object({ biometric: Records, condition: Records, careTeam: Records }),
+  requests: z.object({ sent: count, retried: count, readBack: count }),
+  files: z.object({ rejects: z.string().optional(), receipts: z.string().optional() }),
+  durationMs: z.number(),
+  error: z.object({ code: z.string(), message: z.string(), remedy: z.string() }).optional(),
+  resumed: z.object({ run: z.string(), balanced: z.boolean() }).optional(),
+})
+export type Summary = z.infer<typeof Summary>
+
+export const summaryOf = ({ out, err }: Ended): Summary => {
+  try {
+    return Summary.parse(JSON.parse(out))
+  } catch (cause) {
+    throw new Error(`no summary on standard output; standard error says: ${err}`, { cause })
+  }
+}

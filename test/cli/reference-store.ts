@@ -1,0 +1,43 @@
+/** A reference gateway in the test's own process, and what it holds: the authority on what was stored, and how often. */
+import { randomUUID } from 'node:crypto'
+import { onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { startReferenceGateway } from '../../src/reference-gateway/server.ts'
+
+const Stored = z.looseObject({
+  _account: z.string(),
+  transactionId: z.string().optional(),
+  name: z.string(),
+  source: z.looseObject({ meta: z.looseObject({ persistentRecordId: z.string(), batchId: z.string() }) }),
+})
+export type Stored = z.infer<typeof Stored>
+
+export interface ReferenceStore {
+  readonly url: string
+  /** Settings that point a command at it. */
+  readonly environment: Record<string, string>
+  records(kind: 'biometric' | 'condition' | 'careTeam'): Promise<Stored[]>
+}
+
+export async function startReferenceStore(options: { open?: boolean } = {}): Promise<ReferenceStore> {
+  const gateway = await startReferenceGateway({ clock: Date.now, makeId: randomUUID, ...options })
+  onTestFinished(() => gateway.close())
+  return {
+    url: gateway.url,
+    environment: gatewaySettings(gateway.url),
+    async records(kind) {
+      const answer = await fetch(`${gateway.url}/_reference/records?kind=${kind}`)
+      const text = await answer.text()
+      return text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => Stored.parse(JSON.parse(line)))
+    },
+  }
+}
+
+export const gatewaySettings = (url: string): Record<string, string> => ({
+  WAYBILL_GATEWAY_URL: url,
+  WAYBILL_API_KEY: 'test-key',
+  WAYBILL_ACCESS_TOKEN: 'test-token',
+})

@@ -1,0 +1,115 @@
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type DefinitionFolders, loadMapping, readJob, readMapping } from '../../src/job/definition-files.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+let home: string
+let folders: DefinitionFolders
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'definitions-'))
+  folders = { jobs: join(home, 'jobs'), mappings: join(home, 'mappings') }
+  await cp(join(ROOT, 'jobs'), folders.jobs, { recursive: true })
+  await cp(join(ROOT, 'mappings'), folders.mappings, { recursive: true })
+})
+afterEach(() => rm(home, { recursive: true }))
+
+describe('jobs', () => {
+  it('are found by name or by path, their folders relative to the file', async () => {
+    const byName = await readJob(folders, 'nightly-screenings')
+    const byPath = await readJob(folders, join(folders.jobs, 'nightly-screenings.yaml'))
+    expect(byPath).toEqual(byName)
+    expect(byName.sources.map(({ from, mapping }) => [from, mapping])).toEqual([
+      [join(home, 'samples/inbox'), 'acme-onsite'],
+      [join(home, 'samples/inbox'), 'northlab-oru'],
+    ])
+  })
+
+  it('that are not there are refused with those that are', async () => {
+    await expect(readJob(folders, 'weekly')).rejects.toMatchObject({
+      code: 'job-not-found',
+      message: expect.stringContaining('nightly-screenings'),
+    })
+  })
+
+  it('are named as their file is', async () => {
+    await writeFile(
+      join(folders.jobs, 'weekly.yaml'),
+      'job: monthly\nexports: { from: ., match: "*" }\nmapping: nhanes\n',
+    )
+    await expect(readJob(folders, 'weekly')).rejects.toMatchObject({
+      code: 'job-invalid',
+      findings: [{ place: { line: 1, key: 'job' } }],
+    })
+  })
+})
+
+describe('mappings', () => {
+  it.each(['acme-onsite', 'northlab-oru', 'nhanes', 'synthea-conditions', 'synthea-observations'])(
+    '%s compiles',
+    async (name) => {
+      expect((await readMapping(folders, name)).name).toBe(name)
+    },
+  )
+
+  it('are their content: loaded again from it they are the same, and any change is another digest', async () => {
+    const read = await readMapping(folders, 'northlab-oru')
+    expect(loadMapping(read.content)).toMatchObject({
+      name: read.name,
+      digest: read.digest,
+      read: { format: 'ndjson' },
+    })
+    await writeFile(join(folders.mappings, 'tables/lab-codes.csv'), 'code,key\nNL-CHOL,hba1c\n')
+    expect((await readMapping(folders, 'northlab-oru')).digest).not.toBe(read.digest)
+  })
+
+  it('that are not there are refused with those that are', async () => {
+    await expect(readMapping(folders, 'acme')).rejects.toMatchObject({
+      code: 'mapping-not-found',
+      message: expect.stringContaining('acme-onsite'),
+    })
+  })
+
+  it.each([
+    [
+      'catalog/biometrics.yaml',
+      'bmi: { name: B, loinc: 39156-4, unit: kg/m2, range: [7, 130], decimals: 1 }',
+      'bmi.loinc',
+    ],
+    [
+      'catalog/biometrics.yaml',
+      'bmi: { name: B, loinc: 39156-5, unit: kgm2, range: [7, 130], decimals: 1 }',
+      'bmi.unit',
+    ],
+    [
+      'catalog/biometrics.yaml',
+      'bmi: { name: B, loinc: 39156-5, unit: kg/m2, range: [130, 7], decimals: 1 }',
+      'bmi.range',
+    ],
+    ['catalog/conditions.yaml', 'a: { name: A, icd10: I10, snomed: "38341004" }', 'a.snomed'],
+  ])('%s with %s is refused at %s', async (file, text, key) => {
+    await writeFile(join(folders.mappings, file), text)
+    await expect(readMapping(folders, 'acme-onsite')).rejects.toMatchObject({
+      code: 'catalog-invalid',
+      findings: [{ place: { file, line: 1, key } }],
+    })
+  })
+
+  it('with a code twice in a table are refused', async () => {
+    await writeFile(join(folders.mappings, 'tables/lab-codes.csv'), 'code,key\nNL-CHOL,hba1c\nNL-CHOL,bmi\n')
+    await expect(readMapping(folders, 'northlab-oru')).rejects.toMatchObject({
+      code: 'catalog-invalid',
+      message: 'tables/lab-codes.csv has two lines for "NL-CHOL"',
+    })
+  })
+
+  it('without a catalog are refused', async () => {
+    await rm(join(folders.mappings, 'catalog/conditions.yaml'))
+    await expect(readMapping(folders, 'nhanes')).rejects.toMatchObject({
+      code: 'catalog-invalid',
+      message: expect.stringContaining('conditions.yaml'),
+    })
+  })
+})

@@ -1,0 +1,114 @@
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Row } from '../../src/extract/row.ts'
+import type { ChunkRow } from '../../src/job/chunks.ts'
+import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/job/rejects.ts'
+import { biometric, careTeam, entryOf, mappedRow } from '../load/made-up-entries.ts'
+
+const COLUMNS = ['one', 'two, quoted "so"', 'three']
+const issue = { stage: 'transform', code: 'date-invalid', field: 'two', message: 'no date' } as const
+const rejectedRow = (source: Row): ChunkRow => ({
+  source,
+  outcome: { row: source.row, line: source.line, byteOffset: source.byteOffset, outcome: 'rejected', issue },
+})
+const nothing = { outcomes: [], markFailures: [] }
+const read = (columns: readonly string[] | undefined, text: string) =>
+  parse(rejectsHeader(columns) + text, { columns: true }) as Record<string, string>[]
+
+describe('rejects', () => {
+  it('read back to the cells as they came', () => {
+    const cell = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('', ' a ', '"', 'a,b', 'a\nb', 'a\r\nb', 'a\rb', '=1+1', '\ufeff'),
+    )
+    fc.assert(
+      fc.property(fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 8 }), (rows) => {
+        const chunkRows = rows.map((cells, at) =>
+          rejectedRow({ kind: 'cells', row: at + 1, line: at + 2, byteOffset: at, cells }),
+        )
+        const back = read(COLUMNS, rejectsText('a, b.csv', COLUMNS, chunkRows, nothing))
+        expect(back.map((line) => COLUMNS.map((name) => line[name]))).toEqual(rows)
+        expect(back.map((line) => [line['_export'], line['_row'], line['_line'], line['_code']])).toEqual(
+          rows.map((_, at) => ['a, b.csv', `${at + 1}`, `${at + 2}`, 'date-invalid']),
+        )
+      }),
+    )
+  })
+
+  it('hold a row that does not fit the columns as it came', () => {
+    const text = '"broken, "row\r'
+    const [line] = read(
+      COLUMNS,
+      rejectsText(
+        'x',
+        COLUMNS,
+        [
+          rejectedRow({
+            kind: 'unreadable',
+            row: 1,
+            line: 2,
+            byteOffset: 0,
+            fault: 'row-quote-broken',
+            message: 'm',
+            text,
+          }),
+        ],
+        nothing,
+      ),
+    )
+    expect(line).toMatchObject({ one: '', three: '', _raw: text })
+  })
+
+  it('hold a JSON row as it came', () => {
+    const text = '{"a":"x,\\"y\\""}'
+    const [line] = read(
+      undefined,
+      rejectsText(
+        'x',
+        undefined,
+        [rejectedRow({ kind: 'json', row: 1, line: 1, byteOffset: 0, value: null, text })],
+        nothing,
+      ),
+    )
+    expect(line).toMatchObject({ _json: text, _raw: '' })
+  })
+
+  it('have a line for each record and mark that did not get through, and none for the rest', () => {
+    const [refused, fine, marked] = [
+      entryOf(biometric, { row: 1 }),
+      entryOf(biometric, { row: 2 }),
+      entryOf(careTeam, { row: 3 }),
+    ]
+    const rows = [refused, fine, marked].map(
+      ({ record, row }): ChunkRow => ({
+        source: { kind: 'cells', row: row.row, line: row.line, byteOffset: 0, cells: ['a', 'b', 'c'] },
+        outcome: {
+          ...mappedRow([record], { row: row.row }),
+          rejected: row.row === 1 ? [{ kind: 'condition', rule: 'dx', issue }] : [],
+        },
+      }),
+    )
+    const reason = {
+      stage: 'submit',
+      code: 'refused',
+      message: 'the words',
+      scrubbed: 'x',
+      field: 'f',
+    } as const
+    const text = rejectsText('x', COLUMNS, rows, {
+      outcomes: [
+        { entry: refused, outcome: 'rejected', batchId: null, reason },
+        { entry: fine, outcome: 'accepted', batchId: 'b', status: 201 },
+        { entry: marked, outcome: 'accepted', batchId: 'b', status: 201 },
+      ],
+      markFailures: [{ entry: marked, reason: { ...reason, stage: 'primary-care' } }],
+    })
+    expect(read(COLUMNS, text).map((line) => REJECT_COLUMNS.slice(1, 7).map((name) => line[name]))).toEqual([
+      ['1', '2', 'dx', 'transform', 'date-invalid', 'two: no date'],
+      ['1', '2', 'systolic-bp', 'submit', 'refused', 'f: the words'],
+      ['3', '4', 'pcp', 'primary-care', 'refused', 'the words'],
+    ])
+    expect(rejectsText('x', COLUMNS, rows.slice(1, 2), nothing)).toBe('')
+  })
+})

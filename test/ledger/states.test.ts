@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest'
+import { advanceBatch, advanceChunk, advanceRun } from '../../src/ledger/states.ts'
+
+/** A row a state, a column an event: the next state, or `-` where the move is illegal. */
+const RUN = {
+  running: { finish: 'finished', interrupt: 'interrupted', fail: 'failed', resume: 'running' },
+  interrupted: { finish: '-', interrupt: '-', fail: '-', resume: 'running' },
+  finished: { finish: '-', interrupt: '-', fail: '-', resume: '-' },
+  failed: { finish: '-', interrupt: '-', fail: '-', resume: '-' },
+} as const
+const CHUNK = { open: { settle: 'settled' }, settled: { settle: '-' } } as const
+const BATCH = {
+  planned: { send: 'sending', settle: '-', split: '-' },
+  sending: { send: 'sending', settle: 'settled', split: 'split' },
+  settled: { send: '-', settle: '-', split: '-' },
+  split: { send: '-', settle: '-', split: '-' },
+} as const
+
+const keys = <T extends object>(table: T) => Object.keys(table) as (keyof T & string)[]
+
+function holds<State extends string, Event extends string>(
+  table: Readonly<Record<State, Readonly<Record<Event, string>>>>,
+  advance: (state: State, event: Event) => string,
+): void {
+  for (const state of keys(table)) {
+    for (const [event, next] of Object.entries<string>(table[state]) as [Event, string][]) {
+      it(`${state}, ${event}: ${next}`, () => {
+        if (next !== '-') expect(advance(state, event)).toBe(next)
+        else expect(() => advance(state, event)).toThrow(expect.objectContaining({ code: 'state-illegal' }))
+      })
+    }
+  }
+}
+
+describe('a run', () => holds(RUN, advanceRun))
+describe('a chunk', () => holds(CHUNK, advanceChunk))
+describe('a batch', () => holds(BATCH, advanceBatch))

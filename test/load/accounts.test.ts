@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest'
+import { answer, PASS } from '../faults/fault-proxy.ts'
+import { BIOMETRICS, failureOf, startLoading, tally } from './loading.ts'
+import { biometric, entryOf, IDENTITY, people } from './made-up-entries.ts'
+
+const REGISTER = '/account/register'
+const hashed = (reference: string) => IDENTITY.account({ reference, type: 'partnerAccountId' })
+
+describe('accounts', () => {
+  it('are registered once, and their ids kept', async () => {
+    const loading = await startLoading()
+    await loading.load([1, 2].map((row) => entryOf(biometric, { row, key: `${row}`, code: `code-${row}` })))
+    await loading.load([entryOf(biometric, { row: 3 })], false, 2)
+    expect(loading.posts(REGISTER)).toBe(1)
+    const kept = await loading.ledger.accounts(loading.reference.url, [hashed('person-1')])
+    expect(kept.get(hashed('person-1'))).toMatch(/^id-/)
+  })
+
+  it.each(['same', 'conflict'] as const)(
+    'that the gateway knows already are no failure (%s)',
+    async (registeredAgain) => {
+      const loading = await startLoading({ gateway: { registeredAgain } })
+      const body = JSON.stringify({
+        dateOfBirth: '1970-02-28',
+        firstName: 'A',
+        gender: 'FEMALE',
+        lastName: 'B',
+        partnerAccountId: 'person-1',
+        postalCode: '0',
+      })
+      await fetch(loading.reference.url + REGISTER, {
+        method: 'POST',
+        headers: { 'x-api-key': 'k', 'content-type': 'application/json' },
+        body,
+      })
+      expect(tally((await loading.load([entryOf(biometric)])).outcomes)).toEqual({ accepted: 1 })
+      expect((await loading.ledger.accounts(loading.reference.url, [hashed('person-1')])).size).toBe(1)
+    },
+  )
+
+  it.each([
+    ['no answer', { do: 'pass-then-reset' }],
+    ['500', { do: 'pass-then-answer', status: 500 }],
+    ['garbage', { do: 'pass-then-garble', garble: () => '{' }],
+  ] as const)('are asked for again after %s', async (_name, fault) => {
+    const loading = await startLoading({
+      faultOf: (request) => (request.path === REGISTER && request.earlier === 0 ? fault : PASS),
+    })
+    expect(tally((await loading.load([entryOf(biometric)])).outcomes)).toEqual({ accepted: 1 })
+    expect(loading.posts(REGISTER)).toBe(2)
+  })
+
+  it('that are refused reject their records alone, without the person’s data in the ledger’s words', async () => {
+    const loading = await startLoading({
+      faultOf: (request) =>
+        request.path === REGISTER && request.body.includes('person-2')
+          ? answer(400, {}, 'Beispielfrau, born 1970-02-28: no')
+          : PASS,
+    })
+    const { outcomes } = await loading.load(people(3))
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'rejected', 'accepted'])
+    expect(outcomes[1]).toMatchObject({
+      batchId: null,
+      reason: { stage: 'register', code: 'registration-refused' },
+    })
+    const scrubbed = outcomes[1]?.outcome === 'rejected' ? outcomes[1].reason.scrubbed : ''
+    expect(scrubbed).not.toMatch(/Beispielfrau|1970/)
+    expect(loading.tallies.accounts).toEqual({ registered: 2, known: 0, refused: 1 })
+  })
+
+  it('that cannot be registered from the row reject their records', async () => {
+    const loading = await startLoading()
+    const issue = {
+      stage: 'transform',
+      code: 'registration-incomplete',
+      message: 'registration needs lastName',
+    } as const
+    const { outcomes } = await loading.load([
+      entryOf(biometric, { row: 1, person: 'a', register: () => undefined }),
+      entryOf(biometric, { row: 2, person: 'b', register: () => ({ ok: false, issue }) }),
+    ])
+    expect(outcomes).toMatchObject([
+      { outcome: 'rejected', reason: { code: 'account-unknown' } },
+      { outcome: 'rejected', reason: { code: 'registration-incomplete' } },
+    ])
+    expect(loading.proxy.seen).toEqual([])
+  })
+
+  it('are left alone where the job says so', async () => {
+    const loading = await startLoading({ register: 'never' })
+    expect((await loading.load(people(2))).outcomes).toMatchObject([
+      { outcome: 'rejected' },
+      { outcome: 'rejected' },
+    ])
+    expect(loading.posts(REGISTER)).toBe(0)
+  })
+
+  it('that were registered are kept, also where the run must stop', async () => {
+    const loading = await startLoading({
+      concurrency: 1,
+      faultOf: (request) =>
+        request.path === REGISTER && request.body.includes('person-2') ? answer(403) : PASS,
+    })
+    expect(await failureOf(loading.load(people(2)))).toMatchObject({ code: 'gateway-refused-credentials' })
+    expect((await loading.ledger.accounts(loading.reference.url, [hashed('person-1')])).size).toBe(1)
+    expect(loading.posts(BIOMETRICS)).toBe(0)
+  })
+})

@@ -1,0 +1,148 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { halve, type PlannedBatch, planBatches } from '../../src/load/batches.ts'
+import type { Entry } from '../../src/load/entry.ts'
+import { batchBytes, recordBytes, writeBatch } from '../../src/load/record-text.ts'
+import { biometric, careTeam, condition, DAY_MS, entryOf, OBSERVED_AT, people } from './made-up-entries.ts'
+
+const lengthOf = (held: readonly Entry[]): number => writeBatch(Buffer.alloc(1 << 20), held, BATCH_ID).length
+const BATCH_ID = `${'f'.repeat(16)}-99999-condition-${'f'.repeat(8)}`
+
+const entries: fc.Arbitrary<Entry[]> = fc
+  .array(
+    fc.record({
+      make: fc.constantFrom(biometric, condition, careTeam),
+      person: fc.constantFrom('ann', 'bob', 'cyd', 'dan'),
+      code: fc.constantFrom('1', '2'),
+      day: fc.integer({ min: 0, max: 3 }),
+      name: fc.string({ maxLength: 40 }),
+    }),
+    { maxLength: 60 },
+  )
+  .map((rows) =>
+    rows.map(({ make, person, code, day, name }, at) =>
+      entryOf(make, {
+        row: at + 1,
+        person,
+        code,
+        npi: `100000000${code}`,
+        observedAt: OBSERVED_AT + day * DAY_MS,
+        name,
+      }),
+    ),
+  )
+const limits = fc.record({
+  records: fc.integer({ min: 1, max: 9 }),
+  bytes: fc.integer({ min: 1, max: 5000 }),
+})
+
+const law = (
+  check: (plan: PlannedBatch[], given: Entry[], limit: { records: number; bytes: number }) => void,
+): void =>
+  fc.assert(fc.property(entries, limits, (given, limit) => check(planBatches(given, limit), given, limit)))
+
+describe('a plan', () => {
+  it('holds every entry exactly once', () => {
+    law((plan, given) => {
+      const planned = plan.flatMap((batch) => batch.entries)
+      expect(planned).toHaveLength(given.length)
+      expect(new Set(planned)).toEqual(new Set(given))
+    })
+  })
+
+  it('keeps to the limits, but for a record that breaks them alone', () => {
+    law((plan, _given, { records, bytes }) => {
+      for (const batch of plan) {
+        expect(batch.entries.length).toBeLessThanOrEqual(records)
+        if (batch.entries.length > 1) expect(lengthOf(batch.entries)).toBeLessThanOrEqual(bytes)
+      }
+    })
+  })
+
+  it('has one kind a batch, and for care teams one account', () => {
+    law((plan) => {
+      for (const { kind, entries: held } of plan) {
+        expect(held.every((entry) => entry.record.kind === kind)).toBe(true)
+        if (kind === 'careTeam')
+          expect(new Set(held.map((entry) => entry.record.account.reference)).size).toBe(1)
+      }
+    })
+  })
+
+  it('never has two of one series in a batch', () => {
+    law((plan) => {
+      for (const batch of plan)
+        expect(new Set(batch.entries.map((entry) => entry.record.series)).size).toBe(batch.entries.length)
+    })
+  })
+
+  it('lets the older of a series be settled before the newer is sent', () => {
+    law((plan) => {
+      const predecessors = (at: number): Set<number> =>
+        new Set((plan[at]?.after ?? []).flatMap((one) => [one, ...predecessors(one)]))
+      for (const [at, batch] of plan.entries()) {
+        expect(batch.after.every((one) => one < at)).toBe(true)
+        const settled = predecessors(at)
+        for (const { record } of batch.entries) {
+          for (const [earlier, other] of plan.entries()) {
+            if (earlier === at) continue
+            const rival = other.entries.find(
+              (entry) => entry.record.series === record.series && entry.record.kind === record.kind,
+            )
+            if (rival !== undefined && rival.record.observedAt < record.observedAt)
+              expect(settled).toContain(earlier)
+            // Of equal dates, too, one waits for the other.
+            if (rival !== undefined) expect(settled.has(earlier) || predecessors(earlier).has(at)).toBe(true)
+          }
+        }
+      }
+    })
+  })
+
+  it('is the same for the same entries', () => {
+    law((plan, given, limit) => {
+      expect(planBatches([...given], { ...limit })).toEqual(plan)
+    })
+  })
+
+  it('fills batches up, in the order of the rows', () => {
+    const given = people(7)
+    expect(
+      planBatches(given, { records: 3, bytes: 1e6 }).map((batch) =>
+        batch.entries.map((entry) => entry.row.row),
+      ),
+    ).toEqual([[1, 2, 3], [4, 5, 6], [7]])
+  })
+
+  it('of nothing is empty', () => {
+    expect(planBatches([], { records: 1, bytes: 1 })).toEqual([])
+  })
+})
+
+it('halves are the batch, in its order, and neither is empty', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 600 }), (count) => {
+      const given = Array.from({ length: count }, () => entryOf(biometric))
+      const [left, right] = halve(given)
+      expect([...left, ...right]).toEqual(given)
+      expect(Math.abs(left.length - right.length)).toBeLessThanOrEqual(1)
+    }),
+    { numRuns: 20 },
+  )
+})
+
+it('a record is never longer than it is taken to be', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'binary', maxLength: 200 }),
+      fc.stringMatching(/^[a-z0-9-]{1,300}$/),
+      (name, rule) => {
+        for (const make of [biometric, condition, careTeam]) {
+          const entry = entryOf(make, { name, rule, row: 10_000_000 })
+          expect(lengthOf([entry])).toBeLessThanOrEqual(recordBytes(entry))
+          expect(lengthOf([entry, entry])).toBeLessThanOrEqual(batchBytes([entry, entry]))
+        }
+      },
+    ),
+  )
+})

@@ -1,0 +1,87 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createIdentity, parseTransactionId, transactionId } from '../../src/load/identity.ts'
+import { biometric, condition, EXPORT_ID } from './made-up-entries.ts'
+
+const one = createIdentity('a key')
+const same = createIdentity('a key')
+const other = createIdentity('another key')
+const account = (reference: string) => ({ reference, type: 'partnerAccountId' as const })
+
+describe('identity', () => {
+  it('is the same for the same input and key, and another under another key', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const ids = (identity: typeof one) => [
+          identity.content({ ...biometric(), content: text }),
+          identity.rowKey(text),
+          identity.account(account(text)),
+          identity.batchId(EXPORT_ID, 1, 'biometric', [text]),
+        ]
+        expect(ids(same)).toEqual(ids(one))
+        for (const [at, id] of ids(other).entries()) expect(id).not.toBe(ids(one)[at])
+      }),
+    )
+  })
+
+  it('tells contents, row keys and accounts of the same text apart', () => {
+    const record = biometric()
+    const hashes = [
+      one.content(record),
+      one.content({ ...record, kind: 'condition' }),
+      one.rowKey(record.content).slice(0, 16),
+      one.account(account(record.content)).slice(0, 16),
+      one.account({ reference: record.content, type: 'accountId' }).slice(0, 16),
+    ]
+    expect(new Set(hashes).size).toBe(hashes.length)
+  })
+
+  it('has hashes of the promised length', () => {
+    expect(one.content(condition())).toMatch(/^[0-9a-f]{16}$/)
+    expect(one.rowKey('k')).toMatch(/^[0-9a-f]{32}$/)
+    expect(one.account(account('p'))).toMatch(/^[0-9a-f]{32}$/)
+    expect(one.batchId(EXPORT_ID, 7, 'careTeam', ['a', 'b'])).toMatch(
+      /^0123456789abcdef-00007-careTeam-[0-9a-f]{8}$/,
+    )
+    expect(one.batchId(EXPORT_ID, 7, 'careTeam', ['a', 'b'])).not.toBe(
+      one.batchId(EXPORT_ID, 7, 'careTeam', ['b', 'a']),
+    )
+  })
+})
+
+describe('a transaction id', () => {
+  it('has the documented form', () => {
+    expect(transactionId('3f9a1c0b2d4e5f60', 123, 'systolic-bp', '9c41d2aa00000000')).toBe(
+      '3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa',
+    )
+  })
+
+  it('gives back its parts', () => {
+    fc.assert(
+      fc.property(
+        fc.stringMatching(/^[0-9a-f]{16}$/),
+        fc.integer({ min: 1, max: 2 ** 40 }),
+        fc.stringMatching(/^[a-z0-9]{1,8}(-[a-z0-9]{1,8}){0,4}$/),
+        fc.stringMatching(/^[0-9a-f]{16}$/),
+        (exportId, row, rule, content) => {
+          expect(parseTransactionId(transactionId(exportId, row, rule, content))).toEqual({
+            exportId,
+            row,
+            rule,
+            content: content.slice(0, 8),
+          })
+        },
+      ),
+    )
+  })
+
+  it.each([
+    '',
+    'x',
+    '3f9a1c0b2d4e5f60-123-systolic-bp-9c41d2aa',
+    '3F9A1C0B2D4E5F60-000123-systolic-bp-9c41d2aa',
+    '3f9a1c0b2d4e5f60-000123--9c41d2aa',
+  ])('is not read out of %j', (text) => {
+    expect(parseTransactionId(text)).toBeUndefined()
+  })
+})

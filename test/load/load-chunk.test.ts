@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest'
+import { answer, PASS } from '../faults/fault-proxy.ts'
+import { BIOMETRICS, failureOf, idsOf, startLoading, tally } from './loading.ts'
+import {
+  biometric,
+  careTeam,
+  condition,
+  DAY_MS,
+  entriesOf,
+  entryOf,
+  OBSERVED_AT,
+  people,
+} from './made-up-entries.ts'
+
+describe('a chunk', () => {
+  it('gives one outcome for each entry, in their order', async () => {
+    const loading = await startLoading({ limits: { records: 3 } })
+    const entries = [1, 2, 3, 4].flatMap((row) => {
+      const made = { row, person: `person-${row}` }
+      return entriesOf([biometric(made), condition(made), careTeam(made)], made)
+    })
+    const { outcomes, markFailures } = await loading.load(entries)
+    expect(outcomes.map(({ entry }) => entry)).toEqual(entries)
+    expect(tally(outcomes)).toEqual({ accepted: 12 })
+    expect(markFailures).toEqual([])
+    expect(loading.tallies).toMatchObject({
+      accounts: { registered: 4 },
+      primaryCare: { marked: 4, refused: 0 },
+    })
+  })
+
+  it('sends the older of a series first, and each in a request of its own', async () => {
+    const loading = await startLoading()
+    const entries = [3, 1, 2].map((day, at) =>
+      entryOf(biometric, { row: at + 1, observedAt: OBSERVED_AT + day * DAY_MS }),
+    )
+    await loading.load(entries)
+    const stored = (await loading.stored('biometric')).map((record) => record.source.meta.persistentRecordId)
+    expect(stored).toEqual([entries[1], entries[2], entries[0]].map((entry) => entry?.transactionId))
+    expect(loading.posts(BIOMETRICS)).toBe(3)
+  })
+
+  it('sends the second of two equal records not at all: it is unchanged, or shares the refusal', async () => {
+    const twins = (value: string) =>
+      [1, 2].map((row) => entryOf(biometric, { row, key: 'same', person: `p${value}`, value }))
+    const loading = await startLoading({
+      faultOf: (request) => (request.body.includes('"value":666,') ? answer(400) : PASS),
+    })
+    const { outcomes } = await loading.load([...twins('1'), ...twins('666')])
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'unchanged', 'rejected', 'rejected'])
+    expect(await loading.stored('biometric')).toHaveLength(1)
+  })
+
+  it('sends neither what was delivered before nor what is in doubt', async () => {
+    const loading = await startLoading()
+    const [delivered, doubtful, fresh] = people(3)
+    if (delivered === undefined || doubtful === undefined || fresh === undefined)
+      throw new Error('three were made')
+    await loading.runLedger.openChunk(loading.exportRow, {
+      number: 1,
+      firstRow: 1,
+      firstLine: 2,
+      byteOffset: 0,
+      rows: 1,
+    })
+    await loading.runLedger.settleChunk({
+      exportRow: loading.exportRow,
+      chunk: 1,
+      counts: '{}',
+      receiptsLength: 0,
+      rejectsLength: 0,
+      delivered: [{ rowKey: delivered.rowKey, contents: [delivered.content] }],
+      held: [{ rowKey: doubtful.rowKey, content: doubtful.content }],
+      exceptions: [],
+      tallies: loading.tallies,
+      at: 0,
+    })
+    const { outcomes } = await loading.load([delivered, doubtful, fresh], false, 2)
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'in-doubt', 'accepted'])
+    expect(await loading.storedIds('biometric')).toEqual(idsOf([fresh]))
+    expect(loading.tallies.accounts.registered).toBe(1)
+  })
+})
+
+describe('a chunk that an earlier process left open', () => {
+  it.each([
+    ['stored, unanswered', { do: 'pass-then-answer', status: 403 } as const],
+    ['not stored', answer(403)],
+  ])('is taken up where the ledger stands: the second batch was %s', async (_name, fault) => {
+    const entries = people(9)
+    const loading = await startLoading({
+      concurrency: 1,
+      limits: { records: 3 },
+      // A 403 stops the run; as the ledger sees it, that is a crash while the second batch was being sent.
+      faultOf: (request) => (request.path === BIOMETRICS && request.earlier === 1 ? fault : PASS),
+    })
+    expect(await failureOf(loading.load(entries))).toMatchObject({ code: 'gateway-refused-credentials' })
+    const { outcomes } = await loading.load(entries, true)
+    expect(outcomes.map(({ entry }) => entry)).toEqual(entries)
+    expect(tally(outcomes)).toEqual({ accepted: 9 })
+    expect(await loading.storedIds('biometric')).toEqual(idsOf(entries))
+    expect((await loading.batches()).map((batch) => batch.state)).not.toContain('sending')
+  })
+
+  it('sends nothing at all where everything was settled but the chunk', async () => {
+    const entries = people(6).with(2, entryOf(biometric, { row: 3, person: 'person-3', value: '666' }))
+    const loading = await startLoading({
+      faultOf: (request) => (request.body.includes('"value":666,') ? answer(400) : PASS),
+    })
+    const before = await loading.load(entries)
+    const requests = loading.proxy.seen.length
+    const after = await loading.load(entries, true)
+    expect(loading.proxy.seen).toHaveLength(requests)
+    expect(after.outcomes.map(({ outcome }) => outcome)).toEqual(
+      before.outcomes.map(({ outcome }) => outcome),
+    )
+    expect(await loading.exceptions()).toHaveLength(1)
+  })
+
+  it('judges what was open before it sends a newer record that would hide it', async () => {
+    const older = entryOf(biometric, { row: 1 })
+    const newer = entryOf(biometric, { row: 2, observedAt: OBSERVED_AT + DAY_MS })
+    const loading = await startLoading({
+      faultOf: (request) =>
+        request.path === BIOMETRICS && request.earlier === 0 ? { do: 'pass-then-answer', status: 403 } : PASS,
+    })
+    await failureOf(loading.load([older, newer]))
+    expect(tally((await loading.load([older, newer], true)).outcomes)).toEqual({ accepted: 2 })
+    expect(await loading.storedIds('biometric')).toEqual(idsOf([older, newer]))
+  })
+})

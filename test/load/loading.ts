@@ -1,0 +1,205 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { Timeouts } from '../../src/gateway/transport.ts'
+import { unpackHolds } from '../../src/ledger/holds.ts'
+import { type Lease, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
+import type { BatchLimits } from '../../src/load/batches.ts'
+import { createBodyBuffers } from '../../src/load/body-buffers.ts'
+import type { Entry, EntryOutcome } from '../../src/load/entry.ts'
+import { type LoadContext, loadChunk } from '../../src/load/load-chunk.ts'
+import { createSending } from '../../src/load/sending.ts'
+import { matchEchoes } from '../../src/reconcile/match.ts'
+import { readBack } from '../../src/reconcile/read-back.ts'
+import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
+import type { RecordKind } from '../../src/transform/record.ts'
+import { type Fault, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
+import { client } from '../gateway/loopback.ts'
+import { EXPORT_ID, IDENTITY } from './made-up-entries.ts'
+
+export interface LoadingOptions {
+  readonly faultOf?: (request: Passing) => Fault
+  readonly gateway?: Partial<ReferenceGatewayOptions>
+  readonly limits?: Partial<BatchLimits>
+  readonly inDoubt?: 'hold' | 'resend'
+  readonly register?: 'missing' | 'never'
+  readonly patienceMs?: number
+  readonly concurrency?: number
+  readonly timeouts?: Partial<Timeouts>
+  readonly renewAccessToken?: () => Promise<string>
+}
+
+/** What the reference gateway holds of a record, as far as these tests look. */
+export interface Stored {
+  readonly _account: string
+  readonly source: { readonly meta: { readonly persistentRecordId: string; readonly batchId: string } }
+}
+
+/**
+ * A reference gateway, a fault proxy in front of it, a ledger on a file, and all that a chunk is loaded with. Time passes only
+ * by what is waited: `clock.now` moves by each wait, and none takes any time.
+ */
+export async function startLoading(options: LoadingOptions = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-loading-'))
+  let ids = 0
+  const reference = await startReferenceGateway({
+    clock: () => Date.UTC(2024, 6, 1),
+    makeId: () => `id-${++ids}`,
+    ...options.gateway,
+  })
+  const proxy = await startFaultProxy(reference.url, options.faultOf ?? (() => PASS))
+  const gateway = client(proxy.url, {
+    ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts }),
+    ...(options.renewAccessToken === undefined ? {} : { renewAccessToken: options.renewAccessToken }),
+  })
+  const ledger = await openLedger(join(folder, 'ledger.sqlite'))
+  onTestFinished(async () => {
+    await ledger.close()
+    await reference.close()
+    await rm(folder, { recursive: true })
+  })
+
+  const clock = {
+    now: 1_700_000_000_000,
+    waits: [] as { operation: string; waitMs: number; class: string }[],
+  }
+  const tallies = noTallies()
+  const stop = new AbortController()
+  const sending = createSending({
+    concurrency: options.concurrency ?? 4,
+    patienceMs: options.patienceMs ?? 30 * 60_000,
+    tallies,
+    now: () => clock.now,
+    random: () => 0.5,
+    sleep: async (ms, signal) => {
+      signal.throwIfAborted()
+      clock.now += ms
+    },
+    renewToken: () => gateway.renewToken(),
+    signal: stop.signal,
+    onWait: ({ operation, waitMs, class: reason }) => clock.waits.push({ operation, waitMs, class: reason }),
+  })
+
+  const jobId = await ledger.jobId('test-job', reference.url)
+  const takeOver = async (): Promise<RunLedger> => {
+    const request = { jobId, runId: 'run-1', owner: 'here:1', now: clock.now, ttlMs: 60_000 }
+    const answer = await ledger.acquireLease(request, () => true)
+    if (!answer.ok) throw new Error('the lease is held')
+    return startOrResume(answer.lease)
+  }
+  const startOrResume = async (lease: Lease): Promise<RunLedger> => {
+    const run = await ledger.run('run-1')
+    if (run !== undefined) return ledger.resumeRun(lease, run)
+    return ledger.startRun(lease, {
+      id: 'run-1',
+      jobId,
+      startedAt: clock.now,
+      rejectsPath: 'rejects',
+      receiptsPath: 'receipts',
+    })
+  }
+
+  const runLedger = await takeOver()
+  const { id: exportRow } = await runLedger.addExport({
+    ordinal: 1,
+    exportId: EXPORT_ID,
+    name: 'test.csv',
+    path: '/test.csv',
+    sha256: EXPORT_ID.repeat(4),
+    bytes: 1,
+    mapping: { name: 'test', digest: 'digest', content: '{}' },
+  })
+  const context: LoadContext = {
+    gateway,
+    ledger: runLedger,
+    sending,
+    identity: IDENTITY,
+    buffers: createBodyBuffers(),
+    inDoubt: options.inDoubt ?? 'hold',
+    now: () => clock.now,
+    random: () => 0.5,
+    reconciler: {
+      match: matchEchoes,
+      readBack: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds),
+    },
+    memory: ledger,
+    jobId,
+    limits: { records: 500, bytes: 1024 ** 2, ...options.limits },
+    accounts: {
+      gateway,
+      gatewayName: reference.url,
+      ledger,
+      runLedger,
+      sending,
+      identity: IDENTITY,
+      register: options.register ?? 'missing',
+      tallies,
+      now: () => clock.now,
+    },
+  }
+
+  return {
+    context,
+    ledger,
+    runLedger,
+    reference,
+    proxy,
+    gateway,
+    clock,
+    tallies,
+    stop,
+    exportRow,
+    /** Loads the entries as one chunk; `resumed` as after a crash. */
+    load: (entries: readonly Entry[], resumed = false, chunk = 1) =>
+      loadChunk(context, { exportRow, chunk, exportId: EXPORT_ID, entries, resumed }),
+    /** What the gateway holds of a kind. */
+    async stored(kind: RecordKind): Promise<Stored[]> {
+      const text = await (await fetch(`${reference.url}/_reference/records?kind=${kind}`)).text()
+      return text.split('\n').flatMap((line) => (line === '' ? [] : (JSON.parse(line) as Stored)))
+    },
+    async storedIds(kind: RecordKind): Promise<string[]> {
+      return (await this.stored(kind)).map((record) => record.source.meta.persistentRecordId).sort()
+    },
+    batches: (chunk = 1) => ledger.batchesOf({ exportRow, chunk }),
+    exceptions: (chunk = 1) => ledger.exceptionsOf({ exportRow, chunk }),
+    /** What the ledger says that the gateway has taken, by row and rule. */
+    async acceptedInLedger(chunk = 1): Promise<string[]> {
+      const batches = await ledger.batchesOf({ exportRow, chunk })
+      return batches
+        .filter((batch) => batch.state === 'settled')
+        .flatMap((batch) => unpackHolds(batch.holds))
+        .map(({ row, rule, content }) => `${row} ${rule} ${content}`)
+        .sort()
+    },
+    posts: (path: string) => proxy.seen.filter((one) => one.method === 'POST' && one.path === path).length,
+  }
+}
+
+export const BIOMETRICS = '/health-profile/biometrics/bulk'
+export const CONDITIONS = '/health-profile/conditions/bulk'
+export const CARE_TEAMS = '/health-profile/care-teams'
+
+export const idsOf = (entries: readonly Entry[]): string[] =>
+  entries.map((entry) => entry.transactionId).sort()
+
+export const positionsOf = (entries: readonly Entry[]): string[] =>
+  entries.map(({ row, record, content }) => `${row.row} ${record.rule} ${content}`).sort()
+
+/** How many entries came out how. */
+export function tally(outcomes: readonly EntryOutcome[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { outcome } of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1
+  return counts
+}
+
+/** The error that a call fails with. */
+export async function failureOf(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => {
+      throw new Error('Expected a failure')
+    },
+    (error: unknown) => error,
+  )
+}

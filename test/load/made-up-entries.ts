@@ -1,0 +1,162 @@
+/** Entries in the form in which transform and identity make them, for made-up people. */
+import type { Entry } from '../../src/load/entry.ts'
+import { createEntries } from '../../src/load/entry.ts'
+import { createIdentity, type Identity } from '../../src/load/identity.ts'
+import type { MappedRow, PreparedRecord, RegistrationDraft } from '../../src/transform/record.ts'
+
+export const EXPORT_ID = '0123456789abcdef'
+export const IDENTITY = createIdentity('a key of tests')
+/** 2024-03-01T14:05:00Z. */
+export const OBSERVED_AT = Date.UTC(2024, 2, 1, 14, 5)
+export const DAY_MS = 86_400_000
+export const SOURCE_TYPE = 'screening'
+
+export interface Made {
+  readonly row?: number
+  readonly rule?: string
+  readonly person?: string
+  /** The row's key; by default `<person>|<row>`. */
+  readonly key?: string
+  readonly code?: string
+  readonly name?: string
+  readonly value?: string
+  readonly npi?: string
+  readonly observedAt?: number
+  readonly primary?: boolean
+  readonly register?: () => RegistrationDraft | undefined
+}
+
+const sourceText = (key: string): string =>
+  `"source":{"name":"Test Screening","type":"${SOURCE_TYPE}","meta":{"resourceKey":${JSON.stringify(key)},"sendingSystem":"test","batchId":"`
+
+const accountOf = (person: string) => ({ reference: person, type: 'partnerAccountId' as const })
+
+const filled = ({ row = 1, person = 'person-1', ...made }: Made) => ({
+  row,
+  person,
+  key: made.key ?? `${person}|${row}`,
+  observedAt: made.observedAt ?? OBSERVED_AT,
+  ...made,
+})
+
+/** Interface, "Biometric record, as sent". */
+export function biometric(made: Made = {}): PreparedRecord {
+  const {
+    person,
+    key,
+    observedAt,
+    rule = 'systolic-bp',
+    code = '8480-6',
+    name = 'Systolic blood pressure',
+    value = '118.5',
+  } = filled(made)
+  const account = accountOf(person)
+  return {
+    kind: 'biometric',
+    rule,
+    account,
+    series: `${person}\u0000${code}\u0000${SOURCE_TYPE}`,
+    observedAt,
+    sourceType: SOURCE_TYPE,
+    content: `"account":${JSON.stringify(account)},"name":${JSON.stringify(name)},"observationDate":"${new Date(observedAt).toISOString()}","codes":[{"code":"${code}"}],"type":"Observation","value":${value},"unit":"mm[Hg]",${sourceText(key)}`,
+    evidence: { codes: [code], name, value, unit: 'mm[Hg]' },
+    primary: false,
+  }
+}
+
+/** Interface, "Condition record, as sent". */
+export function condition(made: Made = {}): PreparedRecord {
+  const {
+    person,
+    key,
+    observedAt,
+    rule = 'type-2-diabetes',
+    code = 'E11.9',
+    name = 'Type 2 diabetes',
+  } = filled(made)
+  const account = accountOf(person)
+  return {
+    kind: 'condition',
+    rule,
+    account,
+    series: `${person}\u0000${code}\u0000${SOURCE_TYPE}`,
+    observedAt,
+    sourceType: SOURCE_TYPE,
+    content: `"account":${JSON.stringify(account)},"name":${JSON.stringify(name)},"status":"active","observationDate":${observedAt},"codes":[{"code":"${code}"}],${sourceText(key)}`,
+    evidence: { codes: [code], name },
+    primary: false,
+  }
+}
+
+/** Interface, "Care team record, as sent". */
+export function careTeam(made: Made = {}): PreparedRecord {
+  const {
+    person,
+    key,
+    observedAt,
+    rule = 'pcp',
+    name = 'Test Practice',
+    npi = '1234567893',
+    primary = true,
+  } = filled(made)
+  const account = accountOf(person)
+  return {
+    kind: 'careTeam',
+    rule,
+    account,
+    series: `${person}\u0000npi:${npi}\u0000${SOURCE_TYPE}`,
+    observedAt,
+    sourceType: SOURCE_TYPE,
+    content: `"account":${JSON.stringify(account)},"name":${JSON.stringify(name)},"type":"PCP","npi":"${npi}","observationDate":"${observedAt}",${sourceText(key)}`,
+    evidence: { codes: [], name, npi },
+    primary,
+  }
+}
+
+export function registrationOf(person: string): RegistrationDraft {
+  return {
+    ok: true,
+    registration: {
+      dateOfBirth: '1970-02-28',
+      firstName: 'Testina',
+      gender: 'FEMALE',
+      lastName: 'Beispielfrau',
+      partnerAccountId: person,
+      postalCode: '00000',
+    },
+  }
+}
+
+export function mappedRow(records: readonly PreparedRecord[], made: Made = {}): MappedRow {
+  const { row, person, key, register } = filled(made)
+  return {
+    outcome: 'mapped',
+    row,
+    line: row + 1,
+    byteOffset: row * 100,
+    key,
+    account: accountOf(person),
+    register: register ?? (() => registrationOf(person)),
+    records,
+    rejected: [],
+  }
+}
+
+export function entriesOf(
+  records: readonly PreparedRecord[],
+  made: Made = {},
+  identity: Identity = IDENTITY,
+): Entry[] {
+  return createEntries(identity, EXPORT_ID, mappedRow(records, made))
+}
+
+/** One entry of a row of its own. */
+export function entryOf(make: (made: Made) => PreparedRecord, made: Made = {}): Entry {
+  const [entry] = entriesOf([make(made)], made)
+  if (entry === undefined) throw new Error('a row of one record gave no entry')
+  return entry
+}
+
+/** So many rows of as many people, one record each. */
+export const people = (count: number, make: (made: Made) => PreparedRecord = biometric): Entry[] =>
+  Array.from({ length: count }, (_, at) => entryOf(make, { row: at + 1, person: `person-${at + 1}` }))

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest'
+import type { AnswerClass } from '../../src/gateway/answer-class.ts'
+import { decide, waitBeforeReadBack } from '../../src/load/retry-policy.ts'
+
+/** For each class: a write that must not be repeated, one that may; then the same with the token renewed already. */
+const TABLE: Record<AnswerClass, readonly [string, string, string, string]> = {
+  accepted: ['give-back', 'give-back', 'give-back', 'give-back'],
+  'accepted-in-part': ['give-back', 'give-back', 'give-back', 'give-back'],
+  ambiguous: ['give-back', 'retry', 'give-back', 'retry'],
+  'not-sent': ['retry', 'retry', 'retry', 'retry'],
+  'not-taken': ['retry', 'retry', 'retry', 'retry'],
+  refused: ['give-back', 'give-back', 'give-back', 'give-back'],
+  'too-large': ['give-back', 'give-back', 'give-back', 'give-back'],
+  'stale-token': ['renew-token', 'renew-token', 'stop', 'stop'],
+  'not-allowed': ['stop', 'stop', 'stop', 'stop'],
+}
+const YEAR_MS = 365 * 86_400_000
+const most = () => 1 - Number.EPSILON
+
+describe('the retry policy', () => {
+  it.each(Object.entries(TABLE) as [AnswerClass, readonly string[]][])('%s', (kind, expected) => {
+    const decided = [false, true].flatMap((tokenRenewed) =>
+      [false, true].map(
+        (idempotent) =>
+          decide({ class: kind, retryAfterMs: undefined, attempt: 1, idempotent, tokenRenewed }, Math.random)
+            .kind,
+      ),
+    )
+    expect(decided).toEqual(expected)
+  })
+
+  const waitOf = (
+    kind: AnswerClass,
+    attempt: number,
+    retryAfterMs: number | undefined,
+    random: () => number,
+  ) => {
+    const decision = decide(
+      { class: kind, retryAfterMs, attempt, idempotent: true, tokenRenewed: false },
+      random,
+    )
+    return decision.kind === 'retry' ? decision.waitMs : undefined
+  }
+
+  it.each(['not-sent', 'not-taken', 'ambiguous'] as const)(
+    'waits with full jitter under a bound that doubles up to a minute: %s',
+    (kind) => {
+      expect(
+        [1, 2, 3, 7, 8, 50, 5000].map((attempt) =>
+          Math.round(waitOf(kind, attempt, undefined, most) ?? Number.NaN),
+        ),
+      ).toEqual([500, 1000, 2000, 32_000, 60_000, 60_000, 60_000])
+      expect(waitOf(kind, 9, undefined, () => 0)).toBe(0)
+    },
+  )
+
+  it('waits no less than Retry-After says, and asks a gateway that says a year after a quarter of an hour', () => {
+    expect(waitOf('not-taken', 1, 7000, () => 0)).toBe(7000)
+    expect(waitOf('not-taken', 9, 0, () => 0)).toBe(0)
+    expect(waitOf('not-taken', 1, YEAR_MS, () => 0)).toBe(900_000)
+    expect(waitOf('not-taken', 1, YEAR_MS, most)).toBeLessThanOrEqual(900_500)
+  })
+
+  it('lowers the concurrency only where the gateway said that it is too much', () => {
+    const slows = (kind: AnswerClass) =>
+      decide({ class: kind, retryAfterMs: 1, attempt: 1, idempotent: true, tokenRenewed: false }, most)
+    expect(slows('not-taken')).toMatchObject({ slowDown: true })
+    expect(slows('not-sent')).toMatchObject({ slowDown: false })
+    expect(slows('ambiguous')).toMatchObject({ slowDown: false })
+  })
+
+  it('waits longer before each further look into the profile', () => {
+    expect([1, 2, 3].map((attempt) => Math.round(waitBeforeReadBack(attempt, most)))).toEqual([
+      500, 1000, 2000,
+    ])
+  })
+})

@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest'
+import type { AnswerClass } from '../../src/gateway/answer-class.ts'
+import { GatewayError } from '../../src/gateway/gateway-error.ts'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { createSending } from '../../src/load/sending.ts'
+import { failureOf } from './loading.ts'
+
+const failure = (kind: AnswerClass, retryAfterMs?: number) =>
+  new GatewayError('failed', { class: kind, requestId: 'r', retryAfterMs })
+
+function start(options: { patienceMs?: number } = {}) {
+  const state = { now: 1000, waits: [] as number[], renewals: 0 }
+  const tallies = noTallies()
+  const stop = new AbortController()
+  const sending = createSending({
+    concurrency: 2,
+    patienceMs: options.patienceMs ?? 1_800_000,
+    tallies,
+    now: () => state.now,
+    random: () => 0.5,
+    sleep: async (ms, signal) => {
+      signal.throwIfAborted()
+      state.now += ms
+      state.waits.push(ms)
+    },
+    renewToken: async () => {
+      state.renewals++
+    },
+    signal: stop.signal,
+    onWait: () => undefined,
+  })
+  /** Fails so often with these, then succeeds. */
+  const failing = (...failures: Error[]) => {
+    const attempts: number[] = []
+    const call = async (attempt = 0): Promise<string> => {
+      attempts.push(attempt)
+      const next = failures.shift()
+      if (next !== undefined) throw next
+      return 'done'
+    }
+    return { call, attempts }
+  }
+  return { state, tallies, stop, sending, failing }
+}
+
+describe('sending', () => {
+  it('tries again what the gateway did not take, when it says, and counts', async () => {
+    const { sending, failing, state, tallies } = start()
+    const { call, attempts } = failing(failure('not-taken', 7000), failure('not-sent'))
+    expect(await sending.once('create', call)).toBe('done')
+    expect(attempts).toEqual([1, 2, 3])
+    expect(state.waits).toEqual([7250, 500])
+    expect(tallies.requests).toEqual({ sent: 3, retried: 2, readBack: 0 })
+  })
+
+  it('does not repeat an ambiguous write, but one that may be, and a read', async () => {
+    const { sending, failing, tallies } = start()
+    expect(await failureOf(sending.once('create', failing(failure('ambiguous')).call))).toMatchObject({
+      class: 'ambiguous',
+    })
+    expect(await sending.idempotent('register', failing(failure('ambiguous')).call)).toBe('done')
+    expect(await sending.read('read', failing(failure('ambiguous')).call)).toBe('done')
+    expect(tallies.requests).toEqual({ sent: 3, retried: 1, readBack: 2 })
+  })
+
+  it.each(['refused', 'too-large'] as const)('gives back at once what is %s', async (kind) => {
+    const { sending, failing, state } = start()
+    const { call, attempts } = failing(failure(kind))
+    expect(await failureOf(sending.idempotent('register', call))).toMatchObject({ class: kind })
+    expect([attempts.length, state.waits.length]).toEqual([1, 0])
+  })
+
+  it('fetches the token anew once, then stops', async () => {
+    const once = start()
+    expect(await once.sending.once('create', once.failing(failure('stale-token')).call)).toBe('done')
+    expect(once.state.renewals).toBe(1)
+    const twice = start()
+    const calls = twice.failing(failure('stale-token'), failure('stale-token'))
+    expect(await failureOf(twice.sending.once('create', calls.call))).toMatchObject({
+      code: 'gateway-refused-credentials',
+    })
+    expect([twice.state.renewals, calls.attempts.length]).toEqual([1, 2])
+  })
+
+  it('stops where it is not allowed', async () => {
+    const { sending, failing, state } = start()
+    expect(await failureOf(sending.read('read', failing(failure('not-allowed')).call))).toMatchObject({
+      code: 'gateway-refused-credentials',
+    })
+    expect(state.renewals).toBe(0)
+  })
+
+  it('does not wait a year, and not beyond the patience', async () => {
+    const { sending, failing, state } = start()
+    expect(await sending.once('create', failing(failure('not-taken', 31_536_000_000)).call)).toBe('done')
+    expect(state.waits).toEqual([900_250])
+    const short = start({ patienceMs: 60_000 })
+    expect(
+      await failureOf(short.sending.once('create', short.failing(failure('not-taken', 31_536_000_000)).call)),
+    ).toMatchObject({ code: 'gateway-unreachable' })
+    expect(short.state.waits).toEqual([])
+  })
+
+  it('counts its patience from the first failure in a row', async () => {
+    const { sending, failing, state } = start({ patienceMs: 10_000 })
+    await sending.once('create', failing(failure('not-sent')).call)
+    state.now += 3_600_000
+    const begun = state.now
+    const forever = failing(...Array.from({ length: 100 }, () => failure('not-sent')))
+    expect(await failureOf(sending.once('create', forever.call))).toMatchObject({
+      code: 'gateway-unreachable',
+    })
+    expect(state.now - begun).toBeGreaterThan(5_000)
+    expect(state.now - begun).toBeLessThanOrEqual(10_000)
+  })
+
+  it('passes on any other error as it is, without another try', async () => {
+    const { sending, failing } = start()
+    const defect = new RangeError('a defect')
+    const { call, attempts } = failing(defect)
+    expect(await failureOf(sending.idempotent('register', call))).toBe(defect)
+    expect(attempts).toHaveLength(1)
+  })
+
+  it('begins nothing once stopped, and gives the reason; an answer that came is not thrown away', async () => {
+    const { sending, failing, stop } = start()
+    const reason = new Error('stopped')
+    const answered = sending.once('create', async () => {
+      stop.abort(reason)
+      return 'stored'
+    })
+    expect(await answered).toBe('stored')
+    const { call, attempts } = failing()
+    expect(await failureOf(sending.read('read', call))).toBe(reason)
+    expect(attempts).toEqual([])
+    expect(await failureOf(sending.wait('create', 1, 'ambiguous', 1000))).toBe(reason)
+  })
+})

@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import {
+  addCounts,
+  allRecords,
+  assertBalanced,
+  type Counts,
+  isBalanced,
+  noCounts,
+  type RecordCounts,
+} from '../../src/reconcile/balance.ts'
+
+const n = fc.nat(10_000)
+const records: fc.Arbitrary<RecordCounts> = fc
+  .record({ accepted: n, rejected: n, unchanged: n, inDoubt: n, pending: n })
+  .map((parts) => ({
+    ...parts,
+    made: parts.accepted + parts.rejected + parts.unchanged + parts.inDoubt + parts.pending,
+  }))
+const balanced: fc.Arbitrary<Counts> = fc.record({
+  rows: fc
+    .record({ mapped: n, skipped: n, rejected: n, corrected: n })
+    .map((rows) => ({ ...rows, read: rows.mapped + rows.skipped + rows.rejected })),
+  records: fc.record({ biometric: records, condition: records, careTeam: records }),
+})
+
+it('balanced counts balance, and so do their sums', () => {
+  fc.assert(
+    fc.property(balanced, balanced, (one, other) => {
+      const total = noCounts()
+      addCounts(total, one)
+      expect(total).toEqual(one)
+      addCounts(total, other)
+      expect(isBalanced(total)).toBe(true)
+      expect(total.rows.read).toBe(one.rows.read + other.rows.read)
+      expect(allRecords(total).made).toBe(allRecords(one).made + allRecords(other).made)
+    }),
+  )
+})
+
+it.each(['read', 'mapped', 'skipped', 'rejected'] as const)(
+  'one row more under %s does not balance',
+  (key) => {
+    const counts = noCounts()
+    counts.rows[key]++
+    expect(() => assertBalanced(counts, 'it')).toThrow(expect.objectContaining({ code: 'not-balanced' }))
+  },
+)
+
+it.each(['made', 'accepted', 'rejected', 'unchanged', 'inDoubt', 'pending'] as const)(
+  'one record more under %s does not balance',
+  (key) => {
+    for (const kind of ['biometric', 'condition', 'careTeam'] as const) {
+      const counts = noCounts()
+      counts.records[kind][key]++
+      expect(isBalanced(counts)).toBe(false)
+    }
+  },
+)

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest'
+import { judge, type ProfileRecord } from '../../src/reconcile/read-back.ts'
+import {
+  biometric,
+  careTeam,
+  condition,
+  DAY_MS,
+  entryOf,
+  OBSERVED_AT,
+  SOURCE_TYPE,
+} from '../load/made-up-entries.ts'
+
+const entry = entryOf(biometric)
+const found = (fields: Partial<ProfileRecord> = {}): ProfileRecord => ({
+  persistentId: undefined,
+  codes: ['8480-6'],
+  npi: undefined,
+  name: 'Systolic blood pressure',
+  sourceType: SOURCE_TYPE,
+  observedAt: OBSERVED_AT,
+  value: 118.5,
+  unit: 'mm[Hg]',
+  ...fields,
+})
+const foreign = 'ffffffffffffffff-000001-other-00000000'
+
+describe('what a profile says of a biometric', () => {
+  it.each([
+    ['nothing there', [], 'absent'],
+    ['our id', [found({ persistentId: entry.transactionId })], 'stored'],
+    [
+      'our id, whatever else it says',
+      [found({ persistentId: entry.transactionId, observedAt: 0, value: 1, codes: [] })],
+      'stored',
+    ],
+    ['the same record, its meta trimmed', [found()], 'stored'],
+    ['the same record under another id', [found({ persistentId: foreign })], 'unknown'],
+    ['an older one', [found({ observedAt: OBSERVED_AT - DAY_MS, persistentId: foreign })], 'absent'],
+    ['a newer one', [found({ observedAt: OBSERVED_AT + DAY_MS, persistentId: foreign })], 'unknown'],
+    ['a newer one, its meta trimmed', [found({ observedAt: OBSERVED_AT + DAY_MS })], 'unknown'],
+    ['another value on the same date', [found({ value: 119 })], 'unknown'],
+    ['another unit on the same date', [found({ unit: 'kPa' })], 'unknown'],
+    ['one without a date', [found({ observedAt: undefined, persistentId: foreign })], 'unknown'],
+    [
+      'a newer one of another code',
+      [found({ codes: ['8462-4'], observedAt: OBSERVED_AT + DAY_MS })],
+      'absent',
+    ],
+    [
+      'a newer one of another source type',
+      [found({ sourceType: 'claim', observedAt: OBSERVED_AT + DAY_MS })],
+      'absent',
+    ],
+    [
+      'a newer one of a source type untold',
+      [found({ sourceType: undefined, observedAt: OBSERVED_AT + DAY_MS })],
+      'unknown',
+    ],
+  ] as const)('%s', (_name, profile, verdict) => {
+    expect(judge(entry, profile)).toBe(verdict)
+  })
+})
+
+it.each([
+  ['nothing there', [], 'absent'],
+  ['the same, its meta trimmed', [found({ codes: ['E11.9'], value: undefined, unit: undefined })], 'stored'],
+  ['a newer one', [found({ codes: ['E11.9'], observedAt: OBSERVED_AT + 1 })], 'unknown'],
+] as const)('a condition: %s', (_name, profile, verdict) => {
+  expect(judge(entryOf(condition), profile)).toBe(verdict)
+})
+
+const listed = (fields: Partial<ProfileRecord> = {}) =>
+  found({ codes: [], npi: '1234567893', name: 'Test Practice', value: undefined, unit: undefined, ...fields })
+it.each([
+  ['nothing there', [], 'absent'],
+  ['the same, its meta trimmed', [listed()], 'stored'],
+  ['another name', [listed({ name: 'Another' })], 'absent'],
+  ['a newer one of the same NPI, as all are listed', [listed({ observedAt: OBSERVED_AT + 1 })], 'absent'],
+] as const)('a care-team entry: %s', (_name, profile, verdict) => {
+  expect(judge(entryOf(careTeam), profile)).toBe(verdict)
+})

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import { csvMapper, faults, mapped, wires } from './mapping-under-test.ts'
+
+const COLUMNS = ['id', 'npi', 'doctor', 'phone', 'street', 'town', 'zip', 'site', 'web', 'since']
+const map = csvMapper(
+  `
+mapping: teams
+read: { format: csv }
+row: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T09:10:00-05:00" }, source: { name: N, type: t } }
+careTeams:
+  pcp: { when: { doctor: present }, npi: npi, name: doctor, primary: true, phoneNumber: phone, address: street, city: town, zip: zip, location: site, profile: web }
+  heart: { when: { site: heart }, npi: npi, name: { constant: Dr. Heart }, type: CARDIOLOGIST, observedAt: { from: since, format: HL7, zone: UTC } }
+`,
+  COLUMNS,
+)
+const BASE = { id: '1', npi: '1234567893', doctor: 'Dr. "N"' }
+
+describe('care-team entries', () => {
+  it('are the whole record that the interface describes, with a string of milliseconds for a date and no transaction id', () => {
+    const full = {
+      ...BASE,
+      phone: '555-0100',
+      street: '1 Main St',
+      town: 'Hope',
+      zip: '04847',
+      site: 'North',
+      web: 'https://example.org/n',
+    }
+    expect(wires(map(full))).toEqual([
+      {
+        account: { reference: '1', type: 'partnerAccountId' },
+        name: 'Dr. "N"',
+        type: 'PCP',
+        profile: 'https://example.org/n',
+        phoneNumber: '555-0100',
+        location: 'North',
+        address: '1 Main St',
+        city: 'Hope',
+        zip: '04847',
+        npi: '1234567893',
+        observationDate: String(Date.UTC(2026, 1, 4, 14, 10)),
+        source: {
+          name: 'N',
+          type: 't',
+          meta: { resourceKey: '1', batchId: 'batch-1', persistentRecordId: 'e-000007-rule-c' },
+        },
+      },
+    ])
+    expect(mapped(map(full)).records[0]).toMatchObject({
+      kind: 'careTeam',
+      rule: 'pcp',
+      primary: true,
+      evidence: { npi: '1234567893' },
+    })
+  })
+
+  it('leave out what is empty', () => {
+    const [record] = wires(map(BASE))
+    expect(Object.keys(record ?? {}).sort()).toEqual([
+      'account',
+      'name',
+      'npi',
+      'observationDate',
+      'source',
+      'type',
+    ])
+  })
+
+  it('may be of another type, dated by themselves', () => {
+    expect(wires(map({ ...BASE, doctor: '', site: 'heart', since: '20260101' }))).toMatchObject([
+      { type: 'CARDIOLOGIST', name: 'Dr. Heart', observationDate: String(Date.UTC(2026, 0, 1)) },
+    ])
+  })
+
+  it.each([
+    [{ npi: '' }, 'pcp: npi-missing npi'],
+    [{ npi: '1234567890' }, 'pcp: npi-invalid npi'],
+    [{ npi: '123456789' }, 'pcp: npi-invalid npi'],
+    [{ npi: '360' }, 'pcp: npi-invalid npi'],
+    [{ doctor: '', site: 'heart' }, 'heart: date-missing since'],
+  ])('%j is refused: %s', (cells, fault) => {
+    expect(faults(map({ ...BASE, ...cells }))).toEqual([fault])
+  })
+
+  it('without a name are refused', () => {
+    const nameless = csvMapper(
+      'mapping: x\nread: { format: csv }\nrow: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T09:10:00Z" }, source: { name: N, type: t } }\ncareTeams: { pcp: { npi: npi, name: doctor } }\n',
+      COLUMNS,
+    )
+    expect(faults(nameless({ ...BASE, doctor: '' }))).toEqual(['pcp: name-missing doctor'])
+  })
+})

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest'
+import { csvMapper, faults, mapped, wires } from './mapping-under-test.ts'
+
+const ROW = `
+read: { format: csv }
+row: { key: [id], account: { reference: id }, observedAt: { from: at, format: ISO, zone: Europe/Berlin }, source: { name: N, type: ehr } }
+`
+const COLUMNS = ['id', 'at', 'dm', 'state', 'code', 'since']
+const BASE = { id: '1', at: '2026-02-04' }
+
+describe('wide conditions', () => {
+  const map = csvMapper(
+    `
+mapping: wide
+${ROW}
+conditions:
+  type-2-diabetes: { when: { dm: [Y, "1"] }, status: active }
+  other: { catalog: asthma, when: { dm: A }, status: { from: state, table: { a: active } }, observedAt: { from: since, format: yyyyMMdd, zone: UTC } }
+`,
+    COLUMNS,
+  )
+
+  it('are the whole record that the interface describes, with a number for a date', () => {
+    for (const dm of ['Y', '1']) {
+      expect(wires(map({ ...BASE, dm }))).toEqual([
+        {
+          transactionId: 'e-000007-rule-c',
+          account: { reference: '1', type: 'partnerAccountId' },
+          name: 'Type 2 diabetes mellitus',
+          status: 'active',
+          observationDate: Date.UTC(2026, 1, 3, 23),
+          codes: [
+            {
+              code: 'E11.9',
+              codeSystem: '2.16.840.1.113883.6.90',
+              codeSystemName: 'ICD-10-CM',
+              name: 'Type 2 diabetes mellitus',
+            },
+            {
+              code: '44054006',
+              codeSystem: '2.16.840.1.113883.6.96',
+              codeSystemName: 'SNOMED CT',
+              name: 'Type 2 diabetes mellitus',
+            },
+          ],
+          source: {
+            name: 'N',
+            type: 'ehr',
+            meta: { resourceKey: '1', batchId: 'batch-1', persistentRecordId: 'e-000007-rule-c' },
+          },
+        },
+      ])
+    }
+  })
+
+  it('of several SNOMED codes send the first, under a name of their own', () => {
+    expect(wires(map({ ...BASE, dm: 'A', state: 'a', since: '20260101' }))).toMatchObject([
+      {
+        codes: [{ code: 'J45.909' }, { code: '195967001' }],
+        status: 'active',
+        observationDate: Date.UTC(2026, 0, 1),
+      },
+    ])
+    expect(mapped(map({ ...BASE, dm: 'A', state: 'a', since: '20260101' })).records[0]?.rule).toBe('other')
+  })
+
+  it.each([
+    [{ dm: 'A', since: '20260101' }, 'other: status-missing state'],
+    [{ dm: 'A', state: 'b', since: '20260101' }, 'other: value-not-in-table state'],
+    [{ dm: 'A', state: 'a' }, 'other: date-missing since'],
+  ])('%j is refused: %s', (cells, fault) => {
+    expect(faults(map({ ...BASE, ...cells }))).toEqual([fault])
+  })
+
+  it.each(['', 'N', 'y', 'YES'])('dm %j is none', (dm) => {
+    expect(map({ ...BASE, dm })).toMatchObject({ outcome: 'mapped', records: [], rejected: [] })
+  })
+})
+
+describe('coded conditions', () => {
+  const map = csvMapper(
+    `
+mapping: long
+${ROW}
+conditions:
+  - { code: { from: code, system: ICD-10-CM }, when: { state: absent }, status: active }
+  - { code: { from: code, system: SNOMED, unknown: skip }, when: { state: present }, status: { from: state } }
+`,
+    COLUMNS,
+  )
+
+  it('are found by each of their codes, and named by key and ordinal', () => {
+    for (const [cells, rule, status] of [
+      [{ code: 'I10' }, 'hypertension-1', 'active'],
+      [{ code: '59621000', state: 'resolved' }, 'hypertension-1', 'resolved'],
+    ] as const) {
+      const outcome = map({ ...BASE, ...cells })
+      expect(mapped(outcome).records.map((record) => record.rule)).toEqual([rule])
+      expect(wires(outcome)).toMatchObject([{ status, codes: [{ code: 'I10' }, { code: '38341003' }] }])
+    }
+  })
+
+  it('that the catalog lacks are refused, or left out where the mapping says so', () => {
+    expect(faults(map({ ...BASE, code: 'Q99.9' }))).toEqual(['unmapped-1: code-unknown code'])
+    expect(faults(map({ ...BASE }))).toEqual(['unmapped-1: code-missing code'])
+    expect(map({ ...BASE, code: '123037004', state: 'x' })).toMatchObject({
+      outcome: 'skipped',
+      reason: 'nothing-kept',
+    })
+  })
+})

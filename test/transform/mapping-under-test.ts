@@ -1,0 +1,82 @@
+/** Compiles a mapping text with the shipped catalog, and maps rows with it. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { WaybillError } from '../../src/errors.ts'
+import type { JsonValue } from '../../src/extract/row.ts'
+import { BiometricSent } from '../../src/gateway/contract/biometric.ts'
+import { CareTeamSent } from '../../src/gateway/contract/care-team.ts'
+import { ConditionSent } from '../../src/gateway/contract/condition.ts'
+import { type LoadedMapping, loadMapping } from '../../src/job/definition-files.ts'
+import { recordText } from '../../src/load/record-text.ts'
+import type { RowMapper } from '../../src/transform/compile.ts'
+import type { MappedRow, PreparedRecord, RowOutcome } from '../../src/transform/record.ts'
+
+export const ROOT = join(import.meta.dirname, '../..')
+const shipped = (file: string): string => readFileSync(join(ROOT, 'mappings', file), 'utf8')
+
+/** What a mapping refers to: the shipped catalog, and tables of two columns by name. */
+export const bundle = (mapping: string, tables: Record<string, string> = {}): string =>
+  JSON.stringify({
+    file: 'mappings/tested.yaml',
+    mapping,
+    biometrics: shipped('catalog/biometrics.yaml'),
+    conditions: shipped('catalog/conditions.yaml'),
+    unitSpellings: shipped('catalog/unit-spellings.csv'),
+    tables: { 'lab-codes': shipped('tables/lab-codes.csv'), ...tables },
+  })
+
+export const load = (mapping: string, tables?: Record<string, string>): LoadedMapping =>
+  loadMapping(bundle(mapping, tables))
+
+export function refusalOf(act: () => unknown): WaybillError {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof WaybillError) return error
+    throw error
+  }
+  return expect.fail('was accepted')
+}
+
+export const ORIGIN = { row: 7, line: 9, byteOffset: 512 }
+
+/** Maps a CSV row given by column; columns that are not named are empty. */
+export function csvMapper(
+  mapping: string,
+  columns: readonly string[],
+): (row: Record<string, string>) => RowOutcome {
+  const map: RowMapper = load(mapping).compiled.bind(columns, 'export.csv')
+  return (row) => map({ ...ORIGIN, kind: 'cells', cells: columns.map((column) => row[column] ?? '') })
+}
+
+export function jsonMapper(mapping: string): (value: JsonValue) => RowOutcome {
+  const map: RowMapper = load(mapping).compiled.bind(undefined, 'export.ndjson')
+  return (value) => map({ ...ORIGIN, kind: 'json', value, text: '' })
+}
+
+export function mapped(outcome: RowOutcome): MappedRow {
+  if (outcome.outcome !== 'mapped') expect.fail(`${outcome.outcome}: ${JSON.stringify(outcome)}`)
+  return outcome
+}
+
+/** `rule: code field` of each rejected record, or `row: code field` of a rejected row. */
+export function faults(outcome: RowOutcome): string[] {
+  if (outcome.outcome === 'skipped') return []
+  if (outcome.outcome === 'rejected') return [`row: ${outcome.issue.code} ${outcome.issue.field ?? '-'}`]
+  return outcome.rejected.map(({ rule, issue }) => `${rule}: ${issue.code} ${issue.field ?? '-'}`)
+}
+
+const SENT = { biometric: BiometricSent, condition: ConditionSent, careTeam: CareTeamSent }
+
+/** The record as it goes over the wire, read back by the contract's schema of its kind. */
+export function wire(record: PreparedRecord, row: MappedRow): Record<string, unknown> {
+  const entry = { record, row, rowKey: 'k', content: 'c', transactionId: 'e-000007-rule-c' }
+  const body: unknown = JSON.parse(recordText(entry, 'batch-1'))
+  return SENT[record.kind].strict().parse(body)
+}
+
+export const wires = (outcome: RowOutcome): Record<string, unknown>[] => {
+  const row = mapped(outcome)
+  return row.records.map((record) => wire(record, row))
+}

@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { WaybillError } from '../src/errors.ts'
+import { describeKey, parseYaml, refusal } from '../src/yaml-file.ts'
+
+const Schema = z.strictObject({
+  name: z.string().min(1),
+  rules: z
+    .record(
+      z.string(),
+      z.union([z.string().min(1), z.strictObject({ from: z.string(), sizes: z.array(z.int()).optional() })]),
+    )
+    .optional(),
+})
+
+function refusalOf(text: string, schema: z.ZodType = Schema): WaybillError {
+  try {
+    parseYaml(text, 'mappings/x.yaml', schema, 'mapping-invalid')
+  } catch (error) {
+    if (error instanceof WaybillError) return error
+    throw error
+  }
+  return expect.fail('was accepted')
+}
+
+describe('a file that fits', () => {
+  it('is given with the place of each key', () => {
+    const file = parseYaml(
+      '# heading\nname: x\nrules:\n  a: b\n  c: { from: d, sizes: [1, 2] }\n',
+      'x.yaml',
+      Schema,
+      'job-invalid',
+    )
+    expect(file.value).toEqual({ name: 'x', rules: { a: 'b', c: { from: 'd', sizes: [1, 2] } } })
+    expect(file.locate(['rules', 'c', 'sizes', 1])).toEqual({
+      file: 'x.yaml',
+      line: 5,
+      column: 28,
+      key: 'rules.c.sizes[1]',
+    })
+    // A key that is not there: the nearest one around it that is.
+    expect(file.locate(['rules', 'a', 'from'])).toEqual({
+      file: 'x.yaml',
+      line: 4,
+      column: 6,
+      key: 'rules.a.from',
+    })
+    expect(file.locate([])).toMatchObject({ line: 2, column: 1 })
+  })
+
+  it('keeps aliases, and words that YAML 1.1 took for booleans', () => {
+    const file = parseYaml(
+      'name: &n no\nrules: { a: *n, b: Y, c: 2026-01-01 }',
+      'x.yaml',
+      Schema,
+      'job-invalid',
+    )
+    expect(file.value).toEqual({ name: 'no', rules: { a: 'no', b: 'Y', c: '2026-01-01' } })
+  })
+
+  it('may start with a byte order mark, and end its lines with CR LF', () => {
+    expect(parseYaml('\uFEFFname: x\r\n', 'x.yaml', Schema, 'job-invalid').value).toEqual({ name: 'x' })
+  })
+})
+
+describe('a file that does not fit', () => {
+  it('is refused with all findings, in the order of their lines', () => {
+    const error = refusalOf('rules:\n  a: { form: b }\n  b: { from: c, sizes: [1, two] }\n  c: 3\nnome: x\n')
+    expect(error.code).toBe('mapping-invalid')
+    expect(error.message).toBe('mappings/x.yaml: 6 problems')
+    expect(error.findings.map(({ place }) => [place.line, place.column, place.key])).toEqual([
+      [1, 1, 'name'],
+      [2, 6, 'rules.a.from'],
+      [2, 14, 'rules.a.form'],
+      [3, 28, 'rules.b.sizes[1]'],
+      [4, 6, 'rules.c'],
+      [5, 7, 'nome'],
+    ])
+  })
+
+  it.each([
+    ['name: a\nname: b', 2],
+    ['name: [a', 1],
+    ['name: "a', 1],
+    ['\tname: a', 1],
+    ['name: a\n---\nname: b', 2],
+    ['rules:\n  a: b\n c: d', 3],
+  ])('%j is a fault of syntax', (text, line) => {
+    const error = refusalOf(text)
+    expect(error.findings.length).toBeGreaterThan(0)
+    expect(error.findings[0]?.place).toMatchObject({ file: 'mappings/x.yaml', line })
+  })
+
+  it.each([
+    ['name: *nobody', 'nobody'],
+    ['name: &a [*a]', 'itself'],
+    [
+      `a0: &a0 [x, x]\n${Array.from({ length: 30 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]`).join('\n')}`,
+      'alias',
+    ],
+  ])('%.20j has an alias that cannot be resolved', (text, part) => {
+    expect(refusalOf(text, z.unknown()).findings[0]?.message).toContain(part)
+  })
+
+  it.each(['', '# nothing', '[]', 'text', '3'])('%j is no map', (text) => {
+    const [finding] = refusalOf(text).findings
+    expect(finding?.message).toContain('expected object')
+    expect(finding?.place.file).toBe('mappings/x.yaml')
+  })
+
+  it('of several forms, is told by the form that was meant', () => {
+    const forms = z.strictObject({ a: z.union([z.string().min(3), z.array(z.string()).min(2)]) })
+    expect(refusalOf('a: xy', forms).findings[0]?.message).toMatch(/^Too small: expected string/)
+    expect(refusalOf('a: [x]', forms).findings[0]?.message).toMatch(/^Too small: expected array/)
+    expect(refusalOf('a: [x, 3]', forms).findings[0]).toMatchObject({
+      place: { key: 'a[1]', line: 1, column: 8 },
+    })
+    expect(refusalOf('a: 3', forms).findings[0]?.message).toMatch(/expected string.*, or .*expected array/)
+  })
+})
+
+describe('words', () => {
+  it('describeKey writes a path as people do', () => {
+    expect(describeKey(['biometrics', 'hba1c', 'emptyWhen', 2])).toBe('biometrics.hba1c.emptyWhen[2]')
+    expect(describeKey([0, 'code'])).toBe('[0].code')
+    expect(describeKey([])).toBe('')
+  })
+
+  it('refusal counts', () => {
+    expect(refusal('f', 'job-invalid', [{ place: {}, message: 'm' }]).message).toBe('f: 1 problem')
+    expect(
+      refusal('f', 'job-invalid', [
+        { place: {}, message: 'm' },
+        { place: {}, message: 'n' },
+      ]).message,
+    ).toBe('f: 2 problems')
+  })
+})

@@ -1,4 +1,5 @@
 /** The job file as written (docs/jobs.md): what to read, with which mapping, when, and how to submit it. */
+import { validate } from 'node-cron'
 import { z } from 'zod'
 import { isZone } from '../transform/dates.ts'
 import { ByteSize, Duration, Share } from './quantities.ts'
@@ -20,7 +21,12 @@ export const JobDefinition = z
       .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a job is named in kebab-case: lower-case letters, digits, hyphens'),
     schedule: z
       .strictObject({
-        cron: z.string().min(1),
+        cron: z
+          .string()
+          .refine(
+            (line) => validate(line),
+            'is no cron line; write it like "15 2 * * *" (minute, hour, day, month, weekday)',
+          ),
         zone: z.string().refine(isZone, 'is no IANA time zone; write it like America/New_York'),
         missed: z.enum(['once', 'all', 'skip']).default('once'),
       })

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { startReferenceGateway } from '../../src/reference-gateway/server.ts'
+import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
 
 const Stored = z.looseObject({
   _account: z.string(),
@@ -16,23 +16,36 @@ export interface ReferenceStore {
   readonly url: string
   /** Settings that point a command at it. */
   readonly environment: Record<string, string>
-  records(kind: 'biometric' | 'condition' | 'careTeam'): Promise<Stored[]>
+  records(kind: RecordKind): Promise<Stored[]>
+  /** Records of all kinds. */
+  allRecords(): Promise<Stored[]>
 }
 
-export async function startReferenceStore(options: { open?: boolean } = {}): Promise<ReferenceStore> {
+type RecordKind = 'biometric' | 'condition' | 'careTeam'
+
+/** What of the reference gateway's options a test may want otherwise. */
+export type ReferenceStoreOptions = Pick<Partial<ReferenceGatewayOptions>, 'open' | 'port' | 'apiKeys'>
+
+export async function startReferenceStore(options: ReferenceStoreOptions = {}): Promise<ReferenceStore> {
   const gateway = await startReferenceGateway({ clock: Date.now, makeId: randomUUID, ...options })
   onTestFinished(() => gateway.close())
+  const records = async (kind: RecordKind): Promise<Stored[]> => {
+    const answer = await fetch(`${gateway.url}/_reference/records?kind=${kind}`)
+    const text = await answer.text()
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => Stored.parse(JSON.parse(line)))
+  }
   return {
     url: gateway.url,
     environment: gatewaySettings(gateway.url),
-    async records(kind) {
-      const answer = await fetch(`${gateway.url}/_reference/records?kind=${kind}`)
-      const text = await answer.text()
-      return text
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => Stored.parse(JSON.parse(line)))
-    },
+    records,
+    allRecords: async () => [
+      ...(await records('biometric')),
+      ...(await records('condition')),
+      ...(await records('careTeam')),
+    ],
   }
 }
 

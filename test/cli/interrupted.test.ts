@@ -1,0 +1,168 @@
+import type { ChildProcess } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { generateSamples } from '../../samples/generate.ts'
+import { type Fault, type FaultProxy, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
+import { createWorkplace, ended, type Summary, summaryOf, type Workplace } from './command-line.ts'
+import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
+import { readReceipts } from './run-outputs.ts'
+
+const KEY = 'the same key in every home'
+const JOB = `exports: { from: .., match: "acme_*.csv", mapping: acme-onsite }
+submit: { concurrency: 4, batch: { records: 100 } }
+`
+
+/** What happens at the `nth` request (from 1) that a process makes to a path: the signal, and what becomes of the request. */
+interface Strike {
+  readonly at: string
+  readonly nth: number
+  readonly signal: NodeJS.Signals
+  readonly fault: Fault
+}
+
+interface Scene {
+  readonly store: ReferenceStore
+  readonly proxy: FaultProxy
+  readonly workplace: Workplace
+  /** Runs the job, and strikes where a strike is given. */
+  run(strike?: Strike): Promise<Awaited<ReturnType<typeof ended>>>
+}
+
+async function setScene(): Promise<Scene> {
+  const store = await startReferenceStore()
+  let running: ChildProcess | undefined
+  let pending: Strike | undefined
+  let counted = 0
+  const faultOf = ({ method, path }: Passing): Fault => {
+    if (pending === undefined || `${method} ${path}` !== pending.at) return PASS
+    counted++
+    if (counted !== pending.nth) return PASS
+    const { signal, fault } = pending
+    pending = undefined
+    running?.kill(signal)
+    return fault
+  }
+  const proxy = await startFaultProxy(store.url, faultOf)
+  const workplace = await createWorkplace({ ...gatewaySettings(proxy.url), WAYBILL_KEY: KEY })
+  await generateSamples({ out: workplace.folder, participants: 600, messages: 0 })
+  await workplace.job('screening', JOB)
+  return {
+    store,
+    proxy,
+    workplace,
+    run(strike) {
+      pending = strike
+      counted = 0
+      running = workplace.start('run', 'screening', '--json')
+      return ended(running)
+    },
+  }
+}
+
+interface Outcome {
+  readonly rows: Summary['rows']
+  readonly records: Summary['records']
+  /** As stored, without what the gateway adds and the batch: the rest of a batch goes out in another one. */
+  readonly stored: readonly string[]
+  readonly rejects: string
+  readonly receipts: readonly string[]
+}
+
+async function outcomeOf({ store }: Scene, summary: Summary): Promise<Outcome> {
+  const stored = await store.allRecords()
+  return {
+    rows: summary.rows,
+    records: summary.records,
+    stored: stored.map(asSent).sort(),
+    rejects: await readFile(summary.exports[0]?.rejects ?? '', 'utf8'),
+    receipts: (await readReceipts(summary.files.receipts ?? ''))
+      .map(({ transactionId }) => transactionId)
+      .sort(),
+  }
+}
+
+const asSent = ({
+  _storedAt,
+  source,
+  ...record
+}: Awaited<ReturnType<ReferenceStore['allRecords']>>[number]) => {
+  const { batchId: _batch, ...meta } = source.meta
+  return JSON.stringify({ ...record, source: { ...source, meta } })
+}
+
+let undisturbed: Promise<Outcome> | undefined
+/** What a run comes to that nothing interrupts: the measure of all others. */
+function uninterrupted(): Promise<Outcome> {
+  undisturbed ??= (async () => {
+    const scene = await setScene()
+    const ended = await scene.run()
+    expect(ended.code).toBe(1)
+    return outcomeOf(scene, summaryOf(ended))
+  })()
+  return undisturbed
+}
+
+/** Killed while the gateway had the request but no answer came back: what was stored must be found again. */
+const STORED_UNANSWERED: Fault = { do: 'pass-then-hang' }
+/** Killed while the request was on its way: nothing was stored. */
+const NEVER_ARRIVED: Fault = { do: 'hang' }
+
+const BIOMETRICS = 'POST /health-profile/biometrics/bulk'
+const STRIKES: readonly Omit<Strike, 'signal'>[] = [
+  { at: 'POST /account/register', nth: 37, fault: STORED_UNANSWERED },
+  { at: BIOMETRICS, nth: 1, fault: NEVER_ARRIVED },
+  { at: BIOMETRICS, nth: 5, fault: STORED_UNANSWERED },
+  { at: 'GET /health-profile/biometrics', nth: 1, fault: NEVER_ARRIVED },
+  { at: 'POST /health-profile/conditions/bulk', nth: 1, fault: STORED_UNANSWERED },
+  { at: 'POST /health-profile/care-teams', nth: 9, fault: STORED_UNANSWERED },
+  { at: 'POST /health-profile/care-teams/pcp', nth: 20, fault: STORED_UNANSWERED },
+  { at: BIOMETRICS, nth: 12, fault: STORED_UNANSWERED },
+]
+
+test('killed again and again, at every kind of request: in the end each record is there once, and all accounts agree', async () => {
+  const measure = await uninterrupted()
+  expect(measure.receipts).toEqual([...new Set(measure.receipts)])
+  expect(measure.receipts).toHaveLength(measure.stored.length)
+  expect(measure.stored.length).toBeGreaterThan(8_000)
+
+  const scene = await setScene()
+  for (const strike of STRIKES) {
+    const { code, out } = await scene.run({ ...strike, signal: 'SIGKILL' })
+    expect({ at: strike.at, code, out }).toEqual({ at: strike.at, code: null, out: '' })
+  }
+  const last = await scene.run()
+  const summary = summaryOf(last)
+  expect({ code: last.code, state: summary.state, balanced: summary.balanced }).toEqual({
+    code: 1,
+    state: 'finished',
+    balanced: true,
+  })
+  expect(await outcomeOf(scene, summary)).toEqual(measure)
+
+  const { runs } = JSON.parse((await scene.workplace.waybill('runs', '--json')).out)
+  expect(runs).toHaveLength(1)
+
+  const sent = scene.proxy.seen.length
+  expect(summaryOf(await scene.run()).requests.sent).toBe(0)
+  expect(scene.proxy.seen).toHaveLength(sent)
+}, 120_000)
+
+test('SIGTERM: what is under way is finished, the run says 130, and the next one ends it', async () => {
+  const measure = await uninterrupted()
+  const scene = await setScene()
+  const stopped = await scene.run({ at: BIOMETRICS, nth: 4, signal: 'SIGTERM', fault: PASS })
+  const first = summaryOf(stopped)
+  expect(stopped.code).toBe(130)
+  expect(first).toMatchObject({ state: 'interrupted', balanced: true, error: { code: 'interrupted' } })
+  expect(first.records.biometric.pending).toBeGreaterThan(0)
+
+  const second = await scene.run()
+  const summary = summaryOf(second)
+  expect({ code: second.code, run: summary.run, balanced: summary.balanced }).toEqual({
+    code: 1,
+    run: first.run,
+    balanced: true,
+  })
+  expect(summary.requests.readBack).toBe(0)
+  expect(await outcomeOf(scene, summary)).toEqual(measure)
+}, 60_000)

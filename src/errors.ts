@@ -82,6 +82,11 @@ export const ERROR_CODES = {
     remedy:
       'Check WAYBILL_API_KEY and the access token, then run the job again: it goes on where it stopped.',
   },
+  'gateway-redirects': {
+    exit: EXIT.gatewayUnavailable,
+    remedy:
+      'Set WAYBILL_GATEWAY_URL to the address that the gateway itself answers on; redirects are never followed.',
+  },
   'threshold-passed': {
     exit: EXIT.stoppedByThreshold,
     remedy: 'Look at the rejects file, correct the mapping or the export, then run the job again.',

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CommanderError } from 'commander'
 import type { CommandContext } from './cli/context.ts'
-import { describeError } from './cli/describe-error.ts'
+import { describeError, errorAsJson } from './cli/describe-error.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, WaybillError } from './errors.ts'
 import { readSettings } from './settings.ts'
@@ -21,6 +21,8 @@ export async function main(argv: readonly string[]): Promise<number> {
     typeof manifest === 'object' && manifest !== null && 'version' in manifest
       ? String(manifest.version)
       : '0'
+  // Everything that is made here is for its owner alone: ledger, key, rejects, receipts, the built-in gateway's data.
+  process.umask(0o077)
   let exit: number = EXIT.ok
   const program = createProgram(version, async (action) => {
     exit = await action(await buildContext())
@@ -31,6 +33,8 @@ export async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.wrongUse
     process.stderr.write(describeError(error))
+    if (argv.includes('--json') && error instanceof WaybillError)
+      process.stdout.write(`${JSON.stringify(errorAsJson(error))}\n`)
     return error instanceof WaybillError ? error.exit : EXIT.recordsLeftBehind
   }
 }

@@ -92,7 +92,8 @@ export function readSettings(
     return chosen ?? otherwise
   }
 
-  const gatewayUrl = text('WAYBILL_GATEWAY_URL')
+  // The ledger knows a gateway by this text: a slash at its end must not make it another one.
+  const gatewayUrl = text('WAYBILL_GATEWAY_URL')?.replace(/\/+$/, '')
   if (gatewayUrl !== undefined) checkGatewayUrl(gatewayUrl, report)
   const settings: Settings = Object.freeze({
     gatewayUrl,

@@ -12,6 +12,9 @@ import type { GatewayConnection } from './context.ts'
 /** Any will do: a reference gateway that names none takes every one. */
 const BUILT_IN_CREDENTIAL = 'built-in'
 
+/** As many as a job may send at once; the job's own ceiling is what holds. */
+const MOST_CONNECTIONS = 64
+
 interface Clock {
   readonly now: () => number
   readonly nextRequestId: () => string
@@ -30,6 +33,7 @@ export async function connectGateway(settings: Settings, clock: Clock): Promise<
     const gateway = createGateway({
       ...options,
       baseUrl: served.url,
+      maxSockets: MOST_CONNECTIONS,
       apiKey: BUILT_IN_CREDENTIAL,
       accessToken: async () => BUILT_IN_CREDENTIAL,
     })
@@ -46,6 +50,7 @@ export async function connectGateway(settings: Settings, clock: Clock): Promise<
   const gateway = createGateway({
     ...options,
     baseUrl: settings.gatewayUrl,
+    maxSockets: MOST_CONNECTIONS,
     apiKey: settings.apiKey ?? '',
     ...tokenSource(settings),
   })

@@ -44,12 +44,10 @@ export const mappingPreview: Action<MappingPreviewOptions> = async (context, opt
   return shown > 0 ? EXIT.ok : EXIT.wrongUse
 }
 
-/** Records as they would be sent; the batch id is known only when batches are cut. */
-function recordsOf(identity: Identity, exportId: string, outcome: RowOutcome): unknown[] {
+/** Records as they would be sent, byte for byte; the batch id is known only when batches are cut. */
+function recordsOf(identity: Identity, exportId: string, outcome: RowOutcome): string[] {
   if (outcome.outcome !== 'mapped') return []
-  return createEntries(identity, exportId, outcome).map(
-    (entry) => JSON.parse(recordText(entry, '(batch)')) as unknown,
-  )
+  return createEntries(identity, exportId, outcome).map((entry) => recordText(entry, '(batch)'))
 }
 
 function asJson(identity: Identity, exportId: string, outcome: RowOutcome): object {
@@ -60,7 +58,7 @@ function asJson(identity: Identity, exportId: string, outcome: RowOutcome): obje
     row,
     line,
     outcome: outcome.outcome,
-    records: recordsOf(identity, exportId, outcome),
+    records: recordsOf(identity, exportId, outcome).map((text) => JSON.parse(text) as unknown),
     rejected,
     ...issue,
   }
@@ -80,7 +78,7 @@ function asText(
   } else lines.push(`   ${row.text.length > 2000 ? `${row.text.slice(0, 2000)}…` : row.text}`)
   if (outcome.outcome === 'rejected') lines.push(`   ✗ ${outcome.issue.code}: ${outcome.issue.message}`)
   if (outcome.outcome === 'skipped') lines.push(`   left out: ${outcome.reason}`)
-  for (const record of recordsOf(identity, exportId, outcome)) lines.push(`   → ${JSON.stringify(record)}`)
+  for (const record of recordsOf(identity, exportId, outcome)) lines.push(`   → ${record}`)
   if (outcome.outcome === 'mapped') {
     for (const { rule, issue } of outcome.rejected)
       lines.push(`   ✗ ${rule}: ${issue.code}: ${issue.message}`)

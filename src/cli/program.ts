@@ -1,5 +1,5 @@
 /** The command line (commander): one file a command, loaded when it is called, so that `--help` answers at once. */
-import { Command, CommanderError, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import type { CommandContext } from './context.ts'
 
 /** Runs an action with a context made for it; gives the exit code on. */
@@ -127,7 +127,6 @@ export function createProgram(version: string, perform: Perform): Command {
 }
 
 function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text))
-    throw new CommanderError(2, 'waybill.wholeNumber', `error: "${text}" is not a whole number`)
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
   return Number(text)
 }

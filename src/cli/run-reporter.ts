@@ -1,4 +1,5 @@
 /** Turns what a run tells into progress and log lines. */
+import { describePlace } from '../errors.ts'
 import type { RunEvents } from '../job/run-events.ts'
 import { allRecords, type Counts } from '../reconcile/balance.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -45,7 +46,11 @@ export function createRunReporter(progress: Progress, logger: Logger): RunEvents
       })
     },
     exportFailed(name, error) {
-      logger.error(`${error.message}. ${error.remedy}`, { run: started?.id, export: name, code: error.code })
+      logger.error(`${error.message} (${describePlace(error.place ?? { file: name })}). ${error.remedy}`, {
+        run: started?.id,
+        export: name,
+        code: error.code,
+      })
     },
     waiting({ operation, waitMs, class: reason, givesUpAt }) {
       if (waitMs < LONG_WAIT_MS) return

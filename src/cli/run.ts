@@ -4,6 +4,7 @@ import { readJob } from '../job/definition-files.ts'
 import { dryRun } from '../job/dry-run.ts'
 import { runJob } from '../job/run-job.ts'
 import type { RunSummary } from '../job/summary.ts'
+import { createIdentity } from '../load/identity.ts'
 import { createProgress } from '../telemetry/progress.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
@@ -25,7 +26,13 @@ export const run: Action<RunCommandOptions> = async (context, options) => {
   const job = await readJob(settings, options.job)
   const runOptions = { files: options.file ?? [], limit: options.limit ?? Number.POSITIVE_INFINITY }
   if (options.dryRun) {
-    const result = await dryRun(settings, job, await context.identity(), runOptions, context.now())
+    const result = await dryRun(
+      settings,
+      job,
+      createIdentity(context.randomHex(32)),
+      runOptions,
+      context.now(),
+    )
     context.out(options.json ? `${JSON.stringify(result)}\n` : dryRunText(result))
     return result.rows.rejected > 0 ? EXIT.recordsLeftBehind : EXIT.ok
   }

@@ -1,10 +1,10 @@
 /** The identity of an export: the SHA-256 of the file as it was delivered, compressed or not. */
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { unreadable } from './content.ts'
 
-/** Large enough that the hash, not the reading, takes the time. */
-const READ_BYTES = 1024 * 1024
+/** Large enough that the hash, not the reading, takes the time. One buffer serves the whole file, whatever its size. */
+const READ_BYTES = 256 * 1024
 
 export interface Fingerprint {
   /** 64 hex digits in lower case, as `sha256sum` prints them. */
@@ -23,9 +23,13 @@ export async function fingerprint(path: string): Promise<Fingerprint> {
   const hash = createHash('sha256')
   let bytes = 0
   try {
-    for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES })) {
-      hash.update(chunk)
-      bytes += chunk.length
+    await using file = await open(path)
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, 0, READ_BYTES)
+      if (bytesRead === 0) break
+      hash.update(buffer.subarray(0, bytesRead))
+      bytes += bytesRead
     }
   } catch (cause) {
     throw unreadable(path, cause)

@@ -170,7 +170,7 @@ async function execute(
     kept.stop()
     deps.interrupt.removeEventListener('abort', onInterrupt)
     await receipts.close()
-    const state = error === undefined ? 'finished' : 'interrupted'
+    const state = endState(error)
     const reason = error === undefined ? null : error instanceof WaybillError ? error.code : 'unexpected'
     if (!(error instanceof WaybillError && error.code === 'lease-lost')) {
       await runLedger.endRun({ state, endedAt: now(), workedMs: now() - startedAt, reason }, tallies)
@@ -215,6 +215,14 @@ async function settledReceipts(ledger: Ledger, runId: string): Promise<number> {
   const exports = await ledger.exportsOf(runId)
   const chunks = await Promise.all(exports.map((record) => ledger.chunksOf(record.id)))
   return Math.max(0, ...chunks.flat().map((chunk) => chunk.receipts_length ?? 0))
+}
+
+/**
+ * A run that its own threshold has stopped is over: nothing of it is under way, and resumed, it would map as before and stop again.
+ */
+function endState(error: unknown): 'finished' | 'interrupted' | 'failed' {
+  if (error === undefined) return 'finished'
+  return error instanceof WaybillError && error.code === 'threshold-passed' ? 'failed' : 'interrupted'
 }
 
 /** 0 where all is accounted for and accepted or unchanged; 1 where something was left behind; 2 where nothing could be read. */

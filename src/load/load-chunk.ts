@@ -155,7 +155,7 @@ function recalled(entry: Entry, exception: ExceptionRecord, outcome: 'rejected' 
   return { entry, outcome, batchId, reason }
 }
 
-const HELD = 'the record is in doubt since an earlier run; decide with `waybill resolve`'
+const HELD = 'the record is in doubt since an earlier run; it is not sent again until that is decided'
 
 const stillInDoubt = (entry: Entry): EntryOutcome => ({
   entry,

@@ -37,10 +37,10 @@ export async function markPrimaryCare(
   }
   const failures: MarkFailure[] = []
   await allDone(
-    [...newest.values()].map(async ({ entry, gatewayId }) => {
+    [...newest.values()].map(async ({ entry }) => {
       const { account, evidence } = entry.record
-      const which = gatewayId === undefined ? { npi: evidence.npi } : { id: gatewayId }
-      const request = { account: { reference: account.reference, type: account.type }, ...which }
+      // By NPI, not by the id that the gateway has given the entry: what is sent must come from the export alone.
+      const request = { account: { reference: account.reference, type: account.type }, npi: evidence.npi }
       try {
         await context.sending.idempotent('mark primary care physician', () =>
           context.gateway.careTeams.setPrimary(request),

@@ -89,8 +89,10 @@ export function createSending(options: SendingOptions): Sending {
         )
         if (decision.kind === 'give-back') throw new AbortError(error)
         if (decision.kind === 'stop') {
+          const code =
+            status !== undefined && status < 400 ? 'gateway-redirects' : 'gateway-refused-credentials'
           const words = `the gateway answered ${status ?? error.class} to "${operation}"`
-          throw new AbortError(new WaybillError('gateway-refused-credentials', words, { cause: error }))
+          throw new AbortError(new WaybillError(code, words, { cause: error }))
         }
         if (decision.kind === 'renew-token') {
           tokenRenewed = true

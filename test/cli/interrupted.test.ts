@@ -108,15 +108,16 @@ const STORED_UNANSWERED: Fault = { do: 'pass-then-hang' }
 const NEVER_ARRIVED: Fault = { do: 'hang' }
 
 const BIOMETRICS = 'POST /health-profile/biometrics/bulk'
+/** In this order each of them comes about: marks are set last of all. */
 const STRIKES: readonly Omit<Strike, 'signal'>[] = [
   { at: 'POST /account/register', nth: 37, fault: STORED_UNANSWERED },
   { at: BIOMETRICS, nth: 1, fault: NEVER_ARRIVED },
   { at: BIOMETRICS, nth: 5, fault: STORED_UNANSWERED },
   { at: 'GET /health-profile/biometrics', nth: 1, fault: NEVER_ARRIVED },
   { at: 'POST /health-profile/conditions/bulk', nth: 1, fault: STORED_UNANSWERED },
+  { at: BIOMETRICS, nth: 12, fault: STORED_UNANSWERED },
   { at: 'POST /health-profile/care-teams', nth: 9, fault: STORED_UNANSWERED },
   { at: 'POST /health-profile/care-teams/pcp', nth: 20, fault: STORED_UNANSWERED },
-  { at: BIOMETRICS, nth: 12, fault: STORED_UNANSWERED },
 ]
 
 test('killed again and again, at every kind of request: in the end each record is there once, and all accounts agree', async () => {

@@ -19,6 +19,8 @@ export interface ReferenceStore {
   records(kind: RecordKind): Promise<Stored[]>
   /** Records of all kinds. */
   allRecords(): Promise<Stored[]>
+  /** Ends it before the test does, with all that it holds. */
+  close(): Promise<void>
 }
 
 type RecordKind = 'biometric' | 'condition' | 'careTeam'
@@ -41,6 +43,7 @@ export async function startReferenceStore(options: ReferenceStoreOptions = {}): 
     url: gateway.url,
     environment: gatewaySettings(gateway.url),
     records,
+    close: () => gateway.close(),
     allRecords: async () => [
       ...(await records('biometric')),
       ...(await records('condition')),

@@ -15,7 +15,7 @@ async function requestsUnder(key: string): Promise<string[]> {
   const store = await startReferenceStore()
   const proxy = await startFaultProxy(store.url, () => PASS)
   const workplace = await createWorkplace({ ...gatewaySettings(proxy.url), WAYBILL_KEY: key })
-  await generateSamples({ out: workplace.folder, participants: 250, messages: 60 })
+  await generateSamples({ out: workplace.folder, participants: 120, messages: 40 })
   await workplace.job('both', JOB)
   const summary = summaryOf(await workplace.waybill('run', 'both', '--json'))
   expect(summary).toMatchObject({ state: 'finished', balanced: true, requests: { retried: 0, readBack: 0 } })
@@ -30,11 +30,12 @@ const transactionIds = (requests: readonly string[]): Set<string> =>
 test('the same export, mapping and key make the same requests, byte for byte; another key makes other ids', async () => {
   const once = await requestsUnder('the key of one installation')
   const again = await requestsUnder('the key of one installation')
-  expect(again).toEqual(once)
+  expect(again).toHaveLength(once.length)
+  expect(again.filter((text, at) => text !== once[at]).map((text) => text.slice(0, 200))).toEqual([])
 
   const otherwise = await requestsUnder('the key of another installation')
   const [ids, others] = [transactionIds(once), transactionIds(otherwise)]
-  expect(ids.size).toBeGreaterThan(3_000)
+  expect(ids.size).toBeGreaterThan(1_500)
   expect(others.size).toBe(ids.size)
   expect(ids.intersection(others).size).toBe(0)
 }, 60_000)

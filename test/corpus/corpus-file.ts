@@ -9,8 +9,6 @@ export const WITHOUT_CORPUS = CORPUS === undefined
 
 export const corpusPath = (...path: string[]): string => join(CORPUS ?? '', ...path)
 
-export type SourceRow = Readonly<Record<string, string>>
-
 /** @throws Error where the file needs a real CSV reader */
 export function readPlainCsv<Column extends string>(
   path: string,

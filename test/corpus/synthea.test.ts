@@ -68,7 +68,8 @@ describe.skipIf(WITHOUT_CORPUS)('Synthea, 28 patients', () => {
       const divisor = row.UNITS === entry.unit ? 1 : DIVISORS[`${row.UNITS} ${entry.unit}`]
       if (divisor === undefined)
         throw new Error(`line ${at + 2}: no arithmetic for ${row.UNITS} in ${entry.unit}`)
-      const value = Number((Number(row.VALUE) / divisor).toFixed(divisor === 1 ? 20 : entry.decimals))
+      const plain = Number(row.VALUE) / divisor
+      const value = divisor === 1 ? plain : Number(plain.toFixed(entry.decimals))
       if (value < entry.range[0] || value > entry.range[1]) refused.push(`${at + 2} value-out-of-range`)
       else measured.push([row.PATIENT, row.CODE, row.DATE.replace('Z', '.000Z'), value, entry.unit].join(' '))
     }

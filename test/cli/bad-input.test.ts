@@ -1,0 +1,186 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ANN, BEN, CLINIC, expectUntouched, GOOD, HEADER, JOB, openClinic } from './clinic.ts'
+import { summaryOf } from './command-line.ts'
+
+describe('an export that cannot be read', () => {
+  const unusable = [
+    { what: 'empty', content: '', code: 'export-empty' },
+    { what: 'a header and no rows', content: HEADER, code: 'export-empty' },
+    {
+      what: 'without a column that the mapping reads',
+      content: `${HEADER}${ANN}`.replace('pulse', 'puls'),
+      code: 'columns-missing',
+    },
+    {
+      what: 'with a column twice',
+      content: `${HEADER}${ANN}`.replace('remark', 'pulse'),
+      code: 'export-unreadable',
+    },
+  ]
+  test.each(unusable)(
+    '$what: exit 2; with a good one beside it, exit 1, and the good one goes through',
+    async ({ content, code }) => {
+      const clinic = await openClinic()
+      await clinic.deliver('bad.csv', content)
+      const alone = await clinic.run()
+      expect(alone.code).toBe(2)
+      expect(summaryOf(alone)).toMatchObject({
+        balanced: true,
+        exports: [{ name: 'bad.csv', rows: 0, error: code }],
+      })
+      expect(alone.err).toContain('bad.csv')
+      expect(await clinic.stored()).toEqual([])
+
+      await clinic.deliver('good.csv', `${HEADER}${ANN}${BEN}`)
+      const beside = await clinic.run()
+      expect(beside.code).toBe(1)
+      expect(summaryOf(beside)).toMatchObject({
+        balanced: true,
+        exports: [
+          { name: 'bad.csv', error: code },
+          { name: 'good.csv', rows: 2 },
+        ],
+      })
+      expect(await clinic.stored()).toEqual(GOOD)
+    },
+  )
+
+  test('a folder where the export should be, and a file that is not there: exit 2', async () => {
+    const clinic = await openClinic()
+    await mkdir(join(clinic.workplace.folder, 'inbox/folder.csv'))
+    for (const name of ['folder.csv', 'missing.csv']) {
+      const ended = await clinic.run('--file', `inbox/${name}`)
+      expect(ended.code).toBe(2)
+      expect(summaryOf(ended).exports).toMatchObject([{ name, rows: 0, error: 'export-unreadable' }])
+      expect(ended.err).toContain(name)
+    }
+    expect(await clinic.store.allRecords()).toEqual([])
+  })
+
+  test('a folder that is not there, and one without exports: exit 2, nothing begun', async () => {
+    const clinic = await openClinic()
+    const none = await clinic.run()
+    expect(none.code).toBe(2)
+    expect(none.err).toContain('error exports-none')
+    expect(none.err).toContain(join('inbox', '*.csv'))
+    await rm(join(clinic.workplace.folder, 'inbox'), { recursive: true })
+    const gone = await clinic.run()
+    expect(gone.code).toBe(2)
+    expect(gone.err).toContain('error export-unreadable')
+    expect(gone.err).toContain(join(clinic.workplace.folder, 'inbox'))
+    await expectUntouched(clinic)
+  })
+})
+
+describe('a definition that is wrong is refused before anything is read or sent', () => {
+  const mappings = [
+    {
+      what: 'an unknown key',
+      from: 'biometrics:',
+      to: 'skipRows: 3\nbiometrics:',
+      at: 'clinic.yaml:8:',
+      names: 'skipRows',
+    },
+    {
+      what: 'an unknown catalog entry',
+      from: 'heart-rate:',
+      to: 'hart-rate:',
+      at: 'clinic.yaml:9:',
+      names: 'hart-rate',
+    },
+    {
+      what: 'a unit that is none',
+      from: 'hba1c: "a1c"',
+      to: 'hba1c: { from: a1c, unit: furlong }',
+      at: 'clinic.yaml:10:',
+      names: 'biometrics.hba1c.unit',
+    },
+    {
+      what: 'a unit of another kind',
+      from: 'hba1c: "a1c"',
+      to: 'hba1c: { from: a1c, unit: kg }',
+      at: 'clinic.yaml:10:',
+      names: 'biometrics.hba1c.unit',
+    },
+    {
+      what: 'a zone that is none',
+      from: 'America/New_York',
+      to: 'America/New_Yrok',
+      at: 'clinic.yaml:6:',
+      names: 'row.observedAt.zone',
+    },
+    {
+      what: 'YAML that is none',
+      from: 'biometrics:',
+      to: 'biometrics: [',
+      at: 'clinic.yaml:',
+      names: 'mapping-invalid',
+    },
+  ]
+  test.each(mappings)('mapping: $what', async ({ from, to, at, names }) => {
+    const clinic = await openClinic({ mapping: CLINIC.replace(from, to) })
+    await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+    const { code, err } = await clinic.run()
+    expect(code).toBe(2)
+    expect(err).toContain('error mapping-invalid')
+    expect(err).toContain(at)
+    expect(err).toContain(names)
+    await expectUntouched(clinic)
+  })
+
+  test('job: an unknown key, a wrong size and a wrong duration, all at once, with their lines', async () => {
+    const clinic = await openClinic({
+      job: `${JOB}submit: { patience: soon, batch: { bytes: 12 } }\nretries: 3\n`,
+    })
+    await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+    const { code, err } = await clinic.run()
+    expect(code).toBe(2)
+    expect(err).toContain('error job-invalid')
+    for (const found of [
+      'clinic.yaml:6:',
+      'submit.patience',
+      'submit.batch.bytes',
+      'clinic.yaml:7:',
+      'retries',
+    ])
+      expect(err).toContain(found)
+    await expectUntouched(clinic)
+  })
+
+  test('a job that is not there: the jobs that are', async () => {
+    const clinic = await openClinic()
+    const { code, err } = await clinic.workplace.waybill('run', 'clinik')
+    expect(code).toBe(2)
+    expect(err).toContain('error job-not-found')
+    expect(err).toMatch(/there is no job "clinik".* has: clinic/)
+  })
+
+  test('an unknown option', async () => {
+    const clinic = await openClinic()
+    const { code, err } = await clinic.run('--retry')
+    expect(code).toBe(2)
+    expect(err).toContain("unknown option '--retry'")
+  })
+
+  test('settings: all problems at once, and no secret among them', async () => {
+    const clinic = await openClinic({
+      environment: {
+        WAYBILL_GATEWAY_URL: 'http://gateway.example',
+        WAYBILL_API_KEY: '',
+        WAYBILL_KEY: 'short-secret',
+        WAYBILL_LOG_LEVEL: 'loud',
+        WAYBILL_HOEM: 'elsewhere',
+        WAYBILL_ACCESS_TOKEN_FILE: 'missing/token',
+      },
+    })
+    const { code, out, err } = await clinic.run()
+    expect(code).toBe(2)
+    expect(err).toContain('error settings-invalid')
+    for (const name of ['GATEWAY_URL', 'API_KEY', 'KEY', 'LOG_LEVEL', 'HOEM', 'ACCESS_TOKEN_FILE'])
+      expect(err).toContain(`  WAYBILL_${name}: `)
+    expect(out + err).not.toContain('short-secret')
+    expect(await clinic.store.allRecords()).toEqual([])
+  })
+})

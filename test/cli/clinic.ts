@@ -1,0 +1,109 @@
+/** A small job of its own for the command line: an inbox, a mapping, a gateway that takes records of anybody. */
+import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { createWorkplace, PROJECT, type Summary, type Workplace } from './command-line.ts'
+import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
+import { readRejects } from './run-outputs.ts'
+
+const ROW_BLOCK = (key: (name: string) => string): string => `
+row:
+  key: ["${key('id')}", "${key('day')}"]
+  account: { reference: "${key('id')}", type: partnerAccountId }
+  observedAt: { from: "${key('day')}", format: yyyy-MM-dd, zone: America/New_York }
+  source: { name: Clinic, type: screening, sendingSystem: clinic }
+biometrics:
+  heart-rate: "${key('pulse')}"
+  hba1c: "${key('a1c')}"
+  body-weight: { from: "${key('weight')}", unit: { from: "${key('unit')}" } }
+`
+export const CLINIC = `mapping: clinic\nread: { format: csv }${ROW_BLOCK((name) => name)}`
+const CLINIC_JSON = `mapping: clinic-json\nread: { format: ndjson }${ROW_BLOCK((name) => `$.${name}`)}`
+
+export const HEADER = 'id,day,pulse,a1c,weight,unit,remark\n'
+export const ANN = 'ann,2026-03-02,61,5.1,70.5,kg,fine\n'
+export const BEN = 'ben,2026-03-02,62,5.2,71.5,kg,fine\n'
+/** Two people with three measurements each: what goes through whatever stands between them. */
+export const GOOD = [
+  'ann body-weight 70.5',
+  'ann hba1c 5.1',
+  'ann heart-rate 61',
+  'ben body-weight 71.5',
+  'ben hba1c 5.2',
+  'ben heart-rate 62',
+]
+
+const NAMES: Readonly<Record<string, string>> = {
+  '29463-7': 'body-weight',
+  '4548-4': 'hba1c',
+  '8867-4': 'heart-rate',
+}
+
+export interface Clinic {
+  readonly store: ReferenceStore
+  readonly workplace: Workplace
+  /** Writes a file of the job's inbox. */
+  deliver(name: string, content: string | Buffer): Promise<string>
+  run(...args: string[]): ReturnType<Workplace['waybill']>
+  /** `person rule value` of what the gateway stored, sorted. */
+  stored(): Promise<string[]>
+}
+
+interface ClinicOptions {
+  readonly mapping?: string
+  readonly job?: string
+  readonly environment?: Record<string, string>
+  readonly store?: ReferenceStore
+}
+
+/** A job over an inbox of its own: `*.csv` and `*.ndjson`. */
+export async function openClinic(options: ClinicOptions = {}): Promise<Clinic> {
+  const store = options.store ?? (await startReferenceStore({ open: true }))
+  const workplace = await createWorkplace({
+    ...store.environment,
+    WAYBILL_MAPPINGS: 'mappings',
+    ...options.environment,
+  })
+  const at = (...path: string[]): string => join(workplace.folder, ...path)
+  await mkdir(at('inbox'))
+  await cp(join(PROJECT, 'mappings/catalog'), at('mappings/catalog'), { recursive: true })
+  await writeFile(at('mappings/clinic.yaml'), options.mapping ?? CLINIC)
+  await writeFile(at('mappings/clinic-json.yaml'), CLINIC_JSON)
+  await workplace.job('clinic', options.job ?? JOB)
+  return {
+    store,
+    workplace,
+    async deliver(name, content) {
+      await writeFile(at('inbox', name), content)
+      return at('inbox', name)
+    },
+    run: (...args) => workplace.waybill('run', 'clinic', '--json', ...args),
+    stored: async () =>
+      (await store.records('biometric'))
+        .map(({ _account, ...record }) => `${_account} ${NAMES[String(record['code'])]} ${record['value']}`)
+        .sort(),
+  }
+}
+
+export const JOB = `exports:
+  - { from: ../inbox, match: "*.csv", mapping: clinic }
+  - { from: ../inbox, match: "*.ndjson", mapping: clinic-json }
+accounts: { register: never }
+`
+
+/** Nothing was sent, and the ledger knows of no run. */
+export async function expectUntouched({ store, workplace }: Clinic): Promise<void> {
+  expect(await store.allRecords()).toEqual([])
+  expect(JSON.parse((await workplace.waybill('runs', '--json')).out)).toEqual({ runs: [] })
+}
+
+export const rejectsOf = async (summary: Summary): Promise<string[]> => {
+  const path = summary.exports[0]?.rejects
+  if (path === undefined) return []
+  return (await readRejects(path)).map(({ _line, _rule, _code }) =>
+    `line ${_line} ${_rule} ${_code}`.replace('  ', ' '),
+  )
+}
+
+/** A file in which the row stands on line 3, between two good ones. */
+export const between = (row: string): string => `${HEADER}${ANN}${row}${BEN}`

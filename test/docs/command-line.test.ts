@@ -1,0 +1,103 @@
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { describe, expect, it } from 'vitest'
+import { createProgram } from '../../src/cli/program.ts'
+import { ERROR_CODES, EXIT } from '../../src/errors.ts'
+import { VARIABLES } from '../../src/settings.ts'
+import { createWorkplace, PROJECT } from '../cli/command-line.ts'
+import { blocks, codeRows, page, sections, tableRows } from './pages.ts'
+
+const program = createProgram('0', async () => {})
+
+/** Commands that do something, with their full name: `waybill mapping check <mapping>`. */
+function commandsOf(parent: Command, prefix: string): { usage: string; command: Command }[] {
+  return parent.commands.flatMap((command) => {
+    const name = `${prefix} ${command.name()}`
+    if (command.commands.length > 0) return commandsOf(command, name)
+    const given = command.registeredArguments.map((one) =>
+      one.required ? ` <${one.name()}>` : ` [${one.name()}]`,
+    )
+    return [{ usage: name + given.join(''), command }]
+  })
+}
+
+const cli = page('docs/cli.md')
+const documented = new Map(
+  [...sections(cli, 2)].flatMap(([heading, text]) => {
+    const usage = /^`(waybill .*)`$/.exec(heading)?.[1]
+    return usage === undefined ? [] : [[usage, text] as const]
+  }),
+)
+
+describe('docs/cli.md', () => {
+  const commands = commandsOf(program, 'waybill')
+
+  it('has every command with its arguments, and no other', () => {
+    expect([...documented.keys()].sort()).toEqual(commands.map(({ usage }) => usage).sort())
+  })
+
+  it.each(commands)('has every option of $usage, and no other', ({ usage, command }) => {
+    const options = command.options.map((option) => option.flags).sort()
+    expect(codeRows(documented.get(usage) ?? '').sort()).toEqual(options)
+  })
+
+  it.each(commands)('tells the default of every option of $usage', ({ usage, command }) => {
+    const rows = new Map(
+      tableRows(documented.get(usage) ?? '').map(([flags = '', does = '']) => [flags, does]),
+    )
+    for (const option of command.options) {
+      if (option.defaultValue !== undefined)
+        expect(rows.get(`\`${option.flags}\``)).toContain(`(${option.defaultValue})`)
+    }
+  })
+
+  it('has every exit code, and no other', () => {
+    const codes = tableRows(sections(cli, 2).get('Exit codes') ?? '').map(([code]) => Number(code))
+    expect(codes.sort((a, b) => a - b)).toEqual(Object.values(EXIT).sort((a, b) => a - b))
+  })
+})
+
+/** Every path of keys in a JSON value; elements of lists are taken together. */
+function keyPaths(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((one) => keyPaths(one, `${path}[]`))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, one]) => [`${path}.${key}`, ...keyPaths(one, `${path}.${key}`)])
+}
+
+describe('the JSON summary of docs/cli.md', () => {
+  it('has the keys that a run prints, and no other', async () => {
+    const workplace = await createWorkplace({ WAYBILL_JOBS: join(PROJECT, 'jobs') })
+    const { out } = await workplace.waybill('run', 'nightly-screenings', '--limit', '25', '--json')
+    const [shown = ''] = blocks(cli, 'json')
+    // The counts of an export have the form of those of the run.
+    const paths = (text: string): string[] =>
+      [...new Set(keyPaths(JSON.parse(text)))].filter((path) => !/\.counts\../.test(path)).sort()
+    expect(paths(shown)).toEqual(paths(out))
+  })
+})
+
+describe('the README', () => {
+  it('names no command as there that is not, and none as missing that is', () => {
+    const names = new Set(commandsOf(program, 'waybill').map(({ usage }) => usage.replace(/ [<[].*$/, '')))
+    const text = page('README.md')
+    const used = [...text.matchAll(/npx (waybill (?:mapping )?[a-z]+)/g)].map(([, name = '']) => name)
+    expect(used.length).toBeGreaterThan(4)
+    for (const name of used) expect(names).toContain(name)
+    const missing = /^Not there yet: (.*?)\n\n/ms.exec(text)?.[1] ?? ''
+    for (const name of names) expect(missing).not.toContain(`\`${name.replace('waybill ', '')}\``)
+  })
+})
+
+describe('docs/settings.md', () => {
+  it('has every variable, and no other', () => {
+    expect(codeRows(page('docs/settings.md')).sort()).toEqual([...VARIABLES].sort())
+  })
+})
+
+describe('docs/errors.md', () => {
+  it('has every code with its exit code, and no other', () => {
+    const rows = tableRows(page('docs/errors.md')).map(([code = '', exit = '']) => [code, exit])
+    const codes = Object.entries(ERROR_CODES).map(([code, { exit }]) => [`\`${code}\``, String(exit)])
+    expect(rows.sort()).toEqual(codes.sort())
+  })
+})

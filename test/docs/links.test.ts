@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { PAGES, PROJECT, page } from './pages.ts'
+
+/** Anchor of a heading, as code hosts make it: lower case, without punctuation, hyphens for spaces. */
+const anchor = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(' ', '-')
+
+const anchorsOf = (path: string): string[] =>
+  [...page(path).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchor(heading))
+
+const withoutBlocks = (text: string): string => text.replaceAll(/^```.*?^```/gms, '')
+
+describe.each(PAGES)('%s', (path) => {
+  const text = withoutBlocks(page(path))
+
+  it('links to files and headings that exist', () => {
+    const dead = [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = '']) => {
+      if (/^[a-z]+:/.test(target)) return []
+      const [file = '', heading] = target.split('#')
+      const found = file === '' ? path : join(dirname(path), file)
+      if (!existsSync(join(PROJECT, found))) return [target]
+      return heading === undefined || anchorsOf(found).includes(heading) ? [] : [target]
+    })
+    expect(dead).toEqual([])
+  })
+
+  it('names files and folders that exist', () => {
+    const named = [
+      ...text.matchAll(/`((?:src|test|samples|jobs|mappings|bin|docs)\/[^`\s]*|[\w.-]+\.(?:md|cjs))`/g),
+    ]
+    const gone = named.flatMap(([, name = '']) =>
+      /[*<…]/.test(name) || existsSync(join(PROJECT, name)) ? [] : [name],
+    )
+    expect(gone).toEqual([])
+  })
+})
+
+describe('the decisions', () => {
+  const pages = PAGES.filter((path) => path.startsWith('docs/decisions/'))
+
+  it('are numbered without a gap, and say context, decision and consequences', () => {
+    for (const [at, path] of pages.entries()) {
+      const number = at + 1
+      expect(path).toMatch(new RegExp(`/${String(number).padStart(4, '0')}-[a-z0-9-]+\\.md$`))
+      expect(page(path)).toMatch(
+        new RegExp(
+          `^# ${number}\\. .*\\*\\*Context\\.\\*\\* .*\\*\\*Decision\\.\\*\\* .*\\*\\*Consequences\\.\\*\\* `,
+          's',
+        ),
+      )
+    }
+    expect(pages.length).toBeGreaterThan(0)
+  })
+})

@@ -23,13 +23,17 @@ export async function fingerprint(path: string): Promise<Fingerprint> {
   const hash = createHash('sha256')
   let bytes = 0
   try {
-    await using file = await open(path)
-    const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
-    for (;;) {
-      const { bytesRead } = await file.read(buffer, 0, READ_BYTES)
-      if (bytesRead === 0) break
-      hash.update(buffer.subarray(0, bytesRead))
-      bytes += bytesRead
+    const file = await open(path)
+    try {
+      const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+      for (;;) {
+        const { bytesRead } = await file.read(buffer, 0, READ_BYTES)
+        if (bytesRead === 0) break
+        hash.update(buffer.subarray(0, bytesRead))
+        bytes += bytesRead
+      }
+    } finally {
+      await file.close()
     }
   } catch (cause) {
     throw unreadable(path, cause)

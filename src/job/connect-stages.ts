@@ -6,8 +6,8 @@ import { createSending } from '../load/sending.ts'
 import { matchEchoes } from '../reconcile/match.ts'
 import { readBack } from '../reconcile/read-back.ts'
 import type { Job } from './definition-files.ts'
+import type { RunDependencies } from './run-dependencies.ts'
 import type { ExportContext } from './run-export.ts'
-import type { RunDependencies } from './run-job.ts'
 import { createStopWhen } from './stop-when.ts'
 
 export interface RunParts {

@@ -8,41 +8,13 @@
  */
 import { join } from 'node:path'
 import { EXIT, type ExitCode, WaybillError } from '../errors.ts'
-import type { Gateway } from '../gateway/gateway.ts'
-import { type Ledger, noTallies, type RunLedger, type RunRecord } from '../ledger/ledger.ts'
-import type { Identity } from '../load/identity.ts'
-import { connectStages } from './connect-stages.ts'
-import { readTallies } from './counts-text.ts'
 import { type DefinitionFolders, type Job, type LoadedMapping, readMapping } from './definition-files.ts'
 import { type ExportStep, resumeExports, startExports, withoutContents } from './exports-of-run.ts'
 import { findExports } from './find-exports.ts'
-import { keepLease, takeLease } from './lease.ts'
-import type { RunEvents } from './run-events.ts'
-import { type ExportContext, isExportProblem, runExport } from './run-export.ts'
-import { openAppended } from './run-files.ts'
+import { type OpenRun, openRun, type RunOpening } from './open-run.ts'
+import type { RunDependencies } from './run-dependencies.ts'
+import { type ExportEnd, isExportProblem, runExport } from './run-export.ts'
 import { type RunSummary, summarise } from './summary.ts'
-
-/** Everything a run needs that is not pure; built in main.ts. */
-export interface RunDependencies {
-  readonly ledger: Ledger
-  readonly gateway: Gateway
-  /** Names the gateway in the ledger. */
-  readonly gatewayName: string
-  readonly identity: Identity
-  readonly folders: DefinitionFolders
-  readonly home: string
-  readonly events: RunEvents
-  readonly now: () => number
-  readonly random: () => number
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** A run id that was not used before. */
-  readonly newRunId: () => string
-  /** `host:pid` of this process. */
-  readonly owner: string
-  readonly isDead: (owner: string) => boolean
-  /** Aborted when the operator wants the run to stop: what is under way is finished, nothing new begun. */
-  readonly interrupt: AbortSignal
-}
 
 export interface RunOptions {
   /** Files to take instead of those that the job finds. */
@@ -70,7 +42,7 @@ export async function runJob(deps: RunDependencies, job: Job, options: RunOption
 
   const unfinished = await deps.ledger.unfinishedRun(jobId)
   if (unfinished !== undefined) {
-    const end = await execute(deps, job, jobId, unfinished, options, (run) =>
+    const end = await execute(deps, job, { jobId, resumed: unfinished, limit: options.limit }, (run) =>
       resumeExports(run, deps.ledger, unfinished),
     )
     for (const { sha256 } of end.summary.exports) resumedContents.add(sha256)
@@ -87,112 +59,50 @@ export async function runJob(deps: RunDependencies, job: Job, options: RunOption
       `the job ${job.definition.job} found no exports (${job.sources.map(({ from, match }) => join(from, match)).join(', ')})`,
     )
   }
-  const end = await execute(deps, job, jobId, undefined, options, (run) =>
+  const end = await execute(deps, job, { jobId, resumed: undefined, limit: options.limit }, (run) =>
     startExports(run, sources, mappings),
   )
   return { ...end, summary: { ...end.summary, ...(resumed === undefined ? {} : { resumed }) } }
-}
-
-interface Run {
-  readonly id: string
-  readonly runLedger: RunLedger
-  readonly export: ExportContext
-  readonly events: RunEvents
 }
 
 /** Runs until all exports are done or something stops it, and writes down how it ended. */
 async function execute(
   deps: RunDependencies,
   job: Job,
-  jobId: number,
-  resumed: RunRecord | undefined,
-  options: RunOptions,
-  exports: (run: Run) => AsyncIterable<ExportStep>,
+  opening: RunOpening,
+  exports: (run: OpenRun) => AsyncIterable<ExportStep>,
 ): Promise<JobEnd> {
-  const { ledger, now, events } = deps
-  const startedAt = now()
-  const id = resumed?.id ?? deps.newRunId()
-  const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
-  const receiptsPath = resumed?.receipts_path ?? join('receipts', `${id}.ndjson.gz`)
-  const lease = await takeLease(
-    ledger,
-    { jobId, job: job.definition.job, runId: id, owner: deps.owner, now: startedAt },
-    deps.isDead,
-  )
-  const runLedger =
-    resumed === undefined
-      ? await ledger.startRun(lease, { id, jobId, startedAt, rejectsPath, receiptsPath })
-      : await ledger.resumeRun(lease, resumed)
-  events.runStarted({
-    id,
-    job: job.definition.job,
-    gateway: deps.gatewayName,
-    resumed: resumed !== undefined,
-  })
-
-  const tallies = resumed === undefined ? noTallies() : readTallies(resumed.tallies)
-  const receipts = openAppended(join(deps.home, receiptsPath), await settledReceipts(ledger, id))
-  const stopping = new AbortController()
-  const stop = (reason: unknown): void => stopping.abort(reason)
-  const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the run was interrupted'))
-  deps.interrupt.addEventListener('abort', onInterrupt, { once: true })
-  if (deps.interrupt.aborted) onInterrupt()
-  const kept = keepLease(runLedger, now, stop)
-
-  const run: Run = {
-    id,
-    runLedger,
-    events,
-    export: connectStages(deps, job, jobId, {
-      runLedger,
-      tallies,
-      receipts,
-      stop,
-      signal: stopping.signal,
-      limit: options.limit,
-      rejectsPath,
-    }),
-  }
-  const pending: ExportPending[] = []
+  const run = await openRun(deps, job, opening)
+  const worked: ExportCounts[] = []
   let error: unknown
   try {
     for await (const step of exports(run)) {
       const end = await runOneExport(run, step)
       if (end === undefined) continue
-      pending.push(end)
+      worked.push(end)
       error = end.error
       if (error !== undefined) break
     }
   } catch (stopped) {
     error = stopped
   }
-  try {
-    kept.stop()
-    deps.interrupt.removeEventListener('abort', onInterrupt)
-    await receipts.close()
-    const state = endState(error)
-    const reason = error === undefined ? null : error instanceof WaybillError ? error.code : 'unexpected'
-    if (!(error instanceof WaybillError && error.code === 'lease-lost')) {
-      await runLedger.endRun({ state, endedAt: now(), workedMs: now() - startedAt, reason }, tallies)
-      await ledger.releaseLease(lease)
-    }
-  } finally {
-    events.runEnded()
-  }
+  await run.end(error)
   if (error !== undefined && !(error instanceof WaybillError)) throw error
-  const summary = await summarise(ledger, deps.home, id, pending)
+  const summary = await summarise(deps.ledger, deps.home, run.id, worked)
   if (error === undefined) return { summary, exit: exitOf(summary) }
   return { summary, exit: error.exit, error }
 }
 
-/** Counts of an export that was stopped, with what is open as pending. */
-export interface ExportPending {
+/** What became of an export; where it was stopped, with what is open as pending. */
+interface ExportCounts extends ExportEnd {
   readonly ordinal: number
-  readonly counts: Awaited<ReturnType<typeof runExport>>['counts']
-  readonly error?: unknown
 }
 
-async function runOneExport(run: Run, { record, mapping }: ExportStep): Promise<ExportPending | undefined> {
+/** Undefined where nothing of the export could be sent; the ledger then says why. */
+async function runOneExport(
+  run: OpenRun,
+  { record, mapping }: ExportStep,
+): Promise<ExportCounts | undefined> {
   try {
     return { ordinal: record.ordinal, ...(await runExport(run.export, record, mapping)) }
   } catch (error) {
@@ -208,21 +118,6 @@ async function readMappings(folders: DefinitionFolders, job: Job): Promise<Map<s
   return new Map(
     await Promise.all([...names].map(async (name) => [name, await readMapping(folders, name)] as const)),
   )
-}
-
-/** Length up to which the receipts of a run are settled. */
-async function settledReceipts(ledger: Ledger, runId: string): Promise<number> {
-  const exports = await ledger.exportsOf(runId)
-  const chunks = await Promise.all(exports.map((record) => ledger.chunksOf(record.id)))
-  return Math.max(0, ...chunks.flat().map((chunk) => chunk.receipts_length ?? 0))
-}
-
-/**
- * A run that its own threshold has stopped is over: nothing of it is under way, and resumed, it would map as before and stop again.
- */
-function endState(error: unknown): 'finished' | 'interrupted' | 'failed' {
-  if (error === undefined) return 'finished'
-  return error instanceof WaybillError && error.code === 'threshold-passed' ? 'failed' : 'interrupted'
 }
 
 /** 0 where all is accounted for and accepted or unchanged; 1 where something was left behind; 2 where nothing could be read. */

@@ -1,5 +1,5 @@
 /** Look-ups by hashed key, many at a time: what was delivered, what is held, who is registered. */
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { LedgerTables } from './tables.ts'
 
 /** Keys in one query; SQLite takes at most 32,766 parameters. */
@@ -7,54 +7,47 @@ const KEYS_AT_ONCE = 1000
 
 type Database = Kysely<LedgerTables>
 
-export async function readDelivered(
+/** Content hashes delivered under each row key that has any. */
+export function readDelivered(
   database: Database,
   jobId: number,
   rowKeys: readonly string[],
-): Promise<Map<string, Set<string>>> {
-  const found = new Map<string, Set<string>>()
-  const any = await database
-    .selectFrom('delivered')
-    .select('job_id')
-    .where('job_id', '=', jobId)
-    .limit(1)
-    .executeTakeFirst()
-  if (any === undefined) return found
-  for (const keys of slices(rowKeys)) {
-    const rows = await database
-      .selectFrom('delivered')
-      .select(['row_key', 'contents'])
-      .where('job_id', '=', jobId)
-      .where('row_key', 'in', keys)
-      .execute()
-    for (const row of rows) found.set(hex(row.row_key), new Set(hex(row.contents).match(/.{16}/g)))
-  }
-  return found
+): Promise<ContentsByRowKey> {
+  return readContents(database, jobId, rowKeys, 'delivered', 'contents')
 }
 
-export async function readHeld(
+/** Content hashes in doubt under each row key that has any. */
+export function readHeld(
   database: Database,
   jobId: number,
   rowKeys: readonly string[],
-): Promise<Map<string, Set<string>>> {
-  const found = new Map<string, Set<string>>()
-  const any = await database
-    .selectFrom('held')
-    .select('job_id')
-    .where('job_id', '=', jobId)
-    .limit(1)
-    .executeTakeFirst()
+): Promise<ContentsByRowKey> {
+  return readContents(database, jobId, rowKeys, 'held', 'content')
+}
+
+type ContentsByRowKey = Map<string, Set<string>>
+
+async function readContents(
+  database: Database,
+  jobId: number,
+  rowKeys: readonly string[],
+  table: 'delivered' | 'held',
+  column: 'contents' | 'content',
+): Promise<ContentsByRowKey> {
+  const found: ContentsByRowKey = new Map()
+  const rows = database.selectFrom(table).where('job_id', '=', jobId)
+  const any = await rows.select('job_id').limit(1).executeTakeFirst()
   if (any === undefined) return found
   for (const keys of slices(rowKeys)) {
-    const rows = await database
-      .selectFrom('held')
-      .select(['row_key', 'content'])
-      .where('job_id', '=', jobId)
+    const packed = await rows
+      .select(['row_key', sql.ref<Uint8Array>(column).as('hashes')])
       .where('row_key', 'in', keys)
       .execute()
-    for (const row of rows) {
-      const key = hex(row.row_key)
-      found.set(key, (found.get(key) ?? new Set()).add(hex(row.content)))
+    for (const { row_key, hashes } of packed) {
+      const key = hex(row_key)
+      const contents = found.get(key) ?? new Set()
+      found.set(key, contents)
+      for (const content of hex(hashes).match(/.{16}/g) ?? []) contents.add(content)
     }
   }
   return found

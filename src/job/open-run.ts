@@ -1,0 +1,96 @@
+/** Opens a run: takes the job's lease, writes the run down or takes it up again, and connects its stages; and ends it. */
+import { join } from 'node:path'
+import { WaybillError } from '../errors.ts'
+import { type Ledger, noTallies, type RunLedger, type RunRecord } from '../ledger/ledger.ts'
+import { connectStages } from './connect-stages.ts'
+import { readTallies } from './counts-text.ts'
+import type { Job } from './definition-files.ts'
+import { keepLease, takeLease } from './lease.ts'
+import type { RunDependencies } from './run-dependencies.ts'
+import type { RunEvents } from './run-events.ts'
+import type { ExportContext } from './run-export.ts'
+import { openAppended } from './run-files.ts'
+
+export interface RunOpening {
+  readonly jobId: number
+  /** The unfinished run to go on with; undefined: a new one. */
+  readonly resumed: RunRecord | undefined
+  /** Rows to take of each export at most. */
+  readonly limit: number
+}
+
+export interface OpenRun {
+  readonly id: string
+  readonly runLedger: RunLedger
+  readonly export: ExportContext
+  readonly events: RunEvents
+  /** Writes down how it ended and lets the job go. @param error what stopped it */
+  end(error: unknown): Promise<void>
+}
+
+/** @throws WaybillError `job-held` */
+export async function openRun(deps: RunDependencies, job: Job, opening: RunOpening): Promise<OpenRun> {
+  const { ledger, now, events, owner } = deps
+  const { jobId, resumed, limit } = opening
+  const name = job.definition.job
+  const startedAt = now()
+  const id = resumed?.id ?? deps.newRunId()
+  const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
+  const receiptsPath = resumed?.receipts_path ?? join('receipts', `${id}.ndjson.gz`)
+  const lease = await takeLease(ledger, { jobId, job: name, runId: id, owner, now: startedAt }, deps.isDead)
+  const runLedger =
+    resumed === undefined
+      ? await ledger.startRun(lease, { id, jobId, startedAt, rejectsPath, receiptsPath })
+      : await ledger.resumeRun(lease, resumed)
+  events.runStarted({ id, job: name, gateway: deps.gatewayName, resumed: resumed !== undefined })
+
+  const tallies = resumed === undefined ? noTallies() : readTallies(resumed.tallies)
+  const receipts = openAppended(join(deps.home, receiptsPath), await settledReceipts(ledger, id))
+  const stopping = new AbortController()
+  const stop = (reason: unknown): void => stopping.abort(reason)
+  const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the run was interrupted'))
+  deps.interrupt.addEventListener('abort', onInterrupt, { once: true })
+  if (deps.interrupt.aborted) onInterrupt()
+  const kept = keepLease(runLedger, now, stop)
+  const { signal } = stopping
+  const parts = { runLedger, tallies, receipts, stop, signal, limit, rejectsPath }
+
+  return {
+    id,
+    runLedger,
+    events,
+    export: connectStages(deps, job, jobId, parts),
+    async end(error) {
+      kept.stop()
+      deps.interrupt.removeEventListener('abort', onInterrupt)
+      events.runEnded()
+      await receipts.close()
+      // Whoever has taken the run over writes down how it ends.
+      if (error instanceof WaybillError && error.code === 'lease-lost') return
+      const endedAt = now()
+      const end = { state: endState(error), endedAt, workedMs: endedAt - startedAt, reason: reasonOf(error) }
+      await runLedger.endRun(end, tallies)
+      await ledger.releaseLease(lease)
+    },
+  }
+}
+
+/** Length up to which the receipts of a run are settled. */
+async function settledReceipts(ledger: Ledger, runId: string): Promise<number> {
+  const exports = await ledger.exportsOf(runId)
+  const chunks = await Promise.all(exports.map((record) => ledger.chunksOf(record.id)))
+  return Math.max(0, ...chunks.flat().map((chunk) => chunk.receipts_length ?? 0))
+}
+
+/**
+ * A run that its own threshold has stopped is over: nothing of it is under way, and resumed, it would map as before and stop again.
+ */
+function endState(error: unknown): 'finished' | 'interrupted' | 'failed' {
+  if (error === undefined) return 'finished'
+  return error instanceof WaybillError && error.code === 'threshold-passed' ? 'failed' : 'interrupted'
+}
+
+function reasonOf(error: unknown): string | null {
+  if (error === undefined) return null
+  return error instanceof WaybillError ? error.code : 'unexpected'
+}

@@ -1,0 +1,28 @@
+/** What a run is handed. */
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Identity } from '../load/identity.ts'
+import type { DefinitionFolders } from './definition-files.ts'
+import type { RunEvents } from './run-events.ts'
+
+/** Everything a run needs that is not pure; built in main.ts. */
+export interface RunDependencies {
+  readonly ledger: Ledger
+  readonly gateway: Gateway
+  /** Names the gateway in the ledger. */
+  readonly gatewayName: string
+  readonly identity: Identity
+  readonly folders: DefinitionFolders
+  readonly home: string
+  readonly events: RunEvents
+  readonly now: () => number
+  readonly random: () => number
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  /** A run id that was not used before. */
+  readonly newRunId: () => string
+  /** `host:pid` of this process. */
+  readonly owner: string
+  readonly isDead: (owner: string) => boolean
+  /** Aborted when the operator wants the run to stop: what is under way is finished, nothing new begun. */
+  readonly interrupt: AbortSignal
+}

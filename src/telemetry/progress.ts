@@ -69,7 +69,9 @@ function createBar(now: () => number, write: (text: string) => void): Progress {
       startedAt = now()
       bar = new cliProgress.SingleBar(
         {
-          format: `${name} [{bar}] {percentage} % | {rows} rows | {records} records | {rate} rows/s | {eta_formatted} left`,
+          // What changes stands first: a narrow terminal cuts off the end.
+          format: `{percentage} % [{bar}] {rows} rows, {records} records, {rate} rows/s, {eta_formatted} left  ${name}`,
+          barsize: 16,
           hideCursor: true,
           stream: process.stderr,
           etaBuffer: 50,

@@ -15,7 +15,7 @@ const LONGEST_KEPT = 2_000
 export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase {
   const database = new DatabaseSync(file, { timeout: busyTimeoutMs })
   try {
-    database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -8000')
+    database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -4000')
   } catch (error) {
     database.close()
     throw error

@@ -2,6 +2,8 @@
 // The settings above keep memory small: docs/decisions/0013-memory-settings.md.
 // Runs the sources as they stand where they are (a clone), else the built program (the package).
 import { existsSync } from 'node:fs'
+import module from 'node:module'
+import { fileURLToPath } from 'node:url'
 
 const [major = 0] = process.versions.node.split('.').map(Number)
 if (major < 24) {
@@ -11,6 +13,9 @@ if (major < 24) {
   process.exitCode = 2
 } else {
   const sources = new URL('../src/main.ts', import.meta.url)
-  const { main } = await import(existsSync(sources) ? sources : new URL('../dist/main.js', import.meta.url))
+  const isClone = existsSync(sources)
+  // Kept inside the clone, not in the shared temporary folder: what another user can write must not become code here.
+  if (isClone) module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/waybill', import.meta.url)))
+  const { main } = await import(isClone ? sources : new URL('../dist/main.js', import.meta.url))
   process.exitCode = await main(process.argv.slice(2))
 }

@@ -15,7 +15,8 @@ if (major < 24) {
   const sources = new URL('../src/main.ts', import.meta.url)
   const isClone = existsSync(sources)
   // Kept inside the clone, not in the shared temporary folder: what another user can write must not become code here.
-  if (isClone) module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/waybill', import.meta.url)))
+  if (isClone)
+    module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/waybill', import.meta.url)))
   const { main } = await import(isClone ? sources : new URL('../dist/main.js', import.meta.url))
   process.exitCode = await main(process.argv.slice(2))
 }

@@ -25,7 +25,7 @@ export async function connectGateway(settings: Settings, clock: Clock): Promise<
   const options = {
     ...clock,
     bearerOnConditionsBulk,
-    ...(careTeamsPath === undefined ? {} : { careTeamsPath }),
+    paths: careTeamsPath === undefined ? {} : { listCareTeams: careTeamsPath },
   }
   if (settings.gatewayUrl === undefined) {
     const dataFile = join(settings.home, 'reference-gateway.sqlite')

@@ -1,6 +1,6 @@
+import { type Account, accountQuery } from './account-query.ts'
 import { UnreadableAnswer } from './answer.ts'
 import { RegistrationAnswer, type RegistrationRequest } from './contract/registration.ts'
-import { type Account, accountQuery } from './health-profile.ts'
 import type { Transport } from './transport.ts'
 
 export interface Registration {
@@ -23,11 +23,8 @@ export function createAccounts(transport: Transport): Accounts {
     register: (request) =>
       transport.send(
         {
-          operation: 'register account',
-          method: 'POST',
-          path: '/account/register',
-          body: { content: JSON.stringify(request), contentType: 'application/json' },
-          bearer: false,
+          endpoint: 'registerAccount',
+          body: JSON.stringify(request),
           alsoAnswers: [409],
         },
         (answer) => {
@@ -39,16 +36,7 @@ export function createAccounts(transport: Transport): Accounts {
         },
       ),
     delete: (account) =>
-      transport.send(
-        {
-          operation: 'delete account',
-          method: 'DELETE',
-          path: '/account',
-          query: accountQuery(account),
-          bearer: false,
-        },
-        () => undefined,
-      ),
+      transport.send({ endpoint: 'deleteAccount', query: accountQuery(account) }, () => undefined),
   }
 }
 

@@ -26,6 +26,25 @@ export function resolvePath(base: URL, path: string, query?: URLSearchParams): U
   return url
 }
 
+/** A path with its parameters filled in, each as one segment (RFC 3986 section 2.1). */
+export function fillPath(path: string, parameters: Readonly<Record<string, string>> = {}): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
+}
+
+/**
+ * The address that the gateway gave for the upload of an authorization: of any host, as what follows it is a document
+ * and no credential of ours, but not in the clear beyond this machine.
+ * @throws WaybillError `usage-wrong`: no URL, or neither https nor plain http on this machine
+ */
+export function parseUploadAddress(text: string): URL {
+  const url = URL.parse(text)
+  const safe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
+  if (url !== null && safe) return url
+  throw new WaybillError('usage-wrong', 'The upload address is no https address.', {
+    remedy: 'Send the request for medical records again: its answer holds a new address.',
+  })
+}
+
 /** `hostname` as the URL parser writes it: IPv4 in four decimal parts, IPv6 shortened and in brackets. */
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'))

@@ -1,3 +1,4 @@
+import { type Account, accountQuery } from './account-query.ts'
 import {
   CareTeamDeletionQuery,
   CareTeamReturned,
@@ -6,20 +7,14 @@ import {
 } from './contract/care-team.ts'
 import { Envelope } from './contract/envelope.ts'
 import { type CreateAnswer, readCreateAnswer } from './create-answer.ts'
-import { type Account, accountQuery, healthProfileBody } from './health-profile.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
-const PATH = '/health-profile/care-teams'
 const ListEnvelope = Envelope(CareTeamReturned)
-
-export interface CareTeamsOptions {
-  /** Path of the list call, which is not documented; by default that of the create call. */
-  readonly careTeamsPath?: string
-}
 
 /** Which entries to delete; at least one in all. */
 export type CareTeamSelection = Pick<CareTeamDeletionQuery, 'id' | 'npi'>
 
+/** Care team records and the mark of the primary care physician (section "Care teams"). */
 export interface CareTeams {
   /** Sends a JSON array of `count` records as it stands. @throws GatewayError */
   createBulk(body: BodyContent, count: number): Promise<CreateAnswer>
@@ -35,57 +30,29 @@ export interface CareTeams {
   unsetPrimary(request: PrimaryCareRequest): Promise<void>
 }
 
-export function createCareTeams(transport: Transport, options: CareTeamsOptions): CareTeams {
-  const post = (content: BodyContent, count: number): Promise<CreateAnswer> =>
-    transport.send(
-      {
-        operation: 'create care teams',
-        method: 'POST',
-        path: PATH,
-        body: healthProfileBody(content),
-        bearer: true,
-      },
-      (answer) => readCreateAnswer(answer, count),
-    )
+export function createCareTeams(transport: Transport): CareTeams {
+  const post = (body: BodyContent, count: number): Promise<CreateAnswer> =>
+    transport.send({ endpoint: 'createCareTeams', body }, (answer) => readCreateAnswer(answer, count))
   const mark = async (
-    method: 'POST' | 'DELETE',
-    operation: string,
+    endpoint: 'setPrimaryCare' | 'unsetPrimaryCare',
     request: PrimaryCareRequest,
-  ): Promise<void> => {
-    const text = JSON.stringify(PrimaryCareRequest.parse(request))
-    return transport.send(
-      { operation, method, path: `${PATH}/pcp`, body: healthProfileBody(text), bearer: true },
-      () => undefined,
-    )
-  }
+  ): Promise<void> =>
+    transport.send({ endpoint, body: JSON.stringify(PrimaryCareRequest.parse(request)) }, () => undefined)
   return {
     createBulk: post,
     create: (records) => post(JSON.stringify(records), records.length),
     list: (account) =>
       transport.send(
-        {
-          operation: 'list care teams',
-          method: 'GET',
-          path: options.careTeamsPath ?? PATH,
-          query: accountQuery(account),
-          bearer: true,
-        },
+        { endpoint: 'listCareTeams', query: accountQuery(account) },
         (answer) => answer.read(ListEnvelope).data,
       ),
     delete: async (account, entries) =>
       transport.send(
-        {
-          operation: 'delete care teams',
-          method: 'DELETE',
-          path: PATH,
-          query: deletionQuery(account, entries),
-          bearer: true,
-          alsoAnswers: [404],
-        },
+        { endpoint: 'deleteCareTeams', query: deletionQuery(account, entries), alsoAnswers: [404] },
         (answer) => answer.status !== 404,
       ),
-    setPrimary: (request) => mark('POST', 'set primary care', request),
-    unsetPrimary: (request) => mark('DELETE', 'unset primary care', request),
+    setPrimary: (request) => mark('setPrimaryCare', request),
+    unsetPrimary: (request) => mark('unsetPrimaryCare', request),
   }
 }
 

@@ -1,13 +1,10 @@
 import { type Accounts, createAccounts } from './accounts.ts'
 import { type Biometrics, createBiometrics } from './biometrics.ts'
-import { type CareTeams, type CareTeamsOptions, createCareTeams } from './care-teams.ts'
+import { type CareTeams, createCareTeams } from './care-teams.ts'
 import { type Conditions, createConditions } from './conditions.ts'
 import { createTransport, type TransportOptions } from './transport.ts'
 
-export interface GatewayOptions extends TransportOptions, CareTeamsOptions {
-  /** Whether POST /health-profile/conditions/bulk carries the bearer token (default true). */
-  readonly bearerOnConditionsBulk?: boolean
-}
+export type GatewayOptions = TransportOptions
 
 /** The gateway's interface as a typed client. Every call sends one request and retries nothing. */
 export interface Gateway {
@@ -27,10 +24,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     accounts: createAccounts(transport),
     biometrics: createBiometrics(transport),
-    conditions: createConditions(transport, {
-      bearerOnConditionsBulk: options.bearerOnConditionsBulk ?? true,
-    }),
-    careTeams: createCareTeams(transport, options),
+    conditions: createConditions(transport),
+    careTeams: createCareTeams(transport),
     renewToken: transport.renewToken,
     close: transport.close,
   }

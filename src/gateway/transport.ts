@@ -9,7 +9,9 @@ import {
   classifyTransportFailure,
   parseRetryAfter,
 } from './answer-class.ts'
-import { parseBaseUrl, resolvePath } from './base-url.ts'
+import { fillPath, parseBaseUrl, parseUploadAddress, resolvePath } from './base-url.ts'
+import type { Endpoint } from './contract/endpoint.ts'
+import { ENDPOINTS, type EndpointName } from './contract/endpoints.ts'
 import { GatewayError, type GatewayErrorDetails, wordsOfErrorBody } from './gateway-error.ts'
 import { readTransportFailure } from './transport-failure.ts'
 
@@ -42,7 +44,7 @@ const MAX_SOCKETS = 16
  */
 const IDLE_SOCKET_MS = 4_000
 
-/** One request, told once it is over. It holds no health data: `path` comes without its query. */
+/** One request, told once it is over. It holds no health data: `path` comes with its parameters unfilled, and without query. */
 export interface RequestEvent {
   readonly operation: string
   readonly method: string
@@ -57,6 +59,12 @@ export interface RequestEvent {
 export interface TransportOptions extends AccessTokenSource {
   readonly baseUrl: string
   readonly apiKey: string
+  /** The key of the medical-records requester, where it is another one (section "Authentication"). */
+  readonly requesterApiKey?: string
+  /** Paths below the base URL that are other than documented; `{name}` stands for a parameter. */
+  readonly paths?: Partial<Record<EndpointName, string>>
+  /** Whether POST /health-profile/conditions/bulk, whose sample has no bearer token, carries one (default true). */
+  readonly bearerOnConditionsBulk?: boolean
   /** Epoch milliseconds. */
   readonly now: () => number
   /** An id for errors and logs, new at each call. */
@@ -73,16 +81,17 @@ export interface TransportOptions extends AccessTokenSource {
 export type BodyContent = string | Uint8Array
 
 export interface Call {
-  /** Names the call in errors and events: `create biometrics`. */
-  readonly operation: string
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Path below the base URL, with its leading slash. */
-  readonly path: string
+  /** Says method, path and headers; and names the call in errors and events: `createBiometrics` is `create biometrics`. */
+  readonly endpoint: EndpointName
+  /** What stands in the place of `{name}` in the path. */
+  readonly parameters?: Readonly<Record<string, string>>
   readonly query?: URLSearchParams
   /** The body as it goes onto the wire; bytes must not change before the call is over. */
-  readonly body?: { readonly content: BodyContent; readonly contentType: string }
-  /** Whether the bearer token is sent (section "Authentication"). */
-  readonly bearer: boolean
+  readonly body?: BodyContent
+  /** A locale tag, for the header Accept-Language. */
+  readonly language?: string
+  /** Where the call goes in place of the path: the address that the gateway gave for an upload. */
+  readonly address?: string
   /** Statuses outside 2xx that answer the call rather than fail it. */
   readonly alsoAnswers?: readonly number[]
 }
@@ -103,7 +112,9 @@ export function createTransport(options: TransportOptions): Transport {
   const base = parseBaseUrl(options.baseUrl)
   const secure = base.protocol === 'https:'
   const apiKey = checkCredential(options.apiKey, 'WAYBILL_API_KEY')
+  const requesterApiKey = checkCredential(options.requesterApiKey ?? apiKey, 'WAYBILL_API_KEY')
   const token = holdAccessToken(options)
+  const bearerOnConditionsBulk = options.bearerOnConditionsBulk ?? true
   const maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES
   const pool = { keepAlive: true, maxSockets: options.maxSockets ?? MAX_SOCKETS, timeout: IDLE_SOCKET_MS }
   const agent = { http: new HttpAgent(pool), https: new HttpsAgent(pool) }
@@ -117,23 +128,45 @@ export function createTransport(options: TransportOptions): Transport {
     https: { rejectUnauthorized: true },
     decompress: true,
     responseType: 'buffer',
-    headers: { 'user-agent': 'waybill', accept: 'application/json', 'x-api-key': apiKey },
+    headers: { 'user-agent': 'waybill', accept: 'application/json' },
   })
 
-  const headersOf = async (call: Call, body: Uint8Array | undefined): Promise<Record<string, string>> => ({
-    ...(call.bearer ? { authorization: `Bearer ${await token.current()}` } : {}),
-    ...(call.body === undefined ? {} : { 'content-type': call.body.contentType }),
-    ...(body === undefined ? {} : { 'content-length': String(body.byteLength) }),
-  })
+  /** Sections "Authentication" and "Versioning": which call carries which header. */
+  const headersOf = async (call: Call, body: Uint8Array | undefined): Promise<Record<string, string>> => {
+    const {
+      apiKey: withKey,
+      bearer,
+      contentType,
+      path,
+      version,
+      localised,
+    }: Endpoint = ENDPOINTS[call.endpoint]
+    const withBearer = bearer === 'required' || (bearer === 'not-shown' && bearerOnConditionsBulk)
+    return {
+      ...(withKey ? { 'x-api-key': path.startsWith('/medical-records/') ? requesterApiKey : apiKey } : {}),
+      ...(withBearer ? { authorization: `Bearer ${await token.current()}` } : {}),
+      ...(version === undefined ? {} : { 'x-api-version': version }),
+      ...(localised === true && call.language !== undefined ? { 'accept-language': call.language } : {}),
+      ...(body === undefined || contentType === undefined ? {} : { 'content-type': contentType }),
+      ...(body === undefined ? {} : { 'content-length': String(body.byteLength) }),
+    }
+  }
+
+  const pathOf = (call: Call): string => options.paths?.[call.endpoint] ?? ENDPOINTS[call.endpoint].path
+
+  const addressOf = (call: Call): URL =>
+    call.address === undefined
+      ? resolvePath(base, fillPath(pathOf(call), call.parameters), call.query)
+      : parseUploadAddress(call.address)
 
   /** @throws GatewayError where no complete answer came */
   const exchange = async (call: Call, fail: Fail): Promise<Response<Uint8Array>> => {
-    const content = call.body?.content
+    const content = call.body
     const body = typeof content === 'string' ? Buffer.from(content) : content
     const headers = await headersOf(call, body)
     const tooLong = new AbortController()
-    const exchanged: RequestPromise<Response<Uint8Array>> = client(resolvePath(base, call.path, call.query), {
-      method: call.method,
+    const exchanged: RequestPromise<Response<Uint8Array>> = client(addressOf(call), {
+      method: ENDPOINTS[call.endpoint].method,
       headers,
       signal: tooLong.signal,
       // One piece, with its length: got cuts a string or buffer into pieces of 64 KiB, and drops the connection where
@@ -174,13 +207,16 @@ export function createTransport(options: TransportOptions): Transport {
     send: async (call, reader) => {
       const requestId = options.nextRequestId()
       const startedAt = options.now()
+      const { method } = ENDPOINTS[call.endpoint]
+      const operation = operationOf(call.endpoint)
+      const path = pathOf(call)
       const fail: Fail = (what, details) =>
-        new GatewayError(`${call.operation}: ${call.method} ${call.path} ${what}`, { ...details, requestId })
+        new GatewayError(`${operation}: ${method} ${path} ${what}`, { ...details, requestId })
       const tell = (outcome: AnswerClass, status: number | undefined): void => {
         options.onRequest?.({
-          operation: call.operation,
-          method: call.method,
-          path: call.path,
+          operation,
+          method,
+          path,
           status,
           class: outcome,
           durationMs: options.now() - startedAt,
@@ -216,3 +252,8 @@ export function createTransport(options: TransportOptions): Transport {
 }
 
 type Fail = (what: string, details: Omit<GatewayErrorDetails, 'requestId'>) => GatewayError
+
+/** The endpoint's name as words: `create biometrics bulk`. */
+function operationOf(endpoint: EndpointName): string {
+  return endpoint.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+}

@@ -5,6 +5,7 @@ import { accountInQuery } from './account-query.ts'
 import type { AccountStore } from './account-store.ts'
 import { textOf } from './json-body.ts'
 import { faultAt, faultsOf, Refusal } from './refusal.ts'
+import { serveEndpoint } from './serve-endpoint.ts'
 
 /** Values of `gender` taken here; the interface shows `FEMALE` and says of others: not shown. */
 const GENDERS = ['FEMALE', 'MALE', 'OTHER', 'UNKNOWN'] as const
@@ -25,7 +26,7 @@ export function serveAccounts(
       .refine((date) => Date.parse(date) <= options.clock(), 'Invalid date: it lies in the future'),
   })
 
-  app.post('/account/register', async (request) => {
+  serveEndpoint(app, 'registerAccount', async (request) => {
     const result = Registration.safeParse(request.body)
     if (!result.success) throw new Refusal(400, faultsOf(result.error, 'registration'))
     const { partnerAccountId } = result.data
@@ -37,7 +38,7 @@ export function serveAccounts(
     return { accountId, partnerAccountId }
   })
 
-  app.delete('/account', async (request, reply) => {
+  serveEndpoint(app, 'deleteAccount', async (request, reply) => {
     accounts.remove(accountInQuery(request.query, accounts))
     return reply.code(204).send()
   })

@@ -5,6 +5,7 @@ import { accountOrEntityInQuery } from './account-query.ts'
 import type { AccountStore } from './account-store.ts'
 import { createBatchReader, withOwners } from './batch.ts'
 import { codeKeyOf, createObservationStore } from './observation-store.ts'
+import { serveEndpoint } from './serve-endpoint.ts'
 import { inTransaction } from './store.ts'
 
 /**
@@ -41,14 +42,14 @@ export function serveBiometrics(
     return { code: 201, message: '201 CREATED', data: batch.map(({ record }) => echoOf(record)), errors: [] }
   }
 
-  app.post('/health-profile/biometrics', async (request, reply) => {
+  serveEndpoint(app, 'createBiometrics', async (request, reply) => {
     return reply.code(201).send(create(request.body, 'one'))
   })
-  app.post('/health-profile/biometrics/bulk', async (request, reply) => {
+  serveEndpoint(app, 'createBiometricsBulk', async (request, reply) => {
     return reply.code(201).send(create(request.body, 'several'))
   })
 
-  app.get('/health-profile/biometrics', async (request) => {
+  serveEndpoint(app, 'readBiometrics', async (request) => {
     const account = accountOrEntityInQuery(request.query, accounts)
     const data = biometrics.latestOf(account.seq).map(({ id, observedMs, storedMs, body }) => {
       const { name, source, value, unit, codes } = BiometricSent.parse(JSON.parse(body))

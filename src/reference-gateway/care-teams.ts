@@ -7,9 +7,8 @@ import type { Account, AccountStore } from './account-store.ts'
 import { createBatchReader, withOwners } from './batch.ts'
 import { type CareTeamEntry, createCareTeamStore } from './care-team-store.ts'
 import { faultAt, faultsOf, Refusal } from './refusal.ts'
+import { serveEndpoint } from './serve-endpoint.ts'
 import { inTransaction } from './store.ts'
-
-const PATH = '/health-profile/care-teams'
 
 /** A repeatable query parameter: one is a string, several are an array. */
 const Repeatable = z.preprocess(
@@ -31,7 +30,7 @@ export function serveCareTeams(
   const careTeams = createCareTeamStore(store)
   const readBatch = createBatchReader(CareTeamSent)
 
-  app.post(PATH, async (request) => {
+  serveEndpoint(app, 'createCareTeams', async (request) => {
     const batch = readBatch(request.body)
     const data = inTransaction(store, () => {
       const storedMs = options.clock()
@@ -46,7 +45,7 @@ export function serveCareTeams(
     return success(data)
   })
 
-  app.get(PATH, async (request) => {
+  serveEndpoint(app, 'listCareTeams', async (request) => {
     const account = accountInQuery(request.query, accounts)
     const entries = careTeams.entriesOf(account.seq)
     return success(
@@ -54,7 +53,7 @@ export function serveCareTeams(
     )
   })
 
-  app.delete(PATH, async (request, reply) => {
+  serveEndpoint(app, 'deleteCareTeams', async (request, reply) => {
     const account = accountInQuery(request.query, accounts)
     const result = Deletion.safeParse(request.query)
     if (!result.success) throw new Refusal(400, faultsOf(result.error, 'query'))
@@ -73,8 +72,8 @@ export function serveCareTeams(
     if (entry === undefined) throw new Refusal(404, [faultAt('body', 'no such entry')])
     return success([{ npi: entry.npi ?? '' }])
   }
-  app.post(`${PATH}/pcp`, async (request) => markPcp(request.body, true))
-  app.delete(`${PATH}/pcp`, async (request) => markPcp(request.body, false))
+  serveEndpoint(app, 'setPrimaryCare', async (request) => markPcp(request.body, true))
+  serveEndpoint(app, 'unsetPrimaryCare', async (request) => markPcp(request.body, false))
 }
 
 const success = <Item>(data: Item[]) => ({ code: '200', message: '200 OK', data, errors: [] })

@@ -5,6 +5,7 @@ import { accountInQuery } from './account-query.ts'
 import type { AccountStore } from './account-store.ts'
 import { createBatchReader, withOwners } from './batch.ts'
 import { codeKeyOf, createObservationStore } from './observation-store.ts'
+import { serveEndpoint } from './serve-endpoint.ts'
 import { inTransaction } from './store.ts'
 
 /**
@@ -44,10 +45,10 @@ export function serveConditions(
     return success(data)
   }
 
-  app.post('/health-profile/conditions', async (request) => create(request.body, 'one'))
-  app.post('/health-profile/conditions/bulk', async (request) => create(request.body, 'several'))
+  serveEndpoint(app, 'createConditions', async (request) => create(request.body, 'one'))
+  serveEndpoint(app, 'createConditionsBulk', async (request) => create(request.body, 'several'))
 
-  app.get('/health-profile/conditions', async (request) => {
+  serveEndpoint(app, 'readConditions', async (request) => {
     const account = accountInQuery(request.query, accounts)
     const data = conditions
       .latestOf(account.seq)

@@ -1,27 +1,40 @@
 import type { FastifyRequest } from 'fastify'
+import type { Endpoint } from '../gateway/contract/endpoint.ts'
+import { ENDPOINTS } from '../gateway/contract/endpoints.ts'
 import { Refusal } from './refusal.ts'
+import type { TokenBook } from './token-book.ts'
 
-/** The bulk sample of conditions carries no Authorization header, so none is asked for there. */
-const WITHOUT_BEARER = '/health-profile/conditions/bulk'
-
-/** Section "Authentication": X-API-Key on every endpoint. Any key passes where none is given; a missing one never does. */
-export function requireApiKey(apiKeys: readonly string[] | undefined) {
+/**
+ * Sections "Authentication" and "Versioning": 401 where a call lacks a header it is documented with, or holds a key or
+ * token that does not pass; 400 where X-API-Version is missing or another. A header that is not documented for a call is
+ * not looked at, and the bearer token is not asked for where the document leaves open whether it is required.
+ */
+export function checkCredentials(apiKeys: readonly string[] | undefined, tokens: TokenBook) {
   return async (request: FastifyRequest): Promise<void> => {
-    const key = request.headers['x-api-key']
-    if (typeof key !== 'string' || key === '') throw refused('X-API-Key: the header is missing')
-    if (apiKeys !== undefined && !apiKeys.includes(key)) throw refused('X-API-Key: the key is not known')
+    const { endpoint } = request.routeOptions.config
+    if (endpoint === undefined) return
+    const { apiKey, bearer, version }: Endpoint = ENDPOINTS[endpoint]
+    if (apiKey) checkApiKey(request, apiKeys)
+    if (bearer === 'required' && !tokens.passes(bearerOf(request))) {
+      throw refused('Authorization: the token is not known')
+    }
+    if (version !== undefined && request.headers['x-api-version'] !== version) {
+      throw new Refusal(400, [{ message: `X-API-Version: expected ${version}` }])
+    }
   }
 }
 
-/** Section "Authentication": a bearer token on health-profile endpoints, but for the bulk call of conditions. */
-export function requireBearer(tokens: readonly string[] | undefined) {
-  return async (request: FastifyRequest): Promise<void> => {
-    if (request.routeOptions.url === WITHOUT_BEARER) return
-    const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    if (token === undefined) throw refused('Authorization: a bearer token is missing')
-    if (tokens !== undefined && !tokens.includes(token))
-      throw refused('Authorization: the token is not known')
-  }
+/** The bearer token of a request (RFC 6750 section 2.1). 401 where there is none. */
+export function bearerOf(request: FastifyRequest): string {
+  const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+  if (token === undefined) throw refused('Authorization: a bearer token is missing')
+  return token
+}
+
+function checkApiKey(request: FastifyRequest, apiKeys: readonly string[] | undefined): void {
+  const key = request.headers['x-api-key']
+  if (typeof key !== 'string' || key === '') throw refused('X-API-Key: the header is missing')
+  if (apiKeys !== undefined && !apiKeys.includes(key)) throw refused('X-API-Key: the key is not known')
 }
 
 const refused = (message: string) => new Refusal(401, [{ message }])

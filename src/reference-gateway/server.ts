@@ -1,4 +1,4 @@
-import { type FastifyInstance, fastify } from 'fastify'
+import { fastify } from 'fastify'
 import { WaybillError } from '../errors.ts'
 import { createAccountStore } from './account-store.ts'
 import { type RegisteredAgain, serveAccounts } from './accounts.ts'
@@ -6,12 +6,15 @@ import { serveBiometrics } from './biometrics.ts'
 import { serveCareTeams } from './care-teams.ts'
 import { serveConditions } from './conditions.ts'
 import { serveControl } from './control.ts'
-import { requireApiKey, requireBearer } from './credentials.ts'
+import { checkCredentials } from './credentials.ts'
 import { readJsonBodies } from './json-body.ts'
 import { answerError, Refusal } from './refusal.ts'
 import { openStore } from './store.ts'
+import { createTokenBook, type TokenOwner } from './token-book.ts'
 
 const HOST = '127.0.0.1'
+/** Characters of a path parameter; fastify's own bound of 100 would hide longer reference numbers. */
+const LONGEST_PARAMETER = 4096
 const EIGHT_MIB = 8 * 1024 * 1024
 
 export interface ReferenceGatewayOptions {
@@ -23,6 +26,8 @@ export interface ReferenceGatewayOptions {
   readonly apiKeys?: readonly string[]
   /** The bearer tokens that pass; any where not given. */
   readonly tokens?: readonly string[]
+  /** The users that tokens stand for; these tokens pass too. */
+  readonly tokenOwners?: Readonly<Record<string, TokenOwner>>
   /** Takes calls for accounts that are not registered: such an account comes into being. Default: 404. */
   readonly open?: boolean
   /** What the registration of a known partnerAccountId gets: `same` (default) 200 and its account id, `conflict` 409. */
@@ -53,7 +58,9 @@ export async function startReferenceGateway(options: ReferenceGatewayOptions): P
   const store = openStore(options.dataFile)
   const accounts = createAccountStore(store, { open, clock, makeId })
 
-  const app = fastify()
+  const tokens = createTokenBook(options.tokens, options.tokenOwners)
+
+  const app = fastify({ routerOptions: { maxParamLength: LONGEST_PARAMETER } })
   readJsonBodies(app, options.bodyLimit ?? EIGHT_MIB)
   app.setErrorHandler(answerError)
   app.setNotFoundHandler(() => {
@@ -62,16 +69,11 @@ export async function startReferenceGateway(options: ReferenceGatewayOptions): P
   app.addHook('onClose', () => store.close())
 
   serveControl(app, store)
-  app.register(async (keyed: FastifyInstance) => {
-    keyed.addHook('onRequest', requireApiKey(options.apiKeys))
-    serveAccounts(keyed, accounts, { registeredAgain, clock })
-    keyed.register(async (profile: FastifyInstance) => {
-      profile.addHook('onRequest', requireBearer(options.tokens))
-      serveBiometrics(profile, store, accounts, { clock, makeId })
-      serveConditions(profile, store, accounts, { clock, makeId })
-      serveCareTeams(profile, store, accounts, { clock, makeId })
-    })
-  })
+  app.addHook('onRequest', checkCredentials(options.apiKeys, tokens))
+  serveAccounts(app, accounts, { registeredAgain, clock })
+  serveBiometrics(app, store, accounts, { clock, makeId })
+  serveConditions(app, store, accounts, { clock, makeId })
+  serveCareTeams(app, store, accounts, { clock, makeId })
 
   try {
     const url = await app.listen({ host: HOST, port: options.port ?? 0 })

@@ -1,51 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { WaybillError } from '../errors.ts'
-
-/** Written into `user_version` of a data file; a file with another version is refused. */
-const SCHEMA_VERSION = 1
-
-/**
- * One table a resource: the record as it was sent (`body`, JSON text) beside the columns that are asked for.
- * `account` is the `seq` of its account. `persistent_id` is kept where it differs from the transaction id.
- */
-const observations = (table: string) => `
-  CREATE TABLE ${table} (
-    seq INTEGER PRIMARY KEY,
-    id TEXT NOT NULL,
-    account INTEGER NOT NULL,
-    code_key TEXT NOT NULL,
-    source_type TEXT,
-    observed_ms INTEGER NOT NULL,
-    transaction_id TEXT NOT NULL,
-    persistent_id TEXT,
-    stored_ms INTEGER NOT NULL,
-    body TEXT NOT NULL
-  ) STRICT;`
-
-const SCHEMA = `
-  CREATE TABLE accounts (
-    seq INTEGER PRIMARY KEY,
-    account_id TEXT NOT NULL UNIQUE,
-    partner_account_id TEXT UNIQUE,
-    registration TEXT,
-    stored_ms INTEGER NOT NULL
-  ) STRICT;
-  ${observations('biometrics')}
-  ${observations('conditions')}
-  CREATE TABLE care_teams (
-    seq INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    account INTEGER NOT NULL,
-    npi TEXT,
-    pcp INTEGER NOT NULL DEFAULT 0,
-    persistent_id TEXT,
-    stored_ms INTEGER NOT NULL,
-    updated_ms INTEGER NOT NULL DEFAULT 0,
-    body TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX care_teams_of_account ON care_teams (account);
-  CREATE UNIQUE INDEX one_pcp_of_account ON care_teams (account) WHERE pcp = 1;
-  PRAGMA user_version = ${SCHEMA_VERSION};`
+import { STEPS } from './schema.ts'
 
 /**
  * Opens the store: in memory, or in a data file (write-ahead log, synchronous NORMAL: what was answered survives the end
@@ -58,8 +13,14 @@ export function openStore(dataFile?: string): DatabaseSync {
     store.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
     const version = store.prepare('PRAGMA user_version').get()?.['user_version']
     const tables = store.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n']
-    if (tables === 0) inTransaction(store, (db) => db.exec(SCHEMA))
-    else if (version !== SCHEMA_VERSION) throw new Error('it holds something else')
+    const taken = tables === 0 ? 0 : Number(version)
+    if (tables !== 0 && (taken < 1 || taken > STEPS.length)) {
+      throw new Error('it holds something else, or was made by a newer version')
+    }
+    inTransaction(store, (db) => {
+      for (const step of STEPS.slice(taken)) db.exec(step)
+      db.exec(`PRAGMA user_version = ${STEPS.length}`)
+    })
     return store
   } catch (cause) {
     store?.close()

@@ -13,7 +13,9 @@ describe('what an error holds', () => {
     const failure = await failureOf(client(server.url).biometrics.createBulk(BODY, 1))
     expect(failure.gatewayMessage).toMatch(new RegExp(`^Failure\\.; name ${SECRET} is wrong; y+$`))
     expect(failure.gatewayMessage).toHaveLength(500)
-    expect(failure.message).toBe('create biometrics: POST /health-profile/biometrics/bulk was answered 422')
+    expect(failure.message).toBe(
+      'create biometrics bulk: POST /health-profile/biometrics/bulk was answered 422',
+    )
     expect(inspect(failure, { depth: 9 })).not.toContain(SECRET)
     expect(JSON.stringify(failure)).not.toContain(SECRET)
   })

@@ -175,7 +175,9 @@ describe('what goes onto the wire', () => {
 
   it('lists care teams where told to', async () => {
     const server = await serve(() => json(200, { data: [] }))
-    await client(server.url, { careTeamsPath: '/health-profile/care-team-list' }).careTeams.list(ACCOUNT)
+    await client(server.url, { paths: { listCareTeams: '/health-profile/care-team-list' } }).careTeams.list(
+      ACCOUNT,
+    )
     expect(server.seen[0]?.url).toBe(`/health-profile/care-team-list?${ACCOUNT_QUERY}`)
   })
 

@@ -1,0 +1,37 @@
+import type { AccountReference } from '../gateway/contract/account-reference.ts'
+
+/** Whom a bearer token stands for. */
+export type TokenOwner = Pick<AccountReference, 'reference' | 'type'>
+
+/** The bearer tokens of the gateway: which pass, whom they stand for, and which have expired. */
+export interface TokenBook {
+  /** Whether the token passes: any that has not expired where none was given, else those given or bound. */
+  passes(token: string): boolean
+  /** The user whose paged test the token opens; undefined where it was bound to none. */
+  ownerOf(token: string): TokenOwner | undefined
+  /** Lets the token stand for a user; it passes from now on. */
+  bind(token: string, owner: TokenOwner): void
+  /** The token passes no more, until it is bound anew. */
+  expire(token: string): void
+}
+
+/** @param given the tokens that pass; any where undefined */
+export function createTokenBook(
+  given: readonly string[] | undefined,
+  bound: Readonly<Record<string, TokenOwner>> = {},
+): TokenBook {
+  const owners = new Map(Object.entries(bound))
+  const expired = new Set<string>()
+  return {
+    passes: (token) =>
+      !expired.has(token) && (given === undefined || given.includes(token) || owners.has(token)),
+    ownerOf: (token) => owners.get(token),
+    bind: (token, owner) => {
+      owners.set(token, owner)
+      expired.delete(token)
+    },
+    expire: (token) => {
+      expired.add(token)
+    },
+  }
+}

@@ -60,8 +60,14 @@ module.exports = {
     only(
       'reference-gateway-alone',
       '^src/reference-gateway/',
-      [ERRORS, '^src/gateway/contract/'],
+      [ERRORS, '^src/yaml-file.ts$', '^src/gateway/contract/'],
       'it shares with the client nothing but the contract',
+    ),
+    only(
+      'conformance-alone',
+      '^src/conformance/',
+      [ERRORS],
+      'it knows HTTP and the interface document, not how client and reference gateway read it',
     ),
     only('telemetry-alone', '^src/telemetry/', [ERRORS], 'telemetry is told; it asks nobody'),
     {

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=2 --heap-growing-percent=40
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=2 --heap-growing-percent=20
 // The settings above keep memory small: docs/decisions/0013-memory-settings.md.
 // Runs the sources as they stand where they are (a clone), else the built program (the package).
 import { existsSync } from 'node:fs'

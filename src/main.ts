@@ -25,7 +25,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   process.umask(0o077)
   let exit: number = EXIT.ok
   const program = createProgram(version, async (action) => {
-    exit = await action(await buildContext())
+    exit = await action(await buildContext(version))
   })
   try {
     await program.parseAsync(argv, { from: 'user' })
@@ -39,7 +39,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function buildContext(): Promise<CommandContext> {
+async function buildContext(version: string): Promise<CommandContext> {
   const settings = readSettings(process.env, process.cwd())
   const { createLogger } = await import('./telemetry/logger.ts')
   const host = hostname()
@@ -54,6 +54,7 @@ async function buildContext(): Promise<CommandContext> {
     }
   }
   return {
+    version,
     settings,
     logger: createLogger(settings.logLevel, settings.logFormat),
     out: (text) => process.stdout.write(text),

@@ -1,12 +1,12 @@
 /** The gateway that the settings name; without one, the built-in reference gateway in a process of its own. */
-import { execFile, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { WaybillError } from '../errors.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import type { Settings } from '../settings.ts'
+import { printedToken } from './access-token-command.ts'
 import type { GatewayConnection } from './context.ts'
 
 /** Any will do: a reference gateway that names none takes every one. */
@@ -68,22 +68,7 @@ function tokenSource({ accessToken, accessTokenCommand }: Settings): {
   renewAccessToken?: () => Promise<string>
 } {
   if (accessTokenCommand === undefined) return { accessToken: async () => accessToken ?? '' }
-  const run = async (): Promise<string> => {
-    try {
-      const { stdout } = await promisify(execFile)('/bin/sh', ['-c', accessTokenCommand], { timeout: 30_000 })
-      return stdout.trim()
-    } catch (error) {
-      // What it printed may hold the token.
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-      throw new WaybillError(
-        'gateway-refused-credentials',
-        `WAYBILL_ACCESS_TOKEN_COMMAND failed (exit ${code})`,
-        {
-          remedy: 'Run the command by hand: it must print an access token and nothing else.',
-        },
-      )
-    }
-  }
+  const run = () => printedToken(accessTokenCommand)
   return { accessToken: accessToken === undefined ? run : async () => accessToken, renewAccessToken: run }
 }
 

@@ -15,6 +15,8 @@ export interface GatewayConnection {
 }
 
 export interface CommandContext {
+  /** Of the program. */
+  readonly version: string
   readonly settings: Settings
   readonly logger: Logger
   readonly out: (text: string) => void

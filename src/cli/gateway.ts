@@ -1,8 +1,11 @@
-/** `waybill gateway`: serves the reference gateway until it is interrupted. */
+/** `waybill gateway`: serves the reference gateway until it is interrupted, or checks another one. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { EXIT } from '../errors.ts'
+import { EXIT, WaybillError } from '../errors.ts'
+import { Duration } from '../job/quantities.ts'
+import { readFaultPlan } from '../reference-gateway/faults/read-fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
+import type { TokenOwner } from '../reference-gateway/token-book.ts'
 import type { Action } from './context.ts'
 
 export interface GatewayCommandOptions {
@@ -10,19 +13,37 @@ export interface GatewayCommandOptions {
   readonly data?: string
   readonly apiKey?: readonly string[]
   readonly token?: readonly string[]
+  readonly bind?: Readonly<Record<string, TokenOwner>>
+  readonly assessment?: string
+  readonly faults?: string
+  /** As written: `30m`. */
+  readonly uploadLifetime: string
   readonly open?: true
+  readonly check?: string
+  readonly account?: string
   readonly json?: true
 }
 
 export const gateway: Action<GatewayCommandOptions> = async (context, options) => {
+  if (options.check !== undefined) {
+    const { gatewayCheck } = await import('./gateway-check.ts')
+    return gatewayCheck(context, { ...options, check: options.check })
+  }
+  if (options.account !== undefined)
+    throw new WaybillError('usage-wrong', '--account is given without --check')
   const served = await startReferenceGateway({
     port: options.port,
+    version: context.version,
     clock: context.now,
     makeId: randomUUID,
     open: options.open ?? false,
+    uploadLifetimeMs: durationOf(options.uploadLifetime),
     ...(options.data === undefined ? {} : { dataFile: options.data }),
     ...(options.apiKey === undefined ? {} : { apiKeys: [...options.apiKey] }),
     ...(options.token === undefined ? {} : { tokens: [...options.token] }),
+    ...(options.bind === undefined ? {} : { tokenOwners: options.bind }),
+    ...(options.assessment === undefined ? {} : { assessmentFile: options.assessment }),
+    ...(options.faults === undefined ? {} : { faults: await readFaultPlan(options.faults) }),
   })
   if (options.json) context.out(`${JSON.stringify({ url: served.url })}\n`)
   else {
@@ -33,7 +54,7 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
         'To point a job at it, in another terminal:\n' +
         `  export WAYBILL_GATEWAY_URL=${served.url} WAYBILL_API_KEY=${key} WAYBILL_ACCESS_TOKEN=${token}\n` +
         '  waybill run nightly-screenings\n\n' +
-        `What it holds: ${served.url}/_reference/counts\n`,
+        `What it holds: ${served.url}/_reference/counts. Its interface: ${served.url}/openapi.json\n`,
     )
   }
   const over: Promise<unknown>[] = [once(context.interrupt, 'abort')]
@@ -45,4 +66,11 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
   await Promise.race(over)
   await served.close()
   return EXIT.ok
+}
+
+function durationOf(text: string): number {
+  const duration = Duration.safeParse(text)
+  if (duration.success) return duration.data
+  const [issue] = duration.error.issues
+  throw new WaybillError('usage-wrong', `--upload-lifetime ${issue?.message}`)
 }

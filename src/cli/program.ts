@@ -1,9 +1,16 @@
 /** The command line (commander): one file a command, loaded when it is called, so that `--help` answers at once. */
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { bindingOf, type TokenOwner } from '../reference-gateway/token-book.ts'
 import type { CommandContext } from './context.ts'
 
 /** Runs an action with a context made for it; gives the exit code on. */
 export type Perform = (action: (context: CommandContext) => Promise<number>) => Promise<void>
+
+/** Options of `gateway` that say how it serves. */
+const SERVING = [
+  ...['port', 'data', 'apiKey', 'token', 'bind'],
+  ...['assessment', 'faults', 'uploadLifetime', 'open'],
+]
 
 const json = (): Option =>
   new Option('--json', 'print one JSON object on standard output; logs go to standard error')
@@ -110,20 +117,52 @@ export function createProgram(version: string, perform: Perform): Command {
     .option('--data <file>', 'keep the data in this SQLite file (default: in memory)')
     .option('--api-key <key...>', 'keys to accept (default: any)')
     .option('--token <token...>', 'bearer tokens to accept (default: any)')
+    .option(
+      '--bind <token=reference...>',
+      'let a bearer token stand for a user in the paged test: a partnerAccountId, or accountId:ID',
+      binding,
+    )
+    .option('--assessment <file>', 'serve the age assessment of this YAML file')
+    .option('--faults <file>', 'let things go wrong as this fault plan says (docs/faults.md)')
+    .option('--upload-lifetime <duration>', 'how long an upload address takes its document', '30m')
     .option('--open', 'take records of accounts that are not registered too')
+    .addOption(
+      new Option('--check <url>', 'serve nothing: say where the gateway at this address differs').conflicts(
+        SERVING,
+      ),
+    )
+    .option(
+      '--account <reference>',
+      'with --check: read this account too (partnerAccountId, or accountId:ID)',
+    )
     .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill gateway --port 8790 --data gateway.sqlite')
+    .addHelpText(
+      'after',
+      '\nThe paged test answers for the user that the bearer token stands for. Bind tokens here, or while it runs with\nPOST /_reference/tokens {"token": …, "account": {"reference": …, "type": "partnerAccountId"}}; such a token is accepted\nbeside those of --token.\n\nExample:\n  waybill gateway --port 8790 --data gateway.sqlite\n  waybill gateway --bind token-1=participant-17 token-2=accountId:4711\n  waybill gateway --check https://gateway.example/api --account participant-17',
+    )
     .action(
       (options: {
         port: number
         data?: string
         apiKey?: string[]
         token?: string[]
+        bind?: Record<string, TokenOwner>
+        assessment?: string
+        faults?: string
+        uploadLifetime: string
         open?: true
+        check?: string
+        account?: string
         json?: true
       }) => perform(async (context) => (await import('./gateway.ts')).gateway(context, options)),
     )
   return program
+}
+
+function binding(text: string, before: Record<string, TokenOwner> = {}): Record<string, TokenOwner> {
+  const bound = bindingOf(text)
+  if (bound === undefined) throw new InvalidArgumentError('It must be TOKEN=REFERENCE.')
+  return { ...before, [bound.token]: bound.owner }
 }
 
 function wholeNumber(text: string): number {

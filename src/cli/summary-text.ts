@@ -103,11 +103,11 @@ function mergeRules(reasons: readonly Reason[]): (Omit<Reason, 'rule'> & { rules
     .sort((a, b) => b.count - a.count)
 }
 
-/** A table without lines; all columns but the first (or those named) are numbers and stand to the right. */
-export function plainTable(head: readonly string[], numbers: 'rest' | 1 = 'rest'): Table.Table {
+/** A table without lines; numbers stand to the right: all columns but the first, the first alone, or none. */
+export function plainTable(head: readonly string[], numbers: 'rest' | 1 | 'none' = 'rest'): Table.Table {
   return new Table({
     head: [...head],
-    colAligns: head.map((_, at) => ((numbers === 1 ? at === 0 : at > 0) ? 'right' : 'left')),
+    colAligns: head.map((_, at) => (numbers === (at === 0 ? 1 : 'rest') ? 'right' : 'left')),
     style: { head: [], border: [], 'padding-left': 1, 'padding-right': 1, compact: true },
     chars: {
       top: '',

@@ -26,9 +26,19 @@ export function resolvePath(base: URL, path: string, query?: URLSearchParams): U
   return url
 }
 
-/** A path with its parameters filled in, each as one segment (RFC 3986 section 2.1). */
+/**
+ * A path with its parameters filled in, each as one segment (RFC 3986 section 2.1).
+ * @throws WaybillError `usage-wrong`: a parameter that is no segment of its own, as it is empty, `.` or `..` (section 5.2.4):
+ *   the call would go to another path of the interface
+ */
 export function fillPath(path: string, parameters: Readonly<Record<string, string>> = {}): string {
-  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = parameters[name] ?? ''
+    if (value !== '' && value !== '.' && value !== '..') return encodeURIComponent(value)
+    throw new WaybillError('usage-wrong', `The parameter ${name} of ${path} cannot stand in a path.`, {
+      remedy: 'Name what the call is about: the parameter may be neither empty nor of dots alone.',
+    })
+  })
 }
 
 /**

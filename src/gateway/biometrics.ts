@@ -3,6 +3,7 @@ import type { EntityQuery } from './contract/account-reference.ts'
 import { BiometricRead, type BiometricSent } from './contract/biometric.ts'
 import { Envelope } from './contract/envelope.ts'
 import { type CreateAnswer, readCreateAnswer } from './create-answer.ts'
+import { readItems } from './read-envelope.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
 const ReadEnvelope = Envelope(BiometricRead)
@@ -30,7 +31,9 @@ export function createBiometrics(transport: Transport): Biometrics {
       ),
     read: (account) => {
       const query = 'entity' in account ? new URLSearchParams(account) : accountQuery(account)
-      return transport.send({ endpoint: 'readBiometrics', query }, (answer) => answer.read(ReadEnvelope).data)
+      return transport.send({ endpoint: 'readBiometrics', query }, (answer) =>
+        readItems(answer, ReadEnvelope),
+      )
     },
   }
 }

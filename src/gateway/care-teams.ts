@@ -4,12 +4,15 @@ import {
   CareTeamReturned,
   type CareTeamSent,
   PrimaryCareRequest,
+  PrimaryCareReturned,
 } from './contract/care-team.ts'
 import { Envelope } from './contract/envelope.ts'
 import { type CreateAnswer, readCreateAnswer } from './create-answer.ts'
+import { readItems } from './read-envelope.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
 const ListEnvelope = Envelope(CareTeamReturned)
+const MarkEnvelope = Envelope(PrimaryCareReturned)
 
 /** Which entries to delete; at least one in all. */
 export type CareTeamSelection = Pick<CareTeamDeletionQuery, 'id' | 'npi'>
@@ -37,14 +40,15 @@ export function createCareTeams(transport: Transport): CareTeams {
     endpoint: 'setPrimaryCare' | 'unsetPrimaryCare',
     request: PrimaryCareRequest,
   ): Promise<void> =>
-    transport.send({ endpoint, body: JSON.stringify(PrimaryCareRequest.parse(request)) }, () => undefined)
+    transport.send({ endpoint, body: JSON.stringify(PrimaryCareRequest.parse(request)) }, (answer) => {
+      readItems(answer, MarkEnvelope)
+    })
   return {
     createBulk: post,
     create: (records) => post(JSON.stringify(records), records.length),
     list: (account) =>
-      transport.send(
-        { endpoint: 'listCareTeams', query: accountQuery(account) },
-        (answer) => answer.read(ListEnvelope).data,
+      transport.send({ endpoint: 'listCareTeams', query: accountQuery(account) }, (answer) =>
+        readItems(answer, ListEnvelope),
       ),
     delete: async (account, entries) =>
       transport.send(

@@ -2,6 +2,7 @@ import { type Account, accountQuery } from './account-query.ts'
 import { ConditionReturned, type ConditionSent } from './contract/condition.ts'
 import { NestedEnvelope } from './contract/envelope.ts'
 import { type CreateAnswer, readCreateAnswer } from './create-answer.ts'
+import { checkSuccess } from './read-envelope.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
 const ReadEnvelope = NestedEnvelope(ConditionReturned)
@@ -25,9 +26,11 @@ export function createConditions(transport: Transport): Conditions {
         readCreateAnswer(answer, records.length),
       ),
     read: (account) =>
-      transport.send(
-        { endpoint: 'readConditions', query: accountQuery(account) },
-        (answer) => answer.read(ReadEnvelope).data.data,
-      ),
+      transport.send({ endpoint: 'readConditions', query: accountQuery(account) }, (answer) => {
+        const outer = answer.read(ReadEnvelope)
+        checkSuccess(outer, answer)
+        checkSuccess(outer.data, answer)
+        return outer.data.data
+      }),
   }
 }

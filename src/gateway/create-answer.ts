@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { type Answer, UnreadableAnswer } from './answer.ts'
+import type { Answer } from './answer.ts'
 import { Envelope, type EnvelopeError } from './contract/envelope.ts'
 import { tolerated } from './contract/tolerated.ts'
+import { checkCode } from './read-envelope.ts'
 
 /**
  * A record as a create call echoes it. Only the two ids are looked at here, to keep a large answer cheap; whoever
@@ -26,11 +27,9 @@ export interface CreateAnswer {
 /** Reads the answer to a create call that sent `count` records. @throws UnreadableAnswer */
 export function readCreateAnswer(answer: Answer, count: number): CreateAnswer {
   const envelope = answer.read(CreateEnvelope)
+  checkCode(envelope, answer)
   const echoes = envelope.data
   const errors = envelope.errors ?? []
-  // The code mirrors the HTTP status (section "Envelope"): one that tells of failure contradicts the status line.
-  const code = Number(envelope.code ?? answer.status)
-  if (code >= 300) throw new UnreadableAnswer(`its envelope holds the code ${code}`)
   const complete = echoes.length === count && errors.length === 0
   return { status: answer.status, class: complete ? 'accepted' : 'accepted-in-part', echoes, errors }
 }

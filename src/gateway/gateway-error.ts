@@ -1,5 +1,6 @@
 import type { AnswerClass } from './answer-class.ts'
-import { ErrorEnvelope } from './contract/envelope.ts'
+import { type EnvelopeError, ErrorEnvelope } from './contract/envelope.ts'
+import { innerRefusalOf } from './contract/medical-records-request.ts'
 
 /** Length, in characters, at which the gateway's words are cut. */
 const MESSAGE_LIMIT = 500
@@ -40,12 +41,27 @@ export class GatewayError extends Error {
   }
 }
 
-/** `message` and `errors[].message` of an error body (section "Errors"), undefined where it holds neither. */
+/**
+ * `message` and `errors[].message` of an error body (section "Errors"), each once; undefined where it holds neither. Of a
+ * text with an inner envelope the reasons inside come first, then the phrase around them.
+ */
 export function wordsOfErrorBody(body: unknown): string | undefined {
   const envelope = ErrorEnvelope.safeParse(body)
   if (!envelope.success) return undefined
-  const { message, errors = [] } = envelope.data
-  const words = [message, ...errors.map((error) => (typeof error === 'string' ? error : error.message))]
-  const text = [...new Set(words)].filter((word) => word !== undefined && word !== '').join('; ')
+  const { message = '', errors = [] } = envelope.data
+  const text = [...new Set([message, ...errors.map(textOf)].flatMap(unwrap))].join('; ')
   return text === '' ? undefined : text.slice(0, MESSAGE_LIMIT)
 }
+
+/** The words of a text, innermost first; of one that wraps no envelope with words, the text itself. */
+function unwrap(text: string): string[] {
+  const inner = innerRefusalOf({ message: text })
+  const reasons =
+    inner === undefined ? [] : [...(inner.errors ?? []).map(textOf), inner.message ?? ''].flatMap(unwrap)
+  if (reasons.length === 0) return [text].filter((words) => words !== '')
+  // Cut before it is searched: a run of blanks without end would take its square in time.
+  const phrase = text.slice(0, Math.min(text.indexOf('{'), MESSAGE_LIMIT)).replace(/[\s:]+$/, '')
+  return [...reasons, phrase].filter((words) => words !== '')
+}
+
+const textOf = (error: EnvelopeError): string => (typeof error === 'string' ? error : (error.message ?? ''))

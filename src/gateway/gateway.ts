@@ -1,10 +1,18 @@
 import { type Accounts, createAccounts } from './accounts.ts'
+import { type AgeAssessment, createAgeAssessment } from './age-assessment.ts'
+import { type Assessment, createAssessment } from './assessment.ts'
 import { type Biometrics, createBiometrics } from './biometrics.ts'
 import { type CareTeams, createCareTeams } from './care-teams.ts'
 import { type Conditions, createConditions } from './conditions.ts'
+import { type Content, createContent } from './content.ts'
+import { createMedicalRecords, type MedicalRecords } from './medical-records.ts'
+import type { Spelling } from './spelling.ts'
 import { createTransport, type TransportOptions } from './transport.ts'
 
-export type GatewayOptions = TransportOptions
+export interface GatewayOptions extends TransportOptions {
+  /** How fields with two spellings are sent. */
+  readonly spelling?: Spelling
+}
 
 /** The gateway's interface as a typed client. Every call sends one request and retries nothing. */
 export interface Gateway {
@@ -12,6 +20,10 @@ export interface Gateway {
   readonly biometrics: Biometrics
   readonly conditions: Conditions
   readonly careTeams: CareTeams
+  readonly ageAssessment: AgeAssessment
+  readonly assessment: Assessment
+  readonly content: Content
+  readonly medicalRecords: MedicalRecords
   /** Fetches the access token anew, after a call failed with the class `stale-token`. */
   renewToken(): Promise<void>
   /** Closes the connections; what is under way fails as ambiguous. */
@@ -26,6 +38,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     biometrics: createBiometrics(transport),
     conditions: createConditions(transport),
     careTeams: createCareTeams(transport),
+    ageAssessment: createAgeAssessment(transport),
+    assessment: createAssessment(transport),
+    content: createContent(transport),
+    medicalRecords: createMedicalRecords(transport, options.spelling),
     renewToken: transport.renewToken,
     close: transport.close,
   }

@@ -89,7 +89,7 @@ export interface Call {
   /** The body as it goes onto the wire; bytes must not change before the call is over. */
   readonly body?: BodyContent
   /** A locale tag, for the header Accept-Language. */
-  readonly language?: string
+  readonly language?: string | undefined
   /** Where the call goes in place of the path: the address that the gateway gave for an upload. */
   readonly address?: string
   /** Statuses outside 2xx that answer the call rather than fail it. */
@@ -110,7 +110,6 @@ export interface Transport {
 /** @throws WaybillError `settings-invalid`: see `parseBaseUrl` and `checkCredential` */
 export function createTransport(options: TransportOptions): Transport {
   const base = parseBaseUrl(options.baseUrl)
-  const secure = base.protocol === 'https:'
   const apiKey = checkCredential(options.apiKey, 'WAYBILL_API_KEY')
   const requesterApiKey = checkCredential(options.requesterApiKey ?? apiKey, 'WAYBILL_API_KEY')
   const token = holdAccessToken(options)
@@ -165,7 +164,8 @@ export function createTransport(options: TransportOptions): Transport {
     const body = typeof content === 'string' ? Buffer.from(content) : content
     const headers = await headersOf(call, body)
     const tooLong = new AbortController()
-    const exchanged: RequestPromise<Response<Uint8Array>> = client(addressOf(call), {
+    const address = addressOf(call)
+    const exchanged: RequestPromise<Response<Uint8Array>> = client(address, {
       method: ENDPOINTS[call.endpoint].method,
       headers,
       signal: tooLong.signal,
@@ -179,7 +179,10 @@ export function createTransport(options: TransportOptions): Transport {
     try {
       return await exchanged
     } catch (error) {
-      const { connected, status, retryAfter, what, cause } = readTransportFailure(error, secure)
+      const { connected, status, retryAfter, what, cause } = readTransportFailure(
+        error,
+        address.protocol === 'https:',
+      )
       const broken = tooLong.signal.aborted ? `an answer longer than ${maxAnswerBytes} bytes` : what
       const retryAfterMs = parseRetryAfter(retryAfter, options.now())
       // A status line that refuses stands, even if the words behind it broke off; one of success is worth nothing alone.

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountReference } from '../gateway/contract/account-reference.ts'
+import { RegistrationRequest } from '../gateway/contract/registration.ts'
 import { buildIndex, inTransaction } from './store.ts'
 
 /** A registered account. */
@@ -17,6 +18,7 @@ export function createAccountStore(
   const columns = 'SELECT seq, account_id FROM accounts WHERE'
   const byAccountId = store.prepare(`${columns} account_id = ?`)
   const byPartnerAccountId = store.prepare(`${columns} partner_account_id = ?`)
+  const registrationOf = store.prepare('SELECT registration FROM accounts WHERE seq = ?')
   const insert = store.prepare(
     'INSERT INTO accounts (account_id, partner_account_id, registration, stored_ms) VALUES (?, ?, ?, ?)',
   )
@@ -47,11 +49,18 @@ export function createAccountStore(
     register: (partnerAccountId: string, registration: string) =>
       add(options.makeId(), partnerAccountId, registration),
 
+    /** YYYY-MM-DD; undefined of an account that was not registered but came into being. */
+    dateOfBirthOf(account: Account): string | undefined {
+      const registration = registrationOf.get(account.seq)?.['registration']
+      if (typeof registration !== 'string') return undefined
+      return RegistrationRequest.parse(JSON.parse(registration)).dateOfBirth
+    },
+
     /** Removes the account and every record of it; its partner account id can be registered anew. */
     remove(account: Account): void {
       for (const table of ['biometrics', 'conditions'] as const) buildIndex(store, table, 'account')
       inTransaction(store, (db) => {
-        for (const table of ['biometrics', 'conditions', 'care_teams']) {
+        for (const table of ['biometrics', 'conditions', 'care_teams', 'assessments']) {
           db.prepare(`DELETE FROM ${table} WHERE account = ?`).run(account.seq)
         }
         db.prepare('DELETE FROM accounts WHERE seq = ?').run(account.seq)

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { visibleUntilMs } from './read-horizon.ts'
 import { inTransaction } from './store.ts'
 
 /** A care team entry in the store. */
@@ -27,13 +28,13 @@ export function createCareTeamStore(store: DatabaseSync) {
     'INSERT INTO care_teams (id, account, npi, persistent_id, stored_ms, body) VALUES (?, ?, ?, ?, ?, ?)',
   )
   const select = store.prepare(
-    'SELECT seq, id, npi, pcp, stored_ms, updated_ms, body FROM care_teams WHERE account = ? ORDER BY seq',
+    'SELECT seq, id, npi, pcp, stored_ms, updated_ms, body FROM care_teams WHERE account = ? AND stored_ms <= ? ORDER BY seq',
   )
   const setPcp = store.prepare('UPDATE care_teams SET pcp = ?, updated_ms = ? WHERE seq = ?')
   const remove = store.prepare('DELETE FROM care_teams WHERE seq = ?')
 
   const entriesOf = (account: number): CareTeamEntry[] =>
-    select.all(account).map((row) => ({
+    select.all(account, visibleUntilMs()).map((row) => ({
       seq: Number(row['seq']),
       id: String(row['id']),
       npi: row['npi'] === null ? undefined : String(row['npi']),

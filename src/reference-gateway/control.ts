@@ -2,8 +2,11 @@ import type { DatabaseSync } from 'node:sqlite'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { AccountReferenceType } from '../gateway/contract/account-reference.ts'
+import { listOccurrences } from './occurrences.ts'
 import { faultsOf, Refusal } from './refusal.ts'
 import { countRows, findRecords, listRecords, type StoredRecord, type Table } from './store.ts'
+import type { TokenBook } from './token-book.ts'
 
 const TABLES = {
   biometric: 'biometrics',
@@ -14,16 +17,32 @@ type Kind = keyof typeof TABLES
 const KINDS = Object.keys(TABLES) as readonly Kind[]
 
 const RecordsQuery = z.object({ kind: z.enum(['biometric', 'condition', 'careTeam']) })
+const OccurrencesQuery = RecordsQuery.extend({ min: z.coerce.number().int().min(1).default(1) })
 const RecordQuery = z.object({ transactionId: z.string().min(1) })
+const Binding = z.object({
+  token: z.string().regex(/^\S+$/, 'Expected a bearer token, without spaces'),
+  account: z.object({ reference: z.string().min(1), type: AccountReferenceType }),
+})
 
 /**
  * What the gateway holds, for tests and trials; not of the interface, and served without credentials:
  * - `GET /_reference/counts`: the number of accounts and of records per kind;
  * - `GET /_reference/records?kind=`: NDJSON, each record as it was sent, in order, with `_account` and `_storedAt`;
  * - `GET /_reference/record?transactionId=`: a JSON array of the records that bear the transaction id or the persistent
- *   record id, each with `_kind` too.
+ *   record id, each with `_kind` too;
+ * - `GET /_reference/occurrences?kind=&min=`: NDJSON, `id` and `times` for each transaction id (of care teams: persistent
+ *   record id) that is stored at least `min` times (1): with `min=2` what was stored twice;
+ * - `POST /_reference/tokens` with `token` and `account` (`reference`, `type`): from now on the token passes, and stands for
+ *   that user in the paged test. 204. The account need not be registered yet.
  */
-export function serveControl(app: FastifyInstance, store: DatabaseSync): void {
+export function serveControl(app: FastifyInstance, store: DatabaseSync, tokens: TokenBook): void {
+  app.post('/_reference/tokens', async (request, reply) => {
+    const result = Binding.safeParse(request.body)
+    if (!result.success) throw new Refusal(400, faultsOf(result.error, 'body'))
+    tokens.bind(result.data.token, result.data.account)
+    return reply.code(204).send()
+  })
+
   app.get('/_reference/counts', async () => ({
     account: countRows(store, 'accounts'),
     ...Object.fromEntries(KINDS.map((kind) => [kind, countRows(store, TABLES[kind])])),
@@ -34,7 +53,18 @@ export function serveControl(app: FastifyInstance, store: DatabaseSync): void {
     if (!result.success) throw new Refusal(400, faultsOf(result.error, 'query'))
     return reply
       .type('application/x-ndjson')
-      .send(Readable.from(lines(listRecords(store, TABLES[result.data.kind]))))
+      .send(
+        Readable.from(lines(listRecords(store, TABLES[result.data.kind]), (record) => annotated(record, {}))),
+      )
+  })
+
+  app.get('/_reference/occurrences', async (request, reply) => {
+    const result = OccurrencesQuery.safeParse(request.query)
+    if (!result.success) throw new Refusal(400, faultsOf(result.error, 'query'))
+    const { kind, min } = result.data
+    return reply
+      .type('application/x-ndjson')
+      .send(Readable.from(lines(listOccurrences(store, TABLES[kind], min), JSON.stringify)))
   })
 
   app.get('/_reference/record', async (request, reply) => {
@@ -50,10 +80,10 @@ export function serveControl(app: FastifyInstance, store: DatabaseSync): void {
 }
 
 /** Lines gathered into pieces of about 64 KiB. */
-function* lines(records: Iterable<StoredRecord>): Generator<string> {
+function* lines<Item>(items: Iterable<Item>, textOf: (item: Item) => string): Generator<string> {
   let piece = ''
-  for (const record of records) {
-    piece += `${annotated(record, {})}\n`
+  for (const item of items) {
+    piece += `${textOf(item)}\n`
     if (piece.length < 65_536) continue
     yield piece
     piece = ''

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { visibleUntilMs } from './read-horizon.ts'
 import { buildIndex } from './store.ts'
 
 /** A biometric or a condition, ready to be stored. */
@@ -40,7 +41,7 @@ export function createObservationStore(store: DatabaseSync, table: 'biometrics' 
   const latest = store.prepare(
     `SELECT id, observed_ms, stored_ms, body FROM (
        SELECT *, row_number() OVER (PARTITION BY code_key, source_type ORDER BY observed_ms DESC, seq DESC) AS place
-       FROM ${table} WHERE account = ?)
+       FROM ${table} WHERE account = ? AND stored_ms <= ?)
      WHERE place = 1 ORDER BY seq`,
   )
 
@@ -64,7 +65,7 @@ export function createObservationStore(store: DatabaseSync, table: 'biometrics' 
     /** The latest record by observation date per code and source type; of equal dates the one stored later. */
     latestOf(account: number): LatestObservation[] {
       buildIndex(store, table, 'account')
-      return latest.all(account).map((row) => ({
+      return latest.all(account, visibleUntilMs()).map((row) => ({
         id: String(row['id']),
         observedMs: Number(row['observed_ms']),
         storedMs: Number(row['stored_ms']),

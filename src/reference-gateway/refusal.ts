@@ -60,7 +60,7 @@ function statusOf(error: FastifyError | Refusal): number {
  * That errors follow the same rule is our choice.
  */
 function envelopeCode(status: number, request: FastifyRequest): number | string {
-  const { pathname } = new URL(request.url, 'http://localhost')
+  const [pathname = ''] = request.url.split('?')
   const creates = request.method === 'POST' && pathname.startsWith('/health-profile/biometrics')
   return pathname.startsWith('/health-profile/') && !creates ? String(status) : status
 }
@@ -78,10 +78,15 @@ export function answerError(
       ? error.faults
       : [{ message: status === 500 ? `internal error (${error.code})` : error.message }]
   if (status === 401) reply.header('www-authenticate', 'Bearer')
-  reply.code(status).send({
+  reply.code(status).send(envelopeOf(status, code, ours))
+}
+
+/** The envelope of a refusal: `data` is empty, and the items of `errors` bear its code too. */
+export function envelopeOf(status: number, code: number | string, faults: readonly Fault[]) {
+  return {
     code,
     message: `${status} ${STATUS_CODES[status]?.toUpperCase()}`,
     data: [],
-    errors: ours.map((fault) => ({ code, ...fault })),
-  })
+    errors: faults.map((fault) => ({ code, ...fault })),
+  }
 }

@@ -42,6 +42,30 @@ const ACCOUNTS_AND_PROFILE = `
 
 /** Requests for medical records, and the state of each user's age assessment. */
 const REQUESTER_AND_ASSESSMENT = `
+  CREATE TABLE medical_records_requests (
+    seq INTEGER PRIMARY KEY,
+    reference_number TEXT NOT NULL UNIQUE,
+    body TEXT NOT NULL,
+    updated_ms INTEGER NOT NULL,
+    authorization_name TEXT,
+    authorization BLOB
+  ) STRICT;
+  CREATE TABLE authorization_uploads (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    request INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX authorization_uploads_of_request ON authorization_uploads (request);
+  CREATE TABLE assessments (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    account INTEGER NOT NULL,
+    assessment_id TEXT NOT NULL,
+    progress TEXT NOT NULL,
+    answered_ms INTEGER NOT NULL,
+    UNIQUE (account, assessment_id)
+  ) STRICT;
 `
 
 /**

@@ -2,13 +2,27 @@ import { fastify } from 'fastify'
 import { WaybillError } from '../errors.ts'
 import { createAccountStore } from './account-store.ts'
 import { type RegisteredAgain, serveAccounts } from './accounts.ts'
+import { serveAgeAssessment } from './age-assessment.ts'
+import { readAssessment } from './assessment.ts'
+import { serveAssessmentPages } from './assessment-pages.ts'
+import { createAssessmentStore } from './assessment-store.ts'
 import { serveBiometrics } from './biometrics.ts'
 import { serveCareTeams } from './care-teams.ts'
 import { serveConditions } from './conditions.ts'
+import { serveContent } from './content.ts'
 import { serveControl } from './control.ts'
 import { checkCredentials } from './credentials.ts'
+import { createFaultBook } from './faults/fault-book.ts'
+import { serveFaultControl } from './faults/fault-control.ts'
+import type { FaultPlan } from './faults/fault-plan.ts'
+import { inflictFaults } from './faults/inflict-faults.ts'
 import { readJsonBodies } from './json-body.ts'
+import { serveOpenApi } from './openapi-route.ts'
 import { answerError, Refusal } from './refusal.ts'
+import { endUnfinishedRequests, refuseConnection } from './refuse-connection.ts'
+import { readRequestTypes } from './request-types.ts'
+import { serveRequester } from './requester.ts'
+import { answerRequesterError } from './requester-refusal.ts'
 import { openStore } from './store.ts'
 import { createTokenBook, type TokenOwner } from './token-book.ts'
 
@@ -16,6 +30,8 @@ const HOST = '127.0.0.1'
 /** Characters of a path parameter; fastify's own bound of 100 would hide longer reference numbers. */
 const LONGEST_PARAMETER = 4096
 const EIGHT_MIB = 8 * 1024 * 1024
+/** Section "Limits": lifetime of authorizationUploadUrl. */
+const THIRTY_MINUTES_MS = 30 * 60_000
 
 export interface ReferenceGatewayOptions {
   /** Port on loopback; 0 (the default) takes any free one. */
@@ -28,12 +44,20 @@ export interface ReferenceGatewayOptions {
   readonly tokens?: readonly string[]
   /** The users that tokens stand for; these tokens pass too. */
   readonly tokenOwners?: Readonly<Record<string, TokenOwner>>
+  /** YAML file with the age assessment that is served, of the form of `definitions/assessment.yaml` (the default). */
+  readonly assessmentFile?: string
   /** Takes calls for accounts that are not registered: such an account comes into being. Default: 404. */
   readonly open?: boolean
   /** What the registration of a known partnerAccountId gets: `same` (default) 200 and its account id, `conflict` 409. */
   readonly registeredAgain?: RegisteredAgain
+  /** What goes wrong on request; nothing where not given. `/_reference/faults` replaces it. */
+  readonly faults?: FaultPlan
   /** Longest body in bytes; a longer one gets 413. Default 8 MiB. */
   readonly bodyLimit?: number
+  /** How long an address for an authorization document takes one, in milliseconds. Default 30 minutes. */
+  readonly uploadLifetimeMs?: number
+  /** Version of the program, for `/openapi.json`. Default `0`. */
+  readonly version?: string
   /** Epoch milliseconds, for the dates of creation. */
   readonly clock: () => number
   /** A new id at every call, for accounts and records. */
@@ -49,31 +73,54 @@ export interface ReferenceGateway {
 }
 
 /**
- * Serves the interface on loopback, as far as accounts and the health profile go, and `/_reference` (`control.ts`).
+ * Serves the interface on loopback, with `/openapi.json`, and on a path of its own `/_reference` (`control.ts`, `faults/`).
  * It stores exactly what it is sent: nothing is idempotent. A batch is stored whole or not at all.
- * Throws `usage-wrong` where the data file cannot be used or the port is taken.
+ * Throws `usage-wrong` where the data file or the assessment file cannot be used or the port is taken.
  */
 export async function startReferenceGateway(options: ReferenceGatewayOptions): Promise<ReferenceGateway> {
   const { clock, makeId, registeredAgain = 'same', open = false } = options
+  const { bodyLimit = EIGHT_MIB, uploadLifetimeMs = THIRTY_MINUTES_MS } = options
+  const assessment = await readAssessment(options.assessmentFile)
+  const requestTypes = await readRequestTypes()
   const store = openStore(options.dataFile)
   const accounts = createAccountStore(store, { open, clock, makeId })
+  const assessments = createAssessmentStore(store, makeId)
 
   const tokens = createTokenBook(options.tokens, options.tokenOwners)
 
-  const app = fastify({ routerOptions: { maxParamLength: LONGEST_PARAMETER } })
-  readJsonBodies(app, options.bodyLimit ?? EIGHT_MIB)
+  const app = fastify({
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    clientErrorHandler: refuseConnection,
+    // A path that cannot be decoded or is too long: fastify's own words would quote it.
+    frameworkErrors: (_, request, reply) => {
+      const refusal = new Refusal(400, [{ message: 'path: cannot be read' }])
+      if (request.url.startsWith('/medical-records/')) answerRequesterError(refusal, request, reply)
+      else answerError(refusal, request, reply)
+    },
+  })
+  readJsonBodies(app, bodyLimit)
   app.setErrorHandler(answerError)
   app.setNotFoundHandler(() => {
     throw new Refusal(404, [{ message: 'path: not served here' }])
   })
   app.addHook('onClose', () => store.close())
+  endUnfinishedRequests(app)
 
-  serveControl(app, store)
+  serveControl(app, store, tokens)
+  serveOpenApi(app, options.version ?? '0')
+  const faults = createFaultBook(options.faults, clock)
+  serveFaultControl(app, faults)
   app.addHook('onRequest', checkCredentials(options.apiKeys, tokens))
+  inflictFaults(app, faults, { clock, makeId, tokens, accounts })
   serveAccounts(app, accounts, { registeredAgain, clock })
   serveBiometrics(app, store, accounts, { clock, makeId })
   serveConditions(app, store, accounts, { clock, makeId })
   serveCareTeams(app, store, accounts, { clock, makeId })
+  serveAgeAssessment(app, assessment, assessments, accounts)
+  serveAssessmentPages(app, store, { assessment, assessments, accounts, tokens, clock })
+  serveContent(app)
+  const requester = { clock, makeId, uploadLifetimeMs, bodyLimit, url: () => app.listeningOrigin }
+  serveRequester(app, store, requestTypes, requester)
 
   try {
     const url = await app.listen({ host: HOST, port: options.port ?? 0 })

@@ -15,6 +15,18 @@ export interface TokenBook {
   expire(token: string): void
 }
 
+/**
+ * Reads a binding as the command line has it: `TOKEN=REFERENCE`, where REFERENCE is a partner account id or
+ * `accountId:ID`; the token may end in `=` (RFC 6750 section 2.1). Undefined where it has another form.
+ */
+export function bindingOf(text: string): { readonly token: string; readonly owner: TokenOwner } | undefined {
+  const [, token, accountId, partnerAccountId] = /^([^\s=]+=*)=(?:accountId:(.+)|([^=].*))$/s.exec(text) ?? []
+  if (token === undefined) return undefined
+  if (accountId !== undefined) return { token, owner: { reference: accountId, type: 'accountId' } }
+  if (partnerAccountId === undefined || partnerAccountId === 'accountId:') return undefined
+  return { token, owner: { reference: partnerAccountId, type: 'partnerAccountId' } }
+}
+
 /** @param given the tokens that pass; any where undefined */
 export function createTokenBook(
   given: readonly string[] | undefined,

@@ -20,6 +20,45 @@ describe('what an error holds', () => {
     expect(JSON.stringify(failure)).not.toContain(SECRET)
   })
 
+  it('gives the reasons of an inner envelope first, each once, then the phrase around them', async () => {
+    const inner = {
+      code: 400,
+      message: 'Validation failed',
+      errors: [
+        { code: 0, message: 'patient first name is null or empty, block 1' },
+        { code: 1, message: 'no provider, block 2' },
+      ],
+    }
+    const message = `Failed to process the request: ${JSON.stringify(inner)}`
+    const errors = [{ code: 400, message, exception: null }, { message: 'and this' }]
+    const server = await serve(() => json(400, { code: 400, message, errors }))
+    const failure = await failureOf(client(server.url).medicalRecords.requestTypes())
+    expect(failure.gatewayMessage).toBe(
+      'patient first name is null or empty, block 1; no provider, block 2; Validation failed; ' +
+        'Failed to process the request; and this',
+    )
+  })
+
+  it('unwraps an envelope within an envelope, and cuts the words at 500 characters', async () => {
+    const innermost = JSON.stringify({ errors: ['first', 'y'.repeat(900)] })
+    const inner = JSON.stringify({ code: 1, message: `Inner: ${innermost}` })
+    const server = await serve(() => json(400, { message: `Outer: ${inner}` }))
+    const failure = await failureOf(client(server.url).medicalRecords.requestTypes())
+    expect(failure.gatewayMessage).toMatch(/^first; y+$/)
+    expect(failure.gatewayMessage).toHaveLength(500)
+  })
+
+  it.each([
+    'no field {name} here',
+    'an empty {} envelope',
+    'an envelope {"code":1} without words',
+    'Failed: {"mess',
+  ])('leaves as it is what wraps no words: %s', async (message) => {
+    const server = await serve(() => json(400, { code: 400, message }))
+    const failure = await failureOf(client(server.url).medicalRecords.requestTypes())
+    expect(failure.gatewayMessage).toBe(message)
+  })
+
   it.each([['<p>No.</p>'], [''], ['"No."'], ['null'], ['{"message":""}'], ['{"message":{"a":1}}']])(
     'has no words where the body is %s',
     async (body) => {

@@ -1,186 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { BiometricSent } from '../../src/gateway/contract/biometric.ts'
-import type { Gateway } from '../../src/gateway/gateway.ts'
-import { client, echoing, failureOf, json, type Reply, serve } from './loopback.ts'
+import { client, echoing, failureOf, json, serve } from './loopback.ts'
+import { ACCOUNT } from './sample-records.ts'
 
-const ACCOUNT = { reference: 'participant 4711&x', type: 'partnerAccountId' } as const
-const ACCOUNT_QUERY = 'accountReference=participant+4711%26x&accountReferenceType=partnerAccountId'
-const HEALTH_PROFILE_TYPE = 'application/json;charset=UTF-8'
-const REGISTRATION = {
-  dateOfBirth: '1970-01-31',
-  firstName: 'Test',
-  gender: 'FEMALE',
-  lastName: 'Person',
-  partnerAccountId: 'p-1',
-  postalCode: '00000',
-}
-const BIOMETRIC: BiometricSent = {
-  transactionId: 't-1',
-  account: ACCOUNT,
-  name: 'Body weight',
-  observationDate: '2024-03-01T14:05:00.000Z',
-  codes: [
-    { code: '29463-7', codeSystem: '2.16.840.1.113883.6.1', codeSystemName: 'LOINC', name: 'Body weight' },
-  ],
-  value: 81.5,
-  unit: 'kg',
-  source: { name: 'Screening', type: 'screening' },
-}
 const CONDITION_READ = { codes: [], observationDate: '1709301900000' }
 
-interface Expected {
-  readonly call: (gateway: Gateway) => Promise<unknown>
-  readonly reply: Reply
-  readonly line: string
-  readonly bearer: boolean
-  readonly contentType?: string
-  readonly body?: string
-}
-
-/** The tables of the sections "Endpoints" and "Authentication", call by call. */
-const CALLS: readonly Expected[] = [
-  {
-    call: (gateway) => gateway.accounts.register(REGISTRATION),
-    reply: json(200, { accountId: 'a-1', partnerAccountId: 'p-1' }),
-    line: 'POST /account/register',
-    bearer: false,
-    contentType: 'application/json',
-    body: JSON.stringify(REGISTRATION),
-  },
-  {
-    call: (gateway) => gateway.accounts.delete(ACCOUNT),
-    reply: { status: 204 },
-    line: `DELETE /account?${ACCOUNT_QUERY}`,
-    bearer: false,
-  },
-  {
-    call: (gateway) => gateway.biometrics.create([BIOMETRIC]),
-    reply: echoing('t-1'),
-    line: 'POST /health-profile/biometrics',
-    bearer: true,
-    contentType: HEALTH_PROFILE_TYPE,
-    body: JSON.stringify([BIOMETRIC]),
-  },
-  {
-    call: (gateway) => gateway.biometrics.createBulk('[ {"value":5.10} ]', 1),
-    reply: echoing('t-1'),
-    line: 'POST /health-profile/biometrics/bulk',
-    bearer: true,
-    contentType: HEALTH_PROFILE_TYPE,
-    body: '[ {"value":5.10} ]',
-  },
-  {
-    call: (gateway) => gateway.biometrics.read(ACCOUNT),
-    reply: json(200, { code: '200', data: [], errors: [] }),
-    line: `GET /health-profile/biometrics?${ACCOUNT_QUERY}`,
-    bearer: true,
-  },
-  {
-    call: (gateway) => gateway.conditions.create([]),
-    reply: json(200, { code: '200', data: [], errors: [] }),
-    line: 'POST /health-profile/conditions',
-    bearer: true,
-    contentType: HEALTH_PROFILE_TYPE,
-    body: '[]',
-  },
-  {
-    call: (gateway) => gateway.conditions.createBulk('[{}]', 1),
-    reply: json(200, { code: '200', data: [{ id: 'c-1' }], errors: [] }),
-    line: 'POST /health-profile/conditions/bulk',
-    bearer: true,
-    contentType: HEALTH_PROFILE_TYPE,
-    body: '[{}]',
-  },
-  {
-    call: (gateway) => gateway.conditions.read(ACCOUNT),
-    reply: json(200, { data: { code: '200', data: [], errors: [] } }),
-    line: `GET /health-profile/conditions?${ACCOUNT_QUERY}`,
-    bearer: true,
-  },
-  {
-    call: (gateway) => gateway.careTeams.createBulk('[{}]', 1),
-    reply: json(200, { code: '200', data: [{ id: '1' }], errors: [] }),
-    line: 'POST /health-profile/care-teams',
-    bearer: true,
-    contentType: HEALTH_PROFILE_TYPE,
-    body: '[{}]',
-  },
-  {
-    call: (gateway) => gateway.careTeams.create([]),
-    reply: json(200, { code: '200', data: [], errors: [] }),
-    line: 'POST /health-profile/care-teams',
-    bearer: true,
-    contentType: HEALTH_PROFILE_TYPE,
-    body: '[]',
-  },
-  {
-    call: (gateway) => gateway.careTeams.list(ACCOUNT),
-    reply: json(200, { code: '200', data: [], errors: [] }),
-    line: `GET /health-profile/care-teams?${ACCOUNT_QUERY}`,
-    bearer: true,
-  },
-  {
-    call: (gateway) => gateway.careTeams.delete(ACCOUNT, { id: ['1', '2'], npi: ['1234567893'] }),
-    reply: { status: 204 },
-    line: `DELETE /health-profile/care-teams?${ACCOUNT_QUERY}&id=1&id=2&npi=1234567893`,
-    bearer: true,
-  },
-  {
-    call: (gateway) => gateway.careTeams.setPrimary({ account: ACCOUNT, npi: '1234567893' }),
-    reply: json(200, { code: '200', data: [{ npi: '1234567893' }], errors: [] }),
-    line: 'POST /health-profile/care-teams/pcp',
-    bearer: true,
-    contentType: HEALTH_PROFILE_TYPE,
-    body: JSON.stringify({ account: ACCOUNT, npi: '1234567893' }),
-  },
-  {
-    call: (gateway) => gateway.careTeams.unsetPrimary({ account: ACCOUNT, id: '1' }),
-    reply: json(200, { code: '200', data: [{}], errors: [] }),
-    line: 'DELETE /health-profile/care-teams/pcp',
-    bearer: true,
-    contentType: HEALTH_PROFILE_TYPE,
-    body: JSON.stringify({ account: ACCOUNT, id: '1' }),
-  },
-]
-
-describe('what goes onto the wire', () => {
-  it.each(CALLS)('$line', async ({ call, reply, line, bearer, contentType, body = '' }) => {
-    const server = await serve(() => reply)
-    await call(client(server.url))
-    expect(server.seen).toHaveLength(1)
-    const [seen] = server.seen
-    expect(`${seen?.method} ${seen?.url}`).toBe(line)
-    expect(seen?.body).toBe(body)
-    expect(seen?.headers).toEqual({
-      'x-api-key': 'the-key',
-      accept: 'application/json',
-      'accept-encoding': expect.any(String),
-      'user-agent': 'waybill',
-      host: new URL(server.url).host,
-      connection: 'keep-alive',
-      ...(bearer ? { authorization: 'Bearer the-token' } : {}),
-      ...(contentType === undefined
-        ? {}
-        : { 'content-type': contentType, 'content-length': String(Buffer.byteLength(body)) }),
-    })
-  })
-
-  it('leaves the bearer token off the bulk call of conditions where told to, and off no other', async () => {
-    const server = await serve(() => json(200, { data: [] }))
-    const gateway = client(server.url, { bearerOnConditionsBulk: false })
-    await gateway.conditions.createBulk('[]', 0)
-    await gateway.conditions.create([])
-    expect(server.seen.map((seen) => seen.headers.authorization)).toEqual([undefined, 'Bearer the-token'])
-  })
-
-  it('lists care teams where told to', async () => {
-    const server = await serve(() => json(200, { data: [] }))
-    await client(server.url, { paths: { listCareTeams: '/health-profile/care-team-list' } }).careTeams.list(
-      ACCOUNT,
-    )
-    expect(server.seen[0]?.url).toBe(`/health-profile/care-team-list?${ACCOUNT_QUERY}`)
-  })
-
+describe('what may not be sent', () => {
   it('never deletes care teams, or marks one, without saying which', async () => {
     const server = await serve(() => ({ status: 204 }))
     const { careTeams } = client(server.url)
@@ -248,6 +72,35 @@ describe('reading', () => {
     const failure = await failureOf(client(server.url).biometrics.read(ACCOUNT))
     expect(failure.class).toBe('ambiguous')
     expect(failure.message).toContain('data.0.observationDate')
+  })
+
+  it.each([
+    ['tells of failure', { code: '500', data: [] }],
+    ['lists errors', { code: '200', data: [], errors: [{ message: 'No answer of the store.' }] }],
+  ])('is ambiguous, not empty, where the envelope %s', async (_, envelope) => {
+    const nested = (seen: { url: string }) => seen.url.startsWith('/health-profile/conditions')
+    const server = await serve((seen) => json(200, nested(seen) ? { data: envelope } : envelope))
+    const gateway = client(server.url)
+    const reads = [
+      gateway.biometrics.read(ACCOUNT),
+      gateway.conditions.read(ACCOUNT),
+      gateway.careTeams.list(ACCOUNT),
+      gateway.content.listArticles(),
+      gateway.assessment.currentPage(),
+      gateway.medicalRecords.requestTypes(),
+      gateway.medicalRecords.delete('ref-1'),
+    ]
+    for (const failure of await Promise.all(reads.map(failureOf))) {
+      expect(failure).toMatchObject({ class: 'ambiguous', status: 200 })
+    }
+  })
+
+  it('names the account by its URL form alone where it is given so', async () => {
+    const server = await serve(() => json(200, { data: [] }))
+    await client(server.url).biometrics.read({ entity: 'https://gateway.example/accounts/4711' })
+    expect(server.seen[0]?.url).toBe(
+      '/health-profile/biometrics?entity=https%3A%2F%2Fgateway.example%2Faccounts%2F4711',
+    )
   })
 
   it('is refused for an account that is not registered', async () => {

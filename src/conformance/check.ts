@@ -1,0 +1,60 @@
+import { AssertionError } from 'node:assert'
+import pLimit from 'p-limit'
+import { type Account, type ConformanceCase, type Control, NothingToJudge } from './case.ts'
+import type { Client } from './client.ts'
+
+/** What became of a case. `words` say what differs, or why it was not run; they hold no value of a record. */
+export interface CaseResult {
+  readonly section: string
+  readonly row: string
+  readonly result: 'passed' | 'differs' | 'not run'
+  readonly words: string
+}
+
+/** Cases that are under way at once: polite to a gateway in use. */
+const AT_ONCE = 4
+
+/**
+ * Runs the cases that are safe against a gateway with other people's data: those that need nothing, and those that need
+ * an account where one is named. The others are reported as not run.
+ * @throws whatever is no finding of a case: the reason of the client's signal, a defect
+ */
+export async function checkSafely(
+  cases: readonly ConformanceCase[],
+  client: Client,
+  account: Account | undefined,
+): Promise<CaseResult[]> {
+  const limit = pLimit({ concurrency: AT_ONCE, rejectOnClear: true })
+  const results = cases.map((one) => limit(() => resultOf(one, () => runSafely(one, client, account))))
+  return Promise.all(results).finally(() => limit.clearQueue())
+}
+
+async function runSafely(one: ConformanceCase, client: Client, account: Account | undefined): Promise<void> {
+  if (one.needs === 'nothing') return one.run(client)
+  if (one.needs !== 'account') throw new NothingToJudge('it would store something')
+  if (account === undefined) throw new NothingToJudge('no account is named')
+  return one.run(client, account)
+}
+
+async function resultOf({ section, row }: ConformanceCase, run: () => Promise<void>): Promise<CaseResult> {
+  try {
+    await run()
+    return { section, row, result: 'passed', words: '' }
+  } catch (finding) {
+    if (finding instanceof AssertionError) return { section, row, result: 'differs', words: finding.message }
+    if (finding instanceof NothingToJudge) return { section, row, result: 'not run', words: finding.message }
+    throw finding
+  }
+}
+
+/** Runs one case of any kind against a gateway under test. Rejects with what the case found. */
+export async function runCase(
+  one: ConformanceCase,
+  client: Client,
+  account: Account,
+  control: Control,
+): Promise<void> {
+  if (one.needs === 'account') return one.run(client, account)
+  if (one.needs === 'control') return one.run(client, control)
+  return one.run(client)
+}

@@ -1,0 +1,40 @@
+import { ContentDetail, type ContentId, ContentListItem } from './contract/content.ts'
+import { Envelope } from './contract/envelope.ts'
+import { readItems } from './read-envelope.ts'
+import type { Transport } from './transport.ts'
+
+const ListEnvelope = Envelope(ContentListItem)
+const DetailEnvelope = Envelope(ContentDetail)
+
+/** Filters and page of a list of articles, as query parameters. Their names are not documented; an array repeats its name. */
+export type ContentQuery = Readonly<Record<string, string | number | readonly (string | number)[]>>
+
+/** Articles, called with the API key alone (section "Content"). */
+export interface Content {
+  /** One page of the list; how long it is, and whether there is another, is not documented. @throws GatewayError */
+  listArticles(query?: ContentQuery): Promise<readonly ContentListItem[]>
+  /** The article with its text; undefined where there is none of that id (404, or no item). @throws GatewayError */
+  article(id: ContentId): Promise<ContentDetail | undefined>
+}
+
+export function createContent(transport: Transport): Content {
+  return {
+    listArticles: (query = {}) =>
+      transport.send({ endpoint: 'listArticles', query: parametersOf(query) }, (answer) =>
+        readItems(answer, ListEnvelope),
+      ),
+    article: (id) =>
+      transport.send(
+        { endpoint: 'readArticle', parameters: { contentId: String(id) }, alsoAnswers: [404] },
+        (answer) => (answer.status === 404 ? undefined : readItems(answer, DetailEnvelope)[0]),
+      ),
+  }
+}
+
+function parametersOf(query: ContentQuery): URLSearchParams {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value].flat()) parameters.append(name, String(one))
+  }
+  return parameters
+}

@@ -1,0 +1,43 @@
+import type { z } from 'zod'
+import { type Answer, UnreadableAnswer } from './answer.ts'
+import type { EnvelopeCode, EnvelopeError } from './contract/envelope.ts'
+
+/** What every envelope says beside its data. */
+interface Outcome {
+  readonly code?: EnvelopeCode | undefined
+  readonly data?: unknown
+  readonly errors?: readonly EnvelopeError[] | null | undefined
+}
+
+/**
+ * The code mirrors the HTTP status (section "Envelope"): one that tells of failure contradicts the status line. An object
+ * with neither code nor data is no envelope, whatever else it holds.
+ * @throws UnreadableAnswer
+ */
+export function checkCode(envelope: Outcome, answer: Answer): void {
+  if (envelope.code === undefined && envelope.data === undefined) {
+    throw new UnreadableAnswer('the body is no envelope')
+  }
+  const code = Number(envelope.code ?? answer.status)
+  if (code >= 300) throw new UnreadableAnswer(`its envelope holds the code ${code}`)
+}
+
+/**
+ * As `checkCode`, and refuses listed errors, which are "empty on success": an answer with them may lack records, and a
+ * record that is taken for missing would be sent a second time. @throws UnreadableAnswer
+ */
+export function checkSuccess(envelope: Outcome, answer: Answer): void {
+  checkCode(envelope, answer)
+  const errors = envelope.errors?.length ?? 0
+  if (errors > 0) throw new UnreadableAnswer(`its envelope lists ${errors} error${errors === 1 ? '' : 's'}`)
+}
+
+/** The records of an answer to a read. @throws UnreadableAnswer */
+export function readItems<Item>(
+  answer: Answer,
+  schema: z.ZodType<Outcome & { readonly data: readonly Item[] }>,
+): readonly Item[] {
+  const envelope = answer.read(schema)
+  checkSuccess(envelope, answer)
+  return envelope.data
+}

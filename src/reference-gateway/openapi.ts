@@ -1,0 +1,159 @@
+import { z } from 'zod'
+import type { Endpoint } from '../gateway/contract/endpoint.ts'
+import { ENDPOINTS, type EndpointName } from '../gateway/contract/endpoints.ts'
+import { ErrorEnvelope } from '../gateway/contract/envelope.ts'
+import { type JsonSchema, type PublishedSchemas, publishSchemas } from './openapi-schemas.ts'
+
+/** What the contract does not say of the interface. */
+export interface OpenApiOptions {
+  /** Version of the program that serves the document. */
+  readonly version: string
+  /** By operation, the queries of calls whose parameters the interface does not name: those that are served here. */
+  readonly queries: Readonly<Record<string, z.ZodType | undefined>>
+}
+
+/** What a reader has to know beyond the schemas. */
+const NOTES: Readonly<Record<string, string | undefined>> = {
+  readBiometrics: 'Either `accountReference` with `accountReferenceType`, or `entity`.',
+  deleteCareTeams: 'At least one `id` or `npi`; both can be repeated.',
+  setPrimaryCare: 'At least one of `id` and `npi`.',
+  unsetPrimaryCare: 'At least one of `id` and `npi`.',
+  upsertMedicalRecords:
+    'A request whose reference number is new needs every required field; of one that exists, fields that are null are cleared and those omitted keep their value. `dateOfService` and `requestSubtype` are read too.',
+  searchMedicalRecords: 'At least one field of `patient`. `subTyp` is read too.',
+  uploadAuthorization:
+    'The address is the `authorizationUploadUrl` that the upsert answers, for 30 minutes; the path here stands for it.',
+} satisfies Partial<Record<EndpointName, string>>
+
+const SECURITY = {
+  required: [{ apiKey: [], bearer: [] }],
+  'not-shown': [{ apiKey: [] }, { apiKey: [], bearer: [] }],
+  none: [{ apiKey: [] }],
+} as const satisfies Record<Endpoint['bearer'], unknown>
+
+const REFUSED = { $ref: '#/components/responses/Refused' }
+const CALLS: readonly (readonly [string, Endpoint])[] = Object.entries(ENDPOINTS)
+
+/**
+ * The interface as OpenAPI 3.1: each call of `ENDPOINTS` an operation of its name, tagged with its section, with the
+ * schemas of the contract. Bodies that are sent are described in the form that goes in, answers in the form that comes out.
+ */
+export function describeInterface({ version, queries }: OpenApiOptions) {
+  const sent = publishSchemas(
+    CALLS.flatMap(([, { request }]) => request ?? []),
+    'input',
+  )
+  const answered = publishSchemas(
+    [ErrorEnvelope, ...CALLS.flatMap(([, { success }]) => success.body ?? [])],
+    'output',
+  )
+
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const [name, endpoint] of CALLS) {
+    const query = endpoint.query ?? queries[name]
+    const described = operation(
+      name,
+      { ...endpoint, ...(query === undefined ? {} : { query }) },
+      sent,
+      answered,
+    )
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: described }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Health-profile gateway',
+      version,
+      description:
+        'Accounts, health profile, age assessment, content and medical-records requests, as the reference gateway of Waybill serves them. Amounts and dates are as the schemas say; what they leave open is open in the interface.',
+    },
+    tags: [...new Set(CALLS.map(([, { section }]) => section))].map((tag) => ({ name: tag })),
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        bearer: { type: 'http', scheme: 'bearer' },
+      },
+      responses: {
+        Refused: {
+          description: 'Refused: nothing was stored. `errors` says what is wrong, and where.',
+          content: { 'application/json': { schema: answered.of(ErrorEnvelope) } },
+        },
+      },
+      schemas: { ...sent.components, ...answered.components },
+    },
+  }
+}
+
+function operation(name: string, endpoint: Endpoint, sent: PublishedSchemas, answered: PublishedSchemas) {
+  const { section, summary, apiKey, bearer, contentType, request, success, deprecated } = endpoint
+  const note = NOTES[name]
+  const parameters = parametersOf(endpoint)
+  return {
+    operationId: name,
+    tags: [section],
+    summary,
+    ...(note === undefined ? {} : { description: note }),
+    ...(deprecated === undefined ? {} : { deprecated }),
+    security: apiKey ? SECURITY[bearer] : [],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(contentType === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: { [contentType]: request === undefined ? {} : { schema: sent.of(request) } },
+          },
+        }),
+    responses: {
+      [success.status]: {
+        description: 'Success.',
+        ...(success.body === undefined
+          ? {}
+          : { content: { 'application/json': { schema: answered.of(success.body) } } }),
+      },
+      '400': REFUSED,
+      ...(apiKey ? { '401': REFUSED } : {}),
+      ...(name === 'deleteCareTeams' ? { '404': REFUSED } : {}),
+      '4XX': REFUSED,
+    },
+  }
+}
+
+/** Path and query parameters, and the headers beside the credentials (sections "Authentication", "Versioning"). */
+function parametersOf({ parameters, query, version, localised }: Endpoint) {
+  const header = (name: string, required: boolean, schema: JsonSchema) => ({
+    name,
+    in: 'header',
+    required,
+    schema,
+  })
+  return [
+    ...(parameters === undefined ? [] : fieldsOf(parameters, 'path')),
+    ...(query === undefined ? [] : fieldsOf(query, 'query')),
+    ...(version === undefined ? [] : [header('X-API-Version', true, { type: 'string', const: version })]),
+    ...(localised === undefined ? [] : [header('Accept-Language', false, { type: 'string' })]),
+  ]
+}
+
+const Fields = z.object({
+  properties: z.record(z.string(), z.record(z.string(), z.unknown())),
+  required: z.array(z.string()).default([]),
+})
+/** What a parameters' schema is written as: an object, or several that stand in for each other. */
+const Alternatives = z.union([
+  z.object({ anyOf: z.array(Fields) }).transform(({ anyOf }) => anyOf),
+  Fields.transform((fields) => [fields]),
+])
+
+/** The fields of a schema as parameters; of alternatives, those are required that each of them requires. */
+function fieldsOf(schema: z.ZodType, place: 'path' | 'query') {
+  const alternatives = Alternatives.parse(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
+  const fields = new Map(alternatives.flatMap(({ properties }) => Object.entries(properties)))
+  return [...fields].map(([name, described]) => ({
+    name,
+    in: place,
+    required: alternatives.every(({ required }) => required.includes(name)),
+    schema: described,
+  }))
+}

@@ -1,0 +1,178 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { biometric, condition, startGateway } from '../reference-gateway/gateway-under-test.ts'
+import { createWorkplace, type Ended } from './command-line.ts'
+
+const CREDENTIALS = { WAYBILL_API_KEY: 'key', WAYBILL_ACCESS_TOKEN: 'token' }
+
+const Report = z.object({
+  gateway: z.string(),
+  passed: z.int(),
+  differs: z.int(),
+  notRun: z.int(),
+  results: z.array(z.object({ section: z.string(), row: z.string(), result: z.string(), words: z.string() })),
+})
+
+const reportOf = ({ out }: Ended) => Report.parse(JSON.parse(out))
+
+/** A server of the test's own; ends with it. */
+async function listen(answer: RequestListener): Promise<string> {
+  const server = createServer(answer)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** Passes every call on to the gateway, but for those that `lie` answers itself. */
+async function lyingGateway(honest: string, lie: (...call: Parameters<RequestListener>) => boolean) {
+  return listen(async (request, response) => {
+    if (lie(request, response)) return
+    const pieces: Uint8Array[] = []
+    for await (const piece of request) pieces.push(piece)
+    const { host: _, connection: __, 'content-length': ___, ...headers } = request.headers
+    const answer = await fetch(honest + request.url, {
+      method: request.method ?? 'GET',
+      headers: Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]),
+      ...(pieces.length === 0 ? {} : { body: Buffer.concat(pieces) }),
+    })
+    const type = answer.headers.get('content-type') ?? 'text/plain'
+    response.writeHead(answer.status, { 'content-type': type }).end(await answer.text())
+  })
+}
+
+test('the reference gateway differs in nothing, with an account and without', async () => {
+  const { url, call, register, counts } = await startGateway()
+  await register('p-1')
+  await call('POST', '/health-profile/biometrics', [biometric()])
+  await call('POST', '/health-profile/conditions', [condition()])
+  const before = await counts()
+  const asked = new Set<string>()
+  const seen = await lyingGateway(url, (request) => {
+    asked.add(`${request.method} ${request.url?.split('?')[0]}`)
+    return false
+  })
+  const { waybill } = await createWorkplace(CREDENTIALS)
+
+  const plain = await waybill('gateway', '--check', url)
+  expect(plain).toMatchObject({ code: 0, err: '' })
+  expect(plain.out).toMatch(/: \d+ cases passed, 0 differ, \d+ were not run \(.*no account is named/)
+
+  const named = await waybill('gateway', '--check', seen, '--account', 'p-1', '--json')
+  const report = reportOf(named)
+  expect(named.code).toBe(0)
+  expect(report.results.filter(({ result }) => result === 'differs')).toEqual([])
+  expect(report.passed + report.notRun).toBe(report.results.length)
+  expect(report.passed).toBeGreaterThan(60)
+  expect(await counts()).toEqual(before)
+  // A search is the one POST that stores nothing.
+  expect([...asked].filter((call) => !call.startsWith('GET '))).toEqual(['POST /medical-records/requester'])
+})
+
+test('what a gateway answers otherwise is named, without a value of it', async () => {
+  const { url } = await startGateway()
+  const liar = await lyingGateway(url, (request, response) => {
+    if (request.url !== '/content/distribution/article') return false
+    const article = {
+      id: 'a-1',
+      resourceId: 'r-1',
+      type: 'article',
+      title: 17,
+      uri: '/a',
+      primaryTag: 'secret',
+    }
+    const body = { code: '200', message: 'OK', data: [article] }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    return true
+  })
+  const { waybill } = await createWorkplace(CREDENTIALS)
+  const { code, out } = await waybill('gateway', '--check', liar)
+  expect(code).toBe(1)
+  expect(out).toMatch(/Envelope +code +differs +.*code, the status as integer/)
+  expect(out).toMatch(/Content item +List item.* +differs +title: the document has a string; came a number/)
+  expect(out).toMatch(/Authentication +X-API-Key +differs +.*X-API-Key is missing; came 200/)
+  expect(out).not.toContain('secret')
+})
+
+test('HTML, a redirect, an answer without an end and one that breaks off are differences', async () => {
+  const piece = Buffer.alloc(65_536, 'x')
+  const answers: Readonly<Record<string, RequestListener>> = {
+    '/content/distribution/article': (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Welcome</html>')
+    },
+    '/medical-records/requester/requestTypes': (_, response) => {
+      response.writeHead(302, { location: '/elsewhere' }).end()
+    },
+    '/medical-records/requester': (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      const more = () => {
+        while (response.write(piece));
+      }
+      response.on('drain', more)
+      more()
+    },
+    '/bioage/result': (_, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy())
+    },
+  }
+  const url = await listen((request, response) => {
+    const answer = answers[request.url?.split('?')[0] ?? '']
+    if (answer === undefined) response.writeHead(404).end()
+    else answer(request, response)
+  })
+  const { waybill } = await createWorkplace(CREDENTIALS)
+  const ended = await waybill('gateway', '--check', url, '--json')
+  expect(ended.code).toBe(1)
+  const words = reportOf(ended).results.map((result) => result.words)
+  expect(words).toContain(
+    'GET /content/distribution/article: the document has JSON; came something else (text/html)',
+  )
+  expect(words).toContain(
+    'GET /medical-records/requester/requestTypes: the document has status 200; came 302',
+  )
+  expect(words).toContain('POST /medical-records/requester: the answer is longer than 4194304 bytes')
+  expect(words).toContainEqual(expect.stringMatching(/^GET \/bioage\/result: the answer broke off/))
+})
+
+test('a closed port ends with 3, and so do refused credentials', async () => {
+  const { waybill } = await createWorkplace(CREDENTIALS)
+  const gone = await startGateway()
+  await gone.close()
+  const closed = await waybill('gateway', '--check', gone.url)
+  expect(closed.code).toBe(3)
+  expect(closed.err).toContain('ECONNREFUSED')
+
+  const { url } = await startGateway({ apiKeys: ['another'] })
+  const refusedKey = await waybill('gateway', '--check', url, '--json')
+  expect(refusedKey.code).toBe(3)
+  expect(JSON.parse(refusedKey.out)).toMatchObject({ error: { code: 'gateway-refused-credentials' } })
+
+  const strict = await startGateway({ tokens: ['another'] })
+  const refusedToken = await waybill('gateway', '--check', strict.url)
+  expect(refusedToken.code).toBe(3)
+  expect(refusedToken.err).toContain('access token')
+})
+
+test('wrong use is told: plain http abroad, no credentials, options for serving, an account without --check', async () => {
+  const { waybill } = await createWorkplace()
+  const abroad = await waybill('gateway', '--check', 'http://gateway.example/api')
+  expect(abroad.code).toBe(2)
+  expect(abroad.err).toContain('plain http')
+  const bare = await waybill('gateway', '--check', 'https://gateway.example/api')
+  expect(bare.code).toBe(2)
+  expect(bare.err).toContain('WAYBILL_API_KEY')
+  expect((await waybill('gateway', '--check', 'https://gateway.example', '--open')).code).toBe(2)
+  expect((await waybill('gateway', '--account', 'p-1')).code).toBe(2)
+
+  const { url } = await startGateway()
+  const credible = await createWorkplace(CREDENTIALS)
+  const unknown = await credible.waybill('gateway', '--check', url, '--account', 'accountId:nobody')
+  expect(unknown.code).toBe(2)
+  expect(unknown.err).toContain('does not know the account')
+})

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { inSection } from '../../src/conformance/case.ts'
+import { checkSafely } from '../../src/conformance/check.ts'
+import { createClient } from '../../src/conformance/client.ts'
+import { SUITE } from '../../src/conformance/suite.ts'
+
+const BASE = { apiKey: 'key', accessToken: 'token', makeId: randomUUID }
+
+/** A gateway that takes every call and never answers; ends with the test. */
+async function silentGateway(): Promise<string> {
+  const server = createServer(() => {})
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('a gateway that never answers differs in everything that is asked, and holds nothing up', async () => {
+  const baseUrl = await silentGateway()
+  const signal = new AbortController().signal
+  const client = createClient({ ...BASE, baseUrl, timeLimitMs: 50, signal })
+  const account = { reference: 'p-1', type: 'partnerAccountId' } as const
+  const results = await checkSafely(SUITE, client, account)
+  const safe = SUITE.filter(({ needs }) => needs === 'nothing' || needs === 'account')
+  expect(results.filter(({ result }) => result === 'differs')).toHaveLength(safe.length)
+  for (const { result, words } of results)
+    expect(words).toMatch(result === 'differs' ? /: no whole answer within 0\.05 s$/ : /it would store/)
+})
+
+test('an interruption ends the check at once, with its reason', async () => {
+  const baseUrl = await silentGateway()
+  const controller = new AbortController()
+  const client = createClient({ ...BASE, baseUrl, timeLimitMs: 60_000, signal: controller.signal })
+  const checking = checkSafely(SUITE, client, undefined)
+  controller.abort(new Error('interrupted'))
+  await expect(checking).rejects.toThrow('interrupted')
+})
+
+test('what is no finding of a case is not taken for one', async () => {
+  const broken = inSection('Limits').nothing('a defect', async () => {
+    throw new TypeError('a defect')
+  })
+  const signal = new AbortController().signal
+  const client = createClient({ ...BASE, baseUrl: await silentGateway(), timeLimitMs: 50, signal })
+  await expect(checkSafely([broken], client, undefined)).rejects.toThrow(TypeError)
+})

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import type { Account, Control } from '../../src/conformance/case.ts'
+import { runCase } from '../../src/conformance/check.ts'
+import { type Client, createClient } from '../../src/conformance/client.ts'
+import { takeTest } from '../../src/conformance/paged-test.ts'
+import { createBiometrics, createConditions, register } from '../../src/conformance/profile.ts'
+import { biometric, condition, DIASTOLIC, HYPERTENSION } from '../../src/conformance/sample-records.ts'
+import { SUITE } from '../../src/conformance/suite.ts'
+import { type ReferenceGateway, startReferenceGateway } from '../../src/reference-gateway/server.ts'
+
+/** The clock of all gateways of this file; cases let it go on. */
+let now = Date.UTC(2024, 6, 1)
+
+let gateway: ReferenceGateway
+let client: Client
+/** Holds what the cases that read a named account look for. */
+let account: Account
+
+const control: Control = {
+  async tokenOf(owner) {
+    const token = `token-${randomUUID()}`
+    const { status } = await fetch(`${gateway.url}/_reference/tokens`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ token, account: owner }),
+    })
+    if (status !== 204) throw new Error(`the token could not be bound: ${status}`)
+    return token
+  },
+  async passTime(ms) {
+    now += ms
+  },
+}
+
+beforeAll(async () => {
+  gateway = await startReferenceGateway({ clock: () => now, makeId: randomUUID })
+  client = createClient({
+    baseUrl: gateway.url,
+    apiKey: 'key',
+    accessToken: 'token',
+    timeLimitMs: 5_000,
+    signal: new AbortController().signal,
+    makeId: randomUUID,
+  })
+  const user = await register(client)
+  account = user.account
+  await createBiometrics(client, [biometric(account, 'b-1'), biometric(account, 'b-2', DIASTOLIC)])
+  await createConditions(client, [condition(account, 'c-1'), condition(account, 'c-2', HYPERTENSION)])
+  await takeTest(client, { ...user, token: await control.tokenOf(account) })
+})
+afterAll(() => gateway.close())
+
+describe('the reference gateway keeps to the document', () => {
+  test.each(SUITE)('$section / $row', (one) => runCase(one, client, account, control))
+})

@@ -1,0 +1,79 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { SUITE } from '../../src/conformance/suite.ts'
+import { ENDPOINTS } from '../../src/gateway/contract/endpoints.ts'
+import { createGateway } from '../../src/gateway/gateway.ts'
+import { PROJECT, page, sections, tableRows } from './pages.ts'
+
+const documented = sections(page('docs/gateway.md'), 2)
+const endpoints = tableRows(documented.get('Endpoints') ?? '')
+const questions = tableRows(documented.get('Where the document leaves a question open') ?? '')
+
+const conformance = new Set(SUITE.map(({ section, row }) => `${section} / ${row}`))
+const sources = (file: string): string =>
+  globSync(`test/{gateway,reference-gateway}/${file}.test.ts`, { cwd: PROJECT })
+    .map((path) => readFileSync(join(PROJECT, path), 'utf8'))
+    .join('')
+
+/** Whether a test of this name is there: a case of the conformance suite, or a title in a test file. */
+function isTest(name: string): boolean {
+  const [file = '', ...title] = name.split(' › ')
+  const rest = title.join(' › ')
+  if (rest === '') return false
+  if (file === 'conformance') return conformance.has(rest)
+  return ["'", '`'].some((quote) => sources(file).includes(`${quote}${rest}${quote}`))
+}
+
+describe('docs/gateway.md', () => {
+  it('has every endpoint, and no other', () => {
+    const named = endpoints.map(([endpoint = '']) => endpoint.replaceAll('`', '')).sort()
+    expect(named).toEqual(
+      Object.values(ENDPOINTS)
+        .map(({ method, path }) => `${method} ${path}`)
+        .sort(),
+    )
+  })
+
+  it('has every call of the client, and no other', () => {
+    const gateway = createGateway({
+      baseUrl: 'http://127.0.0.1:1',
+      apiKey: 'key',
+      accessToken: async () => 'token',
+      now: () => 0,
+      nextRequestId: () => '',
+    })
+    const calls = Object.entries(gateway).flatMap(([resource, methods]) =>
+      typeof methods === 'function' ? [] : Object.keys(methods).map((method) => `${resource}.${method}`),
+    )
+    gateway.close()
+    const named = endpoints.flatMap(([, client = '']) =>
+      [...client.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+    )
+    expect(named.sort()).toEqual(calls.sort())
+  })
+
+  it('has every open point', () => {
+    expect(questions.map(([number]) => Number(number))).toEqual(Array.from({ length: 57 }, (_, at) => at + 1))
+  })
+
+  it.each(endpoints.map(([endpoint, , test = '']) => [endpoint, test]))(
+    'names a case that is there: %s',
+    (_, test) => {
+      expect(test).toSatisfy(isTest)
+    },
+  )
+
+  it.each(questions.map(([number, question, , , test = '']) => [number, question, test]))(
+    'names a test that is there: %s %s',
+    (_, __, test) => {
+      expect(test).toSatisfy(isTest)
+    },
+  )
+
+  it('is not satisfied by any name', () => {
+    expect(isTest('accounts › does what nobody wrote')).toBe(false)
+    expect(isTest('conformance › Endpoints: Accounts / GET /account')).toBe(false)
+    expect(existsSync(join(PROJECT, 'docs/faults.md'))).toBe(true)
+  })
+})

@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest'
+import type { MedicalRecordsUpsert } from '../../src/gateway/contract/medical-records-request.ts'
+import { client, failureOf, json, serve } from './loopback.ts'
+import { RECORDS_REQUEST } from './sample-records.ts'
+
+const OTHER = { ...RECORDS_REQUEST, referenceNumber: 'ref-2' }
+const returned = (referenceNumber: string) => ({
+  referenceNumber,
+  patient: { firstName: 'Test', dob: '02/28/1970' },
+  authorizationUploadUrl: 'https://store.example/1?signature=x',
+  status: { documentAvailable: false, status: 'Received', updated: '07/01/2024 00:00:00', processed: null },
+})
+
+describe('an upsert', () => {
+  it.each([
+    ['all returned', { data: [returned('ref-2'), returned('ref-1')] }, 'accepted', 0],
+    ['one not returned', { data: [returned('ref-2')], errors: null }, 'accepted-in-part', 0],
+    [
+      'an error listed',
+      { data: [returned('ref-2'), returned('ref-1')], errors: [{ code: 1, message: 'No.' }] },
+      'accepted-in-part',
+      1,
+    ],
+  ])('of two requests, %s', async (_, envelope, expected, errors) => {
+    const server = await serve(() => json(200, { code: 200, ...envelope }))
+    const answer = await client(server.url).medicalRecords.upsert([RECORDS_REQUEST, OTHER])
+    expect(answer).toMatchObject({ status: 200, class: expected, requests: envelope.data })
+    expect(answer.errors).toHaveLength(errors)
+  })
+
+  it('sends null where a field is to be cleared, and nothing where it is to stay', async () => {
+    const server = await serve(() => json(200, { data: [returned('ref-1')] }))
+    const change = { referenceNumber: 'ref-1', patient: { zip: null }, provider: { fax: null, npi: '1' } }
+    await client(server.url).medicalRecords.upsert([change])
+    expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual([change])
+  })
+
+  it.each([
+    ['no request', []],
+    ['no reference number', [RECORDS_REQUEST, { ...OTHER, referenceNumber: '' }]],
+    ['a date as returned', [{ referenceNumber: 'r', patient: { dob: '02/28/1970' } }]],
+    ['a webhook that would be ignored', [{ ...OTHER, webhook: { url: 'https://x.example' as '' } }]],
+  ] satisfies [string, MedicalRecordsUpsert][])('with %s is not sent', async (_, requests) => {
+    const server = await serve(() => json(200, { data: [] }))
+    await expect(client(server.url).medicalRecords.upsert(requests)).rejects.toMatchObject({
+      name: 'ZodError',
+    })
+    expect(server.seen).toEqual([])
+  })
+
+  it.each([
+    ['names no request', { code: 200, data: [{}] }],
+    ['tells of failure', { code: 500, data: [returned('ref-1')] }],
+  ])('is ambiguous where the answer %s', async (_, body) => {
+    const server = await serve(() => json(200, body))
+    const failure = await failureOf(client(server.url).medicalRecords.upsert([RECORDS_REQUEST]))
+    expect(failure.class).toBe('ambiguous')
+  })
+})
+
+describe('a search', () => {
+  const search = {
+    page: 1,
+    limit: 100,
+    filter: [{ patient: { lastName: 'Person' }, request: { type: '', subType: 's' } }],
+  }
+
+  it.each([
+    ['what was found, beside the query', [{ ...search, results: [returned('ref-1')], total: 1 }]],
+    ['nothing found', [{ results: [] }]],
+  ])('gives %s', async (_, data) => {
+    const server = await serve(() => json(200, { code: 200, data }))
+    expect(await client(server.url).medicalRecords.search(search)).toEqual(data[0])
+  })
+
+  it('has found nothing where data is empty', async () => {
+    const server = await serve(() => json(200, { code: 200, data: [] }))
+    expect(await client(server.url).medicalRecords.search(search)).toEqual({ results: [] })
+  })
+
+  it.each([
+    ['no patient field', { ...search, filter: [{ patient: {}, request: { type: '', subType: 's' } }] }],
+    ['no filter', { ...search, filter: [] }],
+    ['half a page', { ...search, page: 0.5 }],
+  ])('with %s is not sent', async (_, malformed) => {
+    const server = await serve(() => json(200, { data: [] }))
+    await expect(client(server.url).medicalRecords.search(malformed)).rejects.toMatchObject({
+      name: 'ZodError',
+    })
+    expect(server.seen).toEqual([])
+  })
+})
+
+describe('a deletion', () => {
+  it.each([
+    ['in an array', [returned('ref-1')], returned('ref-1')],
+    ['alone', returned('ref-1'), returned('ref-1')],
+    ['without a reference number', [{ status: { status: 'Deleted' } }], { status: { status: 'Deleted' } }],
+    ['nowhere', [], undefined],
+    ['null', null, undefined],
+    ['a text', 'Deleted.', undefined],
+  ])('gives the details where they stand %s', async (_, data, expected) => {
+    const server = await serve(() => json(200, { code: 200, data }))
+    expect(await client(server.url).medicalRecords.delete('ref-1')).toEqual(expected)
+  })
+
+  it('is refused for a request that is processed', async () => {
+    const message = 'Reference Number not found Or Request already processed'
+    const server = await serve(() => json(400, { code: 400, message }))
+    expect(await failureOf(client(server.url).medicalRecords.delete('ref-1'))).toMatchObject({
+      class: 'refused',
+      gatewayMessage: message,
+    })
+  })
+})
+
+describe('the request types', () => {
+  const types = ['t-1', 't-2', 't-3'].map((id) => ({
+    id,
+    name: id,
+    requestSubType: [{ id: 's', name: 's', disabled: null }],
+  }))
+  const [first, second, third] = types
+
+  it.each([
+    ['nested', [types]],
+    ['flat', types],
+    ['nested in several', [[first, second], [third]]],
+    ['both', [first, [second, third]]],
+  ])('are read %s', async (_, data) => {
+    const server = await serve(() => json(200, { code: 200, data }))
+    expect(await client(server.url).medicalRecords.requestTypes()).toEqual(types)
+  })
+})
+
+describe('an upload', () => {
+  it('sends the bytes as they are', async () => {
+    const pdf = Uint8Array.from({ length: 300_000 }, (_, index) => index % 128)
+    const server = await serve(() => ({ status: 204 }))
+    await client(server.url).medicalRecords.uploadAuthorization(`${server.url}/1`, pdf)
+    expect(server.seen[0]?.body).toBe(Buffer.from(pdf).toString())
+  })
+
+  it('is refused where the address has expired, in the words of the store', async () => {
+    const server = await serve(() => ({ status: 403, body: '<Error>Expired</Error>' }))
+    const upload = client(server.url).medicalRecords.uploadAuthorization(
+      `${server.url}/1?signature=secret`,
+      Buffer.from('%PDF'),
+    )
+    const failure = await failureOf(upload)
+    expect(failure).toMatchObject({ class: 'not-allowed', status: 403, gatewayMessage: undefined })
+    expect(failure.message).not.toContain('secret')
+  })
+})

@@ -1,0 +1,146 @@
+import { type ExecFileOptions, execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { json, serve } from './loopback.ts'
+
+const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
+const BIN = join(PROJECT, 'node_modules', '.bin')
+
+/** Runs a command to its end. Compilers tell what is wrong on standard output, which a failure is to show. */
+const run = (command: string, args: readonly string[], options: ExecFileOptions = {}) =>
+  promisify(execFile)(command, args, { ...options, encoding: 'utf8' }).catch(
+    (error: Error & { stdout: string }) => {
+      throw new Error(`${error.message}\n${error.stdout}`)
+    },
+  )
+
+/** A program of a user of the package. It prints what it learnt from the gateway at the address it is given. */
+const CONSUMER = `
+import {
+  type Account, type AgeResult, type AnswerClass, type Biometrics, type CreateAnswer, createGateway, type Gateway,
+  GatewayError, type GatewayOptions, MedicalRecordsRequestSent, WaybillError,
+} from 'waybill'
+
+const options: GatewayOptions = {
+  baseUrl: process.argv[2] ?? '',
+  apiKey: 'the-key',
+  accessToken: async () => 'the-token',
+  now: Date.now,
+  nextRequestId: () => crypto.randomUUID(),
+  spelling: { subType: 'subType' },
+}
+const gateway: Gateway = createGateway(options)
+const biometrics: Biometrics = gateway.biometrics
+const account: Account = { reference: 'p-1', type: 'partnerAccountId' }
+const created: CreateAnswer = await biometrics.createBulk('[{}]', 1)
+const age: AgeResult | undefined = await gateway.ageAssessment.result(account)
+const refused: AnswerClass | undefined = await gateway.accounts.delete(account).then(
+  () => undefined,
+  (error: unknown) => (error instanceof GatewayError ? error.class : undefined),
+)
+let wrongSetting: string | undefined
+try {
+  createGateway({ ...options, baseUrl: 'nowhere' })
+} catch (error) {
+  if (error instanceof WaybillError) wrongSetting = error.code
+}
+const valid: boolean = MedicalRecordsRequestSent.safeParse({}).success
+// @ts-expect-error: the types reach the consumer, so that a call that is not there does not compile
+void gateway.biometrics.remove
+// @ts-expect-error: nor does a reference of a type that cannot be sent
+const wrong: Account = { reference: 'p-1', type: 'entity' }
+gateway.close()
+console.log(JSON.stringify({ class: created.class, year: age?.bioAge?.year, refused, wrongSetting, valid, wrong: wrong.type }))
+`
+
+let folder: string
+let consumer: string
+
+/** Packs a copy of the project, which holds no build, and puts the package where a consumer's node_modules has it. */
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'waybill-package-'))
+  const source = join(folder, 'source')
+  consumer = join(folder, 'consumer')
+  const modules = join(consumer, 'node_modules')
+  const manifest: { files: string[]; dependencies: Record<string, string> } = JSON.parse(
+    await readFile(join(PROJECT, 'package.json'), 'utf8'),
+  )
+  await mkdir(modules, { recursive: true })
+  const copied = ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', ...manifest.files]
+  for (const name of copied.filter((one) => one !== 'dist')) {
+    await cp(join(PROJECT, name), join(source, name), { recursive: true })
+  }
+  // What an earlier build left must not be packed.
+  await mkdir(join(source, 'dist'))
+  await writeFile(join(source, 'dist', 'removed.js'), '')
+  await symlink(join(PROJECT, 'node_modules'), join(source, 'node_modules'))
+  await run('npm', ['pack', '--pack-destination', folder], {
+    cwd: source,
+    env: { ...process.env, npm_config_offline: 'true', npm_config_cache: join(folder, 'cache') },
+  })
+  const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz')) ?? ''
+  await run('tar', ['-xzf', join(folder, tarball), '-C', folder])
+  await cp(join(folder, 'package'), join(modules, 'waybill'), { recursive: true })
+  // Only what the package declares, and Node's types, which any program for Node has.
+  for (const name of [...Object.keys(manifest.dependencies), '@types/node']) {
+    await mkdir(dirname(join(modules, name)), { recursive: true })
+    await symlink(join(PROJECT, 'node_modules', name), join(modules, name))
+  }
+}, 60_000)
+
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+it('is used by a program with types, and by node', async () => {
+  const server = await serve((seen) => {
+    if (seen.method === 'POST') return json(201, { code: 201, data: [{ transactionId: 't-1' }] })
+    return seen.method === 'GET'
+      ? json(200, { status: 'COMPLETE', bioAge: { year: 41, month: 3 } })
+      : json(404, {})
+  })
+  await writeFile(join(consumer, 'package.json'), '{"type":"module"}')
+  await writeFile(join(consumer, 'program.ts'), CONSUMER)
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    target: 'es2024',
+    module: 'nodenext',
+    types: ['node'],
+    skipLibCheck: false,
+  }
+  await writeFile(join(consumer, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }))
+  await run(join(BIN, 'tsc'), ['-p', consumer])
+  const { stdout } = await run(process.execPath, [join(consumer, 'program.js'), server.url])
+  expect(JSON.parse(stdout)).toEqual({
+    class: 'accepted',
+    year: 41,
+    refused: 'refused',
+    wrongSetting: 'settings-invalid',
+    valid: false,
+    wrong: 'entity',
+  })
+  expect(server.seen.map((seen) => seen.headers['x-api-key'])).toEqual(['the-key', 'the-key', 'the-key'])
+})
+
+it('holds the build of today alone, with the definitions that the reference gateway serves', async () => {
+  const definitions = join('reference-gateway', 'definitions')
+  const dist = join(consumer, 'node_modules', 'waybill', 'dist')
+  expect(await readdir(dist)).not.toContain('removed.js')
+  const { exports, types } = JSON.parse(await readFile(join(dirname(dist), 'package.json'), 'utf8'))
+  // A compiler finds the types beside the code even where these name another file: so they are looked at here.
+  expect([exports['.'], types]).toEqual([
+    { types: './dist/index.d.ts', default: './dist/index.js' },
+    './dist/index.d.ts',
+  ])
+  expect(await readdir(join(dist, definitions))).toEqual(await readdir(join(PROJECT, 'src', definitions)))
+})
+
+it('runs its command from the build', async () => {
+  const launcher = join(consumer, 'node_modules', 'waybill', 'bin', 'waybill.js')
+  const { version } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'))
+  const { stdout } = await run(process.execPath, [launcher, '--version'])
+  expect(stdout.trim()).toBe(version)
+})

@@ -1,0 +1,249 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import fc from 'fast-check'
+import type { FastifyInstance } from 'fastify'
+import { describe, expect, it } from 'vitest'
+import { account, biometric, careTeam, condition, registration, startGateway } from './gateway-under-test.ts'
+import { publishedDocument } from './openapi-document.ts'
+import { filter, roi } from './requester-under-test.ts'
+import { submission } from './test-taker.ts'
+
+/** Section "Endpoints", row by row; the path of the care-team list is that of create, the upload has none of its own. */
+const DOCUMENTED = [
+  'POST /account/register',
+  'DELETE /account',
+  'POST /health-profile/biometrics',
+  'POST /health-profile/biometrics/bulk',
+  'GET /health-profile/biometrics',
+  'POST /health-profile/conditions',
+  'POST /health-profile/conditions/bulk',
+  'GET /health-profile/conditions',
+  'POST /health-profile/care-teams',
+  'GET /health-profile/care-teams',
+  'DELETE /health-profile/care-teams',
+  'POST /health-profile/care-teams/pcp',
+  'DELETE /health-profile/care-teams/pcp',
+  'GET /bioage/result',
+  'GET /bioage/result/{accountId}',
+  'GET /bioage/assessments/{assessmentId}/recommendations',
+  'GET /bioage/assessments/{assessmentId}/recommendations/{accountId}',
+  'GET /bioage/completed/questions',
+  'GET /assessments/bioage',
+  'POST /assessments/bioage',
+  'GET /content/distribution/article',
+  'GET /content/distribution/article/{contentId}',
+  'PATCH /medical-records/requester',
+  'POST /medical-records/requester',
+  'DELETE /medical-records/requester/{referenceNumber}',
+  'GET /medical-records/requester/requestTypes',
+  'PUT /authorizationUploadUrl',
+]
+
+describe('the document', () => {
+  it('is valid OpenAPI 3.1, served without credentials, and names the version it is given', async () => {
+    const { status, headers, document, faults } = await publishedDocument('7.8.9')
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+    expect([document.openapi, document.info.version]).toEqual(['3.1.0', '7.8.9'])
+    expect(await faults()).toEqual([])
+  })
+
+  it('has every endpoint of the interface, and no other', async () => {
+    const { operations } = await publishedDocument()
+    expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([...DOCUMENTED].sort())
+  })
+
+  it('has the sections of the interface as tags, in their order', async () => {
+    const { document, operations } = await publishedDocument()
+    expect(document.tags.map(({ name }) => name)).toEqual([
+      'Accounts',
+      'Biometrics',
+      'Conditions',
+      'Care teams',
+      'Age assessment',
+      'Content',
+      'Medical-records requester',
+    ])
+    expect(new Set(operations.flatMap(({ tags }) => tags)).size).toBe(7)
+  })
+
+  it('says of every call which credentials, version and language it takes', async () => {
+    const { operations } = await publishedDocument()
+    const key = [{ apiKey: [] }]
+    const both = [{ apiKey: [], bearer: [] }]
+    for (const { method, path, security, parameters } of operations) {
+      const place = `${method} ${path}`
+      const expected =
+        place === 'PUT /authorizationUploadUrl'
+          ? []
+          : place === 'POST /health-profile/conditions/bulk'
+            ? [...key, ...both]
+            : /^\/(health-profile|assessments)/.test(path)
+              ? both
+              : key
+      expect([place, security]).toEqual([place, expected])
+      const version = path.startsWith('/assessments')
+        ? ['1.0']
+        : /^\/(content|medical-records)/.test(path)
+          ? ['1.0.0']
+          : []
+      const headers = parameters.filter((parameter) => parameter.in === 'header')
+      expect(
+        headers.filter(({ name }) => name === 'X-API-Version').map(({ schema }) => schema['const']),
+      ).toEqual(version)
+      expect(headers.some(({ name }) => name === 'Accept-Language')).toBe(path.includes('/recommendations'))
+    }
+  })
+
+  it('marks the forms with an account id in the path as deprecated, and nothing else', async () => {
+    const { operations } = await publishedDocument()
+    expect(operations.filter(({ deprecated }) => deprecated).map(({ path }) => path)).toEqual([
+      '/bioage/result/{accountId}',
+      '/bioage/assessments/{assessmentId}/recommendations/{accountId}',
+    ])
+  })
+
+  it('gives the media type of every body, and one to the DELETE of the PCP mark too', async () => {
+    const { operations } = await publishedDocument()
+    const types = operations.map(({ operationId, requestBody }) => [
+      operationId,
+      Object.keys(requestBody?.content ?? {})[0],
+    ])
+    expect(Object.fromEntries(types)).toMatchObject({
+      registerAccount: 'application/json',
+      createConditionsBulk: 'application/json;charset=UTF-8',
+      unsetPrimaryCare: 'application/json;charset=UTF-8',
+      submitAnswers: 'application/json',
+      upsertMedicalRecords: 'application/json',
+      uploadAuthorization: 'application/pdf',
+      readBiometrics: undefined,
+    })
+  })
+
+  it('has a parameter for every place in a path, and the query of every user-centric call', async () => {
+    const { operations, operation } = await publishedDocument()
+    for (const { path, parameters } of operations) {
+      const inPath = parameters.filter((parameter) => parameter.in === 'path')
+      expect(inPath.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? [])
+      expect(inPath.every(({ required }) => required)).toBe(true)
+    }
+    const query = (name: string) =>
+      operation(name)
+        .parameters.filter((parameter) => parameter.in === 'query')
+        .map(({ name, required }) => [name, required])
+    expect(query('readConditions')).toEqual([
+      ['accountReference', true],
+      ['accountReferenceType', true],
+    ])
+    expect(query('readBiometrics')).toEqual([
+      ['accountReference', false],
+      ['accountReferenceType', false],
+      ['entity', false],
+    ])
+    expect(query('deleteCareTeams').slice(2)).toEqual([
+      ['id', false],
+      ['npi', false],
+    ])
+    expect(query('listArticles').map(([name]) => name)).toEqual(['type', 'tag', 'page', 'limit'])
+  })
+
+  it('gives the documented status of success, and a refusal for every call', async () => {
+    const { operations, operation, document } = await publishedDocument()
+    for (const { operationId, responses } of operations) {
+      expect(Object.keys(responses)).toContain('4XX')
+      const created = operationId.startsWith('createBiometrics')
+      const deleted = operationId === 'deleteAccount' || operationId === 'deleteCareTeams'
+      expect(Object.keys(responses)[0]).toBe(created ? '201' : deleted ? '204' : '200')
+    }
+    expect(Object.keys(operation('deleteCareTeams').responses)).toContain('404')
+    expect(document.components.responses['Refused']?.content).toMatchObject({
+      'application/json': { schema: { $ref: '#/components/schemas/ErrorEnvelope' } },
+    })
+  })
+
+  it('refers to the schemas by the names of the contract', async () => {
+    const { operation, document } = await publishedDocument()
+    expect(operation('createBiometrics').requestBody?.content).toMatchObject({
+      'application/json;charset=UTF-8': {
+        schema: { type: 'array', items: { $ref: '#/components/schemas/BiometricSent' } },
+      },
+    })
+    expect(document.components.schemas['BiometricSent']).toMatchObject({
+      properties: {
+        account: { $ref: '#/components/schemas/AccountReference' },
+        source: { $ref: '#/components/schemas/Source' },
+      },
+    })
+  })
+})
+
+it('describes the routes that the gateway serves, and the gateway serves what it describes', async () => {
+  const served = new Map<string, string>()
+  const others: string[] = []
+  const watch = (message: unknown) => {
+    const { fastify } = message as { fastify: FastifyInstance }
+    fastify.addHook('onRoute', ({ method, url, config }) => {
+      if (method === 'HEAD') return
+      if (config?.endpoint === undefined) others.push(url)
+      else served.set(config.endpoint, `${method} ${url}`)
+    })
+  }
+  subscribe('fastify.initialization', watch)
+  const { operations } = await publishedDocument()
+  unsubscribe('fastify.initialization', watch)
+
+  expect([...served.keys()].sort()).toEqual(operations.map(({ operationId }) => operationId).sort())
+  for (const { operationId, method, path } of operations) {
+    if (operationId === 'uploadAuthorization') continue
+    expect(served.get(operationId)).toBe(`${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`)
+  }
+  expect(others.filter((url) => !url.startsWith('/_reference/'))).toEqual(['/openapi.json'])
+})
+
+describe('what is sent', () => {
+  const byId = { account: account('p-1'), id: 'id-2' }
+  it.each([
+    ['registerAccount', registration()],
+    ['createBiometrics', [biometric()]],
+    ['createBiometricsBulk', [biometric(), biometric()]],
+    ['createConditions', [condition()]],
+    ['createConditionsBulk', [condition()]],
+    ['createCareTeams', [careTeam()]],
+    ['setPrimaryCare', byId],
+    ['unsetPrimaryCare', byId],
+    ['submitAnswers', submission('1.1')],
+    ['upsertMedicalRecords', [roi()]],
+    ['searchMedicalRecords', { page: 1, limit: 100, filter: [filter({ lastName: 'Person' })] }],
+  ])('%s: the published schema takes a body as it is sent, and no empty one', async (name, body) => {
+    const { operation, schemaOf } = await publishedDocument()
+    const schema = schemaOf(operation(name).requestBody?.content)
+    expect(schema?.safeParse(body).error).toBeUndefined()
+    expect(schema?.safeParse([]).success).toBe(false)
+    expect(schema?.safeParse('text').success).toBe(false)
+    expect(schema?.safeParse(Array.isArray(body) ? [{}] : {}).success).toBe(false)
+  })
+
+  it.each([
+    ['createBiometrics', biometric()],
+    ['createConditions', condition()],
+    ['createCareTeams', careTeam()],
+  ])(
+    '%s: the published schema refuses a field of any form, or without it, exactly where the gateway does',
+    async (name, sample) => {
+      const { operation, schemaOf } = await publishedDocument()
+      const { requestBody, path } = operation(name)
+      const schema = schemaOf(requestBody?.content)
+      const { call } = await startGateway({ open: true })
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom(...Object.keys(sample)),
+          fc.option(fc.jsonValue(), { nil: undefined }),
+          async (field, value) => {
+            const body = JSON.stringify([{ ...sample, [field]: value }])
+            const { status } = await call('POST', path, body)
+            expect(schema?.safeParse(JSON.parse(body)).success).toBe(status !== 400)
+          },
+        ),
+        { numRuns: 200 },
+      )
+    },
+  )
+})

@@ -51,6 +51,29 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy: 'The file changed while it was read. Run the job again once the delivery is complete.',
   },
+  'export-not-as-announced': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Nothing of it was sent. Ask the vendor to deliver the export and its checksum or manifest again.',
+  },
+  'export-too-large': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Where the file is right, raise `limits` of this source in the job file; else it is a decompression bomb.',
+  },
+  'export-untrusted': {
+    exit: EXIT.wrongUse,
+    remedy: 'Check with the vendor who encrypted and signed the file, and with which key.',
+  },
+  'source-unreachable': {
+    exit: EXIT.wrongUse,
+    remedy: 'Check address, network and credentials of the source, then run the job again.',
+  },
+  'source-untrusted': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Ask the operator of the server whether its key was changed before you write the new one into the job.',
+  },
   'columns-missing': {
     exit: EXIT.wrongUse,
     remedy: 'Correct the column names in the mapping, or ask the vendor why the columns are gone.',

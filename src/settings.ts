@@ -27,6 +27,12 @@ export interface Settings {
   /** Path of the get-care-teams call, which the interface leaves open. */
   readonly careTeamsPath: string | undefined
   readonly bearerOnConditionsBulk: boolean
+  /** For jobs that read from an SFTP server without a key file. */
+  readonly sftpPassword: string | undefined
+  /** Files with the OpenPGP keys that exports are decrypted and verified with. */
+  readonly pgpKeyFile: string | undefined
+  readonly pgpPassphraseFile: string | undefined
+  readonly pgpVerifyKeyFile: string | undefined
 }
 
 /** Every variable, for docs and tests. */
@@ -46,9 +52,14 @@ export const VARIABLES = [
   'WAYBILL_LOG_FORMAT',
   'WAYBILL_CARE_TEAMS_PATH',
   'WAYBILL_BEARER_ON_CONDITIONS_BULK',
+  'WAYBILL_SFTP_PASSWORD',
+  'WAYBILL_SFTP_PASSWORD_FILE',
+  'WAYBILL_PGP_KEY_FILE',
+  'WAYBILL_PGP_PASSPHRASE_FILE',
+  'WAYBILL_PGP_VERIFY_KEY_FILE',
 ] as const
 type Variable = (typeof VARIABLES)[number]
-type Secret = 'WAYBILL_API_KEY' | 'WAYBILL_ACCESS_TOKEN' | 'WAYBILL_KEY'
+type Secret = 'WAYBILL_API_KEY' | 'WAYBILL_ACCESS_TOKEN' | 'WAYBILL_KEY' | 'WAYBILL_SFTP_PASSWORD'
 
 /**
  * @param environment variables as given; they win over those of a `.env` file in `folder`
@@ -84,6 +95,10 @@ export function readSettings(
       return undefined
     }
   }
+  const path = (name: Variable): string | undefined => {
+    const given = text(name)
+    return given === undefined ? undefined : resolve(folder, given)
+  }
   const choice = <T extends string>(name: Variable, choices: readonly T[], otherwise: T): T => {
     const given = text(name)
     const chosen = choices.find((one) => one === given)
@@ -108,6 +123,10 @@ export function readSettings(
     logFormat: choice('WAYBILL_LOG_FORMAT', LOG_FORMATS, 'text'),
     careTeamsPath: text('WAYBILL_CARE_TEAMS_PATH'),
     bearerOnConditionsBulk: choice('WAYBILL_BEARER_ON_CONDITIONS_BULK', ['true', 'false'], 'true') === 'true',
+    sftpPassword: secret('WAYBILL_SFTP_PASSWORD'),
+    pgpKeyFile: path('WAYBILL_PGP_KEY_FILE'),
+    pgpPassphraseFile: path('WAYBILL_PGP_PASSPHRASE_FILE'),
+    pgpVerifyKeyFile: path('WAYBILL_PGP_VERIFY_KEY_FILE'),
   })
   if (gatewayUrl !== undefined) {
     if (settings.apiKey === undefined)

@@ -1,19 +1,14 @@
 /** The command line (commander): one file a command, loaded when it is called, so that `--help` answers at once. */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { bindingOf, type TokenOwner } from '../reference-gateway/token-book.ts'
-import type { CommandContext } from './context.ts'
-
-/** Runs an action with a context made for it; gives the exit code on. */
-export type Perform = (action: (context: CommandContext) => Promise<number>) => Promise<void>
+import { json, type Perform, wholeNumber } from './command-options.ts'
+import { addMappingCommands } from './mapping-program.ts'
 
 /** Options of `gateway` that say how it serves. */
 const SERVING = [
   ...['port', 'data', 'apiKey', 'token', 'bind'],
   ...['assessment', 'faults', 'uploadLifetime', 'open'],
 ]
-
-const json = (): Option =>
-  new Option('--json', 'print one JSON object on standard output; logs go to standard error')
 
 export function createProgram(version: string, perform: Perform): Command {
   const program = new Command('waybill')
@@ -76,39 +71,7 @@ export function createProgram(version: string, perform: Perform): Command {
       perform(async (context) => (await import('./trace.ts')).trace(context, { transaction, ...options })),
     )
 
-  const mapping = program.command('mapping').description('check and preview mapping files')
-  mapping
-    .command('check')
-    .description('report every problem of a mapping, with file, line and key')
-    .argument('<mapping>', 'name of a file in the mappings folder, or a path')
-    .option('--export <path>', 'check its columns too, against this export')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  waybill mapping check acme-onsite --export samples/inbox/acme_screening_20260302.csv',
-    )
-    .action((name: string, options: { export?: string; json?: true }) =>
-      perform(async (context) =>
-        (await import('./mapping-check.ts')).mappingCheck(context, { mapping: name, ...options }),
-      ),
-    )
-  mapping
-    .command('preview')
-    .description('show rows of an export as records; prints health data, sends nothing')
-    .argument('<mapping>', 'name of a file in the mappings folder, or a path')
-    .argument('<export>', 'path of an export')
-    .option('--row <n>', 'only this row', wholeNumber)
-    .option('--limit <n>', 'how many rows', wholeNumber, 3)
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  waybill mapping preview acme-onsite samples/inbox/acme_screening_20260302.csv --row 17',
-    )
-    .action((name: string, sample: string, options: { row?: number; limit: number; json?: true }) =>
-      perform(async (context) =>
-        (await import('./mapping-preview.ts')).mappingPreview(context, { mapping: name, sample, ...options }),
-      ),
-    )
+  addMappingCommands(program, perform)
 
   program
     .command('gateway')
@@ -163,9 +126,4 @@ function binding(text: string, before: Record<string, TokenOwner> = {}): Record<
   const bound = bindingOf(text)
   if (bound === undefined) throw new InvalidArgumentError('It must be TOKEN=REFERENCE.')
   return { ...before, [bound.token]: bound.owner }
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
-  return Number(text)
 }

@@ -1,10 +1,12 @@
 /** `waybill run`: runs a job now. */
 import { EXIT, type WaybillError } from '../errors.ts'
+import type { SourceSettings } from '../job/arrival.ts'
 import { readJob } from '../job/definition-files.ts'
 import { dryRun } from '../job/dry-run.ts'
 import { runJob } from '../job/run-job.ts'
 import type { RunSummary } from '../job/summary.ts'
 import { createIdentity } from '../load/identity.ts'
+import type { Settings } from '../settings.ts'
 import { createProgress } from '../telemetry/progress.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
@@ -32,6 +34,7 @@ export const run: Action<RunCommandOptions> = async (context, options) => {
       createIdentity(context.randomHex(32)),
       runOptions,
       context.now(),
+      sourceSettings(settings),
     )
     context.out(options.json ? `${JSON.stringify(result)}\n` : dryRunText(result))
     return result.rows.rejected > 0 ? EXIT.recordsLeftBehind : EXIT.ok
@@ -51,6 +54,7 @@ export const run: Action<RunCommandOptions> = async (context, options) => {
           identity: await context.identity(),
           folders: settings,
           home: settings.home,
+          sources: sourceSettings(settings),
           events: createRunReporter(progress, context.logger),
           now: context.now,
           random: context.random,
@@ -72,6 +76,13 @@ export const run: Action<RunCommandOptions> = async (context, options) => {
     await ledger.close()
   }
 }
+
+const sourceSettings = (settings: Settings): SourceSettings => ({
+  sftpPassword: settings.sftpPassword,
+  keyFile: settings.pgpKeyFile,
+  passphraseFile: settings.pgpPassphraseFile,
+  verifyKeyFile: settings.pgpVerifyKeyFile,
+})
 
 async function report(
   context: CommandContext,

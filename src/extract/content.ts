@@ -1,13 +1,25 @@
-/** The decoded content of an export: the file's bytes, decompressed where they are gzip (RFC 1952). */
+/** The decoded content of an export: the file's bytes, decompressed where they are gzip (RFC 1952) or Zstandard (RFC 8878). */
 import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
-import { createGunzip } from 'node:zlib'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { WaybillError } from '../errors.ts'
+import { ByteWindow } from './byte-window.ts'
+import { bounded, type ContentLimits } from './content-limits.ts'
 
 const CHUNK_BYTES = 128 * 1024
+const BOM = Buffer.from('\ufeff')
 
-export type Encoding = 'plain' | 'gzip'
+export interface Compression {
+  readonly kind: 'plain' | 'gzip' | 'zstd'
+  readonly limits: ContentLimits
+}
+
+/** RFC 1952, 2.3.1; RFC 8878, 3.1.1. */
+const MAGIC = [
+  ['gzip', Buffer.of(0x1f, 0x8b)],
+  ['zstd', Buffer.of(0x28, 0xb5, 0x2f, 0xfd)],
+] as const
 
 /** `export-unreadable` for a failure of the file system or of the decompression. */
 export function unreadable(path: string, cause: unknown): WaybillError {
@@ -19,11 +31,13 @@ export function unreadable(path: string, cause: unknown): WaybillError {
 }
 
 /** Goes by the magic bytes, never by the name: vendors deliver `.csv` that is gzip and `.gz` that is not. */
-export async function detectEncoding(path: string): Promise<Encoding> {
+export async function detectCompression(path: string, limits: ContentLimits): Promise<Compression> {
   const file = await open(path)
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(2), 0, 2, 0)
-    return bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b ? 'gzip' : 'plain'
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
+    const start = buffer.subarray(0, bytesRead)
+    const known = MAGIC.find(([, magic]) => start.subarray(0, magic.length).equals(magic))
+    return { kind: known?.[0] ?? 'plain', limits }
   } finally {
     await file.close()
   }
@@ -31,13 +45,17 @@ export async function detectEncoding(path: string): Promise<Encoding> {
 
 /**
  * The decoded content from an offset on, in chunks that are read as they are asked for.
- * A plain file is read from there; a gzip file is decompressed from its start and what stands before is dropped.
- * @throws WaybillError `export-unreadable` (also for a damaged or cut-off gzip file), `export-changed` where the content
- *   ends before the offset
+ * A plain file is read from there; a compressed one is decompressed from its start and what stands before is dropped.
+ * @throws WaybillError `export-unreadable` (also for a damaged or cut-off compressed file), `export-too-large`, `export-changed` where the
+ *   content ends before the offset
  */
-export async function* readContent(path: string, encoding: Encoding, from: number): AsyncGenerator<Buffer> {
+export async function* readContent(
+  path: string,
+  compression: Compression,
+  from: number,
+): AsyncGenerator<Buffer> {
   try {
-    yield* encoding === 'gzip' ? readCompressed(path, from) : readPlain(path, from)
+    yield* compression.kind === 'plain' ? readPlain(path, from) : readCompressed(path, compression, from)
   } catch (cause) {
     throw cause instanceof WaybillError ? cause : unreadable(path, cause)
   }
@@ -48,17 +66,58 @@ async function* readPlain(path: string, from: number): AsyncGenerator<Buffer> {
   yield* createReadStream(path, { start: from, highWaterMark: CHUNK_BYTES })
 }
 
-async function* readCompressed(path: string, from: number): AsyncGenerator<Buffer> {
+async function* readCompressed(
+  path: string,
+  { kind, limits }: Compression,
+  from: number,
+): AsyncGenerator<Buffer> {
+  const { size } = await stat(path)
   const source = createReadStream(path, { highWaterMark: CHUNK_BYTES })
-  // The loop below sees every failure: a pipeline that fails destroys its last stream with the error.
-  const content = pipeline(source, createGunzip({ chunkSize: CHUNK_BYTES }), () => {})
+  const decompress = kind === 'gzip' ? createGunzip : createZstdDecompress
+  // Who reads sees every failure: a pipeline that fails destroys its last stream with the error.
+  const content = pipeline(source, decompress({ chunkSize: CHUNK_BYTES }), () => {})
+  yield* behind(path, bounded(path, content as AsyncIterable<Buffer>, limits, size), from)
+}
+
+/**
+ * Content that can only be read from its start, without what stands before an offset.
+ * @throws WaybillError `export-changed` where it ends before the offset
+ */
+export async function* behind(
+  path: string,
+  content: AsyncIterable<Buffer>,
+  from: number,
+): AsyncGenerator<Buffer> {
   let ahead = from
-  for await (const chunk of content as AsyncIterable<Buffer>) {
+  for await (const chunk of content) {
     const dropped = Math.min(ahead, chunk.length)
     ahead -= dropped
     if (dropped < chunk.length) yield dropped === 0 ? chunk : chunk.subarray(dropped)
   }
   if (ahead > 0) throw tooShort(path, from)
+}
+
+/** Content up to so many bytes. */
+export async function* upTo(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer> {
+  let left = bytes
+  for await (const chunk of content) {
+    if (left > 0) yield chunk.length <= left ? chunk : chunk.subarray(0, left)
+    left -= chunk.length
+    if (left <= 0) return
+  }
+}
+
+/**
+ * Offset of the first byte that is text: behind a byte order mark.
+ * @throws WaybillError `export-empty` where there is none
+ */
+export async function textStart(path: string, content: AsyncIterable<Buffer>): Promise<number> {
+  const window = new ByteWindow(content, 0)
+  while (!window.ended && window.bytes.length <= BOM.length) await window.refill(0)
+  await window.close()
+  const start = window.bytes.subarray(0, BOM.length).equals(BOM) ? BOM.length : 0
+  if (window.bytes.length > start) return start
+  throw new WaybillError('export-empty', 'The export is empty.', { place: { file: path } })
 }
 
 function tooShort(path: string, from: number): WaybillError {

@@ -1,9 +1,6 @@
-/** Finds a job's exports by the names that its pattern describes. */
-import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+/** Patterns for the names of exports. */
 import { DateTime } from 'luxon'
 import { WaybillError } from '../errors.ts'
-import { unreadable } from './content.ts'
 
 /** Nothing in a pattern depends on the machine: not its zone, not its language. */
 const NEUTRAL = { zone: 'utc', locale: 'en-US' } as const
@@ -11,14 +8,7 @@ const NEUTRAL = { zone: 'utc', locale: 'en-US' } as const
 const PROBE = DateTime.fromObject({ year: 1987, month: 11, day: 23 }, NEUTRAL)
 const PIECES = /\*+|\{[^{}]*\}|[{}]|[^*{}]+/g
 
-export interface FoundExport {
-  readonly path: string
-  readonly name: string
-  /** The date in the name, `YYYY-MM-DD`, where the pattern has one. A format without a day gives the first of the month. */
-  readonly date?: string
-}
-
-/** A pattern for names of exports: `*` is any run of characters, `{date:FORMAT}` a date in Luxon's tokens. */
+/** `*` is any run of characters, `{date:FORMAT}` a date in Luxon's tokens. */
 export interface ExportPattern {
   readonly names: RegExp
   readonly dateFormat?: string
@@ -46,32 +36,16 @@ export function compilePattern(pattern: string): ExportPattern {
   return dateFormat === undefined ? { names } : { names, dateFormat }
 }
 
-/** What the name says, or undefined when it does not match. A date that does not exist does not match. */
+/**
+ * What the name says, or undefined when it does not match: its date as `YYYY-MM-DD`, where the pattern has one (a format without a day
+ * gives the first of the month). A date that does not exist does not match.
+ */
 export function matchExportName(pattern: ExportPattern, name: string): { date?: string } | undefined {
   const found = pattern.names.exec(name)
   if (found === null) return undefined
   if (pattern.dateFormat === undefined) return {}
   const date = DateTime.fromFormat(found.groups?.['date'] ?? '', pattern.dateFormat, NEUTRAL)
   return date.isValid ? { date: date.toISODate() } : undefined
-}
-
-/**
- * The files in a folder whose names match, oldest date first, then by name (in code-unit order). Not in its subfolders.
- * @throws WaybillError `job-invalid` (the pattern), `export-unreadable` (the folder)
- */
-export async function discoverExports(exports: { from: string; match: string }): Promise<FoundExport[]> {
-  const pattern = compilePattern(exports.match)
-  const found: FoundExport[] = []
-  try {
-    for (const name of await readdir(exports.from)) {
-      const matched = matchExportName(pattern, name)
-      const path = join(exports.from, name)
-      if (matched !== undefined && (await stat(path)).isFile()) found.push({ path, name, ...matched })
-    }
-  } catch (cause) {
-    throw unreadable(exports.from, cause)
-  }
-  return found.sort((a, b) => compare(a.date ?? '', b.date ?? '') || compare(a.name, b.name))
 }
 
 /** Luxon's own regular expression for a format, without its anchors. */
@@ -88,13 +62,28 @@ function dateSource(format: string): string {
   return `(?i:${regex.source.replace(/^\^|\$$/g, '')})`
 }
 
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}
-
 function invalidPattern(problem: string): WaybillError {
   return new WaybillError('job-invalid', `The pattern for exports ${problem}.`, {
     place: { key: 'exports.match' },
     remedy: 'Write it like acme_screening_{date:yyyyMMdd}.csv*',
   })
+}
+
+/** Those whose name matches, oldest date in the name first, then by name (in code-unit order). */
+export function inOrder<Item extends { readonly name: string }>(
+  pattern: ExportPattern,
+  items: Iterable<Item>,
+): Item[] {
+  const dated: { item: Item; date: string }[] = []
+  for (const item of items) {
+    const matched = matchExportName(pattern, item.name)
+    if (matched !== undefined) dated.push({ item, date: matched.date ?? '' })
+  }
+  return dated
+    .sort((a, b) => compare(a.date, b.date) || compare(a.item.name, b.item.name))
+    .map(({ item }) => item)
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -61,6 +61,38 @@ export async function* readRows(
   from: Origin,
   format: RowFormat,
 ): AsyncGenerator<readonly Row[]> {
+  for await (const { bytes, frames } of readFrames(window, from, format)) yield format.rows(bytes, frames)
+}
+
+/** How many rows there are from an origin on, without taking them apart. */
+export async function countRows(window: ByteWindow, from: Origin, format: RowFormat): Promise<number> {
+  let count = 0
+  for await (const { frames } of readFrames(window, from, format)) count += frames.length
+  return count
+}
+
+/** Where a later physical line starts, as the origin of a row 1; the end of the content where it has no such line. */
+export async function originOfLine(
+  window: ByteWindow,
+  from: Origin,
+  line: number,
+  lineEnd: RowFormat['lineEnd'],
+): Promise<Origin> {
+  try {
+    let position = 0
+    for (let at = from.line; at < line; at += 1) position = await passLine(window, position, lineEnd)
+    return { row: 1, line, byteOffset: window.offset + position }
+  } finally {
+    await window.close()
+  }
+}
+
+interface FrameBlock {
+  readonly bytes: Buffer
+  readonly frames: readonly RowFrame[]
+}
+
+async function* readFrames(window: ByteWindow, from: Origin, format: RowFormat): AsyncGenerator<FrameBlock> {
   let { row, line } = from
   let position = 0
   try {
@@ -87,8 +119,8 @@ export async function* readRows(
         overlong = frame.next === undefined
         position = frame.next ?? frame.end
       }
-      if (frames.length > 0) yield format.rows(bytes, frames)
-      if (overlong) position = await passLine(window, position, format)
+      if (frames.length > 0) yield { bytes, frames }
+      if (overlong) position = await passLine(window, position, format.lineEnd)
       else if (frames.length < BLOCK_ROWS) {
         if (window.ended) return
         await window.refill(position)
@@ -101,10 +133,10 @@ export async function* readRows(
 }
 
 /** The position behind the line end that comes next, reading and forgetting up to there. */
-async function passLine(window: ByteWindow, from: number, format: RowFormat): Promise<number> {
+async function passLine(window: ByteWindow, from: number, lineEnd: RowFormat['lineEnd']): Promise<number> {
   let position = from
   for (;;) {
-    const end = format.lineEnd(window.bytes, position)
+    const end = lineEnd(window.bytes, position)
     const next = end === -1 ? undefined : afterLineEnd(window.bytes, end, window.ended)
     if (next !== undefined) return next
     if (window.ended) return window.bytes.length
@@ -120,12 +152,16 @@ export function afterLineEnd(bytes: Buffer, end: number, ended: boolean): number
   return ended ? end + 1 : undefined
 }
 
-/** An unreadable row; its text is cut at 64 KiB, and read as Latin-1 where it is not UTF-8, so that no byte is lost. */
+/**
+ * An unreadable row; its text is cut at 64 KiB.
+ * @param otherwise how to read a text that is not UTF-8: as Latin-1 no byte is lost
+ */
 export function unreadableRow(
   bytes: Buffer,
   frame: RowFrame,
   { fault, message }: FrameFault,
   cells?: readonly string[],
+  otherwise: 'latin1' | 'utf8' = 'latin1',
 ): UnreadableRow {
   const { row, line, byteOffset } = frame
   let excerpt = bytes.subarray(frame.start, frame.end)
@@ -134,7 +170,7 @@ export function unreadableRow(
     while (end > EXCERPT_BYTES - 3 && ((excerpt[end] ?? 0) & 0xc0) === 0x80) end -= 1
     excerpt = excerpt.subarray(0, end)
   }
-  const text = excerpt.toString(isUtf8(excerpt) ? 'utf8' : 'latin1')
+  const text = excerpt.toString(isUtf8(excerpt) ? 'utf8' : otherwise)
   const unread = { kind: 'unreadable', row, line, byteOffset, fault, message, text } as const
   return cells === undefined ? unread : { ...unread, cells }
 }

@@ -7,7 +7,7 @@ const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const STRING_PIECE = /(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,1000}/uy
 
 /** What may stand next. */
-type Expected = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'more'
+export type Expected = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'more'
 
 /** Position of the first token that does not belong where it stands; the text's length where it ends too early. */
 export function jsonFaultAt(text: string): number {
@@ -26,7 +26,7 @@ export function jsonFaultAt(text: string): number {
 }
 
 /** What may stand after a token that begins with `first`, or undefined when it may not stand here. */
-function follow(expected: Expected, first: string, open: ('{' | '[')[]): Expected | undefined {
+export function follow(expected: Expected, first: string, open: ('{' | '[')[]): Expected | undefined {
   const inside = open.at(-1)
   if (first === ':') return expected === 'colon' ? 'value' : undefined
   if (first === ',')

@@ -20,17 +20,22 @@ export type JsonReading =
   /** What is wrong, without any content, as a message. */
   | { readonly problem: string }
 
+/** How a message says where in the text something stands. */
+export type Spot = (at: number) => string
+
+const columnAlone: Spot = (at) => `column ${at + 1}`
+
 /**
  * Reads one document. An object that names a key twice is refused (RFC 7493, 2.3): JSON.parse would keep the last
  * value and drop the others unseen. `__proto__` is a key like any other.
  */
-export function readJson(text: string): JsonReading {
+export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
   const { quoted, members } = quoteNumbers(text)
   let value: JsonValue
   try {
     value = JSON.parse(quoted)
   } catch {
-    return { problem: `not JSON: it breaks off at column ${jsonFaultAt(text) + 1}` }
+    return { problem: `not JSON: it breaks off at ${spot(jsonFaultAt(text))}` }
   }
   return countMembers(value) === members ? { value } : { problem: 'an object names a key twice' }
 }
@@ -62,7 +67,7 @@ function quoteNumbers(text: string): { quoted: string; members: number } {
 }
 
 /** The quote that closes a string: one with an even number of backslashes before it. */
-function stringEnd(text: string, from: number): number {
+export function stringEnd(text: string, from: number): number {
   for (let end = text.indexOf('"', from); end !== -1; end = text.indexOf('"', end + 1)) {
     let before = end - 1
     while (text.charCodeAt(before) === BACKSLASH) before -= 1

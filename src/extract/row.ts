@@ -8,9 +8,9 @@
 export interface Origin {
   /** Ordinal of the row among the export's data rows, from 1. Unreadable rows count; a header does not. */
   readonly row: number
-  /** Physical line on which the row starts, from 1. In CSV a line ends with LF, CR LF or CR, in NDJSON with LF. */
+  /** Physical line on which the row starts, from 1. In CSV a line ends with LF, CR LF or CR, in JSON with LF. */
   readonly line: number
-  /** Offset in bytes of the row's first byte, in the decoded (decompressed) content, from 0. */
+  /** Offset in bytes of the row's first byte, from 0, in the decoded content: decompressed, and UTF-8 whatever it was. */
   readonly byteOffset: number
 }
 
@@ -23,19 +23,22 @@ export interface CsvRow extends Origin {
 /** JSON as read: numbers are their source text (a string); null is null. */
 export type JsonValue = string | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue }
 
-/** One JSON document (one line of NDJSON). */
+/** One JSON document (a line of NDJSON, a file), or one element of a list in it. */
 export interface JsonRow extends Origin {
   readonly kind: 'json'
   readonly value: JsonValue
-  /** The line as it came, without its line end, for the rejects file. */
+  /** The document or element as it came, without white space around it, for the rejects file. */
   readonly text: string
+  /** What the mapping has read of the document around the list (`read.context`), by name. */
+  readonly context?: JsonValue
 }
 
 /**
  * Why a row could not be read as a row. A quote is broken when it stands where RFC 4180 allows none; it is not closed when
  * its record would run to the end of the file, over 1 MiB, or into text on a later line: then the row is the physical line
- * that opened it. Too large is a CSV line over 1 MiB, an NDJSON line over 16 MiB. JSON is invalid, too, when an object
- * names a key twice.
+ * that opened it. Too large is a CSV line over 1 MiB, an NDJSON line or a JSON element over 16 MiB. JSON is invalid, too,
+ * when an object names a key twice. `rest-unreadable` is one row for all that follows in a JSON file, since behind this
+ * place nobody can tell where its elements begin.
  */
 export type RowFault =
   | 'row-too-short'
@@ -44,6 +47,8 @@ export type RowFault =
   | 'row-quote-not-closed'
   | 'row-too-large'
   | 'row-json-invalid'
+  | 'row-member-missing'
+  | 'rest-unreadable'
   | 'row-encoding-invalid'
 
 /** A stretch of the export that is counted as a row but cannot be mapped. */

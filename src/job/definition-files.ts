@@ -9,10 +9,12 @@ import { type ReadDefinition, readDefinition } from '../extract/read-definition.
 import { BiometricCatalog, ConditionCatalog, createCatalog } from '../transform/catalog.ts'
 import { type CompiledMapping, compileMapping } from '../transform/compile.ts'
 import type { MappingResources } from '../transform/compile-context.ts'
+import type { Sheet } from '../transform/join.ts'
 import { MappingDefinition } from '../transform/mapping-definition.ts'
 import { createUnits } from '../transform/units.ts'
 import { parseYaml, refusal } from '../yaml-file.ts'
 import { JobDefinition } from './job-definition.ts'
+import { type JobSource, jobSource } from './job-source.ts'
 
 /** Where definitions are found. */
 export interface DefinitionFolders {
@@ -23,15 +25,8 @@ export interface DefinitionFolders {
 export interface Job {
   readonly file: string
   readonly definition: JobDefinition
-  /** One for each entry of `exports`, with its folder resolved. */
+  /** One for each entry of `exports`, with its paths resolved. */
   readonly sources: readonly JobSource[]
-}
-
-export interface JobSource {
-  readonly from: string
-  readonly match: string
-  readonly mapping: string
-  readonly stableForMs: number
 }
 
 /** @throws WaybillError `job-not-found`, `job-invalid` */
@@ -47,12 +42,7 @@ export async function readJob(folders: DefinitionFolders, name: string): Promise
       },
     ])
   }
-  const sources = value.exports.map(({ from, match, mapping = value.mapping ?? '', complete }) => ({
-    from: resolve(dirname(file), from),
-    match,
-    mapping,
-    stableForMs: complete?.stableFor ?? 0,
-  }))
+  const sources = value.exports.map((one) => jobSource(one, value.mapping, dirname(file)))
   return { file, definition: value, sources }
 }
 
@@ -146,10 +136,21 @@ function resourcesOf(bundle: MappingBundle): MappingResources {
     }))
     throw refusal('catalog/biometrics.yaml', 'catalog-invalid', findings)
   }
-  const tables = new Map(
-    Object.entries(bundle.tables).map(([name, text]) => [name, readTable(`tables/${name}.csv`, text)]),
+  // One of two columns is a table of values; one of more is read by key, through a join.
+  const sheets = new Map(
+    Object.entries(bundle.tables).map(([name, text]) => [name, readSheet(`tables/${name}.csv`, text)]),
   )
-  return { catalog: createCatalog(biometrics.value, conditions.value), units, tables }
+  const tables = new Map(
+    Object.entries(bundle.tables).flatMap(([name, text]) =>
+      (sheets.get(name)?.columns.length ?? 0) > 2 ? [] : [[name, readTable(`tables/${name}.csv`, text)]],
+    ),
+  )
+  return { catalog: createCatalog(biometrics.value, conditions.value), units, tables, sheets }
+}
+
+function readSheet(file: string, text: string): Sheet {
+  const [columns = [], ...rows] = readCsv(file, text)
+  return { columns, rows }
 }
 
 /** A table of two columns with a header line: what stands in the export, what it means. */

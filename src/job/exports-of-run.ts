@@ -1,64 +1,122 @@
 /** The exports that a run goes through: new ones, written down as they come, or those that an earlier process left open. */
 import { WaybillError } from '../errors.ts'
+import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
+import type { ContentLimits } from '../extract/content-limits.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
-import type { ExportRecord, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
+import { openExport } from '../extract/open-export.ts'
+import type { ReadDefinition } from '../extract/read-definition.ts'
+import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
+import type { Arrival, ReceivedExport } from './arrival.ts'
 import { type LoadedMapping, loadMapping } from './definition-files.ts'
-import type { FoundSource } from './find-exports.ts'
+import type { FoundExport } from './find-exports.ts'
+import type { JobSource } from './job-source.ts'
 import type { RunEvents } from './run-events.ts'
 import { isExportProblem } from './run-export.ts'
 
 /** An export of the run, with the mapping to read it by. */
 export interface ExportStep {
+  /** Its path is that of the file to read, which is a private copy where the export was fetched or unpacked. */
   readonly record: ExportRecord
   readonly mapping: LoadedMapping
+  readonly limits: ContentLimits
 }
 
-/** New exports: fingerprint, write down, run. */
+/** New exports: fetch, verify, fingerprint, write down, run. */
 export async function* startExports(
   run: RunWriter,
-  sources: readonly FoundSource[],
+  arrival: Arrival,
+  deliveries: readonly FoundExport[],
   mappings: ReadonlyMap<string, LoadedMapping>,
 ): AsyncGenerator<ExportStep> {
-  for (const [at, source] of sources.entries()) {
-    const mapping = mappings.get(source.mapping)
+  await arrival.clearUnpacked()
+  let ordinal = 0
+  const fail = async (start: ExportStart, error: unknown): Promise<void> => {
+    if (!isExportProblem(error)) throw error
+    const record = await run.runLedger.addExport(start)
+    await run.runLedger.endExport(record.id, 'failed', error.code)
+    run.events.exportFailed(start.name, error)
+  }
+  for (const found of deliveries) {
+    const mapping = mappings.get(found.mapping)
     if (mapping === undefined)
-      throw new WaybillError('mapping-not-found', `there is no mapping ${source.mapping}`)
-    const start = { ordinal: at + 1, name: source.name, path: source.path, mapping }
+      throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
+    const { name } = found.delivery
+    const unread = { name, path: found.source.address(name), mapping, exportId: '', sha256: '', bytes: 0 }
+    let received: readonly ReceivedExport[] = []
     try {
-      const print = await fingerprint(source.path)
-      yield { record: await run.runLedger.addExport({ ...start, ...print }), mapping }
+      received = await arrival.receive(found)
     } catch (error) {
-      if (!isExportProblem(error)) throw error
-      const record = await run.runLedger.addExport({ ...start, exportId: '', sha256: '', bytes: 0 })
-      await run.runLedger.endExport(record.id, 'failed', error.code)
-      run.events.exportFailed(source.name, error)
+      ordinal += 1
+      await fail({ ...unread, ordinal }, error)
     }
+    for (const one of received) {
+      const { name, address, file, limits } = one
+      ordinal += 1
+      let start: ExportStart = { ...unread, ordinal, name, path: address }
+      try {
+        start = { ...start, ...(await fingerprint(file)) }
+        await verifyRows(one, mapping.read)
+      } catch (error) {
+        await fail(start, error)
+        continue
+      }
+      yield { record: { ...(await run.runLedger.addExport(start)), path: file }, mapping, limits }
+    }
+    // The next one may need the room.
+    await arrival.clearUnpacked()
   }
 }
 
 /** Exports that an earlier process left open, read by the mapping that it had. */
 export async function* resumeExports(
   run: RunWriter,
+  arrival: Arrival,
+  sources: readonly JobSource[],
   ledger: Ledger,
   unfinished: RunRecord,
 ): AsyncGenerator<ExportStep> {
+  await arrival.clearUnpacked()
   for (const record of await ledger.exportsOf(unfinished.id)) {
     if (record.state !== 'open') continue
     const content = await ledger.mapping(record.mapping_digest)
     if (content === undefined)
       throw new WaybillError('mapping-not-found', `the ledger has lost the mapping of ${record.name}`)
-    const print = await fingerprint(record.path)
-    if (print.sha256 !== record.sha256) {
+    const received = await arrival.receiveAgain(record.path, record.sha256, sources)
+    if (received === undefined) {
       throw new WaybillError(
         'export-changed',
-        `${record.path} is not the file that run ${run.id} began with`,
+        `${record.path} is gone, or is not the file that run ${run.id} began with`,
         {
           remedy: `Put the file with the SHA-256 ${record.sha256} back: what was in flight can only be settled with it.`,
         },
       )
     }
-    yield { record, mapping: loadMapping(content) }
+    yield {
+      record: { ...record, path: received.file },
+      mapping: loadMapping(content),
+      limits: received.limits,
+    }
   }
+}
+
+/**
+ * Counts the rows where a manifest or the export's own trailer says how many there are.
+ * @throws WaybillError `export-not-as-announced`, or what is wrong with the export
+ */
+export async function verifyRows(
+  { address, file, limits, announced: { rows } }: ReceivedExport,
+  read: ReadDefinition,
+): Promise<void> {
+  const trailer = read.format === 'csv' && read.trailer?.count !== undefined
+  if (rows === undefined && !trailer) return
+  const opened = await openExport(file, read, limits)
+  const total = await opened.controlTotal()
+  if (total !== undefined && total.stated !== total.found)
+    throw notAsAnnounced(address, 'its number of rows, by its trailer,', total.stated, total.found)
+  if (rows === undefined) return
+  let came = 0
+  for await (const block of opened.rows()) came += block.length
+  if (came !== rows) throw notAsAnnounced(address, 'its number of rows', rows, came)
 }
 
 interface RunWriter {
@@ -67,19 +125,35 @@ interface RunWriter {
   readonly events: RunEvents
 }
 
-/** Those whose content was not part of the run that was just finished. */
-export async function withoutContents(
-  found: readonly FoundSource[],
+/**
+ * Divides what was found after a run was resumed: deliveries whose exports were all part of that run, and the others.
+ * @param contents SHA-256 of the exports that the resumed run had
+ */
+export async function divideByContents(
+  arrival: Arrival,
+  found: readonly FoundExport[],
   contents: ReadonlySet<string>,
-): Promise<FoundSource[]> {
-  const others: FoundSource[] = []
-  for (const source of found) {
-    // One that cannot be read stays: the run says what is wrong with it.
-    const sha256 = await fingerprint(source.path).then(
-      (print) => print.sha256,
-      () => undefined,
-    )
-    if (sha256 === undefined || !contents.has(sha256)) others.push(source)
+): Promise<{ readonly others: readonly FoundExport[]; readonly done: readonly DoneDelivery[] }> {
+  const others: FoundExport[] = []
+  const done: DoneDelivery[] = []
+  for (const one of found) {
+    const hashes = await contentsOf(arrival, one)
+    if (hashes?.every((sha256) => contents.has(sha256))) done.push({ ...one, hashes })
+    else others.push(one)
   }
-  return others
+  return { others, done }
+}
+
+export interface DoneDelivery extends FoundExport {
+  readonly hashes: readonly string[]
+}
+
+/** Undefined for one that cannot be read: it stays, and the run says what is wrong with it. */
+async function contentsOf(arrival: Arrival, one: FoundExport): Promise<string[] | undefined> {
+  try {
+    const received = await arrival.receive(one)
+    return await Promise.all(received.map(async ({ file }) => (await fingerprint(file)).sha256))
+  } catch {
+    return undefined
+  }
 }

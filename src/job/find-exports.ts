@@ -1,41 +1,49 @@
 /** The exports of a run: those that the job's patterns find, complete ones only, or the files that were named. */
-import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { WaybillError } from '../errors.ts'
-import { compilePattern, discoverExports, matchExportName } from '../extract/discover.ts'
+import { compilePattern, matchExportName } from '../extract/discover.ts'
+import type { Arrival, FoundDelivery } from './arrival.ts'
 import type { Job } from './definition-files.ts'
+import type { JobSource } from './job-source.ts'
 
-export interface FoundSource {
-  readonly path: string
-  readonly name: string
+/** A delivery with the mapping that its exports are read by. */
+export interface FoundExport extends FoundDelivery {
   readonly mapping: string
 }
 
 /**
  * In the order of the job's sources, oldest first within each.
- * @throws WaybillError `export-unreadable` (a folder that is not there), `usage-wrong` (a named file that fits no source)
+ * @throws WaybillError `export-unreadable` (a folder that is not there), `source-unreachable`, `source-untrusted`, `usage-wrong` (a named
+ *   file that fits no source)
  */
-export async function findExports(job: Job, files: readonly string[], now: number): Promise<FoundSource[]> {
-  if (files.length > 0)
-    return files.map((file) => ({ path: resolve(file), name: basename(file), mapping: mappingOf(job, file) }))
-  const found: FoundSource[] = []
-  for (const { from, match, mapping, stableForMs } of job.sources) {
-    for (const { path, name } of await discoverExports({ from, match })) {
-      const { mtimeMs } = await stat(path)
-      if (now - mtimeMs >= stableForMs) found.push({ path, name, mapping })
-    }
+export async function findExports(
+  arrival: Arrival,
+  job: Job,
+  files: readonly string[],
+  now: number,
+): Promise<FoundExport[]> {
+  if (files.length > 0) {
+    return files.map((file) => {
+      const source = sourceOf(job, file)
+      return { ...arrival.named(resolve(file), source), mapping: source.mapping }
+    })
+  }
+  const found: FoundExport[] = []
+  for (const source of job.sources) {
+    for (const delivery of await arrival.find(source, now))
+      found.push({ ...delivery, mapping: source.mapping })
   }
   return found
 }
 
-/** The mapping of the source whose pattern the name fits; of the only source there is, whatever the name. */
-function mappingOf(job: Job, file: string): string {
+/** The source whose pattern the name fits; the only source there is, whatever the name. */
+function sourceOf(job: Job, file: string): JobSource {
   const [only] = job.sources
-  if (only !== undefined && job.sources.length === 1) return only.mapping
+  if (only !== undefined && job.sources.length === 1) return only
   const fitting = job.sources.find(
     ({ match }) => matchExportName(compilePattern(match), basename(file)) !== undefined,
   )
-  if (fitting !== undefined) return fitting.mapping
+  if (fitting !== undefined) return fitting
   const patterns = job.sources.map(({ match }) => match).join(', ')
   throw new WaybillError(
     'usage-wrong',

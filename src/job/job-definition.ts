@@ -2,17 +2,8 @@
 import { validate } from 'node-cron'
 import { z } from 'zod'
 import { isZone } from '../transform/dates.ts'
+import { ExportDefinition } from './export-definition.ts'
 import { ByteSize, Duration, Share } from './quantities.ts'
-
-const Exports = z.strictObject({
-  /** Folder, relative to the job file. */
-  from: z.string().min(1),
-  /** Names to take; `*` stands for anything, `{date:yyyyMMdd}` for a date in luxon tokens. */
-  match: z.string().min(1),
-  mapping: z.string().min(1).optional(),
-  /** Only files that have not changed for so long are complete. */
-  complete: z.strictObject({ stableFor: Duration }).optional(),
-})
 
 export const JobDefinition = z
   .strictObject({
@@ -31,7 +22,7 @@ export const JobDefinition = z
         missed: z.enum(['once', 'all', 'skip']).default('once'),
       })
       .optional(),
-    exports: z.union([Exports.transform((one) => [one]), z.array(Exports).min(1)]),
+    exports: z.union([ExportDefinition.transform((one) => [one]), z.array(ExportDefinition).min(1)]),
     /** The mapping of all exports that name none of their own. */
     mapping: z.string().min(1).optional(),
     accounts: z.strictObject({ register: z.enum(['missing', 'never']) }).default({ register: 'missing' }),

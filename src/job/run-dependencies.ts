@@ -2,6 +2,7 @@
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Identity } from '../load/identity.ts'
+import type { SourceSettings } from './arrival.ts'
 import type { DefinitionFolders } from './definition-files.ts'
 import type { RunEvents } from './run-events.ts'
 
@@ -14,6 +15,8 @@ export interface RunDependencies {
   readonly identity: Identity
   readonly folders: DefinitionFolders
   readonly home: string
+  /** Credentials and keys for where exports come from. */
+  readonly sources: SourceSettings
   readonly events: RunEvents
   readonly now: () => number
   readonly random: () => number

@@ -1,6 +1,7 @@
 /** One export through all stages: open, map, load, settle; from the start, or from where the ledger stands. */
 import { join } from 'node:path'
-import { WaybillError } from '../errors.ts'
+import { type ErrorCode, WaybillError } from '../errors.ts'
+import type { ContentLimits } from '../extract/content-limits.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { Origin } from '../extract/row.ts'
 import type { ChunkRecord, ExportRecord, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
@@ -50,8 +51,9 @@ export async function runExport(
   context: ExportContext,
   record: ExportRecord,
   mapping: LoadedMapping,
+  limits: ContentLimits,
 ): Promise<ExportEnd> {
-  const opened = await openExport(record.path, mapping.read)
+  const opened = await openExport(record.path, mapping.read, limits)
   const mapper = mapping.compiled.bind(opened.columns, record.name)
   const resumption = resumptionOf(await context.ledger.chunksOf(record.id))
   const { counts } = resumption
@@ -201,8 +203,16 @@ async function settleChunk(
 
 /** A problem of the export itself, told apart from what stops the run. */
 export function isExportProblem(error: unknown): error is WaybillError {
-  return (
-    error instanceof WaybillError &&
-    ['export-unreadable', 'export-empty', 'columns-missing', 'export-changed'].includes(error.code)
-  )
+  return error instanceof WaybillError && EXPORT_PROBLEMS.has(error.code)
 }
+
+const EXPORT_PROBLEMS: ReadonlySet<string> = new Set<ErrorCode>([
+  'export-unreadable',
+  'export-empty',
+  'export-changed',
+  'export-not-as-announced',
+  'export-too-large',
+  'export-untrusted',
+  'source-unreachable',
+  'columns-missing',
+])

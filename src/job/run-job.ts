@@ -8,8 +8,10 @@
  */
 import { join } from 'node:path'
 import { EXIT, type ExitCode, WaybillError } from '../errors.ts'
+import { archiveResumed, archiveRun } from './archive-exports.ts'
+import { type Arrival, createArrival } from './arrival.ts'
 import { type DefinitionFolders, type Job, type LoadedMapping, readMapping } from './definition-files.ts'
-import { type ExportStep, resumeExports, startExports, withoutContents } from './exports-of-run.ts'
+import { divideByContents, type ExportStep, resumeExports, startExports } from './exports-of-run.ts'
 import { findExports } from './find-exports.ts'
 import { type OpenRun, openRun, type RunOpening } from './open-run.ts'
 import type { RunDependencies } from './run-dependencies.ts'
@@ -36,32 +38,54 @@ export interface JobEnd {
  */
 export async function runJob(deps: RunDependencies, job: Job, options: RunOptions): Promise<JobEnd> {
   const jobId = await deps.ledger.jobId(job.definition.job, deps.gatewayName)
-  const mappings = await readMappings(deps.folders, job)
-  const earlier: RunSummary[] = []
-  const resumedContents = new Set<string>()
-
-  const unfinished = await deps.ledger.unfinishedRun(jobId)
-  if (unfinished !== undefined) {
-    const end = await execute(deps, job, { jobId, resumed: unfinished, limit: options.limit }, (run) =>
-      resumeExports(run, deps.ledger, unfinished),
-    )
-    for (const { sha256 } of end.summary.exports) resumedContents.add(sha256)
-    if (end.error !== undefined) return end
-    earlier.push(end.summary)
+  const arrival = createArrival(join(deps.home, 'spool', String(jobId)), deps.sources)
+  let ended = false
+  try {
+    const end = await runWith(deps, arrival, jobId, job, options)
+    ended = end.error === undefined
+    return end
+  } finally {
+    await arrival.close(!ended)
   }
-  const found = await findExports(job, options.files, deps.now())
-  const sources = resumedContents.size === 0 ? found : await withoutContents(found, resumedContents)
-  const [resumed] = earlier
-  if (sources.length === 0) {
+}
+
+async function runWith(
+  deps: RunDependencies,
+  arrival: Arrival,
+  jobId: number,
+  job: Job,
+  options: RunOptions,
+): Promise<JobEnd> {
+  const { ledger, events } = deps
+  const { limit } = options
+  const mappings = await readMappings(deps.folders, job)
+  const archives = limit === Number.POSITIVE_INFINITY
+  let resumed: RunSummary | undefined
+
+  const unfinished = await ledger.unfinishedRun(jobId)
+  if (unfinished !== undefined) {
+    const end = await execute(deps, job, { jobId, resumed: unfinished, limit }, (run) =>
+      resumeExports(run, arrival, job.sources, ledger, unfinished),
+    )
+    if (end.error !== undefined) return end
+    resumed = end.summary
+  }
+  const found = await findExports(arrival, job, options.files, deps.now())
+  const contents = new Set(resumed?.exports.map(({ sha256 }) => sha256))
+  const { others, done } =
+    resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, contents)
+  if (resumed !== undefined && archives) await archiveResumed({ arrival, events }, resumed, done)
+  if (others.length === 0) {
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
     throw new WaybillError(
       'exports-none',
-      `the job ${job.definition.job} found no exports (${job.sources.map(({ from, match }) => join(from, match)).join(', ')})`,
+      `the job ${job.definition.job} found no exports (${job.sources.map(({ from, match }) => `${from}/${match}`).join(', ')})`,
     )
   }
-  const end = await execute(deps, job, { jobId, resumed: undefined, limit: options.limit }, (run) =>
-    startExports(run, sources, mappings),
+  const end = await execute(deps, job, { jobId, resumed: undefined, limit }, (run) =>
+    startExports(run, arrival, others, mappings),
   )
+  if (end.error === undefined && archives) await archiveRun({ arrival, events }, ledger, end.summary, others)
   return { ...end, summary: { ...end.summary, ...(resumed === undefined ? {} : { resumed }) } }
 }
 
@@ -101,10 +125,10 @@ interface ExportCounts extends ExportEnd {
 /** Undefined where nothing of the export could be sent; the ledger then says why. */
 async function runOneExport(
   run: OpenRun,
-  { record, mapping }: ExportStep,
+  { record, mapping, limits }: ExportStep,
 ): Promise<ExportCounts | undefined> {
   try {
-    return { ordinal: record.ordinal, ...(await runExport(run.export, record, mapping)) }
+    return { ordinal: record.ordinal, ...(await runExport(run.export, record, mapping, limits)) }
   } catch (error) {
     if (!isExportProblem(error)) throw error
     await run.runLedger.endExport(record.id, 'failed', error.code)

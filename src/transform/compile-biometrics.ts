@@ -1,15 +1,19 @@
 /** Biometric rules: wide (a column is a measurement) and long (a coded row, or element, is one). */
 import type { KeyPath } from '../yaml-file.ts'
-import { type BiometricEntry, CODE_SYSTEM_OID } from './catalog.ts'
+import type { BiometricEntry } from './catalog.ts'
 import { compileCode } from './compile-code.ts'
 import type { CompileContext } from './compile-context.ts'
-import { compileCondition, compileField } from './field.ts'
-import type { LongBiometricDefinition, WideBiometricDefinition } from './mapping-definition.ts'
-import { parseNumberText } from './number-text.ts'
-import { compileDate, type ObservedAt } from './observed-at.ts'
+import { compileField } from './compile-field.ts'
+import { type CompiledCondition, compileWhen } from './compile-when.ts'
+import { INCH } from './feet-and-inches.ts'
+import { type CompiledField, FIELD_MESSAGES, type FieldText } from './field-text.ts'
+import type { LongBiometricDefinition, RowBlock, WideBiometricDefinition } from './mapping-definition.ts'
+import { compileValue } from './measured-value.ts'
+import { compileMeasurement, type MeasurementWriter } from './measurement.ts'
+import { compileNumber, type NumberReader } from './number-text.ts'
+import { type CompiledDate, compileDate, type ObservedAt } from './observed-at.ts'
 import {
   type CompiledRule,
-  FIELD_MESSAGES,
   LEFT_OUT,
   ordinalRule,
   type RowFacts,
@@ -17,68 +21,90 @@ import {
   recordRule,
   rejected,
 } from './rule.ts'
+import type { Scope } from './scope.ts'
 import type { SourceText } from './source-text.ts'
 import type { Conversion } from './units.ts'
 
-type WorkingConversion = Extract<Conversion, { ok: true }>
+/** What wide and long rules have in common, compiled. */
+interface Measured {
+  readonly condition: CompiledCondition
+  readonly value: CompiledField
+  readonly readValue: ReturnType<typeof compileValue>
+  readonly readNumber: NumberReader
+  readonly unit: CompiledUnit
+  readonly range: CompiledField | undefined
+  readonly date: CompiledDate | undefined
+  readonly depth: number
+}
 
-/** Makes the record of one measurement once rule, value text and conversion are known. */
-type MeasurementWriter = (
-  rule: string,
-  raw: string,
-  conversion: WorkingConversion,
-  field: string | undefined,
-  facts: RowFacts,
-  observedAt: ObservedAt,
-) => RuleResult
-
-const VALUE_MESSAGES = {
-  'value-not-a-number': 'the value is no number',
-  'value-with-comparator': 'the value is a bound (below or above detection), not a number',
-  'value-in-scientific-notation':
-    'the value is in scientific notation, as a spreadsheet writes what it has damaged',
-} as const
-
-/** Constant text of a measurement is folded here, once for each catalog entry. */
-function compileMeasurement(
-  entry: BiometricEntry,
-  source: SourceText,
-  sourceType: string,
-): MeasurementWriter {
-  const coding = { code: entry.loinc, codeSystem: CODE_SYSTEM_OID.LOINC, codeSystemName: 'LOINC' }
-  const beforeDate = `,"name":${JSON.stringify(entry.name)},"observationDate":"`
-  const beforeValue = `","codeSystem":"${coding.codeSystem}","codeSystemName":"LOINC","code":"${entry.loinc}","codes":${JSON.stringify(
-    [{ ...coding, name: entry.name }],
-  )},"type":"Observation","value":`
-  const afterValue = `,"unit":${JSON.stringify(entry.unit)},${source.beforeKey}`
-  const codes = [entry.loinc]
-  const [low, high] = entry.range
-  const outOfRange = `the value is outside the plausible range ${low} to ${high} ${entry.unit}`
-
-  return (rule, raw, conversion, field, facts, observedAt) => {
-    const number = parseNumberText(raw)
-    if (!number.ok) return rejected('biometric', rule, number.code, VALUE_MESSAGES[number.code], field)
-    const converted = conversion.same ? Number(number.text) : conversion.convert(Number(number.text))
-    const value = conversion.same ? number.text : converted.toFixed(entry.decimals)
-    if (!(converted >= low && converted <= high))
-      return rejected('biometric', rule, 'value-out-of-range', outOfRange, field)
-    if (!observedAt.ok)
-      return { kind: 'rejected', rejected: { kind: 'biometric', rule, issue: observedAt.issue } }
-    return {
-      kind: 'record',
-      record: {
-        kind: 'biometric',
-        rule,
-        account: facts.account,
-        series: `${facts.account.reference}\u0000${entry.loinc}\u0000${sourceType}`,
-        observedAt: observedAt.at,
-        sourceType,
-        content: `${facts.accountJson}${beforeDate}${observedAt.iso}${beforeValue}${value}${afterValue}${facts.keyJson}${source.afterKey}`,
-        evidence: { codes, name: entry.name, value, unit: entry.unit },
-        primary: false,
-      },
-    }
+function compileMeasured(
+  context: CompileContext,
+  definition: WideBiometricDefinition | LongBiometricDefinition,
+  value: CompiledField,
+  unit: CompiledUnit,
+  path: KeyPath,
+  row: RowBlock,
+): Measured {
+  const condition = compileWhen(context, definition.when, [...path, 'when'])
+  const { observedAt, refRange } = definition
+  const date = observedAt && compileDate(context, observedAt, [...path, 'observedAt'])
+  const range = refRange === undefined ? undefined : compileField(context, refRange, [...path, 'refRange'])
+  return {
+    condition,
+    value,
+    readValue: compileValue(definition, row),
+    readNumber: compileNumber(definition.number ?? row.number),
+    unit,
+    range,
+    date,
+    depth: Math.max(condition.depth, value.depth, unit.depth, range?.depth ?? 0, date?.depth ?? 0),
   }
+}
+
+/** The unit that a value is in: always the same, or read. */
+interface CompiledUnit {
+  readonly depth: number
+  readonly from: string | undefined
+  /** The unit as spelled; '' where there is none. */
+  readonly read: (scope: Scope) => FieldText
+  /** How a fixed unit converts to that of the catalog; undefined where it must be read. */
+  readonly fixed: Conversion | undefined
+}
+
+const fixedUnit = (spelling: string, fixed: Conversion | undefined): CompiledUnit => ({
+  depth: 0,
+  from: undefined,
+  read: () => ({ ok: true, text: spelling }),
+  fixed,
+})
+
+const readUnit = (field: CompiledField): CompiledUnit => ({ ...field, fixed: undefined })
+
+/** From the value's text, which is not empty, to the record. */
+function measure(
+  context: CompileContext,
+  parts: Measured,
+  rule: string,
+  text: string,
+  entry: BiometricEntry,
+  write: MeasurementWriter,
+  scope: Scope,
+  facts: RowFacts,
+  rowDate: ObservedAt,
+): RuleResult {
+  const { value, unit, range, date } = parts
+  const measured = parts.readValue(text)
+  if (measured === LEFT_OUT) return LEFT_OUT
+  const conversion = unit.fixed ?? unitConversion(context, entry, unit.read(scope))
+  if (!conversion.ok) return rejected('biometric', rule, conversion.code, conversion.message, unit.from)
+  const observedAt = date?.read(scope) ?? rowDate
+  const measurement = { rule, value: measured, field: value.from, conversion, observedAt }
+  if (range === undefined) return write(measurement, facts)
+  const told = range.read(scope)
+  if (!told.ok) return rejected('biometric', rule, told.code, FIELD_MESSAGES[told.code], range.from)
+  if (told.text === '') return write(measurement, facts)
+  const spelling = unit.read(scope)
+  return write({ ...measurement, range: { text: told.text, unit: spelling.ok ? spelling.text : '' } }, facts)
 }
 
 export function compileWideBiometric(
@@ -87,7 +113,7 @@ export function compileWideBiometric(
   definition: WideBiometricDefinition,
   path: KeyPath,
   source: SourceText,
-  sourceType: string,
+  row: RowBlock,
 ): CompiledRule | undefined {
   const key = definition.catalog ?? rule
   const entry = context.catalog.biometrics.get(key)
@@ -98,34 +124,42 @@ export function compileWideBiometric(
     )
     return undefined
   }
-  const field = compileField(context, { from: definition.from, emptyWhen: definition.emptyWhen }, path)
-  const condition = compileCondition(context, definition.when, [...path, 'when'])
-  const date =
-    definition.observedAt === undefined
-      ? undefined
-      : compileDate(context, definition.observedAt, [...path, 'observedAt'])
-  const write = compileMeasurement(entry, source, sourceType)
-  const unit = definition.unit ?? entry.unit
-  const unitField =
-    typeof unit === 'string' ? undefined : compileField(context, unit.from, [...path, 'unit', 'from'])
-  const fixed =
-    typeof unit === 'string' ? context.units.conversion(unit, entry.unit, entry.molarMass) : undefined
-  if (fixed && !fixed.ok) context.report([...path, 'unit'], `unit of ${rule}: ${fixed.message}`)
-
-  const depth = Math.max(field.depth, condition.depth, date?.depth ?? 0, unitField?.depth ?? 0)
+  const value = compileField(context, definition, path)
+  const unit = compileWideUnit(context, rule, definition, entry, path)
+  const parts = compileMeasured(context, definition, value, unit, path, row)
+  const write = compileMeasurement(context, entry, source, row.source.type, parts.readNumber)
+  const { condition, depth } = parts
   return {
     depth,
-    apply(scope, facts, observedAt, ordinals) {
-      const value = field.read(scope)
-      if ((value.ok && value.text === '') || !condition.holds(scope)) return undefined
+    apply(scope, facts, rowDate, ordinals) {
+      const text = value.read(scope)
+      if ((text.ok && text.text === '') || !condition.holds(scope)) return undefined
       const name = recordRule(rule, depth, ordinals)
-      if (!value.ok) return rejected('biometric', name, value.code, FIELD_MESSAGES[value.code], field.from)
-      const conversion = fixed ?? unitConversion(context, entry, unitField?.read(scope))
-      if (!conversion.ok)
-        return rejected('biometric', name, conversion.code, conversion.message, unitField?.from)
-      return write(name, value.text, conversion, field.from, facts, date?.read(scope) ?? observedAt)
+      if (!text.ok) return rejected('biometric', name, text.code, FIELD_MESSAGES[text.code], value.from)
+      return measure(context, parts, name, text.text, entry, write, scope, facts, rowDate)
     },
   }
+}
+
+/** A bare word is the unit itself; without one, the value is in the catalog's unit. */
+function compileWideUnit(
+  context: CompileContext,
+  rule: string,
+  definition: WideBiometricDefinition,
+  entry: BiometricEntry,
+  path: KeyPath,
+): CompiledUnit {
+  const unit = definition.form === undefined ? (definition.unit ?? entry.unit) : INCH
+  if (typeof unit !== 'string') return readUnit(compileField(context, unit, [...path, 'unit']))
+  const fixed = context.units.conversion(unit, entry.unit, entry.molarMass)
+  if (!fixed.ok) {
+    const hint = fixed.code === 'unit-unknown' ? `; if it is a column, write { from: ${unit} }` : ''
+    context.report(
+      [...path, definition.form === undefined ? 'unit' : 'form'],
+      `unit of ${rule}: ${fixed.message}${hint}`,
+    )
+  }
+  return fixedUnit(unit, fixed)
 }
 
 export function compileLongBiometric(
@@ -133,35 +167,27 @@ export function compileLongBiometric(
   definition: LongBiometricDefinition,
   path: KeyPath,
   source: SourceText,
-  sourceType: string,
+  row: RowBlock,
 ): CompiledRule {
   const code = compileCode(context, definition.code, 'biometrics', [...path, 'code'])
-  const valueField = compileField(context, definition.value, [...path, 'value'])
-  const unitField = compileField(context, definition.unit, [...path, 'unit'])
-  const condition = compileCondition(context, definition.when, [...path, 'when'])
-  const date =
-    definition.observedAt === undefined
-      ? undefined
-      : compileDate(context, definition.observedAt, [...path, 'observedAt'])
-  const status =
-    definition.status && compileField(context, definition.status.from, [...path, 'status', 'from'])
+  const value = compileField(context, definition.value, [...path, 'value'])
+  const unit =
+    definition.unit === undefined
+      ? fixedUnit(INCH, undefined)
+      : readUnit(compileField(context, definition.unit, [...path, 'unit']))
+  const parts = compileMeasured(context, definition, value, unit, path, row)
+  const status = definition.status && compileField(context, definition.status, [...path, 'status'])
   const kept = new Set(definition.status?.keep ?? [])
   const writers = new Map<string, { entry: BiometricEntry; write: MeasurementWriter }>()
   for (const [key, entry] of context.catalog.biometrics) {
-    writers.set(key, { entry, write: compileMeasurement(entry, source, sourceType) })
+    const write = compileMeasurement(context, entry, source, row.source.type, parts.readNumber)
+    writers.set(key, { entry, write })
   }
 
   return {
-    depth: Math.max(
-      code.depth,
-      valueField.depth,
-      unitField.depth,
-      condition.depth,
-      date?.depth ?? 0,
-      status?.depth ?? 0,
-    ),
-    apply(scope, facts, observedAt, ordinals) {
-      if (!condition.holds(scope)) return LEFT_OUT
+    depth: Math.max(code.depth, parts.depth, status?.depth ?? 0),
+    apply(scope, facts, rowDate, ordinals) {
+      if (!parts.condition.holds(scope)) return LEFT_OUT
       const state = status?.read(scope)
       if (state !== undefined && !(state.ok && kept.has(state.text))) return LEFT_OUT
       const found = code.read(scope)
@@ -171,34 +197,17 @@ export function compileLongBiometric(
       const writer = writers.get(found.key)
       if (writer === undefined) return LEFT_OUT
       const rule = ordinalRule(found.key, ordinals)
-      const value = valueField.read(scope)
-      if (!value.ok)
-        return rejected('biometric', rule, value.code, FIELD_MESSAGES[value.code], valueField.from)
-      if (value.text === '')
-        return rejected('biometric', rule, 'value-missing', 'there is no value', valueField.from)
-      const conversion = unitConversion(context, writer.entry, unitField.read(scope))
-      if (!conversion.ok)
-        return rejected('biometric', rule, conversion.code, conversion.message, unitField.from)
-      return writer.write(
-        rule,
-        value.text,
-        conversion,
-        valueField.from,
-        facts,
-        date?.read(scope) ?? observedAt,
-      )
+      const text = value.read(scope)
+      if (!text.ok) return rejected('biometric', rule, text.code, FIELD_MESSAGES[text.code], value.from)
+      if (text.text === '')
+        return rejected('biometric', rule, 'value-missing', 'there is no value', value.from)
+      return measure(context, parts, rule, text.text, writer.entry, writer.write, scope, facts, rowDate)
     },
   }
 }
 
-function unitConversion(
-  context: CompileContext,
-  entry: BiometricEntry,
-  unit: ReturnType<ReturnType<typeof compileField>['read']> | undefined,
-): Conversion {
-  if (unit?.ok === false)
-    return { ok: false, code: 'unit-unknown', message: `unit: ${FIELD_MESSAGES[unit.code]}` }
-  if (unit === undefined || unit.text === '')
-    return { ok: false, code: 'unit-unknown', message: 'there is no unit' }
+function unitConversion(context: CompileContext, entry: BiometricEntry, unit: FieldText): Conversion {
+  if (!unit.ok) return { ok: false, code: 'unit-unknown', message: `unit: ${FIELD_MESSAGES[unit.code]}` }
+  if (unit.text === '') return { ok: false, code: 'unit-unknown', message: 'there is no unit' }
   return context.units.conversion(unit.text, entry.unit, entry.molarMass)
 }

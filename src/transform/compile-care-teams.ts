@@ -1,11 +1,13 @@
 /** Care-team rules (interface, "Care team record, as sent"): the observation date goes out as a string of milliseconds. */
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompileContext } from './compile-context.ts'
-import { compileCondition, compileField } from './field.ts'
+import { compileField } from './compile-field.ts'
+import { compileWhen } from './compile-when.ts'
+import { FIELD_MESSAGES } from './field-text.ts'
 import { isNpi } from './identifiers.ts'
 import type { CareTeamDefinition } from './mapping-definition.ts'
 import { compileDate } from './observed-at.ts'
-import { type CompiledRule, FIELD_MESSAGES, recordRule, rejected } from './rule.ts'
+import { type CompiledRule, recordRule, rejected } from './rule.ts'
 import type { SourceText } from './source-text.ts'
 
 /** In the order in which they are written. */
@@ -19,7 +21,7 @@ export function compileCareTeam(
   source: SourceText,
   sourceType: string,
 ): CompiledRule {
-  const condition = compileCondition(context, definition.when, [...path, 'when'])
+  const condition = compileWhen(context, definition.when, [...path, 'when'])
   const date =
     definition.observedAt === undefined
       ? undefined
@@ -30,8 +32,8 @@ export function compileCareTeam(
     const field = definition[key]
     return field === undefined ? [] : [{ key, field: compileField(context, field, [...path, key]) }]
   })
-  const type = `,"type":${JSON.stringify(definition.type)}`
-  const fields = [npi, name, ...details.map((detail) => detail.field)]
+  const type = compileField(context, context.word(definition.type, [...path, 'type']), [...path, 'type'])
+  const fields = [npi, name, type, ...details.map((detail) => detail.field)]
   const depth = Math.max(condition.depth, date?.depth ?? 0, ...fields.map((field) => field.depth))
 
   return {
@@ -57,6 +59,9 @@ export function compileCareTeam(
       const observedAt = date?.read(scope) ?? rowDate
       if (!observedAt.ok)
         return { kind: 'rejected', rejected: { kind: 'careTeam', rule, issue: observedAt.issue } }
+      const role = type.read(scope)
+      if (!role.ok) return rejected('careTeam', rule, role.code, FIELD_MESSAGES[role.code], type.from)
+      if (role.text === '') return rejected('careTeam', rule, 'type-missing', 'there is no type', type.from)
       let more = ''
       for (const { key, field } of details) {
         const detail = field.read(scope)
@@ -73,7 +78,7 @@ export function compileCareTeam(
           series: `${facts.account.reference}\u0000npi:${number.text}\u0000${sourceType}`,
           observedAt: observedAt.at,
           sourceType,
-          content: `${facts.accountJson},"name":${JSON.stringify(called.text)}${type}${more},"npi":"${number.text}","observationDate":"${observedAt.at}",${source.beforeKey}${facts.keyJson}${source.afterKey}`,
+          content: `${facts.accountJson},"name":${JSON.stringify(called.text)},"type":${JSON.stringify(role.text)}${more},"npi":"${number.text}","observationDate":"${observedAt.at}",${source.beforeKey}${facts.keyJson}${source.afterKey}`,
           evidence: { codes: [], name: called.text, npi: number.text },
           primary: definition.primary,
         },

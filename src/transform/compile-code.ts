@@ -1,9 +1,10 @@
 /** The code of a coded row: by a code system of the catalog, or through the vendor's table. */
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompileContext } from './compile-context.ts'
-import { compileField } from './field.ts'
+import { compileField } from './compile-field.ts'
+import { FIELD_MESSAGES } from './field-text.ts'
 import type { CodeDefinition } from './mapping-definition.ts'
-import { FIELD_MESSAGES, LEFT_OUT } from './rule.ts'
+import { LEFT_OUT } from './rule.ts'
 import type { Scope } from './scope.ts'
 
 export type CodeResult =
@@ -12,7 +13,7 @@ export type CodeResult =
   | typeof LEFT_OUT
 
 export interface CompiledCode {
-  readonly from: string
+  readonly from: string | undefined
   readonly depth: number
   readonly read: (scope: Scope) => CodeResult
 }
@@ -24,11 +25,10 @@ export function compileCode(
   section: 'biometrics' | 'conditions',
   path: KeyPath,
 ): CompiledCode {
-  const field = compileField(context, definition.from, [...path, 'from'])
+  const { system, table: named, unknown: whenUnknown, ...read } = definition
+  const field = compileField(context, read, path)
   const entries = context.catalog[section]
-  const { system } = definition
-  const table =
-    definition.table === undefined ? undefined : context.table(definition.table, [...path, 'table'])
+  const table = named === undefined ? undefined : context.table(named, [...path, 'table'])
   for (const key of new Set(table?.values() ?? [])) {
     if (!entries.has(key))
       context.report(
@@ -39,7 +39,7 @@ export function compileCode(
   const lookUp = (code: string): string | undefined =>
     table?.get(code) ?? (system === undefined ? undefined : context.catalog.keyOf(system, code))
   const unknown: CodeResult =
-    definition.unknown === 'skip'
+    whenUnknown === 'skip'
       ? LEFT_OUT
       : {
           ok: false,
@@ -50,7 +50,7 @@ export function compileCode(
   const results = new Map<string, CodeResult>()
 
   return {
-    from: definition.from,
+    from: field.from,
     depth: field.depth,
     read(scope) {
       const text = field.read(scope)

@@ -3,7 +3,9 @@ import type { KeyPath } from '../yaml-file.ts'
 import { CODE_SYSTEM_OID, type ConditionEntry, snomedCodes } from './catalog.ts'
 import { compileCode } from './compile-code.ts'
 import type { CompileContext } from './compile-context.ts'
-import { type CompiledField, compileCondition, compileField } from './field.ts'
+import { compileField } from './compile-field.ts'
+import { compileWhen } from './compile-when.ts'
+import { type CompiledField, FIELD_MESSAGES } from './field-text.ts'
 import type {
   LongConditionDefinition,
   StatusDefinition,
@@ -12,7 +14,6 @@ import type {
 import { compileDate, type ObservedAt } from './observed-at.ts'
 import {
   type CompiledRule,
-  FIELD_MESSAGES,
   LEFT_OUT,
   ordinalRule,
   type RowFacts,
@@ -71,8 +72,9 @@ function compileEntry(
 }
 
 /** A status given as a word is a constant; `{ from: … }` reads it. */
-const compileStatus = (context: CompileContext, definition: StatusDefinition, path: KeyPath): CompiledField =>
-  compileField(context, typeof definition === 'string' ? { constant: definition } : definition, path)
+function compileStatus(context: CompileContext, definition: StatusDefinition, path: KeyPath): CompiledField {
+  return compileField(context, context.word(definition, path), path)
+}
 
 export function compileWideCondition(
   context: CompileContext,
@@ -91,7 +93,7 @@ export function compileWideCondition(
     )
     return undefined
   }
-  const condition = compileCondition(context, definition.when, [...path, 'when'])
+  const condition = compileWhen(context, definition.when, [...path, 'when'])
   const date =
     definition.observedAt === undefined
       ? undefined
@@ -116,7 +118,7 @@ export function compileLongCondition(
   sourceType: string,
 ): CompiledRule {
   const code = compileCode(context, definition.code, 'conditions', [...path, 'code'])
-  const condition = compileCondition(context, definition.when, [...path, 'when'])
+  const condition = compileWhen(context, definition.when, [...path, 'when'])
   const date =
     definition.observedAt === undefined
       ? undefined

@@ -2,6 +2,10 @@
 import type { Finding, Place } from '../errors.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { Catalog } from './catalog.ts'
+import type { FieldDefinition } from './field-definition.ts'
+import type { CompiledField, FieldText } from './field-text.ts'
+import type { Join, Sheet } from './join.ts'
+import { compileNumber, type NumberFormat, type NumberReader } from './number-text.ts'
 import type { Located, Names } from './scope.ts'
 import type { Units } from './units.ts'
 
@@ -11,21 +15,52 @@ export interface MappingResources {
   readonly units: Units
   /** Tables of `mappings/tables`, by file name without `.csv`: vendor's value → value. */
   readonly tables: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The same with all of their columns, for joins. */
+  readonly sheets?: ReadonlyMap<string, Sheet>
 }
+
+/** What the `row` block says of every cell. */
+export interface Conventions {
+  /** Texts that mean nothing, wherever they stand. */
+  readonly emptyWhen?: readonly string[] | undefined
+  readonly number?: NumberFormat | undefined
+}
+
+/** What a path begins with: the document, a level, a join. */
+const FIRST_STEP = /^(?:(\$)|(\w+)[.[])/
+
+const NOWHERE: CompiledField = { from: undefined, depth: 0, read: () => ({ ok: true, text: '' }) }
 
 export class CompileContext implements MappingResources {
   readonly catalog: Catalog
   readonly units: Units
   readonly tables: MappingResources['tables']
+  readonly sheets: ReadonlyMap<string, Sheet>
+  /** By name, filled in by compileJoins. */
+  readonly joins = new Map<string, Join>()
   readonly findings: Finding[] = []
+  /** Numbers as the `row` block says that they are written. */
+  readonly readNumber: NumberReader
+  readonly #blank: ReadonlySet<string>
   readonly #names: Names
+  readonly #levels: readonly string[]
   readonly #place: (path: KeyPath) => Place
 
-  constructor(resources: MappingResources, names: Names, place: (path: KeyPath) => Place) {
+  constructor(
+    resources: MappingResources,
+    names: Names,
+    place: (path: KeyPath) => Place,
+    conventions: Conventions = {},
+    levels: readonly string[] = [],
+  ) {
     this.catalog = resources.catalog
     this.units = resources.units
     this.tables = resources.tables
+    this.sheets = resources.sheets ?? new Map()
+    this.readNumber = compileNumber(conventions.number)
+    this.#blank = new Set(conventions.emptyWhen)
     this.#names = names
+    this.#levels = levels
     this.#place = place
   }
 
@@ -36,12 +71,51 @@ export class CompileContext implements MappingResources {
 
   /** Resolves a column or path; one that leads nowhere is reported and reads as empty. */
   locate(name: string, path: KeyPath): Located {
+    const joined = this.joined(name, path)
+    if (joined !== undefined) {
+      const textOf = (text: FieldText): string | null =>
+        text.ok ? text.text : text.code === 'field-not-scalar' ? null : ''
+      return { depth: joined.depth, read: (scope) => textOf(joined.read(scope)) }
+    }
     try {
-      return this.#names.locate(name)
+      const located = this.#names.locate(name)
+      if (this.#blank.size === 0) return located
+      return {
+        depth: located.depth,
+        read: (scope) => {
+          const text = located.read(scope)
+          return text !== null && this.#blank.has(text) ? '' : text
+        },
+      }
     } catch (error) {
       this.report(path, error instanceof Error ? error.message : String(error))
       return { depth: 0, read: () => '' }
     }
+  }
+
+  /** A field where a bare word is the word itself; one that looks like a path was meant to be read. */
+  word(definition: FieldDefinition, path: KeyPath): FieldDefinition {
+    if (typeof definition !== 'string') return definition
+    const [, root, level = ''] = FIRST_STEP.exec(definition) ?? []
+    if (root !== undefined || this.#levels.includes(level) || this.joins.has(level))
+      this.report(path, `"${definition}" is sent as it stands; to read it, write { from: "${definition}" }`)
+    return { constant: definition }
+  }
+
+  /** The field that a name like `providers.NPI` leads to; undefined where it begins with no join's name. */
+  joined(name: string, path: KeyPath): CompiledField | undefined {
+    const dot = name.indexOf('.')
+    const join = dot < 0 ? undefined : this.joins.get(name.slice(0, dot))
+    if (join === undefined) return undefined
+    const field = join.field(name.slice(dot + 1))
+    if (field !== undefined) return field
+    this.report(path, `"${name}" leads to no column of the join; it has: ${join.columns.join(', ')}`)
+    return NOWHERE
+  }
+
+  /** Whether a text means nothing in the whole mapping. */
+  isBlank(text: string): boolean {
+    return this.#blank.has(text)
   }
 
   /** An inline table, or one of `mappings/tables`. */

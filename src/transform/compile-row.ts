@@ -1,11 +1,12 @@
 /** The `row` block: key, account, registration, observation date, what is skipped. */
 import type { CompileContext } from './compile-context.ts'
+import { compileField } from './compile-field.ts'
+import { type CompiledCondition, compileWhen } from './compile-when.ts'
 import { compileCalendarDate } from './dates.ts'
-import { type CompiledCondition, type CompiledField, compileCondition, compileField } from './field.ts'
-import type { MappingDefinition, RegisterDefinition } from './mapping-definition.ts'
+import { type CompiledField, FIELD_MESSAGES } from './field-text.ts'
+import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
 import { type CompiledDate, compileDate } from './observed-at.ts'
 import type { AccountKey, Issue, RegistrationDraft } from './record.ts'
-import { FIELD_MESSAGES } from './rule.ts'
 import type { Scope } from './scope.ts'
 
 export type RowIdentity =
@@ -19,7 +20,7 @@ export interface CompiledRow {
   readonly observedAt: CompiledDate
 }
 
-export function compileRow(context: CompileContext, row: MappingDefinition['row']): CompiledRow {
+export function compileRow(context: CompileContext, row: RowBlock): CompiledRow {
   const key = row.key.map((part, at) => compileField(context, part, ['row', 'key', at]))
   const reference = compileField(context, row.account.reference, ['row', 'account', 'reference'])
   for (const [at, part] of key.entries()) {
@@ -33,7 +34,7 @@ export function compileRow(context: CompileContext, row: MappingDefinition['row'
     )
   }
   const { type } = row.account
-  const skip = row.skipWhen && compileCondition(context, row.skipWhen, ['row', 'skipWhen'])
+  const skip = row.skipWhen && compileWhen(context, row.skipWhen, ['row', 'skipWhen'])
   if (skip !== undefined && skip.depth > 0) {
     context.report(
       ['row', 'skipWhen'],
@@ -78,11 +79,8 @@ function compileRegistration(
 ): NonNullable<CompiledRow['register']> {
   const path = ['row', 'account', 'register']
   const born = register.dateOfBirth
-  const birthField = compileField(context, typeof born === 'string' ? born : born.from, [
-    ...path,
-    'dateOfBirth',
-  ])
-  const birthDate = compileCalendarDate(typeof born === 'string' ? ['yyyy-MM-dd'] : born.format)
+  const birthField = compileField(context, born, [...path, 'dateOfBirth'])
+  const birthDate = compileCalendarDate(born.format)
   const texts = (['firstName', 'lastName', 'gender', 'postalCode'] as const).map((name) => ({
     name,
     field: compileField(context, register[name], [...path, name]),

@@ -8,11 +8,13 @@ import { compileLongBiometric, compileWideBiometric } from './compile-biometrics
 import { compileCareTeam } from './compile-care-teams.ts'
 import { compileLongCondition, compileWideCondition } from './compile-conditions.ts'
 import { CompileContext, type MappingResources } from './compile-context.ts'
+import { compileJoins } from './compile-joins.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
-import type { DateDefinition, MappingDefinition } from './mapping-definition.ts'
+import type { DateDefinition } from './date-definition.ts'
+import type { MappingDefinition } from './mapping-definition.ts'
 import type { PreparedRecord, RejectedRecord, RowOutcome } from './record.ts'
 import type { CompiledRule, RowFacts } from './rule.ts'
-import { csvNames, jsonNames, type Names, type Scope } from './scope.ts'
+import { csvNames, jsonNames, type Names, rootScope } from './scope.ts'
 import { compileSource } from './source-text.ts'
 
 /** Maps one row. Never throws for what a row holds. */
@@ -33,8 +35,10 @@ export function compileMapping(
   resources: MappingResources,
 ): CompiledMapping {
   const definition = file.value
+  const levels = ['context', ...Object.keys(definition.read.each ?? {})]
   const compileWith = (names: Names, levelFindings: readonly Finding[] = []): RowMapper => {
-    const context = new CompileContext(resources, names, file.locate)
+    const context = new CompileContext(resources, names, file.locate, definition.row, levels)
+    compileJoins(context, definition.joins ?? {}, levels)
     const row = compileRow(context, definition.row)
     const mapper = assemble(row, compileRules(context, definition, row.observedAt.depth), names)
     const findings = [...levelFindings, ...context.findings]
@@ -50,7 +54,7 @@ export function compileMapping(
     }
   }
   const levelFindings: Finding[] = []
-  const names = jsonNames(definition.read.each ?? {}, (level, message) =>
+  const names = jsonNames(definition.read, (level, message) =>
     levelFindings.push({ place: file.locate(['read', 'each', level]), message }),
   )
   const mapper = compileWith(names, levelFindings)
@@ -72,7 +76,7 @@ function bindCsv(
       `${exportName} has no column ${names}, which the mapping ${file} reads`,
       {
         place: { file: exportName, line: 1 },
-        remedy: `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor why columns are gone.`,
+        remedy: `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor why columns are gone. A text that is the same for every row is written { constant: … }.`,
       },
     )
   }
@@ -86,7 +90,8 @@ function compileRules(
   dateDepth: number,
 ): CompiledRule[] {
   const source = compileSource(definition.row.source)
-  const sourceType = definition.row.source.type
+  const { row } = definition
+  const sourceType = row.source.type
   const rules: CompiledRule[] = []
   const add = (
     rule: CompiledRule | undefined,
@@ -106,13 +111,13 @@ function compileRules(
   if (Array.isArray(biometrics)) {
     for (const [at, rule] of biometrics.entries()) {
       const path = ['biometrics', at]
-      add(compileLongBiometric(context, rule, path, source, sourceType), rule, path)
+      add(compileLongBiometric(context, rule, path, source, row), rule, path)
     }
   } else {
     for (const [name, rule] of Object.entries(biometrics ?? {})) {
       const path = ['biometrics', name]
       const written = typeof rule === 'string' ? { from: rule } : rule
-      add(compileWideBiometric(context, name, written, path, source, sourceType), written, path)
+      add(compileWideBiometric(context, name, written, path, source, row), written, path)
     }
   }
   if (Array.isArray(conditions)) {
@@ -171,7 +176,7 @@ function assemble(row: CompiledRow, rules: readonly CompiledRule[], names: Names
         issue: { stage: 'extract', code: source.fault, message: source.message },
       }
     }
-    const root: Scope = source.kind === 'cells' ? source.cells : [source.value]
+    const root = rootScope(source)
     if (row.skip?.holds(root)) return { ...origin, outcome: 'skipped', reason: 'skipWhen' }
     const identity = row.identify(root)
     if (!identity.ok) return { ...origin, outcome: 'rejected', issue: identity.issue }

@@ -11,8 +11,23 @@ export type Instant =
   | { readonly ok: true; readonly at: number; readonly offset: number }
   | { readonly ok: false; readonly code: DateFault }
 
-/** Forms with a name: ISO 8601, milliseconds since the epoch, HL7 v2 TS (HL7 v2.5.1, 2.A.77) to at least the day. */
-export const NAMED_FORMS: readonly string[] = ['ISO', 'EPOCH_MS', 'HL7']
+/**
+ * Forms with a name: ISO 8601, milliseconds since the epoch, HL7 v2 TS (HL7 v2.5.1, 2.A.77), and serial dates of
+ * spreadsheets, whose day 1 is 1 January 1900, or whose day 0 is 1 January 1904 (ECMA-376-1, 18.17.4.1).
+ */
+export const NAMED_FORMS: readonly string[] = ['ISO', 'EPOCH_MS', 'HL7', 'EXCEL', 'EXCEL_1904']
+
+/** How local times become instants; what is not given is rejected, never guessed. */
+export interface InstantOptions {
+  /** IANA zone of local times; UTC where not given. */
+  readonly zone?: string | undefined
+  /** A time that the clocks jumped over: by the offset before the jump (later) or after it (earlier). */
+  readonly skipped?: 'reject' | 'forward' | 'backward' | undefined
+  /** A time that happened twice. */
+  readonly doubled?: 'reject' | 'earlier' | 'later' | undefined
+  /** A year or a month alone: `start` takes its first instant. */
+  readonly partial?: 'reject' | 'start' | undefined
+}
 
 const TOKENS = /^(yyyy|yy|M{1,4}|d{1,2}|H{1,2}|h{1,2}|m{1,2}|s{1,2}|S|SSS|u|a|E{3,4}|Z{1,3})$/
 
@@ -44,6 +59,11 @@ export function formatFault(format: string): string | undefined {
     : undefined
 }
 
+/** Whether a form can be given to the year or month alone. */
+export function takesPartial(format: string): boolean {
+  return format === 'HL7' || format === 'ISO'
+}
+
 export function isZone(zone: string): boolean {
   return IANAZone.isValidZone(zone)
 }
@@ -51,16 +71,19 @@ export function isZone(zone: string): boolean {
 /**
  * Compiles the forms, tried in order, into a parser.
  * @param formats luxon tokens (`MM/dd/yyyy HH:mm`) or names of NAMED_FORMS
- * @param zone IANA zone of local times; UTC where not given
  */
-export function compileInstant(formats: readonly string[], zone = 'UTC'): (text: string) => Instant {
-  const local = IANAZone.create(zone)
-  const forms = formats.map((format) => compileForm(format, local))
+export function compileInstant(
+  formats: readonly string[],
+  options: InstantOptions = {},
+): (text: string) => Instant {
+  const zone = IANAZone.create(options.zone ?? 'UTC')
+  const toInstant: Localise = (wall) => inZone(wall, zone, options)
+  const forms = formats.map((format) => compileForm(format, toInstant, options.partial === 'start'))
   const remembered = new Map<string, Instant>()
   return (text) => {
     const known = remembered.get(text)
     if (known !== undefined) return known
-    let found: Instant = { ok: false, code: 'date-invalid' }
+    let found = INVALID
     for (const form of forms) {
       found = form(text)
       if (found.ok || found.code !== 'date-invalid') break
@@ -83,46 +106,52 @@ export function compileCalendarDate(formats: readonly string[]): (text: string) 
   }
 }
 
-function compileForm(format: string, zone: Zone): (text: string) => Instant {
+/** A wall-clock time, given in UTC, as an instant. */
+type Localise = (wall: DateTime) => Instant
+
+function compileForm(format: string, local: Localise, partial: boolean): (text: string) => Instant {
   switch (format) {
     case 'EPOCH_MS':
-      return (text) =>
-        /^-?\d{1,15}$/.test(text)
-          ? { ok: true, at: Number(text), offset: 0 }
-          : { ok: false, code: 'date-invalid' }
+      return (text) => (/^-?\d{1,15}$/.test(text) ? { ok: true, at: Number(text), offset: 0 } : INVALID)
     case 'ISO':
       return (text) => {
-        const form = ISO_DAY.exec(text)
-        if (form === null) return { ok: false, code: 'date-invalid' }
+        const form = (partial ? ISO_PARTIAL : ISO_DAY).exec(text)
+        if (form === null) return INVALID
         const wall = DateTime.fromISO(text, { setZone: true, zone: 'UTC' })
-        return form[1] === undefined ? inZone(wall, zone) : absolute(wall)
+        return form[1] === undefined ? local(wall) : absolute(wall)
       }
     case 'HL7':
-      return (text) => parseHl7(text, zone)
+      return (text) => parseHl7(text, local, partial)
+    case 'EXCEL':
+      return (text) => parseSerial(text, SERIAL_1900, local)
+    case 'EXCEL_1904':
+      return (text) => parseSerial(text, SERIAL_1904, local)
     default: {
       const parser = DateTime.buildFormatParser(format, { locale: 'en-US' })
       if (carriesOffset(format))
         return (text) => absolute(DateTime.fromFormatParser(text, parser, { setZone: true }))
-      return (text) => inZone(DateTime.fromFormatParser(text, parser, { zone: 'UTC' }), zone)
+      return (text) => local(DateTime.fromFormatParser(text, parser, { zone: 'UTC' }))
     }
   }
 }
 
 /** A whole calendar day, with or without time and offset; luxon alone would take a bare time or year and fill in the rest. */
 const ISO_DAY = /^\d{4}-?\d{2}-?\d{2}(?:T[\d:.,]+(Z|[+-]\d{2}(?::?[0-5]\d)?)?)?$/
+const ISO_PARTIAL = new RegExp(`${ISO_DAY.source}|^\\d{4}(?:-\\d{2})?$`)
 
 const HL7_TS =
-  /^(\d{4})(\d{2})(\d{2})(?:([01]\d|2[0-3])(?:(\d{2})(?:(\d{2})(?:\.(\d{1,4}))?)?)?)?([+-]\d{2}[0-5]\d)?$/
+  /^(\d{4})(?:(\d{2})(?:(\d{2})(?:([01]\d|2[0-3])(?:(\d{2})(?:(\d{2})(?:\.(\d{1,4}))?)?)?)?)?)?([+-]\d{2}[0-5]\d)?$/
 
-function parseHl7(text: string, zone: Zone): Instant {
+function parseHl7(text: string, local: Localise, partial: boolean): Instant {
   const match = HL7_TS.exec(text)
-  if (match === null) return { ok: false, code: 'date-invalid' }
+  if (match === null) return INVALID
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '0', offset] = match
+  if (day === undefined && !partial) return INVALID
   const wall = DateTime.fromObject(
     {
       year: Number(year),
-      month: Number(month),
-      day: Number(day),
+      month: Number(month ?? '1'),
+      day: Number(day ?? '1'),
       hour: Number(hour),
       minute: Number(minute),
       second: Number(second),
@@ -130,27 +159,68 @@ function parseHl7(text: string, zone: Zone): Instant {
     },
     { zone: 'UTC' },
   )
-  if (offset === undefined) return inZone(wall, zone)
+  if (offset === undefined) return local(wall)
   const minutes =
     Number(offset.slice(0, 3)) * 60 + Math.sign(Number(`${offset[0]}1`)) * Number(offset.slice(3))
   return absolute(wall.setZone(FixedOffsetZone.instance(minutes), { keepLocalTime: true }))
 }
 
+const DAY = 86_400_000
+
+/** The instant of serial 0 in UTC, and the serials that are days from there. */
+interface SerialSystem {
+  readonly zero: number
+  readonly first: number
+  readonly last: number
+}
+
+/** Serials below 61 lie before 1 March 1900, where the system counts a day that never was: they are refused. */
+const SERIAL_1900: SerialSystem = { zero: Date.UTC(1899, 11, 30), first: 61, last: 2_958_465 }
+const SERIAL_1904: SerialSystem = { zero: Date.UTC(1904, 0, 1), first: 0, last: 2_957_003 }
+
+/** Days and, behind the point, the part of the day, to the nearest millisecond. */
+function parseSerial(text: string, { zero, first, last }: SerialSystem, local: Localise): Instant {
+  const match = /^(\d{1,7})(\.\d{1,20})?$/.exec(text)
+  const day = Number(match?.[1])
+  if (match === null || day < first || day > last) return INVALID
+  const wall = zero + day * DAY + Math.round(Number(`0${match[2] ?? ''}`) * DAY)
+  return local(DateTime.fromMillis(wall, { zone: 'UTC' }))
+}
+
 /** The easternmost offset in use (Pacific/Kiritimati); no place is further from UTC. */
 const WIDEST_OFFSET = 14 * 60
+
+const INVALID: Instant = { ok: false, code: 'date-invalid' }
 
 const absolute = (at: DateTime): Instant =>
   at.isValid && Math.abs(at.offset) <= WIDEST_OFFSET
     ? { ok: true, at: at.toMillis(), offset: at.offset }
-    : { ok: false, code: 'date-invalid' }
+    : INVALID
 
-/** The wall-clock time (given in UTC) as an instant in the zone; skipped and doubled times are told apart. */
-function inZone(wall: DateTime, zone: Zone): Instant {
-  if (!wall.isValid) return { ok: false, code: 'date-invalid' }
+function inZone(wall: DateTime, zone: Zone, { skipped, doubled }: InstantOptions): Instant {
+  if (!wall.isValid) return INVALID
   const at = wall.setZone(zone, { keepLocalTime: true })
-  if (!at.isValid) return { ok: false, code: 'date-invalid' }
-  if (at.day !== wall.day || at.hour !== wall.hour || at.minute !== wall.minute)
-    return { ok: false, code: 'date-skipped-by-daylight-saving' }
-  if (at.getPossibleOffsets().length > 1) return { ok: false, code: 'date-doubled-by-daylight-saving' }
+  if (!at.isValid) return INVALID
+  if (at.day !== wall.day || at.hour !== wall.hour || at.minute !== wall.minute) {
+    if (skipped === 'forward') return aroundChange(wall, zone, 'before')
+    return skipped === 'backward'
+      ? aroundChange(wall, zone, 'after')
+      : { ok: false, code: 'date-skipped-by-daylight-saving' }
+  }
+  if (at.getPossibleOffsets().length > 1) {
+    if (doubled === 'earlier') return aroundChange(wall, zone, 'before')
+    return doubled === 'later'
+      ? aroundChange(wall, zone, 'after')
+      : { ok: false, code: 'date-doubled-by-daylight-saving' }
+  }
   return { ok: true, at: at.toMillis(), offset: at.offset }
+}
+
+/** The wall-clock time by the offset that held before the clocks changed, or after. */
+function aroundChange(wall: DateTime, zone: Zone, side: 'before' | 'after'): Instant {
+  // The instant lies within the widest offsets of the same wall-clock time in UTC: an hour further out the change is past.
+  const away = (WIDEST_OFFSET + 60) * 60_000
+  const offset = zone.offset(wall.toMillis() + (side === 'before' ? -away : away))
+  const at = wall.toMillis() - offset * 60_000
+  return { ok: true, at, offset: zone.offset(at) }
 }

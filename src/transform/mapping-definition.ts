@@ -3,89 +3,59 @@
  * together by compile.ts.
  */
 import { z } from 'zod'
-import { carriesOffset, formatFault, isZone } from './dates.ts'
+import { BirthDateDefinition, DateDefinition } from './date-definition.ts'
+import {
+  checkSource,
+  FieldDefinition,
+  FieldObject,
+  fieldKeys,
+  readKeys,
+  Table,
+  Text,
+} from './field-definition.ts'
+import { WhenDefinition } from './when-definition.ts'
 
 /** How transform understands the export; extract has its own reading of the same block. */
 const ReadBlock = z
   .looseObject({
-    format: z.enum(['csv', 'ndjson']),
+    format: z.enum(['csv', 'ndjson', 'json']),
     /** Named levels of a nested row, outermost first: `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`. */
     each: z
       .record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a level is named by a word'), z.string())
       .optional(),
+    /** What is read of the document around the rows, by name: its paths are extract's to check. */
+    context: z.record(z.string(), z.unknown()).optional(),
   })
-  .refine((read) => read.format === 'ndjson' || read.each === undefined, {
-    message: 'levels are for ndjson; a CSV row has none',
+  .refine((read) => read.format !== 'csv' || read.each === undefined, {
+    message: 'levels are for JSON; a CSV row has none',
     path: ['each'],
   })
-
-const Text = z.union([
-  z.string(),
-  z.number().transform(String),
-  z.boolean().transform((flag) => (flag ? 'true' : 'false')),
-])
-
-/** Value → value, or the name of a file in `mappings/tables`. */
-const Table = z.union([z.string().min(1), z.record(z.string(), Text)])
-
-const FieldObject = z.strictObject({
-  from: z.string().min(1),
-  table: Table.optional(),
-  emptyWhen: z.array(Text).optional(),
-})
-const Constant = z.strictObject({ constant: Text })
-
-/** A column (CSV) or path (JSON), with what is done to it; or a constant. */
-export const FieldDefinition = z.union([z.string().min(1), FieldObject, Constant])
-export type FieldDefinition = z.infer<typeof FieldDefinition>
-
-/** All must hold. `present` and `absent` are words of the language; any other text is compared. */
-export const ConditionDefinition = z
-  .record(z.string(), z.union([Text, z.array(Text).min(1)]))
-  .refine((lines) => Object.keys(lines).length > 0, 'names no column or path')
-export type ConditionDefinition = z.infer<typeof ConditionDefinition>
-
-const Format = z.string().superRefine((format, context) => {
-  const message = formatFault(format)
-  if (message !== undefined) context.addIssue({ code: 'custom', message })
-})
-
-const Formats = z.union([Format.transform((one) => [one]), z.array(Format).min(1)])
-
-/** Of a date of birth: two digits of a year do not tell the century. */
-const BirthFormats = Formats.refine((formats) => formats.every((format) => !/(?<!y)yy(?!y)/.test(format)), {
-  message: 'a date of birth needs the year in four digits (yyyy)',
-})
-
-const DateFrom = z
-  .strictObject({
-    from: z.string().min(1),
-    format: Formats,
-    zone: z.string().refine(isZone, 'is no IANA time zone; write it like America/New_York').optional(),
-    emptyWhen: z.array(Text).optional(),
-  })
-  .refine((date) => date.zone !== undefined || date.format.every((format) => carriesOffset(format)), {
-    message: 'a zone is needed, since the format does not tell the offset; write it like America/New_York',
-    path: ['zone'],
-  })
-
-export const DateDefinition = z.union([
-  DateFrom,
-  z.strictObject({ constant: z.iso.datetime({ offset: true }) }),
-])
-export type DateDefinition = z.infer<typeof DateDefinition>
 
 const Register = z.strictObject({
   firstName: FieldDefinition,
   lastName: FieldDefinition,
-  dateOfBirth: z.union([
-    z.string().min(1),
-    z.strictObject({ from: z.string().min(1), format: BirthFormats }),
-  ]),
+  dateOfBirth: BirthDateDefinition,
   gender: FieldDefinition,
   postalCode: FieldDefinition,
 })
 export type RegisterDefinition = z.infer<typeof Register>
+
+/** Marks of numbers as the vendor's country writes them. */
+const NumberFormat = z
+  .strictObject({
+    decimal: z.enum(['.', ',']).default('.'),
+    group: z.enum(['.', ',', ' ', "'"]).optional(),
+  })
+  .refine((format) => format.decimal !== format.group, {
+    message: 'must differ from the decimal mark',
+    path: ['group'],
+  })
+
+/** How values are written: for a rule, or in `row` for all of them. */
+const valueKeys = {
+  number: NumberFormat.optional(),
+  comparators: z.enum(['reject', 'skip', 'limit']).optional(),
+}
 
 const RowBlock = z.strictObject({
   key: z.array(FieldDefinition).min(1),
@@ -108,50 +78,78 @@ const RowBlock = z.strictObject({
     notes: z.string().min(1).optional(),
     dataQuality: z.string().min(1).optional(),
   }),
-  skipWhen: ConditionDefinition.optional(),
+  skipWhen: WhenDefinition.optional(),
+  /** Texts that mean nothing, wherever they stand. */
+  emptyWhen: z.array(Text).min(1).optional(),
+  ...valueKeys,
 })
+export type RowBlock = z.infer<typeof RowBlock>
 
-const UnitDefinition = z.union([z.string().min(1), z.strictObject({ from: z.string().min(1) })])
+/** What wide and long rules of measurements have in common. */
+const measurementKeys = {
+  ...valueKeys,
+  form: z.literal('feet-and-inches').optional(),
+  refRange: FieldDefinition.optional(),
+  when: WhenDefinition.optional(),
+  observedAt: DateDefinition.optional(),
+}
 
-/** Wide form: a rule named by its catalog key (or naming it) that reads a column. */
+const UNIT_TOLD = 'the form tells the unit already: leave one of them out'
+
+/** Wide form: a rule named by its catalog key (or naming it) that reads a column. A bare unit is the unit itself. */
 const WideBiometric = z.union([
   z.string().min(1),
-  z.strictObject({
-    from: z.string().min(1),
-    catalog: z.string().optional(),
-    unit: UnitDefinition.optional(),
-    emptyWhen: z.array(Text).optional(),
-    when: ConditionDefinition.optional(),
-    observedAt: DateDefinition.optional(),
-  }),
+  z
+    .strictObject({
+      ...fieldKeys,
+      ...measurementKeys,
+      catalog: z.string().optional(),
+      unit: z.union([z.string().min(1), FieldObject]).optional(),
+    })
+    .superRefine((rule, context) => {
+      checkSource(rule, context)
+      if (rule.form !== undefined && rule.unit !== undefined)
+        context.addIssue({ code: 'custom', path: ['unit'], message: UNIT_TOLD })
+    }),
 ])
 
 /** What a coded row says it is: by a code system of the catalog, or by the vendor's own code and a table. */
 const CodeDefinition = z
   .strictObject({
-    from: z.string().min(1),
+    ...readKeys,
     system: z.enum(['LOINC', 'SNOMED', 'ICD-10-CM']).optional(),
     table: Table.optional(),
     unknown: z.enum(['reject', 'skip']).default('reject'),
   })
+  .superRefine(checkSource)
   .refine((code) => (code.system === undefined) !== (code.table === undefined), {
     message: 'needs either a system (LOINC, SNOMED, ICD-10-CM) or a table',
   })
 export type CodeDefinition = z.infer<typeof CodeDefinition>
 
-const LongBiometric = z.strictObject({
-  code: CodeDefinition,
-  value: FieldDefinition,
-  unit: z.union([FieldDefinition, Constant]),
-  status: z.strictObject({ from: z.string().min(1), keep: z.array(Text).min(1) }).optional(),
-  when: ConditionDefinition.optional(),
-  observedAt: DateDefinition.optional(),
-})
+const LongBiometric = z
+  .strictObject({
+    ...measurementKeys,
+    code: CodeDefinition,
+    value: FieldDefinition,
+    unit: FieldDefinition.optional(),
+    status: z
+      .strictObject({ ...fieldKeys, keep: z.array(Text).min(1) })
+      .superRefine(checkSource)
+      .optional(),
+  })
+  .superRefine((rule, context) => {
+    if ((rule.form === undefined) !== (rule.unit === undefined)) return
+    const message =
+      rule.unit === undefined ? 'is missing: a column, a path or { constant: mg/dL }' : UNIT_TOLD
+    context.addIssue({ code: 'custom', path: ['unit'], message })
+  })
 
+/** A bare word is the status itself. */
 const StatusDefinition = z.union([z.string().min(1), FieldObject])
 
 const WideCondition = z.strictObject({
-  when: ConditionDefinition,
+  when: WhenDefinition,
   catalog: z.string().optional(),
   status: StatusDefinition,
   observedAt: DateDefinition.optional(),
@@ -160,15 +158,16 @@ const WideCondition = z.strictObject({
 const LongCondition = z.strictObject({
   code: CodeDefinition,
   status: StatusDefinition,
-  when: ConditionDefinition.optional(),
+  when: WhenDefinition.optional(),
   observedAt: DateDefinition.optional(),
 })
 
 const CareTeam = z.strictObject({
-  when: ConditionDefinition.optional(),
+  when: WhenDefinition.optional(),
   npi: FieldDefinition,
   name: FieldDefinition,
-  type: z.string().min(1).default('PCP'),
+  /** A bare word is the type itself. */
+  type: z.union([z.string().min(1), FieldObject]).default('PCP'),
   primary: z.boolean().default(false),
   phoneNumber: FieldDefinition.optional(),
   address: FieldDefinition.optional(),
@@ -179,6 +178,17 @@ const CareTeam = z.strictObject({
   observedAt: DateDefinition.optional(),
 })
 
+const Join = z.strictObject({
+  /** Name of a CSV in `mappings/tables`. */
+  table: z.string().min(1),
+  /** Its column that holds the key. */
+  key: z.string().min(1),
+  /** The field of the row that names the key. */
+  on: FieldDefinition,
+  missing: z.enum(['empty', 'reject']).default('empty'),
+})
+export type JoinDefinition = z.infer<typeof Join>
+
 const RuleName = z
   .string()
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a rule is named in kebab-case: lower-case letters, digits, hyphens')
@@ -188,6 +198,7 @@ export const MappingDefinition = z
     mapping: z.string().min(1),
     read: ReadBlock,
     row: RowBlock,
+    joins: z.record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a join is named by a word'), Join).optional(),
     biometrics: z.union([z.record(RuleName, WideBiometric), z.array(LongBiometric).min(1)]).optional(),
     conditions: z.union([z.record(RuleName, WideCondition), z.array(LongCondition).min(1)]).optional(),
     careTeams: z.record(RuleName, CareTeam).optional(),

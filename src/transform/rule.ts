@@ -55,8 +55,3 @@ export function ordinalRule(key: string, ordinals: Map<string, number>): string 
 export function recordRule(rule: string, depth: number, ordinals: Map<string, number>): string {
   return depth === 0 ? rule : ordinalRule(rule, ordinals)
 }
-
-export const FIELD_MESSAGES = {
-  'field-not-scalar': 'there is an object or a list where a single value is meant',
-  'value-not-in-table': 'the value is not in the table',
-} as const

@@ -1,12 +1,13 @@
 /**
  * What a rule can see of a row, and how names in a mapping file lead into it.
- * CSV: the row's cells, a name is a column. JSON: the document and, for nested rows, the current element of each level;
- * a name is a path (RFC 9535), `$…` from the document or `level…` from a named level.
+ * CSV: the row's cells, a name is a column. JSON: the row and, for nested rows, the current element of each level; a name
+ * is a path (RFC 9535), `$…` from the row, `level…` from a named level, `context…` from what `read.context` has read of
+ * the document around the rows.
  */
-import { compile as compileQuery, type JSONPathQuery, jsonpath } from 'json-p3'
-import type { JsonValue } from '../extract/row.ts'
+import type { CsvRow, JsonRow, JsonValue } from '../extract/row.ts'
+import { compileSteps, elements, type Found, follow, followAll, isFilter, type Step } from './json-steps.ts'
 
-/** CSV: the cells. JSON: the document at 0, then one value for each level entered. */
+/** CSV: the cells. JSON: the row at 0, its context at 1, then one value for each level entered. */
 export type Scope = readonly JsonValue[]
 
 /** Text of a scalar, trimmed; '' where there is nothing (absent, null, empty); null where there is an object or a list. */
@@ -25,6 +26,11 @@ export interface Names {
   scopes(root: Scope, depth: number): readonly Scope[]
 }
 
+/** The scope of a row, before any level is entered. */
+export function rootScope(row: CsvRow | JsonRow): Scope {
+  return row.kind === 'cells' ? row.cells : [row.value, row.context ?? null]
+}
+
 /** Names of a CSV export: its columns. Unknown columns are collected, so that all of them can be reported at once. */
 export function csvNames(columns: readonly string[], missing: Set<string>): Names {
   const positions = new Map(columns.map((column, position) => [column, position]))
@@ -38,97 +44,90 @@ export function csvNames(columns: readonly string[], missing: Set<string>): Name
   }
 }
 
-interface Step {
-  readonly level: number
-  readonly keys: readonly (string | number)[]
+/** The levels of a JSON row, and what `read.context` names. */
+export interface JsonLevels {
+  readonly each?: Readonly<Record<string, string>> | undefined
+  readonly context?: Readonly<Record<string, unknown>> | undefined
 }
+
+/** What a path starts from, by its place in a scope, and the steps from there. */
+interface Place {
+  readonly from: number
+  readonly steps: readonly Step[]
+}
+
+interface Entry extends Place {
+  /** The steps lead to lists; otherwise to the elements themselves, chosen by a filter. */
+  readonly lists: boolean
+}
+
+/** Place in a scope of the outermost level. */
+const OUTERMOST = 2
 
 /**
  * Names of a JSON export, with the levels of `read.each`, outermost first.
  * @param report told of each level that leads nowhere
  */
 export function jsonNames(
-  each: Readonly<Record<string, string>>,
+  { each = {}, context = {} }: JsonLevels,
   report: (level: string, message: string) => void,
 ): Names {
-  const levels = ['$', ...Object.keys(each)]
-  const toStep = (path: string, known: readonly string[]): Step => {
+  const starts = ['$', 'context', ...Object.keys(each)]
+  const toPlace = (path: string, known: readonly string[]): Place => {
     const name = /^(\$|[a-z][A-Za-z0-9_]*)/.exec(path)?.[0]
-    const level = name === undefined ? -1 : known.indexOf(name)
-    if (name === undefined || level < 0) {
-      throw new Error(
-        `"${path}" must start with $ or the name of a level (${known.slice(1).join(', ') || 'none here'})`,
-      )
+    const from = name === undefined ? -1 : known.indexOf(name)
+    if (name === undefined || from < 0) {
+      const levels = known.slice(OUTERMOST).join(', ') || 'none here'
+      throw new Error(`"${path}" must start with $ or the name of a level (${levels})`)
     }
-    const query = compileQuery(`$${path.slice(name.length)}`)
-    return { level, keys: singularKeys(query, path) }
+    const steps = compileSteps(`$${path.slice(name.length)}`, path)
+    if (name === 'context' && !Object.hasOwn(context, String(steps[0])))
+      throw new Error(`"${path}" names nothing that read.context has`)
+    return { from, steps }
   }
-  const toEntry = (name: string, path: string, at: number): Step => {
-    if (!path.endsWith('[*]'))
-      throw new Error(`level "${name}" must end in [*], as it names the elements of a list`)
-    const step = toStep(path.slice(0, -3), levels.slice(0, at + 1))
+  const toEntry = (name: string, path: string, at: number): Entry => {
+    if (name === 'context')
+      throw new Error('level "context" needs another name: this one is for read.context')
+    const lists = path.endsWith('[*]')
+    const place = toPlace(lists ? path.slice(0, -3) : path, starts.slice(0, OUTERMOST + at))
+    if (!lists && !isFilter(place.steps.at(-1)))
+      throw new Error(`level "${name}" must end in [*] or a filter, as it names the elements of a list`)
     // Elements of two lists side by side would be paired each with each.
-    if (step.level < at)
+    const before = at === 0 ? 0 : OUTERMOST + at - 1
+    if (place.from !== before)
       throw new Error(
-        `level "${name}" must start at "${levels[at]}", as each level lies within the one before it`,
+        `level "${name}" must start at "${starts[before]}", as each level lies within the one before it`,
       )
-    return step
+    return { ...place, lists }
   }
-  const entries = Object.entries(each).map(([name, path], at): Step => {
+  const entries = Object.entries(each).map(([name, path], at): Entry => {
     try {
       return toEntry(name, path, at)
     } catch (error) {
       report(name, error instanceof Error ? error.message : String(error))
-      return { level: at, keys: [] }
+      return { from: 0, steps: [], lists: true }
     }
   })
   return {
     locate(name) {
-      const step = toStep(name, levels)
-      return { depth: step.level, read: (scope) => scalarText(follow(scope[step.level], step.keys)) }
+      const { from, steps } = toPlace(name, starts)
+      const depth = Math.max(0, from - OUTERMOST + 1)
+      return { depth, read: (scope) => scalarText(follow(scope[from], steps)) }
     },
     scopes(root, depth) {
       let scopes: readonly Scope[] = [root]
-      for (const entry of entries.slice(0, depth)) {
-        scopes = scopes.flatMap((scope) =>
-          elements(follow(scope[entry.level], entry.keys)).map((element) => [...scope, element]),
-        )
+      for (const { from, steps, lists } of entries.slice(0, depth)) {
+        scopes = scopes.flatMap((scope) => {
+          const found = followAll(scope[from], steps)
+          return (lists ? found.flatMap(elements) : found).map((element) => [...scope, element])
+        })
       }
       return scopes
     },
   }
 }
 
-/** A list's elements; a single value stands for a list of one, as converters write a lone segment. */
-function elements(value: JsonValue | undefined): readonly JsonValue[] {
-  if (value === undefined || value === null) return []
-  return isList(value) ? value : [value]
-}
-
-const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value)
-
-function follow(from: JsonValue | undefined, keys: readonly (string | number)[]): JsonValue | undefined {
-  let value = from
-  for (const key of keys) {
-    if (value === null || typeof value !== 'object') return undefined
-    if (isList(value)) value = typeof key === 'number' ? value.at(key) : undefined
-    else value = typeof key === 'string' && Object.hasOwn(value, key) ? value[key] : undefined
-  }
-  return value
-}
-
-function singularKeys(query: JSONPathQuery, path: string): (string | number)[] {
-  if (!query.singularQuery()) throw new Error(`"${path}" can lead to several values; name one`)
-  return query.segments.flatMap((segment) =>
-    segment.selectors.map((selector) => {
-      if (selector instanceof jsonpath.selectors.NameSelector) return selector.name
-      if (selector instanceof jsonpath.selectors.IndexSelector) return selector.index
-      throw new Error(`"${path}" can lead to several values; name one`)
-    }),
-  )
-}
-
-function scalarText(value: JsonValue | undefined): string | null {
+function scalarText(value: Found): string | null {
   if (typeof value === 'string') return value.trim()
   if (value === undefined || value === null) return ''
   if (typeof value === 'boolean') return value ? 'true' : 'false'

@@ -1,41 +1,44 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parse, stringify } from 'yaml'
-import { z } from 'zod'
 import { readJob } from '../../src/job/definition-files.ts'
 import { dryRun } from '../../src/job/dry-run.ts'
 import { JobDefinition } from '../../src/job/job-definition.ts'
 import { createIdentity } from '../../src/load/identity.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
 import { load } from '../transform/mapping-under-test.ts'
+import { mappingExamples, results, sent } from './mapping-examples.ts'
 import { blocks, PROJECT, page } from './pages.ts'
 
-const Keys = z.record(z.string(), z.unknown())
-
-const examples = blocks(page('docs/mapping.md'), 'yaml')
-const whole = Keys.parse(parse(examples[0] ?? ''))
-
-/** An example that is not whole, read as if its parts stood in the first one. */
-function completed(example: string): string {
-  const part = Keys.parse(parse(example))
-  if ('mapping' in part) return example
-  const row = { ...Keys.parse(whole['row']), ...Keys.parse(part['row'] ?? {}) }
-  return stringify({ ...whole, ...part, row })
-}
+/** Each example of the language with the rows that follow it. */
+const examples = mappingExamples(page('docs/mapping.md'))
 
 describe('docs/mapping.md', () => {
-  it('teaches with whole mappings and parts of them', () => {
-    expect(examples.length).toBeGreaterThan(7)
-    expect(whole).toHaveProperty('mapping')
+  it('teaches with whole mappings and parts of them, nearly all with rows', () => {
+    expect(examples.length).toBeGreaterThan(12)
+    expect(examples.filter(({ rows }) => rows.length > 0).length).toBeGreaterThan(12)
   })
 
-  it.each(examples.map((example) => ({ example, first: example.split('\n')[1]?.trim() ?? '' })))(
-    'compiles: $first',
-    ({ example }) => {
-      expect(load(completed(example)).name).toMatch(/^my-/)
-    },
-  )
+  it.each(examples)('compiles: $first', ({ mapping }) => {
+    expect(load(mapping).name).toMatch(/^my-/)
+  })
+
+  const rows = examples.flatMap(({ rows, map, first }) => rows.map((row) => ({ ...row, map, first })))
+  it.each(rows)('$first — $line', ({ map, source, expected }) => {
+    const told = results(map(source))
+    expect(told).toHaveLength(expected.length)
+    for (const [at, { name, facts }] of expected.entries()) {
+      expect(told[at]?.name).toBe(name)
+      for (const fact of facts) expect(told[at]?.facts).toContain(fact)
+    }
+  })
+
+  it('shows a record as it is sent', () => {
+    const [first] = examples
+    const shown: unknown = JSON.parse(blocks(page('docs/mapping.md'), 'json')[0] ?? '')
+    const [record] = first?.rows.slice(0, 1).flatMap(({ source }) => sent(first.map(source))) ?? []
+    expect(record).toEqual(shown)
+  })
 })
 
 describe('docs/jobs.md', () => {

@@ -19,7 +19,7 @@ const NOT_REASONS = new Set<string>([
   ...['read-back', 'primary-care'],
   ...['accepted-in-part', 'not-sent', 'not-taken', 'stale-token', 'not-allowed'],
   ...['renew-token', 'give-back'],
-  ...['left-out', 'nothing-kept', 'row-key'],
+  ...['left-out', 'nothing-kept', 'row-key', 'feet-and-inches'],
   ...['value-or-end', 'key-or-end'],
 ])
 

@@ -1,8 +1,5 @@
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { compilePattern, discoverExports, matchExportName } from '../../src/extract/discover.ts'
-import { tempFolder } from './export-file.ts'
+import { compilePattern, inOrder, matchExportName } from '../../src/extract/discover.ts'
 
 const match = (pattern: string, name: string) => matchExportName(compilePattern(pattern), name)
 
@@ -53,33 +50,20 @@ test.each(['{date:MMdd}', '{date:YYYYMMDD}', '{date:yyyy}', '{date:yyyyMMdd}{dat
   },
 )
 
-test('finds files, oldest date first and then by name', async () => {
-  const from = await tempFolder()
-  for (const name of [
+test('names stand oldest date first, then in code-unit order; others are left out', () => {
+  const names = [
     'a_02012026.csv',
     'a_31122025.csv.gz',
     'a_31122025.csv',
     'a_01012026.csv',
     'a_99992026.csv',
+    'b.csv',
+  ]
+  const items = names.map((name) => ({ name }))
+  expect(inOrder(compilePattern('a_{date:ddMMyyyy}.csv*'), items).map(({ name }) => name)).toEqual([
+    'a_31122025.csv',
+    'a_31122025.csv.gz',
+    'a_01012026.csv',
+    'a_02012026.csv',
   ])
-    await writeFile(join(from, name), 'x')
-  await mkdir(join(from, 'a_03012026.csv'))
-  await symlink(join(from, 'a_01012026.csv'), join(from, 'a_04012026.csv'))
-  const found = await discoverExports({ from, match: 'a_{date:ddMMyyyy}.csv*' })
-  expect(found.map(({ name, date }) => [name, date])).toEqual([
-    ['a_31122025.csv', '2025-12-31'],
-    ['a_31122025.csv.gz', '2025-12-31'],
-    ['a_01012026.csv', '2026-01-01'],
-    ['a_02012026.csv', '2026-01-02'],
-    ['a_04012026.csv', '2026-01-04'],
-  ])
-  expect(found[0]?.path).toBe(join(from, 'a_31122025.csv'))
-})
-
-test('a missing folder is an error', async () => {
-  const from = join(await tempFolder(), 'none')
-  await expect(discoverExports({ from, match: '*' })).rejects.toMatchObject({
-    code: 'export-unreadable',
-    place: { file: from },
-  })
 })

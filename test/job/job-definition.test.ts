@@ -47,3 +47,47 @@ describe('a job', () => {
     expect(JobDefinition.safeParse(job).error?.issues.map((issue) => issue.path.join('.'))).toEqual([path])
   })
 })
+
+describe('where exports arrive', () => {
+  const parse = (fields: object) =>
+    JobDefinition.safeParse({ ...JOB, exports: { from: 'in', match: '*.csv', ...fields } })
+  const SFTP = { host: 'h', user: 'u', hostKey: `SHA256:${'A'.repeat(43)}` }
+  const S3 = { bucket: 'b', region: 'r' }
+
+  it('may be a server, with the defaults of its kind', () => {
+    expect(parse({ from: { sftp: SFTP } }).data?.exports[0]?.from).toEqual({
+      sftp: { ...SFTP, port: 22, folder: '.' },
+    })
+    expect(parse({ from: { s3: S3 } }).data?.exports[0]?.from).toEqual({ s3: { ...S3, prefix: '' } })
+  })
+
+  it('has limits, also where one is given', () => {
+    expect(parse({ limits: { ratio: 50 } }).data?.exports[0]?.limits).toEqual({
+      bytes: 10 * 1024 ** 3,
+      ratio: 50,
+    })
+  })
+
+  it.each<[string, object]>([
+    ['no host key', { from: { sftp: { host: 'h', user: 'u' } } }],
+    ['a fingerprint in MD5', { from: { sftp: { ...SFTP, hostKey: 'MD5:aa:bb' } } }],
+    ['a fingerprint cut short', { from: { sftp: { ...SFTP, hostKey: 'SHA256:AAAA' } } }],
+    ['a password in the job', { from: { sftp: { ...SFTP, password: 'p' } } }],
+    ['two servers', { from: { sftp: SFTP, s3: S3 } }],
+    ['plain http', { from: { s3: { ...S3, endpoint: 'http://storage.example' } } }],
+    ['an address that is none', { from: { s3: { ...S3, endpoint: 'storage' } } }],
+    ['nothing to be complete by', { complete: {} }],
+    ['one marker for all', { complete: { marker: 'done' } }],
+    ['a marker elsewhere', { complete: { marker: '../{name}.done' } }],
+    ['encryption by another means', { encrypted: 'zip' }],
+  ])('%s is refused', (_, fields) => {
+    expect(parse(fields).success).toBe(false)
+  })
+
+  it.each(['http://127.0.0.1:9000', 'http://localhost:9000', 'http://[::1]:9000', 'https://s.example'])(
+    'an endpoint may be %s',
+    (endpoint) => {
+      expect(parse({ from: { s3: { ...S3, endpoint } } }).success).toBe(true)
+    },
+  )
+})

@@ -72,6 +72,15 @@ describe('care-team entries', () => {
     ])
   })
 
+  it('may take their type from a column, which must tell one', () => {
+    const typed = csvMapper(
+      'mapping: x\nread: { format: csv }\nrow: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T09:10:00Z" }, source: { name: N, type: t } }\ncareTeams: { any: { npi: npi, name: doctor, type: { from: site, case: upper } } }\n',
+      COLUMNS,
+    )
+    expect(wires(typed({ ...BASE, site: 'pcp' }))).toMatchObject([{ type: 'PCP' }])
+    expect(faults(typed(BASE))).toEqual(['any: type-missing site'])
+  })
+
   it.each([
     [{ npi: '' }, 'pcp: npi-missing npi'],
     [{ npi: '1234567890' }, 'pcp: npi-invalid npi'],

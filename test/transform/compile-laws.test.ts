@@ -155,7 +155,70 @@ describe('laws', () => {
     expect(made).toBeGreaterThan(0)
   })
 
+  /** Every form of the language at once, so that whatever a cell holds meets it. */
+  const ALL_FORMS = `
+mapping: all-forms
+read: { format: csv }
+row:
+  key: [{ concat: [a, b], separator: "/" }]
+  account: { reference: { constant: P1 } }
+  observedAt:
+    { firstOf: [c, { constant: 2026-02-04 }], format: [HL7, ISO, EXCEL, dd.MM.yyyy], zone: { firstOf: [d, { constant: UTC }], table: { UTC: UTC, NY: America/New_York } }, skipped: forward, doubled: later, partial: start }
+  source: { name: S, type: t }
+  emptyWhen: [ND, '""']
+  number: { decimal: ",", group: "." }
+  comparators: limit
+biometrics:
+  body-height: { from: a, form: feet-and-inches }
+  glucose: { from: a, unit: { firstOf: [{ from: b, split: { by: "^", take: 2 } }, b, { constant: mmol/L }] }, refRange: c }
+  bmi: { from: a, extract: "([0-9,]+)", when: { any: [{ b: { matches: "[a-z]" } }, { not: { c: { ">=": 5 } } }, { d: { "<": 2026-01-01, format: HL7 } }] } }
+  ferritin: { from: a, number: { decimal: "." }, comparators: skip, refRange: { from: c, case: upper } }
+conditions:
+  asthma: { when: { b: { in: [Y, F] } }, status: { concat: [a, d], separator: " " } }
+`
+  const FORMS = ['a', 'b', 'c', 'd']
+  const formed = fc.oneof(
+    cell,
+    fc.constantFrom(
+      `5'11"`,
+      '5-11',
+      '<5,5',
+      '1.234,5',
+      '70-99',
+      '<200 mg/dL',
+      'CD:289^mg/dL',
+      '46057',
+      '2026',
+      'NY',
+    ),
+  )
+
+  it('any row under every form of the language has exactly one outcome; what is made of it fits the contract', () => {
+    const map = load(ALL_FORMS).compiled.bind(FORMS, 'x')
+    let made = 0
+    fc.assert(
+      fc.property(fc.tuple(formed, formed, formed, formed), (cells) => {
+        made += checkOutcome(map({ ...ORIGIN, kind: 'cells', cells }))?.records.length ?? 0
+      }),
+      { numRuns: 1000 },
+    )
+    expect(made).toBeGreaterThan(0)
+  })
+
   describe.skipIf(naughty.length === 0)('the big list of naughty strings', () => {
+    it('under every form of the language', () => {
+      const map = load(ALL_FORMS).compiled.bind(FORMS, 'x')
+      for (const string of naughty) {
+        checkOutcome(map({ ...ORIGIN, kind: 'cells', cells: FORMS.map(() => string) }))
+        for (const at of FORMS.keys()) {
+          const cells = ['5', 'mmol/L', '2026-02-04', 'UTC'].map((good, column) =>
+            column === at ? string : good,
+          )
+          checkOutcome(map({ ...ORIGIN, kind: 'cells', cells }))
+        }
+      }
+    })
+
     it('in any column', () => {
       const map = load(shippedMapping('acme-onsite')).compiled.bind(ACME, 'x')
       const good: Record<string, string> = {

@@ -1,20 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { load, ORIGIN, refusalOf } from './mapping-under-test.ts'
-
-/** `line key: message` of each finding. */
-const findings = (mapping: string): string[] =>
-  refusalOf(() => load(mapping)).findings.map(
-    ({ place, message }) => `${place.line} ${place.key}: ${message}`,
-  )
-
-const HEAD = `mapping: m
-read: { format: csv }
-row: { key: [id], account: { reference: id }, observedAt: { from: at, format: ISO, zone: UTC }, source: { name: N, type: t } }
-`
-const NESTED = HEAD.replace('{ format: csv }', '{ format: ndjson, each: { obx: "$.obx[*]" } }')
-  .replace('key: [id]', 'key: [$.id]')
-  .replace('reference: id', 'reference: $.id')
-  .replace('from: at', 'from: $.at')
+import { findings, HEAD, NESTED } from './wrong-mapping.ts'
 
 describe('a wrong mapping is refused, with the place of every problem', () => {
   it.each([
@@ -102,7 +88,7 @@ describe('a wrong mapping is refused, with the place of every problem', () => {
     [
       'levels of a CSV',
       `${HEAD.replace('csv }', 'csv, each: { a: "$.a[*]" } }')}biometrics: { bmi: b }`,
-      ['2 read.each: levels are for ndjson'],
+      ['2 read.each: levels are for JSON'],
     ],
     [
       'a delimiter of two characters',

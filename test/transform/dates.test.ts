@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   carriesOffset,
@@ -7,15 +6,7 @@ import {
   formatFault,
   isZone,
 } from '../../src/transform/dates.ts'
-
-const NEW_YORK = 'America/New_York'
-const BERLIN = 'Europe/Berlin'
-
-/** The instant in ISO form, or the code of why there is none. */
-function read(text: string, formats: string | readonly string[], zone?: string): string {
-  const instant = compileInstant([formats].flat(), zone)(text)
-  return instant.ok ? new Date(instant.at).toISOString() : instant.code
-}
+import { BERLIN, NEW_YORK, readDate } from './dates-under-test.ts'
 
 describe('forms in tokens', () => {
   it.each([
@@ -42,20 +33,20 @@ describe('forms in tokens', () => {
     ['', 'MM/dd/yyyy', 'UTC', 'date-invalid'],
     ['2026-02-04 09:10 +99:00', 'yyyy-MM-dd HH:mm ZZ', undefined, 'date-invalid'],
   ])('%j as %s in %s is %s', (text, format, zone, expected) => {
-    expect(read(text, format, zone)).toBe(expected)
+    expect(readDate(text, format, zone)).toBe(expected)
   })
 
   it('are tried in order, and a daylight-saving fault of one that fits is final', () => {
     const formats = ['MM/dd/yyyy', 'dd/MM/yyyy']
-    expect(read('02/03/2026', formats, 'UTC')).toBe('2026-02-03T00:00:00.000Z')
-    expect(read('25/03/2026', formats, 'UTC')).toBe('2026-03-25T00:00:00.000Z')
-    expect(read('03/08/2026 02:30', ['MM/dd/yyyy HH:mm', 'dd/MM/yyyy HH:mm'], NEW_YORK)).toBe(
+    expect(readDate('02/03/2026', formats, 'UTC')).toBe('2026-02-03T00:00:00.000Z')
+    expect(readDate('25/03/2026', formats, 'UTC')).toBe('2026-03-25T00:00:00.000Z')
+    expect(readDate('03/08/2026 02:30', ['MM/dd/yyyy HH:mm', 'dd/MM/yyyy HH:mm'], NEW_YORK)).toBe(
       'date-skipped-by-daylight-saving',
     )
   })
 
   it('remember what they read: twice the same', () => {
-    const parse = compileInstant(['MM/dd/yyyy'], NEW_YORK)
+    const parse = compileInstant(['MM/dd/yyyy'], { zone: NEW_YORK })
     expect(parse('02/04/2026')).toEqual(parse('02/04/2026'))
     expect(parse('nonsense')).toEqual(parse('nonsense'))
   })
@@ -85,15 +76,55 @@ describe('daylight saving', () => {
     ['2011-12-30 10:00', 'Pacific/Apia', 'date-skipped-by-daylight-saving'],
     ['2011-12-31 10:00', 'Pacific/Apia', '2011-12-30T20:00:00.000Z'],
   ])('%s in %s', (text, zone, expected) => {
-    expect(read(text, 'yyyy-MM-dd HH:mm', zone)).toBe(expected)
-    expect(read(text.replace(' ', 'T'), 'ISO', zone)).toBe(expected)
-    expect(read(text.replaceAll(/\D/g, ''), 'HL7', zone)).toBe(expected)
+    expect(readDate(text, 'yyyy-MM-dd HH:mm', zone)).toBe(expected)
+    expect(readDate(text.replace(' ', 'T'), 'ISO', zone)).toBe(expected)
+    expect(readDate(text.replaceAll(/\D/g, ''), 'HL7', zone)).toBe(expected)
   })
 
   it('does not touch a time that tells its offset', () => {
-    expect(read('2026-11-01T01:30-04:00', 'ISO', NEW_YORK)).toBe('2026-11-01T05:30:00.000Z')
-    expect(read('2026-11-01T01:30-05:00', 'ISO', NEW_YORK)).toBe('2026-11-01T06:30:00.000Z')
-    expect(read('202603080230-0500', 'HL7', NEW_YORK)).toBe('2026-03-08T07:30:00.000Z')
+    expect(readDate('2026-11-01T01:30-04:00', 'ISO', NEW_YORK)).toBe('2026-11-01T05:30:00.000Z')
+    expect(readDate('2026-11-01T01:30-05:00', 'ISO', NEW_YORK)).toBe('2026-11-01T06:30:00.000Z')
+    expect(readDate('202603080230-0500', 'HL7', NEW_YORK)).toBe('2026-03-08T07:30:00.000Z')
+  })
+})
+
+describe('daylight saving by rule', () => {
+  it.each([
+    ['2026-03-08 02:30', NEW_YORK, { skipped: 'forward' }, '2026-03-08T07:30:00.000Z'],
+    ['2026-03-08 02:30', NEW_YORK, { skipped: 'backward' }, '2026-03-08T06:30:00.000Z'],
+    ['2026-03-08 02:30', NEW_YORK, { skipped: 'reject' }, 'date-skipped-by-daylight-saving'],
+    ['2026-03-08 02:30', NEW_YORK, { doubled: 'later' }, 'date-skipped-by-daylight-saving'],
+    ['2026-11-01 01:30', NEW_YORK, { doubled: 'earlier' }, '2026-11-01T05:30:00.000Z'],
+    ['2026-11-01 01:30', NEW_YORK, { doubled: 'later' }, '2026-11-01T06:30:00.000Z'],
+    ['2026-11-01 01:30', NEW_YORK, { doubled: 'reject' }, 'date-doubled-by-daylight-saving'],
+    ['2026-11-01 01:30', NEW_YORK, { skipped: 'forward' }, 'date-doubled-by-daylight-saving'],
+    ['2026-10-04 02:15', 'Australia/Lord_Howe', { skipped: 'forward' }, '2026-10-03T15:45:00.000Z'],
+    ['2026-04-05 01:45', 'Australia/Lord_Howe', { doubled: 'later' }, '2026-04-04T15:15:00.000Z'],
+    // A whole day was left out: forward is the same time on the day after, backward on the day before.
+    ['2011-12-30 10:00', 'Pacific/Apia', { skipped: 'forward' }, '2011-12-30T20:00:00.000Z'],
+    ['2011-12-30 10:00', 'Pacific/Apia', { skipped: 'backward' }, '2011-12-29T20:00:00.000Z'],
+    ['2026-07-04 09:10', NEW_YORK, { skipped: 'forward', doubled: 'later' }, '2026-07-04T13:10:00.000Z'],
+  ] as const)('%s in %s with %j is %s', (text, zone, more, expected) => {
+    expect(readDate(text, 'yyyy-MM-dd HH:mm', zone, more)).toBe(expected)
+  })
+})
+
+describe('a year or a month alone', () => {
+  it.each([
+    ['2026', 'HL7', '2026-01-01T05:00:00.000Z'],
+    ['202607', 'HL7', '2026-07-01T04:00:00.000Z'],
+    ['2026+0100', 'HL7', '2025-12-31T23:00:00.000Z'],
+    ['20260704', 'HL7', '2026-07-04T04:00:00.000Z'],
+    ['2026', 'ISO', '2026-01-01T05:00:00.000Z'],
+    ['2026-07', 'ISO', '2026-07-01T04:00:00.000Z'],
+    ['2026-07-04', 'ISO', '2026-07-04T04:00:00.000Z'],
+    ['2026-13', 'ISO', 'date-invalid'],
+    ['202613', 'HL7', 'date-invalid'],
+    ['202607', 'ISO', 'date-invalid'],
+    ['20260', 'HL7', 'date-invalid'],
+  ])('%s as %s is its first instant where that is asked for: %s', (text, form, expected) => {
+    expect(readDate(text, form, NEW_YORK, { partial: 'start' })).toBe(expected)
+    if (text.length < 8) expect(readDate(text, form, NEW_YORK, { partial: 'reject' })).toBe('date-invalid')
   })
 })
 
@@ -124,13 +155,15 @@ describe('HL7 v2 TS', () => {
     ['20260223071605+9900', 'date-invalid'],
     ['""', 'date-invalid'],
   ])('%s is %s', (text, expected) => {
-    expect(read(text, 'HL7', NEW_YORK)).toBe(expected)
+    expect(readDate(text, 'HL7', NEW_YORK)).toBe(expected)
   })
 
   it('keeps each millisecond', () => {
     for (let ms = 0; ms < 1000; ms++) {
       const fraction = String(ms).padStart(3, '0')
-      expect(read(`20260223071605.${fraction}+0000`, 'HL7', 'UTC')).toBe(`2026-02-23T07:16:05.${fraction}Z`)
+      expect(readDate(`20260223071605.${fraction}+0000`, 'HL7', 'UTC')).toBe(
+        `2026-02-23T07:16:05.${fraction}Z`,
+      )
     }
   })
 })
@@ -163,7 +196,7 @@ describe('ISO 8601', () => {
     ['2026-02-23T', 'date-invalid'],
     ['2026-02-23Z', 'date-invalid'],
   ])('%s is %s', (text, expected) => {
-    expect(read(text, 'ISO', NEW_YORK)).toBe(expected)
+    expect(readDate(text, 'ISO', NEW_YORK)).toBe(expected)
   })
 })
 
@@ -177,7 +210,7 @@ describe('EPOCH_MS', () => {
     ['9999999999999999', 'date-invalid'],
     ['', 'date-invalid'],
   ])('%s is %s', (text, expected) => {
-    expect(read(text, 'EPOCH_MS')).toBe(expected)
+    expect(readDate(text, 'EPOCH_MS')).toBe(expected)
   })
 })
 
@@ -241,57 +274,5 @@ describe('a form', () => {
   it('has an IANA zone', () => {
     expect([NEW_YORK, 'UTC', 'Pacific/Apia'].map(isZone)).toEqual([true, true, true])
     expect(['New York', '', 'Mars/Olympus', 'EST5EDT4'].map(isZone)).toEqual([false, false, false, false])
-  })
-})
-
-describe('laws', () => {
-  /** Wall-clock time by another road: Intl. */
-  const wall = (at: number, zone: string): string => {
-    const parts = new Intl.DateTimeFormat('en-CA', {
-      timeZone: zone,
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: '2-digit',
-      day: '2-digit',
-      hour: '2-digit',
-      minute: '2-digit',
-    }).formatToParts(at)
-    const of = (type: string): string => parts.find((part) => part.type === type)?.value ?? ''
-    return `${of('year')}-${of('month')}-${of('day')} ${of('hour')}:${of('minute')}`
-  }
-  const minutes = fc.integer({ min: Date.UTC(1975, 0) / 60_000, max: Date.UTC(2037, 0) / 60_000 })
-
-  it.each([NEW_YORK, BERLIN, 'Asia/Kathmandu', 'Australia/Lord_Howe'])(
-    'a wall-clock time in %s leads back to its instant, or happened twice',
-    (zone) => {
-      const parse = compileInstant(['yyyy-MM-dd HH:mm'], zone)
-      fc.assert(
-        fc.property(minutes, (minute) => {
-          const at = minute * 60_000
-          const text = wall(at, zone)
-          const twice = [-60, -30, 30, 60].some((shift) => wall(at + shift * 60_000, zone) === text)
-          const instant = parse(text)
-          if (twice) expect(instant).toEqual({ ok: false, code: 'date-doubled-by-daylight-saving' })
-          else expect(instant).toMatchObject({ ok: true, at })
-        }),
-        { numRuns: 300 },
-      )
-    },
-  )
-
-  it('any text is a date or is not; a date is a whole number of milliseconds', () => {
-    const parsers = ['ISO', 'HL7', 'EPOCH_MS', 'MM/dd/yyyy HH:mm', 'yyyy-MM-dd ZZ'].map((format) =>
-      compileInstant([format], 'Africa/Monrovia'),
-    )
-    const digits = fc.stringMatching(/^[0-9:TZ+.\- /]{0,24}$/)
-    fc.assert(
-      fc.property(fc.oneof(digits, fc.string({ unit: 'binary' })), (text) => {
-        for (const parse of parsers) {
-          const instant = parse(text)
-          if (instant.ok) expect(Number.isInteger(instant.at)).toBe(true)
-        }
-      }),
-      { numRuns: 500 },
-    )
   })
 })

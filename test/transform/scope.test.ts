@@ -1,13 +1,24 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/extract/row.ts'
-import { csvNames, jsonNames } from '../../src/transform/scope.ts'
+import { csvNames, jsonNames, rootScope } from '../../src/transform/scope.ts'
 
 const noReport = (level: string, message: string): never => expect.fail(`${level}: ${message}`)
 
+const root = (value: JsonValue, context?: JsonValue) =>
+  rootScope({
+    kind: 'json',
+    row: 1,
+    line: 1,
+    byteOffset: 0,
+    text: '',
+    value,
+    ...(context === undefined ? {} : { context }),
+  })
+
 /** What a path reads in a document without levels. */
 const read = (document: JsonValue, path: string): string | null =>
-  jsonNames({}, noReport).locate(path).read([document])
+  jsonNames({}, noReport).locate(path).read(root(document))
 
 describe('columns', () => {
   it('are read by name, trimmed', () => {
@@ -34,6 +45,7 @@ describe('paths (RFC 9535)', () => {
   const document: JsonValue = {
     PID: { 'PID.3': { 'PID.3.1': '94000000000000000001' }, "it's": 'quoted', 'a"b': 'double' },
     list: ['first', { name: 'second' }, 'last'],
+    none: [],
     yes: true,
     no: false,
     nothing: null,
@@ -63,9 +75,24 @@ describe('paths (RFC 9535)', () => {
     ['$.absent.deeper.still', ''],
     ['$.nothing.deeper', ''],
     ['$.yes.deeper', ''],
-    ['$.list.length', ''],
     ['$.blank.length', ''],
-    ['$.PID[0]', ''],
+    ['$.yes[1]', ''],
+    // A lone value stands for a list of one, as converters write it.
+    ['$.yes[0]', 'true'],
+    ['$.PID[-1]["it\'s"]', 'quoted'],
+    ['$.nothing[0]', ''],
+    // Which element of a list a name asks for cannot be told: that is no absence.
+    ['$.list.length', null],
+    ['$.list.name', null],
+    ['$.none.name', ''],
+    // A filter that holds for one element, none, several.
+    ["$.list[?@.name == 'second'].name", 'second'],
+    ["$.list[?@ == 'last']", 'last'],
+    ["$.list[?@.name == 'third'].name", ''],
+    ["$.list[?@ != 'x'].name", 'second'],
+    ["$.list[?@ != 'x']", null],
+    ["$.PID[?@['a\"b'] == 'double']['PID.3']['PID.3.1']", '94000000000000000001'],
+    ['$.blank[?@.constructor]', ''],
     // Not what JavaScript adds.
     ['$.__proto__', ''],
     ["$['constructor']['name']", ''],
@@ -92,7 +119,8 @@ describe('paths (RFC 9535)', () => {
     ['$..name', 'several'],
     ['$.list[0:1]', 'several'],
     ["$['a','b']", 'several'],
-    ['$.list[?@.name]', 'several'],
+    ['context.sentAt', 'names nothing'],
+    ['context', 'names nothing'],
     ['$.', ''],
     ["$['open", ''],
     ['$.PID.PID.3', ''],
@@ -102,7 +130,7 @@ describe('paths (RFC 9535)', () => {
 })
 
 describe('levels', () => {
-  const names = jsonNames({ order: '$.ORDERS[*]', obx: 'order.OBX[*]' }, noReport)
+  const names = jsonNames({ each: { order: '$.ORDERS[*]', obx: 'order.OBX[*]' } }, noReport)
   const document: JsonValue = {
     id: 'm1',
     ORDERS: [
@@ -118,27 +146,59 @@ describe('levels', () => {
     const order = names.locate('order.no')
     const id = names.locate('$.id')
     expect([id.depth, order.depth, value.depth]).toEqual([0, 1, 2])
-    const scopes = names.scopes([document], 2)
+    const scopes = names.scopes(root(document), 2)
     expect(scopes.map((scope) => [id.read(scope), order.read(scope), value.read(scope)])).toEqual([
       ['m1', '1', 'a'],
       ['m1', '1', 'b'],
       ['m1', '2', 'c'],
     ])
-    expect(names.scopes([document], 1).map((scope) => order.read(scope))).toEqual(['1', '2', '3', '4'])
+    expect(names.scopes(root(document), 1).map((scope) => order.read(scope))).toEqual(['1', '2', '3', '4'])
   })
 
   it('can hold bare values', () => {
-    const values = jsonNames({ value: '$.values[*]' }, noReport)
+    const values = jsonNames({ each: { value: '$.values[*]' } }, noReport)
     const one = values.locate('value')
-    expect(values.scopes([{ values: ['1', null, '2'] }], 1).map((scope) => one.read(scope))).toEqual([
+    expect(values.scopes(root({ values: ['1', null, '2'] }), 1).map((scope) => one.read(scope))).toEqual([
       '1',
       '',
       '2',
     ])
   })
 
+  it('can be chosen by a filter, which leaves lists whole', () => {
+    const obx = jsonNames({ each: { obx: "$[?@[0] == 'OBX']" } }, noReport)
+    const message: JsonValue = [['PID', ['a']], ['OBX', ['1', '62']], ['NTE'], ['OBX', ['2', '72']]]
+    const value = obx.locate('obx[1][1]')
+    expect(obx.scopes(root(message), 1).map((scope) => value.read(scope))).toEqual(['62', '72'])
+  })
+
+  it('lose nothing where a list stands for an object on the way', () => {
+    const found = jsonNames({ each: { obx: '$.GROUP.ORDER.OBX[*]' } }, noReport)
+    const value = found.locate('obx.v')
+    const groups: JsonValue = {
+      GROUP: [{ ORDER: { OBX: [{ v: '1' }, { v: '2' }] } }, { ORDER: [{ OBX: { v: '3' } }, {}] }, {}],
+    }
+    expect(found.scopes(root(groups), 1).map((scope) => value.read(scope))).toEqual(['1', '2', '3'])
+  })
+
+  it('stand beside what was read of the document around the rows', () => {
+    const batch = jsonNames(
+      { each: { obx: '$.OBX[*]' }, context: { sentAt: '$.sentAt', by: '$.by' } },
+      noReport,
+    )
+    const [sentAt, site, value] = ['context.sentAt', "context.by['site']", 'obx'].map((path) =>
+      batch.locate(path),
+    )
+    expect([sentAt?.depth, site?.depth, value?.depth]).toEqual([0, 0, 1])
+    const scopes = batch.scopes(root({ OBX: ['1', '2'] }, { sentAt: '2026', by: { site: 'A' } }), 1)
+    expect(scopes.map((scope) => [sentAt, site, value].map((one) => one?.read(scope)))).toEqual([
+      ['2026', 'A', '1'],
+      ['2026', 'A', '2'],
+    ])
+  })
+
   it.each([[null], ['text'], [{}], [{ ORDERS: [] }], [{ ORDERS: null }]])('of %j are none', (without) => {
-    expect(names.scopes([without], 2)).toEqual([])
+    expect(names.scopes(root(without), 2)).toEqual([])
   })
 
   it.each([
@@ -148,9 +208,11 @@ describe('levels', () => {
     [{ obx: '$.A[*].B[*]' }, ['obx'], 'several'],
     [{ order: '$.ORDERS[*]', note: '$.NOTES[*]' }, ['note'], 'within the one before it'],
     [{ a: '$.A', b: '$.B' }, ['a', 'b'], '[*]'],
+    [{ context: '$.A[*]' }, ['context'], 'another name'],
+    [{ a: 'context.A[*]' }, ['a'], 'names nothing'],
   ])('%j are refused', (each, levels, part) => {
     const reports: [string, string][] = []
-    jsonNames(each, (level, message) => reports.push([level, message]))
+    jsonNames({ each }, (level, message) => reports.push([level, message]))
     expect(reports.map(([level]) => level)).toEqual(levels)
     expect(reports[0]?.[1]).toContain(part)
   })
@@ -158,8 +220,10 @@ describe('levels', () => {
 
 describe('a law', () => {
   it('reading never throws, whatever the document', () => {
-    const names = jsonNames({ order: '$.ORDERS[*]', obx: 'order.OBX[*]' }, noReport)
-    const located = ['$.ORDERS', 'order.no', "obx['v'][0]", '$'].map((path) => names.locate(path))
+    const names = jsonNames({ each: { order: '$.ORDERS[*]', obx: 'order.OBX[*]' } }, noReport)
+    const located = ['$.ORDERS', 'order.no', "obx['v'][0]", '$', '$[?@.no].v', '$[?@ == "x"][?@.v][0]'].map(
+      (path) => names.locate(path),
+    )
     const key = fc.constantFrom('ORDERS', 'OBX', 'no', 'v', '__proto__', '')
     const { document } = fc.letrec<{ document: JsonValue }>((tie) => ({
       document: fc.oneof(
@@ -172,8 +236,8 @@ describe('a law', () => {
     fc.assert(
       fc.property(document, (value) => {
         for (const depth of [0, 1, 2]) {
-          for (const scope of names.scopes([value], depth)) {
-            expect(scope).toHaveLength(depth + 1)
+          for (const scope of names.scopes(root(value), depth)) {
+            expect(scope).toHaveLength(depth + 2)
             for (const one of located) expect(['string', 'object']).toContain(typeof one.read(scope))
           }
         }

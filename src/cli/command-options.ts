@@ -1,0 +1,14 @@
+/** What the commands have in common: how an action is performed, and options that several take. */
+import { InvalidArgumentError, Option } from 'commander'
+import type { CommandContext } from './context.ts'
+
+/** Runs an action with a context made for it; gives the exit code on. */
+export type Perform = (action: (context: CommandContext) => Promise<number>) => Promise<void>
+
+export const json = (): Option =>
+  new Option('--json', 'print one JSON object on standard output; logs go to standard error')
+
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}

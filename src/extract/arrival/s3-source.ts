@@ -1,0 +1,139 @@
+/** Exports in S3-compatible storage. Credentials come by the default chain of the AWS SDK: environment, profile, role. */
+import {
+  CopyObjectCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  paginateListObjectsV2,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3'
+import { WaybillError } from '../../errors.ts'
+import { archiveNames, type Delivery, type ExportSource } from './export-source.ts'
+import { receiveFile } from './receive-file.ts'
+
+/** Tries of one request, by the SDK. */
+const TRIES = 4
+
+export interface S3Place {
+  readonly bucket: string
+  /** What stands before a name in a key, `in/acme/`; empty: nothing. */
+  readonly prefix: string
+  readonly region: string
+  /** Storage other than Amazon's. */
+  readonly endpoint?: string | undefined
+  /** Prefix in the same bucket. */
+  readonly archive?: string | undefined
+}
+
+export function createS3Source(place: S3Place): ExportSource {
+  const { bucket, region, endpoint } = place
+  const prefix = asFolder(place.prefix)
+  const address = (name: string): string => `s3://${bucket}/${prefix}${name}`
+  const client = new S3Client({
+    region,
+    maxAttempts: TRIES,
+    // Other storage has seldom a host name for each bucket, nor checksums beyond its entity tags.
+    ...(endpoint === undefined
+      ? {}
+      : {
+          endpoint,
+          forcePathStyle: true,
+          requestChecksumCalculation: 'WHEN_REQUIRED' as const,
+          responseChecksumValidation: 'WHEN_REQUIRED' as const,
+        }),
+  })
+  const failed = (name: string, error: unknown): WaybillError => {
+    if (error instanceof WaybillError) return error
+    const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+    const place = { file: address(name) }
+    if (status === 412)
+      return new WaybillError('export-changed', 'The object is not the version that was listed.', {
+        place,
+        cause: error,
+      })
+    if (status === 404 && name !== '')
+      return new WaybillError('export-unreadable', 'The object is not there.', { place, cause: error })
+    const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+    return new WaybillError('source-unreachable', `${address('')} cannot be read: ${why}`, { cause: error })
+  }
+  const isTaken = async (key: string): Promise<boolean> => {
+    try {
+      await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }))
+      return true
+    } catch (error) {
+      if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return false
+      throw error
+    }
+  }
+  async function* read(key: string, version: string, from: number): AsyncGenerator<Uint8Array> {
+    const { Body } = await client.send(
+      new GetObjectCommand({
+        Bucket: bucket,
+        Key: key,
+        IfMatch: version,
+        ...(from === 0 ? {} : { Range: `bytes=${from}-` }),
+      }),
+    )
+    if (Body !== undefined) yield* Body as AsyncIterable<Uint8Array>
+  }
+
+  return {
+    address,
+    async list() {
+      const found: Delivery[] = []
+      try {
+        const pages = paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix, Delimiter: '/' })
+        for await (const { Contents = [] } of pages) {
+          for (const { Key = '', Size = 0, LastModified, ETag = '' } of Contents) {
+            const name = Key.slice(prefix.length)
+            if (name !== '')
+              found.push({ name, bytes: Size, modifiedAt: LastModified?.getTime() ?? 0, version: ETag })
+          }
+        }
+      } catch (error) {
+        throw failed('', error)
+      }
+      return found
+    },
+    async fetch({ name, bytes, version }, file) {
+      try {
+        return await receiveFile(file, bytes, address(name), async function* (from) {
+          try {
+            yield* read(`${prefix}${name}`, version, from)
+          } catch (error) {
+            // The answer says what is wrong; a connection that broke is tried again from where it broke.
+            throw error instanceof S3ServiceException ? failed(name, error) : error
+          }
+        })
+      } catch (error) {
+        throw failed(name, error)
+      }
+    },
+    async archive({ name, version }) {
+      const from = `${prefix}${name}`
+      try {
+        for (const archived of archiveNames(name)) {
+          const key = `${asFolder(place.archive ?? '')}${archived}`
+          if (await isTaken(key)) continue
+          await client.send(
+            new CopyObjectCommand({
+              Bucket: bucket,
+              Key: key,
+              CopySource: `${bucket}/${from}`.split('/').map(encodeURIComponent).join('/'),
+              CopySourceIfMatch: version,
+            }),
+          )
+          await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: from }))
+          return `s3://${bucket}/${key}`
+        }
+        throw new Error('names never end')
+      } catch (error) {
+        throw failed(name, error)
+      }
+    },
+    close: async () => client.destroy(),
+  }
+}
+
+const asFolder = (prefix: string): string => (prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`)

@@ -1,0 +1,70 @@
+/**
+ * Private copies of what was fetched, decrypted or taken out of an archive: folders of mode 0700, files of mode 0600. Made when they
+ * are needed. What was fetched stays until a run has ended well, so that its resumption need not fetch it again; what was decrypted
+ * or unpacked is gone with the run, and what a killed process left with the next.
+ */
+import { hash } from 'node:crypto'
+import { access, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Delivery, ExportSource } from './export-source.ts'
+
+/** In characters: a name is 255 bytes at most on common file systems, a character up to four. */
+const LONGEST_NAME = 60
+
+export interface Spool {
+  /** The delivery as a file here: fetched, unless this version of it already lies here whole. */
+  fetch(source: ExportSource, delivery: Delivery): Promise<string>
+  /** Files fetched from an address and still here, whichever version they are. */
+  fetched(address: string, name: string): Promise<readonly string[]>
+  /** A path for a new file of that name, in a folder of its own. */
+  unpack(name: string): Promise<string>
+  /** Removes what was decrypted or unpacked, also by processes that are gone. */
+  clearUnpacked(): Promise<void>
+  /** Removes everything. */
+  clear(): Promise<void>
+}
+
+/** @param folder for this job alone; who clears it must hold the job */
+export function createSpool(folder: string): Spool {
+  const fetchedFolder = join(folder, 'fetched')
+  const unpackedFolder = join(folder, 'unpacked')
+  return {
+    async fetch(source, delivery) {
+      const address = digest(source.address(delivery.name))
+      const own = join(fetchedFolder, `${address}-${digest(delivery.version)}`)
+      const file = join(own, fileName(delivery.name))
+      if (await isThere(file)) return file
+      return source.fetch(delivery, file)
+    },
+    async fetched(address, name) {
+      const folders = await readdir(fetchedFolder).catch(() => [])
+      const files = folders
+        .filter((one) => one.startsWith(`${digest(address)}-`))
+        .map((one) => join(fetchedFolder, one, fileName(name)))
+      const there = await Promise.all(files.map(isThere))
+      return files.filter((_, at) => there[at])
+    },
+    async unpack(name) {
+      await mkdir(unpackedFolder, { recursive: true, mode: 0o700 })
+      return join(await mkdtemp(join(unpackedFolder, 'x-')), fileName(name))
+    },
+    clearUnpacked: () => rm(unpackedFolder, { recursive: true, force: true }),
+    clear: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+const digest = (text: string): string => hash('sha256', text, 'hex').slice(0, 16)
+
+/** A name from elsewhere is no path here, whatever stands in it. */
+const fileName = (name: string): string =>
+  name
+    .replaceAll('/', '!')
+    .replace(/\p{Cc}/gu, '_')
+    .replace(/^\.+$/, '_')
+    .slice(-LONGEST_NAME)
+
+const isThere = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  )

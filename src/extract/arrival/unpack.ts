@@ -1,0 +1,75 @@
+/**
+ * Takes exports out of what they were delivered in: PGP messages and zip archives, one in the other, known by their first bytes.
+ * gzip and Zstandard stay as they are: those are read as a stream (content.ts).
+ */
+import { open } from 'node:fs/promises'
+import { WaybillError } from '../../errors.ts'
+import { unreadable } from '../content.ts'
+import { isPgpMessage } from './pgp-message.ts'
+import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
+
+/** Archives in archives, messages in messages: nobody delivers more layers in good faith. */
+const MOST_LAYERS = 4
+const HEAD_BYTES = 64
+/** Of a local header, and of an archive without members (APPNOTE 4.3.7, 4.3.16). */
+const ZIP = ['PK\x03\x04', 'PK\x05\x06']
+
+/**
+ * @param address of the delivered file, for errors
+ * @param file where it is
+ * @param newFile gives a path for a new file of that name
+ * @throws WaybillError `export-unreadable` (damaged, no key), `export-untrusted`, `export-too-large`
+ */
+export async function unpack(
+  address: string,
+  file: string,
+  rules: UnpackRules,
+  newFile: (name: string) => Promise<string>,
+): Promise<UnpackedExport[]> {
+  const layer = async (one: UnpackedExport, depth: number, decrypted: boolean): Promise<UnpackedExport[]> => {
+    const head = await headOf(address, one.file)
+    const packing = isPgpMessage(head)
+      ? 'pgp'
+      : ZIP.includes(head.toString('latin1', 0, 4))
+        ? 'zip'
+        : undefined
+    if (packing !== undefined && depth === MOST_LAYERS)
+      throw unreadable(address, new Error(`it is packed more than ${MOST_LAYERS} times`))
+    if (packing === 'pgp') {
+      const target = await newFile(one.member ?? nameOf(address))
+      const { decryptPgp } = await import('./pgp.ts')
+      await decryptPgp(address, one.file, target, rules.pgp, rules.limits)
+      return layer({ ...one, file: target }, depth + 1, true)
+    }
+    if (rules.encrypted && !decrypted && packing === undefined)
+      throw new WaybillError(
+        'export-untrusted',
+        'The export is not encrypted with PGP, as the job wants it.',
+        {
+          place: { file: address },
+        },
+      )
+    if (packing === undefined) return [one]
+    if (one.member !== undefined) throw unreadable(address, new Error('an archive in an archive is not read'))
+    const { unpackZip } = await import('./zip.ts')
+    const members = await unpackZip(address, one.file, rules, newFile)
+    return (await Promise.all(members.map((member) => layer(member, depth + 1, decrypted)))).flat()
+  }
+  return layer({ file }, 0, false)
+}
+
+const nameOf = (address: string): string => address.split('/').at(-1) ?? address
+
+async function headOf(address: string, file: string): Promise<Buffer> {
+  try {
+    const handle = await open(file)
+    try {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+      return buffer.subarray(0, bytesRead)
+    } finally {
+      await handle.close()
+    }
+  } catch (cause) {
+    throw unreadable(address, cause)
+  }
+}

@@ -1,0 +1,94 @@
+/** Takes members out of zip archives (PKWARE APPNOTE 6.3), by their central directory, each checked by its CRC-32. */
+import { createWriteStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { crc32 } from 'node:zlib'
+import { type Entry, openPromise, type ZipFile } from 'yauzl'
+import { WaybillError } from '../../errors.ts'
+import { unreadable } from '../content.ts'
+import { countAgainst } from '../content-limits.ts'
+import { compilePattern, inOrder } from '../discover.ts'
+import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
+
+const MOST_MEMBERS = 10_000
+
+/**
+ * The one member of the archive, or those whose names (without folders) match `members`, in the order of exports. Names are never used as
+ * paths.
+ * @throws WaybillError `export-unreadable` (damaged, cut off, encrypted, with names that lead out of it, without such members),
+ *   `export-too-large` (the sum of what came out)
+ */
+export async function unpackZip(
+  address: string,
+  file: string,
+  { limits, members }: Pick<UnpackRules, 'limits' | 'members'>,
+  newFile: (name: string) => Promise<string>,
+): Promise<UnpackedExport[]> {
+  let zip: ZipFile | undefined
+  try {
+    const count = countAgainst(address, limits, (await stat(file)).size)
+    zip = await openPromise(file, { autoClose: false, strictFileNames: true })
+    const unpacked: UnpackedExport[] = []
+    for (const entry of choose(address, await entriesOf(zip), members)) {
+      const target = await newFile(entry.fileName)
+      await extract(zip, entry, target, count)
+      unpacked.push({ file: target, member: entry.fileName })
+    }
+    return unpacked
+  } catch (cause) {
+    throw cause instanceof WaybillError ? cause : unreadable(address, cause)
+  } finally {
+    zip?.close()
+  }
+}
+
+async function entriesOf(zip: ZipFile): Promise<Entry[]> {
+  const entries: Entry[] = []
+  for await (const entry of zip.eachEntry()) {
+    if (entries.length === MOST_MEMBERS) throw new Error(`the archive has more than ${MOST_MEMBERS} members`)
+    // Folders, and what macOS adds beside every file.
+    if (!entry.fileName.endsWith('/') && !entry.fileName.startsWith('__MACOSX/')) entries.push(entry)
+  }
+  return entries
+}
+
+function choose(address: string, entries: readonly Entry[], members: string | undefined): readonly Entry[] {
+  const remedy =
+    'Say in the job which files of the archive are exports: `members: "*.csv"` beside `match` (docs/jobs.md).'
+  const place = { file: address }
+  if (members === undefined) {
+    if (entries.length === 1) return entries
+    const message = `The archive holds ${entries.length} files, and the job does not say which are exports.`
+    throw new WaybillError('export-unreadable', message, { place, remedy })
+  }
+  const named = entries.map((entry) => ({ name: entry.fileName.split('/').at(-1) ?? '', entry }))
+  const chosen = inOrder(compilePattern(members), named).map(({ entry }) => entry)
+  if (chosen.length > 0) return chosen
+  const message = `None of the ${entries.length} files of the archive matches ${members}.`
+  throw new WaybillError('export-unreadable', message, { place, remedy })
+}
+
+async function extract(
+  zip: ZipFile,
+  entry: Entry,
+  target: string,
+  count: (length: number) => void,
+): Promise<void> {
+  if (entry.isEncrypted())
+    throw new Error('the archive is encrypted as zip does it; have it encrypted with PGP')
+  if (!entry.canDecodeFileData())
+    throw new Error(`a member is compressed by method ${entry.compressionMethod}; use deflate`)
+  let crc = 0
+  await pipeline(
+    await zip.openReadStreamPromise(entry),
+    async function* (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        count(chunk.length)
+        crc = crc32(chunk, crc)
+        yield chunk
+      }
+    },
+    createWriteStream(target, { flags: 'wx', mode: 0o600 }),
+  )
+  if (crc !== entry.crc32) throw new Error('a member is damaged: its CRC-32 is not the one in the archive')
+}

@@ -1,0 +1,82 @@
+/** Which character encoding an export is in: as the mapping says, or by what its first bytes prove. Never by a guess. */
+import { isAscii, isUtf8 } from 'node:buffer'
+import { WaybillError } from '../errors.ts'
+
+const LF = 0x0a
+
+export const ENCODINGS = ['auto', 'utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'iso-8859-1'] as const
+
+/** What may be asked for. */
+export type AskedEncoding = (typeof ENCODINGS)[number]
+export type Encoding = Exclude<AskedEncoding, 'auto'>
+
+/** How much of the content is looked at. */
+export const HEAD_BYTES = 64 * 1024
+
+/** Byte order marks (Unicode 16, 2.6 and 23.8). UTF-32 comes first: its mark begins with that of UTF-16. */
+const MARKS: readonly { readonly bytes: Buffer; readonly encoding: Encoding | 'utf-32' }[] = [
+  { bytes: Buffer.of(0xff, 0xfe, 0, 0), encoding: 'utf-32' },
+  { bytes: Buffer.of(0, 0, 0xfe, 0xff), encoding: 'utf-32' },
+  { bytes: Buffer.of(0xef, 0xbb, 0xbf), encoding: 'utf-8' },
+  { bytes: Buffer.of(0xff, 0xfe), encoding: 'utf-16le' },
+  { bytes: Buffer.of(0xfe, 0xff), encoding: 'utf-16be' },
+]
+
+/**
+ * The encoding of a content that begins with `head`. `auto` goes by the byte order mark, then by the NUL that is half of
+ * every ASCII character in UTF-16; all else is UTF-8, and what is not valid in it is a rejected row later.
+ * @throws WaybillError `export-unreadable`: a mark that contradicts what was asked for; UTF-32
+ */
+export function findEncoding(path: string, head: Buffer, asked: AskedEncoding): Encoding {
+  const marked = MARKS.find(({ bytes }) => head.subarray(0, bytes.length).equals(bytes))?.encoding
+  if (marked === 'utf-32') throw contradiction(path, marked, 'Have the file exported as UTF-8.')
+  if (asked === 'auto') return marked ?? byNul(head)
+  if (marked === undefined || marked === asked) return asked
+  throw contradiction(
+    path,
+    marked,
+    `Leave \`encoding: ${asked}\` out of \`read\`: the mark tells the encoding.`,
+  )
+}
+
+function contradiction(path: string, marked: string, remedy: string): WaybillError {
+  const message = `The export begins with the byte order mark of ${marked}.`
+  return new WaybillError('export-unreadable', message, { place: { file: path }, remedy })
+}
+
+/**
+ * Proof of UTF-16 is that the first character is ASCII, a tenth of all units are, and NULs hardly stand elsewhere: a NUL or
+ * two in UTF-8 are damage. Delimiters, digits and line ends are ASCII in every language.
+ */
+function byNul(head: Buffer): Encoding {
+  const nul = [0, 0] as [number, number]
+  for (let at = head.indexOf(0); at !== -1; at = head.indexOf(0, at + 1)) nul[at % 2 === 0 ? 0 : 1] += 1
+  const [even, odd] = nul
+  const enough = head.length / 20
+  if (head[1] === 0 && odd > enough && odd > 10 * even) return 'utf-16le'
+  return head[0] === 0 && even > enough && even > 10 * odd ? 'utf-16be' : 'utf-8'
+}
+
+/**
+ * What to say of a row that is not valid in the encoding it was read in, and what to do about it.
+ * @param head UTF-8 as read: where it has characters beyond ASCII and all are valid, the file is UTF-8 and the row damaged
+ */
+export function invalidEncodingMessage(encoding: Encoding, asked: AskedEncoding, head: Buffer): string {
+  const invalid = `the row is not valid ${SPELLED[encoding]}`
+  if (encoding === 'iso-8859-1')
+    return `${invalid}; the file may be windows-1252: say so in \`read.encoding\``
+  if (encoding !== 'utf-8') return `${invalid}; the file is damaged, or \`read.encoding\` is wrong`
+  const lines = head.subarray(0, head.lastIndexOf(LF) + 1)
+  const proven = !isAscii(lines) && isUtf8(lines)
+  return asked !== 'auto' || proven
+    ? `${invalid}; export the file as UTF-8`
+    : `${invalid}; say in the mapping which encoding the file has, for example \`encoding: windows-1252\`, or export it as UTF-8`
+}
+
+const SPELLED: Readonly<Record<Encoding, string>> = {
+  'utf-8': 'UTF-8',
+  'utf-16le': 'UTF-16LE',
+  'utf-16be': 'UTF-16BE',
+  'windows-1252': 'windows-1252',
+  'iso-8859-1': 'ISO 8859-1',
+}

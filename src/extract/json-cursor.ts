@@ -1,0 +1,237 @@
+/** Walks through JSON that is not held: token by token, each checked by the grammar of RFC 8259, with line and column. */
+import { isUtf8 } from 'node:buffer'
+import { ByteWindow } from './byte-window.ts'
+import { LF } from './framing.ts'
+import { type Expected, follow } from './json-fault.ts'
+import { BACKSLASH, type FramedValue, frameValue, isSpace, QUOTE } from './json-frame.ts'
+import type { JsonPlace } from './json-place.ts'
+import { readJson } from './json-text.ts'
+import type { JsonValue } from './row.ts'
+
+/** A key, number or literal longer than this is taken for damage. */
+const TOKEN_BYTES = 64 * 1024
+const DEPTH = 100_000
+/** How far an earlier line feed and token are looked for at first. */
+const LOOK_BACK_BYTES = 64 * 1024
+
+const PLAIN = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
+const PLAIN_BYTE = /[\w.+-]/
+const ESCAPE = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
+
+/** Content as UTF-8, readable from any offset. */
+export interface JsonSource {
+  readonly path: string
+  /** Offset of the first byte that is text: behind a byte order mark. */
+  readonly start: number
+  content(from: number): AsyncIterable<Buffer>
+}
+
+/** What is wrong with the content, without any of it but names of members, and where. */
+export class JsonFault extends Error {
+  readonly place: JsonPlace
+
+  constructor(message: string, place: JsonPlace) {
+    super(message)
+    this.place = place
+  }
+}
+
+export class JsonCursor {
+  readonly window: ByteWindow
+  /** Position in the window of the next byte. */
+  position = 0
+  line: number
+  /** Offset in the content at which the line starts. */
+  lineStart: number
+
+  constructor(window: ByteWindow, line: number, lineStart: number) {
+    this.window = window
+    this.line = line
+    this.lineStart = lineStart
+  }
+
+  get offset(): number {
+    return this.window.offset + this.position
+  }
+
+  get place(): JsonPlace {
+    return { line: this.line, column: this.offset - this.lineStart + 1 }
+  }
+
+  /** The content is not JSON at this place. */
+  broken(): JsonFault {
+    const more = this.position < this.window.bytes.length
+    return new JsonFault(more ? 'not JSON: it breaks off' : 'it ends too early', this.place)
+  }
+
+  /** Reads on; what stands before the position is forgotten. */
+  async refill(): Promise<void> {
+    await this.window.refill(this.position)
+    this.position = 0
+  }
+
+  /** Passes over white space, as far as it is in the window. */
+  passSpace(): void {
+    const { bytes } = this.window
+    while (isSpace(bytes[this.position])) {
+      this.position += 1
+      if (bytes[this.position - 1] === LF) this.endLine(this.position)
+    }
+  }
+
+  /** @param position in the window, where the next line starts */
+  endLine(position: number): void {
+    this.line += 1
+    this.lineStart = this.window.offset + position
+  }
+
+  /** The next byte that is no white space, not passed; -1 at the end. */
+  async peek(): Promise<number> {
+    for (;;) {
+      this.passSpace()
+      const byte = this.window.bytes[this.position]
+      if (byte !== undefined) return byte
+      if (this.window.ended) return -1
+      await this.refill()
+    }
+  }
+
+  /** Passes over a byte. @throws JsonFault where another stands */
+  async expect(byte: number): Promise<void> {
+    if ((await this.peek()) !== byte) throw this.broken()
+    this.position += 1
+  }
+
+  /** Passes over a value of any size. @throws JsonFault */
+  async skipValue(): Promise<void> {
+    const open: ('{' | '[')[] = []
+    let expected: Expected = 'value'
+    do {
+      const byte = await this.peek()
+      const next: Expected | undefined =
+        byte === -1 ? undefined : follow(expected, String.fromCharCode(byte), open)
+      if (next === undefined || open.length > DEPTH) throw this.broken()
+      expected = next
+      if (byte === QUOTE) await this.#skipString()
+      else if (PLAIN_BYTE.test(String.fromCharCode(byte))) await this.#skipPlain()
+      else if (',:{}[]'.includes(String.fromCharCode(byte))) this.position += 1
+      else throw this.broken()
+    } while (open.length > 0)
+  }
+
+  /** Passes over the name of a member. @throws JsonFault */
+  async readKey(): Promise<string> {
+    if ((await this.peek()) !== QUOTE) throw this.broken()
+    const key = await this.readValue(TOKEN_BYTES)
+    if (typeof key !== 'string') throw this.broken()
+    return key
+  }
+
+  /** Passes over a value and reads it. @throws JsonFault, also where it is longer than `limit` bytes */
+  async readValue(limit: number): Promise<JsonValue> {
+    await this.peek()
+    const framed = await this.frame()
+    const bytes = this.window.bytes.subarray(this.position, framed.end)
+    if (bytes.length > limit)
+      throw new JsonFault(`what stands here is longer than ${limit / 1024} KiB`, this.place)
+    const reading = isUtf8(bytes) ? readJson(bytes.toString()) : { problem: 'not UTF-8' }
+    if ('problem' in reading) throw this.broken()
+    this.passFrame(framed)
+    return reading.value
+  }
+
+  /** The value at the position, held in the window. */
+  async frame(): Promise<FramedValue> {
+    for (;;) {
+      const framed = frameValue(this.window.bytes, this.position, this.window.ended)
+      if (framed !== undefined) return framed
+      await this.refill()
+    }
+  }
+
+  passFrame({ end, lines, lineStart }: FramedValue): void {
+    this.position = end
+    this.line += lines
+    if (lineStart !== -1) this.lineStart = this.window.offset + lineStart
+  }
+
+  async #skipPlain(): Promise<void> {
+    for (;;) {
+      const { bytes, ended } = this.window
+      let end = this.position
+      while (end < bytes.length && PLAIN_BYTE.test(String.fromCharCode(bytes[end] ?? 0))) end += 1
+      if (end === bytes.length && !ended && end - this.position <= TOKEN_BYTES) await this.refill()
+      else {
+        if (!PLAIN.test(bytes.toString('latin1', this.position, end))) throw this.broken()
+        this.position = end
+        return
+      }
+    }
+  }
+
+  async #skipString(): Promise<void> {
+    this.position += 1
+    for (;;) {
+      const { bytes, ended } = this.window
+      this.position = plainTextEnd(bytes, this.position)
+      const byte = bytes[this.position]
+      if (byte === QUOTE) {
+        this.position += 1
+        return
+      }
+      const left = bytes.length - this.position
+      if (left === 0 || (byte === BACKSLASH && left < 6 && !ended)) {
+        if (ended) throw this.broken()
+        await this.refill()
+        continue
+      }
+      const escaped = ESCAPE.exec(bytes.toString('latin1', this.position, this.position + 6))?.[0]
+      if (escaped === undefined) throw this.broken()
+      this.position += escaped.length
+    }
+  }
+}
+
+/** Where in a string something other than its plain text comes: its end, an escape, a control character. */
+function plainTextEnd(bytes: Buffer, from: number): number {
+  for (let position = from; position < bytes.length; position += 1) {
+    const byte = bytes[position] ?? 0
+    if (byte === QUOTE || byte === BACKSLASH || byte < 0x20) return position
+  }
+  return bytes.length
+}
+
+/**
+ * A cursor at an offset where a token starts.
+ * @returns with the last byte before it that is no white space (undefined at the content's start)
+ */
+export async function cursorAt(
+  source: JsonSource,
+  { byteOffset, line }: { readonly byteOffset: number; readonly line: number },
+): Promise<{ readonly cursor: JsonCursor; readonly before: number | undefined }> {
+  const { before, lineStart } = await lookBack(source, byteOffset)
+  return {
+    cursor: new JsonCursor(new ByteWindow(source.content(byteOffset), byteOffset), line, lineStart),
+    before,
+  }
+}
+
+/** Looks near the offset first, and through all that stands before it only where the line is longer than that. */
+async function lookBack(source: JsonSource, offset: number) {
+  let before: number | undefined
+  let lineStart = source.start
+  for (const from of [offset - LOOK_BACK_BYTES, source.start]) {
+    if (from < source.start) continue
+    let position = from
+    for await (const chunk of source.content(from)) {
+      const bytes = chunk.subarray(0, offset - position)
+      const lineEnd = bytes.lastIndexOf(LF)
+      if (lineEnd !== -1) lineStart = position + lineEnd + 1
+      before = bytes.findLast((byte) => !isSpace(byte)) ?? before
+      position += bytes.length
+      if (position >= offset) break
+    }
+    if (lineStart > source.start && before !== undefined) break
+  }
+  return { before, lineStart }
+}

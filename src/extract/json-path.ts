@@ -1,0 +1,68 @@
+/** The paths of `read.records` and `read.context` (RFC 9535): member names, and one `[*]` for the list whose elements are rows. */
+import { compile, jsonpath } from 'json-p3'
+import type { JsonValue } from './row.ts'
+
+/** Where the rows of a JSON export stand. */
+export interface RecordsPath {
+  /** As the mapping has it. */
+  readonly text: string
+  /** Names of the members that lead from the document to the list. */
+  readonly to: readonly string[]
+  /** The rows are the elements of a list; otherwise each document is a row. */
+  readonly list: boolean
+  /** Names of the members that lead from an element to the row: `resource` in `$.entry[*].resource`. */
+  readonly within: readonly string[]
+}
+
+/** Members outside of the list, by the name under which rows see them: names that lead from the document. */
+export type ContextPaths = Readonly<Record<string, readonly string[]>>
+
+/** @throws Error with the reason: no RFC 9535 path, more than one list, or steps that are no member names */
+export function parseRecordsPath(text: string): RecordsPath {
+  const names: string[] = []
+  let list: number | undefined
+  for (const step of steps(text)) {
+    if (step !== undefined) names.push(step)
+    else if (list === undefined) list = names.length
+    else throw new Error(`"${text}" has two lists; name the inner one as a level in each`)
+  }
+  if (list === undefined && names.length > 0)
+    throw new Error(`"${text}" must name a list by [*], or be "$" for whole documents`)
+  return { text, to: names.slice(0, list), list: list !== undefined, within: names.slice(list ?? 0) }
+}
+
+/** @throws Error with the reason: no RFC 9535 path, or steps that are no member names */
+export function parseMemberPath(text: string): readonly string[] {
+  const names = steps(text)
+  if (names.length === 0) throw new Error(`"${text}" must name a member, for example "$.sentAt"`)
+  return names.map((name) => {
+    if (name === undefined) throw new Error(`"${text}" must lead to one value by names alone`)
+    return name
+  })
+}
+
+/** Member names; undefined for `[*]`. */
+function steps(text: string): (string | undefined)[] {
+  return compile(text).segments.map((segment) => {
+    const [selector, second] = segment.selectors
+    if (second === undefined && !segment.toString().startsWith('..')) {
+      if (selector instanceof jsonpath.selectors.NameSelector) return selector.name
+      if (selector instanceof jsonpath.selectors.WildcardSelector) return undefined
+    }
+    throw new Error(`"${text}" may hold names of members and one [*] alone`)
+  })
+}
+
+/** The value that names lead to, or undefined where there is none. */
+export function memberAt(value: JsonValue, names: readonly string[]): JsonValue | undefined {
+  let found: JsonValue | undefined = value
+  for (const name of names) {
+    if (!isObject(found) || !Object.hasOwn(found, name)) return undefined
+    found = found[name]
+  }
+  return found
+}
+
+function isObject(value: JsonValue | undefined): value is { readonly [key: string]: JsonValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

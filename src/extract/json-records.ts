@@ -1,0 +1,171 @@
+/**
+ * Rows that are the elements of a list within a JSON document, or documents one after another. The file is never held:
+ * elements are framed and parsed one by one, all else is passed over token by token.
+ *
+ * Reading can begin at the origin of any row: what is expected there follows from the byte before it. A row that stands
+ * for all that could not be read (`rest-unreadable`) has its origin at a place for which that holds too.
+ */
+import { WaybillError } from '../errors.ts'
+import { unreadableRow } from './framing.ts'
+import { cursorAt, type JsonCursor, JsonFault, type JsonSource } from './json-cursor.ts'
+import { behindElement, cutElements, type Expected, readElements } from './json-elements.ts'
+import { Envelope } from './json-envelope.ts'
+import { CLOSE_LIST, CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, VALUE_BYTES } from './json-frame.ts'
+import type { ContextPaths, RecordsPath } from './json-path.ts'
+import { placeText } from './json-place.ts'
+import type { JsonValue, Origin, Row, UnreadableRow } from './row.ts'
+
+const EXCERPT_BYTES = 64 * 1024
+
+/** How the rows of one export lie in it, found by looking at it up to the first of them. */
+export interface JsonRecords {
+  readonly source: JsonSource
+  readonly records: RecordsPath
+  readonly envelope: Envelope
+  /** What `read.context` asks for, by name; undefined where it asks for nothing. */
+  readonly context: JsonValue | undefined
+  readonly first: Origin
+}
+
+/**
+ * Looks for the first row.
+ * @throws WaybillError `export-empty`: nothing but white space; `export-unreadable`: not JSON, or no list where the path
+ *   leads, or something of the context does not stand before it
+ */
+export async function findRecords(
+  source: JsonSource,
+  records: RecordsPath,
+  contextPaths: ContextPaths | undefined,
+): Promise<JsonRecords> {
+  const envelope = new Envelope(records, contextPaths ?? {})
+  const { cursor } = await cursorAt(source, { byteOffset: source.start, line: 1 })
+  try {
+    if ((await cursor.peek()) === -1)
+      throw new WaybillError('export-empty', 'The export holds no JSON document.', {
+        place: { file: source.path },
+      })
+    const values = records.list ? await envelope.enter(cursor) : {}
+    if (records.list) await passBracket(cursor)
+    const context = contextPaths === undefined ? undefined : values
+    return { source, records, envelope, context, first: originAt(cursor, 1) }
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error
+    throw new WaybillError('export-unreadable', `The rows of the export cannot be found: ${error.message}.`, {
+      place: { file: source.path, ...error.place },
+      remedy: 'Correct read.records (and read.context) in the mapping, or ask the vendor for a whole file.',
+    })
+  } finally {
+    await cursor.window.close()
+  }
+}
+
+/** The rows from an origin on, in blocks. What follows a place that cannot be read is one row, the last. */
+export async function* readRecords(found: JsonRecords, from: Origin): AsyncGenerator<readonly Row[]> {
+  const { source, records, context } = found
+  const { cursor, before } = await cursorAt(source, from)
+  let origin = from
+  try {
+    let expected: Expected | undefined = records.list ? await expectedAt(cursor, before) : 'document'
+    let { row } = from
+    while (expected !== undefined) {
+      if (expected === 'tail') {
+        origin = originAt(cursor, row)
+        expected = await nextDocument(cursor, found)
+        continue
+      }
+      const cut = cutElements(cursor, expected, row)
+      const { rows, lost } = readElements(cursor.window.bytes, cut.frames, records.within, context)
+      if (rows.length > 0) yield rows
+      row += rows.length
+      origin = lost === undefined ? originAt(cursor, row) : lost.frame
+      if (lost !== undefined) throw lost.fault
+      if (cut.because instanceof JsonFault) throw cut.because
+      if (cut.because === 'end') return
+      expected = cut.expected
+      if (cut.because === 'more') await cursor.refill()
+      if (cut.because === 'large') {
+        const large = tooLarge(cursor, origin)
+        await cursor.skipValue()
+        expected = await expectedBehind(cursor, expected)
+        yield [large]
+        row += 1
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error
+    yield [await restRow(source, origin, error)]
+  } finally {
+    await cursor.window.close()
+  }
+}
+
+/** What is expected at the origin of a row. @throws JsonFault where no row can have its origin */
+async function expectedAt(cursor: JsonCursor, before: number | undefined): Promise<Expected> {
+  if (before === OPEN_LIST) return 'first'
+  if (before === COMMA) return 'element'
+  if (before === COLON) return 'lone'
+  const byte = await cursor.peek()
+  if (byte === CLOSE_LIST || byte === CLOSE_OBJECT || byte === COMMA) return 'tail'
+  throw cursor.broken()
+}
+
+async function expectedBehind(cursor: JsonCursor, passed: Expected): Promise<Expected> {
+  if (passed === 'document') return passed
+  await cursor.peek()
+  const next = behindElement(cursor, passed)
+  if (next === undefined) throw cursor.broken()
+  return next
+}
+
+/** From behind the elements of one document to those of the next; undefined where there is none. */
+async function nextDocument(
+  cursor: JsonCursor,
+  { envelope, context }: JsonRecords,
+): Promise<Expected | undefined> {
+  if ((await cursor.peek()) === CLOSE_LIST) cursor.position += 1
+  await envelope.leave(cursor)
+  if ((await cursor.peek()) === -1) return undefined
+  if (context !== undefined)
+    throw new JsonFault('a second document begins, and read.context is for files of one', cursor.place)
+  await envelope.enter(cursor)
+  return (await passBracket(cursor)) ? 'first' : 'lone'
+}
+
+async function passBracket(cursor: JsonCursor): Promise<boolean> {
+  if ((await cursor.peek()) !== OPEN_LIST) return false
+  cursor.position += 1
+  await cursor.peek()
+  return true
+}
+
+function originAt(cursor: JsonCursor, row: number): Origin {
+  return { row, line: cursor.line, byteOffset: cursor.offset }
+}
+
+/** The element at the cursor, of which 16 MiB are in the window. */
+function tooLarge(cursor: JsonCursor, origin: Origin): UnreadableRow {
+  const start = cursor.position
+  const frame = { ...origin, start, end: start + VALUE_BYTES, lines: 1, cutOff: false }
+  const message = 'the element is larger than 16 MiB'
+  return unreadableRow(cursor.window.bytes, frame, { fault: 'row-too-large', message })
+}
+
+async function restRow(
+  source: JsonSource,
+  origin: Origin,
+  { message, place }: JsonFault,
+): Promise<UnreadableRow> {
+  const parts: Buffer[] = []
+  let held = 0
+  for await (const chunk of source.content(origin.byteOffset)) {
+    parts.push(chunk)
+    held += chunk.length
+    if (held > EXCERPT_BYTES) break
+  }
+  const bytes = Buffer.concat(parts)
+  const frame = { ...origin, start: 0, end: bytes.length, lines: 1, cutOff: true }
+  return unreadableRow(bytes, frame, {
+    fault: 'rest-unreadable',
+    message: `${message} (${placeText(place)}); the file was not read from here on`,
+  })
+}

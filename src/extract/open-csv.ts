@@ -1,0 +1,176 @@
+/** Opens a CSV export: finds out encoding, trailer, delimiter and header, then gives its rows. */
+import { stat } from 'node:fs/promises'
+import { ByteWindow } from './byte-window.ts'
+import { behind, type Compression, readContent, textStart, upTo } from './content.ts'
+import { csvFormat } from './csv.ts'
+import { cellSplitter } from './csv-cells.ts'
+import type { CsvDefinition } from './csv-definition.ts'
+import { findDelimiter, type Head, sepLine } from './csv-delimiter.ts'
+import { dialectOf } from './csv-dialect.ts'
+import { csvLineEnd } from './csv-frame.ts'
+import { type Header, readHeader } from './csv-header.ts'
+import { findTrailer, statedCount, TAIL_BYTES, type Trailer } from './csv-trailer.ts'
+import { type Encoding, findEncoding, HEAD_BYTES, invalidEncodingMessage } from './encoding.ts'
+import { countRows, originOfLine, type RowFormat, readRows } from './framing.ts'
+import type { Origin, Row } from './row.ts'
+import { transcode } from './transcode.ts'
+
+/** How many data rows the trailer states, and how many there are. */
+export interface ControlTotal {
+  readonly stated: number
+  readonly found: number
+}
+
+export interface OpenCsv {
+  readonly columns: readonly string[]
+  rows(from?: Origin): AsyncIterable<readonly Row[]>
+  controlTotal(): Promise<ControlTotal | undefined>
+}
+
+/** @throws WaybillError `export-unreadable`, `export-empty` */
+export async function openCsv(path: string, compression: Compression, read: CsvDefinition): Promise<OpenCsv> {
+  const source = await openText(path, compression, read)
+  const top = await topOf(source, read)
+  const delimiter =
+    top.delimiter ?? findDelimiter(path, await headOf(source.text(top.origin.byteOffset)), read)
+  const dialect = dialectOf(read, delimiter)
+  const { invalidEncoding, transcoded } = source
+  const form = { dialect, ragged: read.ragged, invalidEncoding, transcoded }
+  const rowsFrom = (from: Origin, format: RowFormat) =>
+    readRows(new ByteWindow(source.text(from.byteOffset), from.byteOffset), from, format)
+
+  const data = await dataOf(path, read, top.origin, rowsFrom(top.origin, csvFormat(form)))
+  const named = read.header === 'none' ? '`read.columns` has' : 'the header has'
+  const format = csvFormat({ ...form, expected: { width: data.columns.length, named } })
+  const stated =
+    source.trailer === undefined || read.trailer?.count === undefined
+      ? undefined
+      : statedCount(path, read.trailer.count.cell, cellSplitter(dialect)(source.trailer.text))
+  return {
+    columns: data.columns,
+    rows: (from) =>
+      from === undefined ? withoutFirst(data.before, rowsFrom(data.origin, format)) : rowsFrom(from, format),
+    async controlTotal() {
+      if (stated === undefined) return undefined
+      const { origin, before } = data
+      const all = await countRows(
+        new ByteWindow(source.text(origin.byteOffset), origin.byteOffset),
+        origin,
+        format,
+      )
+      return { stated, found: Math.max(0, all - before) }
+    },
+  }
+}
+
+/** The content as UTF-8, up to the trailer. */
+interface TextSource {
+  readonly path: string
+  /** Offset of the first character. */
+  readonly start: number
+  readonly trailer: Trailer | undefined
+  readonly transcoded: boolean
+  /** See `csvFormat`. */
+  readonly invalidEncoding: string
+  /** From an offset on. */
+  text(from: number): AsyncIterable<Buffer>
+}
+
+async function openText(path: string, compression: Compression, read: CsvDefinition): Promise<TextSource> {
+  const head = await headOf(readContent(path, compression, 0))
+  const encoding = findEncoding(path, head.bytes, read.encoding)
+  const all = (from: number) => decoded(path, compression, encoding, from)
+  const start = await textStart(path, all(0))
+  const transcoded = encoding !== 'utf-8'
+  const seekable = compression.kind === 'plain' && !transcoded
+  const trailer = await trailerOf(path, read, start, seekable, all)
+  return {
+    path,
+    start,
+    trailer,
+    transcoded,
+    invalidEncoding: invalidEncodingMessage(encoding, read.encoding, head.bytes),
+    text: (from) => (trailer === undefined ? all(from) : upTo(all(from), trailer.byteOffset - from)),
+  }
+}
+
+/** As UTF-8. Other encodings are read from their start: only so is it known where a character begins. */
+function decoded(
+  path: string,
+  compression: Compression,
+  encoding: Encoding,
+  from: number,
+): AsyncIterable<Buffer> {
+  if (encoding === 'utf-8') return readContent(path, compression, from)
+  return behind(path, transcode(readContent(path, compression, 0), encoding), from)
+}
+
+/** @param seekable whether reading can begin anywhere: then the tail of the file suffices */
+async function trailerOf(
+  path: string,
+  { trailer }: CsvDefinition,
+  start: number,
+  seekable: boolean,
+  all: (from: number) => AsyncIterable<Buffer>,
+): Promise<Trailer | undefined> {
+  if (trailer === undefined) return undefined
+  const from = seekable ? Math.max(start, (await stat(path)).size - TAIL_BYTES) : start
+  return findTrailer(path, trailer, all(from), from, from === start)
+}
+
+/** Where header or first row is looked for, and the delimiter, unless it must be found. */
+async function topOf(
+  source: TextSource,
+  { delimiter, header }: CsvDefinition,
+): Promise<{ origin: Origin; delimiter: string | undefined }> {
+  const first: Origin = { row: 1, line: 1, byteOffset: source.start }
+  const sep = delimiter === 'auto' ? sepLine(await headOf(source.text(source.start))) : undefined
+  const from = sep === undefined ? first : { row: 1, line: 2, byteOffset: source.start + sep.next }
+  const given = delimiter === 'auto' ? sep?.delimiter : delimiter
+  const line = header === 'none' ? 1 : (header.line ?? 1)
+  if (line <= from.line) return { origin: from, delimiter: given }
+  const window = new ByteWindow(source.text(from.byteOffset), from.byteOffset)
+  return { origin: await originOfLine(window, from, line, csvLineEnd), delimiter: given }
+}
+
+/** The columns, and where reading begins: with the header, which is then left out with what stands below it. */
+interface Data {
+  readonly columns: readonly string[]
+  readonly origin: Origin
+  /** Records there before the first row. */
+  readonly before: number
+}
+
+async function dataOf(
+  path: string,
+  { header, columns = [], duplicates }: CsvDefinition,
+  top: Origin,
+  blocks: AsyncIterable<readonly Row[]>,
+): Promise<Data> {
+  if (header === 'none') return { columns, origin: top, before: 0 }
+  const found: Header = await readHeader(path, header, duplicates, blocks)
+  const { line, byteOffset } = found.origin
+  return {
+    columns: found.columns,
+    origin: { row: -header.skip, line, byteOffset },
+    before: 1 + header.skip,
+  }
+}
+
+async function* withoutFirst(
+  count: number,
+  blocks: AsyncIterable<readonly Row[]>,
+): AsyncGenerator<readonly Row[]> {
+  let skip = count
+  for await (const block of blocks) {
+    if (block.length > skip) yield skip === 0 ? block : block.slice(skip)
+    skip = Math.max(0, skip - block.length)
+  }
+}
+
+async function headOf(content: AsyncIterable<Buffer>): Promise<Head> {
+  const window = new ByteWindow(content, 0)
+  while (!window.ended && window.bytes.length < HEAD_BYTES) await window.refill(0)
+  await window.close()
+  return { bytes: window.bytes, whole: window.ended }
+}

@@ -1,0 +1,231 @@
+/** The way of an export from where its vendor put it to a file that can be read: found, fetched, verified, unpacked; archived. */
+import { readFile, stat } from 'node:fs/promises'
+import { basename, dirname, isAbsolute } from 'node:path'
+import { WaybillError } from '../errors.ts'
+import { readChecksum } from '../extract/arrival/checksum-file.ts'
+import {
+  type ArrivalRules,
+  type CompleteExport,
+  completeExports,
+  manifestsOf,
+} from '../extract/arrival/completeness.ts'
+import type { Delivery, ExportSource } from '../extract/arrival/export-source.ts'
+import { createFolderSource } from '../extract/arrival/folder-source.ts'
+import { type Announced, readManifest } from '../extract/arrival/manifest.ts'
+import { openSource } from '../extract/arrival/open-source.ts'
+import { createSpool } from '../extract/arrival/spool.ts'
+import { unpack } from '../extract/arrival/unpack.ts'
+import type { PgpKeyFiles } from '../extract/arrival/unpack-rules.ts'
+import { verifyChecksum, verifySize } from '../extract/arrival/verify-delivery.ts'
+import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content-limits.ts'
+import { fingerprint } from '../extract/fingerprint.ts'
+import type { JobSource } from './job-source.ts'
+
+/** Manifests and checksum files are held in memory. */
+const MOST_COMPANION_BYTES = 16 * 1024 ** 2
+
+/** What the settings say of sources. */
+export interface SourceSettings extends PgpKeyFiles {
+  readonly sftpPassword?: string | undefined
+}
+
+/** A file at its source that holds one export or, where it is an archive, several. */
+export interface FoundDelivery extends CompleteExport {
+  readonly source: ExportSource
+  readonly rules: Pick<JobSource, 'members' | 'encrypted' | 'limits'>
+  /** Whether it is moved away after its run. */
+  readonly archived: boolean
+}
+
+/** An export as a file that can be read. */
+export interface ReceivedExport {
+  /** The delivered file's name; with `!` and the member's path where it came out of an archive. */
+  readonly name: string
+  /** Where it came from: what the ledger keeps. */
+  readonly address: string
+  readonly file: string
+  readonly announced: Announced
+  readonly limits: ContentLimits
+}
+
+export interface Arrival {
+  /** The complete exports of a source of the job, in their order. */
+  find(source: JobSource, now: number): Promise<FoundDelivery[]>
+  /** A file that the operator named, read by the rules of a source of the job. */
+  named(file: string, source: JobSource): FoundDelivery
+  /**
+   * Fetches, verifies and unpacks. Nothing of it may be sent before this is done.
+   * @throws WaybillError `export-not-as-announced`, `export-untrusted`, `export-too-large`, `export-unreadable`, `export-changed`,
+   *   `source-unreachable`
+   */
+  receive(found: FoundDelivery): Promise<ReceivedExport[]>
+  /**
+   * The export that an earlier process began with, from its address in the ledger: what was fetched then, if it is still here, else
+   * fetched anew.
+   * @returns undefined where the export that lies there has not this SHA-256, or none lies there
+   */
+  receiveAgain(
+    address: string,
+    sha256: string,
+    sources: readonly JobSource[],
+  ): Promise<ReceivedExport | undefined>
+  /** Moves the delivery and what lies beside it to the archive. */
+  archive(found: FoundDelivery): Promise<void>
+  /** Removes what processes that are gone have left decrypted. To be called by who holds the job. */
+  clearUnpacked(): Promise<void>
+  /** @param keepFetched where a resumption will need it */
+  close(keepFetched: boolean): Promise<void>
+}
+
+export function createArrival(spoolFolder: string, settings: SourceSettings): Arrival {
+  const spool = createSpool(spoolFolder)
+  const opened = new Map<JobSource, Promise<ExportSource>>()
+  const open = (source: JobSource): Promise<ExportSource> => {
+    const known = opened.get(source) ?? openSource(source.place, settings.sftpPassword)
+    opened.set(source, known)
+    return known
+  }
+
+  const readCompanion = async (source: ExportSource, delivery: Delivery): Promise<string> => {
+    const address = source.address(delivery.name)
+    if (delivery.bytes > MOST_COMPANION_BYTES)
+      throw new WaybillError('export-too-large', `${delivery.name} has ${delivery.bytes} bytes.`, {
+        place: { file: address },
+      })
+    return readFile(await spool.fetch(source, delivery), 'utf8').catch((cause) => {
+      throw new WaybillError('export-unreadable', 'A file beside the export cannot be read.', {
+        place: { file: address },
+        cause,
+      })
+    })
+  }
+  const announcedBy = async (
+    source: ExportSource,
+    rules: ArrivalRules,
+    listing: readonly Delivery[],
+  ): Promise<Map<string, Announced>> => {
+    const all = new Map<string, Announced>()
+    for (const manifest of manifestsOf(rules, listing)) {
+      const text = await readCompanion(source, manifest)
+      for (const [name, one] of readManifest(text, source.address(manifest.name))) all.set(name, one)
+    }
+    return all
+  }
+  const verify = async (found: FoundDelivery, file: string): Promise<void> => {
+    const { source, delivery, checksum, announced } = found
+    const address = source.address(delivery.name)
+    if (announced?.bytes !== undefined) await verifySize(address, file, announced.bytes)
+    if (announced?.sha256 !== undefined)
+      await verifyChecksum(address, file, { algorithm: 'sha256', digest: announced.sha256 })
+    if (checksum === undefined) return
+    const expected = readChecksum(await readCompanion(source, checksum), delivery.name)
+    if (expected === undefined)
+      throw new WaybillError('export-not-as-announced', `${checksum.name} has no checksum for the export.`, {
+        place: { file: address },
+      })
+    await verifyChecksum(address, file, expected)
+  }
+  const unpacked = async (
+    { source, delivery, rules, announced = {} }: FoundDelivery,
+    file: string,
+  ): Promise<ReceivedExport[]> => {
+    const address = source.address(delivery.name)
+    const exports = await unpack(address, file, { ...rules, pgp: settings }, spool.unpack)
+    return exports.map(({ member, ...one }) => ({
+      name: member === undefined ? delivery.name : `${delivery.name}!${member.replaceAll('/', '!')}`,
+      address: member === undefined ? address : `${address}!${member}`,
+      file: one.file,
+      announced: exports.length === 1 ? announced : {},
+      limits: rules.limits,
+    }))
+  }
+  /** An archive is unpacked once, however many of its members a run goes on with. */
+  const again = new Map<string, Promise<ReceivedExport[]>>()
+  /** Where a delivery with that address may be found, the nearest first. */
+  async function* candidates(
+    base: string,
+    sources: readonly JobSource[],
+  ): AsyncGenerator<{ found: FoundDelivery; file: string }> {
+    const name = basename(base)
+    if (isAbsolute(base)) {
+      const rules = sources.find(({ from }) => from === dirname(base)) ?? ANY
+      const source = createFolderSource({ folder: dirname(base) })
+      if (await isFile(base))
+        yield { found: { source, delivery: unseen(name), rules, archived: false }, file: base }
+      return
+    }
+    for (const rules of sources) {
+      const source = await open(rules)
+      if (source.address(name) !== base) continue
+      const found = { source, delivery: unseen(name), rules, archived: false }
+      for (const file of await spool.fetched(base, name)) yield { found, file }
+      const delivery = (await source.list()).find((one) => one.name === name)
+      if (delivery !== undefined)
+        yield { found: { ...found, delivery }, file: await spool.fetch(source, delivery) }
+    }
+  }
+
+  return {
+    async find(jobSource, now) {
+      const source = await open(jobSource)
+      const listing = await source.list()
+      const announced = await announcedBy(source, jobSource, listing)
+      const { archived } = jobSource
+      return completeExports(jobSource, listing, announced, now).map((one) => ({
+        ...one,
+        source,
+        rules: jobSource,
+        archived,
+      }))
+    },
+    named(file, rules) {
+      const source = createFolderSource({ folder: dirname(file) })
+      return { delivery: unseen(basename(file)), source, rules, archived: false }
+    },
+    async receive(found) {
+      const file = await spool.fetch(found.source, found.delivery)
+      await verify(found, file)
+      return unpacked(found, file)
+    },
+    async receiveAgain(address, sha256, sources) {
+      for (const base of basesOf(address)) {
+        for await (const { found, file } of candidates(base, sources)) {
+          again.set(file, again.get(file) ?? unpacked(found, file))
+          const exports = (await again.get(file)) ?? []
+          const same = exports.find((one) => one.address === address)
+          if (same !== undefined && (await fingerprint(same.file)).sha256 === sha256) return same
+        }
+      }
+      return undefined
+    },
+    async archive({ source, delivery, marker, checksum }) {
+      // The marker goes first: an export without its marker waits, a marker without its export vouches for the next one.
+      // A checksum file of another name may be that of other exports, too.
+      const own = checksum?.name.includes(delivery.name) ? checksum : undefined
+      for (const one of [marker, own, delivery]) if (one !== undefined) await source.archive(one)
+    },
+    clearUnpacked: spool.clearUnpacked,
+    async close(keepFetched) {
+      await spool.clearUnpacked()
+      if (!keepFetched) await spool.clear()
+      for (const source of opened.values()) await source.then((one) => one.close())
+    },
+  }
+}
+
+const unseen = (name: string): Delivery => ({ name, bytes: 0, modifiedAt: 0, version: '' })
+
+/** For a file that no source of the job covers any more. */
+const ANY: FoundDelivery['rules'] = { members: '*', encrypted: false, limits: DEFAULT_LIMITS }
+
+/** `a.zip!b.csv` may be a file of that name, or a member of `a.zip`. */
+function basesOf(address: string): string[] {
+  const parts = address.split('!')
+  return parts.map((_, at) => parts.slice(0, parts.length - at).join('!'))
+}
+
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  )

@@ -1,0 +1,60 @@
+/** An entry of a job's `exports:` with its paths resolved and its defaults filled in. */
+import { resolve } from 'node:path'
+import type { ArrivalRules } from '../extract/arrival/completeness.ts'
+import type { SourcePlace } from '../extract/arrival/open-source.ts'
+import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content-limits.ts'
+import type { ExportDefinition } from './export-definition.ts'
+
+export interface JobSource extends ArrivalRules {
+  /** The place as people are told of it. */
+  readonly from: string
+  readonly place: SourcePlace
+  readonly mapping: string
+  readonly members: string | undefined
+  readonly encrypted: boolean
+  readonly limits: ContentLimits
+  /** Whether exports are moved away after their run. */
+  readonly archived: boolean
+}
+
+/** @param folder of the job file: paths are relative to it */
+export function jobSource(one: ExportDefinition, mapping: string | undefined, folder: string): JobSource {
+  const { from, match, complete, verify, members, encrypted, limits, archive } = one
+  const place = placeOf(from, archive, folder)
+  return {
+    from: shownPlace(place),
+    place,
+    match,
+    mapping: one.mapping ?? mapping ?? '',
+    stableForMs: complete?.stableFor ?? 0,
+    marker: complete?.marker,
+    manifest: complete?.manifest,
+    checksum: verify?.checksum,
+    members,
+    encrypted: encrypted !== undefined,
+    limits: limits ?? DEFAULT_LIMITS,
+    archived: archive !== undefined,
+  }
+}
+
+function placeOf(from: ExportDefinition['from'], archive: string | undefined, folder: string): SourcePlace {
+  if (typeof from === 'string') {
+    const resolved = resolve(folder, from)
+    return { kind: 'folder', folder: resolved, archive: archive && resolve(folder, archive) }
+  }
+  if ('s3' in from) return { kind: 's3', ...from.s3, archive }
+  const { hostKey, keyFile, ...sftp } = from.sftp
+  return {
+    kind: 'sftp',
+    ...sftp,
+    hostKey: hostKey.startsWith('SHA256:') ? hostKey : resolve(folder, hostKey),
+    keyFile: keyFile && resolve(folder, keyFile),
+    archive,
+  }
+}
+
+function shownPlace(place: SourcePlace): string {
+  if (place.kind === 'folder') return place.folder
+  if (place.kind === 's3') return `s3://${place.bucket}/${place.prefix}`
+  return `sftp://${place.user}@${place.host}:${place.port}/${place.folder}`
+}

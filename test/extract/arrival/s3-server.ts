@@ -1,0 +1,147 @@
+/** S3-compatible storage in memory, on loopback: one bucket, path-style addresses, signed requests alone. */
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+
+interface StoredObject {
+  readonly body: Buffer
+  readonly etag: string
+  readonly at: Date
+}
+
+export interface S3Server {
+  readonly endpoint: string
+  readonly objects: Map<string, StoredObject>
+  put(key: string, body: Uint8Array): void
+  /** Called with every GET of an object: it may change objects, or say after how many bytes the answer breaks off. */
+  onGet: ((key: string, from: number) => { breakAfter?: number } | undefined) | undefined
+  readonly requests: string[]
+  stop(): Promise<void>
+}
+
+export const BUCKET = 'deliveries'
+const KEYS_A_PAGE = 2
+const SIGNED = /^AWS4-HMAC-SHA256 Credential=[^,]+, ?SignedHeaders=[^,]+, ?Signature=[0-9a-f]{64}$/
+
+export async function startS3Server(): Promise<S3Server> {
+  const server = createServer((request, response) => {
+    serve(started, request, response).catch((error: Error) => refuse(response, 500, error.message))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const started: S3Server = {
+    endpoint: `http://127.0.0.1:${port}`,
+    objects: new Map(),
+    put(key, body) {
+      const etag = `"${createHash('md5').update(body).digest('hex')}"`
+      started.objects.set(key, { body: Buffer.from(body), etag, at: new Date() })
+    },
+    onGet: undefined,
+    requests: [],
+    async stop() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+  return started
+}
+
+async function serve(s3: S3Server, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const url = new URL(request.url ?? '/', s3.endpoint)
+  const [bucket, ...rest] = url.pathname.slice(1).split('/').map(decodeURIComponent)
+  const key = rest.join('/')
+  s3.requests.push(`${request.method} ${key}`)
+  if (!SIGNED.test(request.headers.authorization ?? '')) return refuse(response, 403, 'AccessDenied')
+  if (bucket !== BUCKET) return refuse(response, 404, 'NoSuchBucket')
+  if (request.method === 'GET' && key === '') return list(s3, url.searchParams, response)
+  if (request.method === 'DELETE') {
+    s3.objects.delete(key)
+    response.writeHead(204).end()
+    return
+  }
+  const source = request.headers['x-amz-copy-source']
+  if (request.method === 'PUT' && typeof source === 'string') return copy(s3, key, source, request, response)
+  const object = s3.objects.get(key)
+  if (object === undefined) return refuse(response, 404, request.method === 'HEAD' ? '' : 'NoSuchKey')
+  const headers = { etag: object.etag, 'last-modified': object.at.toUTCString() }
+  if (request.method === 'HEAD')
+    response.writeHead(200, { ...headers, 'content-length': object.body.length }).end()
+  else get(s3, key, request, response)
+}
+
+function list(s3: S3Server, query: URLSearchParams, response: ServerResponse): void {
+  const prefix = query.get('prefix') ?? ''
+  const after = query.get('continuation-token') ?? ''
+  const keys = [...s3.objects.keys()]
+    .filter((key) => key.startsWith(prefix) && !key.slice(prefix.length).includes('/') && key > after)
+    .sort()
+  const page = keys.slice(0, KEYS_A_PAGE)
+  const more = keys.length > page.length
+  const contents = page.map((key) => {
+    const { body, etag, at } = s3.objects.get(key) ?? { body: '', etag: '', at: new Date(0) }
+    return `<Contents><Key>${xml(key)}</Key><Size>${body.length}</Size><ETag>${xml(etag)}</ETag><LastModified>${at.toISOString()}</LastModified></Contents>`
+  })
+  const next = more ? `<NextContinuationToken>${xml(page.at(-1) ?? '')}</NextContinuationToken>` : ''
+  answerXml(
+    response,
+    200,
+    `<ListBucketResult><IsTruncated>${more}</IsTruncated>${next}${contents.join('')}</ListBucketResult>`,
+  )
+}
+
+function get(s3: S3Server, key: string, request: IncomingMessage, response: ServerResponse): void {
+  const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0)
+  const { breakAfter } = s3.onGet?.(key, from) ?? {}
+  const object = s3.objects.get(key)
+  if (object === undefined) {
+    refuse(response, 404, 'NoSuchKey')
+    return
+  }
+  const wanted = request.headers['if-match']
+  if (wanted !== undefined && wanted !== object.etag) {
+    refuse(response, 412, 'PreconditionFailed')
+    return
+  }
+  const body = object.body.subarray(from)
+  response.writeHead(from === 0 ? 200 : 206, { 'content-length': body.length, etag: object.etag })
+  if (breakAfter === undefined) response.end(body)
+  else response.write(body.subarray(0, breakAfter), () => setImmediate(() => response.destroy()))
+}
+
+function copy(
+  s3: S3Server,
+  key: string,
+  source: string,
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const [, ...from] = source.replace(/^\//, '').split('/').map(decodeURIComponent)
+  const object = s3.objects.get(from.join('/'))
+  if (object === undefined) {
+    refuse(response, 404, 'NoSuchKey')
+    return
+  }
+  const wanted = headers['x-amz-copy-source-if-match']
+  if (wanted !== undefined && wanted !== object.etag) {
+    refuse(response, 412, 'PreconditionFailed')
+    return
+  }
+  s3.put(key, object.body)
+  answerXml(response, 200, `<CopyObjectResult><ETag>${xml(object.etag)}</ETag></CopyObjectResult>`)
+}
+
+const refuse = (response: ServerResponse, status: number, code: string): void =>
+  answerXml(
+    response,
+    status,
+    code === '' ? '' : `<Error><Code>${xml(code)}</Code><Message>no</Message></Error>`,
+  )
+
+function answerXml(response: ServerResponse, status: number, body: string): void {
+  response.writeHead(status, { 'content-type': 'application/xml' }).end(body)
+}
+
+const xml = (text: string): string => text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`)

@@ -1,0 +1,173 @@
+/** An SFTP server over a folder, on loopback. */
+import { once } from 'node:events'
+import { type FileHandle, mkdir, open, readdir, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type AuthContext, type Connection, type FileEntry, Server, type SFTPWrapper, utils } from 'ssh2'
+
+const { STATUS_CODE } = utils.sftp
+
+export interface SftpServer {
+  readonly port: number
+  /** Public host key, as it goes over the wire. */
+  readonly hostKey: Buffer
+  /** Private key of the user, in OpenSSH form. */
+  readonly userKey: string
+  /** Called after so many bytes of a file were read; may change files or cut the connection. */
+  onRead: ((path: string, offset: number, cut: () => void) => Promise<void>) | undefined
+  connections: number
+  stop(): Promise<void>
+}
+
+export const USER = 'vendor'
+export const PASSWORD = 'secret-of-the-vendor'
+
+export async function startSftpServer(root: string): Promise<SftpServer> {
+  const host = utils.generateKeyPairSync('ed25519')
+  const user = utils.generateKeyPairSync('ed25519')
+  const open = new Set<Connection>()
+  const server = new Server({ hostKeys: [host.private] }, (client) => {
+    open.add(client)
+    started.connections += 1
+    client.on('error', () => {})
+    client.on('close', () => open.delete(client))
+    client.on('authentication', (context) => authenticate(context, user.public))
+    client.on('ready', () =>
+      client.on('session', (accept) =>
+        accept().on('sftp', (acceptSftp) => serve(acceptSftp(), root, started, () => client.end())),
+      ),
+    )
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const started: SftpServer = {
+    port: typeof address === 'object' && address !== null && 'port' in address ? Number(address.port) : 0,
+    hostKey: publicKey(host.public),
+    userKey: user.private,
+    onRead: undefined,
+    connections: 0,
+    async stop() {
+      for (const client of open) client.end()
+      server.close()
+    },
+  }
+  return started
+}
+
+function publicKey(text: string): Buffer {
+  const key = utils.parseKey(text)
+  if (key instanceof Error) throw key
+  return (Array.isArray(key) ? key[0] : key).getPublicSSH()
+}
+
+function authenticate(context: AuthContext, key: string): void {
+  if (context.username === USER && isProven(context, key)) context.accept()
+  else context.reject(['password', 'publickey'])
+}
+
+/** A key without a signature is a question whether it would be taken (RFC 4252, 7). */
+function isProven(context: AuthContext, key: string): boolean {
+  if (context.method === 'password') return context.password === PASSWORD
+  if (context.method !== 'publickey' || !context.key.data.equals(publicKey(key))) return false
+  if (context.signature === undefined) return true
+  const parsed = utils.parseKey(key)
+  const one = Array.isArray(parsed) ? parsed[0] : parsed
+  return (
+    !(one instanceof Error) &&
+    context.blob !== undefined &&
+    one.verify(context.blob, context.signature) === true
+  )
+}
+
+function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => void): void {
+  const files = new Map<string, { path: string; handle?: FileHandle; names?: string[] }>()
+  let next = 0
+  sftp.on('close', () => {
+    for (const { handle } of files.values()) handle?.close().catch(() => {})
+    files.clear()
+  })
+  const at = (path: string): string => join(root, join('/', path))
+  const answer = (id: number, work: () => Promise<void>): void => {
+    work().catch((error: NodeJS.ErrnoException) => {
+      sftp.status(id, error.code === 'ENOENT' ? STATUS_CODE.NO_SUCH_FILE : STATUS_CODE.FAILURE)
+    })
+  }
+  const keep = (entry: { path: string; handle?: FileHandle; names?: string[] }): Buffer => {
+    const id = String(next++)
+    files.set(id, entry)
+    return Buffer.from(id)
+  }
+  const attributes = async (path: string) => {
+    const { mode, uid, gid, size, atimeMs, mtimeMs } = await stat(at(path))
+    return { mode, uid, gid, size, atime: Math.floor(atimeMs / 1000), mtime: Math.floor(mtimeMs / 1000) }
+  }
+  const look = (id: number, path: string): void =>
+    answer(id, async () => sftp.attrs(id, await attributes(path)))
+
+  sftp.on('STAT', look)
+  sftp.on('LSTAT', look)
+  sftp.on('FSTAT', (id, handle) => look(id, files.get(handle.toString())?.path ?? ''))
+  sftp.on('REALPATH', (id, path) => {
+    const filename = join('/', path)
+    sftp.name(id, [
+      { filename, longname: filename, attrs: { mode: 0, uid: 0, gid: 0, size: 0, atime: 0, mtime: 0 } },
+    ])
+  })
+  sftp.on('OPEN', (id, path) =>
+    answer(id, async () => sftp.handle(id, keep({ path, handle: await open(at(path)) }))),
+  )
+  sftp.on('READ', (id, handle, offset, length) =>
+    answer(id, async () => {
+      const file = files.get(handle.toString())
+      await server.onRead?.(file?.path ?? '', offset, cut)
+      const { bytesRead, buffer } = (await file?.handle?.read(Buffer.alloc(length), 0, length, offset)) ?? {
+        bytesRead: 0,
+        buffer: Buffer.alloc(0),
+      }
+      if (bytesRead === 0) sftp.status(id, STATUS_CODE.EOF)
+      else sftp.data(id, buffer.subarray(0, bytesRead))
+    }),
+  )
+  sftp.on('OPENDIR', (id, path) =>
+    answer(id, async () => sftp.handle(id, keep({ path, names: await readdir(at(path)) }))),
+  )
+  sftp.on('READDIR', (id, handle) =>
+    answer(id, async () => {
+      const folder = files.get(handle.toString())
+      const names = folder?.names?.splice(0, 2) ?? []
+      if (names.length === 0) return sftp.status(id, STATUS_CODE.EOF) as unknown as undefined
+      const entries: FileEntry[] = []
+      for (const filename of names) {
+        const attrs = await attributes(join(folder?.path ?? '', filename))
+        const kind = (attrs.mode & 0o170000) === 0o040000 ? 'd' : '-'
+        entries.push({
+          filename,
+          longname: `${kind}rw------- 1 0 0 ${attrs.size} Jan 1 00:00 ${filename}`,
+          attrs,
+        })
+      }
+      sftp.name(id, entries)
+    }),
+  )
+  sftp.on('RENAME', (id, from, to) =>
+    answer(id, async () => {
+      // As OpenSSH does: the new name must not be taken.
+      if (await stat(at(to)).catch(() => undefined)) return void sftp.status(id, STATUS_CODE.FAILURE)
+      await rename(at(from), at(to))
+      sftp.status(id, STATUS_CODE.OK)
+    }),
+  )
+  sftp.on('MKDIR', (id, path) =>
+    answer(id, async () => {
+      await mkdir(at(path))
+      sftp.status(id, STATUS_CODE.OK)
+    }),
+  )
+  sftp.on('CLOSE', (id, handle) =>
+    answer(id, async () => {
+      await files.get(handle.toString())?.handle?.close()
+      files.delete(handle.toString())
+      sftp.status(id, STATUS_CODE.OK)
+    }),
+  )
+}

@@ -1,0 +1,252 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createFolderSource } from '../../../src/extract/arrival/folder-source.ts'
+import { hostKeyFingerprint } from '../../../src/extract/arrival/host-key.ts'
+import { createS3Source } from '../../../src/extract/arrival/s3-source.ts'
+import { createSftpSource, type SftpPlace } from '../../../src/extract/arrival/sftp-source.ts'
+import { exportSourceConformance, type OpenedSource } from '../../conformance/export-source.ts'
+import { tempFolder } from '../export-file.ts'
+import { BUCKET, type S3Server, startS3Server } from './s3-server.ts'
+import { PASSWORD, startSftpServer, USER } from './sftp-server.ts'
+
+beforeEach(() => {
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'of-the-tests')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret-of-the-tests')
+})
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+/** A folder with files, and how the archive is read back. */
+async function inFolder(): Promise<Omit<OpenedSource, 'source'> & { folder: string }> {
+  const folder = join(await tempFolder(), 'inbox')
+  await mkdir(folder)
+  return {
+    folder,
+    put: (name, content) => writeFile(join(folder, name), content),
+    remove: (name) => rm(join(folder, name)),
+    async putBelow(below, name) {
+      await mkdir(join(folder, below))
+      await writeFile(join(folder, below, name), 'x')
+    },
+    async archived() {
+      const names = await readdir(join(folder, 'done')).catch(() => [])
+      return Object.fromEntries(
+        await Promise.all(
+          names.map(async (name) => [name, await readFile(join(folder, 'done', name), 'utf8')]),
+        ),
+      )
+    },
+    cleanup: async () => {},
+  }
+}
+
+exportSourceConformance('a folder', async () => {
+  const files = await inFolder()
+  return {
+    ...files,
+    source: createFolderSource({ folder: files.folder, archive: join(files.folder, 'done') }),
+  }
+})
+
+async function sftp(fields: Partial<SftpPlace> = {}, password: string | undefined = PASSWORD) {
+  const files = await inFolder()
+  const server = await startSftpServer(join(files.folder, '..'))
+  onTestFinished(() => server.stop())
+  const place = {
+    host: '127.0.0.1',
+    port: server.port,
+    user: USER,
+    folder: 'inbox',
+    hostKey: hostKeyFingerprint(server.hostKey),
+    archive: 'done',
+    ...fields,
+  }
+  return { ...files, server, place, source: createSftpSource(place, password) }
+}
+
+exportSourceConformance('an SFTP server', () => sftp())
+
+async function s3() {
+  const server = await startS3Server()
+  const { endpoint } = server
+  const source = createS3Source({
+    endpoint,
+    region: 'test-1',
+    bucket: BUCKET,
+    prefix: 'in/acme',
+    archive: 'done',
+  })
+  return {
+    server,
+    source,
+    put: async (name: string, content: Uint8Array) => server.put(`in/acme/${name}`, content),
+    remove: async (name: string) => void server.objects.delete(`in/acme/${name}`),
+    putBelow: async (folder: string, name: string) =>
+      server.put(`in/acme/${folder}/${name}`, Buffer.from('x')),
+    archived: async () =>
+      Object.fromEntries(
+        [...server.objects].flatMap(([key, { body }]) =>
+          key.startsWith('done/') ? [[key.slice('done/'.length), body.toString()]] : [],
+        ),
+      ),
+    cleanup: () => server.stop(),
+  }
+}
+
+exportSourceConformance('S3-compatible storage', s3)
+
+const CONTENT = Buffer.alloc(900_000, 'a row of an export\n')
+
+describe('an SFTP server', () => {
+  const target = async (): Promise<string> => join(await tempFolder(), 'file')
+
+  it('is known by the fingerprint of its key, and not talked to under another', async () => {
+    const { source, server } = await sftp({ hostKey: `SHA256:${'A'.repeat(43)}` })
+    await expect(source.list()).rejects.toMatchObject({ code: 'source-untrusted' })
+    expect(server.connections).toBe(1)
+  })
+
+  it('is known by known_hosts, in clear and hashed, unless its key is revoked', async () => {
+    const { server, place } = await sftp()
+    const { createHmac } = await import('node:crypto')
+    const name = `[127.0.0.1]:${server.port}`
+    const key = `ssh-ed25519 ${server.hostKey.toString('base64')}`
+    const salt = Buffer.from('twenty bytes of salt')
+    const hashed = `|1|${salt.toString('base64')}|${createHmac('sha1', salt).update(name).digest('base64')}`
+    const other = `ssh-ed25519 ${Buffer.from('another key').toString('base64')}`
+    const cases = [
+      [`# comment\nelse.example,${name} ${key} remark\n`, undefined],
+      [`${hashed} ${key}\n`, undefined],
+      [`${name} ${other}\n`, 'source-untrusted'],
+      [`else.example ${key}\n`, 'source-untrusted'],
+      [`${name} ${key}\n@revoked ${name} ${key}\n`, 'source-untrusted'],
+    ] as const
+    for (const [text, code] of cases) {
+      const hostKey = join(await tempFolder(), 'known_hosts')
+      await writeFile(hostKey, text)
+      const source = createSftpSource({ ...place, hostKey }, PASSWORD)
+      if (code === undefined) expect(await source.list()).toEqual([])
+      else await expect(source.list()).rejects.toMatchObject({ code })
+      await source.close()
+    }
+  })
+
+  it('takes a key from a file in place of a password', async () => {
+    const { server, place, put } = await sftp()
+    const keyFile = join(await tempFolder(), 'id')
+    await writeFile(keyFile, server.userKey)
+    await put('a.csv', CONTENT)
+    const source = createSftpSource({ ...place, keyFile }, undefined)
+    expect((await source.list()).map(({ name }) => name)).toEqual(['a.csv'])
+    await source.close()
+  })
+
+  it.each([['wrong'], [undefined]])('is asked once with the password %s', async (password) => {
+    const { place, server } = await sftp()
+    const source = createSftpSource(place, password)
+    const failure = await source.list().catch((error: Error) => error)
+    expect(failure).toMatchObject({ code: 'source-unreachable' })
+    expect(String(failure)).not.toContain(password ?? PASSWORD)
+    expect(server.connections).toBe(password === undefined ? 0 : 1)
+  })
+
+  it('is connected to again when it cuts a transfer, which goes on where it was', async () => {
+    const { source, server, put } = await sftp()
+    await put('a.csv', CONTENT)
+    const [delivery] = await source.list()
+    if (delivery === undefined) throw new Error('it is listed')
+    let cuts = 0
+    let reread = 0
+    server.onRead = async (_, offset, cut) => {
+      if (cuts === 1 && offset < 64_000) reread += 1
+      if (offset > 400_000 && cuts === 0) {
+        cuts += 1
+        cut()
+      }
+    }
+    const file = await target()
+    await source.fetch(delivery, file)
+    expect((await readFile(file)).equals(CONTENT)).toBe(true)
+    expect([cuts, reread, server.connections]).toEqual([1, 0, 2])
+    await source.close()
+  })
+
+  it('changing a file while it is read gives no file', async () => {
+    const { source, server, put } = await sftp()
+    await put('a.csv', CONTENT)
+    const [delivery] = await source.list()
+    if (delivery === undefined) throw new Error('it is listed')
+    server.onRead = async (_, offset) => {
+      server.onRead = undefined
+      if (offset >= 0) await put('a.csv', Buffer.concat([CONTENT, CONTENT]))
+    }
+    await expect(source.fetch(delivery, await target())).rejects.toMatchObject({ code: 'export-changed' })
+    await source.close()
+  })
+
+  it('that is not there is unreachable', async () => {
+    const { place, server } = await sftp()
+    await server.stop()
+    const source = createSftpSource(place, PASSWORD)
+    await expect(source.list()).rejects.toMatchObject({ code: 'source-unreachable' })
+  })
+})
+
+describe('S3-compatible storage', () => {
+  const open = async (): Promise<Awaited<ReturnType<typeof s3>> & { server: S3Server }> => {
+    const opened = await s3()
+    onTestFinished(opened.cleanup)
+    return opened
+  }
+  const onlyDelivery = async ({ source }: Pick<OpenedSource, 'source'>) => {
+    const [delivery] = await source.list()
+    if (delivery === undefined) throw new Error('it is listed')
+    return delivery
+  }
+
+  it('breaking off is read on from there', async () => {
+    const opened = await open()
+    await opened.put('a.csv', CONTENT)
+    const froms: number[] = []
+    opened.server.onGet = (_, from) => {
+      froms.push(from)
+      return froms.length === 1 ? { breakAfter: 300_000 } : undefined
+    }
+    const file = join(await tempFolder(), 'file')
+    await opened.source.fetch(await onlyDelivery(opened), file)
+    expect((await readFile(file)).equals(CONTENT)).toBe(true)
+    expect(froms).toHaveLength(2)
+    expect(froms[1]).toBeGreaterThan(100_000)
+  })
+
+  it('changing an object while it is read gives no file', async () => {
+    const opened = await open()
+    await opened.put('a.csv', CONTENT)
+    const delivery = await onlyDelivery(opened)
+    opened.server.onGet = (_, from) => {
+      if (from > 0) opened.server.put('in/acme/a.csv', Buffer.alloc(900_000, 'x'))
+      return from === 0 ? { breakAfter: 300_000 } : undefined
+    }
+    const folder = await tempFolder()
+    await expect(opened.source.fetch(delivery, join(folder, 'file'))).rejects.toMatchObject({
+      code: 'export-changed',
+    })
+    expect(await readdir(folder)).not.toContain('file')
+  })
+
+  it('refusing is told once, without the secret', async () => {
+    const opened = await open()
+    const source = createS3Source({
+      endpoint: opened.server.endpoint,
+      region: 'test-1',
+      bucket: 'other',
+      prefix: '',
+    })
+    const failure = await source.list().catch((error: Error) => error)
+    expect(failure).toMatchObject({ code: 'source-unreachable' })
+    expect(String(failure)).not.toContain('secret-of-the-tests')
+    expect(opened.server.requests).toHaveLength(1)
+  })
+})

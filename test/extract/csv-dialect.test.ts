@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest'
+import { openExport } from '../../src/extract/open-export.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
+import { allRows, brief, exportFile, rowsOf } from './export-file.ts'
+
+const csv = (read: object) => readDefinition.parse({ format: 'csv', ...read })
+const briefs = async (content: string, read: object) => (await rowsOf(content, csv(read))).map(brief)
+
+describe('marks', () => {
+  test('no quotes: a quote is text like any other', async () => {
+    expect(await briefs('a|b\n"1|5\' 10"\n', { delimiter: '|', quote: 'none' })).toEqual([['"1', '5\' 10"']])
+  })
+
+  test('an escape within quotes stands before marks and line ends, and is text before anything else', async () => {
+    const content = 'a,b\n"x\\"y","C:\\temp\\\\"\n"\\\r\n","q""q"\n\\N,x\\\n'
+    expect(await briefs(content, { escape: '\\' })).toEqual([
+      ['x"y', 'C:\\temp\\'],
+      ['\r\n', 'q"q'],
+      ['\\N', 'x\\'],
+    ])
+  })
+
+  test('an escape without quotes', async () => {
+    const content = 'a\tb\nx\\\ty\t\\N\nx\\\\\ty\\\nz\n1\t"2"\n'
+    const rows = await rowsOf(content, csv({ delimiter: '\t', quote: 'none', escape: '\\' }))
+    expect(rows.map(brief)).toEqual([
+      ['x\ty', '\\N'],
+      ['x\\', 'y\nz'],
+      ['1', '"2"'],
+    ])
+    expect(rows.map((row) => row.line)).toEqual([2, 3, 5])
+  })
+
+  test('lenient quotes: inside a cell they are text, around one they are quotes', async () => {
+    expect(await briefs('a,b\n5\' 10",12"\n"x,""\ny",z\n"x"y,z\n', { quotes: 'lenient' })).toEqual([
+      ['5\' 10"', '12"'],
+      ['x,"\ny', 'z'],
+      'row-quote-broken',
+    ])
+  })
+
+  test('comment lines are no rows, wherever they stand, but not within quotes', async () => {
+    const rows = await rowsOf('//\n//a,b\na,b\n// "\n1,"x\n//y"\n/,2\n//', csv({ comment: '//' }))
+    expect(rows).toMatchObject([
+      { row: 1, line: 5, byteOffset: 18, cells: ['1', 'x\n//y'] },
+      { row: 2, line: 7, byteOffset: 28, cells: ['/', '2'] },
+    ])
+  })
+
+  test('a comment is known across the border of what is read at once', async () => {
+    const fill = `${'x'.repeat(128 * 1024 - 4)}\n`
+    const rows = await rowsOf(`a\n${fill}//1\n2\n`, csv({ comment: '//' }))
+    expect(rows).toMatchObject([{ row: 1 }, { row: 2, line: 4, cells: ['2'] }])
+  })
+
+  test('a comment may be longer than a record may', async () => {
+    const content = `#${'x'.repeat(3 * 1024 * 1024)}\na\n#${'x'.repeat(3 * 1024 * 1024)}\n1\n`
+    expect(await briefs(content, { comment: '#' })).toEqual([['1']])
+  })
+
+  test.each([
+    [{ quotes: 'lenient' }, 'x","y'],
+    [{ quotes: 'lenient' }, '"x'],
+    [{ quote: 'none', escape: '\\' }, 'x\\'],
+    [{ escape: '\\' }, '"\\"x'],
+    [{ escape: '\\' }, '\\,"'],
+    [{ comment: '#' }, '#"'],
+  ])('%o takes linear time where every line is %s', async (read, line) => {
+    const path = await exportFile(`a,b\n${`${line}\n`.repeat(100_000)}`)
+    const start = performance.now()
+    await allRows(path, csv(read))
+    // Up to 1 MiB a line would be 100 GB to look at.
+    expect(performance.now() - start).toBeLessThan(5_000)
+  })
+})
+
+describe('ragged rows', () => {
+  const content = 'a,b,c\n1\n1,2,3\n1,2,3,, \n1,2,3,4\n'
+  test.each([
+    ['reject', ['row-too-short', ['1', '2', '3'], 'row-too-long', 'row-too-long']],
+    ['pad', [['1', '', ''], ['1', '2', '3'], 'row-too-long', 'row-too-long']],
+    ['trim', ['row-too-short', ['1', '2', '3'], ['1', '2', '3'], 'row-too-long']],
+  ])('%s', async (ragged, rows) => {
+    expect(await briefs(content, { ragged })).toEqual(rows)
+  })
+})
+
+describe('delimiter: auto', () => {
+  test.each([
+    ['comma', 'a,b\n1,2\n', ['a', 'b']],
+    ['semicolon with decimal commas', 'a;b\n1,5;2,5\n1,5;2,5\n', ['a', 'b']],
+    ['tab with commas in a quoted header', '"a,x"\tb\n1\t2\n', ['a,x', 'b']],
+    ['bar', 'a|b|c\n1|2|3\n', ['a', 'b', 'c']],
+    ['a header alone', 'a;b', ['a', 'b']],
+    ['one column', 'a\n1\n2\n', ['a']],
+    ['nine of ten rows', `a;b\n${'1;2\n'.repeat(9)}1;2;3\n`, ['a', 'b']],
+    ['the one that fits all rows', `a,x;b\n${'1,1;2\n'.repeat(9)}1;2\n`, ['a,x', 'b']],
+    ['sep=', 'sep=^\r\na^b\r\n1^2\r\n', ['a', 'b']],
+  ])('finds %s', async (_, content, columns) => {
+    const opened = await openExport(await exportFile(content), csv({ delimiter: 'auto' }))
+    expect(opened.columns).toEqual(columns)
+  })
+
+  test('knows the header by its cells, and leaves preamble and trailer out', async () => {
+    const content = 'Report, of, all\n\nid;name\n1;x\nTotal, all, rows, 1\n'
+    const read = { delimiter: 'auto', header: { find: ['id'] }, trailer: { match: '^Total' } }
+    expect(await briefs(content, read)).toEqual([['1', 'x']])
+  })
+
+  test('counts the columns that the mapping names', async () => {
+    const read = { delimiter: 'auto', header: 'none', columns: ['a', 'b'] }
+    expect(await briefs('1,5;2,0\n2,5;3,0\n', read)).toEqual([
+      ['1,5', '2,0'],
+      ['2,5', '3,0'],
+    ])
+  })
+
+  test('a long file is judged by its start', async () => {
+    expect(await briefs(`a|b\n${'1|x,y\n'.repeat(100_000)}`, { delimiter: 'auto' })).toHaveLength(100_000)
+  })
+
+  test.each([
+    ['two that fit', 'a;b,c;d\n1;2,3;4\n', /could be "," or ";"/],
+    ['none that fits', 'a\n1,2\n1;2\n', /none of "," ";" tab "\|"/],
+  ])('%s are an error that names them', async (_, content, message) => {
+    const path = await exportFile(content)
+    await expect(openExport(path, csv({ delimiter: 'auto' }))).rejects.toMatchObject({
+      code: 'export-unreadable',
+      message: expect.stringMatching(message),
+      place: { file: path },
+      remedy: expect.stringContaining('delimiter: ";"'),
+    })
+  })
+
+  test('sep= is a header where the delimiter is given', async () => {
+    const opened = await openExport(await exportFile('sep=;\n1\n'), csv({}))
+    expect(opened.columns).toEqual(['sep=;'])
+  })
+})
+
+test.each([
+  [{ delimiter: 'both' }],
+  [{ delimiter: '\n' }],
+  [{ delimiter: '"' }],
+  [{ quote: 'no' }],
+  [{ escape: ',' }],
+  [{ quotes: 'lenient', quote: 'none' }],
+  [{ comment: '"' }],
+  [{ comment: '# ' }],
+  [{ encoding: 'latin1' }],
+  [{ header: 'none' }],
+  [{ columns: ['a'] }],
+  [{ header: 'none', columns: ['a', ' a '] }],
+  [{ header: { line: 0 } }],
+  [{ header: { line: 2, find: ['a'] } }],
+  [{ header: { find: [] } }],
+  [{ trailer: {} }],
+  [{ trailer: { lines: 1, match: 'x' } }],
+  [{ trailer: { match: '(' } }],
+  [{ trailer: { lines: 1, count: { cell: 0 } } }],
+  [{ ragged: 'cut' }],
+  [{ unknown: 1 }],
+])('%o is refused', (read) => {
+  expect(readDefinition.safeParse({ format: 'csv', ...read }).success).toBe(false)
+})

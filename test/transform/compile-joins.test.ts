@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest'
+import type { WaybillError } from '../../src/errors.ts'
+import { createCatalog } from '../../src/transform/catalog.ts'
+import { compileMapping } from '../../src/transform/compile.ts'
+import { LARGEST_SHEET } from '../../src/transform/compile-joins.ts'
+import type { Sheet } from '../../src/transform/join.ts'
+import { MappingDefinition } from '../../src/transform/mapping-definition.ts'
+import type { RowOutcome } from '../../src/transform/record.ts'
+import { createUnits } from '../../src/transform/units.ts'
+import { parseYaml } from '../../src/yaml-file.ts'
+import { faults, ORIGIN, refusalOf, wires } from './mapping-under-test.ts'
+
+const PROVIDERS: Sheet = {
+  columns: ['Id', 'Name', 'NPI'],
+  rows: [
+    ['7', 'Dr. Reed', '1234567893'],
+    ['8', 'ND', '1234567893'],
+    ['', 'Dr. Nobody', ''],
+  ],
+}
+const COLUMNS = ['id', 'doctor']
+
+const mapping = (join: string, rules: string, row = ''): string => `mapping: m
+read: { format: csv }
+row: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T00:00:00Z" }, source: { name: N, type: t }${row} }
+joins: ${join}
+${rules}
+`
+const JOIN = '{ doctors: { table: providers, key: Id, on: doctor } }'
+const TEAM = 'careTeams: { pcp: { when: { doctors.NPI: present }, npi: doctors.NPI, name: doctors.Name } }'
+
+function compile(text: string, sheet = PROVIDERS): (cells: Record<string, string>) => RowOutcome {
+  const resources = {
+    catalog: createCatalog({}, {}),
+    units: createUnits(new Map()),
+    tables: new Map(),
+    sheets: new Map([['providers', sheet]]),
+  }
+  const file = parseYaml(text, 'm.yaml', MappingDefinition, 'mapping-invalid')
+  const map = compileMapping(file, resources).bind(COLUMNS, 'x.csv')
+  return (cells) => map({ ...ORIGIN, kind: 'cells', cells: COLUMNS.map((column) => cells[column] ?? '') })
+}
+
+const findings = (text: string, sheet?: Sheet): string[] => {
+  const error: WaybillError = refusalOf(() => compile(text, sheet))
+  return error.findings.map(({ place, message }) => `${place.line} ${place.key}: ${message}`)
+}
+
+describe('a join', () => {
+  it('leads to the fields of the row with that key', () => {
+    const map = compile(mapping(JOIN, TEAM))
+    expect(wires(map({ id: 'P1', doctor: ' 7 ' }))).toMatchObject([{ npi: '1234567893', name: 'Dr. Reed' }])
+  })
+
+  it('without a row of that key, or without a key, is empty', () => {
+    const map = compile(mapping(JOIN, TEAM))
+    for (const doctor of ['9', ''])
+      expect(map({ id: 'P1', doctor })).toMatchObject({ outcome: 'mapped', records: [], rejected: [] })
+  })
+
+  it('without a row of that key is rejected where the mapping says so', () => {
+    const strict = compile(
+      mapping(
+        JOIN.replace('on:', 'missing: reject, on:'),
+        'careTeams: { pcp: { when: { doctor: present }, npi: doctors.NPI, name: doctors.Name } }',
+      ),
+    )
+    expect(faults(strict({ id: 'P1', doctor: '9' }))).toEqual(['pcp: value-not-in-join doctors.NPI'])
+    expect(wires(strict({ id: 'P1', doctor: '7' }))).toHaveLength(1)
+  })
+
+  it('is asked by any field, and its fields are used like all others', () => {
+    const map = compile(
+      mapping(
+        '{ doctors: { table: providers, key: Id, on: { from: doctor, split: { by: "^", take: 2 } } } }',
+        'careTeams: { pcp: { npi: doctors.NPI, name: { firstOf: [doctors.Name, { constant: nobody }], case: upper } } }',
+        ', emptyWhen: [ND]',
+      ),
+    )
+    expect(wires(map({ id: 'P1', doctor: 'x^7' }))).toMatchObject([{ name: 'DR. REED' }])
+    expect(wires(map({ id: 'P1', doctor: 'x^8' }))).toMatchObject([{ name: 'NOBODY' }])
+  })
+})
+
+describe('a wrong join is refused', () => {
+  it.each([
+    [JOIN.replace('providers', 'doctors'), TEAM, '4 joins.doctors.table: there is no table "doctors"'],
+    [
+      JOIN.replace('Id', 'ID'),
+      TEAM,
+      '4 joins.doctors.key: providers.csv has no column "ID"; it has: Id, Name, NPI',
+    ],
+    [
+      JOIN,
+      TEAM.replace('name: doctors.Name', 'name: doctors.Nome'),
+      '5 careTeams.pcp.name: "doctors.Nome" leads to no column',
+    ],
+    [
+      JOIN.replace('doctors', 'context'),
+      TEAM.replaceAll('doctors', 'context'),
+      '4 joins.context: "context" is a level',
+    ],
+    [JOIN.replace('on: doctor', 'on: doctor, missing: skip'), TEAM, '4 joins.doctors.missing: '],
+  ])('%s', (join, rules, expected) => {
+    expect(findings(mapping(join, rules)).some((finding) => finding.startsWith(expected))).toBe(true)
+  })
+
+  it('when a key has two rows', () => {
+    const twice = { ...PROVIDERS, rows: [...PROVIDERS.rows, ['7', 'Dr. Other', '']] }
+    expect(findings(mapping(JOIN, TEAM), twice)).toEqual([
+      '4 joins.doctors.key: two rows of providers.csv have the same "Id": a join needs one',
+    ])
+  })
+
+  it('when its table is too large', () => {
+    const rows = Array.from({ length: LARGEST_SHEET.rows + 1 }, (_, at) => [String(at), '', ''])
+    expect(findings(mapping(JOIN, TEAM), { ...PROVIDERS, rows })[0]).toContain('too large')
+    const wide = [['1', 'x'.repeat(LARGEST_SHEET.characters), '']]
+    expect(findings(mapping(JOIN, TEAM), { ...PROVIDERS, rows: wide })[0]).toContain('too large')
+  })
+})

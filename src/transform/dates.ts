@@ -77,7 +77,13 @@ export function compileInstant(
   options: InstantOptions = {},
 ): (text: string) => Instant {
   const zone = IANAZone.create(options.zone ?? 'UTC')
-  const toInstant: Localise = (wall) => inZone(wall, zone, options)
+  const steadyOffset = compileSteadyOffset(zone)
+  const toInstant: Localise = (wall) => {
+    const offset = wall.isValid ? steadyOffset(wall.toMillis()) : undefined
+    return offset === undefined
+      ? inZone(wall, zone, options)
+      : { ok: true, at: wall.toMillis() - offset * 60_000, offset }
+  }
   const forms = formats.map((format) => compileForm(format, toInstant, options.partial === 'start'))
   const remembered = new Map<string, Instant>()
   return (text) => {
@@ -196,6 +202,24 @@ const absolute = (at: DateTime): Instant =>
   at.isValid && Math.abs(at.offset) <= WIDEST_OFFSET
     ? { ok: true, at: at.toMillis(), offset: at.offset }
     : INVALID
+
+/**
+ * The offset of a zone on the days on which its clocks do not change, nor on those around them: asked once for each day, as
+ * asking costs more than all else of a date.
+ * @returns for a wall-clock time, given in UTC, its offset in minutes; undefined where a change is near
+ */
+function compileSteadyOffset(zone: Zone): (wall: number) => number | undefined {
+  const known = new Map<number, number | undefined>()
+  return (wall) => {
+    const day = Math.floor(wall / DAY)
+    if (known.has(day)) return known.get(day)
+    const [before, ...later] = [-0.75, 0, 0.5, 1, 1.75].map((at) => zone.offset((day + at) * DAY))
+    const offset = later.every((one) => one === before) ? before : undefined
+    if (known.size >= REMEMBERED) known.clear()
+    known.set(day, offset)
+    return offset
+  }
+}
 
 function inZone(wall: DateTime, zone: Zone, { skipped, doubled }: InstantOptions): Instant {
   if (!wall.isValid) return INVALID

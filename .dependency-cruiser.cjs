@@ -38,6 +38,12 @@ module.exports = {
       'transform is pure: rows in, records or issues out',
     ),
     only(
+      'mapping-tools-before-the-stages',
+      '^src/mapping-tools/',
+      [ERRORS, '^src/yaml-file.ts$', '^src/extract/', '^src/transform/', '^src/job/job-definition.ts$'],
+      'they read samples and map rows, and know how jobs are written; nothing is sent or kept',
+    ),
+    only(
       'load-after-transform',
       '^src/load/',
       [ERRORS, '^src/transform/record.ts$', '^src/gateway/', '^src/ledger/(ledger|holds).ts$'],

@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    maxWorkers: 2,
+    // One more than the machine has to have: tests of the command line wait for its processes.
+    maxWorkers: 3,
   },
 })

@@ -37,6 +37,12 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy: 'Correct the mapping at the lines named above, then run `waybill mapping check`.',
   },
+  'cases-not-found': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Write the first case: a name and an input; `waybill mapping test --update` adds what comes out. See docs/mapping.md, "Cases".',
+  },
+  'cases-invalid': { exit: EXIT.wrongUse, remedy: 'Correct the cases at the lines named above.' },
   'catalog-invalid': { exit: EXIT.wrongUse, remedy: 'Correct the catalog file at the lines named above.' },
   'exports-none': {
     exit: EXIT.wrongUse,
@@ -56,6 +62,11 @@ export const ERROR_CODES = {
     remedy:
       'Nothing of it was sent. Ask the vendor to deliver the export and its checksum or manifest again.',
   },
+  'export-drifted': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Nothing of it was sent. Ask the vendor what has changed; if it is right, take it once with `waybill run JOB --accept-drift`.',
+  },
   'export-too-large': {
     exit: EXIT.wrongUse,
     remedy:
@@ -64,6 +75,14 @@ export const ERROR_CODES = {
   'export-untrusted': {
     exit: EXIT.wrongUse,
     remedy: 'Check with the vendor who encrypted and signed the file, and with which key.',
+  },
+  'export-join-missing': {
+    exit: EXIT.wrongUse,
+    remedy: 'Put the file that the mapping joins beside the export, or correct the name pattern of the join.',
+  },
+  'export-join-unusable': {
+    exit: EXIT.wrongUse,
+    remedy: 'Correct the joined file, or the key of the join in the mapping.',
   },
   'source-unreachable': {
     exit: EXIT.wrongUse,
@@ -78,6 +97,16 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy: 'Correct the column names in the mapping, or ask the vendor why the columns are gone.',
   },
+  'export-gone': {
+    exit: EXIT.wrongUse,
+    remedy: 'Put the file back, or correct the rejects file of the run and run that with --file.',
+  },
+  'run-unfinished': { exit: EXIT.wrongUse, remedy: 'Finish it first: run its job.' },
+  'gateway-differs': {
+    exit: EXIT.wrongUse,
+    remedy: 'Set WAYBILL_GATEWAY_URL to the gateway that the run went to.',
+  },
+  'nothing-left': { exit: EXIT.wrongUse, remedy: 'See what became of the run with `waybill show`.' },
   'run-not-found': { exit: EXIT.wrongUse, remedy: 'List the runs with `waybill runs`.' },
   'transaction-not-found': {
     exit: EXIT.wrongUse,
@@ -90,6 +119,11 @@ export const ERROR_CODES = {
   'ledger-unusable': {
     exit: EXIT.wrongUse,
     remedy: 'Check that WAYBILL_HOME exists, may be written, and is on a disk with free space.',
+  },
+  'home-unusable': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Check that the file may be written and that its disk has free space, then run the job again: it goes on where it stopped.',
   },
   'lease-lost': { exit: EXIT.jobHeld, remedy: 'Another process took this run over. See `waybill runs`.' },
   'job-held': {

@@ -14,8 +14,15 @@ import { createProgram } from './cli/program.ts'
 import { EXIT, WaybillError } from './errors.ts'
 import { readSettings } from './settings.ts'
 
-/** Runs the command line. @returns the exit code */
-export async function main(argv: readonly string[]): Promise<number> {
+/**
+ * Runs the command line.
+ * @param compose what commands are handed instead, where a program of its own puts Waybill together otherwise
+ * @returns the exit code
+ */
+export async function main(
+  argv: readonly string[],
+  compose: (context: CommandContext) => CommandContext = (context) => context,
+): Promise<number> {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   const version =
     typeof manifest === 'object' && manifest !== null && 'version' in manifest
@@ -25,7 +32,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   process.umask(0o077)
   let exit: number = EXIT.ok
   const program = createProgram(version, async (action) => {
-    exit = await action(await buildContext(version))
+    exit = await action(compose(await buildContext(version)))
   })
   try {
     await program.parseAsync(argv, { from: 'user' })

@@ -24,6 +24,7 @@ export function describeKey(path: KeyPath): string {
 
 /**
  * Parses YAML 1.2 text and checks it against a schema.
+ * @param scalars `text`: every scalar is the text that stands there (`5.10`, `007`, `Y`), as in the failsafe schema of YAML
  * @throws WaybillError with the given code and one finding per problem (syntax, duplicate key, unknown key, wrong type).
  */
 export function parseYaml<Schema extends z.ZodType>(
@@ -31,9 +32,15 @@ export function parseYaml<Schema extends z.ZodType>(
   file: string,
   schema: Schema,
   code: ErrorCode,
+  scalars: 'core' | 'text' = 'core',
 ): YamlFile<z.infer<Schema>> {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true })
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: true,
+    schema: scalars === 'core' ? 'core' : 'failsafe',
+  })
   const at = (offset: number): Place => {
     const { line, col } = lines.linePos(offset)
     return { file, line, column: col }

@@ -1,7 +1,7 @@
 /** The result of `run --dry-run` for people. */
 import type { DryRunResult } from '../job/dry-run.ts'
 import { allRecords } from '../reconcile/balance.ts'
-import { plainTable } from './summary-text.ts'
+import { driftLines, plainTable, warningsLine } from './summary-text.ts'
 
 export function dryRunText(result: DryRunResult): string {
   const { rows, exports, reasons } = result
@@ -12,6 +12,8 @@ export function dryRunText(result: DryRunResult): string {
     ...exports.map(({ name, rows: read }) => `  ${name}: ${read} rows`),
     `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
     `Records  made ${made}: ${pending} to send (fewer where some were delivered before), ${rejected} rejected by the mapping`,
+    ...warningsLine(result.warnings),
+    ...driftLines(result.drift),
   ]
   if (reasons.length > 0) {
     const table = plainTable(['count', 'code', 'rule', 'reason'], 1)

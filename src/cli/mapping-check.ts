@@ -1,34 +1,99 @@
-/** `waybill mapping check`: every problem of a mapping, with file, line and key. */
+/** `waybill mapping check`: every problem of mappings and their cases, and how a mapping fits an export. */
 import { basename } from 'node:path'
 import { EXIT, WaybillError } from '../errors.ts'
 import { openExport } from '../extract/open-export.ts'
-import { readMapping } from '../job/definition-files.ts'
+import { type LoadedMapping, readMapping } from '../job/definition-files.ts'
+import { joinBesideFile } from '../job/joined-exports.ts'
+import { parseCases } from '../mapping-tools/cases.ts'
+import { unknownColumns, unreadColumns } from '../mapping-tools/columns.ts'
+import { createCoverage } from '../mapping-tools/coverage.ts'
 import type { Action } from './context.ts'
-import { errorAsJson } from './describe-error.ts'
+import { coverageText, type Fit } from './coverage-text.ts'
+import { describeError, errorAsJson } from './describe-error.ts'
+import { casesFile, mappingsMeant, readCasesText } from './mapping-files.ts'
 
 export interface MappingCheckOptions {
-  readonly mapping: string
+  readonly mappings: readonly string[]
   readonly export?: string
+  /** How many rows of the export are looked at. */
+  readonly rows: number
   readonly json?: true
 }
 
+interface Checked {
+  readonly mapping: string
+  readonly error?: WaybillError
+  readonly fit?: Fit
+}
+
 export const mappingCheck: Action<MappingCheckOptions> = async (context, options) => {
+  if (options.export !== undefined && options.mappings.length !== 1)
+    throw new WaybillError('usage-wrong', 'an export is checked against one mapping: name it')
+  const checked: Checked[] = []
+  for (const name of await mappingsMeant(context.settings, options.mappings)) {
+    const one = await checkOne(name, async () => {
+      const mapping = await readMapping(context.settings, name)
+      const cases = await readCasesText(mapping)
+      if (cases !== undefined) parseCases(cases, casesFile(mapping))
+      return options.export === undefined
+        ? undefined
+        : fitOf(mapping, options.export, options.rows, context.now())
+    })
+    checked.push(one)
+    if (options.json) continue
+    if (one.error === undefined) context.out(checkedText(one))
+    else context.err(describeError(one.error))
+  }
+  if (options.json) context.out(`${JSON.stringify({ mappings: checked.map(checkedJson) })}\n`)
+  return checked.find(({ error }) => error !== undefined)?.error?.exit ?? EXIT.ok
+}
+
+/** What stops one mapping does not keep the others from being looked at. */
+async function checkOne(mapping: string, check: () => Promise<Fit | undefined>): Promise<Checked> {
   try {
-    const mapping = await readMapping(context.settings, options.mapping)
-    if (options.export !== undefined) {
-      const opened = await openExport(options.export, mapping.read)
-      mapping.compiled.bind(opened.columns, basename(options.export))
-    }
-    const against = options.export === undefined ? '' : ` and fits ${basename(options.export)}`
-    context.out(
-      options.json
-        ? `${JSON.stringify({ mapping: mapping.name, ok: true })}\n`
-        : `${mapping.name} is well-formed${against}.\n`,
-    )
-    return EXIT.ok
+    const fit = await check()
+    return fit === undefined ? { mapping } : { mapping, fit }
   } catch (error) {
-    if (!options.json || !(error instanceof WaybillError)) throw error
-    context.out(`${JSON.stringify({ mapping: options.mapping, ok: false, ...errorAsJson(error) })}\n`)
-    return error.exit
+    if (error instanceof WaybillError) return { mapping, error }
+    throw error
   }
 }
+
+async function fitOf(mapping: LoadedMapping, path: string, limit: number, now: number): Promise<Fit> {
+  const name = basename(path)
+  const { columns, rows } = await openExport(path, mapping.read)
+  const { reads } = mapping.compiled
+  const findings = columns === undefined ? [] : unknownColumns(reads, columns)
+  if (findings.length > 0) {
+    throw new WaybillError(
+      'columns-missing',
+      `${name} lacks columns that the mapping ${mapping.name} reads`,
+      {
+        findings,
+        remedy: `The export has: ${columns?.join(', ')}. Correct the names in the mapping, or ask the vendor why columns are gone.`,
+      },
+    )
+  }
+  const { compiled } = await joinBesideFile(mapping, path)
+  const map = compiled.bind(columns, name, now)
+  const coverage = createCoverage(mapping.definition)
+  let left = limit
+  for await (const block of rows()) {
+    for (const row of block.slice(0, left)) coverage.add(map(row))
+    left -= Math.min(left, block.length)
+    if (left === 0) break
+  }
+  return { export: name, unread: unreadColumns(reads, columns ?? []), ...coverage.result() }
+}
+
+const checkedText = ({ mapping, fit }: Checked): string =>
+  fit === undefined
+    ? `${mapping} is well-formed.\n`
+    : `${mapping} is well-formed and fits ${fit.export}.\n${coverageText(fit)}`
+
+const checkedJson = ({ mapping, error, fit }: Checked): object => ({
+  mapping,
+  ok: error === undefined,
+  ...(error === undefined ? {} : errorAsJson(error)),
+  ...(fit === undefined ? {} : { fit }),
+})

@@ -1,13 +1,17 @@
-/** `waybill mapping preview`: rows of an export as records. It prints health data, to the terminal alone. */
+/** `waybill mapping preview`: rows of an export as records. It prints health data, to the terminal or to a page, and nowhere else. */
+import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { EXIT } from '../errors.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { openExport } from '../extract/open-export.ts'
-import type { Row } from '../extract/row.ts'
 import { readMapping } from '../job/definition-files.ts'
+import { joinBesideFile } from '../job/joined-exports.ts'
 import { createEntries } from '../load/entry.ts'
 import type { Identity } from '../load/identity.ts'
 import { recordText } from '../load/record-text.ts'
+import { previewPage } from '../mapping-tools/preview-page.ts'
+import { previewText } from '../mapping-tools/preview-text.ts'
+import { type PreviewedRow, previewRow } from '../mapping-tools/previewed-row.ts'
 import type { RowOutcome } from '../transform/record.ts'
 import type { Action } from './context.ts'
 
@@ -16,28 +20,47 @@ export interface MappingPreviewOptions {
   readonly sample: string
   readonly row?: number
   readonly limit: number
+  /** A page to write instead of printing. */
+  readonly html?: string
+  /** Records as they would be sent, not in short. */
+  readonly full?: true
   readonly json?: true
 }
 
 export const mappingPreview: Action<MappingPreviewOptions> = async (context, options) => {
-  const mapping = await readMapping(context.settings, options.mapping)
+  const unjoined = await readMapping(context.settings, options.mapping)
+  const mapping = await joinBesideFile(unjoined, options.sample)
   const { exportId } = await fingerprint(options.sample)
   const opened = await openExport(options.sample, mapping.read)
-  const mapper = mapping.compiled.bind(opened.columns, basename(options.sample))
+  const mapper = mapping.compiled.bind(opened.columns, basename(options.sample), context.now())
   const identity = await context.identity()
+  const previewed: PreviewedRow[] = []
+  const limit = options.row === undefined ? options.limit : 1
+  const { html } = options
+  if (html === undefined && options.json === undefined)
+    context.err('What follows is health data of persons; nothing is sent.\n')
   let shown = 0
-  for await (const block of opened.rows()) {
+  read: for await (const block of opened.rows()) {
     for (const row of block) {
       if (options.row !== undefined && row.row !== options.row) continue
       const outcome = mapper(row)
-      context.out(
-        options.json
-          ? `${JSON.stringify(asJson(identity, exportId, outcome))}\n`
-          : asText(identity, exportId, row, opened.columns, outcome),
-      )
+      const seen = previewRow(row, opened.columns, outcome)
+      if (html !== undefined) previewed.push(seen)
+      else if (options.json) context.out(`${JSON.stringify(asJson(identity, exportId, outcome))}\n`)
+      else {
+        const written = options.full ? [recordsOf(identity, exportId, outcome)] : []
+        context.out(previewText(seen, ...written))
+      }
       shown++
-      if (shown >= (options.row === undefined ? options.limit : 1)) return EXIT.ok
+      if (shown >= limit) break read
     }
+  }
+  if (html !== undefined) {
+    // For its owner alone, as rejects files are.
+    await writeFile(html, previewPage(mapping.name, basename(options.sample), previewed), { mode: 0o600 })
+    context.out(
+      `${html} was written. It holds health data of persons: keep it where the export may be kept.\n`,
+    )
   }
   if (options.row !== undefined && shown === 0)
     context.err(`${basename(options.sample)} has no row ${options.row}.\n`)
@@ -62,26 +85,4 @@ function asJson(identity: Identity, exportId: string, outcome: RowOutcome): obje
     rejected,
     ...issue,
   }
-}
-
-function asText(
-  identity: Identity,
-  exportId: string,
-  row: Row,
-  columns: readonly string[] | undefined,
-  outcome: RowOutcome,
-): string {
-  const lines = [`── row ${row.row}, line ${row.line}: ${outcome.outcome}`]
-  if (row.kind === 'cells') {
-    for (const [at, cell] of row.cells.entries())
-      if (cell !== '') lines.push(`   ${columns?.[at] ?? at}: ${cell}`)
-  } else lines.push(`   ${row.text.length > 2000 ? `${row.text.slice(0, 2000)}…` : row.text}`)
-  if (outcome.outcome === 'rejected') lines.push(`   ✗ ${outcome.issue.code}: ${outcome.issue.message}`)
-  if (outcome.outcome === 'skipped') lines.push(`   left out: ${outcome.reason}`)
-  for (const record of recordsOf(identity, exportId, outcome)) lines.push(`   → ${record}`)
-  if (outcome.outcome === 'mapped') {
-    for (const { rule, issue } of outcome.rejected)
-      lines.push(`   ✗ ${rule}: ${issue.code}: ${issue.message}`)
-  }
-  return `${lines.join('\n')}\n\n`
 }

@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { bindingOf, type TokenOwner } from '../reference-gateway/token-book.ts'
 import { json, type Perform, wholeNumber } from './command-options.ts'
+import { addLeftBehindCommands } from './left-behind-program.ts'
 import { addMappingCommands } from './mapping-program.ts'
 
 /** Options of `gateway` that say how it serves. */
@@ -29,6 +30,7 @@ export function createProgram(version: string, perform: Perform): Command {
     .argument('<job>', 'name of a file in the jobs folder, without .yaml')
     .option('--file <path...>', 'take these files instead of those that the job finds')
     .option('--limit <rows>', 'take so many rows of each export at most', wholeNumber)
+    .option('--accept-drift', 'take exports as they are, however they differ from earlier deliveries')
     .option('--dry-run', 'map and count; send nothing, write nothing')
     .option('--quiet', 'no progress, no summary')
     .addOption(json())
@@ -37,8 +39,17 @@ export function createProgram(version: string, perform: Perform): Command {
       '\nExample:\n  waybill run nightly-screenings\n  waybill run nightly-screenings --file samples/inbox/acme_screening_20260302.csv --json',
     )
     .action(
-      (job: string, options: { file?: string[]; limit?: number; dryRun?: true; quiet?: true; json?: true }) =>
-        perform(async (context) => (await import('./run.ts')).run(context, { job, ...options })),
+      (
+        job: string,
+        options: {
+          file?: string[]
+          limit?: number
+          acceptDrift?: true
+          dryRun?: true
+          quiet?: true
+          json?: true
+        },
+      ) => perform(async (context) => (await import('./run.ts')).run(context, { job, ...options })),
     )
 
   program
@@ -70,6 +81,8 @@ export function createProgram(version: string, perform: Perform): Command {
     .action((transaction: string, options: { json?: true }) =>
       perform(async (context) => (await import('./trace.ts')).trace(context, { transaction, ...options })),
     )
+
+  addLeftBehindCommands(program, perform)
 
   addMappingCommands(program, perform)
 

@@ -1,17 +1,23 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
 import { relative } from 'node:path'
 import Table from 'cli-table3'
+import type { ExportDrift } from '../job/drift.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import type { RecordCounts } from '../reconcile/balance.ts'
+import type { CodeCount, RecordCounts } from '../reconcile/balance.ts'
+import { nextSteps, relatedRuns } from './next-steps.ts'
 
 /** Reasons shown; the rest is counted. */
 const REASONS_SHOWN = 15
 
-const KIND_NAMES = { biometric: 'biometrics', condition: 'conditions', careTeam: 'care teams' } as const
+export const KIND_NAMES = {
+  biometric: 'biometrics',
+  condition: 'conditions',
+  careTeam: 'care teams',
+} as const
 
 export function summaryText(summary: RunSummary, reasons: readonly Reason[]): string {
-  const { rows, records, accounts, requests, primaryCare } = summary
+  const { rows, records, accounts, requests, primaryCare, careTeams } = summary
   const seconds = summary.durationMs / 1000
   const lines = [
     '',
@@ -22,21 +28,44 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[]): st
     `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
       (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
     recordsTable(records),
+    ...warningsLine(summary.warnings),
     summary.balanced
       ? 'Balanced: every row and every record has exactly one outcome.'
       : 'NOT BALANCED: this is a defect; keep the ledger and report it.',
     '',
     `Accounts registered ${n(accounts.registered)}, known ${n(accounts.known)}, refused ${n(accounts.refused)}; primary care physicians marked ${n(primaryCare.marked)}` +
-      (primaryCare.refused === 0 ? '' : `, refused ${n(primaryCare.refused)}`),
+      (primaryCare.refused === 0 ? '' : `, refused ${n(primaryCare.refused)}`) +
+      (careTeams.replaced === 0 ? '' : `; care teams replaced ${n(careTeams.replaced)}`) +
+      (careTeams.notReplaced === 0 ? '' : `; not replaced ${n(careTeams.notReplaced)}`),
     `Requests sent ${n(requests.sent)}, of these again ${n(requests.retried)}; reads of profiles ${n(requests.readBack)}`,
   ]
+  lines.push(...relatedRuns(summary))
+  lines.push(...driftLines(summary.drift))
   if (reasons.length > 0) lines.push('', reasonsTable(reasons))
   const files = [
     ...summary.exports.flatMap((one) => (one.rejects === undefined ? [] : [['Rejects ', one.rejects]])),
     ...(summary.files.receipts === undefined ? [] : [['Receipts', summary.files.receipts]]),
   ]
   if (files.length > 0) lines.push('', ...files.map(([what, path = '']) => `${what} ${relative('.', path)}`))
+  const next = nextSteps(summary)
+  if (next.length > 0) lines.push('', ...next)
   return `${lines.join('\n')}\n`
+}
+
+/** One line, where there is anything to warn of. */
+export const warningsLine = (warnings: readonly CodeCount[]): string[] =>
+  warnings.length === 0
+    ? []
+    : [`Warnings ${warnings.map(({ code, count }) => `${code} ${n(count)}`).join(', ')}`]
+
+/** In what exports differ from earlier deliveries, where they do. */
+export function driftLines(drift: readonly ExportDrift[]): string[] {
+  if (drift.length === 0) return []
+  const table = plainTable(['drift', 'export', 'what', 'differs'], 'none')
+  for (const { level, export: name, measure, message } of drift.slice(0, REASONS_SHOWN))
+    table.push([level, name, measure, message])
+  const rest = drift.length - REASONS_SHOWN
+  return ['', table.toString(), ...(rest > 0 ? [`  and ${n(rest)} more; --json lists all of them`] : [])]
 }
 
 const n = (count: number): string => count.toLocaleString('en-US')

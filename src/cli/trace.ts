@@ -24,7 +24,7 @@ export const trace: Action<{ readonly transaction: string; readonly json?: true 
         : `Row          ${traced.row}, line ${origin.line}, byte ${origin.byteOffset} of ${relative('.', found.path)}`,
       `Rule         ${traced.rule}`,
     ]
-    for (const { run, chunk, outcome, batches, reason } of traced.runs) {
+    for (const { run, chunk, outcome, batches, decisions, reason } of traced.runs) {
       lines.push('', `Run          ${run}, chunk ${chunk}: ${outcome}`)
       for (const batch of batches) {
         const answer =
@@ -39,6 +39,8 @@ export const trace: Action<{ readonly transaction: string; readonly json?: true 
         )
       }
       if (reason !== undefined) lines.push(`  Reason     ${reason.code} (${reason.stage}): ${reason.message}`)
+      for (const { event, run: by, at } of decisions)
+        lines.push(`  Decided    ${at}: ${event}${by === null ? '' : `, run ${by}`}`)
     }
     context.out(`${lines.join('\n')}\n`)
     return EXIT.ok

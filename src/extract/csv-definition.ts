@@ -43,26 +43,42 @@ const trailer = z
 export const csvDefinition = z
   .strictObject({
     format: z.literal('csv'),
-    encoding: z.enum(ENCODINGS).default('auto'),
+    encoding: z
+      .enum(ENCODINGS)
+      .default('auto')
+      .meta({ description: 'Character encoding; auto goes by what the first bytes prove.' }),
     delimiter: z
       .union([z.literal('auto'), mark], { error: 'must be one ASCII character, or auto' })
       .default(','),
     quote: z.union([z.literal('none'), mark], { error: 'must be one ASCII character, or none' }).default('"'),
-    quotes: z.enum(['strict', 'lenient']).default('strict'),
+    quotes: z
+      .enum(['strict', 'lenient'])
+      .default('strict')
+      .meta({ description: 'lenient: a quote inside a cell that does not begin with one is text.' }),
     escape: z
       .union([z.literal('doubled'), mark], { error: 'must be one ASCII character, or doubled' })
       .default('doubled'),
     header: z
       .union([z.literal('none'), header], { error: 'must be none, or name a line or cells to find' })
       .default({ skip: 0 }),
-    columns: z.array(z.string().trim()).min(1).optional(),
-    duplicates: z.enum(['refuse', 'number']).default('refuse'),
+    columns: z
+      .array(z.string().trim())
+      .min(1)
+      .optional()
+      .meta({ description: 'Names of the columns where there is no header.' }),
+    duplicates: z
+      .enum(['refuse', 'number'])
+      .default('refuse')
+      .meta({ description: 'number: the second column called name is name_2.' }),
     comment: z
       .string()
       .regex(/^[!-~]{1,8}$/, 'must be one to eight ASCII characters, for example "#"')
       .optional(),
-    trailer: trailer.optional(),
-    ragged: z.enum(['reject', 'pad', 'trim']).default('reject'),
+    trailer: trailer.optional().meta({ description: 'Lines at the end that are no rows.' }),
+    ragged: z
+      .enum(['reject', 'pad', 'trim'])
+      .default('reject')
+      .meta({ description: 'What becomes of rows of another width than the header.' }),
   })
   .superRefine((read, context) => {
     const refuse = (key: string, message: string): void =>

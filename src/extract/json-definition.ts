@@ -18,7 +18,9 @@ export const jsonDefinition = z
   .strictObject({
     format: z.literal('json'),
     /** `$[*]`, `$.data.results[*]`, `$.entry[*].resource`; `$` where whole documents follow one another. */
-    records: path(parseRecordsPath).optional(),
+    records: path(parseRecordsPath)
+      .optional()
+      .meta({ description: 'The list whose elements are the rows, like $.data.results[*].' }),
     /** Members that stand before the list, by the name under which the mapping reads them: `context.NAME`. */
     context: z
       .record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'is named by a word'), path(parseMemberPath))

@@ -23,8 +23,9 @@ export interface ControlTotal {
 
 export interface OpenCsv {
   readonly columns: readonly string[]
+  readonly seekable: boolean
   rows(from?: Origin): AsyncIterable<readonly Row[]>
-  controlTotal(): Promise<ControlTotal | undefined>
+  controlTotal(counted?: number): Promise<ControlTotal | undefined>
 }
 
 /** @throws WaybillError `export-unreadable`, `export-empty` */
@@ -48,10 +49,12 @@ export async function openCsv(path: string, compression: Compression, read: CsvD
       : statedCount(path, read.trailer.count.cell, cellSplitter(dialect)(source.trailer.text))
   return {
     columns: data.columns,
+    seekable: compression.kind === 'plain' && !transcoded,
     rows: (from) =>
       from === undefined ? withoutFirst(data.before, rowsFrom(data.origin, format)) : rowsFrom(from, format),
-    async controlTotal() {
+    async controlTotal(counted) {
       if (stated === undefined) return undefined
+      if (counted !== undefined) return { stated, found: counted }
       const { origin, before } = data
       const all = await countRows(
         new ByteWindow(source.text(origin.byteOffset), origin.byteOffset),

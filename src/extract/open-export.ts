@@ -15,6 +15,8 @@ import type { Origin, Row } from './row.ts'
 export interface OpenExport {
   /** CSV: the names in the header (or of `read.columns`), trimmed; a name may be empty, and such a column cannot be mapped. */
   readonly columns?: readonly string[]
+  /** Whether reading from a later row spares reading what stands before it: a plain file in UTF-8. */
+  readonly seekable: boolean
   /**
    * The rows in blocks of some hundred (a step a row would cost more than the row), read as they are asked for.
    * @param from origin of the row to begin with, as an earlier reading gave it; the rows are then the same as in that
@@ -25,8 +27,9 @@ export interface OpenExport {
   /**
    * How many rows the trailer states and how many there are, counted in one pass that takes no row apart; undefined where
    * the mapping names no such count. To be asked before anything of the export is sent.
+   * @param counted number of rows, where `rows` has given all of them already: then nothing is read
    */
-  controlTotal(): Promise<ControlTotal | undefined>
+  controlTotal(counted?: number): Promise<ControlTotal | undefined>
   /**
    * Compares size, time of change and inode with those found when it was opened.
    * @throws WaybillError `export-changed`, or `export-unreadable` where it is gone
@@ -64,7 +67,8 @@ export async function openExport(
       from,
       ndjsonFormat,
     )
-  return { rows, controlTotal: async () => undefined, assertUnchanged }
+  const seekable = compression.kind === 'plain'
+  return { rows, seekable, controlTotal: async () => undefined, assertUnchanged }
 }
 
 async function statExport(path: string): Promise<BigIntStats> {

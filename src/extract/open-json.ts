@@ -11,6 +11,7 @@ import type { Origin, Row } from './row.ts'
 import { transcode } from './transcode.ts'
 
 export interface OpenJson {
+  readonly seekable: boolean
   rows(from?: Origin): AsyncIterable<readonly Row[]>
 }
 
@@ -25,14 +26,20 @@ export async function openJson(
     const { start } = source
     const first: Origin = { row: 1, line: 1, byteOffset: start }
     // There is one row, so reading always begins with it: the column of a fault counts from the line's start.
-    return { rows: () => readRows(new ByteWindow(source.content(start), start), first, jsonDocumentFormat) }
+    return {
+      seekable: false,
+      rows: () => readRows(new ByteWindow(source.content(start), start), first, jsonDocumentFormat),
+    }
   }
   const found = await findRecords(source, read.records, read.context)
-  return { rows: (from = found.first) => readRecords(found, from) }
+  return { seekable: source.seekable, rows: (from = found.first) => readRecords(found, from) }
 }
 
 /** RFC 8259, 8.1 wants UTF-8; UTF-16 is what some systems write, and is known by its mark or its NULs. */
-async function openSource(path: string, compression: Compression): Promise<JsonSource> {
+async function openSource(
+  path: string,
+  compression: Compression,
+): Promise<JsonSource & { readonly seekable: boolean }> {
   const raw = (from: number) => readContent(path, compression, from)
   const window = new ByteWindow(raw(0), 0)
   while (!window.ended && window.bytes.length < HEAD_BYTES) await window.refill(0)
@@ -40,5 +47,6 @@ async function openSource(path: string, compression: Compression): Promise<JsonS
   const encoding = findEncoding(path, window.bytes, 'auto')
   const content =
     encoding === 'utf-8' ? raw : (from: number) => behind(path, transcode(raw(0), encoding), from)
-  return { path, start: await textStart(path, content(0)), content }
+  const seekable = compression.kind === 'plain' && encoding === 'utf-8'
+  return { path, start: await textStart(path, content(0)), content, seekable }
 }

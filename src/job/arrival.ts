@@ -3,12 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute } from 'node:path'
 import { WaybillError } from '../errors.ts'
 import { readChecksum } from '../extract/arrival/checksum-file.ts'
-import {
-  type ArrivalRules,
-  type CompleteExport,
-  completeExports,
-  manifestsOf,
-} from '../extract/arrival/completeness.ts'
+import { type ArrivalRules, completeExports, manifestsOf } from '../extract/arrival/completeness.ts'
 import type { Delivery, ExportSource } from '../extract/arrival/export-source.ts'
 import { createFolderSource } from '../extract/arrival/folder-source.ts'
 import { type Announced, readManifest } from '../extract/arrival/manifest.ts'
@@ -17,8 +12,10 @@ import { createSpool } from '../extract/arrival/spool.ts'
 import { unpack } from '../extract/arrival/unpack.ts'
 import type { PgpKeyFiles } from '../extract/arrival/unpack-rules.ts'
 import { verifyChecksum, verifySize } from '../extract/arrival/verify-delivery.ts'
-import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content-limits.ts'
+import type { ContentLimits } from '../extract/content-limits.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
+import { chooseBeside } from './beside.ts'
+import { ANY_RULES, completeBeside, type FoundDelivery, unlisted } from './found-delivery.ts'
 import type { JobSource } from './job-source.ts'
 
 /** Manifests and checksum files are held in memory. */
@@ -27,14 +24,6 @@ const MOST_COMPANION_BYTES = 16 * 1024 ** 2
 /** What the settings say of sources. */
 export interface SourceSettings extends PgpKeyFiles {
   readonly sftpPassword?: string | undefined
-}
-
-/** A file at its source that holds one export or, where it is an archive, several. */
-export interface FoundDelivery extends CompleteExport {
-  readonly source: ExportSource
-  readonly rules: Pick<JobSource, 'members' | 'encrypted' | 'limits'>
-  /** Whether it is moved away after its run. */
-  readonly archived: boolean
 }
 
 /** An export as a file that can be read. */
@@ -46,13 +35,24 @@ export interface ReceivedExport {
   readonly file: string
   readonly announced: Announced
   readonly limits: ContentLimits
+  readonly beside: Beside
 }
+
+/** A file that lies beside an export and is joined with it. */
+export type BesideExport = Pick<ReceivedExport, 'name' | 'address' | 'file' | 'limits'>
+
+/**
+ * Fetches, verifies and unpacks the file with such a name that belongs to an export: of the same archive, folder, bucket; undefined where
+ * there is none.
+ * @throws WaybillError as `receive` does
+ */
+export type Beside = (pattern: string) => Promise<BesideExport | undefined>
 
 export interface Arrival {
   /** The complete exports of a source of the job, in their order. */
   find(source: JobSource, now: number): Promise<FoundDelivery[]>
-  /** A file that the operator named, read by the rules of a source of the job. */
-  named(file: string, source: JobSource): FoundDelivery
+  /** A file that the operator named, read by the rules of a source of the job, or by none. */
+  named(file: string, rules: FoundDelivery['rules']): FoundDelivery
   /**
    * Fetches, verifies and unpacks. Nothing of it may be sent before this is done.
    * @throws WaybillError `export-not-as-announced`, `export-untrusted`, `export-too-large`, `export-unreadable`, `export-changed`,
@@ -69,6 +69,9 @@ export interface Arrival {
     sha256: string,
     sources: readonly JobSource[],
   ): Promise<ReceivedExport | undefined>
+  /** Keeps what is joined, by its SHA-256, until a run has ended well; and gives it back. */
+  keep(sha256: string, text: string): Promise<void>
+  kept(sha256: string): Promise<string | undefined>
   /** Moves the delivery and what lies beside it to the archive. */
   archive(found: FoundDelivery): Promise<void>
   /** Removes what processes that are gone have left decrypted. To be called by who holds the job. */
@@ -125,10 +128,8 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       })
     await verifyChecksum(address, file, expected)
   }
-  const unpacked = async (
-    { source, delivery, rules, announced = {} }: FoundDelivery,
-    file: string,
-  ): Promise<ReceivedExport[]> => {
+  const unpacked = async (found: FoundDelivery, file: string): Promise<ReceivedExport[]> => {
+    const { source, delivery, rules, announced = {} } = found
     const address = source.address(delivery.name)
     const exports = await unpack(address, file, { ...rules, pgp: settings }, spool.unpack)
     return exports.map(({ member, ...one }) => ({
@@ -137,7 +138,46 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       file: one.file,
       announced: exports.length === 1 ? announced : {},
       limits: rules.limits,
+      beside: async (pattern) =>
+        (member === undefined ? undefined : await besideMember(found, file, member, pattern)) ??
+        (await besideDelivery(found, pattern)),
     }))
+  }
+  const besideMember = async (
+    { source, delivery, rules }: FoundDelivery,
+    file: string,
+    member: string,
+    pattern: string,
+  ): Promise<BesideExport | undefined> => {
+    const address = source.address(delivery.name)
+    const members = await unpack(
+      address,
+      file,
+      { ...rules, members: pattern, pgp: settings },
+      spool.unpack,
+    ).catch((error) => {
+      // The export itself came out of it: it has no such member.
+      if (error instanceof WaybillError && error.code === 'export-unreadable') return []
+      throw error
+    })
+    const named = members.map((one) => ({ ...one, name: basename(one.member ?? '') }))
+    const one = chooseBeside(named, pattern, basename(member), rules.members ?? '*')
+    if (one === undefined) return undefined
+    return { name: one.name, address: `${address}!${one.member}`, file: one.file, limits: rules.limits }
+  }
+  const besideDelivery = async (found: FoundDelivery, pattern: string): Promise<BesideExport | undefined> => {
+    const listed = (await found.neighbours(pattern)).map((one) => ({ ...one, name: one.delivery.name }))
+    const one = chooseBeside(listed, pattern, found.delivery.name, found.rules.match)
+    if (one === undefined) return undefined
+    const rules = { ...found.rules, members: undefined }
+    const joined = { ...found, ...one, rules }
+    const [received] = await unpacked(joined, await fetched(joined))
+    return received
+  }
+  const fetched = async (found: FoundDelivery): Promise<string> => {
+    const file = await spool.fetch(found.source, found.delivery)
+    await verify(found, file)
+    return file
   }
   /** An archive is unpacked once, however many of its members a run goes on with. */
   const again = new Map<string, Promise<ReceivedExport[]>>()
@@ -148,16 +188,15 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
   ): AsyncGenerator<{ found: FoundDelivery; file: string }> {
     const name = basename(base)
     if (isAbsolute(base)) {
-      const rules = sources.find(({ from }) => from === dirname(base)) ?? ANY
+      const rules = sources.find(({ from }) => from === dirname(base)) ?? ANY_RULES
       const source = createFolderSource({ folder: dirname(base) })
-      if (await isFile(base))
-        yield { found: { source, delivery: unseen(name), rules, archived: false }, file: base }
+      if (await isFile(base)) yield { found: unlisted(source, name, rules), file: base }
       return
     }
     for (const rules of sources) {
       const source = await open(rules)
       if (source.address(name) !== base) continue
-      const found = { source, delivery: unseen(name), rules, archived: false }
+      const found = unlisted(source, name, rules)
       for (const file of await spool.fetched(base, name)) yield { found, file }
       const delivery = (await source.list()).find((one) => one.name === name)
       if (delivery !== undefined)
@@ -175,17 +214,16 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
         ...one,
         source,
         rules: jobSource,
+        neighbours: async (match) => completeBeside(jobSource, match, listing, announced, now),
         archived,
       }))
     },
     named(file, rules) {
       const source = createFolderSource({ folder: dirname(file) })
-      return { delivery: unseen(basename(file)), source, rules, archived: false }
+      return unlisted(source, basename(file), rules)
     },
     async receive(found) {
-      const file = await spool.fetch(found.source, found.delivery)
-      await verify(found, file)
-      return unpacked(found, file)
+      return unpacked(found, await fetched(found))
     },
     async receiveAgain(address, sha256, sources) {
       for (const base of basesOf(address)) {
@@ -204,6 +242,8 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       const own = checksum?.name.includes(delivery.name) ? checksum : undefined
       for (const one of [marker, own, delivery]) if (one !== undefined) await source.archive(one)
     },
+    keep: spool.keep,
+    kept: spool.kept,
     clearUnpacked: spool.clearUnpacked,
     async close(keepFetched) {
       await spool.clearUnpacked()
@@ -212,11 +252,6 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     },
   }
 }
-
-const unseen = (name: string): Delivery => ({ name, bytes: 0, modifiedAt: 0, version: '' })
-
-/** For a file that no source of the job covers any more. */
-const ANY: FoundDelivery['rules'] = { members: '*', encrypted: false, limits: DEFAULT_LIMITS }
 
 /** `a.zip!b.csv` may be a file of that name, or a member of `a.zip`. */
 function basesOf(address: string): string[] {

@@ -1,8 +1,12 @@
 /** Connects the stages of a run: one way of sending, one memory, one reconciler for all of its exports. */
 import { join } from 'node:path'
-import type { RunLedger, Tallies } from '../ledger/ledger.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { RunLedger, RunOrigin, Selection, Tallies } from '../ledger/ledger.ts'
 import { createBodyBuffers } from '../load/body-buffers.ts'
+import { createDispatcher } from '../load/dispatcher.ts'
+import type { LoadContext } from '../load/load-chunk.ts'
 import { createSending } from '../load/sending.ts'
+import { createSizeLimits } from '../load/size-limits.ts'
 import { matchEchoes } from '../reconcile/match.ts'
 import { readBack } from '../reconcile/read-back.ts'
 import type { Job } from './definition-files.ts'
@@ -11,12 +15,14 @@ import type { ExportContext } from './run-export.ts'
 import { createStopWhen } from './stop-when.ts'
 
 export interface RunParts {
+  readonly origin: RunOrigin | undefined
   readonly runLedger: RunLedger
   readonly tallies: Tallies
   readonly receipts: ExportContext['receipts']
   readonly stop: (reason: unknown) => void
   readonly signal: AbortSignal
   readonly limit: number
+  readonly startedAt: number
   readonly rejectsPath: string
 }
 
@@ -27,9 +33,11 @@ export function connectStages(
   parts: RunParts,
 ): ExportContext {
   const { ledger, gateway, gatewayName, identity, now, random, events, home } = deps
-  const { submit, accounts, stopWhen } = job.definition
+  const { submit, accounts, careTeams, stopWhen } = job.definition
   const { runLedger, tallies } = parts
+  const { dispatcher, sizes } = sharedBy(deps)
   const sending = createSending({
+    dispatcher,
     concurrency: submit.concurrency,
     patienceMs: submit.patience,
     tallies,
@@ -46,8 +54,13 @@ export function connectStages(
     sending,
     identity,
     buffers: createBodyBuffers(),
+    sizes,
     inDoubt: submit.inDoubt,
+    batchesAreAtomic: submit.batchesAreAtomic,
     now,
+    readLagMs: submit.readLag,
+    pause: (ms: number) => deps.sleep(ms, parts.signal),
+    progress: { takenAt: 0 },
     random,
     reconciler: {
       match: matchEchoes,
@@ -63,9 +76,12 @@ export function connectStages(
     tallies,
     events,
     now,
+    startedAt: parts.startedAt,
     receipts: parts.receipts,
     rejectsFolder: join(home, parts.rejectsPath),
-    stopWhen: createStopWhen(stopWhen),
+    // What is taken up was rejected before: a share of it says nothing of the export.
+    stopWhen: createStopWhen(parts.origin === undefined ? stopWhen : undefined),
+    origin: parts.origin,
     stop: parts.stop,
     limit: parts.limit,
     load: {
@@ -73,6 +89,8 @@ export function connectStages(
       memory: ledger,
       jobId,
       limits: submit.batch,
+      careTeamsAcrossAccounts: careTeams.acrossAccounts,
+      held: parts.origin === undefined ? 'hold' : HELD[parts.origin.selection],
       accounts: {
         gateway,
         gatewayName,
@@ -84,6 +102,38 @@ export function connectStages(
         tallies,
         now,
       },
+      careTeams: {
+        gateway,
+        gatewayName,
+        ledger,
+        sending,
+        identity,
+        tallies,
+        changed: careTeams.changed,
+        runId: runLedger.lease.runId,
+        readLagMs: delivery.readLagMs,
+        pause: delivery.pause,
+      },
     },
   }
+}
+
+const HELD: Readonly<Record<Selection, LoadContext['held']>> = {
+  rejected: 'hold',
+  'in-doubt': 'look',
+  'left-behind': 'look',
+  decided: 'resend',
+}
+
+/** What one process sends to a gateway shares rate, concurrency, breaker and what is known of sizes, whatever run it belongs to. */
+const shared = new WeakMap<Gateway, ReturnType<typeof createShared>>()
+const createShared = (deps: RunDependencies) => ({
+  dispatcher: createDispatcher(deps),
+  sizes: createSizeLimits(),
+})
+
+function sharedBy(deps: RunDependencies): ReturnType<typeof createShared> {
+  const found = shared.get(deps.gateway) ?? createShared(deps)
+  shared.set(deps.gateway, found)
+  return found
 }

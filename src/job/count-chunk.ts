@@ -14,7 +14,10 @@ export function countChunk(
   for (const { outcome } of rows) {
     counts.rows.read++
     counts.rows[outcome.outcome]++
-    if (outcome.outcome !== 'mapped') continue
+    if (outcome.outcome === 'rejected') continue
+    for (const { issue } of outcome.warnings)
+      counts.warnings[issue.code] = (counts.warnings[issue.code] ?? 0) + 1
+    if (outcome.outcome === 'skipped') continue
     for (const { kind } of outcome.records) {
       counts.records[kind].made++
       counts.records[kind].pending++
@@ -24,10 +27,12 @@ export function countChunk(
       counts.records[kind].rejected++
     }
   }
-  for (const { outcome, entry } of outcomes) {
-    const records = counts.records[entry.record.kind]
+  for (const one of outcomes) {
+    const records = counts.records[one.entry.record.kind]
     records.pending--
-    records[outcome === 'in-doubt' ? 'inDoubt' : outcome]++
+    records[one.outcome === 'in-doubt' ? 'inDoubt' : one.outcome]++
+    if (one.outcome === 'unchanged' && one.passedOver !== undefined)
+      counts.warnings[one.passedOver] = (counts.warnings[one.passedOver] ?? 0) + 1
   }
   return counts
 }

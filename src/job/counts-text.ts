@@ -15,11 +15,15 @@ const RecordCounts = z.object({
 const CountsText = z.object({
   rows: z.object({ read: count, mapped: count, skipped: count, rejected: count, corrected: count }),
   records: z.object({ biometric: RecordCounts, condition: RecordCounts, careTeam: RecordCounts }),
+  // Counts of earlier versions have none.
+  warnings: z.record(z.string(), count).default({}),
 })
 const TalliesText = z.object({
   accounts: z.object({ registered: count, known: count, refused: count }),
   requests: z.object({ sent: count, retried: count, readBack: count }),
   primaryCare: z.object({ marked: count, refused: count }),
+  // Tallies of earlier versions have none.
+  careTeams: z.object({ replaced: count, notReplaced: count }).default({ replaced: 0, notReplaced: 0 }),
 })
 
 export const readCounts = (text: string | null): Counts =>

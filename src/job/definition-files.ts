@@ -1,20 +1,20 @@
 /** Reads jobs and mappings from their folders, with all that a mapping refers to. */
 import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { dirname, join, parse as parsePath, relative, resolve } from 'node:path'
-import { parse } from 'csv-parse/sync'
+import { dirname, join, parse as parsePath, resolve } from 'node:path'
 import { z } from 'zod'
-import { WaybillError } from '../errors.ts'
+import { type Finding, WaybillError } from '../errors.ts'
 import { type ReadDefinition, readDefinition } from '../extract/read-definition.ts'
-import { BiometricCatalog, ConditionCatalog, createCatalog } from '../transform/catalog.ts'
+import { extendCatalog } from '../transform/catalog-extension.ts'
 import { type CompiledMapping, compileMapping } from '../transform/compile.ts'
 import type { MappingResources } from '../transform/compile-context.ts'
-import type { Sheet } from '../transform/join.ts'
+import type { ExportJoin, KeptRows } from '../transform/join.ts'
 import { MappingDefinition } from '../transform/mapping-definition.ts'
-import { createUnits } from '../transform/units.ts'
-import { parseYaml, refusal } from '../yaml-file.ts'
+import { type KeyPath, parseYaml, refusal } from '../yaml-file.ts'
+import { CatalogFiles, readCatalogFiles, resourcesOf } from './catalog-files.ts'
 import { JobDefinition } from './job-definition.ts'
 import { type JobSource, jobSource } from './job-source.ts'
+import { shownPath } from './shown-path.ts'
 
 /** Where definitions are found. */
 export interface DefinitionFolders {
@@ -27,15 +27,22 @@ export interface Job {
   readonly definition: JobDefinition
   /** One for each entry of `exports`, with its paths resolved. */
   readonly sources: readonly JobSource[]
+  /** Path of the job's own catalog file. */
+  readonly catalog: string | undefined
 }
 
 /** @throws WaybillError `job-not-found`, `job-invalid` */
 export async function readJob(folders: DefinitionFolders, name: string): Promise<Job> {
   const file = await findDefinition(folders.jobs, name, 'job-not-found', 'job')
-  const { value, locate } = parseYaml(await readFile(file, 'utf8'), shown(file), JobDefinition, 'job-invalid')
+  const { value, locate } = parseYaml(
+    await readFile(file, 'utf8'),
+    shownPath(file),
+    JobDefinition,
+    'job-invalid',
+  )
   const named = parsePath(file).name
   if (value.job !== named) {
-    throw refusal(shown(file), 'job-invalid', [
+    throw refusal(shownPath(file), 'job-invalid', [
       {
         place: locate(['job']),
         message: `the file is named ${named}, the job ${value.job}: make them the same`,
@@ -43,159 +50,114 @@ export async function readJob(folders: DefinitionFolders, name: string): Promise
     ])
   }
   const sources = value.exports.map((one) => jobSource(one, value.mapping, dirname(file)))
-  return { file, definition: value, sources }
+  const catalog = value.catalog && resolve(dirname(file), value.catalog)
+  return { file, definition: value, sources, catalog }
 }
 
 /** A mapping with all that it refers to, as text: what a run keeps, so that its resumption maps the same way. */
 const MappingBundle = z.object({
   file: z.string(),
   mapping: z.string(),
-  biometrics: z.string(),
-  conditions: z.string(),
-  unitSpellings: z.string(),
-  tables: z.record(z.string(), z.string()),
+  ...CatalogFiles.shape,
+  /** SHA-256 of what was kept of joined exports, by the name of the join. */
+  joined: z.record(z.string(), z.string()).optional(),
 })
 type MappingBundle = z.infer<typeof MappingBundle>
 
+/** A join to a second export, and how that is read. */
+export interface JoinedExport extends ExportJoin {
+  readonly read: ReadDefinition
+}
+
 export interface LoadedMapping {
   readonly name: string
+  /** The path that it was read from. */
+  readonly file: string
   readonly read: ReadDefinition
+  readonly definition: MappingDefinition
   readonly compiled: CompiledMapping
+  /** What it refers to by name. */
+  readonly resources: MappingResources
   /** The bundle as text, and its SHA-256. */
   readonly content: string
   readonly digest: string
+  /** What must be read beside an export before its rows can be mapped. */
+  readonly joins: readonly JoinedExport[]
+  /** SHA-256 of what was kept of it, by the name of the join. */
+  readonly joined: Readonly<Record<string, string>>
+  /** The same mapping with what was kept. */
+  withJoins(joined: Readonly<Record<string, string>>, kept: ReadonlyMap<string, KeptRows>): LoadedMapping
 }
 
-/** @throws WaybillError `mapping-not-found`, `mapping-invalid`, `catalog-invalid` */
-export async function readMapping(folders: DefinitionFolders, name: string): Promise<LoadedMapping> {
+/**
+ * @param catalog path of a catalog file that is laid over the shipped one: that of the job
+ * @throws WaybillError `mapping-not-found`, `mapping-invalid`, `catalog-invalid`
+ */
+export async function readMapping(
+  folders: DefinitionFolders,
+  name: string,
+  catalog?: string,
+): Promise<LoadedMapping> {
   const file = await findDefinition(folders.mappings, name, 'mapping-not-found', 'mapping')
-  const catalog = join(folders.mappings, 'catalog')
-  const [mapping, biometrics, conditions, unitSpellings, tables] = await Promise.all([
+  const [mapping, files] = await Promise.all([
     readFile(file, 'utf8'),
-    readCatalogFile(join(catalog, 'biometrics.yaml')),
-    readCatalogFile(join(catalog, 'conditions.yaml')),
-    readCatalogFile(join(catalog, 'unit-spellings.csv')),
-    readTables(join(folders.mappings, 'tables')),
+    readCatalogFiles(folders.mappings, catalog),
   ])
-  return loadMapping(
-    JSON.stringify({
-      file: shown(file),
-      mapping,
-      biometrics,
-      conditions,
-      unitSpellings,
-      tables,
-    } satisfies MappingBundle),
-  )
+  return loadMapping(JSON.stringify({ file: shownPath(file), mapping, ...files } satisfies MappingBundle))
 }
 
 /** Compiles a mapping from its bundle: one just read, or one that a run has kept. */
-export function loadMapping(content: string): LoadedMapping {
+export function loadMapping(content: string, kept?: ReadonlyMap<string, KeptRows>): LoadedMapping {
   const bundle = MappingBundle.parse(JSON.parse(content))
   const file = parseYaml(bundle.mapping, bundle.file, MappingDefinition, 'mapping-invalid')
   const { each: _levels, ...block } = file.value.read
-  const read = readDefinition.safeParse(block)
-  if (!read.success) {
-    const findings = read.error.issues.map((issue) => ({
-      place: file.locate(['read', ...issue.path.map(String)]),
-      message: issue.message,
-    }))
-    throw refusal(bundle.file, 'mapping-invalid', findings)
+  const findings: Finding[] = []
+  const readAs = (written: unknown, path: KeyPath): ReadDefinition | undefined => {
+    const { data, error } = readDefinition.safeParse(written)
+    for (const { path: within, message } of error?.issues ?? [])
+      findings.push({ place: file.locate([...path, ...within.map(String)]), message })
+    return data
   }
-  const compiled = compileMapping(file, resourcesOf(bundle))
+  const read = readAs(block, ['read'])
+  const joinsRead = Object.entries(file.value.joins ?? {}).map(
+    ([name, join]) => [name, join.read && readAs(join.read, ['joins', name, 'read'])] as const,
+  )
+  const common = resourcesOf(bundle)
+  const catalog = extendCatalog(common.catalog, file.value.catalog ?? {}, common.units, (path, message) =>
+    findings.push({ place: file.locate(['catalog', ...path]), message }),
+  )
+  const resources = { ...common, catalog, kept }
+  const compile = (): CompiledMapping => compileMapping(file, resources)
+  if (read === undefined || findings.length > 0)
+    throw refusal(bundle.file, 'mapping-invalid', [...findings, ...findingsOf(compile)])
+  const compiled = compile()
   return {
     name: file.value.mapping,
-    read: read.data,
+    file: bundle.file,
+    read,
+    definition: file.value,
     compiled,
+    resources,
     content,
     digest: hash('sha256', content, 'hex'),
+    joins: compiled.exportJoins.flatMap((join) => {
+      const how = new Map(joinsRead).get(join.name)
+      return how === undefined ? [] : [{ ...join, read: how }]
+    }),
+    joined: bundle.joined ?? {},
+    withJoins: (joined, rows) =>
+      loadMapping(JSON.stringify({ ...bundle, joined } satisfies MappingBundle), rows),
   }
 }
 
-function resourcesOf(bundle: MappingBundle): MappingResources {
-  const biometrics = parseYaml(
-    bundle.biometrics,
-    'catalog/biometrics.yaml',
-    BiometricCatalog,
-    'catalog-invalid',
-  )
-  const conditions = parseYaml(
-    bundle.conditions,
-    'catalog/conditions.yaml',
-    ConditionCatalog,
-    'catalog-invalid',
-  )
-  const units = createUnits(readTable('catalog/unit-spellings.csv', bundle.unitSpellings))
-  const unknown = Object.entries(biometrics.value).filter(
-    ([, entry]) => units.resolve(entry.unit) !== entry.unit,
-  )
-  if (unknown.length > 0) {
-    const findings = unknown.map(([key, entry]) => ({
-      place: biometrics.locate([key, 'unit']),
-      message: `"${entry.unit}" is no UCUM code`,
-    }))
-    throw refusal('catalog/biometrics.yaml', 'catalog-invalid', findings)
-  }
-  // One of two columns is a table of values; one of more is read by key, through a join.
-  const sheets = new Map(
-    Object.entries(bundle.tables).map(([name, text]) => [name, readSheet(`tables/${name}.csv`, text)]),
-  )
-  const tables = new Map(
-    Object.entries(bundle.tables).flatMap(([name, text]) =>
-      (sheets.get(name)?.columns.length ?? 0) > 2 ? [] : [[name, readTable(`tables/${name}.csv`, text)]],
-    ),
-  )
-  return { catalog: createCatalog(biometrics.value, conditions.value), units, tables, sheets }
-}
-
-function readSheet(file: string, text: string): Sheet {
-  const [columns = [], ...rows] = readCsv(file, text)
-  return { columns, rows }
-}
-
-/** A table of two columns with a header line: what stands in the export, what it means. */
-function readTable(file: string, text: string): ReadonlyMap<string, string> {
-  const table = new Map<string, string>()
-  for (const [from = '', to = ''] of readCsv(file, text).slice(1)) {
-    if (table.has(from))
-      throw new WaybillError('catalog-invalid', `${file} has two lines for "${from}"`, { place: { file } })
-    table.set(from, to)
-  }
-  return table
-}
-
-function readCsv(file: string, text: string): string[][] {
+/** What an action finds wrong with the mapping. */
+function findingsOf(act: () => unknown): readonly Finding[] {
   try {
-    return parse(text, { bom: true, trim: true, skip_empty_lines: true })
-  } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause)
-    throw new WaybillError('catalog-invalid', `${file} cannot be read as CSV: ${message}`, {
-      place: { file },
-      cause,
-    })
-  }
-}
-
-async function readTables(folder: string): Promise<Record<string, string>> {
-  const names = await readdir(folder).catch(() => [])
-  const tables = names.filter((name) => name.endsWith('.csv')).sort()
-  return Object.fromEntries(
-    await Promise.all(
-      tables.map(async (name) => [name.slice(0, -4), await readFile(join(folder, name), 'utf8')] as const),
-    ),
-  )
-}
-
-async function readCatalogFile(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (cause) {
-    throw new WaybillError('catalog-invalid', `${shown(file)} is not there`, {
-      place: { file: shown(file) },
-      remedy:
-        'Set WAYBILL_MAPPINGS to a folder that has catalog/biometrics.yaml, conditions.yaml and unit-spellings.csv.',
-      cause,
-    })
+    act()
+    return []
+  } catch (error) {
+    if (error instanceof WaybillError && error.code === 'mapping-invalid') return error.findings
+    throw error
   }
 }
 
@@ -216,18 +178,17 @@ async function findDefinition(
       // The next candidate may be there.
     }
   }
-  const there = (await readdir(folder).catch(() => [])).flatMap(
-    (file) => /^(.+)\.ya?ml$/.exec(file)?.[1] ?? [],
-  )
-  const list = there.length === 0 ? `${shown(folder)} has none` : `${shown(folder)} has: ${there.join(', ')}`
+  const there = await definitionsIn(folder)
+  const list =
+    there.length === 0 ? `${shownPath(folder)} has none` : `${shownPath(folder)} has: ${there.join(', ')}`
   throw new WaybillError(
     code,
-    `there is no ${what} "${name}" (looked for ${candidates.map(shown).join(', ')}); ${list}`,
+    `there is no ${what} "${name}" (looked for ${candidates.map(shownPath).join(', ')}); ${list}`,
   )
 }
 
-/** Paths are shown relative to where the command was typed, unless that is longer. */
-function shown(path: string): string {
-  const short = relative('.', path)
-  return short.startsWith('..') ? path : short
+/** The names of all jobs or mappings in a folder; cases of a mapping are none. */
+export async function definitionsIn(folder: string): Promise<string[]> {
+  const files = await readdir(folder).catch(() => [])
+  return files.flatMap((file) => /^(.+)(?<!\.cases)\.ya?ml$/.exec(file)?.[1] ?? [])
 }

@@ -3,20 +3,27 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fingerprint } from '../extract/fingerprint.ts'
-import { openExport } from '../extract/open-export.ts'
 import type { Identity } from '../load/identity.ts'
-import { addCounts, type Counts, noCounts } from '../reconcile/balance.ts'
+import { addCounts, type CodeCount, type Counts, noCounts, warningCounts } from '../reconcile/balance.ts'
 import { type Arrival, createArrival, type SourceSettings } from './arrival.ts'
 import { cutChunks } from './chunks.ts'
 import { countChunk } from './count-chunk.ts'
 import { type DefinitionFolders, type Job, readMapping } from './definition-files.ts'
-import { verifyRows } from './exports-of-run.ts'
+import type { ExportDrift } from './drift.ts'
+import { type DriftMemory, watchDrift } from './drift-watch.ts'
+import { verifyExport } from './exports-of-run.ts'
 import { type FoundExport, findExports } from './find-exports.ts'
+import { joinExports } from './joined-exports.ts'
+import { openReading } from './open-rows.ts'
 
-export interface DryRunResult extends Counts {
+export interface DryRunResult extends Omit<Counts, 'warnings'> {
   readonly job: string
   readonly dryRun: true
   readonly exports: readonly { readonly name: string; readonly sha256: string; readonly rows: number }[]
+  /** What checks have found in what would go on all the same, most frequent first. */
+  readonly warnings: readonly CodeCount[]
+  /** In what exports differ from those that were delivered. */
+  readonly drift: readonly ExportDrift[]
   /** What would be rejected before anything is sent, most frequent first. */
   readonly reasons: readonly {
     readonly code: string
@@ -26,12 +33,20 @@ export interface DryRunResult extends Counts {
   }[]
 }
 
+export interface DryRunOptions {
+  readonly files: readonly string[]
+  readonly limit: number
+  readonly acceptDrift?: boolean
+  /** What the ledger knows of earlier deliveries; undefined where there is no ledger yet. */
+  readonly ledger?: DriftMemory['ledger'] | undefined
+}
+
 /** Records that would be sent are counted as pending. @throws WaybillError as a run does for what is wrong with an export */
 export async function dryRun(
   folders: DefinitionFolders,
   job: Job,
   identity: Identity,
-  options: { readonly files: readonly string[]; readonly limit: number },
+  options: DryRunOptions,
   now: number,
   settings: SourceSettings = {},
 ): Promise<DryRunResult> {
@@ -39,7 +54,7 @@ export async function dryRun(
   const arrival = createArrival(await mkdtemp(join(tmpdir(), 'waybill-dry-run-')), settings)
   try {
     const found = await findExports(arrival, job, options.files, now)
-    return await mapExports(folders, job, identity, options.limit, arrival, found)
+    return await mapExports(folders, job, identity, options, arrival, found, now)
   } finally {
     await arrival.close(false)
   }
@@ -49,24 +64,41 @@ async function mapExports(
   folders: DefinitionFolders,
   job: Job,
   identity: Identity,
-  limit: number,
+  { limit, acceptDrift = false, ledger }: DryRunOptions,
   arrival: Arrival,
   found: readonly FoundExport[],
+  now: number,
 ): Promise<DryRunResult> {
   const total = noCounts()
+  const drift: ExportDrift[] = []
+  const memory = ledger && {
+    ledger,
+    job: job.definition.job,
+    rules: job.definition.drift,
+    accept: acceptDrift,
+    readsAhead: false,
+    whole: limit === Number.POSITIVE_INFINITY,
+    now,
+  }
   const exports: { name: string; sha256: string; rows: number }[] = []
   const reasons = new Map<string, { code: string; rule: string | null; message: string; count: number }>()
   for (const delivery of found) {
-    const mapping = await readMapping(folders, delivery.mapping)
+    const unjoined = await readMapping(folders, delivery.mapping, job.catalog)
     for (const received of await arrival.receive(delivery)) {
-      const { exportId, sha256 } = await fingerprint(received.file)
-      await verifyRows(received, mapping.read)
-      const opened = await openExport(received.file, mapping.read, received.limits)
-      const mapper = mapping.compiled.bind(opened.columns, received.name)
+      const { mapping } = await joinExports(unjoined, received.name, received.beside)
+      const { file, name, limits } = received
+      const { exportId, sha256 } = await fingerprint(file)
+      const { rejects } = delivery
+      const watch = memory && rejects === undefined ? await watchDrift(memory, mapping, sha256) : undefined
+      if (rejects === undefined) await verifyExport(received, mapping, undefined)
+      const reading = rejects === undefined ? 'whole' : 'rejects'
+      const { opened, mapper } = await openReading(reading, { file, name }, mapping, limits, now)
+      await watch?.readAhead(opened, name)
       const counts = noCounts()
       const range = { number: 1, skip: 0, limit, cutBefore: new Map<number, number>() }
       for await (const chunk of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
         addCounts(counts, countChunk(chunk.rows, [], 0))
+        watch?.look(chunk.rows)
         for (const { outcome } of chunk.rows) {
           if (outcome.outcome === 'rejected') count(reasons, outcome.issue.code, null, outcome.issue.message)
           if (outcome.outcome === 'mapped') {
@@ -74,12 +106,21 @@ async function mapExports(
           }
         }
       }
+      for (const finding of watch?.compare() ?? []) drift.push({ export: received.name, ...finding })
       addCounts(total, counts)
       exports.push({ name: received.name, sha256, rows: counts.rows.read })
     }
   }
   const sorted = [...reasons.values()].sort((a, b) => b.count - a.count)
-  return { job: job.definition.job, dryRun: true, exports, ...total, reasons: sorted }
+  return {
+    job: job.definition.job,
+    dryRun: true,
+    exports,
+    ...total,
+    warnings: warningCounts(total),
+    drift,
+    reasons: sorted,
+  }
 }
 
 function count(

@@ -41,28 +41,38 @@ const S3 = z.strictObject({
 
 export const ExportDefinition = z.strictObject({
   /** Folder, relative to the job file; or a server. */
-  from: z.union([z.string().min(1), z.strictObject({ sftp: Sftp }), z.strictObject({ s3: S3 })]),
+  from: z
+    .union([z.string().min(1), z.strictObject({ sftp: Sftp }), z.strictObject({ s3: S3 })])
+    .meta({ description: 'A folder, relative to the job file; or a server.' }),
   /** Names to take; `*` stands for anything, `{date:yyyyMMdd}` for a date in luxon tokens. */
-  match: z.string().min(1),
+  match: z
+    .string()
+    .min(1)
+    .meta({ description: 'Names to take; * stands for anything, {date:yyyyMMdd} for a date.' }),
   mapping: z.string().min(1).optional(),
   /** What must be so before an export is taken; all of what is given. */
   complete: z
     .strictObject({
       /** It has not changed for so long. */
-      stableFor: Duration.optional(),
+      stableFor: Duration.optional().meta({ description: 'It has not changed for so long, like 60s.' }),
       /** This file lies beside it. */
-      marker: companion.optional(),
+      marker: companion.optional().meta({ description: 'This file lies beside it, like {name}.done.' }),
       /** A manifest with such a name, a pattern like `match`, names it. */
-      manifest: fileName.optional(),
+      manifest: fileName.optional().meta({ description: 'A manifest with such a name names it.' }),
     })
     .refine((rules) => Object.keys(rules).length > 0, 'says nothing; it takes stableFor, marker, manifest')
     .optional(),
   /** What is compared before anything is sent. */
-  verify: z.strictObject({ checksum: fileName }).optional(),
+  verify: z
+    .strictObject({ checksum: fileName })
+    .optional()
+    .meta({ description: 'What is compared before anything is sent.' }),
   /** Which members of an archive are exports, by a pattern like `match`. */
-  members: fileName.optional(),
+  members: fileName
+    .optional()
+    .meta({ description: 'Which members of an archive are exports, by a pattern.' }),
   /** Nothing is taken that is not encrypted so. */
-  encrypted: z.literal('pgp').optional(),
+  encrypted: z.literal('pgp').optional().meta({ description: 'Nothing is taken that is not encrypted so.' }),
   /** What may come out of a compressed or encrypted file. */
   limits: z
     .strictObject({
@@ -71,7 +81,11 @@ export const ExportDefinition = z.strictObject({
     })
     .optional(),
   /** Where exports go after a run of them has balanced. */
-  archive: z.string().min(1).optional(),
+  archive: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: 'Where exports go after a run of them has balanced.' }),
 })
 export type ExportDefinition = z.infer<typeof ExportDefinition>
 

@@ -3,13 +3,14 @@ import { WaybillError } from '../errors.ts'
 import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
-import { openExport } from '../extract/open-export.ts'
-import type { ReadDefinition } from '../extract/read-definition.ts'
+import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
-import { type LoadedMapping, loadMapping } from './definition-files.ts'
+import type { LoadedMapping } from './definition-files.ts'
+import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
 import type { FoundExport } from './find-exports.ts'
 import type { JobSource } from './job-source.ts'
+import { joinExports, rejoin } from './joined-exports.ts'
 import type { RunEvents } from './run-events.ts'
 import { isExportProblem } from './run-export.ts'
 
@@ -19,20 +20,24 @@ export interface ExportStep {
   readonly record: ExportRecord
   readonly mapping: LoadedMapping
   readonly limits: ContentLimits
+  /** Undefined where it is not compared with earlier deliveries. */
+  readonly watch: DriftWatch | undefined
 }
 
-/** New exports: fetch, verify, fingerprint, write down, run. */
+/** New exports: fetch, fingerprint, verify, compare, write down, run. */
 export async function* startExports(
   run: RunWriter,
   arrival: Arrival,
   deliveries: readonly FoundExport[],
   mappings: ReadonlyMap<string, LoadedMapping>,
+  memory: DriftMemory,
 ): AsyncGenerator<ExportStep> {
   await arrival.clearUnpacked()
   let ordinal = 0
-  const fail = async (start: ExportStart, error: unknown): Promise<void> => {
+  const fail = async (start: ExportStart, error: unknown, watch?: DriftWatch): Promise<void> => {
     if (!isExportProblem(error)) throw error
     const record = await run.runLedger.addExport(start)
+    await watch?.begin(run.runLedger, record.id)
     await run.runLedger.endExport(record.id, 'failed', error.code)
     run.events.exportFailed(start.name, error)
   }
@@ -53,18 +58,37 @@ export async function* startExports(
       const { name, address, file, limits } = one
       ordinal += 1
       let start: ExportStart = { ...unread, ordinal, name, path: address }
+      let watch: DriftWatch | undefined
+      let joined = mapping
       try {
         start = { ...start, ...(await fingerprint(file)) }
-        await verifyRows(one, mapping.read)
+        joined = await joinAndKeep(arrival, mapping, one)
+        start = { ...start, mapping: joined }
+        if (found.rejects === undefined) {
+          watch = await watchDrift(memory, joined, start.sha256)
+          await verifyExport(one, joined, watch)
+        } else start = { ...start, exportId: found.rejects.exportId, reading: 'rejects' }
       } catch (error) {
-        await fail(start, error)
+        await fail(start, error, watch)
         continue
       }
-      yield { record: { ...(await run.runLedger.addExport(start)), path: file }, mapping, limits }
+      const record = await run.runLedger.addExport(start)
+      await watch?.begin(run.runLedger, record.id)
+      yield { record: { ...record, path: file }, mapping: joined, limits, watch }
     }
     // The next one may need the room.
     await arrival.clearUnpacked()
   }
+}
+
+async function joinAndKeep(
+  arrival: Arrival,
+  mapping: LoadedMapping,
+  { name, beside }: ReceivedExport,
+): Promise<LoadedMapping> {
+  const joined = await joinExports(mapping, name, beside)
+  for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
+  return joined.mapping
 }
 
 /** Exports that an earlier process left open, read by the mapping that it had. */
@@ -93,30 +117,41 @@ export async function* resumeExports(
     }
     yield {
       record: { ...record, path: received.file },
-      mapping: loadMapping(content),
+      mapping: await rejoin(content, record.name, arrival.kept, received.beside),
       limits: received.limits,
+      // It was compared before it began, and only the rest of its rows is read now.
+      watch: undefined,
     }
   }
 }
 
 /**
- * Counts the rows where a manifest or the export's own trailer says how many there are.
- * @throws WaybillError `export-not-as-announced`, or what is wrong with the export
+ * All that is judged of an export before anything of it is sent, in one pass at most: the number of rows that a manifest
+ * or its own trailer says, and how it differs from earlier deliveries.
+ * @throws WaybillError `export-not-as-announced`, `export-drifted`, or what is wrong with the export
  */
-export async function verifyRows(
-  { address, file, limits, announced: { rows } }: ReceivedExport,
-  read: ReadDefinition,
+export async function verifyExport(
+  { name, address, file, limits, announced: { rows } }: ReceivedExport,
+  { read }: LoadedMapping,
+  watch: DriftWatch | undefined,
 ): Promise<void> {
   const trailer = read.format === 'csv' && read.trailer?.count !== undefined
-  if (rows === undefined && !trailer) return
+  if (rows === undefined && !trailer && watch === undefined) return
   const opened = await openExport(file, read, limits)
-  const total = await opened.controlTotal()
+  const came =
+    (await watch?.readAhead(opened, name)) ?? (rows === undefined ? undefined : await countRows(opened))
+  const total = await opened.controlTotal(came)
   if (total !== undefined && total.stated !== total.found)
     throw notAsAnnounced(address, 'its number of rows, by its trailer,', total.stated, total.found)
-  if (rows === undefined) return
-  let came = 0
-  for await (const block of opened.rows()) came += block.length
-  if (came !== rows) throw notAsAnnounced(address, 'its number of rows', rows, came)
+  if (rows !== undefined && came !== undefined && came !== rows)
+    throw notAsAnnounced(address, 'its number of rows', rows, came)
+  watch?.assertAllowed(name, address)
+}
+
+async function countRows(opened: OpenExport): Promise<number> {
+  let rows = 0
+  for await (const block of opened.rows()) rows += block.length
+  return rows
 }
 
 interface RunWriter {

@@ -2,13 +2,18 @@
 import { basename, resolve } from 'node:path'
 import { WaybillError } from '../errors.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
-import type { Arrival, FoundDelivery } from './arrival.ts'
+import type { Arrival } from './arrival.ts'
 import type { Job } from './definition-files.ts'
+import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'
 import type { JobSource } from './job-source.ts'
+import type { RejectsOrigin } from './rejects.ts'
+import { rejectsOrigin } from './rejects-export.ts'
 
 /** A delivery with the mapping that its exports are read by. */
 export interface FoundExport extends FoundDelivery {
   readonly mapping: string
+  /** Of a rejects file: the export that its rows came from. */
+  readonly rejects?: RejectsOrigin
 }
 
 /**
@@ -23,10 +28,14 @@ export async function findExports(
   now: number,
 ): Promise<FoundExport[]> {
   if (files.length > 0) {
-    return files.map((file) => {
-      const source = sourceOf(job, file)
-      return { ...arrival.named(resolve(file), source), mapping: source.mapping }
-    })
+    return Promise.all(
+      files.map(async (file) => {
+        const rejects = await rejectsOrigin(resolve(file))
+        const source = sourceOf(job, rejects === undefined ? file : deliveredName(rejects.name))
+        const found = arrival.named(resolve(file), rejects === undefined ? source : ANY_RULES)
+        return { ...found, mapping: source.mapping, ...(rejects === undefined ? {} : { rejects }) }
+      }),
+    )
   }
   const found: FoundExport[] = []
   for (const source of job.sources) {
@@ -35,6 +44,9 @@ export async function findExports(
   }
   return found
 }
+
+/** Of `archive.zip!member.csv` the archive. */
+const deliveredName = (name: string): string => name.replace(/!.*$/, '')
 
 /** The source whose pattern the name fits; the only source there is, whatever the name. */
 function sourceOf(job: Job, file: string): JobSource {

@@ -2,6 +2,7 @@
 import { validate } from 'node-cron'
 import { z } from 'zod'
 import { isZone } from '../transform/dates.ts'
+import { DriftDefinition } from './drift-definition.ts'
 import { ExportDefinition } from './export-definition.ts'
 import { ByteSize, Duration, Share } from './quantities.ts'
 
@@ -9,7 +10,8 @@ export const JobDefinition = z
   .strictObject({
     job: z
       .string()
-      .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a job is named in kebab-case: lower-case letters, digits, hyphens'),
+      .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a job is named in kebab-case: lower-case letters, digits, hyphens')
+      .meta({ description: 'Name of the job: that of its file, in kebab-case.' }),
     schedule: z
       .strictObject({
         cron: z
@@ -18,28 +20,90 @@ export const JobDefinition = z
             (line) => validate(line),
             'is no cron line; write it like "15 2 * * *" (minute, hour, day, month, weekday)',
           ),
-        zone: z.string().refine(isZone, 'is no IANA time zone; write it like America/New_York'),
-        missed: z.enum(['once', 'all', 'skip']).default('once'),
+        zone: z
+          .string()
+          .refine(isZone, 'is no IANA time zone; write it like America/New_York')
+          .meta({ description: 'IANA time zone of the cron line, like America/New_York.' }),
+        missed: z
+          .enum(['once', 'all', 'skip'])
+          .default('once')
+          .meta({ description: 'What is made up for after the machine was off.' }),
       })
       .optional(),
-    exports: z.union([ExportDefinition.transform((one) => [one]), z.array(ExportDefinition).min(1)]),
+    exports: z
+      .union([ExportDefinition.transform((one) => [one]), z.array(ExportDefinition).min(1)])
+      .meta({ description: 'Where exports arrive, one entry or several.' }),
     /** The mapping of all exports that name none of their own. */
-    mapping: z.string().min(1).optional(),
-    accounts: z.strictObject({ register: z.enum(['missing', 'never']) }).default({ register: 'missing' }),
-    submit: z
+    mapping: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: 'The mapping of all exports that name none of their own.' }),
+    /** A catalog file laid over the shipped one for all mappings of the job, relative to the job file. */
+    catalog: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: 'A catalog file laid over the shipped one, relative to the job file.' }),
+    accounts: z
+      .strictObject({ register: z.enum(['missing', 'never']) })
+      .default({ register: 'missing' })
+      .meta({ description: 'Whether people whom the gateway does not know are registered.' }),
+    careTeams: z
       .strictObject({
-        concurrency: z.int().min(1).max(64).default(8),
-        batch: z
-          .strictObject({
-            records: z.int().min(1).max(10_000).default(500),
-            bytes: ByteSize.default(1024 ** 2),
-          })
-          .prefault({}),
-        inDoubt: z.enum(['hold', 'resend']).default('hold'),
-        patience: Duration.default(30 * 60_000),
+        changed: z
+          .enum(['add', 'replace', 'keep'])
+          .default('add')
+          .meta({ description: 'What is done with an entry whose NPI the account has with other fields.' }),
+        acrossAccounts: z
+          .boolean()
+          .default(false)
+          .meta({ description: 'Whether one request may hold care teams of several people.' }),
       })
       .prefault({}),
-    stopWhen: z.strictObject({ rejectedRows: Share, after: z.int().min(0).default(200) }).optional(),
+    submit: z
+      .strictObject({
+        concurrency: z
+          .int()
+          .min(1)
+          .max(64)
+          .default(8)
+          .meta({ description: 'Requests under way at once, at most.' }),
+        batch: z
+          .strictObject({
+            records: z
+              .int()
+              .min(1)
+              .max(10_000)
+              .default(500)
+              .meta({ description: 'Records in one request, at most.' }),
+            bytes: ByteSize.default(1024 ** 2).meta({
+              description: 'Size of one request, at most, like 1MiB.',
+            }),
+          })
+          .prefault({}),
+        inDoubt: z.enum(['hold', 'resend']).default('hold').meta({
+          description: 'What becomes of a record of which nobody can tell whether the gateway took it.',
+        }),
+        batchesAreAtomic: z
+          .boolean()
+          .default(false)
+          .meta({ description: 'Whether the gateway is known to store a batch whole or not at all.' }),
+        readLag: Duration.default(5_000).meta({
+          description: 'How late a profile may show what the gateway has stored, like 5s.',
+        }),
+        patience: Duration.default(30 * 60_000).meta({
+          description: 'How long to wait for a gateway that cannot be reached, like 30m.',
+        }),
+      })
+      .prefault({}),
+    drift: DriftDefinition.prefault({}),
+    stopWhen: z
+      .strictObject({ rejectedRows: Share, after: z.int().min(0).default(200) })
+      .optional()
+      .meta({
+        description: 'Stops the run when this share of rows is rejected, judged from so many rows on.',
+      }),
   })
   .superRefine((job, context) => {
     for (const [at, { mapping }] of job.exports.entries()) {

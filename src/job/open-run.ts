@@ -1,7 +1,7 @@
 /** Opens a run: takes the job's lease, writes the run down or takes it up again, and connects its stages; and ends it. */
 import { join } from 'node:path'
 import { WaybillError } from '../errors.ts'
-import { type Ledger, noTallies, type RunLedger, type RunRecord } from '../ledger/ledger.ts'
+import { type Ledger, noTallies, type RunLedger, type RunOrigin, type RunRecord } from '../ledger/ledger.ts'
 import { connectStages } from './connect-stages.ts'
 import { readTallies } from './counts-text.ts'
 import type { Job } from './definition-files.ts'
@@ -10,6 +10,7 @@ import type { RunDependencies } from './run-dependencies.ts'
 import type { RunEvents } from './run-events.ts'
 import type { ExportContext } from './run-export.ts'
 import { openAppended } from './run-files.ts'
+import { originOf } from './run-origin.ts'
 
 export interface RunOpening {
   readonly jobId: number
@@ -17,6 +18,8 @@ export interface RunOpening {
   readonly resumed: RunRecord | undefined
   /** Rows to take of each export at most. */
   readonly limit: number
+  /** Of a new run that takes up what another one left behind. */
+  readonly origin?: RunOrigin
 }
 
 export interface OpenRun {
@@ -40,7 +43,14 @@ export async function openRun(deps: RunDependencies, job: Job, opening: RunOpeni
   const lease = await takeLease(ledger, { jobId, job: name, runId: id, owner, now: startedAt }, deps.isDead)
   const runLedger =
     resumed === undefined
-      ? await ledger.startRun(lease, { id, jobId, startedAt, rejectsPath, receiptsPath })
+      ? await ledger.startRun(lease, {
+          id,
+          jobId,
+          startedAt,
+          rejectsPath,
+          receiptsPath,
+          origin: opening.origin,
+        })
       : await ledger.resumeRun(lease, resumed)
   events.runStarted({ id, job: name, gateway: deps.gatewayName, resumed: resumed !== undefined })
 
@@ -53,7 +63,9 @@ export async function openRun(deps: RunDependencies, job: Job, opening: RunOpeni
   if (deps.interrupt.aborted) onInterrupt()
   const kept = keepLease(runLedger, now, stop)
   const { signal } = stopping
-  const parts = { runLedger, tallies, receipts, stop, signal, limit, rejectsPath }
+  const began = resumed?.started_at ?? startedAt
+  const origin = opening.origin ?? (resumed && originOf(resumed))
+  const parts = { origin, runLedger, tallies, receipts, stop, signal, limit, rejectsPath, startedAt: began }
 
   return {
     id,
@@ -68,7 +80,9 @@ export async function openRun(deps: RunDependencies, job: Job, opening: RunOpeni
       // Whoever has taken the run over writes down how it ends.
       if (error instanceof WaybillError && error.code === 'lease-lost') return
       const endedAt = now()
-      const end = { state: endState(error), endedAt, workedMs: endedAt - startedAt, reason: reasonOf(error) }
+      // A clock may be set back while a run is on.
+      const workedMs = Math.max(0, endedAt - startedAt)
+      const end = { state: endState(error), endedAt, workedMs, reason: reasonOf(error) }
       await runLedger.endRun(end, tallies)
       await ledger.releaseLease(lease)
     },

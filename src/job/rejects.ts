@@ -3,14 +3,18 @@
  * It holds health data, so its file has mode 0600; nothing of it goes anywhere else.
  */
 import { stringify } from 'csv-stringify/sync'
-import type { Row } from '../extract/row.ts'
+import type { ReadDefinition } from '../extract/read-definition.ts'
+import type { JsonValue, Row } from '../extract/row.ts'
 import type { EntryOutcome } from '../load/entry.ts'
-import type { MarkFailure } from '../load/primary-care.ts'
+import type { FollowUpFailure } from '../load/known-care-teams.ts'
+import type { RowOutcome } from '../transform/record.ts'
 import type { ChunkRow } from './chunks.ts'
+import { exportNameOf } from './rejected-line.ts'
 
 /** Columns added behind those of the export. `_line` is where the row starts; `_raw` holds a row that has no columns. */
 export const REJECT_COLUMNS = [
   '_export',
+  '_exportId',
   '_row',
   '_line',
   '_rule',
@@ -20,8 +24,24 @@ export const REJECT_COLUMNS = [
   '_raw',
 ] as const
 
-/** JSON rows have no columns: the line as it came stands in this one. */
-const JSON_COLUMN = '_json'
+/** JSON rows have no columns: the line as it came stands in this one, and what `read.context` has read around it in the other. */
+export const JSON_COLUMN = '_json'
+export const CONTEXT_COLUMN = '_context'
+
+/** The export that the rows stand in. */
+export interface RejectsOrigin {
+  readonly name: string
+  readonly exportId: string
+}
+
+/** The columns in front, by what the export is. */
+export function columnsInFront(
+  columns: readonly string[] | undefined,
+  read: ReadDefinition,
+): readonly string[] {
+  if (columns !== undefined) return columns
+  return read.format === 'json' && read.context !== undefined ? [JSON_COLUMN, CONTEXT_COLUMN] : [JSON_COLUMN]
+}
 
 interface Reject {
   readonly rule: string
@@ -32,21 +52,23 @@ interface Reject {
 
 export interface ChunkTrouble {
   readonly outcomes: readonly EntryOutcome[]
-  readonly markFailures: readonly MarkFailure[]
+  readonly followUpFailures: readonly FollowUpFailure[]
 }
 
-export function rejectsHeader(columns: readonly string[] | undefined): string {
-  return stringify([[...(columns ?? [JSON_COLUMN]), ...REJECT_COLUMNS]])
+export function rejectsHeader(inFront: readonly string[]): string {
+  return stringify([[...inFront, ...REJECT_COLUMNS]])
 }
 
+/** @param inFront see `columnsInFront` */
 export function rejectsText(
-  exportName: string,
-  columns: readonly string[] | undefined,
+  origin: RejectsOrigin,
+  inFront: readonly string[],
   rows: readonly ChunkRow[],
   trouble: ChunkTrouble,
 ): string {
-  const byRow = new Map<number, Reject[]>()
-  const add = (row: number, reject: Reject): void => {
+  // By the row itself, not by its number: of a rejects file several lines can be of one row.
+  const byRow = new Map<RowOutcome, Reject[]>()
+  const add = (row: RowOutcome, reject: Reject): void => {
     const known = byRow.get(row)
     if (known === undefined) byRow.set(row, [reject])
     else known.push(reject)
@@ -54,10 +76,10 @@ export function rejectsText(
   for (const { outcome } of rows) {
     if (outcome.outcome === 'rejected') {
       const { stage, code, message } = outcome.issue
-      add(outcome.row, { rule: '', stage, code, reason: message })
+      add(outcome, { rule: '', stage, code, reason: message })
     } else if (outcome.outcome === 'mapped') {
       for (const { rule, issue } of outcome.rejected) {
-        add(outcome.row, {
+        add(outcome, {
           rule,
           stage: issue.stage,
           code: issue.code,
@@ -69,15 +91,15 @@ export function rejectsText(
   for (const outcome of trouble.outcomes) {
     if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') continue
     const { entry, reason } = outcome
-    add(entry.row.row, {
+    add(entry.row, {
       rule: entry.record.rule,
       stage: reason.stage,
       code: reason.code,
       reason: withField(reason.message, reason.field),
     })
   }
-  for (const { entry, reason } of trouble.markFailures) {
-    add(entry.row.row, {
+  for (const { entry, reason } of trouble.followUpFailures) {
+    add(entry.row, {
       rule: entry.record.rule,
       stage: reason.stage,
       code: reason.code,
@@ -85,10 +107,12 @@ export function rejectsText(
     })
   }
   if (byRow.size === 0) return ''
-  const lines = rows.flatMap(({ source }) =>
-    (byRow.get(source.row) ?? []).map(({ rule, stage, code, reason }) => {
-      const { cells, raw } = asItCame(source, columns)
-      return [...cells, exportName, source.row, source.line, rule, stage, code, reason, raw]
+  const context = rows.flatMap(({ source }) => (source.kind === 'json' ? (source.context ?? []) : [])).at(0)
+  const lines = rows.flatMap(({ source, outcome }) =>
+    (byRow.get(outcome) ?? []).map(({ rule, stage, code, reason }) => {
+      const { cells, raw } = asItCame(source, inFront, context)
+      const name = exportNameOf(source) ?? origin.name
+      return [...cells, name, origin.exportId, source.row, source.line, rule, stage, code, reason, raw]
     }),
   )
   return stringify(lines)
@@ -97,12 +121,19 @@ export function rejectsText(
 const withField = (message: string, field: string | undefined): string =>
   field === undefined ? message : `${field}: ${message}`
 
-/** The row's cells under the export's columns; a row that does not fit them goes into `_raw` as a whole. */
+/**
+ * The row's cells under the export's columns; a row that does not fit them goes into `_raw` as a whole.
+ * @param context that of the export, for a row that could not be read
+ */
 function asItCame(
   row: Row,
-  columns: readonly string[] | undefined,
+  inFront: readonly string[],
+  context: JsonValue | undefined,
 ): { cells: readonly string[]; raw: string } {
-  if (columns === undefined) return { cells: [row.kind === 'cells' ? '' : row.text], raw: '' }
+  if (inFront[0] === JSON_COLUMN) {
+    const text = row.kind === 'cells' ? '' : row.text
+    return { cells: inFront.length === 1 ? [text] : [text, JSON.stringify(context ?? null)], raw: '' }
+  }
   if (row.kind === 'cells') return { cells: row.cells, raw: '' }
-  return { cells: columns.map(() => ''), raw: row.text }
+  return { cells: inFront.map(() => ''), raw: row.text }
 }

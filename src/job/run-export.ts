@@ -2,20 +2,22 @@
 import { join } from 'node:path'
 import { type ErrorCode, WaybillError } from '../errors.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
-import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { Origin } from '../extract/row.ts'
-import type { ChunkRecord, ExportRecord, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
-import { toException } from '../load/deliver.ts'
+import type { ChunkRecord, ExportRecord, Ledger, RunLedger, RunOrigin, Tallies } from '../ledger/ledger.ts'
 import type { Identity } from '../load/identity.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
+import { toException } from '../load/outcomes.ts'
 import { addCounts, allRecords, assertBalanced, type Counts, noCounts } from '../reconcile/balance.ts'
 import { type Chunk, cutChunks } from './chunks.ts'
 import { countChunk } from './count-chunk.ts'
 import { readCounts } from './counts-text.ts'
 import type { LoadedMapping } from './definition-files.ts'
+import type { DriftWatch } from './drift-watch.ts'
+import { openRows } from './open-rows.ts'
 import { createPipeline } from './pipeline.ts'
 import { receiptsOf } from './receipts.ts'
-import { rejectsHeader, rejectsText } from './rejects.ts'
+import { columnsInFront, rejectsHeader, rejectsText } from './rejects.ts'
+import { rulingOf } from './ruling.ts'
 import type { RunEvents } from './run-events.ts'
 import { type AppendedFile, openAppended } from './run-files.ts'
 import { exceptionsOf, heldBy, newlyDelivered } from './settlement.ts'
@@ -33,9 +35,13 @@ export interface ExportContext {
   readonly events: RunEvents
   readonly stopWhen: StopWhen
   readonly now: () => number
+  /** When the run began, the first time: a resumed run maps by the clock that it had. */
+  readonly startedAt: number
   /** Stops everything of the run that is still to be sent. */
   readonly stop: (reason: unknown) => void
   readonly limit: number
+  /** Of a run that takes up what another one left behind. */
+  readonly origin: RunOrigin | undefined
 }
 
 export interface ExportEnd {
@@ -45,6 +51,7 @@ export interface ExportEnd {
 
 /**
  * Runs the export to its end. Where the run must stop, the counts hold what is open as pending and `error` says why.
+ * @param watch is told of all rows; undefined where they are not compared
  * @throws WaybillError `export-unreadable`, `export-empty`, `columns-missing`: nothing of it was sent
  */
 export async function runExport(
@@ -52,9 +59,10 @@ export async function runExport(
   record: ExportRecord,
   mapping: LoadedMapping,
   limits: ContentLimits,
+  watch: DriftWatch | undefined,
 ): Promise<ExportEnd> {
-  const opened = await openExport(record.path, mapping.read, limits)
-  const mapper = mapping.compiled.bind(opened.columns, record.name)
+  const { opened, mapper } = await openRows(context, record, mapping, limits)
+  const inFront = columnsInFront(opened.columns, mapping.read)
   const resumption = resumptionOf(await context.ledger.chunksOf(record.id))
   const { counts } = resumption
   const rejects = openAppended(rejectsPath(context, record), resumption.rejectsLength)
@@ -84,7 +92,7 @@ export async function runExport(
     })
   }
   const settle = async (chunk: Chunk, loaded: LoadedChunk): Promise<void> => {
-    addCounts(counts, await settleChunk(context, record, opened, rejects, chunk, loaded))
+    addCounts(counts, await settleChunk(context, record, inFront, rejects, chunk, loaded))
     open.delete(chunk.number)
     context.events.exportAdvanced(record.name, counts, chunk.rows.at(-1)?.source.byteOffset ?? 0)
   }
@@ -96,6 +104,7 @@ export async function runExport(
       const range = { number, skip, limit: context.limit, cutBefore }
       for await (const chunk of cutChunks(blocks, mapper, context.identity, record.export_id, range)) {
         context.stopWhen.look(chunk.rows)
+        watch?.look(chunk.rows)
         await pipeline.add(chunk)
       }
     } finally {
@@ -106,6 +115,7 @@ export async function runExport(
       throw new WaybillError('export-empty', `${record.name} has a header and no rows`, {
         place: { file: record.path },
       })
+    await watch?.end(context.runLedger, record.id)
     await context.runLedger.endExport(record.id, 'finished', null)
     assertBalanced(counts, record.name)
     context.events.exportEnded(record.name, counts)
@@ -165,7 +175,7 @@ function resumptionOf(chunks: readonly ChunkRecord[]): Resumption {
 async function settleChunk(
   context: ExportContext,
   record: ExportRecord,
-  opened: OpenExport,
+  inFront: readonly string[],
   rejects: AppendedFile,
   chunk: Chunk,
   loaded: LoadedChunk,
@@ -178,9 +188,9 @@ async function settleChunk(
       'not-balanced',
       `chunk ${chunk.number} of ${record.name} has ${pending} records without an outcome`,
     )
-  const rejected = rejectsText(record.name, opened.columns, chunk.rows, loaded)
+  const rejected = rejectsText({ name: record.name, exportId: record.export_id }, inFront, chunk.rows, loaded)
   if (rejected !== '') {
-    const header = rejects.length === 0 ? rejectsHeader(opened.columns) : ''
+    const header = rejects.length === 0 ? rejectsHeader(inFront) : ''
     await rejects.append(Buffer.from(header + rejected))
   }
   await context.receipts.append(await receiptsOf(loaded.outcomes))
@@ -195,6 +205,8 @@ async function settleChunk(
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
       outcome.batchId === null ? toException(outcome) : undefined,
     ),
+    careTeams: { gateway: context.load.accounts.gatewayName, entries: loaded.careTeams },
+    ruling: await rulingOf(context, record, chunk.rows, loaded.outcomes),
     tallies: context.tallies,
     at: context.now(),
   })
@@ -211,8 +223,11 @@ const EXPORT_PROBLEMS: ReadonlySet<string> = new Set<ErrorCode>([
   'export-empty',
   'export-changed',
   'export-not-as-announced',
+  'export-drifted',
   'export-too-large',
   'export-untrusted',
+  'export-join-missing',
+  'export-join-unusable',
   'source-unreachable',
   'columns-missing',
 ])

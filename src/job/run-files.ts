@@ -4,10 +4,14 @@
  */
 import { mkdir, open, stat, truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { WaybillError } from '../errors.ts'
 
 export interface AppendedFile {
   readonly path: string
-  /** Appends, syncs, and gives the file's new length. */
+  /**
+   * Appends, syncs, and gives the file's new length.
+   * @throws WaybillError `home-unusable` where it cannot be written
+   */
   append(bytes: Uint8Array): Promise<number>
   readonly length: number
   close(): Promise<void>
@@ -17,6 +21,17 @@ export interface AppendedFile {
 export function openAppended(path: string, settledLength: number): AppendedFile {
   let length = settledLength
   let handle: Awaited<ReturnType<typeof open>> | undefined
+  const write = async (bytes: Uint8Array): Promise<void> => {
+    if (handle === undefined) {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      handle = await open(path, length === 0 ? 'w' : 'r+', 0o600)
+      await handle.truncate(length)
+    }
+    for (let written = 0; written < bytes.length; ) {
+      written += (await handle.write(bytes, written, bytes.length - written, length + written)).bytesWritten
+    }
+    await handle.datasync()
+  }
   return {
     path,
     get length() {
@@ -24,15 +39,9 @@ export function openAppended(path: string, settledLength: number): AppendedFile 
     },
     async append(bytes) {
       if (bytes.length === 0) return length
-      if (handle === undefined) {
-        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-        handle = await open(path, length === 0 ? 'w' : 'r+', 0o600)
-        await handle.truncate(length)
-      }
-      for (let written = 0; written < bytes.length; ) {
-        written += (await handle.write(bytes, written, bytes.length - written, length + written)).bytesWritten
-      }
-      await handle.datasync()
+      await write(bytes).catch((cause) => {
+        throw unwritable(path, cause)
+      })
       length += bytes.length
       return length
     },
@@ -43,3 +52,10 @@ export function openAppended(path: string, settledLength: number): AppendedFile 
     },
   }
 }
+
+const unwritable = (path: string, cause: unknown): WaybillError =>
+  new WaybillError(
+    'home-unusable',
+    `${path} cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`,
+    { place: { file: path }, cause },
+  )

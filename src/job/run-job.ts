@@ -23,6 +23,8 @@ export interface RunOptions {
   readonly files: readonly string[]
   /** Rows to take of each export at most. */
   readonly limit: number
+  /** Take exports as they are, however they differ from earlier deliveries. */
+  readonly acceptDrift: boolean
 }
 
 export interface JobEnd {
@@ -59,7 +61,7 @@ async function runWith(
   const { ledger, events } = deps
   const { limit } = options
   const mappings = await readMappings(deps.folders, job)
-  const archives = limit === Number.POSITIVE_INFINITY
+  const whole = limit === Number.POSITIVE_INFINITY
   let resumed: RunSummary | undefined
 
   const unfinished = await ledger.unfinishedRun(jobId)
@@ -71,10 +73,11 @@ async function runWith(
     resumed = end.summary
   }
   const found = await findExports(arrival, job, options.files, deps.now())
-  const contents = new Set(resumed?.exports.map(({ sha256 }) => sha256))
+  // A run that took up what another one left has read some rows of its exports alone.
+  const contents = new Set(resumed?.origin === undefined ? resumed?.exports.map(({ sha256 }) => sha256) : [])
   const { others, done } =
     resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, contents)
-  if (resumed !== undefined && archives) await archiveResumed({ arrival, events }, resumed, done)
+  if (resumed !== undefined && whole) await archiveResumed({ arrival, events }, resumed, done)
   if (others.length === 0) {
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
     throw new WaybillError(
@@ -83,14 +86,22 @@ async function runWith(
     )
   }
   const end = await execute(deps, job, { jobId, resumed: undefined, limit }, (run) =>
-    startExports(run, arrival, others, mappings),
+    startExports(run, arrival, others, mappings, {
+      ledger,
+      job: job.definition.job,
+      rules: job.definition.drift,
+      accept: options.acceptDrift,
+      readsAhead: true,
+      whole,
+      now: run.export.startedAt,
+    }),
   )
-  if (end.error === undefined && archives) await archiveRun({ arrival, events }, ledger, end.summary, others)
+  if (end.error === undefined && whole) await archiveRun({ arrival, events }, ledger, end.summary, others)
   return { ...end, summary: { ...end.summary, ...(resumed === undefined ? {} : { resumed }) } }
 }
 
 /** Runs until all exports are done or something stops it, and writes down how it ended. */
-async function execute(
+export async function execute(
   deps: RunDependencies,
   job: Job,
   opening: RunOpening,
@@ -125,10 +136,10 @@ interface ExportCounts extends ExportEnd {
 /** Undefined where nothing of the export could be sent; the ledger then says why. */
 async function runOneExport(
   run: OpenRun,
-  { record, mapping, limits }: ExportStep,
+  { record, mapping, limits, watch }: ExportStep,
 ): Promise<ExportCounts | undefined> {
   try {
-    return { ordinal: record.ordinal, ...(await runExport(run.export, record, mapping, limits)) }
+    return { ordinal: record.ordinal, ...(await runExport(run.export, record, mapping, limits, watch)) }
   } catch (error) {
     if (!isExportProblem(error)) throw error
     await run.runLedger.endExport(record.id, 'failed', error.code)
@@ -140,7 +151,9 @@ async function runOneExport(
 async function readMappings(folders: DefinitionFolders, job: Job): Promise<Map<string, LoadedMapping>> {
   const names = new Set(job.sources.map((source) => source.mapping))
   return new Map(
-    await Promise.all([...names].map(async (name) => [name, await readMapping(folders, name)] as const)),
+    await Promise.all(
+      [...names].map(async (name) => [name, await readMapping(folders, name, job.catalog)] as const),
+    ),
   )
 }
 
@@ -150,7 +163,7 @@ function exitOf(summary: RunSummary): ExitCode {
   if (summary.exports.every((one) => one.error !== undefined)) return EXIT.wrongUse
   const left =
     summary.rows.rejected > 0 ||
-    summary.primaryCare.refused > 0 ||
+    summary.primaryCare.refused + summary.careTeams.notReplaced > 0 ||
     summary.exports.some((one) => one.error !== undefined) ||
     kinds.some((records) => records.rejected + records.inDoubt + records.pending > 0)
   return left ? EXIT.recordsLeftBehind : EXIT.ok

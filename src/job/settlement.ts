@@ -11,8 +11,9 @@ export async function newlyDelivered(
   outcomes: readonly EntryOutcome[],
 ): Promise<DeliveredRow[]> {
   const accepted = new Map<string, Set<string>>()
-  for (const { outcome, entry } of outcomes) {
-    if (outcome !== 'accepted') continue
+  for (const outcome of outcomes) {
+    if (!isWithGateway(outcome)) continue
+    const { entry } = outcome
     const contents = accepted.get(entry.rowKey)
     if (contents === undefined) accepted.set(entry.rowKey, new Set([entry.content]))
     else contents.add(entry.content)
@@ -23,6 +24,10 @@ export async function newlyDelivered(
     contents: [...(before.get(rowKey)?.union(contents) ?? contents)],
   }))
 }
+
+/** Whether it was learned only now that the gateway has the record. */
+export const isWithGateway = (one: EntryOutcome): boolean =>
+  one.outcome === 'accepted' || (one.outcome === 'unchanged' && one.found === true)
 
 export function heldBy(outcomes: readonly EntryOutcome[]): { rowKey: string; content: string }[] {
   return outcomes.flatMap(({ outcome, entry: { rowKey, content } }) =>
@@ -60,7 +65,7 @@ export function exceptionsOf(
     const exception = unsent(outcome)
     if (exception !== undefined) exceptions.push(exception)
   }
-  for (const { entry, reason } of loaded.markFailures) {
+  for (const { entry, reason } of loaded.followUpFailures) {
     const { row, line, byteOffset } = entry.row
     const { stage, code, scrubbed: message } = reason
     exceptions.push({

@@ -1,10 +1,21 @@
 /** The summary of a run, drawn from the ledger (docs/cli.md: what `--json` prints). */
 import { join } from 'node:path'
+import { z } from 'zod'
 import { WaybillError } from '../errors.ts'
-import type { Ledger, Tallies } from '../ledger/ledger.ts'
-import { addCounts, type Counts, isBalanced, noCounts } from '../reconcile/balance.ts'
+import type { Ledger, OutcomeMove, RunOrigin, Tallies } from '../ledger/ledger.ts'
+import {
+  addCounts,
+  type CodeCount,
+  type Counts,
+  isBalanced,
+  noCounts,
+  warningCounts,
+} from '../reconcile/balance.ts'
+import { RECORD_KINDS } from '../transform/record.ts'
 import { readCounts, readTallies } from './counts-text.ts'
+import { DriftFinding, type ExportDrift } from './drift.ts'
 import { rejectsPath } from './run-export.ts'
+import { originOf } from './run-origin.ts'
 
 export interface ExportSummary {
   readonly name: string
@@ -18,17 +29,26 @@ export interface ExportSummary {
   readonly error?: string
 }
 
-export interface RunSummary extends Counts {
+export interface RunSummary extends Omit<Counts, 'warnings'> {
   readonly run: string
   readonly job: string
   readonly gateway: string
   readonly state: string
   readonly reason?: string
+  /** The run of which it took up what was left behind. */
+  readonly origin?: RunOrigin
+  /** How many of its rejects later runs have settled. */
+  readonly settled?: readonly { readonly run: string; readonly count: number }[]
   readonly balanced: boolean
+  /** What checks have found in what went on all the same, most frequent first. */
+  readonly warnings: readonly CodeCount[]
+  /** In what exports differ from earlier deliveries. */
+  readonly drift: readonly ExportDrift[]
   readonly exports: readonly ExportSummary[]
   readonly accounts: Tallies['accounts']
   readonly requests: Tallies['requests']
   readonly primaryCare: Tallies['primaryCare']
+  readonly careTeams: Tallies['careTeams']
   readonly files: { readonly rejects?: string; readonly receipts?: string }
   readonly startedAt: string
   readonly durationMs: number
@@ -50,6 +70,9 @@ export async function summarise(
   if (run === undefined) throw new WaybillError('run-not-found', `there is no run ${runId}`)
   const total = noCounts()
   const exports: ExportSummary[] = []
+  const drift: ExportDrift[] = []
+  const moves = await ledger.left.moves(runId)
+  const settled = await ledger.left.settledBy(runId)
   let receiptsLength = 0
   for (const record of await ledger.exportsOf(runId)) {
     let rejectsLength = 0
@@ -59,8 +82,14 @@ export async function summarise(
       rejectsLength = Math.max(rejectsLength, chunk.rejects_length ?? 0)
       receiptsLength = Math.max(receiptsLength, chunk.receipts_length ?? 0)
     }
-    const known = live.find(({ ordinal }) => ordinal === record.ordinal)?.counts ?? counts
+    const known = noCounts()
+    addCounts(known, live.find(({ ordinal }) => ordinal === record.ordinal)?.counts ?? counts)
+    moveCounts(
+      known,
+      moves.filter(({ exportRow }) => exportRow === record.id),
+    )
     addCounts(total, known)
+    for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
     exports.push({
       name: record.name,
       sha256: record.sha256,
@@ -74,18 +103,24 @@ export async function summarise(
     })
   }
   const tallies = readTallies(run.tallies)
+  const origin = originOf(run)
   return {
     run: run.id,
     job: run.job,
     gateway: run.gateway,
     state: run.state,
     ...(run.reason === null ? {} : { reason: run.reason }),
+    ...(origin === undefined ? {} : { origin }),
+    ...(settled.length === 0 ? {} : { settled }),
     balanced: isBalanced(total),
+    drift,
     exports,
     rows: total.rows,
     accounts: tallies.accounts,
     records: total.records,
+    warnings: warningCounts(total),
     primaryCare: tallies.primaryCare,
+    careTeams: tallies.careTeams,
     requests: tallies.requests,
     files: {
       ...(exports.some((one) => one.rejects !== undefined) ? { rejects: join(home, run.rejects_path) } : {}),
@@ -95,3 +130,17 @@ export async function summarise(
     durationMs: run.worked_ms,
   }
 }
+
+const readDrift = (drift: string | null): readonly DriftFinding[] =>
+  drift === null ? [] : z.array(DriftFinding).parse(JSON.parse(drift))
+
+/** Records that were in doubt when their chunk was settled, and are so no longer. */
+function moveCounts(counts: Counts, moves: readonly OutcomeMove[]): void {
+  for (const { kind, to, count } of moves) {
+    const records = counts.records[RecordKind.parse(kind)]
+    records.inDoubt -= count
+    records[to] += count
+  }
+}
+
+const RecordKind = z.enum(RECORD_KINDS)

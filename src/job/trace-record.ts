@@ -4,7 +4,7 @@ import { fingerprint } from '../extract/fingerprint.ts'
 import { openExport } from '../extract/open-export.ts'
 import type { Origin } from '../extract/row.ts'
 import { unpackHolds } from '../ledger/holds.ts'
-import type { BatchRecord, ChunkRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
+import type { BatchRecord, ChunkRecord, ExceptionRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
 import { parseTransactionId } from '../load/identity.ts'
 import { loadMapping } from './definition-files.ts'
 
@@ -30,6 +30,8 @@ export interface TracedRun {
   readonly outcome: 'accepted' | 'rejected' | 'in-doubt' | 'unchanged' | 'pending'
   /** Attempts to send it, oldest first. */
   readonly batches: readonly TracedBatch[]
+  /** What befell it after its run, oldest first; the run where a later one has brought it about. */
+  readonly decisions: readonly { readonly event: string; readonly run: string | null; readonly at: string }[]
   readonly reason?: { readonly stage: string; readonly code: string; readonly message: string }
 }
 
@@ -60,9 +62,15 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
   const runs: TracedRun[] = []
   let place: { record: ExportRecord; chunk: ChunkRecord } | undefined
   for (const record of records) {
-    const chunk = (await ledger.chunksOf(record.id)).find(
-      ({ first_row, rows }) => first_row <= parts.row && parts.row < first_row + rows,
-    )
+    const chunks = await ledger.chunksOf(record.id)
+    if (record.reading !== 'whole') {
+      for (const chunk of chunks) {
+        const traced = await traceRun(ledger, record, chunk, parts)
+        if (traced.batches.length > 0 || traced.reason !== undefined) runs.push(traced)
+      }
+      continue
+    }
+    const chunk = chunks.find(({ first_row, rows }) => first_row <= parts.row && parts.row < first_row + rows)
     if (chunk === undefined) continue
     place ??= { record, chunk }
     runs.push(await traceRun(ledger, record, chunk, parts))
@@ -92,28 +100,40 @@ async function traceRun(
   parts: { row: number; rule: string; content: string },
 ): Promise<TracedRun> {
   const key = { exportRow: record.id, chunk: chunk.number }
-  const batches = (await ledger.batchesOf(key)).filter((batch) =>
+  const exception = (await ledger.exceptionsOf(key)).find(
+    ({ row, rule, content }) =>
+      row === parts.row && rule === parts.rule && content?.startsWith(parts.content),
+  )
+  const sent = await ledger.batchesOf(key)
+  const holding = sent.filter((batch) =>
     unpackHolds(batch.holds).some(
       ({ row, rule, content }) =>
         row === parts.row && rule === parts.rule && content.startsWith(parts.content),
     ),
   )
-  const exception = (await ledger.exceptionsOf(key)).find(
-    ({ row, rule, content }) =>
-      row === parts.row && rule === parts.rule && content?.startsWith(parts.content),
-  )
-  const settled = batches.some((batch) => batch.state === 'settled')
-  const failed = exception?.outcome === 'warning' ? undefined : exception?.outcome
+  // A settled batch holds what was taken of it; what was not names its batch itself.
+  const batches = sent.filter((batch) => holding.includes(batch) || batch.batch_id === exception?.batch_id)
+  const settled = holding.some((batch) => batch.state === 'settled')
+  const failed = outcomeOf(exception)
+  const decisions = exception === undefined ? [] : await ledger.left.decisions([exception.id])
   const outcome = failed ?? (settled ? 'accepted' : chunk.state === 'open' ? 'pending' : 'unchanged')
   return {
     run: record.run_id,
     chunk: chunk.number,
     outcome,
     batches: batches.map(tracedBatch),
+    decisions: decisions.map(({ event, run, at }) => ({ event, run, at: new Date(at).toISOString() })),
     ...(exception === undefined
       ? {}
       : { reason: { stage: exception.stage, code: exception.code, message: exception.message } }),
   }
+}
+
+/** By what has become of it since; a reject that a later run has settled is one of its own run all the same. */
+function outcomeOf(exception: ExceptionRecord | undefined): TracedRun['outcome'] | undefined {
+  if (exception === undefined || exception.state === 'warning') return undefined
+  if (exception.state === 'accepted') return exception.batch_id === null ? 'unchanged' : 'accepted'
+  return exception.state === 'settled' ? 'rejected' : exception.state
 }
 
 const tracedBatch = (batch: BatchRecord): TracedBatch => ({

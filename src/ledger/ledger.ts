@@ -4,17 +4,43 @@
  * nothing more can be written with the old token.
  */
 import type { Held } from './holds.ts'
-import type { RunState } from './states.ts'
+import type { DeliveredRow, LeftBehind, Ruling } from './left-records.ts'
+import type { LeftEvent, RunState } from './states.ts'
 import type {
   BatchRecord,
+  CareTeamMark,
   ChunkRecord,
   ExceptionRecord,
   ExportRecord,
   LeaseRecord,
+  Reading,
   RunRecord,
+  Selection,
 } from './tables.ts'
 
-export type { BatchRecord, ChunkRecord, ExceptionRecord, ExportRecord, Held, LeaseRecord, RunRecord }
+export type {
+  Decision,
+  DeliveredRow,
+  HeldRecord,
+  LeftBehind,
+  LeftRecord,
+  LeftRow,
+  OutcomeMove,
+  Ruling,
+} from './left-records.ts'
+export type {
+  BatchRecord,
+  CareTeamMark,
+  ChunkRecord,
+  ExceptionRecord,
+  ExportRecord,
+  Held,
+  LeaseRecord,
+  LeftEvent,
+  Reading,
+  RunRecord,
+  Selection,
+}
 
 /** The right to run a job, for as long as it is renewed. */
 export interface Lease {
@@ -33,6 +59,13 @@ export interface RunStart {
   readonly startedAt: number
   readonly rejectsPath: string
   readonly receiptsPath: string
+  /** Where it takes up what another run left behind. */
+  readonly origin?: RunOrigin | undefined
+}
+
+export interface RunOrigin {
+  readonly run: string
+  readonly selection: Selection
 }
 
 export interface RunEnd {
@@ -47,12 +80,15 @@ export interface Tallies {
   accounts: { registered: number; known: number; refused: number }
   requests: { sent: number; retried: number; readBack: number }
   primaryCare: { marked: number; refused: number }
+  /** `notReplaced`: the new entry is stored, and the old one could not be deleted. */
+  careTeams: { replaced: number; notReplaced: number }
 }
 
 export const noTallies = (): Tallies => ({
   accounts: { registered: 0, known: 0, refused: 0 },
   requests: { sent: 0, retried: 0, readBack: 0 },
   primaryCare: { marked: 0, refused: 0 },
+  careTeams: { replaced: 0, notReplaced: 0 },
 })
 
 export interface ExportStart {
@@ -63,6 +99,22 @@ export interface ExportStart {
   readonly sha256: string
   readonly bytes: number
   readonly mapping: { readonly name: string; readonly digest: string; readonly content: string }
+  /** Default: `whole`. */
+  readonly reading?: Reading
+  readonly originExport?: number
+}
+
+/** Exports that are compared with each other: those of one job that are read by one mapping. */
+export interface ProfileKey {
+  readonly job: string
+  readonly mapping: string
+}
+
+/** What an export looks like, as JSON; it counts once the export is finished. */
+export interface ProfileStart extends ProfileKey {
+  readonly sha256: string
+  readonly accepted: boolean
+  readonly content: string
 }
 
 export interface ChunkStart {
@@ -113,14 +165,6 @@ export interface BatchSettlement extends ChunkKey {
   readonly at: number
 }
 
-/** What was delivered under a row key. */
-export interface DeliveredRow {
-  /** Hashed row key, 32 hex digits. */
-  readonly rowKey: string
-  /** Content hashes, 16 hex digits each: all that were ever delivered under the key. */
-  readonly contents: readonly string[]
-}
-
 export interface ChunkSettlement extends ChunkKey {
   readonly counts: string
   readonly receiptsLength: number
@@ -128,8 +172,21 @@ export interface ChunkSettlement extends ChunkKey {
   readonly delivered: readonly DeliveredRow[]
   readonly held: readonly { readonly rowKey: string; readonly content: string }[]
   readonly exceptions: readonly Exception[]
+  /** What of earlier runs the chunk has settled. */
+  readonly ruling?: Ruling | undefined
+  readonly careTeams?: { readonly gateway: string; readonly entries: readonly KnownCareTeam[] } | undefined
   readonly tallies: Tallies
   readonly at: number
+}
+
+/** A care-team entry that an account has. */
+export interface KnownCareTeam {
+  /** Hashed reference and NPI, 32 hex digits each. */
+  readonly account: string
+  readonly npi: string
+  /** Of the newest that is known: milliseconds since the epoch. */
+  readonly observedAt: number
+  readonly mark: CareTeamMark
 }
 
 /** `accountId` is null where the gateway knows the account but did not tell its id. */
@@ -137,6 +194,8 @@ export interface KnownAccount {
   /** Hashed reference, 32 hex digits. */
   readonly reference: string
   readonly accountId: string | null
+  /** Whether the gateway did not know the person before. */
+  readonly isNew?: boolean
 }
 
 /** What a run writes. Every call is one durable transaction (calls made together may share one), fenced by the lease's token. */
@@ -145,6 +204,9 @@ export interface RunLedger {
   renew(now: number, ttlMs: number): Promise<void>
   addExport(start: ExportStart): Promise<ExportRecord>
   endExport(exportRow: number, state: 'finished' | 'failed', reason: string | null): Promise<void>
+  /** @param drift JSON: in what the export differs from earlier deliveries */
+  noteDrift(exportRow: number, drift: string): Promise<void>
+  saveProfile(exportRow: number, profile: ProfileStart): Promise<void>
   /** A chunk that is open already stays so, with the rows that it has by now (a run may be resumed with another limit). */
   openChunk(exportRow: number, start: ChunkStart): Promise<void>
   /** The write-ahead intent: on disk when it resolves. Resolves to the batch's row; sent again, a batch gets another. */
@@ -152,6 +214,8 @@ export interface RunLedger {
   settleBatch(settlement: BatchSettlement): Promise<void>
   splitBatch(id: number, answer: string, status: number | null, at: number): Promise<void>
   settleChunk(settlement: ChunkSettlement): Promise<void>
+  /** @throws WaybillError `state-illegal` where an exception cannot make that move */
+  rule(ruling: Ruling, at: number): Promise<void>
   saveAccounts(gateway: string, accounts: readonly KnownAccount[], at: number): Promise<void>
   endRun(end: RunEnd, tallies: Tallies): Promise<void>
 }
@@ -169,13 +233,20 @@ export interface Ledger {
   releaseLease(lease: Lease): Promise<void>
   startRun(lease: Lease, start: RunStart): Promise<RunLedger>
   resumeRun(lease: Lease, run: RunRecord): Promise<RunLedger>
+  /** To settle what a run left behind; its state stays as it is. */
+  amendRun(lease: Lease): RunLedger
   /** The job's run that was left running or interrupted, if there is one. */
   unfinishedRun(jobId: number): Promise<RunRecord | undefined>
   run(id: string): Promise<(RunRecord & { job: string; gateway: string }) | undefined>
   runs(limit: number): Promise<(RunRecord & { job: string; gateway: string })[]>
   exportsOf(runId: string): Promise<ExportRecord[]>
+  exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
   mapping(digest: string): Promise<string | undefined>
+  /** Profiles of finished exports, latest first. */
+  profiles(key: ProfileKey, limit: number): Promise<Pick<ProfileStart, 'accepted' | 'content'>[]>
+  /** Whether an export of this content was finished, and has a profile. */
+  isProfiled(key: ProfileKey, sha256: string): Promise<boolean>
   chunksOf(exportRow: number): Promise<ChunkRecord[]>
   batchesOf(key: ChunkKey): Promise<BatchRecord[]>
   exceptionsOf(key: ChunkKey): Promise<ExceptionRecord[]>
@@ -185,7 +256,12 @@ export interface Ledger {
   delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>>
   /** Contents in doubt by row key. */
   held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>>
+  left: LeftBehind
   accounts(gateway: string, references: readonly string[]): Promise<Map<string, string | null>>
+  /** Which of the accounts the run has registered. */
+  registeredBy(gateway: string, references: readonly string[], runId: string): Promise<Set<string>>
+  /** Care-team entries by account, for those that are known to have any. */
+  careTeams(gateway: string, accounts: readonly string[]): Promise<Map<string, KnownCareTeam[]>>
   close(): Promise<void>
 }
 

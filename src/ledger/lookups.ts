@@ -1,5 +1,6 @@
 /** Look-ups by hashed key, many at a time: what was delivered, what is held, who is registered. */
 import { type Kysely, sql } from 'kysely'
+import type { KnownCareTeam } from './ledger.ts'
 import type { LedgerTables } from './tables.ts'
 
 /** Keys in one query; SQLite takes at most 32,766 parameters. */
@@ -67,6 +68,49 @@ export async function readAccounts(
       .where('reference', 'in', keys)
       .execute()
     for (const row of rows) found.set(hex(row.reference), row.account_id)
+  }
+  return found
+}
+
+export async function readRegisteredBy(
+  database: Database,
+  gateway: string,
+  references: readonly string[],
+  runId: string,
+): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const keys of slices(references)) {
+    const rows = await database
+      .selectFrom('account')
+      .select('reference')
+      .where('gateway', '=', gateway)
+      .where('reference', 'in', keys)
+      .where('registered_by', '=', runId)
+      .execute()
+    for (const { reference } of rows) found.add(hex(reference))
+  }
+  return found
+}
+
+export async function readCareTeams(
+  database: Database,
+  gateway: string,
+  accounts: readonly string[],
+): Promise<Map<string, KnownCareTeam[]>> {
+  const found = new Map<string, KnownCareTeam[]>()
+  for (const keys of slices(accounts)) {
+    const rows = await database
+      .selectFrom('care_team')
+      .select(['account', 'npi', 'observed_at', 'mark'])
+      .where('gateway', '=', gateway)
+      .where('account', 'in', keys)
+      .execute()
+    for (const { account: hashed, npi, observed_at: observedAt, mark } of rows) {
+      const account = hex(hashed)
+      const entries = found.get(account) ?? []
+      found.set(account, entries)
+      entries.push({ account, npi: hex(npi), observedAt, mark })
+    }
   }
   return found
 }

@@ -121,4 +121,61 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         registered_at integer not null, primary key (gateway, reference)) without rowid`.execute(db)
     },
   },
+  '0002-drift': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('export').addColumn('drift', 'text').execute()
+      await db.schema
+        .createTable('profile')
+        .addColumn('job', 'text', (column) => column.notNull())
+        .addColumn('mapping', 'text', (column) => column.notNull())
+        .addColumn('sha256', 'text', (column) => column.notNull())
+        .addColumn('export_row', 'integer', (column) => column.notNull())
+        .addColumn('accepted', 'integer', (column) => column.notNull())
+        .addColumn('content', 'text', (column) => column.notNull())
+        .addPrimaryKeyConstraint('profile_of_content', ['job', 'mapping', 'sha256'])
+        .execute()
+    },
+  },
+  '0003-left-behind': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('run').addColumn('origin_run', 'text').execute()
+      await db.schema.alterTable('run').addColumn('selection', 'text').execute()
+      await db.schema
+        .alterTable('export')
+        .addColumn('reading', 'text', (column) => column.notNull().defaultTo('whole'))
+        .execute()
+      await db.schema.alterTable('export').addColumn('origin_export', 'integer').execute()
+      await db.schema
+        .alterTable('exception')
+        .addColumn('state', 'text', (column) => column.notNull().defaultTo(''))
+        .execute()
+      await sql`update exception set state = outcome`.execute(db)
+      await db.schema.createIndex('exception_by_row').on('exception').columns(['export_row', 'row']).execute()
+      await db.schema
+        .createIndex('exception_by_place')
+        .on('exception')
+        .columns(['export_row', 'byte_offset'])
+        .execute()
+      await sql`create index exception_in_doubt on exception (content) where outcome = 'in-doubt'`.execute(db)
+      await db.schema
+        .createTable('decision')
+        .addColumn('id', 'integer', (column) => column.primaryKey())
+        .addColumn('exception', 'integer', (column) => column.notNull())
+        .addColumn('event', 'text', (column) => column.notNull())
+        .addColumn('run_id', 'text')
+        .addColumn('at', 'integer', (column) => column.notNull())
+        .execute()
+      await db.schema.createIndex('decision_of_exception').on('decision').column('exception').execute()
+      await db.schema.createIndex('decision_of_run').on('decision').column('run_id').execute()
+    },
+  },
+  '0004-care-teams': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('account').addColumn('registered_by', 'text').execute()
+      await sql`create table care_team (gateway text not null, account blob not null, npi blob not null,
+        observed_at integer not null, mark text not null, primary key (gateway, account, npi)) without rowid`.execute(
+        db,
+      )
+    },
+  },
 }

@@ -1,17 +1,21 @@
 /** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
-import { Kysely, type Transaction } from 'kysely'
+import { Kysely, sql, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { WaybillError } from '../errors.ts'
 import { createExclusive } from './exclusive.ts'
 import { acquireLease, releaseLease } from './leases.ts'
-import type { Ledger } from './ledger.ts'
+import type { Ledger, ProfileKey } from './ledger.ts'
 import { noTallies } from './ledger.ts'
-import { readAccounts, readDelivered, readHeld } from './lookups.ts'
+import { leftBehind } from './left-behind.ts'
+import { readAccounts, readCareTeams, readDelivered, readHeld, readRegisteredBy } from './lookups.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { LedgerDialect, openSqlite } from './sqlite-database.ts'
 import { advanceRun } from './states.ts'
 import type { LedgerTables } from './tables.ts'
+
+/** What is left of an exception: a reject that a later run has settled is one of its own run all the same. */
+const REMAINING = sql<string>`case exception.state when 'settled' then 'rejected' else exception.state end`
 
 /** How long a write waits for another process's transaction. */
 const BUSY_TIMEOUT_MS = 10_000
@@ -55,6 +59,8 @@ export async function openLedger(file: string): Promise<Ledger> {
             rejects_path: start.rejectsPath,
             receipts_path: start.receiptsPath,
             tallies: JSON.stringify(noTallies()),
+            origin_run: start.origin?.run,
+            selection: start.origin?.selection,
           })
           .execute(),
       )
@@ -71,6 +77,7 @@ export async function openLedger(file: string): Promise<Ledger> {
       )
       return createRunLedger(database, lease)
     },
+    amendRun: (lease) => createRunLedger(database, lease),
     unfinishedRun: (jobId) =>
       read((db) =>
         db
@@ -102,6 +109,8 @@ export async function openLedger(file: string): Promise<Ledger> {
       read((db) =>
         db.selectFrom('export').selectAll().where('run_id', '=', runId).orderBy('ordinal').execute(),
       ),
+    exportRecord: (exportRow) =>
+      read((db) => db.selectFrom('export').selectAll().where('id', '=', exportRow).executeTakeFirst()),
     exportsWithContent: (exportId) =>
       read((db) =>
         db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
@@ -112,6 +121,22 @@ export async function openLedger(file: string): Promise<Ledger> {
           db.selectFrom('mapping').select('content').where('digest', '=', digest).executeTakeFirst(),
         )
       )?.content,
+    profiles: (key, limit) =>
+      read(async (db) => {
+        const rows = await finishedProfiles(db, key)
+          .select(['profile.accepted', 'profile.content'])
+          .orderBy('profile.export_row', 'desc')
+          .limit(limit)
+          .execute()
+        return rows.map(({ accepted, content }) => ({ accepted: accepted !== 0, content }))
+      }),
+    isProfiled: async (key, sha256) =>
+      (await read((db) =>
+        finishedProfiles(db, key)
+          .select('profile.sha256')
+          .where('profile.sha256', '=', sha256)
+          .executeTakeFirst(),
+      )) !== undefined,
     chunksOf: (exportRow) =>
       read((db) =>
         db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute(),
@@ -142,9 +167,10 @@ export async function openLedger(file: string): Promise<Ledger> {
           .selectFrom('exception')
           .innerJoin('export', 'export.id', 'exception.export_row')
           .where('export.run_id', '=', runId)
-          .select(['outcome', 'stage', 'code', 'rule', 'message', 'export.name as exportName'])
+          .where('exception.state', '!=', 'accepted')
+          .select([REMAINING.as('outcome'), 'stage', 'code', 'rule', 'message', 'export.name as exportName'])
           .select((eb) => eb.fn.countAll<number>().as('count'))
-          .groupBy(['outcome', 'stage', 'code', 'rule', 'message', 'export.name'])
+          .groupBy([REMAINING, 'stage', 'code', 'rule', 'message', 'export.name'])
           .orderBy('count', 'desc')
           .orderBy('code')
           .orderBy('rule')
@@ -152,10 +178,22 @@ export async function openLedger(file: string): Promise<Ledger> {
       ),
     delivered: (jobId, rowKeys) => read((db) => readDelivered(db, jobId, rowKeys)),
     held: (jobId, rowKeys) => read((db) => readHeld(db, jobId, rowKeys)),
+    left: leftBehind(read),
     accounts: (gateway, references) => read((db) => readAccounts(db, gateway, references)),
+    registeredBy: (gateway, references, runId) =>
+      read((db) => readRegisteredBy(db, gateway, references, runId)),
+    careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
     close: () => database.destroy(),
   }
 }
+
+const finishedProfiles = (database: Kysely<LedgerTables>, { job, mapping }: ProfileKey) =>
+  database
+    .selectFrom('profile')
+    .innerJoin('export', 'export.id', 'profile.export_row')
+    .where('profile.job', '=', job)
+    .where('profile.mapping', '=', mapping)
+    .where('export.state', '=', 'finished')
 
 async function openDatabase(file: string): Promise<Kysely<LedgerTables>> {
   let database: Kysely<LedgerTables>

@@ -1,9 +1,11 @@
 /** What a run writes, in Kysely. Each function is one part of a fenced transaction. */
 import { type Kysely, sql, type Transaction } from 'kysely'
+import { saveCareTeams } from './care-teams.ts'
 import { createExclusive } from './exclusive.ts'
 import { packHolds } from './holds.ts'
 import { assertLease, renewLease } from './leases.ts'
 import type { ChunkSettlement, DeliveredRow, Exception, ExportStart, Lease, RunLedger } from './ledger.ts'
+import { rule } from './left-behind.ts'
 import { advanceBatch, advanceChunk, type BatchEvent } from './states.ts'
 import type { ExportRecord, LedgerTables } from './tables.ts'
 
@@ -21,6 +23,19 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
     endExport: (exportRow, state, reason) =>
       writeShared(async (writer) => {
         await writer.updateTable('export').set({ state, reason }).where('id', '=', exportRow).execute()
+      }),
+    noteDrift: (exportRow, drift) =>
+      writeShared(async (writer) => {
+        await writer.updateTable('export').set({ drift }).where('id', '=', exportRow).execute()
+      }),
+    saveProfile: (exportRow, { accepted, ...profile }) =>
+      writeShared(async (writer) => {
+        const kept = { export_row: exportRow, accepted: Number(accepted), content: profile.content }
+        await writer
+          .insertInto('profile')
+          .values({ ...profile, ...kept })
+          .onConflict((conflict) => conflict.columns(['job', 'mapping', 'sha256']).doUpdateSet(kept))
+          .execute()
       }),
     openChunk: (exportRow, { number, firstRow, firstLine, byteOffset, rows }) =>
       writeShared(async (writer) => {
@@ -76,16 +91,24 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
       writeShared((writer) =>
         moveBatch(writer, id, 'split', { answer, status, holds: packHolds([]), settled_at: at }),
       ),
+    rule: (ruling, at) =>
+      writeShared(async (writer) => {
+        await upsertDelivered(writer, lease.jobId, ruling.delivered ?? [])
+        await rule(writer, lease, ruling, at)
+      }),
     settleChunk: (settlement) => writeShared((writer) => settleChunk(writer, lease, settlement)),
     saveAccounts: (gateway, accounts, at) =>
       writeShared(async (writer) => {
         for (let start = 0; start < accounts.length; start += ROWS_AT_ONCE) {
-          const values = accounts.slice(start, start + ROWS_AT_ONCE).map(({ reference, accountId }) => ({
-            gateway,
-            reference: Buffer.from(reference, 'hex'),
-            account_id: accountId,
-            registered_at: at,
-          }))
+          const values = accounts
+            .slice(start, start + ROWS_AT_ONCE)
+            .map(({ reference, accountId, isNew }) => ({
+              gateway,
+              reference: Buffer.from(reference, 'hex'),
+              account_id: accountId,
+              registered_at: at,
+              registered_by: isNew === true ? lease.runId : null,
+            }))
           await writer
             .insertInto('account')
             .values(values)
@@ -128,6 +151,8 @@ async function addExport(writer: Writer, runId: string, start: ExportStart): Pro
       sha256: start.sha256,
       bytes: start.bytes,
       mapping_digest: digest,
+      reading: start.reading,
+      origin_export: start.originExport,
       state: 'open',
     })
     .returningAll()
@@ -161,6 +186,7 @@ async function insertExceptions(
   for (let start = 0; start < exceptions.length; start += ROWS_AT_ONCE) {
     const values = exceptions.slice(start, start + ROWS_AT_ONCE).map(({ byteOffset, batchId, ...rest }) => ({
       ...rest,
+      state: rest.outcome,
       byte_offset: byteOffset,
       batch_id: batchId,
       export_row: exportRow,
@@ -192,6 +218,9 @@ async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettle
     .execute()
   await insertExceptions(writer, exportRow, chunk, settlement.exceptions)
   await upsertDelivered(writer, lease.jobId, settlement.delivered)
+  if (settlement.careTeams !== undefined)
+    await saveCareTeams(writer, settlement.careTeams.gateway, settlement.careTeams.entries)
+  if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
   for (const { rowKey, content } of settlement.held) {
     await writer
       .insertInto('held')

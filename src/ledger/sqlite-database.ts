@@ -25,6 +25,8 @@ export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase 
     prepare(sql) {
       const known = statements.get(sql)
       if (known !== undefined) return known
+      // After a full disk SQLite has rolled back already; complaining of that would hide what went wrong.
+      if (sql === 'rollback') return rollback(database)
       // A transaction that reads first and writes later could not wait for its turn.
       const statement = adapt(database.prepare(sql === 'begin' ? 'begin immediate' : sql))
       if (sql.length > LONGEST_KEPT) return statement
@@ -46,6 +48,16 @@ function adapt(statement: StatementSync): SqliteStatement {
     iterate: (parameters) => statement.iterate(...bind(parameters)),
   }
 }
+
+const rollback = (database: DatabaseSync): SqliteStatement => ({
+  reader: false,
+  all: () => [],
+  run() {
+    if (database.isTransaction) database.exec('rollback')
+    return { changes: 0, lastInsertRowid: 0 }
+  },
+  iterate: () => [].values(),
+})
 
 /** Kysely takes SQLite for unable to change tables in a transaction; it is able to (sqlite.org/lang_transaction.html). */
 class TransactionalAdapter extends SqliteAdapter {

@@ -18,6 +18,17 @@ export type ChunkEvent = 'settle'
 export type BatchState = 'planned' | 'sending' | 'settled' | 'split'
 export type BatchEvent = 'send' | 'settle' | 'split'
 
+/**
+ * What has become of something that a run left behind: a row or record that it rejected, or a record in doubt. `settled`: a later run
+ * has got it through; it stays among what its own run has rejected.
+ */
+export type LeftState = 'in-doubt' | 'rejected' | 'accepted' | 'settled'
+/**
+ * `accept`, `resend`: a person has decided. `find`, `miss`: the profile shows that it is stored, or that it is not. `deliver`,
+ * `refuse`: a later run has sent it.
+ */
+export type LeftEvent = 'accept' | 'resend' | 'find' | 'miss' | 'deliver' | 'refuse'
+
 const RUN_MOVES: Readonly<Record<RunState, Partial<Record<RunEvent, RunState>>>> = {
   running: { finish: 'finished', interrupt: 'interrupted', fail: 'failed', resume: 'running' },
   interrupted: { resume: 'running' },
@@ -37,11 +48,27 @@ const BATCH_MOVES: Readonly<Record<BatchState, Partial<Record<BatchEvent, BatchS
   split: {},
 }
 
+const LEFT_MOVES: Readonly<Record<LeftState, Partial<Record<LeftEvent, LeftState>>>> = {
+  'in-doubt': {
+    accept: 'accepted',
+    resend: 'in-doubt',
+    find: 'accepted',
+    miss: 'rejected',
+    deliver: 'accepted',
+    refuse: 'rejected',
+  },
+  rejected: { deliver: 'settled' },
+  accepted: {},
+  settled: {},
+}
+
 export const advanceRun = (state: RunState, event: RunEvent): RunState => move('run', RUN_MOVES, state, event)
 export const advanceChunk = (state: ChunkState, event: ChunkEvent): ChunkState =>
   move('chunk', CHUNK_MOVES, state, event)
 export const advanceBatch = (state: BatchState, event: BatchEvent): BatchState =>
   move('batch', BATCH_MOVES, state, event)
+export const advanceLeft = (state: LeftState, event: LeftEvent): LeftState =>
+  move('record', LEFT_MOVES, state, event)
 
 /** @throws WaybillError `state-illegal` */
 function move<State extends string, Event extends string>(

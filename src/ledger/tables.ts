@@ -1,6 +1,6 @@
 /** The ledger's tables as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
 import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'
-import type { BatchState, ChunkState, RunState } from './states.ts'
+import type { BatchState, ChunkState, LeftEvent, LeftState, RunState } from './states.ts'
 
 /** A job as known to one gateway: what was delivered to one gateway was not delivered to another. */
 interface JobTable {
@@ -33,7 +33,16 @@ interface RunTable {
   receipts_path: string
   /** JSON: counts of accounts and requests. */
   tallies: string
+  /** The run of which this one takes up what was left behind, and what of it. */
+  origin_run: ColumnType<string | null, string | null | undefined, never>
+  selection: ColumnType<Selection | null, Selection | null | undefined, never>
 }
+
+/** What of another run is taken up: its rejects, what is in doubt, both; or what a person has decided to send again. */
+export type Selection = 'rejected' | 'in-doubt' | 'left-behind' | 'decided'
+
+/** `selected`: rows that another run left behind. `rejects`: a rejects file, whose rows keep their place in the export they came from. */
+export type Reading = 'whole' | 'selected' | 'rejects'
 
 /** What a run maps with: mapping, catalog and tables as they were, so that a resumption maps the same way. */
 interface MappingTable {
@@ -54,6 +63,27 @@ interface ExportTable {
   mapping_digest: string
   state: 'open' | 'finished' | 'failed'
   reason: string | null
+  /** JSON: in what it differs from earlier deliveries. */
+  drift: string | null
+  reading: ColumnType<Reading, Reading | undefined, never>
+  /** Of `selected`: the export whose rows these are, as the other run read it. */
+  origin_export: ColumnType<number | null, number | null | undefined, never>
+}
+
+/**
+ * What an export looked like: one row for each content that was delivered. By the job's name, whatever the gateway: how a
+ * vendor's exports look does not hang on where they are sent.
+ */
+interface ProfileTable {
+  job: string
+  mapping: string
+  sha256: string
+  /** The export that was read; the profile counts once that one is finished. */
+  export_row: number
+  /** 1 where it had drifted and was taken all the same. */
+  accepted: number
+  /** JSON: counts and names of columns, rules and units. */
+  content: string
 }
 
 interface ChunkTable {
@@ -102,12 +132,24 @@ interface ExceptionTable {
   rule: string | null
   content: string | null
   outcome: 'rejected' | 'in-doubt' | 'warning'
+  /** What has become of it since. */
+  state: LeftState | 'warning'
   stage: string
   code: string
   field: string | null
   /** The gateway's words without anything that the record holds. */
   message: string
   batch_id: string | null
+}
+
+/** What has befallen an exception after its run: never changed, only added to. */
+interface DecisionTable {
+  id: Generated<number>
+  exception: number
+  event: LeftEvent
+  /** The run that it belongs to; null for what a person or a look at the profile has decided. */
+  run_id: string | null
+  at: number
 }
 
 interface DeliveredTable {
@@ -131,7 +173,23 @@ interface AccountTable {
   reference: Uint8Array
   account_id: string | null
   registered_at: number
+  /** The run that registered the person; null where the gateway said that it knew them. */
+  registered_by: string | null
 }
+
+/** Care-team entries that accounts are known to have: when they were observed last, and whether they bear the mark. */
+interface CareTeamTable {
+  gateway: string
+  /** Hashed reference of the person. */
+  account: Uint8Array
+  /** Hashed NPI. */
+  npi: Uint8Array
+  observed_at: number
+  mark: CareTeamMark
+}
+
+/** Of the primary care physician. `none`: not to bear it, or another entry of the account does. */
+export type CareTeamMark = 'none' | 'set' | 'refused'
 
 export interface LedgerTables {
   job: JobTable
@@ -139,12 +197,15 @@ export interface LedgerTables {
   run: RunTable
   mapping: MappingTable
   export: ExportTable
+  profile: ProfileTable
   chunk: ChunkTable
   batch: BatchTable
   exception: ExceptionTable
+  decision: DecisionTable
   delivered: DeliveredTable
   held: HeldTable
   account: AccountTable
+  care_team: CareTeamTable
 }
 
 export type RunRecord = Selectable<RunTable>
@@ -152,6 +213,7 @@ export type ExportRecord = Selectable<ExportTable>
 export type ChunkRecord = Selectable<ChunkTable>
 export type BatchRecord = Selectable<BatchTable>
 export type ExceptionRecord = Selectable<ExceptionTable>
+export type DecisionRecord = Selectable<DecisionTable>
 export type LeaseRecord = Selectable<LeaseTable>
 export type NewRun = Insertable<RunTable>
 export type NewExport = Insertable<ExportTable>

@@ -5,7 +5,7 @@
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
-import { allDone } from './deliver.ts'
+import { allDone } from './all-done.ts'
 import type { Entry, Reason } from './entry.ts'
 import { scrubWords, secretsOf } from './gateway-words.ts'
 import type { Identity } from './identity.ts'
@@ -65,13 +65,13 @@ async function registerAll(
   context: AccountsContext,
   missing: readonly (readonly [string, Entry])[],
   refusals: Map<string, Reason>,
-): Promise<KnownAccount[]> {
-  const registered: KnownAccount[] = []
+): Promise<(KnownAccount & Registered)[]> {
+  const registered: (KnownAccount & Registered)[] = []
   try {
     await allDone(
       missing.map(async ([hashed, entry]) => {
         const result = await registerOne(context, entry)
-        if ('accountId' in result) registered.push({ reference: hashed, accountId: result.accountId })
+        if ('accountId' in result) registered.push({ reference: hashed, ...result })
         else {
           refusals.set(hashed, result)
           context.tallies.accounts.refused++
@@ -86,10 +86,12 @@ async function registerAll(
   return registered
 }
 
-async function registerOne(
-  context: AccountsContext,
-  entry: Entry,
-): Promise<{ accountId: string | null } | Reason> {
+interface Registered {
+  readonly accountId: string | null
+  readonly isNew: boolean
+}
+
+async function registerOne(context: AccountsContext, entry: Entry): Promise<Registered | Reason> {
   const draft = entry.row.register()
   if (draft === undefined) {
     const message =
@@ -107,7 +109,7 @@ async function registerOne(
     )
     if (account.known) context.tallies.accounts.known++
     else context.tallies.accounts.registered++
-    return { accountId: account.accountId ?? null }
+    return { accountId: account.accountId ?? null, isNew: !account.known }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     const words = `HTTP ${error.status}: ${error.gatewayMessage ?? 'no reason given'}`

@@ -5,7 +5,7 @@
  */
 import { RECORD_KINDS, type RecordKind } from '../transform/record.ts'
 import type { Entry } from './entry.ts'
-import { recordBytes } from './record-text.ts'
+import { batchBytes } from './record-text.ts'
 
 export interface BatchLimits {
   readonly records: number
@@ -19,15 +19,21 @@ export interface PlannedBatch {
   readonly after: readonly number[]
 }
 
-export function planBatches(entries: readonly Entry[], limits: BatchLimits): PlannedBatch[] {
+/** @param acrossAccounts whether a request may hold care teams of several users: no interface says that it may */
+export function planBatches(
+  entries: readonly Entry[],
+  limits: BatchLimits,
+  acrossAccounts = false,
+): PlannedBatch[] {
   const plan: PlannedBatch[] = []
   const byKind = Map.groupBy(entries, (entry) => entry.record.kind)
   for (const kind of RECORD_KINDS) {
     const lastOfSeries = new Map<string, number>()
     for (const wave of cutWaves(byKind.get(kind) ?? [])) {
-      // No interface says that a care-team request may hold several users: one account a request.
       const groups =
-        kind === 'careTeam' ? Map.groupBy(wave, (entry) => entry.record.account.reference).values() : [wave]
+        kind === 'careTeam' && !acrossAccounts
+          ? Map.groupBy(wave, (entry) => entry.record.account.reference).values()
+          : [wave]
       for (const group of groups) {
         for (const batch of cutBatches(group, limits)) {
           const after = new Set<number>()
@@ -62,21 +68,24 @@ function cutWaves(entries: readonly Entry[]): Entry[][] {
   return waves
 }
 
-function* cutBatches(entries: readonly Entry[], limits: BatchLimits): Generator<Entry[]> {
+/** By count and bytes alone; bytes are counted as `batchBytes` does. For records of which no two are of one series. */
+export function* cutBatches(entries: readonly Entry[], limits: BatchLimits): Generator<Entry[]> {
   let batch: Entry[] = []
-  let bytes = 0
+  let bytes = EMPTY_BYTES
   for (const entry of entries) {
-    const length = recordBytes(entry)
+    const length = batchBytes([entry]) - EMPTY_BYTES
     if (batch.length > 0 && (batch.length >= limits.records || bytes + length > limits.bytes)) {
       yield batch
       batch = []
-      bytes = 0
+      bytes = EMPTY_BYTES
     }
     batch.push(entry)
     bytes += length
   }
   if (batch.length > 0) yield batch
 }
+
+const EMPTY_BYTES = batchBytes([])
 
 /** The two halves of a batch that was refused as a whole. */
 export function halve(entries: readonly Entry[]): [Entry[], Entry[]] {

@@ -3,43 +3,29 @@
  * run must stop; then the ledger still says that the batch was being sent.
  */
 import type { CreateAnswer } from '../gateway/create-answer.ts'
-import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { ChunkKey, Exception, Held, RunLedger } from '../ledger/ledger.ts'
-import type { RecordKind } from '../transform/record.ts'
-import { halve } from './batches.ts'
-import type { BodyBuffers } from './body-buffers.ts'
-import type { Entry, EntryOutcome, Reason } from './entry.ts'
-import { scrubWords, secretsOf } from './gateway-words.ts'
-import type { Identity } from './identity.ts'
-import type { AccountIds, Reconciler } from './reconciler.ts'
-import { batchBytes, recordText, writeBatch } from './record-text.ts'
+import { allDone } from './all-done.ts'
+import { spokenFor } from './atomic-batch.ts'
+import { cutBatches, halve } from './batches.ts'
+import { createRecords } from './create-records.ts'
+import { type BatchToDeliver, type Delivery, type PartlyKnown, type SentBatch, settle } from './delivery.ts'
+import type { Entry, EntryOutcome } from './entry.ts'
+import { lookUp } from './look-up.ts'
+import { inDoubt, rejection, toHeld } from './outcomes.ts'
+import type { Verdict } from './reconciler.ts'
+import { batchBytes, writeBatch } from './record-text.ts'
 import { waitBeforeReadBack } from './retry-policy.ts'
-import type { Sending } from './sending.ts'
+import { Outgrown } from './sending.ts'
+import { fits, taken, tooLarge } from './size-limits.ts'
 
-export interface Delivery {
-  readonly gateway: Gateway
-  readonly ledger: RunLedger
-  readonly sending: Sending
-  readonly reconciler: Reconciler
-  readonly identity: Identity
-  readonly buffers: BodyBuffers
-  readonly inDoubt: 'hold' | 'resend'
-  readonly now: () => number
-  readonly random: () => number
-}
-
-/** One batch and where it belongs. */
-export interface BatchToDeliver extends ChunkKey {
-  readonly exportId: string
-  readonly kind: RecordKind
-  readonly entries: readonly Entry[]
-  readonly accountIds: AccountIds
-}
+/** So often a batch may end in an error of the gateway's own before what fails in it is looked for. */
+const TRIES_OF_A_BATCH = 3
 
 type Answer =
   | { readonly kind: 'answered'; readonly answer: CreateAnswer }
   | { readonly kind: 'failed'; readonly error: GatewayError }
+  /** Not sent: by now it is known to be too large. */
+  | { readonly kind: 'outgrown' }
 
 /** Delivers a batch that has not been sent yet. @throws WaybillError where the run must stop */
 export function deliver(delivery: Delivery, batch: BatchToDeliver): Promise<EntryOutcome[]> {
@@ -47,7 +33,7 @@ export function deliver(delivery: Delivery, batch: BatchToDeliver): Promise<Entr
 }
 
 async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBatch): Promise<EntryOutcome[]> {
-  const { ledger, sending, identity } = delivery
+  const { ledger, sending, identity, sizes } = delivery
   const { kind, entries, exportRow, chunk, exportId } = batch
   const batchId = identity.batchId(
     exportId,
@@ -59,31 +45,47 @@ async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBat
   let attempts = 0
   let firstSentAt = earlier?.firstSentAt
   const operation = `create ${kind} records`
+  const size = { records: entries.length, bytes: batchBytes(entries) }
   const answer: Answer = await sending
-    .once(operation, async () => {
-      firstSentAt ??= delivery.now()
-      row ??= await ledger.beginBatch({
-        exportRow,
-        chunk,
-        batchId,
-        kind,
-        holds: entries.map(toHeld),
-        at: delivery.now(),
-      })
-      attempts++
-      const buffer = delivery.buffers.take(batchBytes(entries))
-      const created = await post(delivery.gateway, kind, writeBatch(buffer, entries, batchId), entries.length)
-      // Only an answer that names every record proves that the body has been read to its end.
-      if (created.class === 'accepted') delivery.buffers.giveBack(buffer)
-      return created
-    })
+    .once(
+      operation,
+      () => fits(sizes.of(kind), size),
+      async () => {
+        firstSentAt ??= delivery.now()
+        row ??= await ledger.beginBatch({
+          exportRow,
+          chunk,
+          batchId,
+          kind,
+          holds: entries.map(toHeld),
+          at: delivery.now(),
+        })
+        attempts++
+        const buffer = delivery.buffers.take(size.bytes)
+        const created = await createRecords(
+          delivery.gateway,
+          kind,
+          writeBatch(buffer, entries, batchId),
+          entries.length,
+        )
+        sizes.learn(kind, taken, size)
+        // Only an answer that names every record proves that the body has been read to its end.
+        if (created.class === 'accepted') delivery.buffers.giveBack(buffer)
+        return created
+      },
+    )
     .then<Answer, Answer>(
       (created) => ({ kind: 'answered', answer: created }),
       (error: unknown) => {
         if (error instanceof GatewayError) return { kind: 'failed', error }
+        if (error instanceof Outgrown) return { kind: 'outgrown' }
         throw error
       },
     )
+  if (answer.kind === 'outgrown') {
+    const parts = [...cutBatches(entries, sizes.of(kind).limits)]
+    return (await allDone(parts.map((part) => send(delivery, { ...batch, entries: part }, earlier)))).flat()
+  }
   if (row === undefined || firstSentAt === undefined)
     throw new Error('a batch was answered that was never begun')
   const sent: SentBatch = {
@@ -96,6 +98,7 @@ async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBat
   }
   if (answer.kind === 'answered') return settleAnswer(delivery, sent, answer.answer)
   const { error } = answer
+  if (error.class === 'too-large') sizes.learn(kind, tooLarge, size)
   if (error.class === 'refused' || error.class === 'too-large') return refuse(delivery, sent, error)
   return settleOpen(delivery, sent, {
     answer: error.class,
@@ -104,45 +107,6 @@ async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBat
     open: entries,
     words: undefined,
   })
-}
-
-/** Settles a batch of which an earlier process left only the intent. */
-export function settleUnanswered(
-  delivery: Delivery,
-  batch: BatchToDeliver,
-  row: number,
-  batchId: string,
-): Promise<EntryOutcome[]> {
-  const sent: SentBatch = { batch, batchId, row, attempts: 1, firstSentAt: delivery.now(), resends: 0 }
-  return settleOpen(delivery, sent, {
-    answer: 'ambiguous',
-    status: null,
-    outcomes: [],
-    open: batch.entries,
-    words: undefined,
-  })
-}
-
-interface SentBatch {
-  readonly batch: BatchToDeliver
-  readonly batchId: string
-  /** Its row in the ledger. */
-  readonly row: number
-  readonly attempts: number
-  /** When it, or the batch of which it is the rest, went out first. */
-  readonly firstSentAt: number
-  readonly resends: number
-}
-
-function post(gateway: Gateway, kind: RecordKind, body: Buffer, count: number): Promise<CreateAnswer> {
-  switch (kind) {
-    case 'biometric':
-      return gateway.biometrics.createBulk(body, count)
-    case 'condition':
-      return gateway.conditions.createBulk(body, count)
-    case 'careTeam':
-      return gateway.careTeams.createBulk(body, count)
-  }
 }
 
 async function settleAnswer(
@@ -168,6 +132,7 @@ async function settleAnswer(
       ...(gatewayId === undefined ? {} : { gatewayId }),
     })
   }
+  if (matched.size > 0) delivery.progress.takenAt = delivery.now()
   const words = answer.errors
     .map((error) => (typeof error === 'string' ? error : (error.message ?? '')))
     .join('; ')
@@ -180,30 +145,33 @@ async function settleAnswer(
   })
 }
 
-interface PartlyKnown {
-  readonly answer: string
-  readonly status: number | null
-  readonly outcomes: readonly EntryOutcome[]
-  /** Of these nothing is known yet. */
-  readonly open: readonly Entry[]
-  /** Errors that the gateway listed in an answer of success. */
-  readonly words: string | undefined
-}
-
 /** Reads back what is open, settles the batch in the ledger, and sends again what is known to be absent. */
 async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnown): Promise<EntryOutcome[]> {
-  const { batchId, batch, resends, firstSentAt } = sent
+  const { batch, resends, firstSentAt } = sent
+  const overAt = delivery.now()
   if (known.answer === 'ambiguous') {
     // The gateway may still be at work on it: what is not there yet could be stored a moment after it was looked for.
     const waitMs = waitBeforeReadBack(resends + 1, delivery.random)
     await delivery.sending.wait(`create ${batch.kind} records`, waitMs, known.answer, firstSentAt)
   }
-  const verdicts =
-    known.open.length === 0 ? undefined : await delivery.reconciler.readBack(known.open, batch.accountIds)
+  if (known.open.length === 0) return settleJudged(delivery, sent, known, new Map())
+  const verdicts = await lookUp(delivery, known.open, batch.accountIds, overAt)
+  const isWhole = known.answer === 'ambiguous'
+  return settleJudged(delivery, sent, known, isWhole ? spokenFor(delivery, known.open, verdicts) : verdicts)
+}
+
+/** Settles a batch by what the profiles show of the records that were open. */
+export async function settleJudged(
+  delivery: Delivery,
+  sent: SentBatch,
+  known: PartlyKnown,
+  verdicts: ReadonlyMap<Entry, Verdict>,
+): Promise<EntryOutcome[]> {
+  const { batchId, batch, resends, firstSentAt } = sent
   const outcomes = [...known.outcomes]
   const again: Entry[] = []
   for (const entry of known.open) {
-    const verdict = verdicts?.get(entry) ?? 'unknown'
+    const verdict = verdicts.get(entry) ?? 'unknown'
     if (verdict === 'stored')
       outcomes.push({ entry, outcome: 'accepted', batchId, status: known.status, readBack: true })
     else if (verdict === 'unknown' && delivery.inDoubt === 'hold') outcomes.push(inDoubt(entry, batchId))
@@ -220,8 +188,22 @@ async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnow
       )
     } else again.push(entry)
   }
+  const failsAlone =
+    (known.status ?? 0) >= 500 && resends + 1 >= TRIES_OF_A_BATCH && delivery.progress.takenAt >= firstSentAt
+  const [only] = again
+  if (failsAlone && again.length === 1 && only !== undefined) {
+    const words = `HTTP ${known.status}, again and again, while the gateway takes other records`
+    outcomes.push(rejection(only, batchId, 'refused', words))
+    again.pop()
+  }
   await settle(delivery, sent, known.answer, known.status, outcomes)
   if (again.length === 0) return outcomes
+  if (failsAlone) {
+    // A half that fails too is halved at once.
+    const before = { ...sent, resends: TRIES_OF_A_BATCH - 2 }
+    const halves = halve(again).map((entries) => send(delivery, { ...batch, entries }, before))
+    return [...outcomes, ...(await allDone(halves)).flat()]
+  }
   return [...outcomes, ...(await send(delivery, { ...batch, entries: again }, sent))]
 }
 
@@ -245,69 +227,3 @@ async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError):
   const halves = halve(batch.entries).map((entries) => send(delivery, { ...batch, entries }))
   return (await allDone(halves)).flat()
 }
-
-async function settle(
-  delivery: Delivery,
-  sent: SentBatch,
-  answer: string,
-  status: number | null,
-  outcomes: readonly EntryOutcome[],
-): Promise<void> {
-  const { exportRow, chunk } = sent.batch
-  await delivery.ledger.settleBatch({
-    id: sent.row,
-    exportRow,
-    chunk,
-    answer,
-    status,
-    attempts: sent.attempts,
-    accepted: outcomes.filter(({ outcome }) => outcome === 'accepted').map(({ entry }) => toHeld(entry)),
-    exceptions: outcomes.flatMap((outcome) => toException(outcome) ?? []),
-    at: delivery.now(),
-  })
-}
-
-/** Waits for all, then throws the first failure: nothing may still be under way when the caller goes on. */
-export async function allDone<T>(tasks: readonly Promise<T>[]): Promise<T[]> {
-  const results = await Promise.allSettled(tasks)
-  const failure = results.find((result) => result.status === 'rejected')
-  if (failure) throw failure.reason
-  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-}
-
-const toHeld = ({ row, record, content }: Entry): Held => ({ row: row.row, rule: record.rule, content })
-
-/** The ledger's line for an outcome that is not a success. */
-export function toException(outcome: EntryOutcome): Exception | undefined {
-  if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') return undefined
-  const { entry, reason } = outcome
-  return {
-    row: entry.row.row,
-    line: entry.row.line,
-    byteOffset: entry.row.byteOffset,
-    kind: entry.record.kind,
-    rule: entry.record.rule,
-    content: entry.content,
-    outcome: outcome.outcome,
-    stage: reason.stage,
-    code: reason.code,
-    field: reason.field ?? null,
-    message: reason.scrubbed,
-    batchId: outcome.batchId,
-  }
-}
-
-function rejection(entry: Entry, batchId: string, code: string, words: string): EntryOutcome {
-  const secrets = secretsOf(JSON.parse(recordText(entry, batchId)))
-  const reason: Reason = { stage: 'submit', code, message: words, scrubbed: scrubWords(words, secrets) }
-  return { entry, outcome: 'rejected', batchId, reason }
-}
-
-const IN_DOUBT = 'no answer came, and the profile cannot tell whether the record was stored'
-
-const inDoubt = (entry: Entry, batchId: string): EntryOutcome => ({
-  entry,
-  outcome: 'in-doubt',
-  batchId,
-  reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
-})

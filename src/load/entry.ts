@@ -37,6 +37,11 @@ export interface Reason {
   readonly scrubbed: string
 }
 
+/**
+ * Why a care-team entry is not sent though the account does not have it: the job keeps what is there of its NPI, or that is newer.
+ */
+export type PassedOver = 'care-team-kept' | 'care-team-outdated'
+
 /** What became of an entry. Exactly one for each. */
 export type EntryOutcome = { readonly entry: Entry } & (
   | {
@@ -49,5 +54,11 @@ export type EntryOutcome = { readonly entry: Entry } & (
       readonly readBack?: true
     }
   | { readonly outcome: 'rejected' | 'in-doubt'; readonly batchId: string | null; readonly reason: Reason }
-  | { readonly outcome: 'unchanged' }
+  | {
+      readonly outcome: 'unchanged'
+      /** A look at the profile has found it, though it was not known as delivered. */
+      readonly found?: true
+      /** The gateway does not have it, and is not to have it. */
+      readonly passedOver?: PassedOver
+    }
 )

@@ -16,6 +16,8 @@ export interface Identity {
   rowKey(key: string): string
   /** Hash of a person's reference: 32 hex digits. */
   account(account: AccountKey): string
+  /** Hash of a provider's NPI: 32 hex digits. */
+  npi(npi: string): string
   /** `<export id>-<chunk>-<kind>-<8 hex digits over what it carries>`. */
   batchId(exportId: string, chunk: number, kind: RecordKind, transactionIds: readonly string[]): string
 }
@@ -30,6 +32,7 @@ export function createIdentity(key: string): Identity {
     content: (record) => keyed(record.kind, record.content).slice(0, 16),
     rowKey: (rowKey) => keyed('row-key', rowKey).slice(0, 32),
     account: ({ type, reference }) => keyed('account', `${type}\n${reference}`).slice(0, 32),
+    npi: (npi) => keyed('npi', npi).slice(0, 32),
     batchId: (exportId, chunk, kind, transactionIds) =>
       `${exportId}-${String(chunk).padStart(CHUNK_DIGITS, '0')}-${kind}-${keyed('batch', transactionIds.join('\n')).slice(0, 8)}`,
   }

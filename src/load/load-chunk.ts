@@ -4,20 +4,32 @@
  */
 
 import { unpackHolds } from '../ledger/holds.ts'
-import type { BatchRecord, ChunkKey, ExceptionRecord, Ledger } from '../ledger/ledger.ts'
+import type { BatchRecord, ChunkKey, ExceptionRecord, KnownCareTeam, Ledger } from '../ledger/ledger.ts'
 import { RECORD_KINDS, type Stage } from '../transform/record.ts'
 import { type AccountsContext, resolveAccounts } from './accounts.ts'
+import { allDone } from './all-done.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
-import { allDone, type Delivery, deliver, settleUnanswered } from './deliver.ts'
+import { deliver } from './deliver.ts'
+import type { Delivery } from './delivery.ts'
 import type { Entry, EntryOutcome } from './entry.ts'
-import { type MarkFailure, markPrimaryCare } from './primary-care.ts'
+import { type CareTeamContext, type FollowUpFailure, knowCareTeams } from './known-care-teams.ts'
 import { recognise } from './recognise.ts'
+import { followUpCareTeams, selectCareTeams } from './settle-care-teams.ts'
+import { settleUnanswered } from './unanswered-batches.ts'
 
 export interface LoadContext extends Delivery {
   readonly memory: Pick<Ledger, 'delivered' | 'held' | 'batchesOf' | 'exceptionsOf'>
   readonly accounts: AccountsContext
+  readonly careTeams: CareTeamContext
   readonly jobId: number
   readonly limits: BatchLimits
+  /** Whether the gateway is known to take care teams of several accounts in one request. */
+  readonly careTeamsAcrossAccounts: boolean
+  /**
+   * What is done with records that are in doubt since an earlier run. `hold`: they are not sent. `look`: the profile is read once more; what
+   * it shows is not sent, what it lacks is. `resend`: as `look`, and what nobody can tell is sent, too.
+   */
+  readonly held: 'hold' | 'look' | 'resend'
 }
 
 export interface ChunkToLoad extends ChunkKey {
@@ -30,7 +42,9 @@ export interface ChunkToLoad extends ChunkKey {
 export interface LoadedChunk {
   /** One for each entry, in the order of the entries. */
   readonly outcomes: readonly EntryOutcome[]
-  readonly markFailures: readonly MarkFailure[]
+  readonly followUpFailures: readonly FollowUpFailure[]
+  /** What accounts have of care teams now, as far as the chunk was about it. */
+  readonly careTeams: readonly KnownCareTeam[]
   /** Rows whose key was delivered, or stood before in the chunk, with other content. */
   readonly rowsCorrected: number
 }
@@ -39,9 +53,10 @@ export interface LoadedChunk {
 export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
   const { entries } = chunk
   const rowKeys = [...new Set(entries.map((entry) => entry.rowKey))]
+  const held = await context.memory.held(context.jobId, rowKeys)
   const recognised = recognise(entries, {
     delivered: await context.memory.delivered(context.jobId, rowKeys),
-    held: await context.memory.held(context.jobId, rowKeys),
+    held: context.held === 'hold' ? held : new Map(),
   })
   const outcomes = new Map<Entry, EntryOutcome>()
   for (const entry of recognised.unchanged) outcomes.set(entry, { entry, outcome: 'unchanged' })
@@ -54,11 +69,17 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
 
   const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
   const accounts = await resolveAccounts(context.accounts, open)
+  const doubtful = earlier.unsent.filter(({ rowKey, content }) => held.get(rowKey)?.has(content))
+  const verdicts =
+    doubtful.length === 0 ? undefined : await context.reconciler.readBack(doubtful, accounts.accountIds)
   const sendable: Entry[] = []
   for (const entry of earlier.unsent) {
+    const verdict = verdicts?.get(entry)
     const reason = accounts.refusalOf(entry)
-    if (reason === undefined) sendable.push(entry)
-    else outcomes.set(entry, { entry, outcome: 'rejected', batchId: null, reason })
+    if (verdict === 'stored') outcomes.set(entry, { entry, outcome: 'unchanged', found: true })
+    else if (verdict === 'unknown' && context.held === 'look') outcomes.set(entry, stillInDoubt(entry))
+    else if (reason !== undefined) outcomes.set(entry, { entry, outcome: 'rejected', batchId: null, reason })
+    else sendable.push(entry)
   }
 
   const place = {
@@ -68,13 +89,26 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     accountIds: accounts.accountIds,
   }
   // What an earlier process left open is judged first: sending newer records of the same series would hide it.
-  const settled = await allDone(
-    earlier.unanswered.map(({ batch, kind, entries: sent }) =>
-      settleUnanswered(context, { ...place, kind, entries: sent }, batch.id, batch.batch_id),
-    ),
+  const settled = await settleUnanswered(
+    context,
+    earlier.unanswered.map(({ batch, kind, entries: sent }) => ({
+      batch: { ...place, kind, entries: sent },
+      row: batch.id,
+      batchId: batch.batch_id,
+      records: batch.records,
+    })),
+    accounts.accountIds,
   )
+  const careTeams = await knowCareTeams(
+    context.careTeams,
+    entries.filter(({ record }) => record.kind === 'careTeam'),
+    accounts,
+  )
+  const selected = await selectCareTeams(context.careTeams, careTeams, sendable)
+  for (const outcome of selected.outcomes) outcomes.set(outcome.entry, outcome)
+  const plan = planBatches(selected.sendable, context.limits, context.careTeamsAcrossAccounts)
   const deliveries: Promise<EntryOutcome[]>[] = []
-  for (const { kind, entries: planned, after } of planBatches(sendable, context.limits)) {
+  for (const { kind, entries: planned, after } of plan) {
     const before = after.flatMap((position) => deliveries[position] ?? [])
     deliveries.push(
       before.length === 0
@@ -83,16 +117,26 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     )
   }
   const delivered = await allDone(deliveries)
-  for (const outcome of [...settled, ...delivered].flat()) outcomes.set(outcome.entry, outcome)
+  for (const outcome of [...settled, ...delivered.flat()]) outcomes.set(outcome.entry, outcome)
+  for (const { entry, first } of selected.twins) {
+    const fate = outcomes.get(first)
+    if (fate !== undefined) outcomes.set(entry, shareStored(entry, fate))
+  }
   for (const { entry, first } of recognised.twins) {
     const fate = outcomes.get(first)
     if (fate !== undefined) outcomes.set(entry, shareFate(entry, fate))
   }
 
-  const markFailures = await markPrimaryCare(context.accounts, [...outcomes.values()])
+  const { failures, careTeams: known } = await followUpCareTeams(
+    context.careTeams,
+    careTeams,
+    [...outcomes.values()],
+    accounts,
+  )
   return {
     outcomes: entries.flatMap((entry) => outcomes.get(entry) ?? []),
-    markFailures,
+    followUpFailures: failures,
+    careTeams: known,
     rowsCorrected: recognised.rowsCorrected,
   }
 }
@@ -168,4 +212,10 @@ const stillInDoubt = (entry: Entry): EntryOutcome => ({
 function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
   const given = fate.outcome === 'accepted' || fate.outcome === 'unchanged'
   return given ? { entry, outcome: 'unchanged' } : { ...fate, entry, batchId: null }
+}
+
+/** As a twin, but of another row: what the gateway has is known as delivered under that row's key, too. */
+function shareStored(entry: Entry, fate: EntryOutcome): EntryOutcome {
+  const shared = shareFate(entry, fate)
+  return shared.outcome === 'unchanged' ? { ...shared, found: true } : shared
 }

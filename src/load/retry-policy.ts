@@ -6,14 +6,10 @@ import type { AnswerClass } from '../gateway/answer-class.ts'
 
 /** First upper bound of a wait, in milliseconds; it doubles with each attempt. */
 const FIRST_WAIT_MS = 500
-/** Upper bound of a wait that is not prescribed. */
 const LONGEST_WAIT_MS = 60_000
-/** Upper bound of a wait that a Retry-After prescribes: a gateway that says a year is asked again after this. */
-const LONGEST_RETRY_AFTER_MS = 15 * 60_000
 
 export interface Failure {
   readonly class: AnswerClass
-  readonly retryAfterMs: number | undefined
   /** Attempts made, this one included. */
   readonly attempt: number
   /** Whether doing it twice is the same as doing it once: reads, registrations, the PCP mark. */
@@ -22,8 +18,8 @@ export interface Failure {
 }
 
 export type Decision =
-  /** Send again after the wait. */
-  | { readonly kind: 'retry'; readonly waitMs: number; readonly slowDown: boolean }
+  /** Send again after a wait of its own, which gives way to a hold of all (`src/load/breaker.ts`). */
+  | { readonly kind: 'retry'; readonly waitMs: number }
   | { readonly kind: 'renew-token' }
   /** The credentials are no good: nothing more is sent in this run. */
   | { readonly kind: 'stop' }
@@ -34,19 +30,13 @@ export type Decision =
 export function decide(failure: Failure, random: () => number): Decision {
   switch (failure.class) {
     case 'not-sent':
-      return { kind: 'retry', waitMs: jittered(failure.attempt, random), slowDown: false }
+      return { kind: 'retry', waitMs: jittered(failure.attempt, random) }
     case 'not-taken':
-      return {
-        kind: 'retry',
-        waitMs:
-          failure.retryAfterMs === undefined
-            ? jittered(failure.attempt, random)
-            : Math.min(failure.retryAfterMs, LONGEST_RETRY_AFTER_MS) + random() * FIRST_WAIT_MS,
-        slowDown: true,
-      }
+      // Such an answer holds all requests, this one with them.
+      return { kind: 'retry', waitMs: 0 }
     case 'ambiguous':
       return failure.idempotent
-        ? { kind: 'retry', waitMs: jittered(failure.attempt, random), slowDown: false }
+        ? { kind: 'retry', waitMs: jittered(failure.attempt, random) }
         : { kind: 'give-back' }
     case 'stale-token':
       return failure.tokenRenewed ? { kind: 'stop' } : { kind: 'renew-token' }

@@ -1,15 +1,19 @@
 /**
- * Every request of a run goes through here: under the concurrency ceiling, retried by the one policy (p-retry carries it
+ * Every request of a run goes through here: sent when the dispatcher lets it, retried by the one policy (p-retry carries it
  * out), within the job's patience, and counted.
  */
 import pRetry, { AbortError } from 'p-retry'
 import { WaybillError } from '../errors.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
-import { createConcurrency } from './concurrency.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import { decide } from './retry-policy.ts'
+import { createTokenRenewal } from './token-renewal.ts'
 
 export interface SendingOptions {
+  /** Shared by all that this process sends to the gateway. */
+  readonly dispatcher: Dispatcher
+  /** Requests of this run under way at most. */
   readonly concurrency: number
   /** Milliseconds in which nothing gets through, or one batch does not, after which the run ends as interrupted. */
   readonly patienceMs: number
@@ -28,9 +32,18 @@ export interface SendingOptions {
   }) => void
 }
 
+/** What waited for its turn should by then go out otherwise; nothing of it was sent. */
+export class Outgrown extends Error {
+  override readonly name = 'Outgrown'
+}
+
 export interface Sending {
-  /** A write that must not be repeated blindly. Refused, too large and ambiguous answers are thrown. @throws GatewayError, WaybillError */
-  once<T>(operation: string, call: (attempt: number) => Promise<T>): Promise<T>
+  /**
+   * A write that must not be repeated blindly. Refused, too large and ambiguous answers are thrown.
+   * @param fits asked when its turn has come, before anything is sent
+   * @throws GatewayError, WaybillError; `Outgrown` where it does not fit
+   */
+  once<T>(operation: string, fits: () => boolean, call: (attempt: number) => Promise<T>): Promise<T>
   /** A write that may be repeated: registration, PCP mark. Refusals are thrown. @throws GatewayError, WaybillError */
   idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
   /** As `idempotent`, counted as a read-back. */
@@ -44,67 +57,79 @@ export interface Sending {
 }
 
 export function createSending(options: SendingOptions): Sending {
-  const concurrency = createConcurrency(options.concurrency)
+  const { dispatcher, now, random } = options
+  const givenUp = new AbortController()
+  const signal = AbortSignal.any([options.signal, givenUp.signal])
+  const lane = dispatcher.lane(options.concurrency, signal)
+  const token = createTokenRenewal(options.renewToken)
   // From the first failure, not from the last answer: a long stretch in which there was nothing to send is no silence.
   let failingSince: number | undefined
 
-  const wait = async (operation: string, waitMs: number, reason: string, since: number): Promise<void> => {
+  /** @throws WaybillError `gateway-unreachable` when the patience would end within the wait */
+  const announce = (operation: string, waitMs: number, reason: string, since: number): void => {
     const givesUpAt = since + options.patienceMs
-    if (options.now() + waitMs > givesUpAt) {
+    if (now() + waitMs > givesUpAt) {
       throw new WaybillError(
         'gateway-unreachable',
-        `the gateway did not let "${operation}" through for ${Math.round((options.now() - since) / 1000)} s (last: ${reason}); the job's patience is at its end`,
+        `the gateway did not let "${operation}" through for ${Math.round((now() - since) / 1000)} s (last: ${reason}); the job's patience is at its end`,
       )
     }
     options.onWait({ operation, waitMs, class: reason, givesUpAt })
-    await options.sleep(waitMs, options.signal)
+  }
+
+  /** Nothing more is sent: what waits for its turn must not try it one by one. */
+  const giveUp = (error: unknown): AbortError => {
+    givenUp.abort(error)
+    return asFinal(error)
+  }
+
+  /** While sending is held, the dispatcher is what waits: any request may be the one that tries. */
+  const waitForRetry = async (operation: string, waitMs: number, reason: string): Promise<void> => {
+    const heldMs = dispatcher.heldForMs()
+    if (heldMs === 0 && waitMs === 0) return
+    announce(operation, heldMs || waitMs, reason, failingSince ?? now())
+    if (heldMs === 0) await options.sleep(waitMs, signal)
   }
 
   const send = <T>(
     operation: string,
     idempotent: boolean,
+    /** Called before each attempt. */
     count: (attempt: number) => void,
     call: (attempt: number) => Promise<T>,
   ) => {
     let tokenRenewed = false
+    let sentWith = token.generation
     const attemptOnce = async (attempt: number): Promise<T> => {
       try {
-        const result = await concurrency.run(() => {
-          options.signal.throwIfAborted()
+        const result = await lane.run(operation, attempt > 1, async () => {
           count(attempt)
+          sentWith = token.generation
           return call(attempt)
         })
         failingSince = undefined
-        concurrency.speedUp()
         return result
       } catch (error) {
-        if (!(error instanceof GatewayError))
-          throw new AbortError(error instanceof Error ? error : String(error))
-        const { retryAfterMs, status } = error
+        if (!(error instanceof GatewayError)) throw asFinal(error)
         if (error.class === 'refused' || error.class === 'too-large') failingSince = undefined
-        else failingSince ??= options.now()
-        const decision = decide(
-          { class: error.class, retryAfterMs, attempt, idempotent, tokenRenewed },
-          options.random,
-        )
+        else failingSince ??= now()
+        const decision = decide({ class: error.class, attempt, idempotent, tokenRenewed }, random)
         if (decision.kind === 'give-back') throw new AbortError(error)
         if (decision.kind === 'stop') {
+          const { status } = error
           const code =
             status !== undefined && status < 400 ? 'gateway-redirects' : 'gateway-refused-credentials'
           const words = `the gateway answered ${status ?? error.class} to "${operation}"`
-          throw new AbortError(new WaybillError(code, words, { cause: error }))
+          throw giveUp(new WaybillError(code, words, { cause: error }))
         }
-        if (decision.kind === 'renew-token') {
-          tokenRenewed = true
-          await options.renewToken()
-        } else {
-          if (decision.slowDown) concurrency.slowDown()
-          await wait(operation, decision.waitMs, error.class, failingSince ?? options.now()).catch(
-            (stop: unknown) => {
-              throw new AbortError(stop instanceof Error ? stop : String(stop))
-            },
-          )
-        }
+        const next =
+          decision.kind === 'renew-token'
+            ? token.renew(sentWith)
+            : waitForRetry(operation, decision.waitMs, error.class)
+        await next.catch((stop: unknown) => {
+          throw giveUp(stop)
+        })
+        tokenRenewed ||= decision.kind === 'renew-token'
         throw error
       }
     }
@@ -122,9 +147,23 @@ export function createSending(options: SendingOptions): Sending {
     requests.readBack++
   }
   return {
-    once: (operation, call) => send(operation, false, countSent, call),
+    once: (operation, fits, call) =>
+      send(
+        operation,
+        false,
+        (attempt) => {
+          if (attempt === 1 && !fits()) throw new Outgrown()
+          countSent(attempt)
+        },
+        call,
+      ),
     idempotent: (operation, call) => send(operation, true, countSent, call),
     read: (operation, call) => send(operation, true, countRead, call),
-    wait,
+    async wait(operation, waitMs, reason, since) {
+      announce(operation, waitMs, reason, since)
+      await options.sleep(waitMs, signal)
+    },
   }
 }
+
+const asFinal = (error: unknown): AbortError => new AbortError(error instanceof Error ? error : String(error))

@@ -26,6 +26,8 @@ export interface RecordCounts {
 export interface Counts {
   readonly rows: RowCounts
   readonly records: Readonly<Record<RecordKind, RecordCounts>>
+  /** What checks have found in rows and records that went on all the same: code → how often. */
+  readonly warnings: Record<string, number>
 }
 
 const noRecords = (): RecordCounts => ({
@@ -40,22 +42,24 @@ const noRecords = (): RecordCounts => ({
 export const noCounts = (): Counts => ({
   rows: { read: 0, mapped: 0, skipped: 0, rejected: 0, corrected: 0 },
   records: { biometric: noRecords(), condition: noRecords(), careTeam: noRecords() },
+  warnings: {},
 })
 
 /** Adds the second to the first. */
 export function addCounts(total: Counts, more: Counts): void {
   addTo(total.rows, more.rows)
   for (const kind of RECORD_KINDS) addTo(total.records[kind], more.records[kind])
+  addTo(total.warnings, more.warnings)
 }
 
 function addTo<T extends object>(total: T, more: T): void {
   for (const key of Object.keys(more) as (keyof T)[]) {
-    const sum = Number(total[key]) + Number(more[key])
+    const sum = Number(total[key] ?? 0) + Number(more[key])
     Object.assign(total, { [key]: sum })
   }
 }
 
-export function isBalanced({ rows, records }: Counts): boolean {
+export function isBalanced({ rows, records }: Pick<Counts, 'rows' | 'records'>): boolean {
   return (
     rows.read === rows.mapped + rows.skipped + rows.rejected &&
     RECORD_KINDS.every((kind) => {
@@ -66,11 +70,23 @@ export function isBalanced({ rows, records }: Counts): boolean {
 }
 
 /** All kinds together. */
-export function allRecords({ records }: Counts): RecordCounts {
+export function allRecords({ records }: Pick<Counts, 'records'>): RecordCounts {
   const total = noRecords()
   for (const kind of RECORD_KINDS) addTo(total, records[kind])
   return total
 }
+
+/** A code, and how often it was met. */
+export interface CodeCount {
+  readonly code: string
+  readonly count: number
+}
+
+/** The warnings, most frequent first. */
+export const warningCounts = ({ warnings }: Pick<Counts, 'warnings'>): CodeCount[] =>
+  Object.entries(warnings)
+    .map(([code, count]) => ({ code, count }))
+    .sort((a, b) => b.count - a.count)
 
 /** @throws WaybillError `not-balanced` */
 export function assertBalanced(counts: Counts, what: string): void {

@@ -46,7 +46,7 @@ export async function readBack(
 }
 
 /** The profile of the account that all of these entries belong to; undefined where it cannot be read. */
-async function readProfile(
+export async function readProfile(
   gateway: Gateway,
   read: Read,
   [first]: readonly Entry[],

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { isIcd10Cm, isLoinc, isSnomed } from './identifiers.ts'
 
-const Key = z
+export const CatalogKey = z
   .string()
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be in kebab-case: lower-case letters, digits, hyphens')
 
@@ -34,8 +34,8 @@ export const ConditionEntry = z.strictObject({
 })
 export type ConditionEntry = z.infer<typeof ConditionEntry>
 
-export const BiometricCatalog = z.record(Key, BiometricEntry)
-export const ConditionCatalog = z.record(Key, ConditionEntry)
+export const BiometricCatalog = z.record(CatalogKey, BiometricEntry)
+export const ConditionCatalog = z.record(CatalogKey, ConditionEntry)
 
 /** Code systems that a long export may be coded in, without a table of its own. */
 export type CodeSystem = 'LOINC' | 'SNOMED' | 'ICD-10-CM'

@@ -1,7 +1,7 @@
 /** Biometric rules: wide (a column is a measurement) and long (a coded row, or element, is one). */
 import type { KeyPath } from '../yaml-file.ts'
 import type { BiometricEntry } from './catalog.ts'
-import { compileCode } from './compile-code.ts'
+import { compileCoded } from './compile-code.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { type CompiledCondition, compileWhen } from './compile-when.ts'
@@ -169,7 +169,7 @@ export function compileLongBiometric(
   source: SourceText,
   row: RowBlock,
 ): CompiledRule {
-  const code = compileCode(context, definition.code, 'biometrics', [...path, 'code'])
+  const code = compileCoded(context, definition, 'biometrics', path)
   const value = compileField(context, definition.value, [...path, 'value'])
   const unit =
     definition.unit === undefined
@@ -196,8 +196,10 @@ export function compileLongBiometric(
         return rejected('biometric', ordinalRule('unmapped', ordinals), found.code, found.message, code.from)
       const writer = writers.get(found.key)
       if (writer === undefined) return LEFT_OUT
-      const rule = ordinalRule(found.key, ordinals)
       const text = value.read(scope)
+      // Without a code, nothing says that there should be a value.
+      if (text.ok && text.text === '' && definition.code === undefined) return LEFT_OUT
+      const rule = ordinalRule(found.key, ordinals)
       if (!text.ok) return rejected('biometric', rule, text.code, FIELD_MESSAGES[text.code], value.from)
       if (text.text === '')
         return rejected('biometric', rule, 'value-missing', 'there is no value', value.from)

@@ -1,21 +1,41 @@
 /** Care-team rules (interface, "Care team record, as sent"): the observation date goes out as a string of milliseconds. */
 import type { KeyPath } from '../yaml-file.ts'
+import { npiFault } from './check-codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileWhen } from './compile-when.ts'
 import { FIELD_MESSAGES } from './field-text.ts'
-import { isNpi } from './identifiers.ts'
 import type { CareTeamDefinition } from './mapping-definition.ts'
 import { compileDate } from './observed-at.ts'
-import { type CompiledRule, recordRule, rejected } from './rule.ts'
+import type { Issue } from './record.ts'
+import { type CompiledRule, LEFT_OUT, ordinalRule, type RuleResult, recordRule, rejected } from './rule.ts'
 import type { SourceText } from './source-text.ts'
+
+/** What is wrong with an NPI, unless the mapping lets it go on. */
+function checkNpi(
+  context: CompileContext,
+  rule: string,
+  npi: string,
+  field: string | undefined,
+): RuleResult | undefined {
+  const fault = npiFault(npi)
+  if (fault === undefined) return undefined
+  const { check, code, message } = fault
+  const issue: Issue = { stage: 'transform', code, message, ...(field === undefined ? {} : { field }) }
+  const found = check === undefined ? issue : context.checks.found(check, 'careTeam', rule, issue)
+  return found && { kind: 'rejected', rejected: { kind: 'careTeam', rule, issue: found } }
+}
 
 /** In the order in which they are written. */
 const DETAILS = ['profile', 'phoneNumber', 'location', 'address', 'city', 'zip'] as const
 
+/** What the entries of rules that stand in a list are called, with their ordinal in the row. */
+const LISTED = 'care-team'
+
+/** @param named the rule's name; undefined for one of a list */
 export function compileCareTeam(
   context: CompileContext,
-  named: string,
+  named: string | undefined,
   definition: CareTeamDefinition,
   path: KeyPath,
   source: SourceText,
@@ -39,22 +59,15 @@ export function compileCareTeam(
   return {
     depth,
     apply(scope, facts, rowDate, ordinals) {
-      if (!condition.holds(scope)) return undefined
-      const rule = recordRule(named, depth, ordinals)
+      if (!condition.holds(scope)) return named === undefined ? LEFT_OUT : undefined
+      const rule = named === undefined ? ordinalRule(LISTED, ordinals) : recordRule(named, depth, ordinals)
       const number = npi.read(scope)
       const called = name.read(scope)
       if (!number.ok) return rejected('careTeam', rule, number.code, FIELD_MESSAGES[number.code], npi.from)
       if (!called.ok) return rejected('careTeam', rule, called.code, FIELD_MESSAGES[called.code], name.from)
       if (number.text === '') return rejected('careTeam', rule, 'npi-missing', 'there is no NPI', npi.from)
-      if (!isNpi(number.text)) {
-        return rejected(
-          'careTeam',
-          rule,
-          'npi-invalid',
-          'the NPI has not ten digits or its check digit does not hold',
-          npi.from,
-        )
-      }
+      const fault = checkNpi(context, rule, number.text, npi.from)
+      if (fault !== undefined) return fault
       if (called.text === '') return rejected('careTeam', rule, 'name-missing', 'there is no name', name.from)
       const observedAt = date?.read(scope) ?? rowDate
       if (!observedAt.ok)

@@ -1,7 +1,7 @@
 /** Condition rules: wide (a column says yes) and long (a coded row, or element, is one). */
 import type { KeyPath } from '../yaml-file.ts'
 import { CODE_SYSTEM_OID, type ConditionEntry, snomedCodes } from './catalog.ts'
-import { compileCode } from './compile-code.ts'
+import { compileCoded } from './compile-code.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileWhen } from './compile-when.ts'
@@ -117,7 +117,7 @@ export function compileLongCondition(
   source: SourceText,
   sourceType: string,
 ): CompiledRule {
-  const code = compileCode(context, definition.code, 'conditions', [...path, 'code'])
+  const code = compileCoded(context, definition, 'conditions', path)
   const condition = compileWhen(context, definition.when, [...path, 'when'])
   const date =
     definition.observedAt === undefined

@@ -2,9 +2,10 @@
 import type { Finding, Place } from '../errors.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { Catalog } from './catalog.ts'
+import { Checker, type Checks } from './checks.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import type { CompiledField, FieldText } from './field-text.ts'
-import type { Join, Sheet } from './join.ts'
+import type { ExportJoin, Join, KeptRows, Sheet } from './join.ts'
 import { compileNumber, type NumberFormat, type NumberReader } from './number-text.ts'
 import type { Located, Names } from './scope.ts'
 import type { Units } from './units.ts'
@@ -17,6 +18,14 @@ export interface MappingResources {
   readonly tables: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** The same with all of their columns, for joins. */
   readonly sheets?: ReadonlyMap<string, Sheet>
+  /** What was kept of joined exports, by the name of the join; undefined where none was read yet. */
+  readonly kept?: ReadonlyMap<string, KeptRows> | undefined
+}
+
+/** A column or path that a mapping reads. */
+export interface ReadName {
+  readonly name: string
+  readonly place: Place
 }
 
 /** What the `row` block says of every cell. */
@@ -24,25 +33,30 @@ export interface Conventions {
   /** Texts that mean nothing, wherever they stand. */
   readonly emptyWhen?: readonly string[] | undefined
   readonly number?: NumberFormat | undefined
+  readonly checks?: Checks | undefined
 }
 
 /** What a path begins with: the document, a level, a join. */
 const FIRST_STEP = /^(?:(\$)|(\w+)[.[])/
-
-const NOWHERE: CompiledField = { from: undefined, depth: 0, read: () => ({ ok: true, text: '' }) }
 
 export class CompileContext implements MappingResources {
   readonly catalog: Catalog
   readonly units: Units
   readonly tables: MappingResources['tables']
   readonly sheets: ReadonlyMap<string, Sheet>
-  /** By name, filled in by compileJoins. */
+  readonly kept: MappingResources['kept']
+  /** By name, filled in by compileJoins; and those of them to exports. */
   readonly joins = new Map<string, Join>()
-  readonly findings: Finding[] = []
+  readonly exportJoins: ExportJoin[] = []
+  readonly findings: Finding[]
+  /** Every column or path that is read of the export, with the place in the mapping that reads it. */
+  readonly reads: ReadName[] = []
   /** Numbers as the `row` block says that they are written. */
   readonly readNumber: NumberReader
+  readonly checks: Checker
+  readonly #conventions: Conventions
   readonly #blank: ReadonlySet<string>
-  readonly #names: Names
+  readonly names: Names
   readonly #levels: readonly string[]
   readonly #place: (path: KeyPath) => Place
 
@@ -52,16 +66,26 @@ export class CompileContext implements MappingResources {
     place: (path: KeyPath) => Place,
     conventions: Conventions = {},
     levels: readonly string[] = [],
+    findings: Finding[] = [],
   ) {
     this.catalog = resources.catalog
     this.units = resources.units
     this.tables = resources.tables
     this.sheets = resources.sheets ?? new Map()
+    this.kept = resources.kept
+    this.findings = findings
+    this.#conventions = conventions
     this.readNumber = compileNumber(conventions.number)
+    this.checks = new Checker(conventions.checks)
     this.#blank = new Set(conventions.emptyWhen)
-    this.#names = names
+    this.names = names
     this.#levels = levels
     this.#place = place
+  }
+
+  /** For what is joined: rows of another kind, problems noted here all the same. */
+  under(names: Names): CompileContext {
+    return new CompileContext(this, names, this.#place, this.#conventions, [], this.findings)
   }
 
   /** Notes a problem of the mapping; compilation goes on, so that all of them are told at once. */
@@ -77,8 +101,9 @@ export class CompileContext implements MappingResources {
         text.ok ? text.text : text.code === 'field-not-scalar' ? null : ''
       return { depth: joined.depth, read: (scope) => textOf(joined.read(scope)) }
     }
+    this.reads.push({ name, place: this.#place(path) })
     try {
-      const located = this.#names.locate(name)
+      const located = this.names.locate(name)
       if (this.#blank.size === 0) return located
       return {
         depth: located.depth,
@@ -102,15 +127,10 @@ export class CompileContext implements MappingResources {
     return { constant: definition }
   }
 
-  /** The field that a name like `providers.NPI` leads to; undefined where it begins with no join's name. */
+  /** The field that a name like `doctors.NPI` leads to; undefined where it begins with no join's name. */
   joined(name: string, path: KeyPath): CompiledField | undefined {
-    const dot = name.indexOf('.')
-    const join = dot < 0 ? undefined : this.joins.get(name.slice(0, dot))
-    if (join === undefined) return undefined
-    const field = join.field(name.slice(dot + 1))
-    if (field !== undefined) return field
-    this.report(path, `"${name}" leads to no column of the join; it has: ${join.columns.join(', ')}`)
-    return NOWHERE
+    const [, , join = ''] = FIRST_STEP.exec(name) ?? []
+    return this.joins.get(join)?.field(name.slice(join.length), path)
   }
 
   /** Whether a text means nothing in the whole mapping. */

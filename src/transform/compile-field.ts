@@ -4,6 +4,7 @@
  */
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompileContext } from './compile-context.ts'
+import { compileExpression } from './compile-expression.ts'
 import type { FieldDefinition, FieldObject, FieldSteps } from './field-definition.ts'
 import { type CompiledField, EMPTY, type FieldText } from './field-text.ts'
 import { compileExtract } from './pattern.ts'
@@ -34,26 +35,40 @@ export function compileField(
     const { read, depth } = context.locate(definition, path)
     return { from: definition, depth, read: asText(read) }
   }
-  const { from, depth, read } = compileSource(context, definition, path)
-  return {
-    from,
-    depth,
-    read: compileSteps(context, definition, path).reduce(
-      (before, step) => (scope: Scope) => {
-        const text = before(scope)
-        return text.ok && text.text !== '' ? step(text.text, text) : text
-      },
-      read,
-    ),
-  }
+  return withSteps(compileSource(context, definition, path), compileSteps(context, definition, path))
 }
 
+/** The parts of `firstOf`, each with what is done to the whole; of any other field, the field alone. */
+export function compileAlternatives(
+  context: CompileContext,
+  definition: FieldObject,
+  path: KeyPath,
+): CompiledField[] {
+  const { firstOf } = definition
+  if (firstOf === undefined) return [compileField(context, definition, path)]
+  const steps = compileSteps(context, definition, path)
+  return compileParts(context, firstOf, [...path, 'firstOf']).map((part) => withSteps(part, steps))
+}
+
+const withSteps = ({ from, depth, read }: CompiledField, steps: readonly Step[]): CompiledField => ({
+  from,
+  depth,
+  read: steps.reduce(
+    (before, step) => (scope: Scope) => {
+      const text = before(scope)
+      return text.ok && text.text !== '' ? step(text.text, text) : text
+    },
+    read,
+  ),
+})
+
 function compileSource(context: CompileContext, definition: FieldObject, path: KeyPath): CompiledField {
-  const { constant, firstOf, concat, separator = '' } = definition
+  const { constant, firstOf, concat, separator = '', expression } = definition
   if (constant !== undefined) {
     const text: FieldText = { ok: true, text: constant }
     return { from: undefined, depth: 0, read: () => text }
   }
+  if (expression !== undefined) return compileExpression(context, expression, [...path, 'expression'])
   if (firstOf !== undefined) {
     return combine(compileParts(context, firstOf, [...path, 'firstOf']), (parts, scope) => {
       for (const part of parts) {

@@ -1,8 +1,9 @@
 /** The `row` block: key, account, registration, observation date, what is skipped. */
+import { isExponent } from './check-codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { type CompiledCondition, compileWhen } from './compile-when.ts'
-import { compileCalendarDate } from './dates.ts'
+import { compileCalendarDate, compileInstant } from './dates.ts'
 import { type CompiledField, FIELD_MESSAGES } from './field-text.ts'
 import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
 import { type CompiledDate, compileDate } from './observed-at.ts'
@@ -18,7 +19,11 @@ export interface CompiledRow {
   readonly identify: (scope: Scope) => RowIdentity
   readonly register: ((scope: Scope, account: AccountKey) => RegistrationDraft) | undefined
   readonly observedAt: CompiledDate
+  /** First instant of the person's day of birth, in UTC, milliseconds; -Infinity where it is not told or not looked at. */
+  readonly bornAt: (scope: Scope) => number
 }
+
+const REGISTER = ['row', 'account', 'register']
 
 export function compileRow(context: CompileContext, row: RowBlock): CompiledRow {
   const key = row.key.map((part, at) => compileField(context, part, ['row', 'key', at]))
@@ -41,6 +46,8 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       'a row is skipped by what stands in the row itself, not in a level of it; use `when` in the rules',
     )
   }
+  const { register } = row.account
+  const birth = register && compileField(context, register.dateOfBirth, [...REGISTER, 'dateOfBirth'])
   return {
     skip,
     identify(scope) {
@@ -48,18 +55,54 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       if (!account.ok) return refused(account.code, reference, FIELD_MESSAGES[account.code])
       if (account.text === '')
         return refused('account-missing', reference, 'there is no reference of the person')
+      const lost = damaged(context, 'account-damaged', reference, account.text)
+      if (lost !== undefined) return { ok: false, issue: lost }
       const parts: string[] = []
       for (const field of key) {
         const part = field.read(scope)
         if (!part.ok) return refused(part.code, field, FIELD_MESSAGES[part.code])
+        const rounded = damaged(context, 'key-damaged', field, part.text)
+        if (rounded !== undefined) return { ok: false, issue: rounded }
         parts.push(part.text)
       }
       if (parts.every((part) => part === ''))
         return refused('key-missing', key[0], 'every part of the row key is empty')
       return { ok: true, key: parts.join('|'), account: { reference: account.text, type } }
     },
-    register: row.account.register && compileRegistration(context, row.account.register),
+    register: register && birth && compileRegistration(context, register, birth),
     observedAt: compileDate(context, row.observedAt, ['row', 'observedAt']),
+    bornAt: compileBirth(context, register, birth),
+  }
+}
+
+/** Two people, or two rows, whose long numbers a spreadsheet has rounded have the same text. */
+function damaged(
+  context: CompileContext,
+  code: 'account-damaged' | 'key-damaged',
+  field: CompiledField,
+  text: string,
+): Issue | undefined {
+  if (!isExponent(text)) return undefined
+  const what = code === 'account-damaged' ? 'the reference of the person' : 'a part of the row key'
+  const message = `${what} is in scientific notation, as a spreadsheet writes long numbers: its digits are lost`
+  return context.checks.found('damaged-key', null, null, refused(code, field, message).issue)
+}
+
+const DAY = 86_400_000
+
+function compileBirth(
+  context: CompileContext,
+  register: RegisterDefinition | undefined,
+  field: CompiledField | undefined,
+): CompiledRow['bornAt'] {
+  if (register === undefined || field === undefined || context.checks.effects['before-birth'] === 'off')
+    return () => Number.NEGATIVE_INFINITY
+  const parse = compileInstant(register.dateOfBirth.format)
+  return (scope) => {
+    const text = field.read(scope)
+    const day = text.ok && text.text !== '' ? parse(text.text) : undefined
+    // The day as it stood there, whatever its offset.
+    return day?.ok ? Math.floor((day.at + day.offset * 60_000) / DAY) * DAY : Number.NEGATIVE_INFINITY
   }
 }
 
@@ -76,18 +119,19 @@ const refused = (
 function compileRegistration(
   context: CompileContext,
   register: RegisterDefinition,
+  birthField: CompiledField,
 ): NonNullable<CompiledRow['register']> {
-  const path = ['row', 'account', 'register']
-  const born = register.dateOfBirth
-  const birthField = compileField(context, born, [...path, 'dateOfBirth'])
-  const birthDate = compileCalendarDate(born.format)
+  const birthDate = compileCalendarDate(register.dateOfBirth.format)
   const texts = (['firstName', 'lastName', 'gender', 'postalCode'] as const).map((name) => ({
     name,
-    field: compileField(context, register[name], [...path, name]),
+    field: compileField(context, register[name], [...REGISTER, name]),
   }))
   for (const { name, field } of [{ name: 'dateOfBirth', field: birthField }, ...texts]) {
     if (field.depth > 0)
-      context.report([...path, name], 'registration must be read from the row itself, not from a level of it')
+      context.report(
+        [...REGISTER, name],
+        'registration must be read from the row itself, not from a level of it',
+      )
   }
   return (scope, account) => {
     const values: Record<string, string> = {}

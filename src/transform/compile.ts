@@ -1,32 +1,47 @@
 /**
  * Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key.
  */
-import { type Finding, WaybillError } from '../errors.ts'
+import type { Finding } from '../errors.ts'
 import type { Row } from '../extract/row.ts'
 import { type KeyPath, refusal, type YamlFile } from '../yaml-file.ts'
+import { checkBloodPressure } from './check-blood-pressure.ts'
+import { compileDateCheck } from './check-dates.ts'
+import type { Checker } from './checks.ts'
 import { compileLongBiometric, compileWideBiometric } from './compile-biometrics.ts'
 import { compileCareTeam } from './compile-care-teams.ts'
 import { compileLongCondition, compileWideCondition } from './compile-conditions.ts'
-import { CompileContext, type MappingResources } from './compile-context.ts'
+import { CompileContext, type MappingResources, type ReadName } from './compile-context.ts'
 import { compileJoins } from './compile-joins.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
 import type { DateDefinition } from './date-definition.ts'
+import type { ExportJoin } from './join.ts'
+import { refuseUnread } from './joined-export.ts'
 import type { MappingDefinition } from './mapping-definition.ts'
+import { refuseMissing } from './missing-columns.ts'
 import type { PreparedRecord, RejectedRecord, RowOutcome } from './record.ts'
 import type { CompiledRule, RowFacts } from './rule.ts'
-import { csvNames, jsonNames, type Names, rootScope } from './scope.ts'
+import { ANY_NAMES, csvNames, jsonNames, type Names, rootScope } from './scope.ts'
 import { compileSource } from './source-text.ts'
 
 /** Maps one row. Never throws for what a row holds. */
 export type RowMapper = (row: Row) => RowOutcome
 
+/** @param now by which dates are told to lie in the future: milliseconds since the epoch */
+type UnboundMapper = (now: number) => RowMapper
+
 export interface CompiledMapping {
   readonly name: string
+  /** What it reads of an export, with the places that do. */
+  readonly reads: readonly ReadName[]
+  /** Second exports that it joins. */
+  readonly exportJoins: readonly ExportJoin[]
   /**
    * The mapper for an export with these columns (CSV), or for JSON rows.
-   * @throws WaybillError `columns-missing` where the mapping names columns that the export lacks
+   * @param now the time by which a date lies in the future, milliseconds since the epoch
+   * @throws WaybillError `columns-missing` where the mapping names columns that the export lacks, `export-join-missing` where the
+   *   exports that it joins were not read
    */
-  bind(columns: readonly string[] | undefined, exportName: string): RowMapper
+  bind(columns: readonly string[] | undefined, exportName: string, now: number): RowMapper
 }
 
 /** @throws WaybillError `mapping-invalid` with every problem and its line */
@@ -36,21 +51,31 @@ export function compileMapping(
 ): CompiledMapping {
   const definition = file.value
   const levels = ['context', ...Object.keys(definition.read.each ?? {})]
-  const compileWith = (names: Names, levelFindings: readonly Finding[] = []): RowMapper => {
+  let reads: readonly ReadName[] = []
+  let exportJoins: readonly ExportJoin[] = []
+  const compileWith = (names: Names, levelFindings: readonly Finding[] = []): UnboundMapper => {
     const context = new CompileContext(resources, names, file.locate, definition.row, levels)
     compileJoins(context, definition.joins ?? {}, levels)
     const row = compileRow(context, definition.row)
-    const mapper = assemble(row, compileRules(context, definition, row.observedAt.depth), names)
+    const rules = compileRules(context, definition, row.observedAt.depth)
+    const mapper: UnboundMapper = (now) => {
+      refuseUnread(context)
+      return assemble(row, rules, names, context.checks, now)
+    }
+    reads = context.reads
+    exportJoins = context.exportJoins
     const findings = [...levelFindings, ...context.findings]
     if (findings.length > 0) throw refusal(file.file, 'mapping-invalid', findings)
     return mapper
   }
   if (definition.read.format === 'csv') {
     // Checks all but the columns, which only an export can tell.
-    compileWith({ locate: () => ({ depth: 0, read: () => '' }), scopes: (root) => [root] })
+    compileWith(ANY_NAMES)
     return {
       name: definition.mapping,
-      bind: (columns = [], exportName) => bindCsv(compileWith, columns, exportName, file.file),
+      reads,
+      exportJoins,
+      bind: (columns = [], exportName, now) => bindCsv(compileWith, columns, exportName, file.file)(now),
     }
   }
   const levelFindings: Finding[] = []
@@ -58,28 +83,18 @@ export function compileMapping(
     levelFindings.push({ place: file.locate(['read', 'each', level]), message }),
   )
   const mapper = compileWith(names, levelFindings)
-  return { name: definition.mapping, bind: () => mapper }
+  return { name: definition.mapping, reads, exportJoins, bind: (_columns, _export, now) => mapper(now) }
 }
 
 function bindCsv(
-  compileWith: (names: Names) => RowMapper,
+  compileWith: (names: Names) => UnboundMapper,
   columns: readonly string[],
   exportName: string,
   file: string,
-): RowMapper {
+): UnboundMapper {
   const missing = new Set<string>()
   const mapper = compileWith(csvNames(columns, missing))
-  if (missing.size > 0) {
-    const names = [...missing].map((name) => `"${name}"`).join(', ')
-    throw new WaybillError(
-      'columns-missing',
-      `${exportName} has no column ${names}, which the mapping ${file} reads`,
-      {
-        place: { file: exportName, line: 1 },
-        remedy: `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor why columns are gone. A text that is the same for every row is written { constant: … }.`,
-      },
-    )
-  }
+  refuseMissing(missing, exportName, columns, `the mapping ${file}`)
   return mapper
 }
 
@@ -131,9 +146,11 @@ function compileRules(
       add(compileWideCondition(context, name, rule, path, source, sourceType), rule, path)
     }
   }
-  for (const [name, rule] of Object.entries(definition.careTeams ?? {})) {
-    const path = ['careTeams', name]
-    add(compileCareTeam(context, name, rule, path, source, sourceType), rule, path)
+  const { careTeams = {} } = definition
+  const listed = Array.isArray(careTeams)
+  for (const [at, rule] of Object.entries(careTeams)) {
+    const path = ['careTeams', listed ? Number(at) : at]
+    add(compileCareTeam(context, listed ? undefined : at, rule, path, source, sourceType), rule, path)
   }
   reportNameClashes(context, definition)
   return rules
@@ -161,10 +178,18 @@ function reportNameClashes(context: CompileContext, definition: MappingDefinitio
 const accountJson = (reference: string, type: string): string =>
   `"account":${JSON.stringify({ reference, type })}`
 
-function assemble(row: CompiledRow, rules: readonly CompiledRule[], names: Names): RowMapper {
+function assemble(
+  row: CompiledRow,
+  rules: readonly CompiledRule[],
+  names: Names,
+  checks: Checker,
+  now: number,
+): RowMapper {
   const byDepth = Map.groupBy(rules, (rule) => rule.depth)
   const depths = [...byDepth.keys()].sort((a, b) => a - b)
   const rowDated = row.observedAt.depth === 0
+
+  const checkDate = compileDateCheck(checks, now)
 
   return (source) => {
     const { row: ordinal, line, byteOffset } = source
@@ -177,7 +202,9 @@ function assemble(row: CompiledRow, rules: readonly CompiledRule[], names: Names
       }
     }
     const root = rootScope(source)
-    if (row.skip?.holds(root)) return { ...origin, outcome: 'skipped', reason: 'skipWhen' }
+    checks.begin()
+    if (row.skip?.holds(root))
+      return { ...origin, outcome: 'skipped', reason: 'skipWhen', warnings: checks.warnings([]) }
     const identity = row.identify(root)
     if (!identity.ok) return { ...origin, outcome: 'rejected', issue: identity.issue }
     const { key, account } = identity
@@ -188,6 +215,7 @@ function assemble(row: CompiledRow, rules: readonly CompiledRule[], names: Names
     }
     const rowDate = rowDated ? row.observedAt.read(root) : undefined
     if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue }
+    const born = row.bornAt(root)
     const records: PreparedRecord[] = []
     const rejected: RejectedRecord[] = []
     const ordinals = new Map<string, number>()
@@ -199,14 +227,20 @@ function assemble(row: CompiledRow, rules: readonly CompiledRule[], names: Names
           const result = rule.apply(scope, facts, observedAt, ordinals)
           if (result === undefined) continue
           if (result === 'left-out') leftOut++
-          else if (result.kind === 'record') records.push(result.record)
-          else rejected.push(result.rejected)
+          else if (result.kind === 'rejected') rejected.push(result.rejected)
+          else {
+            const { record } = result
+            const issue = checkDate(record, born)
+            if (issue === undefined) records.push(record)
+            else rejected.push({ kind: record.kind, rule: record.rule, issue })
+          }
         }
       }
     }
-    if (records.length === 0 && rejected.length === 0 && leftOut > 0) {
-      return { ...origin, outcome: 'skipped', reason: 'nothing-kept' }
-    }
+    checkBloodPressure(checks, records, rejected)
+    const warnings = checks.warnings(rejected)
+    if (records.length === 0 && rejected.length === 0 && leftOut > 0)
+      return { ...origin, outcome: 'skipped', reason: 'nothing-kept', warnings }
     return {
       ...origin,
       outcome: 'mapped',
@@ -215,6 +249,7 @@ function assemble(row: CompiledRow, rules: readonly CompiledRule[], names: Names
       register: () => row.register?.(root, account),
       records,
       rejected,
+      warnings,
     }
   }
 }

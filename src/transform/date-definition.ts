@@ -23,11 +23,20 @@ const DateFrom = z
       .union([z.string().refine(isZone, `${NO_ZONE}, or { from: … } where it is a column`), FieldObject])
       .optional(),
     /** A local time that the clocks jumped over, read by the offset before it (forward) or after it (backward). */
-    skipped: z.enum(['reject', 'forward', 'backward']).optional(),
+    skipped: z
+      .enum(['reject', 'forward', 'backward'])
+      .optional()
+      .meta({ description: 'A local time that the clocks jumped over.' }),
     /** A local time that happened twice. */
-    doubled: z.enum(['reject', 'earlier', 'later']).optional(),
+    doubled: z
+      .enum(['reject', 'earlier', 'later'])
+      .optional()
+      .meta({ description: 'A local time that happened twice.' }),
     /** A year or month alone (HL7, ISO): `start` takes its first instant. */
-    partial: z.enum(['reject', 'start']).optional(),
+    partial: z
+      .enum(['reject', 'start'])
+      .optional()
+      .meta({ description: 'A year or month alone: start takes its first instant.' }),
   })
   .superRefine((date, context) => {
     checkSource(date, context)

@@ -33,6 +33,9 @@ const TOKENS = /^(yyyy|yy|M{1,4}|d{1,2}|H{1,2}|h{1,2}|m{1,2}|s{1,2}|S|SSS|u|a|E{
 
 const REMEMBERED = 20_000
 
+/** No zone, and the names of the one that never changes its clocks. */
+const UTC: ReadonlySet<string | undefined> = new Set([undefined, 'UTC', 'Etc/UTC'])
+
 /** Whether a luxon format tells the offset itself, so that no zone is needed. */
 export function carriesOffset(format: string): boolean {
   return format === 'EPOCH_MS' || /[Zz]/.test(format.replaceAll(/'[^']*'/g, ''))
@@ -76,7 +79,8 @@ export function compileInstant(
   formats: readonly string[],
   options: InstantOptions = {},
 ): (text: string) => Instant {
-  const zone = IANAZone.create(options.zone ?? 'UTC')
+  // luxon asks Intl for the offset of any IANA zone, even of this one.
+  const zone = UTC.has(options.zone) ? FixedOffsetZone.utcInstance : IANAZone.create(options.zone ?? '')
   const steadyOffset = compileSteadyOffset(zone)
   const toInstant: Localise = (wall) => {
     const offset = wall.isValid ? steadyOffset(wall.toMillis()) : undefined
@@ -210,6 +214,7 @@ const absolute = (at: DateTime): Instant =>
  */
 function compileSteadyOffset(zone: Zone): (wall: number) => number | undefined {
   const known = new Map<number, number | undefined>()
+  if (zone.isUniversal) return (wall) => zone.offset(wall)
   return (wall) => {
     const day = Math.floor(wall / DAY)
     if (known.has(day)) return known.get(day)

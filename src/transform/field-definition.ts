@@ -25,12 +25,14 @@ export interface FieldSteps {
   readonly table?: string | Readonly<Record<string, string>> | undefined
 }
 
-/** Exactly one of the first four is given. */
+/** Exactly one of the first five is given. */
 export interface FieldObject extends FieldSteps {
   readonly from?: string | undefined
   readonly firstOf?: readonly FieldDefinition[] | undefined
   readonly concat?: readonly FieldDefinition[] | undefined
   readonly constant?: string | undefined
+  /** JSONata. */
+  readonly expression?: string | undefined
   readonly separator?: string | undefined
 }
 
@@ -41,29 +43,42 @@ const Parts: z.ZodType<readonly FieldDefinition[]> = z.lazy(() => z.array(FieldD
 
 /** Keys of a field that is read; other definitions take them up, so that a field is the same everywhere. */
 export const readKeys = {
-  from: z.string().min(1).optional(),
-  firstOf: Parts.optional(),
-  concat: Parts.optional(),
-  separator: z.string().optional(),
-  emptyWhen: z.array(Text).optional(),
+  from: z.string().min(1).optional().meta({ description: 'The column (CSV) or path (JSON) to read.' }),
+  firstOf: Parts.optional().meta({ description: 'The first of these fields that is not empty.' }),
+  concat: Parts.optional().meta({ description: 'These fields one behind the other.' }),
+  expression: z.string().min(1).optional(),
+  separator: z.string().optional().meta({ description: 'What stands between the parts of concat.' }),
+  emptyWhen: z.array(Text).optional().meta({ description: 'Texts that mean nothing here.' }),
   split: z
     .strictObject({
       by: z.string().min(1),
       take: z.int().refine((take) => take !== 0, 'counts parts from 1, or from the end: -1 is the last'),
     })
     .optional(),
-  extract: Pattern.optional(),
-  case: z.enum(['upper', 'lower']).optional(),
+  extract: Pattern.optional().meta({
+    description: 'A regular expression (RE2): its first group, or all of it, is taken.',
+  }),
+  case: z
+    .enum(['upper', 'lower'])
+    .optional()
+    .meta({ description: 'Turns letters into capitals, or small ones.' }),
 }
 
-export const fieldKeys = { ...readKeys, table: Table.optional() }
+export const fieldKeys = {
+  ...readKeys,
+  table: Table.optional().meta({
+    description: 'Turns values into others: inline, or the name of a CSV in mappings/tables.',
+  }),
+}
 
 /** Refuses a field that is read from nothing, or from two things. */
 export function checkSource(field: FieldObject, context: z.RefinementCtx): void {
-  const given = (['from', 'firstOf', 'concat', 'constant'] as const).filter((key) => field[key] !== undefined)
+  const given = (['from', 'firstOf', 'concat', 'expression', 'constant'] as const).filter(
+    (key) => field[key] !== undefined,
+  )
   const refuse = (key: string, message: string): void =>
     context.addIssue({ code: 'custom', path: [key], message })
-  if (given.length === 0) refuse('from', 'is missing: a field needs from, firstOf or concat')
+  if (given.length === 0) refuse('from', 'is missing: a field needs from, firstOf, concat or expression')
   if (given[1] !== undefined)
     refuse(given[1], `cannot stand beside ${given[0]}: a field is read from one of them`)
   if (field.separator !== undefined && field.concat === undefined)

@@ -5,7 +5,9 @@ export const FIELD_MESSAGES = {
   'field-not-scalar': 'there is an object or a list where a single value is meant',
   'value-not-in-table': 'the value is not in the table',
   'value-not-extracted': 'the expression of `extract` does not fit the value',
-  'value-not-in-join': 'the table of the join has no row of this key',
+  'value-not-in-join': 'the join has no row of this key',
+  'value-doubled-in-join': 'several rows of the join have this key',
+  'expression-failed': 'the expression cannot be evaluated on this row, or takes too long on it',
 } as const
 
 /** Text of a field; '' where it is empty. */

@@ -3,6 +3,8 @@
  * together by compile.ts.
  */
 import { z } from 'zod'
+import { CatalogExtension } from './catalog-extension.ts'
+import { Checks } from './checks.ts'
 import { BirthDateDefinition, DateDefinition } from './date-definition.ts'
 import {
   checkSource,
@@ -22,7 +24,8 @@ const ReadBlock = z
     /** Named levels of a nested row, outermost first: `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`. */
     each: z
       .record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a level is named by a word'), z.string())
-      .optional(),
+      .optional()
+      .meta({ description: 'Named levels of a nested row, outermost first.' }),
     /** What is read of the document around the rows, by name: its paths are extract's to check. */
     context: z.record(z.string(), z.unknown()).optional(),
   })
@@ -53,17 +56,25 @@ const NumberFormat = z
 
 /** How values are written: for a rule, or in `row` for all of them. */
 const valueKeys = {
-  number: NumberFormat.optional(),
-  comparators: z.enum(['reject', 'skip', 'limit']).optional(),
+  number: NumberFormat.optional().meta({ description: 'Marks of numbers, like { decimal: "," }.' }),
+  comparators: z
+    .enum(['reject', 'skip', 'limit'])
+    .optional()
+    .meta({ description: 'What becomes of bounds like <5: rejected, left out, or sent as the limit.' }),
 }
 
 const RowBlock = z.strictObject({
-  key: z.array(FieldDefinition).min(1),
+  key: z.array(FieldDefinition).min(1).meta({
+    description:
+      'What identifies a row for the vendor. The same record under the same key is never sent twice.',
+  }),
   account: z
     .strictObject({
-      reference: FieldDefinition,
+      reference: FieldDefinition.meta({ description: 'The column or path that names the person.' }),
       type: z.enum(['accountId', 'partnerAccountId']).default('partnerAccountId'),
-      register: Register.optional(),
+      register: Register.optional().meta({
+        description: 'Data of people whom the gateway does not know yet.',
+      }),
     })
     .refine((account) => account.type === 'partnerAccountId' || account.register === undefined, {
       message:
@@ -78,9 +89,14 @@ const RowBlock = z.strictObject({
     notes: z.string().min(1).optional(),
     dataQuality: z.string().min(1).optional(),
   }),
-  skipWhen: WhenDefinition.optional(),
+  skipWhen: WhenDefinition.optional().meta({ description: 'Rows to leave out.' }),
+  checks: Checks.prefault({}),
   /** Texts that mean nothing, wherever they stand. */
-  emptyWhen: z.array(Text).min(1).optional(),
+  emptyWhen: z
+    .array(Text)
+    .min(1)
+    .optional()
+    .meta({ description: 'Texts that mean nothing, wherever they stand, like ND or NA.' }),
   ...valueKeys,
 })
 export type RowBlock = z.infer<typeof RowBlock>
@@ -88,8 +104,11 @@ export type RowBlock = z.infer<typeof RowBlock>
 /** What wide and long rules of measurements have in common. */
 const measurementKeys = {
   ...valueKeys,
-  form: z.literal('feet-and-inches').optional(),
-  refRange: FieldDefinition.optional(),
+  form: z
+    .literal('feet-and-inches')
+    .optional()
+    .meta({ description: 'Heights as people say them in the United States.' }),
+  refRange: FieldDefinition.optional().meta({ description: 'The column or path of the reference range.' }),
   when: WhenDefinition.optional(),
   observedAt: DateDefinition.optional(),
 }
@@ -104,7 +123,13 @@ const WideBiometric = z.union([
       ...fieldKeys,
       ...measurementKeys,
       catalog: z.string().optional(),
-      unit: z.union([z.string().min(1), FieldObject]).optional(),
+      unit: z
+        .union([z.string().min(1), FieldObject])
+        .optional()
+        .meta({
+          description:
+            "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
+        }),
     })
     .superRefine((rule, context) => {
       checkSource(rule, context)
@@ -117,9 +142,15 @@ const WideBiometric = z.union([
 const CodeDefinition = z
   .strictObject({
     ...readKeys,
-    system: z.enum(['LOINC', 'SNOMED', 'ICD-10-CM']).optional(),
+    system: z
+      .enum(['LOINC', 'SNOMED', 'ICD-10-CM'])
+      .optional()
+      .meta({ description: "The code system, where codes are the catalog's." }),
     table: Table.optional(),
-    unknown: z.enum(['reject', 'skip']).default('reject'),
+    unknown: z
+      .enum(['reject', 'skip'])
+      .default('reject')
+      .meta({ description: 'What becomes of codes that are not known.' }),
   })
   .superRefine(checkSource)
   .refine((code) => (code.system === undefined) !== (code.table === undefined), {
@@ -127,10 +158,25 @@ const CodeDefinition = z
   })
 export type CodeDefinition = z.infer<typeof CodeDefinition>
 
+/** What a long rule is of: as a code that is read says, or always the same entry of the catalog. */
+const codedKeys = { code: CodeDefinition.optional(), catalog: z.string().min(1).optional() }
+
+function checkCoded(
+  rule: { readonly code?: unknown; readonly catalog?: unknown },
+  context: z.RefinementCtx,
+): void {
+  if ((rule.code === undefined) !== (rule.catalog === undefined)) return
+  const message =
+    rule.code === undefined
+      ? 'is missing: a rule of a list needs a code that is read, or a catalog entry'
+      : 'cannot stand beside catalog, which says what it is already'
+  context.addIssue({ code: 'custom', path: ['code'], message })
+}
+
 const LongBiometric = z
   .strictObject({
     ...measurementKeys,
-    code: CodeDefinition,
+    ...codedKeys,
     value: FieldDefinition,
     unit: FieldDefinition.optional(),
     status: z
@@ -144,6 +190,7 @@ const LongBiometric = z
       rule.unit === undefined ? 'is missing: a column, a path or { constant: mg/dL }' : UNIT_TOLD
     context.addIssue({ code: 'custom', path: ['unit'], message })
   })
+  .superRefine(checkCoded)
 
 /** A bare word is the status itself. */
 const StatusDefinition = z.union([z.string().min(1), FieldObject])
@@ -155,12 +202,14 @@ const WideCondition = z.strictObject({
   observedAt: DateDefinition.optional(),
 })
 
-const LongCondition = z.strictObject({
-  code: CodeDefinition,
-  status: StatusDefinition,
-  when: WhenDefinition.optional(),
-  observedAt: DateDefinition.optional(),
-})
+const LongCondition = z
+  .strictObject({
+    ...codedKeys,
+    status: StatusDefinition,
+    when: WhenDefinition.optional(),
+    observedAt: DateDefinition.optional(),
+  })
+  .superRefine(checkCoded)
 
 const CareTeam = z.strictObject({
   when: WhenDefinition.optional(),
@@ -178,15 +227,35 @@ const CareTeam = z.strictObject({
   observedAt: DateDefinition.optional(),
 })
 
-const Join = z.strictObject({
-  /** Name of a CSV in `mappings/tables`. */
-  table: z.string().min(1),
-  /** Its column that holds the key. */
-  key: z.string().min(1),
-  /** The field of the row that names the key. */
-  on: FieldDefinition,
-  missing: z.enum(['empty', 'reject']).default('empty'),
-})
+const Join = z
+  .strictObject({
+    /** Name of a CSV in `mappings/tables`. */
+    table: z.string().min(1).optional(),
+    /** Pattern for the name of a file that lies beside the export; `read` says how it is read. */
+    export: z
+      .string()
+      .regex(/^[^/\\]+$/, 'is a file name, without a folder')
+      .optional(),
+    read: z.looseObject({ format: z.enum(['csv', 'ndjson', 'json']) }).optional(),
+    /** Elements of the row's own document. */
+    within: z.string().min(1).optional(),
+    /** What holds the key in what is joined: of a table, a column. */
+    key: FieldDefinition,
+    /** The field of the row that names the key. */
+    on: FieldDefinition,
+    missing: z.enum(['empty', 'reject']).default('empty'),
+  })
+  .superRefine((join, context) => {
+    const refuse = (key: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [key], message })
+    const [first, second] = (['table', 'export', 'within'] as const).filter((key) => join[key] !== undefined)
+    if (first === undefined)
+      refuse('table', 'is missing: a join leads to a table, an export, or within the row')
+    if (second !== undefined) refuse(second, `cannot stand beside ${first}: a join leads to one of them`)
+    if (first === 'table' && typeof join.key !== 'string') refuse('key', 'is a column of the table')
+    if ((join.export === undefined) !== (join.read === undefined))
+      refuse('read', join.read === undefined ? 'is missing: it says how the export is read' : 'is for export')
+  })
 export type JoinDefinition = z.infer<typeof Join>
 
 const RuleName = z
@@ -198,13 +267,23 @@ export const MappingDefinition = z
     mapping: z.string().min(1),
     read: ReadBlock,
     row: RowBlock,
+    /** Laid over the shipped catalog, and over that of the job. */
+    catalog: CatalogExtension.optional(),
     joins: z.record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a join is named by a word'), Join).optional(),
     biometrics: z.union([z.record(RuleName, WideBiometric), z.array(LongBiometric).min(1)]).optional(),
     conditions: z.union([z.record(RuleName, WideCondition), z.array(LongCondition).min(1)]).optional(),
-    careTeams: z.record(RuleName, CareTeam).optional(),
+    careTeams: z.union([z.record(RuleName, CareTeam), z.array(CareTeam).min(1)]).optional(),
   })
   .refine((mapping) => mapping.biometrics ?? mapping.conditions ?? mapping.careTeams, {
     message: 'maps nothing: add biometrics, conditions or careTeams',
+  })
+  .superRefine(({ read, joins = {} }, context) => {
+    if (read.format !== 'csv') return
+    for (const [name, join] of Object.entries(joins)) {
+      const message = 'is for JSON: a CSV row has no elements'
+      if (join.within !== undefined)
+        context.addIssue({ code: 'custom', path: ['joins', name, 'within'], message })
+    }
   })
 
 export type MappingDefinition = z.infer<typeof MappingDefinition>

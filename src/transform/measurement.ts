@@ -4,6 +4,7 @@ import type { CompileContext } from './compile-context.ts'
 import { type MeasuredValue, VALUE_MESSAGES } from './measured-value.ts'
 import type { NumberReader } from './number-text.ts'
 import type { ObservedAt } from './observed-at.ts'
+import type { Issue } from './record.ts'
 import { parseReferenceRange } from './reference-range.ts'
 import { type RowFacts, type RuleResult, rejected } from './rule.ts'
 import type { SourceText } from './source-text.ts'
@@ -45,17 +46,28 @@ export function compileMeasurement(
   const afterValue = unit + source.beforeKey
   const codes = [entry.loinc]
   const [low, high] = entry.range
-  const outOfRange = `the value is outside the plausible range ${low} to ${high} ${entry.unit}`
+  const outside = (rule: string, value: number, field: string | undefined): Issue | undefined => {
+    const issue: Issue = {
+      stage: 'transform',
+      code: 'value-out-of-range',
+      message: `the value is outside the plausible range ${low} to ${high} ${entry.unit}`,
+      ...(field === undefined ? {} : { field }),
+    }
+    // What no double can hold is no measurement, whatever the mapping says.
+    return Number.isFinite(value) ? context.checks.found('plausible-range', 'biometric', rule, issue) : issue
+  }
 
   return ({ rule, value: measured, field, conversion, observedAt, range }, facts) => {
     if (!measured.ok) return rejected('biometric', rule, measured.code, VALUE_MESSAGES[measured.code], field)
     const { text, note } = measured
     const converted = conversion.same ? Number(text) : conversion.convert(Number(text))
     const value = conversion.same ? text : converted.toFixed(entry.decimals)
-    if (!(converted >= low && converted <= high))
-      return rejected('biometric', rule, 'value-out-of-range', outOfRange, field)
     if (!observedAt.ok)
       return { kind: 'rejected', rejected: { kind: 'biometric', rule, issue: observedAt.issue } }
+    if (!(converted >= low && converted <= high)) {
+      const issue = outside(rule, converted, field)
+      if (issue !== undefined) return { kind: 'rejected', rejected: { kind: 'biometric', rule, issue } }
+    }
     const ranged = range === undefined ? '' : rangeText(context, range, readNumber, conversion, entry)
     const behind = note === undefined ? afterValue : unit + source.withNote(note)
     return {

@@ -60,7 +60,7 @@ export interface PreparedRecord {
 }
 
 /** Stages at which a row or record can be found wanting. */
-export type Stage = 'extract' | 'transform' | 'register' | 'submit' | 'read-back' | 'primary-care'
+export type Stage = 'extract' | 'transform' | 'register' | 'submit' | 'read-back' | 'replace' | 'primary-care'
 
 /** Why a row gave no records, or a rule no record. Holds no cell content. */
 export interface Issue {
@@ -78,6 +78,13 @@ export interface RejectedRecord {
   readonly issue: Issue
 }
 
+/** What a check found in a record that goes on all the same, or in its row: then kind and rule are null. */
+export interface Warning {
+  readonly kind: RecordKind | null
+  readonly rule: string | null
+  readonly issue: Issue
+}
+
 /** Registration data of the row's person; an issue where it cannot be made, of interest only if the person is not registered yet. */
 export type RegistrationDraft =
   | { readonly ok: true; readonly registration: Registration }
@@ -92,12 +99,14 @@ export interface MappedRow extends Origin {
   readonly register: () => RegistrationDraft | undefined
   readonly records: readonly PreparedRecord[]
   readonly rejected: readonly RejectedRecord[]
+  readonly warnings: readonly Warning[]
 }
 
 export interface SkippedRow extends Origin {
   readonly outcome: 'skipped'
   /** Which condition of the mapping left it out. */
   readonly reason: string
+  readonly warnings: readonly Warning[]
 }
 
 export interface RejectedRow extends Origin {

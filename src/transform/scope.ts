@@ -24,6 +24,18 @@ export interface Names {
   locate(name: string): Located
   /** Every scope at a depth, in document order. */
   scopes(root: Scope, depth: number): readonly Scope[]
+  /** What an expression sees as `$`: the cells by column, without those that are empty or mean nothing; or the document. */
+  subject(scope: Scope, meansNothing: (cell: string) => boolean): JsonValue
+  /** What it can name besides: the context and the levels, with their places in a scope, and how deep a scope must be for them. */
+  readonly variables: ReadonlyMap<string, { readonly place: number; readonly depth: number }>
+}
+
+/** Of a CSV whose columns are not known yet: every name is taken for one. */
+export const ANY_NAMES: Names = {
+  locate: () => ({ depth: 0, read: () => '' }),
+  scopes: (root) => [root],
+  subject: () => null,
+  variables: new Map(),
 }
 
 /** The scope of a row, before any level is entered. */
@@ -41,6 +53,14 @@ export function csvNames(columns: readonly string[], missing: Set<string>): Name
       return { depth: 0, read: position === undefined ? () => '' : (scope) => scalarText(scope[position]) }
     },
     scopes: (root) => [root],
+    subject: (scope, meansNothing) =>
+      Object.fromEntries(
+        columns.flatMap((column, position) => {
+          const cell = scalarText(scope[position]) ?? ''
+          return cell === '' || meansNothing(cell) ? [] : [[column, cell]]
+        }),
+      ),
+    variables: new Map(),
   }
 }
 
@@ -111,8 +131,7 @@ export function jsonNames(
   return {
     locate(name) {
       const { from, steps } = toPlace(name, starts)
-      const depth = Math.max(0, from - OUTERMOST + 1)
-      return { depth, read: (scope) => scalarText(follow(scope[from], steps)) }
+      return { depth: depthOf(from), read: (scope) => scalarText(follow(scope[from], steps)) }
     },
     scopes(root, depth) {
       let scopes: readonly Scope[] = [root]
@@ -124,8 +143,13 @@ export function jsonNames(
       }
       return scopes
     },
+    subject: ([document = null]) => document,
+    variables: new Map(starts.slice(1).map((name, at) => [name, { place: at + 1, depth: depthOf(at + 1) }])),
   }
 }
+
+/** How deep a scope must be to have that place. */
+const depthOf = (place: number): number => Math.max(0, place - OUTERMOST + 1)
 
 function scalarText(value: Found): string | null {
   if (typeof value === 'string') return value.trim()

@@ -48,13 +48,19 @@ export function createUnits(spellings: ReadonlyMap<string, string>): Units {
     const source = resolve(from)
     if (source === undefined) return UNKNOWN
     if (source === to) return { ok: true, same: true, convert: (value) => value }
-    const mismatch: Conversion = {
+    const refuse = (why: string): Conversion => ({
       ok: false,
       code: 'unit-mismatch',
-      message: `the unit cannot be converted to ${to}`,
-    }
+      message: `the unit cannot be converted to ${to}${why}`,
+    })
     // Ratios of different things share the dimension 1 (HbA1c: mmol/mol and % are related by the NGSP equation, not by 0.1).
-    if (isRatio(source) || isRatio(to)) return mismatch
+    if (isRatio(source) && isRatio(to))
+      return refuse(
+        ': these are ratios of different things, which no factor relates (HbA1c: mmol/mol is IFCC, % is NGSP)',
+      )
+    if (isRatio(source)) return refuse(', as it is a ratio and the measurement is none')
+    if (isRatio(to)) return refuse(', as the measurement is a ratio and the unit is none')
+    const mismatch = refuse('')
     const options = molarMass === undefined ? {} : { molecularWeight: molarMass }
     const points = [0, 1, 2].map((value) => {
       const answer = utilities.convertUnitTo(source, value, to, options)

@@ -10,8 +10,8 @@ export type Comparison = (typeof COMPARISONS)[number]
 const Test = z
   .strictObject({
     is: Text.optional(),
-    in: z.array(Text).min(1).optional(),
-    matches: Pattern.optional(),
+    in: z.array(Text).min(1).optional().meta({ description: 'The cell is one of these.' }),
+    matches: Pattern.optional().meta({ description: 'A regular expression (RE2) that the cell fits.' }),
     '<': Text.optional(),
     '<=': Text.optional(),
     '>': Text.optional(),

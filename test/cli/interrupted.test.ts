@@ -9,7 +9,7 @@ import { readReceipts } from './run-outputs.ts'
 
 const KEY = 'the same key in every home'
 const JOB = `exports: { from: .., match: "acme_*.csv", mapping: acme-onsite }
-submit: { concurrency: 4, batch: { records: 100 } }
+submit: { concurrency: 4, batch: { records: 100 }, readLag: 100ms }
 `
 
 /** What happens at the `nth` request (from 1) that a process makes to a path: the signal, and what becomes of the request. */

@@ -26,7 +26,10 @@ export interface ReferenceStore {
 type RecordKind = 'biometric' | 'condition' | 'careTeam'
 
 /** What of the reference gateway's options a test may want otherwise. */
-export type ReferenceStoreOptions = Pick<Partial<ReferenceGatewayOptions>, 'open' | 'port' | 'apiKeys'>
+export type ReferenceStoreOptions = Pick<
+  Partial<ReferenceGatewayOptions>,
+  'open' | 'port' | 'apiKeys' | 'registeredAgain'
+>
 
 export async function startReferenceStore(options: ReferenceStoreOptions = {}): Promise<ReferenceStore> {
   const gateway = await startReferenceGateway({ clock: Date.now, makeId: randomUUID, ...options })

@@ -6,6 +6,7 @@ import {
   type ChunkSettlement,
   type Exception,
   type Held,
+  type KnownCareTeam,
   type Ledger,
   noTallies,
   type RunLedger,
@@ -121,6 +122,44 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       })
       return { run, exportRow, intent, settled, chunkSettled, key: { exportRow, chunk: 1 } }
     }
+
+    it('knows what exports of a job and mapping looked like, once they are finished, latest first', async () => {
+      const run = await startRun()
+      const key = { job: 'job', mapping: 'm' }
+      const start = (sha256: string, fields: object = {}) => {
+        return { ...key, sha256, accepted: false, content: `{"of":"${sha256}"}`, ...fields }
+      }
+      const ids: number[] = []
+      for (const ordinal of [1, 2, 3, 4, 5]) ids.push((await addExport(run, ordinal)).id)
+      const [a = 0, b = 0, c = 0, d = 0, again = 0] = ids
+      await run.saveProfile(a, start('a'))
+      await run.saveProfile(b, start('b', { accepted: true }))
+      await run.saveProfile(c, start('c', { mapping: 'n' }))
+      await run.saveProfile(d, start('d'))
+      expect(await ledger.profiles(key, 20)).toEqual([])
+      for (const id of [a, b, c]) await run.endExport(id, 'finished', null)
+      await run.endExport(d, 'failed', 'export-changed')
+      const [ofA, ofB] = [start('a'), start('b')].map(({ content }) => ({ accepted: false, content }))
+      expect(await ledger.profiles(key, 20)).toEqual([{ ...ofB, accepted: true }, ofA])
+      expect(await ledger.profiles(key, 1)).toEqual([{ ...ofB, accepted: true }])
+      expect(await Promise.all(['a', 'c', 'd'].map((sha256) => ledger.isProfiled(key, sha256)))).toEqual([
+        true,
+        false,
+        false,
+      ])
+      // What failed and is delivered again takes the place of what was kept of it.
+      await run.saveProfile(again, start('d', { accepted: true }))
+      await run.endExport(again, 'finished', null)
+      expect(await ledger.isProfiled(key, 'd')).toBe(true)
+      await run.noteDrift(a, '[1]')
+      expect((await ledger.exportsOf('run-1')).map(({ drift }) => drift)).toEqual([
+        '[1]',
+        null,
+        null,
+        null,
+        null,
+      ])
+    })
 
     it('knows a job by name and gateway', async () => {
       expect(await ledger.jobId('job', 'gateway')).toBe(jobId)
@@ -416,6 +455,143 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       })
     })
 
+    describe('what was left behind', () => {
+      /** Two runs of the job over the same export: row 2 rejected and row 3 in doubt, in the second row 3 held back. */
+      const leaveBehind = async () => {
+        const first = await openChunk()
+        await first.run.settleChunk(
+          first.chunkSettled({
+            exceptions: [
+              exception({ row: 2, byteOffset: 200 }),
+              exception({ row: 3, byteOffset: 300, content: content(3), outcome: 'in-doubt' }),
+              exception({ row: 4, byteOffset: 400, kind: null, rule: null, content: null }),
+            ],
+          }),
+        )
+        await first.run.endRun({ state: 'finished', endedAt: NOW, workedMs: 1, reason: null }, noTallies())
+        await ledger.releaseLease(first.run.lease)
+        const run = await startRun('run-2')
+        const { id: exportRow } = await addExport(run)
+        await run.openChunk(exportRow, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 50, rows: 3 })
+        const held = exception({
+          row: 3,
+          content: content(3),
+          outcome: 'in-doubt',
+          code: 'held',
+          batchId: null,
+        })
+        await run.settleChunk(first.chunkSettled({ exportRow, exceptions: [held], held: [] }))
+        return { first: first.exportRow, second: exportRow, run }
+      }
+
+      it('is found by run, by content in every run of the job, and by row of the same export', async () => {
+        const { first, second } = await leaveBehind()
+        const [one] = await ledger.left.inDoubt('run-1', 0, 10)
+        expect(one).toMatchObject({
+          exportRow: first,
+          exportId: '0123456789abcdef',
+          row: 3,
+          content: content(3),
+        })
+        expect(await ledger.left.inDoubt('run-1', one?.id ?? 0, 10)).toEqual([])
+        const everywhere = await ledger.left.inDoubtWith(jobId, [content(3), content(9)])
+        expect(everywhere.map(({ exportRow }) => exportRow)).toEqual([first, second])
+        expect(await ledger.left.inDoubtWith(jobId + 1, [content(3)])).toEqual([])
+        expect(await ledger.left.heldWith(jobId, [content(3)])).toEqual([
+          { rowKey: rowKey(2), content: content(3) },
+        ])
+        const request = { jobId, exportId: '0123456789abcdef', before: second }
+        expect(
+          (await ledger.left.rejected(request, [2, 3, 4, 5])).map(({ row, rule }) => [row, rule]),
+        ).toEqual([
+          [2, 'systolic-bp'],
+          [4, null],
+        ])
+        expect(await ledger.left.rejected({ ...request, before: first }, [2])).toEqual([])
+        const places = (selection: 'rejected' | 'in-doubt' | 'left-behind' | 'any', after = -1) =>
+          ledger.left.rows({ exportRow: first, selection, runId: 'run-9' }, after, 2)
+        expect((await places('rejected')).map(({ row }) => row)).toEqual([2, 4])
+        expect((await places('in-doubt')).map(({ row }) => row)).toEqual([3])
+        expect(await places('left-behind')).toEqual([
+          { row: 2, line: 3, byteOffset: 200 },
+          { row: 3, line: 3, byteOffset: 300 },
+        ])
+        expect((await places('any', 300)).map(({ row }) => row)).toEqual([4])
+      })
+
+      it('is ruled on once: moved, let go, written down, and counted as what it is by then', async () => {
+        const { first, run } = await leaveBehind()
+        const doubts = await ledger.left.inDoubtWith(jobId, [content(3)])
+        const [reject] = await ledger.left.rejected({ jobId, exportId: '0123456789abcdef', before: 99 }, [2])
+        const ruling = {
+          run: 'run-2',
+          decisions: [
+            ...doubts.map(({ id }) => ({ exception: id, event: 'deliver' as const })),
+            { exception: reject?.id ?? 0, event: 'deliver' as const },
+          ],
+          released: [{ rowKey: rowKey(2), content: content(3) }],
+          delivered: [{ rowKey: rowKey(2), contents: [content(3)] }],
+        }
+        await run.rule(ruling, NOW + 20)
+        expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map())
+        expect(await ledger.delivered(jobId, [rowKey(2)])).toEqual(
+          new Map([[rowKey(2), new Set([content(3)])]]),
+        )
+        const move = { kind: 'biometric', count: 1 }
+        expect(await ledger.left.moves('run-1')).toEqual([{ ...move, exportRow: first, to: 'accepted' }])
+        expect(await ledger.left.moves('run-2')).toMatchObject([{ ...move, to: 'unchanged' }])
+        expect(await ledger.left.settledBy('run-1')).toEqual([{ run: 'run-2', count: 1 }])
+        expect(await ledger.left.decisions([reject?.id ?? 0])).toEqual([
+          { exception: reject?.id, event: 'deliver', run: 'run-2', at: NOW + 20 },
+        ])
+        expect((await ledger.reasonsOf('run-1')).map(({ outcome, rule }) => [outcome, rule])).toEqual([
+          ['rejected', null],
+          ['rejected', 'systolic-bp'],
+        ])
+        // What this run has settled it still selects: it may be resumed.
+        const rows = (runId: string) =>
+          ledger.left.rows({ exportRow: first, selection: 'rejected', runId }, -1, 9)
+        expect((await rows('run-2')).map(({ row }) => row)).toEqual([2, 3, 4])
+        expect((await rows('run-3')).map(({ row }) => row)).toEqual([4])
+        const left = await ledger.left.rejected({ jobId, exportId: '0123456789abcdef', before: 99 }, [2, 4])
+        expect(left.map(({ row }) => row)).toEqual([4])
+        await expect(run.rule(ruling, NOW)).rejects.toMatchObject({ code: 'state-illegal' })
+      })
+
+      it('is decided by a person for one run, which names its origin', async () => {
+        const { first, run } = await leaveBehind()
+        const [doubt] = await ledger.left.inDoubt('run-1', 0, 1)
+        await run.rule(
+          { run: 'run-2', decisions: [{ exception: doubt?.id ?? 0, event: 'resend' }], released: [] },
+          NOW,
+        )
+        expect(await ledger.left.decidedContents(first, 'run-2')).toEqual(new Set([content(3)]))
+        expect(await ledger.left.decidedContents(first, 'run-3')).toEqual(new Set())
+        expect(await ledger.left.moves('run-1')).toEqual([])
+        const origin = { run: 'run-1', selection: 'decided' as const }
+        await ledger.releaseLease(run.lease)
+        const later = { id: 'run-3', jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '', origin }
+        const held = await lease({ runId: 'run-3' }, () => true)
+        await ledger.startRun(held, later)
+        expect(await ledger.run('run-3')).toMatchObject({ origin_run: 'run-1', selection: 'decided' })
+      })
+
+      it('is not ruled on by who lost the job; who amends a run leaves its state alone', async () => {
+        const { run } = await leaveBehind()
+        const [doubt] = await ledger.left.inDoubt('run-1', 0, 1)
+        const ruling = {
+          run: null,
+          decisions: [{ exception: doubt?.id ?? 0, event: 'accept' as const }],
+          released: [],
+        }
+        const amending = ledger.amendRun(await lease({ runId: 'run-1', owner: 'there:2' }, () => true))
+        await expect(run.rule(ruling, NOW)).rejects.toMatchObject({ code: 'lease-lost' })
+        await amending.rule(ruling, NOW)
+        expect(await ledger.run('run-1')).toMatchObject({ state: 'finished' })
+        expect(await ledger.left.inDoubt('run-1', 0, 1)).toEqual([])
+      })
+    })
+
     it('groups reasons, the most frequent first', async () => {
       const { run, chunkSettled } = await openChunk()
       const exceptions = [
@@ -465,6 +641,45 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.held(other, keys)).toEqual(new Map())
       expect(await ledger.accounts('another', keys)).toEqual(new Map())
       expect(await ledger.delivered(jobId, [])).toEqual(new Map())
+    })
+
+    it('knows whom a run has registered', async () => {
+      const { run } = await openChunk()
+      const accounts = [true, false].map((isNew, at) => ({ reference: rowKey(at), accountId: null, isNew }))
+      await run.saveAccounts('gateway', accounts, NOW)
+      const keys = [rowKey(0), rowKey(1), rowKey(2)]
+      expect(await ledger.registeredBy('gateway', keys, run.lease.runId)).toEqual(new Set([rowKey(0)]))
+      expect(await ledger.registeredBy('gateway', keys, 'another')).toEqual(new Set())
+      expect(await ledger.registeredBy('another', keys, run.lease.runId)).toEqual(new Set())
+    })
+
+    it('knows of care teams the newest date of each NPI, and one mark an account', async () => {
+      const { run, exportRow, chunkSettled } = await openChunk()
+      const account = rowKey(1)
+      const [first, second] = [rowKey(11), rowKey(12)]
+      const settle = (chunk: number, entries: readonly KnownCareTeam[]): Promise<void> =>
+        run.settleChunk(chunkSettled({ chunk, careTeams: { gateway: 'gateway', entries } }))
+      await settle(1, [
+        { account, npi: first, observedAt: 5, mark: 'set' },
+        { account: rowKey(2), npi: first, observedAt: 5, mark: 'set' },
+      ])
+      await run.openChunk(exportRow, { number: 2, firstRow: 4, firstLine: 5, byteOffset: 99, rows: 1 })
+      await settle(2, [{ account, npi: second, observedAt: 7, mark: 'set' }])
+      await run.openChunk(exportRow, { number: 3, firstRow: 5, firstLine: 6, byteOffset: 120, rows: 1 })
+      await settle(3, [{ account, npi: first, observedAt: 3, mark: 'refused' }])
+      expect(await ledger.careTeams('gateway', [account, rowKey(2), rowKey(3)])).toEqual(
+        new Map([
+          [
+            account,
+            [
+              { account, npi: first, observedAt: 5, mark: 'refused' },
+              { account, npi: second, observedAt: 7, mark: 'set' },
+            ],
+          ],
+          [rowKey(2), [{ account: rowKey(2), npi: first, observedAt: 5, mark: 'set' }]],
+        ]),
+      )
+      expect(await ledger.careTeams('another', [account])).toEqual(new Map())
     })
 
     it('replaces what was delivered under a key, and keeps the first account id', async () => {

@@ -109,6 +109,9 @@ describe.skipIf(WITHOUT_CORPUS)('Synthea, 28 patients', () => {
       ),
     )
     const source = readPlainCsv(file, ['START', 'STOP', 'PATIENT', 'ENCOUNTER', 'CODE'])
+    // The export was made by a program that took codes for doubles: 10939881000119105 has lost its last digit.
+    const rounded = source.filter(({ CODE }) => CODE === String(Number('10939881000119105')))
+    expect(rounded.length).toBeGreaterThan(0)
     const diagnosed: { readonly key: string; readonly stored: string }[] = []
     for (const { START, STOP, PATIENT, ENCOUNTER, CODE } of source) {
       const known = codes.get(CODE)
@@ -127,15 +130,15 @@ describe.skipIf(WITHOUT_CORPUS)('Synthea, 28 patients', () => {
       rows: {
         read: source.length,
         rejected: 0,
-        mapped: diagnosed.length,
-        skipped: source.length - diagnosed.length,
+        mapped: diagnosed.length + rounded.length,
+        skipped: source.length - diagnosed.length - rounded.length,
       },
     })
     expect(first.records.condition).toEqual({
-      made: diagnosed.length,
+      made: diagnosed.length + rounded.length,
       accepted: expected.length,
       unchanged: diagnosed.length - expected.length,
-      rejected: 0,
+      rejected: rounded.length,
       inDoubt: 0,
       pending: 0,
     })

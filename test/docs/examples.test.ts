@@ -5,9 +5,13 @@ import { readJob } from '../../src/job/definition-files.ts'
 import { dryRun } from '../../src/job/dry-run.ts'
 import { JobDefinition } from '../../src/job/job-definition.ts'
 import { createIdentity } from '../../src/load/identity.ts'
+import { parseCases } from '../../src/mapping-tools/cases.ts'
+import { textReader } from '../../src/mapping-tools/read-text.ts'
+import { runCases } from '../../src/mapping-tools/run-cases.ts'
+import { updateCases } from '../../src/mapping-tools/update-cases.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
 import { load } from '../transform/mapping-under-test.ts'
-import { mappingExamples, results, sent } from './mapping-examples.ts'
+import { caseExamples, mappingExamples, results, sent } from './mapping-examples.ts'
 import { blocks, PROJECT, page } from './pages.ts'
 
 /** Each example of the language with the rows that follow it. */
@@ -19,8 +23,8 @@ describe('docs/mapping.md', () => {
     expect(examples.filter(({ rows }) => rows.length > 0).length).toBeGreaterThan(12)
   })
 
-  it.each(examples)('compiles: $first', ({ mapping }) => {
-    expect(load(mapping).name).toMatch(/^my-/)
+  it.each(examples)('compiles: $first', ({ load }) => {
+    expect(load().name).toMatch(/^my-/)
   })
 
   const rows = examples.flatMap(({ rows, map, first }) => rows.map((row) => ({ ...row, map, first })))
@@ -32,6 +36,17 @@ describe('docs/mapping.md', () => {
       for (const fact of facts) expect(told[at]?.facts).toContain(fact)
     }
   })
+
+  it.each(caseExamples(page('docs/mapping.md')))(
+    'shows cases that come out so',
+    async ({ mapping, cases }) => {
+      const { compiled, read } = load(mapping)
+      const results = await runCases(compiled, parseCases(cases, 'docs/mapping.md').value, textReader(read))
+      expect(results.length).toBeGreaterThan(2)
+      for (const { found, expected } of results) expect(found).toEqual(expected)
+      expect(updateCases(cases, results)).toBe(cases)
+    },
+  )
 
   it('shows a record as it is sent', () => {
     const [first] = examples

@@ -2,12 +2,14 @@
  * The examples of docs/mapping.md: a mapping, or a part of one, and below it rows with what becomes of them
  * (`cells → rule: fact, fact; rule: fact`).
  */
+import { parse as parseCsv } from 'csv-parse/sync'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { readJson } from '../../src/extract/json-text.ts'
 import type { JsonValue } from '../../src/extract/row.ts'
+import type { LoadedMapping } from '../../src/job/definition-files.ts'
 import type { RowOutcome } from '../../src/transform/record.ts'
-import { csvMapper, jsonMapper, mapped, wire } from '../transform/mapping-under-test.ts'
+import { load, mapped, NOW, ORIGIN, wire } from '../transform/mapping-under-test.ts'
 
 const Keys = z.record(z.string(), z.unknown())
 
@@ -28,8 +30,8 @@ interface ExampleRow {
 export interface Example {
   /** The line that tells it from others. */
   readonly first: string
-  /** Completed where it is a part. */
-  readonly mapping: string
+  /** Completed where it is a part; with the file shown below it, where it joins one. */
+  readonly load: () => LoadedMapping
   readonly map: (source: Source) => RowOutcome
   readonly rows: readonly ExampleRow[]
 }
@@ -44,18 +46,30 @@ export function mappingExamples(text: string): Example[] {
   }))
   const first = Keys.parse(parse(fenced.find(({ language }) => language === 'yaml')?.body ?? ''))
   return fenced.flatMap(({ language, body }, at): Example[] => {
-    if (language !== 'yaml') return []
-    const next = fenced[at + 1]
+    if (language !== 'yaml' || isCases(body)) return []
+    const [joined] = fenced.slice(at + 1, at + 2).filter((one) => one.language === 'csv')
+    const next = fenced[at + (joined === undefined ? 1 : 2)]
     const rows = next?.language === 'text' ? exampleRows(next.body) : []
     const mapping = completed(body, first)
     const title = body.split('\n').find((line) => !/^(row:|biometrics:|read:)?\s*$/.test(line))
     let map: Example['map'] | undefined
     const mapOnce: Example['map'] = (source) => {
-      map ??= mapper(mapping, rows)
+      map ??= mapper(loaded(), rows)
       return map(source)
     }
-    return [{ first: title?.trim() ?? '', mapping, map: mapOnce, rows }]
+    const loaded = (): LoadedMapping =>
+      joinedWith(load(mapping, { providers: joined?.body ?? 'a,b\n' }), joined?.body)
+    return [{ first: title?.trim() ?? '', load: loaded, map: mapOnce, rows }]
   })
+}
+
+const isCases = (yaml: string): boolean => 'cases' in Keys.parse(parse(yaml))
+
+/** The examples of cases, with the mapping that the page begins with. */
+export function caseExamples(text: string): { mapping: string; cases: string }[] {
+  const yaml = [...text.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, body = '']) => body)
+  const [mapping = ''] = yaml
+  return yaml.filter(isCases).map((cases) => ({ mapping, cases }))
 }
 
 /** An example that is not whole, read as if its parts stood in the first one. */
@@ -69,16 +83,33 @@ function completed(example: string, first: Record<string, unknown>): string {
   return stringify({ ...rest, ...part, row })
 }
 
-function mapper(mapping: string, rows: readonly ExampleRow[]): Example['map'] {
-  const { read } = z.looseObject({ read: z.looseObject({ format: z.string() }) }).parse(parse(mapping))
+/** What a second export would be: the file that an example shows. */
+function joinedWith(mapping: LoadedMapping, file: string | undefined): LoadedMapping {
+  if (mapping.joins.length === 0 || file === undefined) return mapping
+  const [columns = [], ...cells] = z.array(z.array(z.string())).parse(parseCsv(file))
+  const kept = mapping.joins.map((join) => {
+    const read = join.bind(columns, 'providers.csv')
+    const rows = cells.flatMap((row) => read({ ...ORIGIN, kind: 'cells', cells: row }) ?? [])
+    return [
+      join.name,
+      { fields: join.fields, rows: new Map(rows.map((row) => [row.key, row.cells])) },
+    ] as const
+  })
+  return mapping.withJoins({}, new Map(kept))
+}
+
+function mapper({ compiled, read, definition }: LoadedMapping, rows: readonly ExampleRow[]): Example['map'] {
   if (read.format !== 'csv') {
-    const map = jsonMapper(mapping)
-    return (source) => map(parsed(source))
+    const map = compiled.bind(undefined, 'export.json', NOW)
+    return (source) => map({ ...ORIGIN, kind: 'json', value: parsed(source), text: '' })
   }
   // Every word of the mapping may be a column.
-  const columns = new Set([...words(parse(mapping)), ...rows.flatMap(({ source }) => Object.keys(source))])
-  const map = csvMapper(mapping, [...columns])
-  return (source) => map({ ...VISIT, ...source })
+  const columns = [...new Set([...words(definition), ...rows.flatMap(({ source }) => Object.keys(source))])]
+  const map = compiled.bind(columns, 'export.csv', NOW)
+  return (source) => {
+    const row: Source = { ...VISIT, ...source }
+    return map({ ...ORIGIN, kind: 'cells', cells: columns.map((column) => row[column] ?? '') })
+  }
 }
 
 function parsed(source: Source): JsonValue {
@@ -142,6 +173,7 @@ export function results(outcome: RowOutcome): Result[] {
   const made = outcome.records.map((record) => {
     const body = Body.parse(wire(record, outcome))
     const { value, unit } = record.evidence
+    const warned = mapped(outcome).warnings.filter(({ rule }) => rule === record.rule)
     const facts = [
       `${value} ${unit}`,
       `at ${new Date(record.observedAt).toISOString()}`,
@@ -152,6 +184,7 @@ export function results(outcome: RowOutcome): Result[] {
       `type ${body.type}`,
       `${body.status}`,
       `${body.npi} ${body.name}`,
+      ...warned.map(({ issue }) => `warned ${issue.code}`),
     ]
     return { name: record.rule, facts }
   })

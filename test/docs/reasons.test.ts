@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ERROR_CODES } from '../../src/errors.ts'
 import { type AnswerClass, classifyStatus, classifyTransportFailure } from '../../src/gateway/answer-class.ts'
+import { Checks } from '../../src/transform/checks.ts'
 import { codeRows, PROJECT, page, sections, tableRows } from './pages.ts'
 
 /** Where rows and records are rejected. */
@@ -16,10 +17,11 @@ const documented = codeRows(page('docs/reasons.md'))
 
 /** Words of another meaning: stages, answer classes, decisions, what a rule or parser says to itself. */
 const NOT_REASONS = new Set<string>([
+  ...Object.keys(Checks.shape),
   ...['read-back', 'primary-care'],
   ...['accepted-in-part', 'not-sent', 'not-taken', 'stale-token', 'not-allowed'],
   ...['renew-token', 'give-back'],
-  ...['left-out', 'nothing-kept', 'row-key', 'feet-and-inches'],
+  ...['left-out', 'nothing-kept', 'row-key', 'care-team', 'feet-and-inches'],
   ...['value-or-end', 'key-or-end'],
 ])
 

@@ -3,11 +3,14 @@ import { WaybillError } from '../../src/errors.ts'
 import {
   advanceBatch,
   advanceChunk,
+  advanceLeft,
   advanceRun,
   type BatchEvent,
   type BatchState,
   type ChunkEvent,
   type ChunkState,
+  type LeftEvent,
+  type LeftState,
   type RunEvent,
   type RunState,
 } from '../../src/ledger/states.ts'
@@ -54,6 +57,24 @@ describe('docs/states.md has the legal moves, and no other', () => {
     const states: Record<BatchState, true> = { planned: true, sending: true, settled: true, split: true }
     const events: Record<BatchEvent, true> = { send: true, settle: true, split: true }
     expect(rowsOf('Batch').sort()).toEqual(moves(states, events, advanceBatch).sort())
+  })
+
+  it('of what was left behind', () => {
+    const states: Record<LeftState, true> = {
+      'in-doubt': true,
+      rejected: true,
+      accepted: true,
+      settled: true,
+    }
+    const events: Record<LeftEvent, true> = {
+      accept: true,
+      resend: true,
+      find: true,
+      miss: true,
+      deliver: true,
+      refuse: true,
+    }
+    expect(rowsOf('What was left behind').sort()).toEqual(moves(states, events, advanceLeft).sort())
   })
 })
 

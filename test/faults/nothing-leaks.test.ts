@@ -122,7 +122,7 @@ async function openMarked(way: string, environment: Record<string, string>): Pro
     mapping: MAPPING,
     environment: { ...gatewaySettings(proxy.url), ...environment },
     job: `exports: { from: ../inbox, match: "*.csv", mapping: clinic }
-submit: { inDoubt: hold, batch: { records: 3 } }
+submit: { inDoubt: hold, batch: { records: 3 }, readLag: 100ms }
 `,
   })
   await clinic.deliver('marked.csv', `${HEADER}${ROWS}\n`)
@@ -131,7 +131,7 @@ submit: { inDoubt: hold, batch: { records: 3 } }
 
 const LEVELS = ['error', 'warn', 'info', 'debug']
 
-describe.concurrent('nothing of a person is written', () => {
+describe('nothing of a person is written', () => {
   test.for(WAYS.map((way, at) => ({ way, form: at % 2 === 0 ? 'text' : 'json' })))(
     'by a run whose requests are $way, logged in full as $form; nor by show, trace and dry run',
     { timeout: 60_000 },

@@ -10,11 +10,21 @@ describe('a job', () => {
       exports: [{ from: 'inbox', match: '*.csv' }],
       mapping: 'm',
       accounts: { register: 'missing' },
+      careTeams: { changed: 'add', acrossAccounts: false },
       submit: {
         concurrency: 8,
         batch: { records: 500, bytes: 1_048_576 },
         inDoubt: 'hold',
+        batchesAreAtomic: false,
+        readLag: 5_000,
         patience: 1_800_000,
+      },
+      drift: {
+        columns: 'warn',
+        rows: { warn: 0.5, stop: Number.POSITIVE_INFINITY },
+        empty: { warn: 0.2, stop: Number.POSITIVE_INFINITY },
+        mix: { warn: 0.2, stop: Number.POSITIVE_INFINITY },
+        after: 3,
       },
     })
   })

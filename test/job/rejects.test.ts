@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Row } from '../../src/extract/row.ts'
 import type { ChunkRow } from '../../src/job/chunks.ts'
 import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/job/rejects.ts'
-import { biometric, careTeam, entryOf, mappedRow } from '../load/made-up-entries.ts'
+import { biometric, careTeam, entryOf } from '../load/made-up-entries.ts'
 
 const COLUMNS = ['one', 'two, quoted "so"', 'three']
 const issue = { stage: 'transform', code: 'date-invalid', field: 'two', message: 'no date' } as const
@@ -12,9 +12,10 @@ const rejectedRow = (source: Row): ChunkRow => ({
   source,
   outcome: { row: source.row, line: source.line, byteOffset: source.byteOffset, outcome: 'rejected', issue },
 })
-const nothing = { outcomes: [], markFailures: [] }
+const X = { name: 'x', exportId: '0123456789abcdef' }
+const nothing = { outcomes: [], followUpFailures: [] }
 const read = (columns: readonly string[] | undefined, text: string) =>
-  parse(rejectsHeader(columns) + text, { columns: true }) as Record<string, string>[]
+  parse(rejectsHeader(columns ?? ['_json']) + text, { columns: true }) as Record<string, string>[]
 
 describe('rejects', () => {
   it('read back to the cells as they came', () => {
@@ -27,7 +28,10 @@ describe('rejects', () => {
         const chunkRows = rows.map((cells, at) =>
           rejectedRow({ kind: 'cells', row: at + 1, line: at + 2, byteOffset: at, cells }),
         )
-        const back = read(COLUMNS, rejectsText('a, b.csv', COLUMNS, chunkRows, nothing))
+        const back = read(
+          COLUMNS,
+          rejectsText({ name: 'a, b.csv', exportId: 'e' }, COLUMNS, chunkRows, nothing),
+        )
         expect(back.map((line) => COLUMNS.map((name) => line[name]))).toEqual(rows)
         expect(back.map((line) => [line['_export'], line['_row'], line['_line'], line['_code']])).toEqual(
           rows.map((_, at) => ['a, b.csv', `${at + 1}`, `${at + 2}`, 'date-invalid']),
@@ -41,7 +45,7 @@ describe('rejects', () => {
     const [line] = read(
       COLUMNS,
       rejectsText(
-        'x',
+        X,
         COLUMNS,
         [
           rejectedRow({
@@ -65,8 +69,8 @@ describe('rejects', () => {
     const [line] = read(
       undefined,
       rejectsText(
-        'x',
-        undefined,
+        X,
+        ['_json'],
         [rejectedRow({ kind: 'json', row: 1, line: 1, byteOffset: 0, value: null, text })],
         nothing,
       ),
@@ -75,18 +79,17 @@ describe('rejects', () => {
   })
 
   it('have a line for each record and mark that did not get through, and none for the rest', () => {
+    const entry = entryOf(biometric, { row: 1 })
+    const twoRules = { ...entry.row, rejected: [{ kind: 'condition', rule: 'dx', issue }] as const }
     const [refused, fine, marked] = [
-      entryOf(biometric, { row: 1 }),
+      { ...entry, row: twoRules },
       entryOf(biometric, { row: 2 }),
       entryOf(careTeam, { row: 3 }),
     ]
     const rows = [refused, fine, marked].map(
-      ({ record, row }): ChunkRow => ({
+      ({ row }): ChunkRow => ({
         source: { kind: 'cells', row: row.row, line: row.line, byteOffset: 0, cells: ['a', 'b', 'c'] },
-        outcome: {
-          ...mappedRow([record], { row: row.row }),
-          rejected: row.row === 1 ? [{ kind: 'condition', rule: 'dx', issue }] : [],
-        },
+        outcome: row,
       }),
     )
     const reason = {
@@ -96,19 +99,19 @@ describe('rejects', () => {
       scrubbed: 'x',
       field: 'f',
     } as const
-    const text = rejectsText('x', COLUMNS, rows, {
+    const text = rejectsText(X, COLUMNS, rows, {
       outcomes: [
         { entry: refused, outcome: 'rejected', batchId: null, reason },
         { entry: fine, outcome: 'accepted', batchId: 'b', status: 201 },
         { entry: marked, outcome: 'accepted', batchId: 'b', status: 201 },
       ],
-      markFailures: [{ entry: marked, reason: { ...reason, stage: 'primary-care' } }],
+      followUpFailures: [{ entry: marked, reason: { ...reason, stage: 'primary-care' } }],
     })
-    expect(read(COLUMNS, text).map((line) => REJECT_COLUMNS.slice(1, 7).map((name) => line[name]))).toEqual([
+    expect(read(COLUMNS, text).map((line) => REJECT_COLUMNS.slice(2, 8).map((name) => line[name]))).toEqual([
       ['1', '2', 'dx', 'transform', 'date-invalid', 'two: no date'],
       ['1', '2', 'systolic-bp', 'submit', 'refused', 'f: the words'],
       ['3', '4', 'pcp', 'primary-care', 'refused', 'the words'],
     ])
-    expect(rejectsText('x', COLUMNS, rows.slice(1, 2), nothing)).toBe('')
+    expect(rejectsText(X, COLUMNS, rows.slice(1, 2), nothing)).toBe('')
   })
 })

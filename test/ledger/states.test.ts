@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { advanceBatch, advanceChunk, advanceRun } from '../../src/ledger/states.ts'
+import { advanceBatch, advanceChunk, advanceLeft, advanceRun } from '../../src/ledger/states.ts'
 
 /** A row a state, a column an event: the next state, or `-` where the move is illegal. */
 const RUN = {
@@ -14,6 +14,20 @@ const BATCH = {
   sending: { send: 'sending', settle: 'settled', split: 'split' },
   settled: { send: '-', settle: '-', split: '-' },
   split: { send: '-', settle: '-', split: '-' },
+} as const
+const NO = { accept: '-', resend: '-', find: '-', miss: '-', deliver: '-', refuse: '-' } as const
+const LEFT = {
+  'in-doubt': {
+    accept: 'accepted',
+    resend: 'in-doubt',
+    find: 'accepted',
+    miss: 'rejected',
+    deliver: 'accepted',
+    refuse: 'rejected',
+  },
+  rejected: { ...NO, deliver: 'settled' },
+  accepted: NO,
+  settled: NO,
 } as const
 
 const keys = <T extends object>(table: T) => Object.keys(table) as (keyof T & string)[]
@@ -35,3 +49,4 @@ function holds<State extends string, Event extends string>(
 describe('a run', () => holds(RUN, advanceRun))
 describe('a chunk', () => holds(CHUNK, advanceChunk))
 describe('a batch', () => holds(BATCH, advanceBatch))
+describe('what was left behind', () => holds(LEFT, advanceLeft))

@@ -1,56 +1,38 @@
 import { expect, it } from 'vitest'
-import { createConcurrency } from '../../src/load/concurrency.ts'
+import { beginConcurrency, type Concurrency, grow, lower, raiseCeiling } from '../../src/load/concurrency.ts'
 
-const times = (count: number, task: () => void) => Array.from({ length: count }, task)
+const growBy = (concurrency: Concurrency, successes: number): Concurrency =>
+  successes === 0 ? concurrency : growBy(grow(concurrency), successes - 1)
+const round = (startedAt: number, now: number) => ({ startedAt, now })
 
 it('halves down to one, and grows by one for each round that succeeds, up to the ceiling', () => {
-  const concurrency = createConcurrency(8)
-  const allowed: number[] = []
-  for (const task of [...times(4, () => concurrency.slowDown).map(() => concurrency.slowDown)]) {
-    task()
-    allowed.push(concurrency.allowed)
-  }
+  let concurrency = beginConcurrency(8)
+  const allowed = [1, 2, 3, 4].map((now) => {
+    concurrency = lower(concurrency, 0.5, round(now, now))
+    return concurrency.allowed
+  })
   expect(allowed).toEqual([4, 2, 1, 1])
-  concurrency.speedUp()
-  expect(concurrency.allowed).toBe(2)
-  concurrency.speedUp()
-  expect(concurrency.allowed).toBe(2)
-  concurrency.speedUp()
-  expect(concurrency.allowed).toBe(3)
-  times(100, () => concurrency.speedUp())
-  expect(concurrency.allowed).toBe(8)
+  expect([0, 1, 2, 3, 5, 6, 100].map((successes) => growBy(concurrency, successes).allowed)).toEqual([
+    1, 2, 2, 3, 3, 4, 8,
+  ])
 })
 
-it('begins a round anew after a slow-down', () => {
-  const concurrency = createConcurrency(8)
-  concurrency.slowDown()
-  times(3, () => concurrency.speedUp())
-  concurrency.slowDown()
-  concurrency.speedUp()
-  expect(concurrency.allowed).toBe(2)
+it('is lowered once for what was under way together', () => {
+  const once = lower(beginConcurrency(8), 0.5, round(10, 20))
+  expect(lower(once, 0.5, round(19, 25))).toBe(once)
+  expect(lower(once, 0.5, round(20, 25)).allowed).toBe(2)
 })
 
-it('never runs more at once than allowed', async () => {
-  const concurrency = createConcurrency(3)
-  let running = 0
-  let most = 0
-  const gates: (() => void)[] = []
-  const tasks = Array.from({ length: 9 }, () =>
-    concurrency.run(async () => {
-      most = Math.max(most, ++running)
-      await new Promise<void>((resolve) => gates.push(resolve))
-      running--
-    }),
-  )
-  let opened = 0
-  while (opened < 9) {
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(running).toBeLessThanOrEqual(3)
-    for (const open of gates.splice(0, 1)) {
-      opened++
-      open()
-    }
-  }
-  await Promise.all(tasks)
-  expect(most).toBe(3)
+it('begins a round anew after it was lowered', () => {
+  const grown = growBy(lower(beginConcurrency(8), 0.5, round(0, 1)), 3)
+  expect(grow(lower(grown, 0.5, round(1, 2))).allowed).toBe(2)
+})
+
+it('follows a higher ceiling where nothing held it back, and no lower one', () => {
+  expect(raiseCeiling(beginConcurrency(4), 8)).toEqual(beginConcurrency(8))
+  expect(raiseCeiling(beginConcurrency(8), 4)).toEqual(beginConcurrency(8))
+  expect(raiseCeiling(lower(beginConcurrency(4), 0.5, round(0, 0)), 8)).toMatchObject({
+    ceiling: 8,
+    allowed: 2,
+  })
 })

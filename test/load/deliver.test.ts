@@ -289,3 +289,26 @@ describe('when the run must stop', () => {
     expect(await loading.batches()).toEqual([])
   })
 })
+
+describe('a record on which the gateway fails', () => {
+  const POISONED = entryOf(biometric, { row: 21, person: 'person-21', name: 'POISON' })
+  const failing = (request: Passing): Fault => (request.body.includes('POISON') ? answer(500) : PASS)
+
+  it('is found and rejected where the gateway takes the others, as it fails by itself', async () => {
+    const loading = await startLoading({ faultOf: failing, limits: { records: 32 }, concurrency: 1 })
+    const entries = people(64, biometric).with(20, POISONED)
+    const { outcomes } = await loading.load(entries)
+    expect(tally(outcomes)).toEqual({ accepted: 63, rejected: 1 })
+    expect(outcomes[20]).toMatchObject({ outcome: 'rejected', reason: { code: 'refused' } })
+    expect(await loading.storedIds('biometric')).toEqual(idsOf(without(entries, 20)))
+    // The two batches, two more tries of the one, and two halves for each of the five times that 32 can be halved.
+    expect(loading.posts(BIOMETRICS)).toBeLessThanOrEqual(2 + 2 + 2 * 5)
+  })
+
+  it('is waited for where nothing else gets through', async () => {
+    const loading = await startLoading({ faultOf: failing, patienceMs: 60_000 })
+    const failure = await failureOf(loading.load([POISONED]))
+    expect(failure).toMatchObject({ code: 'gateway-unreachable' })
+    expect(await loading.exceptions()).toEqual([])
+  })
+})

@@ -19,10 +19,10 @@ describe('a chunk', () => {
       const made = { row, person: `person-${row}` }
       return entriesOf([biometric(made), condition(made), careTeam(made)], made)
     })
-    const { outcomes, markFailures } = await loading.load(entries)
+    const { outcomes, followUpFailures } = await loading.load(entries)
     expect(outcomes.map(({ entry }) => entry)).toEqual(entries)
     expect(tally(outcomes)).toEqual({ accepted: 12 })
-    expect(markFailures).toEqual([])
+    expect(followUpFailures).toEqual([])
     expect(loading.tallies).toMatchObject({
       accounts: { registered: 4 },
       primaryCare: { marked: 4, refused: 0 },

@@ -8,9 +8,11 @@ import { type Lease, noTallies, type RunLedger } from '../../src/ledger/ledger.t
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import type { BatchLimits } from '../../src/load/batches.ts'
 import { createBodyBuffers } from '../../src/load/body-buffers.ts'
+import { createDispatcher } from '../../src/load/dispatcher.ts'
 import type { Entry, EntryOutcome } from '../../src/load/entry.ts'
-import { type LoadContext, loadChunk } from '../../src/load/load-chunk.ts'
-import { createSending } from '../../src/load/sending.ts'
+import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
+import { createSending, type Sending } from '../../src/load/sending.ts'
+import { createSizeLimits } from '../../src/load/size-limits.ts'
 import { matchEchoes } from '../../src/reconcile/match.ts'
 import { readBack } from '../../src/reconcile/read-back.ts'
 import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
@@ -24,7 +26,11 @@ export interface LoadingOptions {
   readonly gateway?: Partial<ReferenceGatewayOptions>
   readonly limits?: Partial<BatchLimits>
   readonly inDoubt?: 'hold' | 'resend'
+  readonly held?: LoadContext['held']
   readonly register?: 'missing' | 'never'
+  readonly changed?: LoadContext['careTeams']['changed']
+  readonly batchesAreAtomic?: boolean
+  readonly careTeamsAcrossAccounts?: boolean
   readonly patienceMs?: number
   readonly concurrency?: number
   readonly timeouts?: Partial<Timeouts>
@@ -67,20 +73,24 @@ export async function startLoading(options: LoadingOptions = {}) {
   }
   const tallies = noTallies()
   const stop = new AbortController()
-  const sending = createSending({
-    concurrency: options.concurrency ?? 4,
-    patienceMs: options.patienceMs ?? 30 * 60_000,
-    tallies,
-    now: () => clock.now,
-    random: () => 0.5,
-    sleep: async (ms, signal) => {
-      signal.throwIfAborted()
-      clock.now += ms
-    },
-    renewToken: () => gateway.renewToken(),
-    signal: stop.signal,
-    onWait: ({ operation, waitMs, class: reason }) => clock.waits.push({ operation, waitMs, class: reason }),
-  })
+  const pass = async (ms: number, signal: AbortSignal): Promise<void> => {
+    signal.throwIfAborted()
+    clock.now += ms
+  }
+  const startSending = () =>
+    createSending({
+      dispatcher: createDispatcher({ now: () => clock.now, random: () => 0.5, sleep: pass }),
+      concurrency: options.concurrency ?? 4,
+      patienceMs: options.patienceMs ?? 30 * 60_000,
+      tallies,
+      now: () => clock.now,
+      random: () => 0.5,
+      sleep: pass,
+      renewToken: () => gateway.renewToken(),
+      signal: stop.signal,
+      onWait: ({ operation, waitMs, class: reason }) =>
+        clock.waits.push({ operation, waitMs, class: reason }),
+    })
 
   const jobId = await ledger.jobId('test-job', reference.url)
   const takeOver = async (): Promise<RunLedger> => {
@@ -111,14 +121,23 @@ export async function startLoading(options: LoadingOptions = {}) {
     bytes: 1,
     mapping: { name: 'test', digest: 'digest', content: '{}' },
   })
-  const context: LoadContext = {
+  const pause = async (ms: number): Promise<void> => {
+    stop.signal.throwIfAborted()
+    clock.now += ms
+  }
+  const connect = (sending: Sending): LoadContext => ({
     gateway,
     ledger: runLedger,
     sending,
     identity: IDENTITY,
     buffers: createBodyBuffers(),
+    sizes: createSizeLimits(),
     inDoubt: options.inDoubt ?? 'hold',
+    batchesAreAtomic: options.batchesAreAtomic ?? false,
     now: () => clock.now,
+    readLagMs: 5_000,
+    pause,
+    progress: { takenAt: 0 },
     random: () => 0.5,
     reconciler: {
       match: matchEchoes,
@@ -127,6 +146,8 @@ export async function startLoading(options: LoadingOptions = {}) {
     memory: ledger,
     jobId,
     limits: { records: 500, bytes: 1024 ** 2, ...options.limits },
+    careTeamsAcrossAccounts: options.careTeamsAcrossAccounts ?? false,
+    held: options.held ?? 'hold',
     accounts: {
       gateway,
       gatewayName: reference.url,
@@ -138,7 +159,20 @@ export async function startLoading(options: LoadingOptions = {}) {
       tallies,
       now: () => clock.now,
     },
-  }
+    careTeams: {
+      gateway,
+      gatewayName: reference.url,
+      ledger,
+      sending,
+      identity: IDENTITY,
+      tallies,
+      changed: options.changed ?? 'add',
+      runId: 'run-1',
+      readLagMs: 5_000,
+      pause,
+    },
+  })
+  const context = connect(startSending())
 
   return {
     context,
@@ -153,7 +187,31 @@ export async function startLoading(options: LoadingOptions = {}) {
     exportRow,
     /** Loads the entries as one chunk; `resumed` as after a crash. */
     load: (entries: readonly Entry[], resumed = false, chunk = 1) =>
-      loadChunk(context, { exportRow, chunk, exportId: EXPORT_ID, entries, resumed }),
+      loadChunk(resumed ? connect(startSending()) : context, {
+        exportRow,
+        chunk,
+        exportId: EXPORT_ID,
+        entries,
+        resumed,
+      }),
+    /** Ends the chunk in the ledger, as a run does before it begins another of the same people. */
+    async settle({ outcomes, careTeams }: LoadedChunk, chunk = 1): Promise<void> {
+      const place = { firstRow: chunk, firstLine: chunk + 1, byteOffset: chunk, rows: 1 }
+      await runLedger.openChunk(exportRow, { number: chunk, ...place })
+      await runLedger.settleChunk({
+        exportRow,
+        chunk,
+        counts: '{}',
+        receiptsLength: 0,
+        rejectsLength: 0,
+        delivered: outcomes.map(({ entry: { rowKey, content } }) => ({ rowKey, contents: [content] })),
+        held: [],
+        exceptions: [],
+        careTeams: { gateway: reference.url, entries: careTeams },
+        tallies,
+        at: clock.now,
+      })
+    },
     /** What the gateway holds of a kind. */
     async stored(kind: RecordKind): Promise<Stored[]> {
       const text = await (await fetch(`${reference.url}/_reference/records?kind=${kind}`)).text()

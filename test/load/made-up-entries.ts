@@ -138,6 +138,7 @@ export function mappedRow(records: readonly PreparedRecord[], made: Made = {}): 
     account: accountOf(person),
     register: register ?? (() => registrationOf(person)),
     records,
+    warnings: [],
     rejected: [],
   }
 }

@@ -1,4 +1,6 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import type { CareTeamReturned } from '../../src/gateway/contract/care-team.ts'
+import { decideMark } from '../../src/load/primary-care.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { CARE_TEAMS, startLoading, tally } from './loading.ts'
 import { careTeam, DAY_MS, entryOf, OBSERVED_AT } from './made-up-entries.ts'
@@ -10,27 +12,47 @@ const [older, newer, other] = [
   entryOf(careTeam, { row: 3, npi: '1013000124', person: 'person-2', primary: false }),
 ]
 
+/** NPIs of the marked entries of person-1. */
+async function markedOf({ reference }: Awaited<ReturnType<typeof startLoading>>): Promise<string[]> {
+  const query = 'accountReference=person-1&accountReferenceType=partnerAccountId'
+  const answered = await fetch(`${reference.url}${CARE_TEAMS}?${query}`, {
+    headers: { 'x-api-key': 'k', authorization: 'Bearer t' },
+  })
+  const { data } = (await answered.json()) as { data: { npi: string; pcp: boolean }[] }
+  return data.filter((entry) => entry.pcp).map((entry) => entry.npi)
+}
+
 it('marks the entry observed last, once an account, and no entry that is not to be', async () => {
   const loading = await startLoading()
   await loading.load([newer, older, other])
-  const { data } = (await (
-    await fetch(
-      `${loading.reference.url}${CARE_TEAMS}?accountReference=person-1&accountReferenceType=partnerAccountId`,
-      {
-        headers: { 'x-api-key': 'k', authorization: 'Bearer t' },
-      },
-    )
-  ).json()) as { data: { npi: string; pcp: boolean }[] }
-  expect(data.filter((entry) => entry.pcp).map((entry) => entry.npi)).toEqual(['1003000126'])
+  expect(await markedOf(loading)).toEqual(['1003000126'])
   expect(loading.posts(PCP)).toBe(1)
   expect(loading.tallies.primaryCare).toEqual({ marked: 1, refused: 0 })
+})
+
+it('leaves the mark where it is when an older entry comes later', async () => {
+  const loading = await startLoading()
+  await loading.settle(await loading.load([newer]))
+  const { outcomes, followUpFailures } = await loading.load([older], false, 2)
+  expect({ ...tally(outcomes), followUpFailures }).toEqual({ accepted: 1, followUpFailures: [] })
+  expect(await markedOf(loading)).toEqual([newer.record.evidence.npi])
+})
+
+it('moves the mark to a newer entry that comes later, and sets it where the list cannot be read', async () => {
+  const loading = await startLoading({
+    faultOf: (request) =>
+      request.method === 'GET' && request.path === CARE_TEAMS && request.earlier === 0 ? answer(404) : PASS,
+  })
+  await loading.load([older])
+  await loading.load([newer], false, 2)
+  expect(await markedOf(loading)).toEqual([newer.record.evidence.npi])
 })
 
 it('tries again what may be done twice', async () => {
   const loading = await startLoading({
     faultOf: (request) => (request.path === PCP && request.earlier === 0 ? { do: 'pass-then-reset' } : PASS),
   })
-  expect((await loading.load([older])).markFailures).toEqual([])
+  expect((await loading.load([older])).followUpFailures).toEqual([])
   expect(loading.posts(PCP)).toBe(2)
 })
 
@@ -51,11 +73,59 @@ it('tells of a mark that was refused; the entry stays accepted', async () => {
   const loading = await startLoading({
     faultOf: (request) => (request.path === PCP ? answer(404, {}, 'no entry Test Practice') : PASS),
   })
-  const { outcomes, markFailures } = await loading.load([older])
+  const { outcomes, followUpFailures } = await loading.load([older])
   expect(tally(outcomes)).toEqual({ accepted: 1 })
-  expect(markFailures).toMatchObject([
+  expect(followUpFailures).toMatchObject([
     { entry: older, reason: { stage: 'primary-care', code: 'mark-refused' } },
   ])
-  expect(markFailures[0]?.reason.scrubbed).not.toContain('Practice')
+  expect(followUpFailures[0]?.reason.scrubbed).not.toContain('Practice')
   expect(loading.tallies.primaryCare).toEqual({ marked: 0, refused: 1 })
+})
+
+describe('the mark of an account', () => {
+  const entry = entryOf(careTeam)
+  const { npi = '', name } = entry.record.evidence
+  const listed = (fields: Partial<CareTeamReturned> = {}): CareTeamReturned => ({
+    id: 'id',
+    npi,
+    name,
+    type: 'PCP',
+    pcp: true,
+    observationDate: OBSERVED_AT,
+    ...fields,
+  })
+  const other = listed({ npi: '1003000126' })
+  const dateOf = ({ observationDate }: CareTeamReturned): number | undefined =>
+    typeof observationDate === 'number' ? observationDate : undefined
+  const [before, after] = [OBSERVED_AT - DAY_MS, OBSERVED_AT + DAY_MS]
+  it.each([
+    ['is given where there is none', [listed({ pcp: false })], 'give'],
+    ['is given where there is no entry', [], 'give'],
+    ['is borne by the entry, whatever its date', [listed({ observationDate: after })], 'has'],
+    ['moves from an older one', [{ ...other, observationDate: before }], 'give'],
+    ['moves from one of the same date', [other], 'give'],
+    ['moves from one without a date', [{ ...other, observationDate: undefined }], 'give'],
+    ['stays on a newer one', [{ ...other, observationDate: after }], 'leave'],
+    ['stays on a newer one of the same NPI', [listed({ name: 'Other', observationDate: after })], 'leave'],
+    ['moves from an older one of the same NPI', [listed({ name: 'Other' })], 'give'],
+  ] as const)('%s', (_name, list, decision) => {
+    expect(decideMark(entry, false, list, dateOf, [])).toBe(decision)
+  })
+
+  it('is where it is to be on the entry that is kept in place of the one that is not sent', () => {
+    expect(decideMark(entry, true, [listed({ name: 'Other' })], dateOf, [])).toBe('has')
+  })
+
+  it.each([
+    ['set', after, 'leave'],
+    ['set', before, 'give'],
+    ['refused', after, 'give'],
+  ] as const)(
+    '%s at %i, by the ledger: the list is late, or cannot be read',
+    (mark, observedAt, decision) => {
+      const known = { account: 'a', npi: 'b', observedAt, mark }
+      expect(decideMark(entry, false, undefined, dateOf, [known])).toBe(decision)
+      expect(decideMark(entry, false, [], dateOf, [known])).toBe(decision)
+    },
+  )
 })

@@ -14,59 +14,35 @@ const TABLE: Record<AnswerClass, readonly [string, string, string, string]> = {
   'stale-token': ['renew-token', 'renew-token', 'stop', 'stop'],
   'not-allowed': ['stop', 'stop', 'stop', 'stop'],
 }
-const YEAR_MS = 365 * 86_400_000
 const most = () => 1 - Number.EPSILON
 
 describe('the retry policy', () => {
   it.each(Object.entries(TABLE) as [AnswerClass, readonly string[]][])('%s', (kind, expected) => {
     const decided = [false, true].flatMap((tokenRenewed) =>
       [false, true].map(
-        (idempotent) =>
-          decide({ class: kind, retryAfterMs: undefined, attempt: 1, idempotent, tokenRenewed }, Math.random)
-            .kind,
+        (idempotent) => decide({ class: kind, attempt: 1, idempotent, tokenRenewed }, Math.random).kind,
       ),
     )
     expect(decided).toEqual(expected)
   })
 
-  const waitOf = (
-    kind: AnswerClass,
-    attempt: number,
-    retryAfterMs: number | undefined,
-    random: () => number,
-  ) => {
-    const decision = decide(
-      { class: kind, retryAfterMs, attempt, idempotent: true, tokenRenewed: false },
-      random,
-    )
+  const waitOf = (kind: AnswerClass, attempt: number, random: () => number) => {
+    const decision = decide({ class: kind, attempt, idempotent: true, tokenRenewed: false }, random)
     return decision.kind === 'retry' ? decision.waitMs : undefined
   }
 
-  it.each(['not-sent', 'not-taken', 'ambiguous'] as const)(
+  it.each(['not-sent', 'ambiguous'] as const)(
     'waits with full jitter under a bound that doubles up to a minute: %s',
     (kind) => {
       expect(
-        [1, 2, 3, 7, 8, 50, 5000].map((attempt) =>
-          Math.round(waitOf(kind, attempt, undefined, most) ?? Number.NaN),
-        ),
+        [1, 2, 3, 7, 8, 50, 5000].map((attempt) => Math.round(waitOf(kind, attempt, most) ?? Number.NaN)),
       ).toEqual([500, 1000, 2000, 32_000, 60_000, 60_000, 60_000])
-      expect(waitOf(kind, 9, undefined, () => 0)).toBe(0)
+      expect(waitOf(kind, 9, () => 0)).toBe(0)
     },
   )
 
-  it('waits no less than Retry-After says, and asks a gateway that says a year after a quarter of an hour', () => {
-    expect(waitOf('not-taken', 1, 7000, () => 0)).toBe(7000)
-    expect(waitOf('not-taken', 9, 0, () => 0)).toBe(0)
-    expect(waitOf('not-taken', 1, YEAR_MS, () => 0)).toBe(900_000)
-    expect(waitOf('not-taken', 1, YEAR_MS, most)).toBeLessThanOrEqual(900_500)
-  })
-
-  it('lowers the concurrency only where the gateway said that it is too much', () => {
-    const slows = (kind: AnswerClass) =>
-      decide({ class: kind, retryAfterMs: 1, attempt: 1, idempotent: true, tokenRenewed: false }, most)
-    expect(slows('not-taken')).toMatchObject({ slowDown: true })
-    expect(slows('not-sent')).toMatchObject({ slowDown: false })
-    expect(slows('ambiguous')).toMatchObject({ slowDown: false })
+  it('leaves the wait for what was not taken to the hold of all', () => {
+    expect(waitOf('not-taken', 5, most)).toBe(0)
   })
 
   it('waits longer before each further look into the profile', () => {

@@ -1,28 +1,35 @@
 import { describe, expect, it } from 'vitest'
+import { WaybillError } from '../../src/errors.ts'
 import type { AnswerClass } from '../../src/gateway/answer-class.ts'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
-import { createSending } from '../../src/load/sending.ts'
+import { createDispatcher } from '../../src/load/dispatcher.ts'
+import { createSending, Outgrown } from '../../src/load/sending.ts'
 import { failureOf } from './loading.ts'
 
+const fits = () => true
 const failure = (kind: AnswerClass, retryAfterMs?: number) =>
   new GatewayError('failed', { class: kind, requestId: 'r', retryAfterMs })
 
-function start(options: { patienceMs?: number } = {}) {
+function start(options: { patienceMs?: number; concurrency?: number } = {}) {
   const state = { now: 1000, waits: [] as number[], renewals: 0 }
   const tallies = noTallies()
   const stop = new AbortController()
+  const now = () => state.now
+  const random = () => 0.5
+  const sleep = async (ms: number, signal: AbortSignal): Promise<void> => {
+    signal.throwIfAborted()
+    state.now += ms
+    state.waits.push(ms)
+  }
   const sending = createSending({
-    concurrency: 2,
+    dispatcher: createDispatcher({ now, random, sleep }),
+    concurrency: options.concurrency ?? 2,
     patienceMs: options.patienceMs ?? 1_800_000,
     tallies,
-    now: () => state.now,
-    random: () => 0.5,
-    sleep: async (ms, signal) => {
-      signal.throwIfAborted()
-      state.now += ms
-      state.waits.push(ms)
-    },
+    now,
+    random,
+    sleep,
     renewToken: async () => {
       state.renewals++
     },
@@ -47,15 +54,16 @@ describe('sending', () => {
   it('tries again what the gateway did not take, when it says, and counts', async () => {
     const { sending, failing, state, tallies } = start()
     const { call, attempts } = failing(failure('not-taken', 7000), failure('not-sent'))
-    expect(await sending.once('create', call)).toBe('done')
+    expect(await sending.once('create', fits, call)).toBe('done')
     expect(attempts).toEqual([1, 2, 3])
-    expect(state.waits).toEqual([7250, 500])
+    // Nothing gets through any more, so each wait holds all: the one that was prescribed, then the second of the breaker.
+    expect(state.waits).toEqual([7250, 1000])
     expect(tallies.requests).toEqual({ sent: 3, retried: 2, readBack: 0 })
   })
 
   it('does not repeat an ambiguous write, but one that may be, and a read', async () => {
     const { sending, failing, tallies } = start()
-    expect(await failureOf(sending.once('create', failing(failure('ambiguous')).call))).toMatchObject({
+    expect(await failureOf(sending.once('create', fits, failing(failure('ambiguous')).call))).toMatchObject({
       class: 'ambiguous',
     })
     expect(await sending.idempotent('register', failing(failure('ambiguous')).call)).toBe('done')
@@ -72,11 +80,11 @@ describe('sending', () => {
 
   it('fetches the token anew once, then stops', async () => {
     const once = start()
-    expect(await once.sending.once('create', once.failing(failure('stale-token')).call)).toBe('done')
+    expect(await once.sending.once('create', fits, once.failing(failure('stale-token')).call)).toBe('done')
     expect(once.state.renewals).toBe(1)
     const twice = start()
     const calls = twice.failing(failure('stale-token'), failure('stale-token'))
-    expect(await failureOf(twice.sending.once('create', calls.call))).toMatchObject({
+    expect(await failureOf(twice.sending.once('create', fits, calls.call))).toMatchObject({
       code: 'gateway-refused-credentials',
     })
     expect([twice.state.renewals, calls.attempts.length]).toEqual([1, 2])
@@ -92,26 +100,67 @@ describe('sending', () => {
 
   it('does not wait a year, and not beyond the patience', async () => {
     const { sending, failing, state } = start()
-    expect(await sending.once('create', failing(failure('not-taken', 31_536_000_000)).call)).toBe('done')
+    expect(await sending.once('create', fits, failing(failure('not-taken', 31_536_000_000)).call)).toBe(
+      'done',
+    )
     expect(state.waits).toEqual([900_250])
     const short = start({ patienceMs: 60_000 })
     expect(
-      await failureOf(short.sending.once('create', short.failing(failure('not-taken', 31_536_000_000)).call)),
+      await failureOf(
+        short.sending.once('create', fits, short.failing(failure('not-taken', 31_536_000_000)).call),
+      ),
     ).toMatchObject({ code: 'gateway-unreachable' })
     expect(short.state.waits).toEqual([])
   })
 
   it('counts its patience from the first failure in a row', async () => {
     const { sending, failing, state } = start({ patienceMs: 10_000 })
-    await sending.once('create', failing(failure('not-sent')).call)
+    await sending.once('create', fits, failing(failure('not-sent')).call)
     state.now += 3_600_000
     const begun = state.now
     const forever = failing(...Array.from({ length: 100 }, () => failure('not-sent')))
-    expect(await failureOf(sending.once('create', forever.call))).toMatchObject({
+    expect(await failureOf(sending.once('create', fits, forever.call))).toMatchObject({
       code: 'gateway-unreachable',
     })
     expect(state.now - begun).toBeGreaterThan(5_000)
     expect(state.now - begun).toBeLessThanOrEqual(10_000)
+  })
+
+  it('sends nothing of what no longer fits when its turn has come', async () => {
+    const { sending, failing, tallies } = start()
+    const { call, attempts } = failing()
+    expect(await failureOf(sending.once('create', () => false, call))).toBeInstanceOf(Outgrown)
+    expect([attempts.length, tallies.requests.sent]).toEqual([0, 0])
+  })
+
+  it('renews the token once for all that were refused with it', async () => {
+    const { sending, state } = start({ concurrency: 8 })
+    let renewed = false
+    const calls = Array.from({ length: 8 }, (_, place) => async () => {
+      const stale = !renewed
+      // Some answers come while the token is being renewed, and some when that is over.
+      await new Promise((resolve) => setTimeout(resolve, 5 * place))
+      if (stale) {
+        renewed = true
+        throw failure('stale-token')
+      }
+      return 'done'
+    })
+    const answers = await Promise.all(calls.map((call) => sending.once('create', fits, call)))
+    expect(answers).toEqual(Array.from({ length: 8 }, () => 'done'))
+    expect(state.renewals).toBe(1)
+  })
+
+  it('ends all that waits when the patience is at its end, without a try for each', async () => {
+    const { sending, tallies } = start({ patienceMs: 60_000 })
+    const never = async (): Promise<string> => {
+      throw failure('not-sent')
+    }
+    const ends = await Promise.all(Array.from({ length: 500 }, () => failureOf(sending.read('read', never))))
+    expect(new Set(ends.map((end) => (end instanceof WaybillError ? end.code : end)))).toEqual(
+      new Set(['gateway-unreachable']),
+    )
+    expect(tallies.requests.readBack).toBeLessThan(20)
   })
 
   it('passes on any other error as it is, without another try', async () => {
@@ -125,7 +174,7 @@ describe('sending', () => {
   it('begins nothing once stopped, and gives the reason; an answer that came is not thrown away', async () => {
     const { sending, failing, stop } = start()
     const reason = new Error('stopped')
-    const answered = sending.once('create', async () => {
+    const answered = sending.once('create', fits, async () => {
       stop.abort(reason)
       return 'stored'
     })

@@ -22,6 +22,7 @@ const balanced: fc.Arbitrary<Counts> = fc.record({
     .record({ mapped: n, skipped: n, rejected: n, corrected: n })
     .map((rows) => ({ ...rows, read: rows.mapped + rows.skipped + rows.rejected })),
   records: fc.record({ biometric: records, condition: records, careTeam: records }),
+  warnings: fc.dictionary(fc.constantFrom('value-out-of-range', 'npi-invalid'), n),
 })
 
 it('balanced counts balance, and so do their sums', () => {
@@ -33,6 +34,8 @@ it('balanced counts balance, and so do their sums', () => {
       addCounts(total, other)
       expect(isBalanced(total)).toBe(true)
       expect(total.rows.read).toBe(one.rows.read + other.rows.read)
+      for (const code of Object.keys(total.warnings))
+        expect(total.warnings[code]).toBe((one.warnings[code] ?? 0) + (other.warnings[code] ?? 0))
       expect(allRecords(total).made).toBe(allRecords(one).made + allRecords(other).made)
     }),
   )

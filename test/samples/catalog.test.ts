@@ -21,6 +21,20 @@ function luhn(digits: string): boolean {
   return sum % 10 === 0
 }
 
+/** Verhoeff, by the dihedral group itself rather than by its tables: d5 as pairs of rotation and reflection. */
+function verhoeff(digits: string): boolean {
+  const multiply = (a: number, b: number): number => {
+    const rotation = a < 5 ? (a + b) % 5 : (a - b + 10) % 5
+    return b < 5 ? (a < 5 ? rotation : 5 + rotation) : a < 5 ? 5 + rotation : rotation
+  }
+  const permute = (digit: number, times: number): number =>
+    times === 0 ? digit : permute(Number('1576283094'[digit]), times - 1)
+  return (
+    [...digits].reverse().reduce((check, digit, at) => multiply(check, permute(Number(digit), at % 8)), 0) ===
+    0
+  )
+}
+
 const utilities = ucum.UcumLhcUtils.getInstance()
 /** No message: the library takes some near misses (`mmHg`), but says so. */
 function isUcum(unit: string): boolean {
@@ -64,6 +78,22 @@ describe('catalog of biometrics', () => {
     expect(entry.range[0]).toBeLessThan(entry.range[1])
   })
 
+  it('has at least 60 measurements', () => {
+    expect(entries.length).toBeGreaterThanOrEqual(60)
+  })
+
+  it('keeps digits enough to tell plausible values apart after a conversion', () => {
+    for (const [key, { range, decimals }] of entries)
+      expect((range[1] - range[0]) * 10 ** decimals, key).toBeGreaterThanOrEqual(4)
+  })
+
+  it('has no percentage above 100 and no negative bound', () => {
+    for (const [key, { unit, range }] of entries) {
+      expect(range[0], key).toBeGreaterThanOrEqual(0)
+      if (unit === '%') expect(range[1], key).toBeLessThanOrEqual(100)
+    }
+  })
+
   it('has one key a LOINC', () => {
     expect(new Set(entries.map(([, entry]) => entry.loinc)).size).toBe(entries.length)
   })
@@ -75,6 +105,12 @@ describe('catalog of biometrics', () => {
 })
 
 describe('catalog of conditions', () => {
+  it('has at least 40, each SNOMED CT code with a check digit that holds', () => {
+    const all = Object.entries(conditions)
+    expect(all.length).toBeGreaterThanOrEqual(40)
+    for (const [key, { snomed }] of all) for (const code of snomed) expect(verhoeff(code), key).toBe(true)
+  })
+
   it('has one key a SNOMED CT code', () => {
     const codes = Object.values(conditions).flatMap((entry) => entry.snomed)
     expect(new Set(codes).size).toBe(codes.length)

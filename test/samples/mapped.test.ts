@@ -20,7 +20,7 @@ const CORPUS = process.env['WAYBILL_CORPUS']
 async function mapAll(mapping: string, path: string): Promise<RowOutcome[]> {
   const { read, compiled } = await readMapping(FOLDERS, mapping)
   const opened = await openExport(path, read)
-  const map = compiled.bind(opened.columns, path)
+  const map = compiled.bind(opened.columns, path, Date.parse('2027-01-01'))
   const outcomes: RowOutcome[] = []
   for await (const rows of opened.rows()) outcomes.push(...rows.map(map))
   return outcomes

@@ -225,6 +225,7 @@ describe('long measurements in nested rows', () => {
         ...ORIGIN,
         outcome: 'skipped',
         reason: 'nothing-kept',
+        warnings: [],
       })
     expect(mapped(mapLong(document(obx({ status: 'P' }), obx({})))).records).toHaveLength(1)
     expect(mapLong(document())).toMatchObject({ outcome: 'mapped', records: [], rejected: [] })
@@ -290,11 +291,78 @@ biometrics:
     expect(wires(coded({ id: '1', at: '0', code: '2093-3', value: '190' }))).toMatchObject([
       { code: '2093-3', value: 190, observationDate: '1970-01-01T00:00:00.000Z' },
     ])
-    expect(coded({ id: '1', at: '0', code: '9999-9', value: '1' })).toMatchObject({
+    expect(coded({ id: '1', at: '0', code: '9999-4', value: '1' })).toMatchObject({
       outcome: 'skipped',
       reason: 'nothing-kept',
     })
     // A SNOMED code of the catalog is no LOINC.
     expect(coded({ id: '1', at: '0', code: '44054006', value: '1' })).toMatchObject({ outcome: 'skipped' })
+  })
+})
+
+describe('a code that is written several times', () => {
+  const coded = csvMapper(
+    `
+mapping: several
+read: { format: csv }
+row:
+  key: [id]
+  account: { reference: id }
+  observedAt: { from: at, format: yyyy-MM-dd, zone: UTC }
+  source: { name: EHR, type: ehr }
+biometrics:
+  - code: { firstOf: [code, also], split: { by: "|", take: -1 }, system: LOINC }
+    value: value
+    unit: { constant: "%" }
+`,
+    ['id', 'at', 'code', 'also', 'value'],
+  )
+  const of = (code: string, also: string): string[] => {
+    const outcome = coded({ id: '1', at: '2026-02-04', value: '97', code, also })
+    return [...mapped(outcome).records.map(({ rule }) => rule), ...faults(outcome)]
+  }
+
+  it.each([
+    ['LN|59408-5', '4548-4', ['oxygen-saturation-1']],
+    ['LN|2708-6', 'LN|59408-5', ['oxygen-saturation-1']],
+    ['LN|59408-6', 'LN|59408-5', ['oxygen-saturation-1']],
+    ['', 'LN|59408-5', ['oxygen-saturation-1']],
+    ['LN|59408-6', 'LN|2708-6', ['unmapped-1: check-digit-wrong code, also']],
+    ['LN|2708-6', 'LN|59408-6', ['unmapped-1: code-unknown code, also']],
+    ['', '', ['unmapped-1: code-missing code, also']],
+  ])('is the first that is known: %j, %j', (code, also, told) => expect(of(code, also)).toEqual(told))
+})
+
+describe('rules of a list that are always of one entry', () => {
+  const map = jsonMapper(`mapping: m
+read: { format: ndjson, each: { visit: "$.visits[*]", reading: "visit.readings[*]" } }
+row: { key: [$.id], account: { reference: $.id }, observedAt: { constant: "2026-02-04T00:00:00Z" }, source: { name: N, type: t } }
+biometrics:
+  - { catalog: body-weight, value: visit.weight, unit: visit.weightUnit }
+  - { code: { from: reading.code, system: LOINC }, value: reading.value, unit: { constant: kg } }
+conditions:
+  - { catalog: asthma, when: { visit.asthma: "true" }, status: active }
+`)
+
+  it('stand beside rules whose code is read; their ordinals go on; what is empty is left out', () => {
+    const outcome = map({
+      id: '1',
+      visits: [
+        { weight: '180', weightUnit: 'lb', asthma: true, readings: [{ code: '29463-7', value: '80' }] },
+        { weight: null, readings: [] },
+        { weight: '81', weightUnit: 'kg' },
+      ],
+    })
+    expect(mapped(outcome).records.map(({ rule, evidence }) => [rule, evidence.value])).toEqual([
+      ['body-weight-1', '81.6'],
+      ['asthma-1', undefined],
+      ['body-weight-2', '81'],
+      ['body-weight-3', '80'],
+    ])
+    expect(faults(outcome)).toEqual([])
+    expect(map({ id: '1', visits: { weight: '' } })).toMatchObject({
+      outcome: 'skipped',
+      reason: 'nothing-kept',
+    })
   })
 })

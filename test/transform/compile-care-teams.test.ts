@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { csvMapper, faults, mapped, wires } from './mapping-under-test.ts'
+import { csvMapper, faults, jsonMapper, mapped, wires } from './mapping-under-test.ts'
 
 const COLUMNS = ['id', 'npi', 'doctor', 'phone', 'street', 'town', 'zip', 'site', 'web', 'since']
 const map = csvMapper(
@@ -97,5 +97,46 @@ describe('care-team entries', () => {
       COLUMNS,
     )
     expect(faults(nameless({ ...BASE, doctor: '' }))).toEqual(['pcp: name-missing doctor'])
+  })
+})
+
+describe('care teams in a list', () => {
+  const NESTED = jsonMapper(`
+mapping: teams
+read: { format: ndjson, each: { order: "$.orders[*]", member: "order.members[*]" } }
+row: { key: [$.id], account: { reference: $.id }, observedAt: { constant: "2026-02-04T09:10:00-05:00" }, source: { name: N, type: t } }
+careTeams:
+  - { when: { member.kind: doctor }, npi: member.npi, name: member.name, type: { from: member.role, table: { GP: PCP, HT: CARDIOLOGIST } } }
+  - { when: { order.by: present }, npi: order.by, name: { constant: Orderer }, type: ORDERER }
+`)
+  const member = (kind: string, npi: string, role: string) => ({
+    kind,
+    npi,
+    name: `Dr. ${npi.slice(-1)}`,
+    role,
+  })
+
+  it('make a record of each element, called by their ordinals in the row', () => {
+    const outcome = NESTED({
+      id: '1',
+      orders: [
+        { by: '1234567893', members: [member('doctor', '1245319599', 'GP'), member('nurse', '1', 'RN')] },
+        { by: '', members: [member('doctor', '360', 'GP'), member('doctor', '1003000126', 'HT')] },
+      ],
+    })
+    expect(mapped(outcome).records.map(({ rule, evidence }) => [rule, evidence.npi])).toEqual([
+      ['care-team-1', '1234567893'],
+      ['care-team-2', '1245319599'],
+      ['care-team-4', '1003000126'],
+    ])
+    expect(wires(outcome).map(({ type }) => type)).toEqual(['ORDERER', 'PCP', 'CARDIOLOGIST'])
+    expect(faults(outcome)).toEqual(['care-team-3: npi-invalid member.npi'])
+  })
+
+  it('that are all left out skip the row', () => {
+    expect(NESTED({ id: '1', orders: [{ by: '', members: [member('nurse', '1', 'RN')] }] })).toMatchObject({
+      outcome: 'skipped',
+      reason: 'nothing-kept',
+    })
   })
 })

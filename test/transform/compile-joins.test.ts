@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { WaybillError } from '../../src/errors.ts'
+import type { JsonValue } from '../../src/extract/row.ts'
 import { createCatalog } from '../../src/transform/catalog.ts'
 import { compileMapping } from '../../src/transform/compile.ts'
-import { LARGEST_SHEET } from '../../src/transform/compile-joins.ts'
 import type { Sheet } from '../../src/transform/join.ts'
+import { LARGEST_JOIN } from '../../src/transform/joined-table.ts'
 import { MappingDefinition } from '../../src/transform/mapping-definition.ts'
 import type { RowOutcome } from '../../src/transform/record.ts'
 import { createUnits } from '../../src/transform/units.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
-import { faults, ORIGIN, refusalOf, wires } from './mapping-under-test.ts'
+import { faults, jsonMapper, mapped, ORIGIN, refusalOf, wires } from './mapping-under-test.ts'
 
 const PROVIDERS: Sheet = {
   columns: ['Id', 'Name', 'NPI'],
@@ -37,7 +38,7 @@ function compile(text: string, sheet = PROVIDERS): (cells: Record<string, string
     sheets: new Map([['providers', sheet]]),
   }
   const file = parseYaml(text, 'm.yaml', MappingDefinition, 'mapping-invalid')
-  const map = compileMapping(file, resources).bind(COLUMNS, 'x.csv')
+  const map = compileMapping(file, resources).bind(COLUMNS, 'x.csv', Date.parse('2027-01-01'))
   return (cells) => map({ ...ORIGIN, kind: 'cells', cells: COLUMNS.map((column) => cells[column] ?? '') })
 }
 
@@ -82,6 +83,67 @@ describe('a join', () => {
   })
 })
 
+describe('a join within the document', () => {
+  const map = jsonMapper(`mapping: m
+read: { format: json, each: { team: "$.entry[?@.resource.resourceType == 'CareTeam']", participant: "team.resource.participant[*]" } }
+row: { key: [$.id], account: { reference: $.id }, observedAt: { constant: "2026-02-04T00:00:00Z" }, source: { name: N, type: t } }
+joins:
+  roles:
+    within: "$.entry[*].resource"
+    key: { concat: [$.resourceType, $.id], separator: / }
+    on: { from: participant.member.reference, extract: "[^/]+/[^/]+$" }
+  doctors:
+    within: "$.entry[?@.resource.resourceType == 'Practitioner'].resource"
+    key: $.id
+    on: { from: roles.practitioner.reference, split: { by: /, take: -1 } }
+careTeams:
+  - { npi: "doctors.identifier[?@.system == 'npi'].value", name: doctors.name, type: { firstOf: [participant.role, { constant: PCP }] } }
+`)
+  const team = (...references: string[]): JsonValue => ({
+    resource: {
+      resourceType: 'CareTeam',
+      participant: references.map((reference) => ({ member: { reference } })),
+    },
+  })
+  const role = (id: string, practitioner: string): JsonValue => ({
+    resource: { resourceType: 'PractitionerRole', id, practitioner: { reference: practitioner } },
+  })
+  const doctor = (id: string, name: string, npi = '1234567893'): JsonValue => ({
+    resource: { resourceType: 'Practitioner', id, name, identifier: [{ system: 'npi', value: npi }] },
+  })
+  const told = (...entry: JsonValue[]): string[] => {
+    const outcome = mapped(map({ id: 'b', entry }))
+    return [...outcome.records.map(({ rule, evidence }) => `${rule} ${evidence.name}`), ...faults(outcome)]
+  }
+
+  it('leads to another part of it, and from there on', () => {
+    expect(
+      told(
+        team('PractitionerRole/1', 'https://x.example/PractitionerRole/2'),
+        role('1', 'Practitioner/1'),
+        role('2', 'Practitioner/2'),
+        doctor('1', 'Reed'),
+        doctor('2', 'Lane'),
+      ),
+    ).toEqual(['care-team-1 Reed', 'care-team-2 Lane'])
+  })
+
+  it('leads nowhere in the next document', () => {
+    expect(told(team('PractitionerRole/1'), role('1', 'Practitioner/1'), doctor('1', 'Reed'))).toHaveLength(1)
+    expect(told(team('PractitionerRole/1'), role('1', 'Practitioner/1'))).toEqual([
+      "care-team-1: npi-missing doctors.identifier[?@.system == 'npi'].value",
+    ])
+  })
+
+  it('is rejected where two have the key and differ; the same twice is one', () => {
+    const roles = [team('PractitionerRole/1'), role('1', 'Practitioner/1')]
+    expect(told(...roles, doctor('1', 'Reed'), doctor('1', 'Reed'))).toEqual(['care-team-1 Reed'])
+    expect(told(...roles, doctor('1', 'Reed'), doctor('1', 'Lane'))).toEqual([
+      "care-team-1: value-doubled-in-join doctors.identifier[?@.system == 'npi'].value",
+    ])
+  })
+})
+
 describe('a wrong join is refused', () => {
   it.each([
     [JOIN.replace('providers', 'doctors'), TEAM, '4 joins.doctors.table: there is no table "doctors"'],
@@ -101,6 +163,35 @@ describe('a wrong join is refused', () => {
       '4 joins.context: "context" is a level',
     ],
     [JOIN.replace('on: doctor', 'on: doctor, missing: skip'), TEAM, '4 joins.doctors.missing: '],
+    [
+      JOIN.replace('table: providers', 'missing: empty'),
+      TEAM,
+      '4 joins.doctors.table: is missing: a join leads to',
+    ],
+    [
+      JOIN.replace('table: providers', 'table: providers, within: "$.x[*]"'),
+      TEAM,
+      '4 joins.doctors.within: cannot stand beside table',
+    ],
+    [JOIN.replace('table: providers', 'within: "$.x[*]"'), TEAM, '4 joins.doctors.within: is for JSON'],
+    [JOIN.replace('key: Id', 'key: { from: Id }'), TEAM, '4 joins.doctors.key: is a column of the table'],
+    [JOIN.replace('table: providers', 'export: "p*.csv"'), TEAM, '4 joins.doctors.read: is missing'],
+    [JOIN.replace('on:', 'read: { format: csv }, on:'), TEAM, '4 joins.doctors.read: is for export'],
+    [
+      JOIN.replace('table: providers', 'export: "../p*.csv", read: { format: csv }'),
+      TEAM,
+      '4 joins.doctors.export: is a file name',
+    ],
+    [
+      JOIN.replace('table: providers, key: Id', 'export: "p*.json", read: { format: ndjson }, key: Id'),
+      TEAM,
+      '4 joins.doctors.key: "Id" must start with $',
+    ],
+    [
+      JOIN.replace('table: providers, key: Id', 'export: "p*.json", read: { format: ndjson }, key: $.id'),
+      TEAM.replace('npi: doctors.NPI', 'npi: "doctors.x[*]"'),
+      '5 careTeams.pcp.npi: "$.x[*]" can lead to several values',
+    ],
   ])('%s', (join, rules, expected) => {
     expect(findings(mapping(join, rules)).some((finding) => finding.startsWith(expected))).toBe(true)
   })
@@ -113,9 +204,9 @@ describe('a wrong join is refused', () => {
   })
 
   it('when its table is too large', () => {
-    const rows = Array.from({ length: LARGEST_SHEET.rows + 1 }, (_, at) => [String(at), '', ''])
+    const rows = Array.from({ length: LARGEST_JOIN.rows + 1 }, (_, at) => [String(at), '', ''])
     expect(findings(mapping(JOIN, TEAM), { ...PROVIDERS, rows })[0]).toContain('too large')
-    const wide = [['1', 'x'.repeat(LARGEST_SHEET.characters), '']]
+    const wide = [['1', 'x'.repeat(LARGEST_JOIN.characters), '']]
     expect(findings(mapping(JOIN, TEAM), { ...PROVIDERS, rows: wide })[0]).toContain('too large')
   })
 })

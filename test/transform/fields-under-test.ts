@@ -1,7 +1,7 @@
 /** A compile context for single fields and conditions: JSON rows without levels, one table by name. */
 import { createCatalog } from '../../src/transform/catalog.ts'
 import { CompileContext, type Conventions } from '../../src/transform/compile-context.ts'
-import { jsonNames } from '../../src/transform/scope.ts'
+import { jsonNames, type Names } from '../../src/transform/scope.ts'
 import { createUnits } from '../../src/transform/units.ts'
 
 const resources = {
@@ -10,10 +10,7 @@ const resources = {
   tables: new Map([['sexes', new Map([['F', 'FEMALE']])]]),
 }
 
-export const contextUnderTest = (conventions: Conventions = {}): CompileContext =>
-  new CompileContext(
-    resources,
-    jsonNames({}, () => undefined),
-    (path) => ({ key: path.join('.') }),
-    conventions,
-  )
+export const contextUnderTest = (
+  conventions: Conventions = {},
+  names: Names = jsonNames({}, () => undefined),
+): CompileContext => new CompileContext(resources, names, (path) => ({ key: path.join('.') }), conventions)

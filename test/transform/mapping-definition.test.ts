@@ -4,6 +4,21 @@ import { findings, HEAD, NESTED } from './wrong-mapping.ts'
 describe('a wrong use of the language is told with line and key', () => {
   it.each([
     [
+      'a rule of a list that says not what it is of',
+      `${HEAD}biometrics:\n  - { value: a, unit: u }`,
+      ['5 biometrics[0].code: is missing: a rule of a list needs a code that is read, or a catalog entry'],
+    ],
+    [
+      'a rule of a list that says it twice',
+      `${HEAD}conditions:\n  - { catalog: asthma, code: { from: c, system: SNOMED }, status: active }`,
+      ['5 conditions[0].code: cannot stand beside catalog'],
+    ],
+    [
+      'a rule of a list of what is not in the catalog',
+      `${HEAD}biometrics:\n  - { catalog: asthma, value: a, unit: u }`,
+      ['5 biometrics[0].catalog: "asthma" is not in the catalog of biometrics'],
+    ],
+    [
       'a field read from two things',
       `${HEAD}biometrics:\n  bmi:\n    from: a\n    firstOf: [b]`,
       ['7 biometrics.bmi.firstOf: cannot stand beside from'],
@@ -11,7 +26,7 @@ describe('a wrong use of the language is told with line and key', () => {
     [
       'a field read from nothing',
       `${HEAD}biometrics:\n  bmi:\n    unit: kg/m2`,
-      ['6 biometrics.bmi.from: is missing: a field needs from, firstOf or concat'],
+      ['6 biometrics.bmi.from: is missing: a field needs from, firstOf, concat or expression'],
     ],
     [
       'a separator of one',

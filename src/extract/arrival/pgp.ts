@@ -70,7 +70,8 @@ async function openMessage(
   try {
     const message = (await isArmored(file))
       ? await readMessage<ReadableStream<string>>({
-          armoredMessage: Readable.toWeb(createReadStream(file, 'utf8')),
+          // Not as a stream of text from the start: Node counts the bytes of what waits in a web stream, and text has none.
+          armoredMessage: Readable.toWeb(createReadStream(file)).pipeThrough(new TextDecoderStream()),
         })
       : await readMessage<ReadableStream<Uint8Array>>({
           binaryMessage: Readable.toWeb(createReadStream(file)),

@@ -1,10 +1,10 @@
 /**
- * Private copies of what was fetched, decrypted or taken out of an archive: folders of mode 0700, files of mode 0600. Made when they
+ * Private copies of what was fetched, decrypted, taken out of an archive, or kept of joined exports: folders of mode 0700, files of mode 0600. Made when they
  * are needed. What was fetched stays until a run has ended well, so that its resumption need not fetch it again; what was decrypted
  * or unpacked is gone with the run, and what a killed process left with the next.
  */
 import { hash } from 'node:crypto'
-import { access, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Delivery, ExportSource } from './export-source.ts'
 
@@ -16,6 +16,10 @@ export interface Spool {
   fetch(source: ExportSource, delivery: Delivery): Promise<string>
   /** Files fetched from an address and still here, whichever version they are. */
   fetched(address: string, name: string): Promise<readonly string[]>
+  /** Keeps a text under its SHA-256, until everything is removed. */
+  keep(sha256: string, text: string): Promise<void>
+  /** Undefined where it is gone. */
+  kept(sha256: string): Promise<string | undefined>
   /** A path for a new file of that name, in a folder of its own. */
   unpack(name: string): Promise<string>
   /** Removes what was decrypted or unpacked, also by processes that are gone. */
@@ -28,6 +32,7 @@ export interface Spool {
 export function createSpool(folder: string): Spool {
   const fetchedFolder = join(folder, 'fetched')
   const unpackedFolder = join(folder, 'unpacked')
+  const keptFolder = join(folder, 'kept')
   return {
     async fetch(source, delivery) {
       const address = digest(source.address(delivery.name))
@@ -44,6 +49,17 @@ export function createSpool(folder: string): Spool {
       const there = await Promise.all(files.map(isThere))
       return files.filter((_, at) => there[at])
     },
+    async keep(sha256, text) {
+      await mkdir(keptFolder, { recursive: true, mode: 0o700 })
+      const file = await open(join(keptFolder, sha256), 'w', 0o600)
+      try {
+        await file.writeFile(text)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+    },
+    kept: (sha256) => readFile(join(keptFolder, sha256), 'utf8').catch(() => undefined),
     async unpack(name) {
       await mkdir(unpackedFolder, { recursive: true, mode: 0o700 })
       return join(await mkdtemp(join(unpackedFolder, 'x-')), fileName(name))

@@ -1,0 +1,271 @@
+/**
+ * The exports of a round: wide CSV and nested NDJSON with people who come again, rows that stand twice, corrected redeliveries and
+ * dirt; and, row by row, what must come of them.
+ */
+import { Random } from '../samples/random.ts'
+import {
+  biometric,
+  careTeam,
+  condition,
+  type ExpectedRecord,
+  loincOf,
+  type Measurement,
+} from './expected-records.ts'
+import { createBook, type DrillExport } from './export-book.ts'
+
+export interface ExportsPlan {
+  readonly exports: number
+  /** Rows of each. */
+  readonly rows: number
+  readonly people: number
+  readonly dirt: boolean
+}
+
+/** Streams of chance of the drill, apart from those of the samples. */
+export const DRILL_STREAM = { plan: 101, exports: 102 } as const
+
+const DAY_MS = 86_400_000
+const FIRST_DAY = Date.UTC(2026, 1, 1, 8, 0)
+
+interface Person {
+  readonly id: string
+  readonly first: string
+  readonly last: string
+  readonly dob: string
+  readonly sex: 'F' | 'M'
+  readonly zip: string
+}
+
+const FIRST_NAMES = ['Ada', 'Ben', 'Clara', 'Dale', 'Emma', 'Frank'] as const
+const LAST_NAMES = ['Alder', 'Brook', 'Clay', 'Dale', 'Field', 'Heath'] as const
+
+export function drillExports(seed: number, round: number, plan: ExportsPlan): DrillExport[] {
+  const random = new Random(seed, DRILL_STREAM.exports, round)
+  const people = Array.from({ length: plan.people }, (_, at) => personOf(random, at))
+  const made: DrillExport[] = []
+  let wide: WideRow[] = []
+  let orders = 0
+  for (let at = 0; at < plan.exports; at++) {
+    if (random.chance(0.35)) {
+      made.push(nestedExport(random, `${at + 1}-nested.ndjson`, people, plan, () => ++orders))
+      continue
+    }
+    const again = at > 0 ? redelivered(random, wide) : []
+    const rows = again.concat(newRows(random, people, plan.rows - again.length, at))
+    made.push(wideExport(random, `${at + 1}-wide.csv`, rows, plan))
+    wide = rows
+  }
+  return made
+}
+
+function personOf(random: Random, at: number): Person {
+  return {
+    id: `DR${String(at + 1).padStart(5, '0')}`,
+    first: random.pick(FIRST_NAMES),
+    last: random.pick(LAST_NAMES),
+    dob: `19${random.integer(40, 99)}-0${random.integer(1, 9)}-1${random.integer(0, 9)}`,
+    sex: random.pick(['F', 'M']),
+    zip: String(random.integer(10_000, 99_999)),
+  }
+}
+
+interface WideRow {
+  readonly person: Person
+  readonly observedMs: number
+  readonly noShow: boolean
+  readonly sbp: string
+  readonly dbp: string
+  readonly pulse: string
+  readonly a1c: string
+  readonly pounds: string
+  readonly hypertension: boolean
+  readonly asthma: boolean
+  readonly physician: { readonly npi: string; readonly name: string } | undefined
+}
+
+function newRows(random: Random, people: readonly Person[], count: number, delivery: number): WideRow[] {
+  return Array.from({ length: count }, (_, at) => wideRow(random, people, delivery * 1000 + at))
+}
+
+/** @param visit tells visits apart: two of one person are never at the same minute */
+function wideRow(random: Random, people: readonly Person[], visit: number): WideRow {
+  const person = people[random.integer(0, people.length - 1)] ?? personOf(random, 0)
+  // Deliveries overlap in time, so that older visits come after newer ones.
+  const observedMs = FIRST_DAY + random.integer(0, 20) * DAY_MS + visit * 60_000
+  return {
+    person,
+    observedMs,
+    noShow: random.chance(0.05),
+    sbp: String(random.integer(110, 170)),
+    dbp: String(random.integer(55, 100)),
+    pulse: String(random.integer(50, 110)),
+    a1c: random.chance(0.2) ? 'ND' : `${random.integer(4, 9)}.${random.integer(0, 9)}0`,
+    pounds: random.chance(0.3) ? '' : `${random.integer(95, 280)}.5`,
+    hypertension: random.chance(0.4),
+    asthma: random.chance(0.2),
+    physician: random.chance(0.5)
+      ? { npi: npiOf(10_000 + visit), name: `Dr. ${random.pick(LAST_NAMES)} ${visit}` }
+      : undefined,
+  }
+}
+
+/** Some rows of the delivery before, as they were or corrected. */
+function redelivered(random: Random, before: readonly WideRow[]): WideRow[] {
+  return before
+    .slice(0, random.integer(0, Math.ceil(before.length / 2)))
+    .map((row) => corrected(random, row, 0.3))
+}
+
+function corrected(random: Random, row: WideRow, probability: number): WideRow {
+  if (!random.chance(probability)) return row
+  return { ...row, pulse: String(random.integer(50, 110)) }
+}
+
+const COLUMNS =
+  'person,visited,first,last,dob,sex,zip,no_show,sbp,dbp,pulse,a1c,weight_lb,dx_htn,dx_asthma,pcp_npi,pcp_name'
+
+function wideExport(
+  random: Random,
+  name: string,
+  given: readonly WideRow[],
+  { dirt }: ExportsPlan,
+): DrillExport {
+  const book = createBook(name)
+  const lines = [COLUMNS]
+  const rows = given.flatMap((row) => {
+    if (random.chance(0.05)) return [row, row]
+    return random.chance(0.05) ? [row, corrected(random, row, 1)] : [row]
+  })
+  for (const row of rows) {
+    const fault = dirt && random.chance(0.06) ? random.pick(DIRT) : undefined
+    lines.push(lineOf(row, fault))
+    if (fault === 'short') book.rejected()
+    else if (row.noShow) book.skipped()
+    else if (fault === 'date') book.rejected()
+    else book.mapped(recordsOf(row, fault), fault === 'pulse' || fault === 'pressure' ? 1 : 0)
+  }
+  return book.close(`${lines.join('\n')}\n`)
+}
+
+const DIRT = ['short', 'date', 'pulse', 'pressure'] as const
+type Dirt = (typeof DIRT)[number]
+
+function lineOf(row: WideRow, fault: Dirt | undefined): string {
+  const { person, physician } = row
+  const cells = [
+    person.id,
+    fault === 'date' ? 'yesterday' : visitedAt(row),
+    person.first,
+    person.last,
+    person.dob,
+    person.sex,
+    person.zip,
+    row.noShow ? 'Y' : 'N',
+    fault === 'pressure' ? '9999' : row.sbp,
+    row.dbp,
+    fault === 'pulse' ? 'fast' : row.pulse,
+    row.a1c,
+    row.pounds,
+    row.hypertension ? 'Y' : 'N',
+    row.asthma ? 'Y' : 'N',
+    physician?.npi ?? '',
+    physician?.name ?? '',
+  ]
+  return (fault === 'short' ? cells.slice(0, 9) : cells).join(',')
+}
+
+/** `MM/dd/yyyy HH:mm` in UTC. */
+function visitedAt({ observedMs }: WideRow): string {
+  const [date = '', time = ''] = new Date(observedMs).toISOString().split('T')
+  const [year, month, day] = date.split('-')
+  return `${month}/${day}/${year} ${time.slice(0, 5)}`
+}
+
+function recordsOf(row: WideRow, fault: Dirt | undefined): ExpectedRecord[] {
+  const { person, physician } = row
+  const visit = {
+    person: person.id,
+    resourceKey: `${person.id}|${visitedAt(row)}`,
+    observedMs: row.observedMs,
+    source: { name: 'Drill Screening', type: 'screening', sendingSystem: 'drill' },
+  }
+  return [
+    ...(fault === 'pressure' ? [] : [biometric(visit, 'systolic-bp', row.sbp)]),
+    biometric(visit, 'diastolic-bp', row.dbp),
+    ...(fault === 'pulse' ? [] : [biometric(visit, 'heart-rate', row.pulse)]),
+    ...(row.a1c === 'ND' ? [] : [biometric(visit, 'hba1c', row.a1c)]),
+    ...(row.pounds === '' ? [] : [biometric(visit, 'body-weight', kilograms(row.pounds))]),
+    ...(row.hypertension ? [condition(visit, 'hypertension')] : []),
+    ...(row.asthma ? [condition(visit, 'asthma')] : []),
+    ...(physician === undefined ? [] : [careTeam(visit, physician.npi, physician.name)]),
+  ]
+}
+
+/** A pound is 0.45359237 kg by definition; rounded half up to a tenth, in whole numbers throughout. */
+function kilograms(pounds: string): string {
+  const tenths = (BigInt(pounds.replace('.', '')) * 45_359_237n + 50_000_000n) / 100_000_000n
+  return `${tenths / 10n}.${tenths % 10n}`
+}
+
+/** Ten digits whose last is the check digit of ISO/IEC 7812 with 80840 before them (45 CFR 162.406). */
+export function npiOf(ordinal: number): string {
+  const nine = `1${String(ordinal).padStart(8, '0')}`
+  const sum = [...nine].toReversed().reduce((total, digit, at) => {
+    const doubled = at % 2 === 0 ? Number(digit) * 2 : Number(digit)
+    return total + (doubled > 9 ? doubled - 9 : doubled)
+  }, 24)
+  return `${nine}${(10 - (sum % 10)) % 10}`
+}
+
+const LABORATORY = ['glucose', 'hba1c', 'hdl-cholesterol', 'triglycerides'] as const satisfies Measurement[]
+
+function nestedExport(
+  random: Random,
+  name: string,
+  people: readonly Person[],
+  { rows, dirt }: ExportsPlan,
+  nextOrder: () => number,
+): DrillExport {
+  const book = createBook(name)
+  const lines: string[] = []
+  while (lines.length < rows) {
+    const person = people[random.integer(0, people.length - 1)] ?? personOf(random, 0)
+    const order = `L${nextOrder()}`
+    const observedMs = FIRST_DAY + random.integer(0, 20) * DAY_MS + lines.length * 1000
+    const results = LABORATORY.filter(() => random.chance(0.7)).map((measurement) => {
+      const value =
+        measurement === 'hba1c'
+          ? `${random.integer(4, 9)}.${random.integer(0, 9)}0`
+          : `${random.integer(40, 180)}`
+      return { measurement, value, bad: dirt && random.chance(0.03) }
+    })
+    const document = JSON.stringify({
+      person,
+      order,
+      taken: new Date(observedMs).toISOString(),
+      results: results.map(({ measurement, value, bad }) => ({
+        code: loincOf(measurement),
+        value: bad ? 'hemolyzed' : value,
+        unit: measurement === 'hba1c' ? '%' : 'mg/dL',
+      })),
+    })
+    const visit = {
+      person: person.id,
+      resourceKey: `${person.id}|${order}`,
+      observedMs,
+      source: { name: 'Drill Laboratory', type: 'laboratory', sendingSystem: 'drill-lab' },
+    }
+    const records = results
+      .filter(({ bad }) => !bad)
+      .map(({ measurement, value }) => biometric(visit, measurement, value, `${measurement}-1`))
+    for (const line of random.chance(0.05) ? [document, document] : [document]) {
+      lines.push(line)
+      book.mapped(records, results.length - records.length)
+    }
+    if (dirt && random.chance(0.03)) {
+      lines.push(document.slice(0, -3))
+      book.rejected()
+    }
+  }
+  return book.close(`${lines.join('\n')}\n`)
+}

@@ -1,0 +1,141 @@
+/**
+ * The points of a run at which the drill kills the process that passes them. A kill is SIGKILL to oneself: nothing behind the point
+ * runs any more, no handler, no flush.
+ */
+import { subscribe } from 'node:diagnostics_channel'
+import type { ClientRequest } from 'node:http'
+import { DatabaseSync } from 'node:sqlite'
+import type { Gateway } from '../src/gateway/gateway.ts'
+import type { Ledger, RunLedger } from '../src/ledger/ledger.ts'
+
+export const KILL_POINTS = [
+  'during-migration',
+  'before-export',
+  'before-chunk',
+  'before-registration',
+  'after-registration',
+  'before-accounts-kept',
+  'after-accounts-kept',
+  'before-intent',
+  'after-intent',
+  'after-bytes',
+  'after-answer',
+  'before-split',
+  'after-split',
+  'before-settlement',
+  'after-settlement',
+  'before-read-back',
+  'after-read-back',
+  'before-mark',
+  'after-mark',
+  'before-chunk-settlement',
+  'between-chunks',
+  'before-export-end',
+  'before-run-end',
+  'after-run-end',
+] as const
+export type KillPoint = (typeof KILL_POINTS)[number]
+
+/** Kills this process when the point is passed for the nth time. */
+export interface Kill {
+  readonly point: KillPoint
+  /** From 1. */
+  readonly nth: number
+}
+
+/** Tells that a point is passed; does not come back from the last time. */
+export type Pass = (point: KillPoint) => void
+
+export function createPass(kill: Kill | undefined): Pass {
+  let passed = 0
+  return (point) => {
+    if (point !== kill?.point) return
+    passed++
+    if (passed === kill.nth) process.kill(process.pid, 'SIGKILL')
+  }
+}
+
+/** Migrations run inside the product's opening of the ledger, so it is SQLite that is watched: each table made is a passing. */
+export function watchMigration(pass: Pass): void {
+  const { prepare } = DatabaseSync.prototype
+  DatabaseSync.prototype.prepare = function (sql, ...rest) {
+    if (/^create (table|index)/i.test(sql)) pass('during-migration')
+    return prepare.call(this, sql, ...rest)
+  }
+}
+
+const WRITES_RECORDS = /\/(biometrics|conditions)\/bulk$|\/care-teams$/
+
+/** A request's `finish` says that its last byte was handed to the operating system, which sends it also when the process is gone. */
+export function watchBytes(pass: Pass): void {
+  subscribe('http.client.request.start', (message) => {
+    const { request } = message as { request: ClientRequest }
+    if (request.method !== 'POST' || !WRITES_RECORDS.test(request.path)) return
+    request.once('finish', () => pass('after-bytes'))
+  })
+}
+
+export function watchedLedger(ledger: Ledger, pass: Pass): Ledger {
+  return {
+    ...ledger,
+    startRun: async (...given) => watchedRunLedger(await ledger.startRun(...given), pass),
+    resumeRun: async (...given) => watchedRunLedger(await ledger.resumeRun(...given), pass),
+  }
+}
+
+function watchedRunLedger(ledger: RunLedger, pass: Pass): RunLedger {
+  return {
+    ...ledger,
+    addExport: around(ledger.addExport, pass, 'before-export'),
+    openChunk: around(ledger.openChunk, pass, 'before-chunk'),
+    saveAccounts: around(ledger.saveAccounts, pass, 'before-accounts-kept', 'after-accounts-kept'),
+    beginBatch: around(ledger.beginBatch, pass, 'before-intent', 'after-intent'),
+    splitBatch: around(ledger.splitBatch, pass, 'before-split', 'after-split'),
+    settleBatch: around(ledger.settleBatch, pass, 'before-settlement', 'after-settlement'),
+    settleChunk: around(ledger.settleChunk, pass, 'before-chunk-settlement', 'between-chunks'),
+    endExport: around(ledger.endExport, pass, 'before-export-end'),
+    endRun: around(ledger.endRun, pass, 'before-run-end', 'after-run-end'),
+  }
+}
+
+export function watchedGateway(gateway: Gateway, pass: Pass): Gateway {
+  const { accounts, biometrics, conditions, careTeams } = gateway
+  return {
+    ...gateway,
+    accounts: {
+      ...accounts,
+      register: around(accounts.register, pass, 'before-registration', 'after-registration'),
+    },
+    biometrics: {
+      ...biometrics,
+      createBulk: around(biometrics.createBulk, pass, undefined, 'after-answer'),
+      read: around(biometrics.read, pass, 'before-read-back', 'after-read-back'),
+    },
+    conditions: {
+      ...conditions,
+      createBulk: around(conditions.createBulk, pass, undefined, 'after-answer'),
+      read: around(conditions.read, pass, 'before-read-back', 'after-read-back'),
+    },
+    careTeams: {
+      ...careTeams,
+      createBulk: around(careTeams.createBulk, pass, undefined, 'after-answer'),
+      list: around(careTeams.list, pass, 'before-read-back', 'after-read-back'),
+      setPrimary: around(careTeams.setPrimary, pass, 'before-mark', 'after-mark'),
+    },
+  }
+}
+
+/** The call with a point before it, and one behind its success. */
+function around<Given extends unknown[], Result>(
+  call: (...given: Given) => Promise<Result>,
+  pass: Pass,
+  before: KillPoint | undefined,
+  after?: KillPoint,
+): (...given: Given) => Promise<Result> {
+  return async (...given) => {
+    if (before !== undefined) pass(before)
+    const result = await call(...given)
+    if (after !== undefined) pass(after)
+    return result
+  }
+}

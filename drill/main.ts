@@ -1,0 +1,113 @@
+/**
+ * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N]` (docs/drill.md). Real processes of Waybill are
+ * killed over and over against a reference gateway that fails, and in the end what it holds is compared with what must be there.
+ * Exit code 1 where anything was lost, doubled, altered or not accounted for.
+ */
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import pLimit from 'p-limit'
+import { z } from 'zod'
+import { FAULT_KINDS } from './draw-faults.ts'
+import { KILL_POINTS } from './kill-points.ts'
+import { type RoundEnd, runRound } from './round.ts'
+
+const Options = z.strictObject({
+  rounds: z.coerce.number().int().min(1).default(500),
+  seed: z.coerce.number().int().default(1),
+  /** No round is begun after so many seconds. */
+  seconds: z.coerce.number().min(1).default(Number.POSITIVE_INFINITY),
+  /** This round alone. */
+  round: z.coerce.number().int().min(1).optional(),
+})
+export type DrillOptions = z.input<typeof Options>
+
+export interface DrillEnd {
+  readonly rounds: number
+  readonly failed: readonly RoundEnd[]
+  /** Kinds of fault, and how often each struck. */
+  readonly faults: ReadonlyMap<string, number>
+  /** Points, and how many processes were killed there. */
+  readonly kills: ReadonlyMap<string, number>
+  readonly totals: Readonly<Record<keyof RoundEnd['counts'] | 'processes', number>>
+}
+
+/** One process of Waybill and one gateway a round: two rounds keep a small machine busy. */
+const ROUNDS_AT_ONCE = 2
+
+/** @param say told of each round that failed */
+export async function drill(options: DrillOptions, say: (text: string) => void): Promise<DrillEnd> {
+  const { rounds, seed, seconds, round } = Options.parse(options)
+  const root = await mkdtemp(join(tmpdir(), 'waybill-drill-'))
+  const mappings = join(root, 'mappings')
+  await cp(join(import.meta.dirname, 'mappings'), mappings, { recursive: true })
+  await cp(join(import.meta.dirname, '../mappings/catalog'), join(mappings, 'catalog'), { recursive: true })
+  const endsAt = performance.now() + seconds * 1000
+  const numbers = round === undefined ? Array.from({ length: rounds }, (_, at) => at + 1) : [round]
+  const ends = await pLimit(ROUNDS_AT_ONCE).map(numbers, async (number) => {
+    if (performance.now() > endsAt) return undefined
+    const end = await runRound(seed, number, join(root, `round-${number}`), mappings)
+    if (end.faults.length > 0) say(failureText(seed, end))
+    return end
+  })
+  const folders = await readdir(root)
+  if (folders.every((name) => name === 'mappings')) await rm(root, { recursive: true })
+  return sumUp(ends.filter((end) => end !== undefined))
+}
+
+function sumUp(ends: readonly RoundEnd[]): DrillEnd {
+  const faults = new Map<string, number>(FAULT_KINDS.map((kind) => [kind, 0]))
+  const kills = new Map<string, number>([...KILL_POINTS, 'instant'].map((point) => [point, 0]))
+  const totals = {
+    ...{ expected: 0, stored: 0, lost: 0, doubled: 0, altered: 0, refused: 0, inDoubt: 0 },
+    processes: 0,
+  }
+  for (const { counts, processes, struck, kills: came } of ends) {
+    for (const { kind, times } of struck) faults.set(kind, (faults.get(kind) ?? 0) + times)
+    for (const point of came) kills.set(point, (kills.get(point) ?? 0) + 1)
+    totals.processes += processes
+    for (const key of Object.keys(counts) as (keyof typeof counts)[]) totals[key] += counts[key]
+  }
+  return { rounds: ends.length, failed: ends.filter((end) => end.faults.length > 0), faults, kills, totals }
+}
+
+const SHOWN = 10
+
+function failureText(seed: number, { plan, folder, faults }: RoundEnd): string {
+  const more = faults.length > SHOWN ? `  … and ${faults.length - SHOWN} more\n` : ''
+  const words = faults.slice(0, SHOWN).map((fault) => `  ${fault}\n`)
+  return `Round ${plan.round} failed; its files: ${folder}\n${words.join('')}${more}  Again: node drill/main.ts --seed ${seed} --round ${plan.round}\n`
+}
+
+function endText(seed: number, { rounds, failed, faults, kills, totals }: DrillEnd): string {
+  const table = (counts: ReadonlyMap<string, number>): string =>
+    [...counts].map(([name, times]) => `  ${name.padEnd(24)} ${times}\n`).join('')
+  const { expected, stored, lost, doubled, altered, refused, inDoubt, processes } = totals
+  return (
+    `Faults that struck:\n${table(faults)}Processes killed, by where:\n${table(kills)}` +
+    `Seed ${seed}: ${rounds} rounds, ${processes} processes, ${failed.length} rounds failed.\n` +
+    `Records: ${expected} expected, ${stored} stored; ${lost} lost, ${doubled} doubled, ${altered} altered; ` +
+    `${refused} refused by the gateway, ${inDoubt} in doubt where it cannot tell.\n`
+  )
+}
+
+/** From so many rounds on, what never came about is a fault of the drill. */
+const ROUNDS_FOR_ALL = 200
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string' },
+      seed: { type: 'string' },
+      seconds: { type: 'string' },
+      round: { type: 'string' },
+    },
+  })
+  const end = await drill(values, (text) => process.stdout.write(text))
+  process.stdout.write(endText(Options.parse(values).seed, end))
+  const missing = [...end.faults, ...end.kills].filter(([, times]) => times === 0).map(([name]) => name)
+  const incomplete = end.rounds >= ROUNDS_FOR_ALL && missing.length > 0
+  if (incomplete) process.stdout.write(`Never came about: ${missing.join(', ')}\n`)
+  if (end.failed.length > 0 || incomplete) process.exitCode = 1
+}

@@ -1,0 +1,92 @@
+/** `waybill mapping diff`: which records would change if one mapping took the place of another. Prints health data, to the terminal alone. */
+import { basename } from 'node:path'
+import { EXIT } from '../errors.ts'
+import { openExport } from '../extract/open-export.ts'
+import { readMapping } from '../job/definition-files.ts'
+import { joinBesideFile } from '../job/joined-exports.ts'
+import {
+  createComparison,
+  type Difference,
+  type DifferenceExample,
+} from '../mapping-tools/compare-outcomes.ts'
+import { type Reading, rowPairs } from '../mapping-tools/row-pairs.ts'
+import type { RowMapper } from '../transform/compile.ts'
+import type { Action, CommandContext } from './context.ts'
+import { plainTable } from './summary-text.ts'
+
+export interface MappingDiffOptions {
+  readonly before: string
+  readonly after: string
+  readonly sample: string
+  /** How many examples are shown. */
+  readonly examples: number
+  readonly json?: true
+}
+
+export const mappingDiff: Action<MappingDiffOptions> = async (context, options) => {
+  const before = await bound(context, options.before, options.sample)
+  const after = await bound(context, options.after, options.sample)
+  const comparison = createComparison(options.examples)
+  for await (const pairs of rowPairs(before, after)) {
+    for (const [old, now] of pairs)
+      comparison.add(old === undefined ? old : before.map(old), now === undefined ? now : after.map(now))
+  }
+  const difference = comparison.result()
+  context.out(
+    options.json
+      ? `${JSON.stringify({ before: options.before, after: options.after, ...difference })}\n`
+      : differenceText(difference, basename(options.sample)),
+  )
+  return difference.rows.different === 0 ? EXIT.ok : EXIT.recordsLeftBehind
+}
+
+interface Bound extends Reading {
+  readonly map: RowMapper
+}
+
+async function bound(context: CommandContext, name: string, sample: string): Promise<Bound> {
+  const mapping = await joinBesideFile(await readMapping(context.settings, name), sample)
+  const opened = await openExport(sample, mapping.read)
+  const map = mapping.compiled.bind(opened.columns, basename(sample), context.now())
+  return { read: mapping.read, opened, map }
+}
+
+function differenceText({ rows, outcomes, rules, examples }: Difference, sample: string): string {
+  if (rows.different === 0) return `No difference in the ${n(rows.read)} rows of ${sample}.\n`
+  const lines = [`${n(rows.different)} of the ${n(rows.read)} rows of ${sample} differ.`]
+  if (outcomes.length > 0) {
+    const table = plainTable(['rows', 'were', 'are'], 1)
+    for (const one of outcomes) table.push([n(one.rows), one.before, one.after])
+    lines.push('', table.toString())
+  }
+  const names = Object.keys(rules)
+  if (names.length > 0) {
+    const table = plainTable(['rule', 'added', 'removed', 'changed', 'other reason'])
+    for (const [rule, { added, removed, changed, reason }] of Object.entries(rules))
+      table.push([rule, n(added), n(removed), n(changed), n(reason)])
+    lines.push('', table.toString())
+  }
+  lines.push('', ...examples.flatMap(exampleLines))
+  return `${lines.map((line) => line.replaceAll(/ +$/gm, '')).join('\n')}\n`
+}
+
+const WORDS = {
+  added: 'added',
+  removed: 'removed',
+  changed: 'changed',
+  reason: 'rejected otherwise',
+  outcome: 'outcome',
+} as const satisfies Record<DifferenceExample['change'], string>
+
+function exampleLines({ row, line, rule, change, facts }: DifferenceExample): string[] {
+  const all = Object.entries(facts)
+  // Of a record that is new or gone, its first fact says enough: value, status, NPI.
+  const brief = change === 'added' || change === 'removed'
+  const shown = brief ? all.filter(([fact], at) => at === 0 || fact === 'rejected') : all
+  return [
+    `row ${row}, line ${line}: ${rule === null ? '' : `${rule} `}${WORDS[change]}`,
+    ...shown.map(([fact, [old, now]]) => `    ${fact}: ${old ?? '(none)'} → ${now ?? '(none)'}`),
+  ]
+}
+
+const n = (count: number): string => count.toLocaleString('en-US')

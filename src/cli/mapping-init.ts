@@ -1,0 +1,129 @@
+/** `waybill mapping init`: drafts a mapping and its cases from a sample export. It overwrites nothing and sends nothing. */
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
+import { EXIT, WaybillError } from '../errors.ts'
+import { readCatalogFiles, readSynonyms, resourcesOf } from '../job/catalog-files.ts'
+import { type LoadedMapping, readMapping } from '../job/definition-files.ts'
+import { shownPath } from '../job/shown-path.ts'
+import { parseCases } from '../mapping-tools/cases.ts'
+import { draftCases } from '../mapping-tools/draft/draft-cases.ts'
+import { type DraftedSample, draftSample } from '../mapping-tools/draft/draft-sample.ts'
+import { createVocabulary } from '../mapping-tools/draft/match-measurements.ts'
+import { readSample } from '../mapping-tools/draft/read-sample.ts'
+import { draftText } from '../mapping-tools/draft/write-draft.ts'
+import { textReader } from '../mapping-tools/read-text.ts'
+import { runCases } from '../mapping-tools/run-cases.ts'
+import { updateCases } from '../mapping-tools/update-cases.ts'
+import type { Action, CommandContext } from './context.ts'
+
+export interface MappingInitOptions {
+  readonly sample: string
+  readonly name?: string
+  readonly out?: string
+  readonly json?: true
+}
+
+export const mappingInit: Action<MappingInitOptions> = async (context, options) => {
+  const folder = context.settings.mappings
+  const name = nameOf(options)
+  const file = options.out ?? join(folder, `${name}.yaml`)
+  if (!/\.ya?ml$/.test(file))
+    throw new WaybillError('usage-wrong', '--out names no YAML file', { remedy: 'Let it end in .yaml.' })
+  const [files, synonyms] = await Promise.all([readCatalogFiles(folder, undefined), readSynonyms(folder)])
+  const { catalog, units } = resourcesOf(files)
+  const sample = await readSample(options.sample)
+  const drafted = draftSample(
+    name,
+    basename(options.sample),
+    sample,
+    createVocabulary(catalog, units, synonyms),
+  )
+  const schemas = relative(dirname(file), join(folder, '../schemas'))
+  const text = draftText(drafted.draft, `${schemas}/mapping.schema.json`)
+  await mkdir(dirname(file), { recursive: true })
+  await writeNew(file, text)
+  const cases = file.replace(/\.ya?ml$/, '.cases.yaml')
+  const { biometrics, conditions, careTeams } = drafted.draft
+  const usable = [...biometrics, ...conditions, ...careTeams].some(({ yaml }) => yaml !== undefined)
+  if (usable) await writeCases(context, drafted, cases, { file, schema: `${schemas}/cases.schema.json` })
+  const asked = text.split('DECIDE').length - 2
+  const { found } = drafted.draft
+  const result = { mapping: file, ...(usable ? { cases } : {}), name, found, decide: asked }
+  context.out(options.json ? `${JSON.stringify(result)}\n` : told(result, options.sample))
+  return EXIT.ok
+}
+
+/** From the file's name: without folders, endings and dates. */
+function nameOf({ name, out, sample }: MappingInitOptions): string {
+  const given = name ?? (out === undefined ? undefined : basename(out).replace(/\.ya?ml$/, ''))
+  const derived = basename(sample)
+    .replace(/\..*$/, '')
+    .toLowerCase()
+    .replaceAll(/\d{6,}/g, '')
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+  const chosen = given ?? (derived || 'draft')
+  if (/^[a-z0-9]+(-[a-z0-9]+)*$/.test(chosen)) return chosen
+  throw new WaybillError('usage-wrong', `"${chosen}" cannot name a mapping`, {
+    remedy: 'Give --name in kebab-case: lower-case letters, digits, hyphens.',
+  })
+}
+
+async function writeNew(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text, { flag: 'wx' })
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause
+    throw new WaybillError('usage-wrong', `${shownPath(file)} is there already; nothing was written`, {
+      place: { file: shownPath(file) },
+      remedy: 'Give another --name or --out, or move that file away.',
+      cause,
+    })
+  }
+}
+
+/** The rows first; what becomes of them is what the draft makes of them. */
+async function writeCases(
+  context: CommandContext,
+  drafted: DraftedSample,
+  casesFile: string,
+  { file, schema }: { readonly file: string; readonly schema: string },
+): Promise<void> {
+  const mapping: LoadedMapping = await readMapping(context.settings, file)
+  const names = new Set(mapping.compiled.reads.map((read) => read.name))
+  const text = draftCases(drafted, { names, each: mapping.definition.read.each ?? {} }, schema)
+  const { value } = parseCases(text, casesFile)
+  const results = await runCases(mapping.compiled, value, textReader(mapping.read))
+  try {
+    await writeNew(casesFile, updateCases(text, results))
+  } catch (error) {
+    // Neither file without the other.
+    await rm(file)
+    throw error
+  }
+}
+
+interface Result {
+  readonly mapping: string
+  readonly cases?: string
+  readonly name: string
+  readonly found: readonly string[]
+  readonly decide: number
+}
+
+function told({ mapping, cases, found, decide }: Result, sample: string): string {
+  const file = shownPath(mapping)
+  if (cases === undefined)
+    return `Nothing of ${sample} was recognised. ${file} is a skeleton that says what was seen: add rules, then\n  waybill mapping check ${file} --export ${sample}\n`
+  const questions = decide === 1 ? '1 line says' : `${decide} lines say`
+  return [
+    `${file} was drafted: ${found.length === 0 ? 'nothing of the catalog was matched yet' : `${found.length} of the catalog found (${found.join(', ')})`}.`,
+    `${questions} DECIDE: answer them first. ${shownPath(cases)} holds first rows, with made-up people, as cases.`,
+    '',
+    'Next:',
+    `  waybill mapping check ${file} --export ${sample}`,
+    `  waybill mapping preview ${file} ${sample}`,
+    `  waybill mapping test ${file}`,
+    '',
+  ].join('\n')
+}

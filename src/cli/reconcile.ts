@@ -1,0 +1,58 @@
+/** `waybill reconcile`: settles by read-back what a run left open or in doubt, and compares what was accepted. */
+import { EXIT, WaybillError } from '../errors.ts'
+import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from '../job/amend-run.ts'
+import { readJob } from '../job/definition-files.ts'
+import { reconcileRun } from '../job/reconcile-run.ts'
+import { withRunAgain } from '../job/run-again.ts'
+import { summarise } from '../job/summary.ts'
+import { verifiedBadly, verifyRun } from '../job/verify-run.ts'
+import type { SampleSize } from '../job/verify-sample.ts'
+import { allRecords } from '../reconcile/balance.ts'
+import type { Action } from './context.ts'
+import { withRunDependencies } from './run-environment.ts'
+import { summaryText } from './summary-text.ts'
+import { verifiedText } from './verified-text.ts'
+
+export interface ReconcileOptions {
+  readonly run: string
+  readonly verify?: true
+  readonly sample?: SampleSize
+  readonly seed?: string
+  readonly json?: true
+}
+
+/** @throws WaybillError `usage-wrong`: a sample of nothing */
+export const reconcile: Action<ReconcileOptions> = (context, options) => {
+  const { verify, sample, seed } = options
+  if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
+    throw new WaybillError('usage-wrong', '--sample is for --verify, and --seed is for --sample')
+  return withRunDependencies(context, true, async (deps) => {
+    const { ledger } = deps
+    const run = await findRun(ledger, options.run)
+    const job = await readJob(context.settings, run.job)
+    assertSameGateway(run, deps.gatewayName)
+    const { verified, ...reconciled } = await amendRun(deps, run, async (amending) => {
+      await assertNoneUnfinished(ledger, run, run.id)
+      return withRunAgain(deps, job, run, amending, async (again) => {
+        const settled = await reconcileRun(ledger, again, deps.now)
+        const compared = verify
+          ? await verifyRun(ledger, again, sample ?? { kind: 'all' }, seed ?? run.id)
+          : undefined
+        return { ...settled, reads: again.reads, verified: compared }
+      })
+    })
+    const summary = await summarise(ledger, deps.home, run.id)
+    const { inDoubt } = allRecords(summary)
+    if (options.json) context.out(`${JSON.stringify({ ...reconciled, inDoubt, verified, summary })}\n`)
+    else {
+      const { found, missed, batches, reads } = reconciled
+      context.out(
+        `Of run ${run.id}: ${found} in doubt found stored, ${missed} found not stored, ${inDoubt} in doubt still; ${batches} open batches settled; reads of profiles ${reads}\n`,
+      )
+      context.out(summaryText(summary, await ledger.reasonsOf(run.id)))
+      if (verified !== undefined) context.out(verifiedText(verified))
+    }
+    const bad = inDoubt > 0 || (verified !== undefined && verifiedBadly(verified))
+    return bad ? EXIT.recordsLeftBehind : EXIT.ok
+  })
+}

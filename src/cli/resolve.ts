@@ -1,0 +1,68 @@
+/** `waybill resolve`: a person decides on what a run has left in doubt. */
+import { EXIT, WaybillError } from '../errors.ts'
+import { findRun } from '../job/amend-run.ts'
+import { readJob } from '../job/definition-files.ts'
+import { acceptInDoubt, resendInDoubt } from '../job/resolve-run.ts'
+import { summarise } from '../job/summary.ts'
+import type { Action, CommandContext } from './context.ts'
+import { describeError, errorAsJson } from './describe-error.ts'
+import { withRunDependencies } from './run-environment.ts'
+import { summaryText } from './summary-text.ts'
+
+export interface ResolveOptions {
+  readonly run: string
+  readonly accept?: true
+  readonly resend?: true
+  readonly transaction?: readonly string[]
+  readonly json?: true
+}
+
+/** @throws WaybillError `usage-wrong`: not exactly one of the two decisions */
+export const resolve: Action<ResolveOptions> = async (context, options) => {
+  if (options.accept === options.resend)
+    throw new WaybillError('usage-wrong', 'say either --accept or --resend', {
+      remedy: '--accept: the gateway has the records. --resend: they are sent again.',
+    })
+  return options.accept ? accept(context, options) : resend(context, options)
+}
+
+async function accept(context: CommandContext, options: ResolveOptions): Promise<number> {
+  const ledger = await context.openLedger()
+  try {
+    const run = await findRun(ledger, options.run)
+    const records = await acceptInDoubt({ ...context, ledger }, run, options.transaction ?? [])
+    const summary = await summarise(ledger, context.settings.home, run.id)
+    if (options.json) context.out(`${JSON.stringify({ decision: 'accept', records, summary })}\n`)
+    else {
+      context.out(`${count(records)} of run ${run.id} ${records === 1 ? 'counts' : 'count'} as delivered.\n`)
+      context.out(summaryText(summary, await ledger.reasonsOf(run.id)))
+    }
+    return EXIT.ok
+  } finally {
+    await ledger.close()
+  }
+}
+
+const resend = (context: CommandContext, options: ResolveOptions): Promise<number> =>
+  withRunDependencies(context, options.json === true, async (deps) => {
+    const run = await findRun(deps.ledger, options.run)
+    const job = await readJob(context.settings, run.job)
+    const end = await resendInDoubt(deps, job, run, options.transaction ?? [])
+    const { summary: resent, error, decided } = end
+    const summary = await summarise(deps.ledger, deps.home, run.id)
+    if (options.json) {
+      const failed = error === undefined ? {} : errorAsJson(error)
+      const said = { decision: 'resend', records: decided, summary, resent, ...failed }
+      context.out(`${JSON.stringify(said)}\n`)
+      return end.exit
+    }
+    context.out(
+      `${count(decided)} of run ${run.id} freed; run ${resent.run} has sent what the gateway lacks.\n`,
+    )
+    for (const one of [resent, summary]) context.out(summaryText(one, await deps.ledger.reasonsOf(one.run)))
+    if (error !== undefined) context.err(describeError(error))
+    return end.exit
+  })
+
+const count = (records: number): string =>
+  records === 1 ? '1 record in doubt' : `${records.toLocaleString('en-US')} records in doubt`

@@ -1,0 +1,71 @@
+/** Settling what a run left behind, without running: under the job's lease, so that no run comes between. */
+import { WaybillError } from '../errors.ts'
+import type { Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
+import { keepLease, takeLease } from './lease.ts'
+import type { RunDependencies } from './run-dependencies.ts'
+
+export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
+
+/** @throws WaybillError `run-not-found` */
+export async function findRun(ledger: Ledger, id: string): Promise<RunOfJob> {
+  const run = await ledger.run(id)
+  if (run === undefined) throw new WaybillError('run-not-found', `there is no run ${id}`)
+  return run
+}
+
+/** @throws WaybillError `gateway-differs` */
+export function assertSameGateway(run: RunOfJob, gatewayName: string): void {
+  if (run.gateway === gatewayName) return
+  throw new WaybillError(
+    'gateway-differs',
+    `run ${run.id} went to the gateway ${run.gateway}, and the settings lead to ${gatewayName}`,
+  )
+}
+
+/** @throws WaybillError `run-unfinished` where a run of the job is unfinished, but for the one named */
+export async function assertNoneUnfinished(
+  ledger: Ledger,
+  { job_id, job }: RunOfJob,
+  except?: string,
+): Promise<void> {
+  const unfinished = await ledger.unfinishedRun(job_id)
+  if (unfinished === undefined || unfinished.id === except) return
+  throw new WaybillError('run-unfinished', `run ${unfinished.id} of the job ${job} is not finished`, {
+    remedy: `Finish it first: waybill run ${job}`,
+  })
+}
+
+export interface Amending {
+  readonly runLedger: RunLedger
+  /** Aborted when the operator wants it to stop, or the lease is lost. */
+  readonly signal: AbortSignal
+  readonly stop: (reason: unknown) => void
+}
+
+/** @throws WaybillError `job-held` where a run holds the job */
+export async function amendRun<Result>(
+  deps: Pick<RunDependencies, 'ledger' | 'now' | 'owner' | 'isDead' | 'interrupt'>,
+  { id, job, job_id: jobId }: RunOfJob,
+  work: (amending: Amending) => Promise<Result>,
+): Promise<Result> {
+  const { ledger, now, owner } = deps
+  const lease = await takeLease(ledger, { jobId, job, runId: id, owner, now: now() }, deps.isDead)
+  const runLedger = ledger.amendRun(lease)
+  const stopping = new AbortController()
+  const stop = (reason: unknown): void => stopping.abort(reason)
+  const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the command was interrupted'))
+  deps.interrupt.addEventListener('abort', onInterrupt, { once: true })
+  if (deps.interrupt.aborted) onInterrupt()
+  const kept = keepLease(runLedger, now, stop)
+  try {
+    return await work({ runLedger, signal: stopping.signal, stop })
+  } finally {
+    kept.stop()
+    deps.interrupt.removeEventListener('abort', onInterrupt)
+    await ledger.releaseLease(lease)
+  }
+}
+
+/** That no run holds the job, and none is unfinished: looked at under the lease, which is then let go. @throws WaybillError `job-held`, `run-unfinished` */
+export const assertFree = (deps: Parameters<typeof amendRun>[0], run: RunOfJob): Promise<void> =>
+  amendRun(deps, run, () => assertNoneUnfinished(deps.ledger, run))

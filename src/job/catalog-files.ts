@@ -1,0 +1,156 @@
+/** What mappings refer to: catalog, spellings of units, tables; and the catalog file that a job may add. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { z } from 'zod'
+import { type Finding, WaybillError } from '../errors.ts'
+import { BiometricCatalog, type Catalog, ConditionCatalog, createCatalog } from '../transform/catalog.ts'
+import { CatalogExtension, extendCatalog, reportUnits } from '../transform/catalog-extension.ts'
+import type { MappingResources } from '../transform/compile-context.ts'
+import type { Sheet } from '../transform/join.ts'
+import { createUnits, type Units } from '../transform/units.ts'
+import { parseYaml, refusal } from '../yaml-file.ts'
+import { shownPath } from './shown-path.ts'
+
+/** The files as text, so that a run can keep them. */
+export const CatalogFiles = z.object({
+  biometrics: z.string(),
+  conditions: z.string(),
+  unitSpellings: z.string(),
+  tables: z.record(z.string(), z.string()),
+  /** The catalog file of the job, laid over the others. */
+  ofJob: z.object({ file: z.string(), text: z.string() }).optional(),
+})
+export type CatalogFiles = z.infer<typeof CatalogFiles>
+
+const SET_MAPPINGS =
+  'Set WAYBILL_MAPPINGS to a folder that has catalog/biometrics.yaml, conditions.yaml and unit-spellings.csv.'
+const NAME_CATALOG = "Correct `catalog` in the job file: it is the path of a file, relative to the job's."
+
+/**
+ * @param mappings folder of the mappings
+ * @param ofJob path of the job's own catalog file
+ * @throws WaybillError `catalog-invalid` where one of them is not there
+ */
+export async function readCatalogFiles(mappings: string, ofJob: string | undefined): Promise<CatalogFiles> {
+  const catalog = join(mappings, 'catalog')
+  const [biometrics, conditions, unitSpellings, tables, extension] = await Promise.all([
+    readCatalogFile(join(catalog, 'biometrics.yaml'), SET_MAPPINGS),
+    readCatalogFile(join(catalog, 'conditions.yaml'), SET_MAPPINGS),
+    readCatalogFile(join(catalog, 'unit-spellings.csv'), SET_MAPPINGS),
+    readTables(join(mappings, 'tables')),
+    ofJob === undefined ? undefined : readCatalogFile(ofJob, NAME_CATALOG),
+  ])
+  const files = { biometrics, conditions, unitSpellings, tables }
+  return ofJob === undefined || extension === undefined
+    ? files
+    : { ...files, ofJob: { file: shownPath(ofJob), text: extension } }
+}
+
+/** @throws WaybillError `catalog-invalid` with every problem of a file and its line */
+export function resourcesOf(files: CatalogFiles): MappingResources {
+  const units = createUnits(readTable('catalog/unit-spellings.csv', files.unitSpellings))
+  const shipped = shippedCatalog(files, units)
+  // One of two columns is a table of values; one of more is read by key, through a join.
+  const sheets = new Map(
+    Object.entries(files.tables).map(([name, text]) => [name, readSheet(`tables/${name}.csv`, text)]),
+  )
+  const tables = new Map(
+    Object.entries(files.tables).flatMap(([name, text]) =>
+      (sheets.get(name)?.columns.length ?? 0) > 2 ? [] : [[name, readTable(`tables/${name}.csv`, text)]],
+    ),
+  )
+  const catalog = files.ofJob === undefined ? shipped : catalogOfJob(shipped, files.ofJob, units)
+  return { catalog, units, tables, sheets }
+}
+
+/**
+ * What vendors call the entries of the catalog: pairs of key and name. Drafts alone go by it.
+ * @throws WaybillError `catalog-invalid`
+ */
+export async function readSynonyms(
+  mappings: string,
+): Promise<readonly (readonly [key: string, name: string])[]> {
+  const text = await readCatalogFile(join(mappings, 'catalog', 'synonyms.csv'), SET_MAPPINGS)
+  return readCsv('catalog/synonyms.csv', text)
+    .slice(1)
+    .map(([key = '', name = '']) => [key, name] as const)
+}
+
+function shippedCatalog(files: CatalogFiles, units: Units): Catalog {
+  const file = 'catalog/biometrics.yaml'
+  const biometrics = parseYaml(files.biometrics, file, BiometricCatalog, 'catalog-invalid')
+  const conditions = parseYaml(
+    files.conditions,
+    'catalog/conditions.yaml',
+    ConditionCatalog,
+    'catalog-invalid',
+  )
+  const findings: Finding[] = []
+  reportUnits(biometrics.value, units, Object.keys(biometrics.value), (key, message) =>
+    findings.push({ place: biometrics.locate([key, 'unit']), message }),
+  )
+  if (findings.length > 0) throw refusal(file, 'catalog-invalid', findings)
+  return createCatalog(biometrics.value, conditions.value)
+}
+
+function catalogOfJob(
+  shipped: Catalog,
+  { file, text }: NonNullable<CatalogFiles['ofJob']>,
+  units: Units,
+): Catalog {
+  const extension = parseYaml(text, file, CatalogExtension, 'catalog-invalid')
+  const findings: Finding[] = []
+  const catalog = extendCatalog(shipped, extension.value, units, (path, message) =>
+    findings.push({ place: extension.locate(path), message }),
+  )
+  if (findings.length > 0) throw refusal(file, 'catalog-invalid', findings)
+  return catalog
+}
+
+function readSheet(file: string, text: string): Sheet {
+  const [columns = [], ...rows] = readCsv(file, text)
+  return { columns, rows }
+}
+
+/** A table of two columns with a header line: what stands in the export, what it means. */
+function readTable(file: string, text: string): ReadonlyMap<string, string> {
+  const table = new Map<string, string>()
+  for (const [from = '', to = ''] of readCsv(file, text).slice(1)) {
+    if (table.has(from))
+      throw new WaybillError('catalog-invalid', `${file} has two lines for "${from}"`, { place: { file } })
+    table.set(from, to)
+  }
+  return table
+}
+
+function readCsv(file: string, text: string): string[][] {
+  try {
+    return parse(text, { bom: true, trim: true, skip_empty_lines: true })
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    throw new WaybillError('catalog-invalid', `${file} cannot be read as CSV: ${message}`, {
+      place: { file },
+      cause,
+    })
+  }
+}
+
+async function readTables(folder: string): Promise<Record<string, string>> {
+  const names = await readdir(folder).catch(() => [])
+  const tables = names.filter((name) => name.endsWith('.csv')).sort()
+  return Object.fromEntries(
+    await Promise.all(
+      tables.map(async (name) => [name.slice(0, -4), await readFile(join(folder, name), 'utf8')] as const),
+    ),
+  )
+}
+
+async function readCatalogFile(path: string, remedy: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (cause) {
+    const file = shownPath(path)
+    throw new WaybillError('catalog-invalid', `${file} is not there`, { place: { file }, remedy, cause })
+  }
+}

@@ -1,0 +1,244 @@
+/** Compares what an export looks like with earlier deliveries of the same job and mapping (docs/jobs.md, "Drift"). Pure. */
+
+import { z } from 'zod'
+import { type ColumnDrift, compareColumns } from './drift-columns.ts'
+import type { DriftDefinition } from './drift-definition.ts'
+import { OTHER } from './drift-fields.ts'
+import type { ExportProfile } from './export-profile.ts'
+
+/** Something in which an export differs. Names of columns, rules, units and shares; no content of a cell. */
+export const DriftFinding = z.strictObject({
+  measure: z.enum(['columns', 'rows', 'empty', 'mix']),
+  /** `stop` where the job stops for it, `accepted` where it was told to take the export all the same. */
+  level: z.enum(['warn', 'stop', 'accepted']),
+  message: z.string(),
+})
+export type DriftFinding = z.infer<typeof DriftFinding>
+
+/** A finding with the name of its export. */
+export interface ExportDrift extends DriftFinding {
+  readonly export: string
+}
+
+export interface EarlierDelivery {
+  readonly profile: ExportProfile
+  /** It had drifted and was accepted: what is like it is no drift either. */
+  readonly accepted: boolean
+}
+
+/** Shares of fewer values than this are left to chance, and not compared. */
+export const FEWEST_VALUES = 20
+
+/** @param earlier latest first */
+export function columnDrift(
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  { columns: level }: Pick<DriftDefinition, 'columns'>,
+): DriftFinding[] {
+  if (level === 'off') return []
+  const drift = compareColumns(
+    current.columns,
+    earlier.map(({ profile }) => profile.columns),
+  )
+  return drift === undefined
+    ? []
+    : columnMessages(drift).map((message) => ({ measure: 'columns', level, message }))
+}
+
+function columnMessages({ missing, added, renamed, reordered }: ColumnDrift): string[] {
+  const messages: string[] = []
+  if (missing.length > 0) messages.push(`missing: ${listed(missing)}`)
+  if (added.length > 0) messages.push(`new: ${listed(added)}`)
+  for (const { from, to, by } of renamed) {
+    const why = by === 'place' ? 'it stands in its place' : 'its values look alike'
+    messages.push(`${quoted(from)} may be named ${quoted(to)} now: ${why}`)
+  }
+  if (reordered !== undefined) messages.push(`in another order, from ${quoted(reordered)} on`)
+  return messages
+}
+
+const NAMES_LISTED = 20
+const LONGEST_NAME = 80
+
+const quoted = (name: string): string =>
+  `"${name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name}"`
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, NAMES_LISTED).map(quoted)
+  const rest = names.length - shown.length
+  return rest === 0 ? shown.join(', ') : `${shown.join(', ')} and ${rest} more`
+}
+
+/** @param earlier latest first */
+export function rowDrift(
+  rows: number,
+  earlier: readonly EarlierDelivery[],
+  rules: DriftDefinition,
+): DriftFinding[] {
+  const known = earlier.map(({ profile, accepted }): Known => ({ value: profile.rows, accepted }))
+  const change = changeFrom(rows, known, rules.after, (now, usual) =>
+    usual === 0 ? (now === 0 ? 0 : 1) : Math.abs(now - usual) / usual,
+  )
+  return judge('rows', change, rules.rows, (usual) => `${number(rows)}, usually ${number(usual)}`)
+}
+
+/**
+ * Paths of JSON that a mapping reads: those that lead to nothing any more, though they always did to something, and those
+ * that now do and never did.
+ * @param earlier latest first
+ */
+export function pathDrift(
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  { columns: level, after }: Pick<DriftDefinition, 'columns' | 'after'>,
+): DriftFinding[] {
+  if (level === 'off') return []
+  const isMissing = (name: string, { columns }: ExportProfile): boolean | undefined => {
+    const empty = shareOfEmpty(name)({ columns })
+    return empty === undefined ? undefined : empty === 1
+  }
+  const changed = current.columns.flatMap(({ name }) => {
+    const now = isMissing(name, current)
+    const before = earlier.flatMap(({ profile }) => isMissing(name, profile) ?? [])
+    return now === undefined || before.length < after || before.includes(now) ? [] : [{ name, now }]
+  })
+  const namesOf = (missing: boolean): string[] =>
+    changed.filter(({ now }) => now === missing).map(({ name }) => name)
+  const drift = { missing: namesOf(true), added: namesOf(false), renamed: [], reordered: undefined }
+  return columnMessages(drift).map((message) => ({ measure: 'columns', level, message }))
+}
+
+/**
+ * Rows, empty values and mix.
+ * @param earlier latest first
+ */
+export function valueDrift(
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  rules: DriftDefinition,
+): DriftFinding[] {
+  const compare = (measure: 'empty' | 'mix', what: string, shareOf: ShareOf): DriftFinding[] => {
+    const now = shareOf(current)
+    if (now === undefined) return []
+    const known = earlier.flatMap(({ profile, accepted }): Known[] => {
+      const value = shareOf(profile)
+      return value === undefined ? [] : [{ value, accepted }]
+    })
+    const change = changeFrom(now, known, rules.after, (one, other) => Math.abs(one - other))
+    return judge(
+      measure,
+      change,
+      rules[measure],
+      (usual) => `${what} ${percent(now)}, usually ${percent(usual)}`,
+    )
+  }
+  return [
+    ...rowDrift(current.rows, earlier, rules),
+    ...current.columns.flatMap(({ name }) => compare('empty', `empty ${quoted(name)}`, shareOfEmpty(name))),
+    ...Object.keys(current.rules).flatMap((rule) => compare('mix', `rows with ${rule}`, shareOfRule(rule))),
+    ...keysOf(current, earlier, ({ codes }) => codes).flatMap((code) =>
+      compare('mix', `rows with ${code === OTHER ? 'another value' : code}`, shareOfCode(code)),
+    ),
+    ...keysOf(current, earlier, ({ units }) => units).flatMap((rule) =>
+      keysOf(current, earlier, ({ units }) => units[rule] ?? {}).flatMap((unit) =>
+        compare('mix', `${rule} ${unitName(unit)}`, shareOfUnit(rule, unit)),
+      ),
+    ),
+  ]
+}
+
+function unitName(unit: string): string {
+  if (unit === '') return 'without unit'
+  return `in ${unit === OTHER ? 'another value' : unit}`
+}
+
+/** Undefined where there is too little to tell, or the export has no such thing. */
+type ShareOf = (profile: ExportProfile) => number | undefined
+
+const share = (part: number, whole: number): number | undefined =>
+  whole < FEWEST_VALUES ? undefined : part / whole
+
+const shareOfEmpty =
+  (name: string) =>
+  ({ columns }: Pick<ExportProfile, 'columns'>): number | undefined => {
+    const column = columns.find((one) => one.name === name)
+    return column && share(column.empty, column.values)
+  }
+
+/** Whether there is such a rule is for the mapping to say: undefined where it had none. */
+const shareOfRule =
+  (rule: string): ShareOf =>
+  ({ rules, taken }) => {
+    const rows = rules[rule]
+    return rows === undefined ? undefined : share(rows, taken)
+  }
+
+const shareOfCode =
+  (code: string): ShareOf =>
+  ({ codes, taken }) =>
+    share(codes[code] ?? 0, taken)
+
+const shareOfUnit =
+  (rule: string, unit: string): ShareOf =>
+  ({ units }) => {
+    const counts = units[rule]
+    if (counts === undefined) return undefined
+    const all = Object.values(counts).reduce((sum, count) => sum + count, 0)
+    return share(counts[unit] ?? 0, all)
+  }
+
+function keysOf(
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  part: (profile: ExportProfile) => Readonly<Record<string, unknown>>,
+): string[] {
+  const all = [current, ...earlier.map(({ profile }) => profile)].flatMap((profile) =>
+    Object.keys(part(profile)),
+  )
+  return [...new Set(all)].sort()
+}
+
+interface Known {
+  readonly value: number
+  readonly accepted: boolean
+}
+
+interface Change {
+  readonly size: number
+  /** What it is compared with. */
+  readonly usual: number
+}
+
+/** From what is usual, the median, or from what was accepted, whichever is nearer. */
+function changeFrom(
+  now: number,
+  known: readonly Known[],
+  after: number,
+  distance: (now: number, usual: number) => number,
+): Change | undefined {
+  if (known.length < after) return undefined
+  const usual = median(known.map(({ value }) => value))
+  const references = [usual, ...known.filter(({ accepted }) => accepted).map(({ value }) => value)]
+  return { size: Math.min(...references.map((reference) => distance(now, reference))), usual }
+}
+
+function judge(
+  measure: DriftFinding['measure'],
+  change: Change | undefined,
+  limits: { readonly warn: number; readonly stop: number },
+  message: (usual: number) => string,
+): DriftFinding[] {
+  if (change === undefined) return []
+  const level = change.size > limits.stop ? 'stop' : change.size > limits.warn ? 'warn' : undefined
+  return level === undefined ? [] : [{ measure, level, message: message(change.usual) }]
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = Math.floor(sorted.length / 2)
+  const upper = sorted[middle] ?? 0
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2
+}
+
+const number = (count: number): string => Math.round(count).toLocaleString('en-US')
+const percent = (part: number): string => `${(part * 100).toFixed(1)} %`

@@ -1,0 +1,132 @@
+/**
+ * What an export looks like as a whole: its columns, how often they are empty, which units, codes and rules its rows have.
+ * Counts and names alone: a profile is kept in the ledger, which holds no health data. A unit is kept as its UCUM code, a
+ * code as the catalog entry it leads to; anything else is counted as another value.
+ */
+import { z } from 'zod'
+import type { Row } from '../extract/row.ts'
+import type { RowOutcome } from '../transform/record.ts'
+import type { LoadedMapping } from './definition-files.ts'
+import { compileDriftFields, type Measured, OTHER } from './drift-fields.ts'
+
+/** What a profile remembers at most: memory does not grow with the export. */
+export const COLUMNS_KEPT = 500
+export const VALUES_KEPT = 200
+
+/** Rows from which the form of a column's values is taken. */
+export const ROWS_SAMPLED = 1_000
+
+const count = z.int().min(0)
+
+const ColumnProfile = z.strictObject({
+  name: z.string(),
+  /** Values looked at: rows, or for a JSON path elements of its level. */
+  values: count,
+  empty: count,
+  /** Of the first rows' values: how many there are, how many are numbers, and their length in characters. */
+  sample: z.strictObject({ values: count, numbers: count, characters: count }),
+})
+export type ColumnProfile = z.infer<typeof ColumnProfile>
+
+export const ExportProfile = z.strictObject({
+  rows: count,
+  /** CSV: the named columns of the header, in order. JSON: the paths that the mapping reads, sorted. */
+  columns: z.array(ColumnProfile),
+  /** Rows that the mapping takes: neither rejected nor skipped by `skipWhen`. */
+  taken: count,
+  /** Rows taken for which a rule that the mapping names made a record, or could not make it; 0 where it never did. */
+  rules: z.record(z.string(), count),
+  /** The same for catalog entries to which the codes of a coded row lead. */
+  codes: z.record(z.string(), count),
+  /** Rule, or catalog entry, → unit → values that stand in it. */
+  units: z.record(z.string(), z.record(z.string(), count)),
+})
+export type ExportProfile = z.infer<typeof ExportProfile>
+
+export interface Profiler {
+  /** Every row of the export, in order. @param outcome what the mapping made of it; undefined where only columns matter */
+  add(row: Row, outcome: RowOutcome | undefined): void
+  profile(): ExportProfile
+}
+
+/** @param columns of the header; undefined for JSON */
+export function createProfiler(mapping: LoadedMapping, columns: readonly string[] | undefined): Profiler {
+  const fields = compileDriftFields(mapping, columns)
+  const profiles: Writable<ColumnProfile>[] = fields.columns
+    .slice(0, COLUMNS_KEPT)
+    .map((name) => ({ name, values: 0, empty: 0, sample: { values: 0, numbers: 0, characters: 0 } }))
+  const measured = createMix(mapping)
+  const units = new Map<string, Map<string, number>>()
+  let rows = 0
+  const onValue = (at: number, text: string | null): void => {
+    const column = profiles[at]
+    if (column === undefined) return
+    column.values++
+    if (text === '') column.empty++
+    else if (rows <= ROWS_SAMPLED) addSample(column.sample, text)
+  }
+  const onUnit = ({ rule, unit }: Measured): void => {
+    const counts = units.get(rule) ?? new Map<string, number>()
+    units.set(rule, counts)
+    const kept = counts.has(unit) || counts.size < VALUES_KEPT ? unit : OTHER
+    counts.set(kept, (counts.get(kept) ?? 0) + 1)
+  }
+  return {
+    add(row, outcome) {
+      rows++
+      if (row.kind !== 'unreadable') fields.read(row, onValue, onUnit)
+      if (outcome !== undefined) measured.add(outcome)
+    },
+    profile: () => ({
+      rows,
+      columns: structuredClone(profiles),
+      ...measured.counts(),
+      units: Object.fromEntries([...units].map(([rule, counts]) => [rule, Object.fromEntries(counts)])),
+    }),
+  }
+}
+
+type Writable<Type> = { -readonly [Key in keyof Type]: Type[Key] }
+
+function addSample(sample: Writable<ColumnProfile['sample']>, text: string | null): void {
+  if (text === null) return
+  sample.values++
+  sample.characters += text.length
+  if (/^[-+]?[\d.,]*\d$/.test(text)) sample.numbers++
+}
+
+/** Counts rows by rule. A rule of a level, and one of coded rows, gives its records an ordinal: the first stands for the row. */
+function createMix({ definition }: LoadedMapping) {
+  const { biometrics, conditions, careTeams } = definition
+  const named = [biometrics, conditions, careTeams].flatMap((rules) =>
+    rules === undefined || Array.isArray(rules) ? [] : Object.keys(rules),
+  )
+  const rules = new Map(named.map((name) => [name, 0]))
+  const codes = new Map<string, number>()
+  const rule = (name: string): void => {
+    const known = rules.get(name)
+    if (known !== undefined) {
+      rules.set(name, known + 1)
+      return
+    }
+    if (!name.endsWith('-1')) return
+    const base = name.slice(0, -2)
+    const counts = rules.has(base) ? rules : codes
+    const key = base === 'unmapped' || (!counts.has(base) && counts.size >= VALUES_KEPT) ? OTHER : base
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  let taken = 0
+  return {
+    add(outcome: RowOutcome): void {
+      if (outcome.outcome === 'rejected') return
+      if (outcome.outcome === 'skipped') {
+        if (outcome.reason === 'nothing-kept') taken++
+        return
+      }
+      taken++
+      for (const record of outcome.records) rule(record.rule)
+      for (const record of outcome.rejected) rule(record.rule)
+    },
+    counts: () => ({ taken, rules: Object.fromEntries(rules), codes: Object.fromEntries(codes) }),
+  }
+}

@@ -1,0 +1,64 @@
+/** Files at their source: those that hold exports, and what lies beside them. */
+import { type CompleteExport, completeExports } from '../extract/arrival/completeness.ts'
+import type { Delivery, ExportSource } from '../extract/arrival/export-source.ts'
+import type { Announced } from '../extract/arrival/manifest.ts'
+import { DEFAULT_LIMITS } from '../extract/content-limits.ts'
+import type { JobSource } from './job-source.ts'
+
+type DeliveryRules = Pick<
+  JobSource,
+  'match' | 'members' | 'encrypted' | 'limits' | 'checksum' | 'marker' | 'stableForMs'
+>
+
+/** A file at its source that holds one export or, where it is an archive, several. */
+export interface FoundDelivery extends CompleteExport {
+  readonly source: ExportSource
+  readonly rules: DeliveryRules
+  /** What lies there, too, and is complete: with those names, in no order. */
+  readonly neighbours: (match: string) => Promise<readonly CompleteExport[]>
+  /** Whether it is moved away after its run. */
+  readonly archived: boolean
+}
+
+/** For a file that no source of the job covers any more. */
+export const ANY_RULES: DeliveryRules = {
+  match: '*',
+  members: '*',
+  encrypted: false,
+  limits: DEFAULT_LIMITS,
+  checksum: undefined,
+  marker: undefined,
+  stableForMs: 0,
+}
+
+/** A file that was named, not found in a listing. What lies beside it is taken as it is. */
+export const unlisted = (source: ExportSource, name: string, rules: DeliveryRules): FoundDelivery => ({
+  source,
+  delivery: { name, bytes: 0, modifiedAt: 0, version: '' },
+  rules,
+  neighbours: async (match) =>
+    completeBeside(rules, match, await source.list(), new Map(), Number.POSITIVE_INFINITY),
+  archived: false,
+})
+
+/**
+ * Files with such names that have not changed for long enough, with their checksum files where there are some: what is joined need have
+ * neither that nor a marker, and a manifest need not name it.
+ */
+export function completeBeside(
+  { stableForMs, checksum, marker }: DeliveryRules,
+  match: string,
+  listing: readonly Delivery[],
+  announced: ReadonlyMap<string, Announced>,
+  now: number,
+): CompleteExport[] {
+  const companion = (pattern: string | undefined, { name }: Delivery): string | undefined =>
+    pattern?.replaceAll('{name}', name)
+  const companions = new Set(listing.flatMap((one) => [companion(checksum, one), companion(marker, one)]))
+  return completeExports({ match, stableForMs }, listing, announced, now)
+    .filter(({ delivery }) => !companions.has(delivery.name))
+    .map((one) => ({
+      ...one,
+      checksum: listing.find(({ name }) => name === companion(checksum, one.delivery)),
+    }))
+}

@@ -1,0 +1,127 @@
+/** Settles by read-back what a run has open or in doubt. Reads profiles; sends nothing. */
+import { unpackHolds } from '../ledger/holds.ts'
+import type { BatchRecord, ChunkRecord, ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
+import type { Entry } from '../load/entry.ts'
+import type { OpenRows } from './open-rows.ts'
+import type { RunAgain } from './run-again.ts'
+import { selectRows } from './selected-rows.ts'
+import { releaseDoubts } from './settle-doubts.ts'
+
+/** Records that are judged together. */
+const RECORDS_AT_ONCE = 500
+
+export interface Reconciled {
+  /** In doubt before: stored, so accepted. */
+  found: number
+  /** In doubt before: not stored, so rejected, and free to be sent. */
+  missed: number
+  /** Batches in flight of an interrupted run, of which every record is known now. */
+  batches: number
+}
+
+/** @throws WaybillError `export-gone`, `gateway-unreachable` … */
+export async function reconcileRun(ledger: Ledger, again: RunAgain, now: () => number): Promise<Reconciled> {
+  const reconciled: Reconciled = { found: 0, missed: 0, batches: 0 }
+  for (const record of await ledger.exportsOf(again.run.id)) {
+    reconciled.batches += await settleOpen(ledger, again, record, now)
+    await settleDoubts(ledger, again, record, now, reconciled)
+  }
+  return reconciled
+}
+
+/** Batches of open chunks whose answer never came. Where a record remains unknown the batch stays as it is, for the run itself to settle. */
+async function settleOpen(
+  ledger: Ledger,
+  again: RunAgain,
+  record: ExportRecord,
+  now: () => number,
+): Promise<number> {
+  let settled = 0
+  let rows: OpenRows | undefined
+  for (const chunk of await ledger.chunksOf(record.id)) {
+    if (chunk.state !== 'open') continue
+    const key = { exportRow: record.id, chunk: chunk.number }
+    const sending = (await ledger.batchesOf(key)).filter(({ state }) => state === 'sending')
+    if (sending.length === 0) continue
+    rows ??= await again.openRows(record)
+    const entries = await entriesOfChunk(again, record, rows, chunk)
+    for (const batch of sending) {
+      const sent = unpackHolds(batch.holds).flatMap((held) => entries.get(positionOf(held)) ?? [])
+      const verdicts = await again.readBack(sent)
+      if (sent.length < batch.records || [...verdicts.values()].includes('unknown')) continue
+      const stored = sent.filter((entry) => verdicts.get(entry) === 'stored')
+      await again.runLedger.settleBatch({ ...key, ...settlementOf(batch, stored), at: now() })
+      settled += 1
+    }
+  }
+  return settled
+}
+
+/** What of the batch is not stored has no outcome, and is sent when the run goes on. */
+const settlementOf = (batch: BatchRecord, stored: readonly Entry[]) => ({
+  id: batch.id,
+  answer: 'ambiguous',
+  status: null,
+  attempts: batch.attempts,
+  accepted: stored.map(({ row, record, content }) => ({ row: row.row, rule: record.rule, content })),
+  exceptions: [],
+})
+
+async function entriesOfChunk(
+  again: RunAgain,
+  { export_id: exportId }: ExportRecord,
+  { opened, mapper }: OpenRows,
+  chunk: ChunkRecord,
+): Promise<Map<string, Entry>> {
+  const found = new Map<string, Entry>()
+  const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
+  let rows = 0
+  for await (const entries of again.entries(exportId, opened, mapper, from)) {
+    for (const entry of entries)
+      found.set(positionOf({ row: entry.row.row, rule: entry.record.rule, content: entry.content }), entry)
+    if (++rows >= chunk.rows) break
+  }
+  return found
+}
+
+const positionOf = ({ row, rule, content }: { row: number; rule: string; content: string }): string =>
+  `${row}\n${rule}\n${content}`
+
+async function settleDoubts(
+  ledger: Ledger,
+  again: RunAgain,
+  record: ExportRecord,
+  now: () => number,
+  reconciled: Reconciled,
+): Promise<void> {
+  const { run, runLedger } = again
+  const places = (after: number, limit: number) =>
+    ledger.left.rows({ exportRow: record.id, selection: 'in-doubt', runId: run.id }, after, limit)
+  if ((await places(-1, 1)).length === 0) return
+  const { opened, mapper } = await again.openAll(record)
+  let open = new Map<string, Entry>()
+  const judge = async (): Promise<void> => {
+    const left = await ledger.left.inDoubtWith(run.job_id, [...open.keys()])
+    const doubtful = new Set(left.map(({ content }) => content))
+    const entries = [...open.values()].filter(({ content }) => doubtful.has(content))
+    open = new Map()
+    const events = new Map<string, LeftEvent>()
+    for (const [entry, verdict] of await again.readBack(entries)) {
+      if (verdict === 'stored') events.set(entry.content, 'find')
+      if (verdict === 'absent') events.set(entry.content, 'miss')
+    }
+    const ruling = await releaseDoubts(ledger, run.job_id, events, null)
+    await runLedger.rule(ruling, now())
+    const own = new Set(left.filter(({ exportRow }) => exportRow === record.id).map(({ id }) => id))
+    for (const { exception, event } of ruling.decisions) {
+      if (!own.has(exception)) continue
+      if (event === 'find') reconciled.found += 1
+      else reconciled.missed += 1
+    }
+  }
+  for await (const entries of again.entries(record.export_id, selectRows(opened, places), mapper)) {
+    for (const entry of entries) open.set(entry.content, entry)
+    if (open.size >= RECORDS_AT_ONCE) await judge()
+  }
+  await judge()
+}

@@ -1,0 +1,122 @@
+/** A person decides on what a run has left in doubt: it counts as delivered, or it is sent again. */
+import { WaybillError } from '../errors.ts'
+import type { LeftRecord, Ruling } from '../ledger/ledger.ts'
+import { transactionId } from '../load/identity.ts'
+import { amendRun, assertFree, assertNoneUnfinished, type RunOfJob } from './amend-run.ts'
+import type { Job } from './definition-files.ts'
+import type { RunDependencies } from './run-dependencies.ts'
+import type { JobEnd } from './run-job.ts'
+import { releaseDoubts } from './settle-doubts.ts'
+import { takeUp } from './take-up.ts'
+
+/** Records decided on in one transaction. */
+const RECORDS_AT_ONCE = 500
+
+/**
+ * The records count as delivered: they are recognised later, and not sent.
+ * @param transactions ids of those that are meant; none: all of the run
+ * @returns how many were decided on
+ * @throws WaybillError `run-unfinished`, `job-held`, `nothing-left`, `transaction-not-found`
+ */
+export async function acceptInDoubt(
+  deps: Pick<RunDependencies, 'ledger' | 'now' | 'owner' | 'isDead' | 'interrupt'>,
+  run: RunOfJob,
+  transactions: readonly string[],
+): Promise<number> {
+  const { ledger, now } = deps
+  return amendRun(deps, run, async ({ runLedger, signal }) => {
+    await assertNoneUnfinished(ledger, run)
+    let count = 0
+    for await (const chosen of inDoubt(deps, run, transactions)) {
+      signal.throwIfAborted()
+      const events = new Map(chosen.map(({ content }) => [content ?? '', 'accept' as const]))
+      await runLedger.rule(await releaseDoubts(ledger, run.job_id, events, null), now())
+      count += chosen.length
+    }
+    return count
+  })
+}
+
+/**
+ * Frees the records and sends them again, in a run of its own, after a last look into the profiles: what is found there is accepted.
+ * @throws WaybillError `job-held`, `run-unfinished`, `nothing-left`, `transaction-not-found`, and as `takeUp`
+ */
+export async function resendInDoubt(
+  deps: RunDependencies,
+  job: Job,
+  run: RunOfJob,
+  transactions: readonly string[],
+): Promise<JobEnd & { readonly decided: number }> {
+  const exports = new Set<number>()
+  const decisions: Ruling['decisions'][number][] = []
+  const contents = new Set<string>()
+  await assertFree(deps, run)
+  for await (const chosen of inDoubt(deps, run, transactions)) {
+    for (const { id, exportRow, content } of chosen) {
+      // The same record twice in the export is one record; it is sent once.
+      if (content === null || contents.has(content)) continue
+      contents.add(content)
+      exports.add(exportRow)
+      decisions.push({ exception: id, event: 'resend' })
+    }
+  }
+  const end = await takeUp(deps, job, {
+    run,
+    selection: 'decided',
+    mapping: 'kept',
+    concerns: async ({ id }) => exports.has(id),
+    begin: ({ id, runLedger }) => runLedger.rule({ run: id, decisions, released: [] }, deps.now()),
+  })
+  return { ...end, decided: decisions.length }
+}
+
+/** What of the run is in doubt, page by page. @throws WaybillError `nothing-left`, `transaction-not-found` */
+async function* inDoubt(
+  { ledger }: Pick<RunDependencies, 'ledger'>,
+  run: RunOfJob,
+  transactions: readonly string[],
+): AsyncGenerator<readonly LeftRecord[]> {
+  if (transactions.length > 0) {
+    yield await chosenInDoubt(ledger, run, new Set(transactions))
+    return
+  }
+  let any = false
+  for await (const page of pagesInDoubt(ledger, run.id)) {
+    any = true
+    yield page
+  }
+  if (!any) throw new WaybillError('nothing-left', `run ${run.id} has nothing in doubt`)
+}
+
+async function chosenInDoubt(
+  ledger: RunDependencies['ledger'],
+  run: RunOfJob,
+  transactions: Set<string>,
+): Promise<LeftRecord[]> {
+  const chosen: LeftRecord[] = []
+  for await (const page of pagesInDoubt(ledger, run.id)) {
+    for (const one of page) {
+      const { exportId, row, rule, content } = one
+      if (transactions.delete(transactionId(exportId, row, rule ?? '', content ?? ''))) chosen.push(one)
+    }
+  }
+  const [missing] = transactions
+  if (missing === undefined) return chosen
+  throw new WaybillError('transaction-not-found', `run ${run.id} has no record ${missing} in doubt`, {
+    remedy: `See what is in doubt in its rejects file, and in \`waybill show ${run.id}\`.`,
+  })
+}
+
+export async function* pagesInDoubt(
+  ledger: RunDependencies['ledger'],
+  runId: string,
+): AsyncGenerator<readonly LeftRecord[]> {
+  let after = 0
+  for (;;) {
+    const page = await ledger.left.inDoubt(runId, after, RECORDS_AT_ONCE)
+    const last = page.at(-1)
+    if (last === undefined) return
+    yield page
+    after = last.id
+  }
+}

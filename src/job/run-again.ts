@@ -1,0 +1,121 @@
+/** What a run has read, opened once more with the mapping that it had: to read back what became of its records. */
+import { join } from 'node:path'
+import type { OpenExport } from '../extract/open-export.ts'
+import type { Origin } from '../extract/row.ts'
+import { type ExportRecord, noTallies, type RunLedger } from '../ledger/ledger.ts'
+import { resolveAccounts } from '../load/accounts.ts'
+import { createEntries, type Entry } from '../load/entry.ts'
+import { lookUp } from '../load/look-up.ts'
+import type { AccountIds, Verdict } from '../load/reconciler.ts'
+import { type ProfileRecord, readProfile } from '../reconcile/read-back.ts'
+import type { RowMapper } from '../transform/compile.ts'
+import type { Amending, RunOfJob } from './amend-run.ts'
+import { type Arrival, createArrival } from './arrival.ts'
+import { connectStages } from './connect-stages.ts'
+import type { Job } from './definition-files.ts'
+import { rejoin } from './joined-exports.ts'
+import { type OpenRows, openAll, openRows } from './open-rows.ts'
+import type { RunDependencies } from './run-dependencies.ts'
+import type { ExportContext } from './run-export.ts'
+import { openAppended } from './run-files.ts'
+import { originOf } from './run-origin.ts'
+import { keptMapping, receiveOriginal } from './take-up.ts'
+
+export interface RunAgain {
+  readonly run: RunOfJob
+  readonly runLedger: RunLedger
+  readonly inDoubt: 'hold' | 'resend'
+  /** All rows of the file; of selected rows, the file that they stand in. @throws WaybillError `export-gone` */
+  openAll(record: ExportRecord): Promise<OpenRows>
+  /** The rows that the run has read. @throws WaybillError `export-gone` */
+  openRows(record: ExportRecord): Promise<OpenRows>
+  entries(exportId: string, opened: OpenExport, mapper: RowMapper, from?: Origin): AsyncGenerator<Entry[]>
+  readBack(entries: readonly Entry[]): Promise<Map<Entry, Verdict>>
+  /** The profile of the account that all of these belong to; undefined where it cannot be read. */
+  readProfile(entries: readonly Entry[], accountIds: AccountIds): Promise<ProfileRecord[] | undefined>
+  accountIds(entries: readonly Entry[]): Promise<AccountIds>
+  /** A person's reference, hashed. */
+  accountOf(entry: Entry): string
+  /** Reads of profiles so far. */
+  readonly reads: number
+}
+
+/** Nothing that is made here sends a record, or registers anybody. */
+export async function withRunAgain<Result>(
+  deps: RunDependencies,
+  job: Job,
+  run: RunOfJob,
+  amending: Amending,
+  work: (again: RunAgain) => Promise<Result>,
+): Promise<Result> {
+  const arrival = createArrival(join(deps.home, 'spool', String(run.job_id)), deps.sources)
+  try {
+    return await work(connectAgain(deps, job, run, amending, arrival))
+  } finally {
+    // An unfinished run goes on with what was fetched for it.
+    await arrival.close(run.state !== 'finished')
+  }
+}
+
+function connectAgain(
+  deps: RunDependencies,
+  job: Job,
+  run: RunOfJob,
+  { runLedger, signal, stop }: Amending,
+  arrival: Arrival,
+): RunAgain {
+  const { ledger, identity, gateway } = deps
+  const tallies = noTallies()
+  const stages: ExportContext = connectStages(deps, job, run.job_id, {
+    origin: originOf(run),
+    runLedger,
+    tallies,
+    // Never written to, nor closed: the receipts of the run stay as they are.
+    receipts: openAppended(join(deps.home, run.receipts_path), 0),
+    stop,
+    signal,
+    limit: Number.POSITIVE_INFINITY,
+    startedAt: run.started_at,
+    rejectsPath: run.rejects_path,
+  })
+  const { load } = stages
+  // A run whose process is gone may have sent a moment ago.
+  const overAt = run.state === 'running' ? deps.now() : (run.ended_at ?? deps.now())
+  const found = async (record: ExportRecord) => {
+    const { file, limits, beside } = await receiveOriginal(arrival, job, record)
+    const content = await keptMapping(ledger, record)
+    const mapping = await rejoin(content, record.name, arrival.kept, beside)
+    return { record: { ...record, path: file }, mapping, limits }
+  }
+  const accountIds = async (entries: readonly Entry[]): Promise<AccountIds> =>
+    (await resolveAccounts({ ...load.accounts, register: 'never' }, entries)).accountIds
+  return {
+    run,
+    runLedger,
+    inDoubt: load.inDoubt,
+    async openAll(export_) {
+      const { record, mapping, limits } = await found(export_)
+      return openAll(ledger, record, mapping, limits, run.started_at)
+    },
+    async openRows(export_) {
+      const { record, mapping, limits } = await found(export_)
+      return openRows(stages, record, mapping, limits)
+    },
+    async *entries(exportId, opened, mapper, from) {
+      for await (const block of opened.rows(from)) {
+        for (const source of block) {
+          signal.throwIfAborted()
+          const outcome = mapper(source)
+          yield outcome.outcome === 'mapped' ? createEntries(identity, exportId, outcome) : []
+        }
+      }
+    },
+    readBack: async (entries) => lookUp(load, entries, await accountIds(entries), overAt),
+    readProfile: (entries, ids) => readProfile(gateway, load.sending.read, entries, ids),
+    accountIds,
+    accountOf: ({ record }) => identity.account(record.account),
+    get reads() {
+      return tallies.requests.readBack
+    },
+  }
+}

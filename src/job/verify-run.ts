@@ -1,0 +1,160 @@
+/** Reads profiles back and compares what of a run was accepted with what the gateway shows now. */
+import { unpackHolds } from '../ledger/holds.ts'
+import type { ChunkRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
+import type { Entry } from '../load/entry.ts'
+import type { ProfileRecord } from '../reconcile/read-back.ts'
+import { type ComparedField, compareWithProfile } from '../reconcile/verify.ts'
+import { RECORD_KINDS, type RecordKind } from '../transform/record.ts'
+import type { OpenRows } from './open-rows.ts'
+import type { RunAgain } from './run-again.ts'
+import { selectRows } from './selected-rows.ts'
+import { createLowestDraws, drawOf, type SampleSize } from './verify-sample.ts'
+
+/** Transaction ids that are listed of what differs or is missing. */
+const LISTED = 100
+/** Profiles held, for people of whom several chunks have records. */
+const PROFILES_HELD = 1_000
+
+export interface Verified {
+  readonly sample: SampleSize
+  readonly seed: string
+  readonly records: Record<RecordKind, VerifiedCounts>
+  /** Fields that differ, and how often. */
+  readonly fields: Partial<Record<ComparedField, number>>
+  /** The first of what differs or is missing. */
+  readonly listed: {
+    readonly transactionId: string
+    readonly verdict: string
+    readonly fields?: readonly string[]
+  }[]
+}
+
+export interface VerifiedCounts {
+  equal: number
+  differs: number
+  hidden: number
+  missing: number
+}
+
+/** @throws WaybillError `export-gone`, `gateway-unreachable` … */
+export async function verifyRun(
+  ledger: Ledger,
+  again: RunAgain,
+  sample: SampleSize,
+  seed: string,
+): Promise<Verified> {
+  const chosen = await choosePeople(ledger, again, sample, seed)
+  const verified: Verified = {
+    sample,
+    seed,
+    records: { biometric: noneVerified(), condition: noneVerified(), careTeam: noneVerified() },
+    fields: {},
+    listed: [],
+  }
+  const profiles = new Map<string, ProfileRecord[] | undefined>()
+  for await (const accepted of acceptedByChunk(ledger, again)) {
+    const entries = accepted.filter((entry) => chosen(again.accountOf(entry)))
+    const accountIds = await again.accountIds(entries)
+    const groups = Map.groupBy(entries, (entry) => `${entry.record.kind}\n${again.accountOf(entry)}`)
+    await Promise.all(
+      [...groups].map(async ([key, group]) => {
+        const profile = profiles.has(key) ? profiles.get(key) : await again.readProfile(group, accountIds)
+        profiles.delete(key)
+        profiles.set(key, profile)
+        for (const entry of group) count(verified, entry, profile)
+      }),
+    )
+    for (const oldest of profiles.keys()) {
+      if (profiles.size <= PROFILES_HELD) break
+      profiles.delete(oldest)
+    }
+  }
+  return verified
+}
+
+const noneVerified = (): VerifiedCounts => ({ equal: 0, differs: 0, hidden: 0, missing: 0 })
+
+function count(verified: Verified, entry: Entry, profile: ProfileRecord[] | undefined): void {
+  const comparison = compareWithProfile(entry, profile)
+  const { verdict } = comparison
+  verified.records[entry.record.kind][verdict] += 1
+  if (verdict === 'equal' || verdict === 'hidden') return
+  const fields = comparison.verdict === 'differs' ? comparison.fields : undefined
+  for (const field of fields ?? []) verified.fields[field] = (verified.fields[field] ?? 0) + 1
+  const { transactionId } = entry
+  if (verified.listed.length < LISTED)
+    verified.listed.push({ transactionId, verdict, ...(fields === undefined ? {} : { fields }) })
+}
+
+/** So many people need a reading before: only then it is known who comes first. */
+async function choosePeople(
+  ledger: Ledger,
+  again: RunAgain,
+  sample: SampleSize,
+  seed: string,
+): Promise<(account: string) => boolean> {
+  if (sample.kind === 'all') return () => true
+  if (sample.kind === 'share') return (account) => drawOf(seed, account) < sample.share
+  const lowest = createLowestDraws(sample.people)
+  for await (const entries of acceptedByChunk(ledger, again))
+    for (const entry of entries) lowest.add(drawOf(seed, again.accountOf(entry)))
+  return (account) => drawOf(seed, account) <= lowest.highest
+}
+
+/** The records of the run that the gateway has taken, by chunks. */
+async function* acceptedByChunk(ledger: Ledger, again: RunAgain): AsyncGenerator<Entry[]> {
+  for (const record of await ledger.exportsOf(again.run.id)) {
+    let rows: OpenRows | undefined
+    for (const chunk of await ledger.chunksOf(record.id)) {
+      const accepted = await acceptedOf(ledger, record, chunk)
+      if (accepted.size === 0) continue
+      rows ??= await openAccepted(ledger, again, record)
+      yield await entriesOf(again, record, rows, chunk, accepted)
+    }
+  }
+}
+
+/** Selected rows are found at the places of everything that their origin has left behind, whatever became of it since. */
+async function openAccepted(ledger: Ledger, again: RunAgain, record: ExportRecord): Promise<OpenRows> {
+  const { opened, mapper } = await again.openAll(record)
+  const { origin_export: exportRow } = record
+  if (exportRow === null) return { opened, mapper }
+  const places = (after: number, limit: number) =>
+    ledger.left.rows({ exportRow, selection: 'any', runId: again.run.id }, after, limit)
+  return { opened: selectRows(opened, places), mapper }
+}
+
+async function acceptedOf(ledger: Ledger, { id }: ExportRecord, chunk: ChunkRecord): Promise<Set<string>> {
+  const key = { exportRow: id, chunk: chunk.number }
+  const accepted = new Set<string>()
+  if (chunk.state !== 'settled') return accepted
+  for (const batch of await ledger.batchesOf(key)) {
+    if (batch.state !== 'settled') continue
+    for (const { row, rule, content } of unpackHolds(batch.holds)) accepted.add(`${row}\n${rule}\n${content}`)
+  }
+  for (const { row, rule, content, state, batch_id } of await ledger.exceptionsOf(key))
+    if (state === 'accepted' && batch_id !== null) accepted.add(`${row}\n${rule}\n${content}`)
+  return accepted
+}
+
+async function entriesOf(
+  again: RunAgain,
+  { export_id: exportId, reading }: ExportRecord,
+  { opened, mapper }: OpenRows,
+  chunk: ChunkRecord,
+  accepted: Set<string>,
+): Promise<Entry[]> {
+  const found: Entry[] = []
+  const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
+  let rows = 0
+  for await (const entries of again.entries(exportId, opened, mapper, from)) {
+    for (const entry of entries) {
+      if (accepted.delete(`${entry.row.row}\n${entry.record.rule}\n${entry.content}`)) found.push(entry)
+    }
+    if (accepted.size === 0 || (++rows >= chunk.rows && reading !== 'selected')) break
+  }
+  return found
+}
+
+export const verifiedBadly = ({ records }: Verified): boolean =>
+  RECORD_KINDS.some((kind) => records[kind].differs + records[kind].missing > 0)

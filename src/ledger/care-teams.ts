@@ -1,0 +1,42 @@
+/** Writes what accounts have of care teams. */
+import { sql, type Transaction } from 'kysely'
+import type { KnownCareTeam } from './ledger.ts'
+import type { LedgerTables } from './tables.ts'
+
+/** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
+const ROWS_AT_ONCE = 500
+
+/** An account has one mark: set on one entry, it is gone from the others. */
+export async function saveCareTeams(
+  writer: Transaction<LedgerTables>,
+  gateway: string,
+  entries: readonly KnownCareTeam[],
+): Promise<void> {
+  for (let start = 0; start < entries.length; start += ROWS_AT_ONCE) {
+    const values = entries.slice(start, start + ROWS_AT_ONCE).map((entry) => ({
+      gateway,
+      account: Buffer.from(entry.account, 'hex'),
+      npi: Buffer.from(entry.npi, 'hex'),
+      observed_at: entry.observedAt,
+      mark: entry.mark,
+    }))
+    const marked = values.filter(({ mark }) => mark === 'set').map(({ account }) => account)
+    await writer
+      .updateTable('care_team')
+      .set({ mark: 'none' })
+      .where('gateway', '=', gateway)
+      .where('account', 'in', marked)
+      .where('mark', '=', 'set')
+      .execute()
+    await writer
+      .insertInto('care_team')
+      .values(values)
+      .onConflict((conflict) =>
+        conflict.columns(['gateway', 'account', 'npi']).doUpdateSet({
+          observed_at: sql`max(care_team.observed_at, excluded.observed_at)`,
+          mark: sql`excluded.mark`,
+        }),
+      )
+      .execute()
+  }
+}

@@ -1,0 +1,225 @@
+/** What runs left behind, and what has become of it since: queries, and the one way to change it. */
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { Exclusive } from './exclusive.ts'
+import type { Lease, LeftBehind, LeftRecord, Ruling, Selection } from './ledger.ts'
+import { advanceLeft } from './states.ts'
+import type { LedgerTables } from './tables.ts'
+
+/** Values in one query; SQLite takes at most 32,766 parameters. */
+const VALUES_AT_ONCE = 500
+
+type Database = Kysely<LedgerTables>
+
+export function leftBehind(read: Exclusive['read']): LeftBehind {
+  return {
+    inDoubt: (runId, after, limit) =>
+      read((db) =>
+        leftRecords(db)
+          .where('export.run_id', '=', runId)
+          .where('exception.outcome', '=', 'in-doubt')
+          .where('exception.state', '=', 'in-doubt')
+          .where('exception.id', '>', after)
+          .orderBy('exception.id')
+          .limit(limit)
+          .execute(),
+      ),
+    inDoubtWith: (jobId, contents) =>
+      inSlices(contents, (slice) =>
+        read((db) =>
+          leftRecords(db)
+            .innerJoin('run', 'run.id', 'export.run_id')
+            .where('run.job_id', '=', jobId)
+            .where('exception.outcome', '=', 'in-doubt')
+            .where('exception.state', '=', 'in-doubt')
+            .where('exception.content', 'in', slice)
+            .execute(),
+        ),
+      ),
+    heldWith: (jobId, contents) =>
+      inSlices(contents, async (slice) => {
+        const rows = await read((db) =>
+          db
+            .selectFrom('held')
+            .select(['row_key', 'content'])
+            .where('job_id', '=', jobId)
+            .where(
+              'content',
+              'in',
+              slice.map((content) => Buffer.from(content, 'hex')),
+            )
+            .execute(),
+        )
+        return rows.map(({ row_key, content }) => ({ rowKey: hex(row_key), content: hex(content) }))
+      }),
+    rejected: ({ jobId, exportId, before }, rows) =>
+      inSlices(rows, (slice) =>
+        read((db) =>
+          leftRecords(db)
+            .innerJoin('run', 'run.id', 'export.run_id')
+            .where('run.job_id', '=', jobId)
+            .where('export.export_id', '=', exportId)
+            .where('export.id', '<', before)
+            .where('exception.state', '=', 'rejected')
+            .where('exception.row', 'in', slice)
+            .execute(),
+        ),
+      ),
+    rows: ({ exportRow, selection, runId }, after, limit) =>
+      read((db) =>
+        db
+          .selectFrom('exception')
+          .select(['row', 'line', 'byte_offset as byteOffset'])
+          .where('export_row', '=', exportRow)
+          .where('byte_offset', '>', after)
+          .$if(selection !== 'any', (query) =>
+            query.where((eb) =>
+              eb.or([
+                eb('state', 'in', STATES[selection]),
+                eb(
+                  'id',
+                  'in',
+                  eb.selectFrom('decision').select('decision.exception').where('decision.run_id', '=', runId),
+                ),
+              ]),
+            ),
+          )
+          .groupBy(['row', 'line', 'byte_offset'])
+          .orderBy('byte_offset')
+          .limit(limit)
+          .execute(),
+      ),
+    decidedContents: async (exportRow, runId) => {
+      const rows = await read((db) =>
+        db
+          .selectFrom('decision')
+          .innerJoin('exception', 'exception.id', 'decision.exception')
+          .select('exception.content')
+          .where('decision.run_id', '=', runId)
+          .where('decision.event', '=', 'resend')
+          .where('exception.export_row', '=', exportRow)
+          .execute(),
+      )
+      return new Set(rows.flatMap(({ content }) => content ?? []))
+    },
+    decisions: (exceptions) =>
+      inSlices(exceptions, (slice) =>
+        read((db) =>
+          db
+            .selectFrom('decision')
+            .select(['exception', 'event', 'run_id as run', 'at'])
+            .where('exception', 'in', slice)
+            .orderBy('id')
+            .execute(),
+        ),
+      ),
+    moves: (runId) =>
+      read((db) =>
+        db
+          .selectFrom('exception')
+          .innerJoin('export', 'export.id', 'exception.export_row')
+          .where('export.run_id', '=', runId)
+          .where('exception.outcome', '=', 'in-doubt')
+          .where('exception.state', '!=', 'in-doubt')
+          .select(['export.id as exportRow', 'exception.kind', BECAME.as('to')])
+          .select((eb) => eb.fn.countAll<number>().as('count'))
+          .groupBy(['export.id', 'exception.kind', BECAME])
+          .execute(),
+      ).then((rows) => rows.flatMap(({ kind, ...move }) => (kind === null ? [] : [{ ...move, kind }]))),
+    settledBy: (runId) =>
+      read((db) =>
+        db
+          .selectFrom('decision')
+          .innerJoin('exception', 'exception.id', 'decision.exception')
+          .innerJoin('export', 'export.id', 'exception.export_row')
+          .where('export.run_id', '=', runId)
+          .where('exception.state', '=', 'settled')
+          .where('decision.event', '=', 'deliver')
+          .select('decision.run_id as run')
+          .select((eb) => eb.fn.countAll<number>().as('count'))
+          .groupBy('decision.run_id')
+          .orderBy('decision.run_id')
+          .execute(),
+      ).then((rows) => rows.flatMap(({ run, count }) => (run === null ? [] : [{ run, count }]))),
+  }
+}
+
+/**
+ * A record in doubt that turns out to be stored was accepted in the run that sent it; in runs that only held it back, and where it
+ * stood a second time, it was not sent: there it is unchanged.
+ */
+const BECAME = sql<'accepted' | 'unchanged' | 'rejected'>`case
+  when exception.state in ('rejected', 'settled') then 'rejected'
+  when exception.batch_id is null then 'unchanged'
+  else 'accepted' end`
+
+/** `decided` names no state: those records are found by the decision. */
+const STATES: Readonly<Record<Selection | 'any', readonly ('rejected' | 'in-doubt' | 'warning')[]>> = {
+  rejected: ['rejected'],
+  'in-doubt': ['in-doubt'],
+  'left-behind': ['rejected', 'in-doubt'],
+  decided: [],
+  any: [],
+}
+
+/** Of settled chunks alone: what stands in an open one is still its own run's affair. */
+const leftRecords = (database: Database) =>
+  database
+    .selectFrom('exception')
+    .innerJoin('export', 'export.id', 'exception.export_row')
+    .innerJoin('chunk', (join) =>
+      join
+        .onRef('chunk.export_row', '=', 'exception.export_row')
+        .onRef('chunk.number', '=', 'exception.chunk')
+        .on('chunk.state', '=', 'settled'),
+    )
+    .select([
+      'exception.id',
+      'export.id as exportRow',
+      'export.export_id as exportId',
+      'exception.row',
+      'exception.rule',
+      'exception.content',
+      'exception.kind',
+    ])
+    .$castTo<LeftRecord>()
+
+/** Writes down what was decided, moves the exceptions, and lets go what is held no longer. */
+export async function rule(
+  writer: Transaction<LedgerTables>,
+  lease: Lease,
+  ruling: Ruling,
+  at: number,
+): Promise<void> {
+  for (const { exception, event } of ruling.decisions) {
+    const { state } = await writer
+      .selectFrom('exception')
+      .select('state')
+      .where('id', '=', exception)
+      .executeTakeFirstOrThrow()
+    // A warning was never left behind: no move leads from it.
+    const next = advanceLeft(state === 'warning' ? 'settled' : state, event)
+    await writer.updateTable('exception').set({ state: next }).where('id', '=', exception).execute()
+    await writer.insertInto('decision').values({ exception, event, run_id: ruling.run, at }).execute()
+  }
+  for (const { rowKey, content } of ruling.released) {
+    await writer
+      .deleteFrom('held')
+      .where('job_id', '=', lease.jobId)
+      .where('row_key', '=', Buffer.from(rowKey, 'hex'))
+      .where('content', '=', Buffer.from(content, 'hex'))
+      .execute()
+  }
+}
+
+async function inSlices<Value, Found>(
+  values: readonly Value[],
+  find: (slice: readonly Value[]) => Promise<readonly Found[]>,
+): Promise<Found[]> {
+  const found: Found[] = []
+  for (let start = 0; start < values.length; start += VALUES_AT_ONCE)
+    found.push(...(await find(values.slice(start, start + VALUES_AT_ONCE))))
+  return found
+}
+
+const hex = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')

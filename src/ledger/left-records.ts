@@ -1,0 +1,89 @@
+/** What runs left behind, as the ledger gives it, and what can be said of it later. */
+import type { LeftEvent } from './states.ts'
+import type { Selection } from './tables.ts'
+
+/** What was delivered under a row key. */
+export interface DeliveredRow {
+  /** Hashed row key, 32 hex digits. */
+  readonly rowKey: string
+  /** Content hashes, 16 hex digits each: all that were ever delivered under the key. */
+  readonly contents: readonly string[]
+}
+
+/** What has become of exceptions of earlier runs. */
+export interface Ruling {
+  readonly decisions: readonly { readonly exception: number; readonly event: LeftEvent }[]
+  /** The run that has got them through; null for what a person or a look at the profile has decided. */
+  readonly run: string | null
+  /** Records that are held no longer. */
+  readonly released: readonly HeldRecord[]
+  readonly delivered?: readonly DeliveredRow[]
+}
+
+export interface HeldRecord {
+  readonly rowKey: string
+  readonly content: string
+}
+
+/** An exception of a settled chunk, with the export that it belongs to. */
+export interface LeftRecord {
+  readonly id: number
+  readonly exportRow: number
+  readonly exportId: string
+  readonly row: number
+  readonly rule: string | null
+  readonly content: string | null
+  readonly kind: string | null
+}
+
+/** What has befallen an exception: a line of its history. */
+export interface Decision {
+  readonly exception: number
+  readonly event: LeftEvent
+  readonly run: string | null
+  readonly at: number
+}
+
+/** Records of a run whose outcome has changed since: how many of a kind now have which. */
+export interface OutcomeMove {
+  readonly exportRow: number
+  readonly kind: string
+  readonly to: 'accepted' | 'unchanged' | 'rejected'
+  readonly count: number
+}
+
+/** What runs left behind, in chunks that are settled. */
+export interface LeftBehind {
+  /** Records of a run that are in doubt still, in the order of their ids, those behind `after`. */
+  inDoubt(runId: string, after: number, limit: number): Promise<LeftRecord[]>
+  /** Records in doubt with such contents, in every run of the job. */
+  inDoubtWith(jobId: number, contents: readonly string[]): Promise<LeftRecord[]>
+  heldWith(jobId: number, contents: readonly string[]): Promise<HeldRecord[]>
+  /** Rejects, not settled yet, of earlier readings of the same export by the job, in these rows. */
+  rejected(
+    request: { jobId: number; exportId: string; before: number },
+    rows: readonly number[],
+  ): Promise<LeftRecord[]>
+  /**
+   * Rows of an export in which something was left behind, in their order, those behind the offset `after`: what is selected now, and what
+   * `runId` has settled of it already, so that a resumption selects the same.
+   */
+  rows(
+    request: { exportRow: number; selection: Selection | 'any'; runId: string },
+    after: number,
+    limit: number,
+  ): Promise<LeftRow[]>
+  /** Contents that a person has decided to send again with this run. */
+  decidedContents(exportRow: number, runId: string): Promise<Set<string>>
+  decisions(exceptions: readonly number[]): Promise<Decision[]>
+  moves(runId: string): Promise<OutcomeMove[]>
+  /** How many rejects of the run later runs have settled. */
+  settledBy(runId: string): Promise<{ run: string; count: number }[]>
+}
+
+/** Where a row stands in its export. */
+export interface LeftRow {
+  readonly row: number
+  readonly line: number
+  readonly byteOffset: number
+}

@@ -1,0 +1,158 @@
+/**
+ * The one way by which requests leave this process for a gateway: it carries out what `src/load/flow.ts` decides. Each run has a lane,
+ * with its own ceiling; the lanes take turns.
+ */
+import { GatewayError } from '../gateway/gateway-error.ts'
+import { admit, beginFlow, type Ending, end, type Flow, nextStart, start } from './flow.ts'
+
+export interface Dispatcher {
+  /**
+   * @param ceiling requests of this lane under way at most
+   * @param signal when it is aborted, what waits in the lane fails with its reason; what is under way goes on
+   */
+  lane(ceiling: number, signal: AbortSignal): Lane
+  /** Milliseconds for which nothing is sent, as the gateway wants it or nothing gets through; 0: it is not so. */
+  heldForMs(): number
+}
+
+export interface Lane {
+  /**
+   * Sends a request when its turn has come.
+   * @param operation names requests that take about the same time
+   * @param again whether it was sent before: then it goes before those that were not
+   */
+  run<T>(operation: string, again: boolean, request: () => Promise<T>): Promise<T>
+}
+
+export interface DispatcherOptions {
+  /** Milliseconds. A clock that is set back does not hold requests longer than they must be. */
+  readonly now: () => number
+  readonly random: () => number
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+interface Waiting {
+  readonly begin: () => void
+  readonly reject: (reason: unknown) => void
+}
+
+interface OpenLane {
+  readonly ceiling: number
+  readonly waiting: Waiting[]
+  underWay: number
+}
+
+export function createDispatcher({ now, random, sleep }: DispatcherOptions): Dispatcher {
+  const clock = steadily(now)
+  let flow: Flow | undefined
+  /** Those in which something waits, in the order of their turns. */
+  const lanes: OpenLane[] = []
+  let alarm: { readonly at: number; readonly stop: AbortController } | undefined
+
+  const setAlarm = (at: number): void => {
+    if (alarm !== undefined && alarm.at <= at) return
+    alarm?.stop.abort()
+    const set = { at, stop: new AbortController() }
+    alarm = set
+    sleep(Math.max(1, Math.ceil(at - clock())), set.stop.signal).then(
+      () => {
+        if (alarm !== set) return
+        alarm = undefined
+        sendNext()
+      },
+      () => undefined,
+    )
+  }
+
+  const sendNext = (): void => {
+    while (flow !== undefined) {
+      const turn = lanes.findIndex((lane) => lane.underWay < lane.ceiling)
+      if (turn === -1) break
+      const at = nextStart(flow, clock())
+      if (at > clock()) {
+        // Infinity: the end of a request comes back here.
+        if (at !== Number.POSITIVE_INFINITY) setAlarm(at)
+        return
+      }
+      const [lane] = lanes.splice(turn, 1)
+      const next = lane?.waiting.shift()
+      if (lane !== undefined && lane.waiting.length > 0) lanes.push(lane)
+      next?.begin()
+    }
+    // Nothing waits for a moment any more: no timer may keep the process alive.
+    alarm?.stop.abort()
+    alarm = undefined
+  }
+
+  return {
+    lane(ceiling, signal) {
+      flow = flow === undefined ? beginFlow(ceiling) : admit(flow, ceiling)
+      const lane: OpenLane = { ceiling, waiting: [], underWay: 0 }
+      signal.addEventListener('abort', () => {
+        for (const { reject } of lane.waiting.splice(0)) reject(signal.reason)
+        if (lanes.includes(lane)) lanes.splice(lanes.indexOf(lane), 1)
+        sendNext()
+      })
+      return {
+        run: (operation, again, request) =>
+          new Promise((resolve, reject) => {
+            if (signal.aborted) return reject(signal.reason)
+            const begin = (): void => {
+              const started = start(flow ?? beginFlow(ceiling), clock())
+              flow = started.flow
+              lane.underWay++
+              const ended = (ending: Ending): void => {
+                flow = end(flow ?? started.flow, started.ticket, operation, ending, clock(), random)
+                lane.underWay--
+                sendNext()
+              }
+              request().then(
+                (result) => {
+                  resolve(result)
+                  ended({ kind: 'answered' })
+                },
+                (error: unknown) => {
+                  // Before the caller hears of it: what it does next depends on whether sending is held now.
+                  ended(endingOf(error))
+                  reject(error)
+                },
+              )
+            }
+            if (again) lane.waiting.unshift({ begin, reject })
+            else lane.waiting.push({ begin, reject })
+            if (!lanes.includes(lane)) lanes.push(lane)
+            sendNext()
+          }),
+      }
+    },
+    heldForMs() {
+      if (flow === undefined || flow.breaker.state !== 'open') return 0
+      return Math.max(0, flow.breaker.until - clock())
+    },
+  }
+}
+
+function endingOf(error: unknown): Ending {
+  if (!(error instanceof GatewayError)) return { kind: 'aside' }
+  switch (error.class) {
+    case 'not-taken':
+      return { kind: 'not-taken', retryAfterMs: error.retryAfterMs }
+    case 'not-sent':
+    case 'ambiguous':
+      return { kind: 'failed' }
+    default:
+      return { kind: 'answered' }
+  }
+}
+
+/** A clock that goes on where the given one is set back. */
+function steadily(now: () => number): () => number {
+  let last = now()
+  let behind = 0
+  return () => {
+    const given = now()
+    if (given + behind < last) behind = last - given
+    last = given + behind
+    return last
+  }
+}

@@ -1,0 +1,48 @@
+/** Outcomes that are no success, in the forms in which rejects file and ledger take them. Pure. */
+import type { Exception, Held } from '../ledger/ledger.ts'
+import type { Entry, EntryOutcome, Reason } from './entry.ts'
+import { scrubWords, secretsOf } from './gateway-words.ts'
+import { recordText } from './record-text.ts'
+
+/** How the ledger names an entry within its batch. */
+export const toHeld = ({ row, record, content }: Entry): Held => ({
+  row: row.row,
+  rule: record.rule,
+  content,
+})
+
+/** The ledger's line for an outcome that is not a success. */
+export function toException(outcome: EntryOutcome): Exception | undefined {
+  if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') return undefined
+  const { entry, reason } = outcome
+  return {
+    row: entry.row.row,
+    line: entry.row.line,
+    byteOffset: entry.row.byteOffset,
+    kind: entry.record.kind,
+    rule: entry.record.rule,
+    content: entry.content,
+    outcome: outcome.outcome,
+    stage: reason.stage,
+    code: reason.code,
+    field: reason.field ?? null,
+    message: reason.scrubbed,
+    batchId: outcome.batchId,
+  }
+}
+
+/** @param words the gateway's, or ours */
+export function rejection(entry: Entry, batchId: string, code: string, words: string): EntryOutcome {
+  const secrets = secretsOf(JSON.parse(recordText(entry, batchId)))
+  const reason: Reason = { stage: 'submit', code, message: words, scrubbed: scrubWords(words, secrets) }
+  return { entry, outcome: 'rejected', batchId, reason }
+}
+
+const IN_DOUBT = 'no answer came, and the profile cannot tell whether the record was stored'
+
+export const inDoubt = (entry: Entry, batchId: string): EntryOutcome => ({
+  entry,
+  outcome: 'in-doubt',
+  batchId,
+  reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
+})

@@ -1,0 +1,159 @@
+/** What two mappings make of the same row, counted by rule. Holds counts and a few examples, however many rows there are. */
+import type { MappedRow, RowOutcome } from '../transform/record.ts'
+import { type Facts, factsOf } from './record-facts.ts'
+import { registration } from './tell-row.ts'
+
+/** What changed for one rule. A record that was rejected and now is made is added; one that is rejected now, removed. */
+export interface RuleDifference {
+  added: number
+  removed: number
+  changed: number
+  /** No record before and none now, but rejected anew, no longer, or for another reason. */
+  reason: number
+}
+
+/** Before and after; null where there was or is nothing. */
+export type Change = readonly [before: string | null, after: string | null]
+
+export interface DifferenceExample {
+  readonly row: number
+  readonly line: number
+  /** The rule; `register` for registration data; null for the outcome of the row. */
+  readonly rule: string | null
+  readonly change: keyof RuleDifference | 'outcome'
+  readonly facts: Readonly<Record<string, Change>>
+}
+
+export interface Difference {
+  readonly rows: { readonly read: number; readonly different: number }
+  readonly outcomes: readonly { readonly before: string; readonly after: string; readonly rows: number }[]
+  readonly rules: Readonly<Record<string, RuleDifference>>
+  readonly examples: readonly DifferenceExample[]
+}
+
+/** A row that one of the mappings does not read as a row. */
+const NO_ROW = 'no row'
+
+export interface OutcomeComparison {
+  /** Undefined: this mapping's reading has no such row. */
+  add(before: RowOutcome | undefined, after: RowOutcome | undefined): void
+  result(): Difference
+}
+
+/** @param exampleLimit how many examples are kept: the first */
+export function createComparison(exampleLimit: number): OutcomeComparison {
+  const rows = { read: 0, different: 0 }
+  const outcomes = new Map<string, { before: string; after: string; rows: number }>()
+  const rules = new Map<string, RuleDifference>()
+  const examples: DifferenceExample[] = []
+
+  const compareRules = (row: RowOutcome, old: Products, now: Products, show: boolean): boolean => {
+    let different = false
+    for (const rule of new Set([...old.keys(), ...now.keys()])) {
+      const [before, after] = [old.get(rule), now.get(rule)]
+      if (before?.text === after?.text) continue
+      different = true
+      const change = changeOf(before, after)
+      const counts = rules.get(rule) ?? { added: 0, removed: 0, changed: 0, reason: 0 }
+      counts[change] += 1
+      rules.set(rule, counts)
+      if (!show || examples.length >= exampleLimit) continue
+      const facts = changedFacts(before?.facts() ?? {}, after?.facts() ?? {})
+      examples.push({ row: row.row, line: row.line, rule, change, facts })
+    }
+    return different
+  }
+
+  return {
+    add(before, after) {
+      const row = before ?? after
+      if (row === undefined) return
+      rows.read += 1
+      const [old, now] = [outcomeText(before), outcomeText(after)]
+      if (old !== now) {
+        const counted = outcomes.get(`${old}\n${now}`) ?? { before: old, after: now, rows: 0 }
+        counted.rows += 1
+        outcomes.set(`${old}\n${now}`, counted)
+        if (examples.length < exampleLimit)
+          examples.push({
+            row: row.row,
+            line: row.line,
+            rule: null,
+            change: 'outcome',
+            facts: { outcome: [old, now] },
+          })
+      }
+      const different =
+        !alike(before, after) && compareRules(row, products(before), products(after), old === now)
+      if (old !== now || different) rows.different += 1
+    },
+    result: () => ({ rows, outcomes: [...outcomes.values()], rules: Object.fromEntries(rules), examples }),
+  }
+}
+
+/** What a rule gives of a row: equal texts, equal products. */
+interface Product {
+  readonly text: string
+  readonly made: boolean
+  readonly facts: () => Facts
+}
+type Products = ReadonlyMap<string, Product>
+
+function products(outcome: RowOutcome | undefined): Products {
+  const found = new Map<string, Product>()
+  if (outcome?.outcome !== 'mapped') return found
+  const { account, key, records, rejected } = outcome
+  for (const record of records) {
+    const facts = () => ({ ...factsOf(record), account: account.reference, key })
+    found.set(record.rule, { text: `${record.primary} ${record.content}`, made: true, facts })
+  }
+  for (const { rule, issue } of rejected) found.set(rule, refused(issue.code))
+  const register = registration(outcome)
+  if (typeof register === 'string') found.set('register', refused(register))
+  else if (register !== undefined)
+    found.set('register', { text: JSON.stringify(register), made: true, facts: () => register })
+  return found
+}
+
+const refused = (code: string): Product => ({ text: code, made: false, facts: () => ({ rejected: code }) })
+
+function changeOf(before: Product | undefined, after: Product | undefined): keyof RuleDifference {
+  if (before?.made && after?.made) return 'changed'
+  if (after?.made) return 'added'
+  return before?.made ? 'removed' : 'reason'
+}
+
+function changedFacts(before: Facts, after: Facts): Record<string, Change> {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return Object.fromEntries(
+    names
+      .filter((name) => before[name] !== after[name])
+      .map((name) => [name, [before[name] ?? null, after[name] ?? null] as const]),
+  )
+}
+
+function outcomeText(outcome: RowOutcome | undefined): string {
+  if (outcome === undefined) return NO_ROW
+  if (outcome.outcome === 'mapped') return 'mapped'
+  return outcome.outcome === 'skipped' ? `skipped ${outcome.reason}` : `rejected ${outcome.issue.code}`
+}
+
+/** The quick answer for rows of which all is the same. */
+function alike(before: RowOutcome | undefined, after: RowOutcome | undefined): boolean {
+  if (before?.outcome !== 'mapped' || after?.outcome !== 'mapped') return false
+  return (
+    before.records.length === after.records.length &&
+    before.rejected.length === after.rejected.length &&
+    before.records.every((record, at) => sameRecord(record, after.records[at])) &&
+    before.rejected.every(({ rule, issue }, at) => {
+      const other = after.rejected[at]
+      return other?.rule === rule && other.issue.code === issue.code
+    }) &&
+    JSON.stringify(registration(before)) === JSON.stringify(registration(after))
+  )
+}
+
+type Made = MappedRow['records'][number]
+
+const sameRecord = (record: Made, other: Made | undefined): boolean =>
+  record.rule === other?.rule && record.content === other.content && record.primary === other.primary

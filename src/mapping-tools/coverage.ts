@@ -1,0 +1,123 @@
+/** Counts, over rows of an export, what each rule of a mapping gives, so that rules and fields that never give anything are seen. */
+import type { MappingDefinition } from '../transform/mapping-definition.ts'
+import type { RecordKind, RowOutcome } from '../transform/record.ts'
+import { registration, withoutOrdinal } from './tell-row.ts'
+
+export interface RuleCoverage {
+  /** Name of the rule; for rules that are a list, the catalog key, or the list itself where nothing came of it. */
+  readonly rule: string
+  readonly made: number
+  /** How many were rejected, by reason code. */
+  readonly rejected: Readonly<Record<string, number>>
+  /** Fields that the mapping names and that no record has. */
+  readonly neverSet: readonly string[]
+}
+
+export interface Coverage {
+  readonly rows: {
+    readonly read: number
+    readonly mapped: number
+    readonly skipped: number
+    readonly rejected: number
+  }
+  /** Why rows were rejected: how many, by reason code. */
+  readonly reasons: Readonly<Record<string, number>>
+  readonly rules: readonly RuleCoverage[]
+}
+
+export interface CoverageCounter {
+  add(outcome: RowOutcome): void
+  result(): Coverage
+}
+
+/** Fields that a record can do without, by the section of the mapping that names them. */
+const OPTIONAL = {
+  biometrics: ['refRange'],
+  conditions: [],
+  careTeams: ['phoneNumber', 'address', 'city', 'zip', 'location', 'profile'],
+} as const
+
+const KINDS = { biometrics: 'biometric', conditions: 'condition', careTeams: 'careTeam' } as const
+
+/** Stands among the rules for the data that people are registered with. */
+const REGISTER = 'register'
+
+interface Counts {
+  made: number
+  readonly rejected: Record<string, number>
+  readonly missing: Set<string>
+}
+
+export function createCoverage(definition: MappingDefinition): CoverageCounter {
+  const rows = { read: 0, mapped: 0, skipped: 0, rejected: 0 }
+  const reasons: Record<string, number> = {}
+  const rules = new Map<string, Counts>()
+  const lists = new Map<RecordKind, readonly string[]>()
+  const seen = new Set<RecordKind>()
+  for (const section of ['biometrics', 'conditions', 'careTeams'] as const) {
+    const written = definition[section]
+    if (Array.isArray(written)) {
+      const named = written.flatMap((rule) => OPTIONAL[section].filter((field) => field in rule))
+      lists.set(KINDS[section], named)
+    } else {
+      for (const [name, rule] of Object.entries(written ?? {})) {
+        const named = typeof rule === 'string' ? [] : OPTIONAL[section].filter((field) => field in rule)
+        rules.set(name, newCounts(named))
+      }
+    }
+  }
+  if (definition.row.account.register !== undefined) rules.set(REGISTER, newCounts([]))
+  const countsOf = (rule: string, kind: RecordKind): Counts => {
+    const name = rules.has(rule) ? rule : withoutOrdinal(rule)
+    const counts = rules.get(name) ?? newCounts(lists.get(kind) ?? [])
+    rules.set(name, counts)
+    seen.add(kind)
+    return counts
+  }
+
+  return {
+    add(outcome) {
+      rows.read += 1
+      rows[outcome.outcome] += 1
+      if (outcome.outcome === 'rejected') increase(reasons, outcome.issue.code)
+      if (outcome.outcome !== 'mapped') return
+      for (const { rule, kind, content } of outcome.records) {
+        const counts = countsOf(rule, kind)
+        counts.made += 1
+        // Within a text the quotes would be escaped, so this is the name of a member.
+        for (const field of counts.missing) if (content.includes(`"${field}":`)) counts.missing.delete(field)
+      }
+      for (const { rule, kind, issue } of outcome.rejected)
+        increase(countsOf(rule, kind).rejected, issue.code)
+      const registered = rules.get(REGISTER)
+      if (registered === undefined) return
+      const draft = registration(outcome)
+      if (typeof draft === 'string') increase(registered.rejected, draft)
+      else registered.made += 1
+    },
+    result() {
+      const idle = Object.entries(KINDS).filter(([, kind]) => lists.has(kind) && !seen.has(kind))
+      for (const [section] of idle) rules.set(section, newCounts([]))
+      return {
+        rows,
+        reasons,
+        rules: [...rules].map(([rule, { made, rejected, missing }]) => ({
+          rule,
+          made,
+          rejected,
+          neverSet: [...missing],
+        })),
+      }
+    },
+  }
+}
+
+const newCounts = (missing: readonly string[]): Counts => ({
+  made: 0,
+  rejected: {},
+  missing: new Set(missing),
+})
+
+const increase = (counts: Record<string, number>, code: string): void => {
+  counts[code] = (counts[code] ?? 0) + 1
+}

@@ -1,0 +1,107 @@
+/** Rows beside their records as one HTML page that needs nothing else: no script, no font, no address. */
+import type { PreviewedRow } from './previewed-row.ts'
+
+/** @param mapping and `sample`: their names */
+export function previewPage(mapping: string, sample: string, rows: readonly PreviewedRow[]): string {
+  const count = rows.length === 1 ? '1 row' : `${rows.length} rows`
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${html(`${mapping}: ${sample}`)}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<header>
+<h1>${html(sample)} <span>as ${html(mapping)} maps it</span></h1>
+<p>${count}. Nothing was sent. <strong>This page holds health data of persons</strong>: keep it where the export may be kept.</p>
+</header>
+<main>
+${rows.map(rowHtml).join('\n')}
+</main>
+</body>
+</html>
+`
+}
+
+function rowHtml(row: PreviewedRow): string {
+  const named = row.source.some(([name]) => name !== '')
+  const source = named
+    ? `<dl>${row.source.map(([name, text]) => `<dt>${html(name)}</dt><dd>${html(text)}</dd>`).join('')}</dl>`
+    : `<pre>${html(row.source.map(([, text]) => text).join('\n'))}</pre>`
+  return `<section class="${row.outcome}">
+<h2>Row ${row.row} <span>line ${row.line}, ${row.outcome}</span></h2>
+<div class="source">${source}</div>
+<div class="records">${recordsHtml(row)}${faultsHtml(row)}</div>
+</section>`
+}
+
+function recordsHtml({ records, faults }: PreviewedRow): string {
+  if (records.length === 0) return faults.length === 0 ? '<p class="none">No record.</p>' : ''
+  const lines = records.map(
+    ({ rule, told, observedAt, code }) =>
+      `<tr><th scope="row">${html(rule)}</th><td>${html(told)}</td><td>${html(observedAt)}</td><td>${html(code)}</td></tr>`,
+  )
+  return `<table>
+<thead><tr><th scope="col">rule</th><th scope="col">value</th><th scope="col">observed</th><th scope="col">code</th></tr></thead>
+<tbody>${lines.join('\n')}</tbody>
+</table>`
+}
+
+function faultsHtml({ faults }: PreviewedRow): string {
+  if (faults.length === 0) return ''
+  const lines = faults.map(
+    ({ rule, code, message }) =>
+      `<li>${rule === undefined ? '' : `<b>${html(rule)}</b> `}<code>${html(code)}</code> ${html(message)}</li>`,
+  )
+  return `<ul>${lines.join('')}</ul>`
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Text as HTML. Characters that HTML forbids, and those that turn the direction of writing around, are shown as what they are not. */
+const html = (text: string): string =>
+  text
+    .replaceAll(/[^\P{Cc}\n\t]|[\u{202a}-\u{202e}\u{2066}-\u{2069}]|\p{Cs}/gu, '\u{fffd}')
+    .replaceAll(/[&<>"']/g, (mark) => ENTITIES[mark] ?? '')
+
+const STYLE = `
+:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d9dee5; --ground: #fff; --bad: #a3341f; --tint: #f6f8fa }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e8ee; --soft: #98a3b1; --line: #333c47; --ground: #14181d; --bad: #ef8b76; --tint: #1b2128 }
+}
+* { box-sizing: border-box }
+body { margin: 0 auto; max-width: 80rem; padding: 2rem 1.25rem; background: var(--ground); color: var(--ink);
+  font: 15px/1.5 system-ui, sans-serif }
+h1 { font-size: 1.4rem; margin: 0 }
+h2 { font-size: 1rem; margin: 0 0 .5rem; grid-column: 1 / -1 }
+h1 span, h2 span { color: var(--soft); font-weight: normal }
+section { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 0 2rem; padding: 1.25rem 0;
+  border-top: 1px solid var(--line) }
+dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1rem 1rem; margin: 0 }
+dt { color: var(--soft) }
+dd { margin: 0 }
+dd, td, li, pre { overflow-wrap: anywhere; white-space: pre-wrap; unicode-bidi: isolate }
+pre { margin: 0; font-size: .8rem; max-height: 30rem; overflow: auto; background: var(--tint); padding: .75rem }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
+th, td { text-align: left; vertical-align: top; padding: .15rem .75rem .15rem 0; font-weight: normal }
+thead th, .none { color: var(--soft) }
+tbody th { font-weight: 600 }
+ul { list-style: none; margin: .5rem 0 0; padding: 0; color: var(--bad) }
+.skipped ul { color: var(--soft) }
+@media (max-width: 46rem) { section { grid-template-columns: minmax(0, 1fr); gap: .75rem } }
+@media print {
+  body { padding: 0; font-size: 10pt; max-width: none }
+  section { break-inside: avoid }
+  pre { max-height: none }
+}
+`

@@ -1,0 +1,103 @@
+/**
+ * JSON Schemas (draft 2020-12) of the files that people write, for editors: generated from the definitions that read them.
+ * What a schema cannot say (that a zone exists, that a form tells the whole day) is left to `waybill mapping check`.
+ */
+import { z } from 'zod'
+import { readDefinition } from '../extract/read-definition.ts'
+import { JobDefinition } from '../job/job-definition.ts'
+import { BiometricCatalog, ConditionCatalog } from '../transform/catalog.ts'
+import { MappingDefinition } from '../transform/mapping-definition.ts'
+import { CaseFile } from './cases.ts'
+
+export interface JsonSchema {
+  [key: string]: unknown
+}
+
+const Schema = z.record(z.string(), z.unknown())
+const Objects = z.object({ properties: z.record(z.string(), Schema) })
+const Variants = z.object({ oneOf: z.array(Schema).optional(), anyOf: z.array(Schema).optional() })
+
+/** By file name without `.schema.json`. */
+export function jsonSchemas(): Readonly<Record<string, JsonSchema>> {
+  return {
+    job: generate(
+      JobDefinition,
+      'Job',
+      'What to read, with which mapping, when, and how to submit it (docs/jobs.md).',
+    ),
+    mapping: mappingSchema(),
+    cases: casesSchema(),
+    'catalog-biometrics': generate(
+      BiometricCatalog,
+      'Catalog of measurements',
+      'Catalog key to what is sent and what is plausible.',
+    ),
+    'catalog-conditions': generate(
+      ConditionCatalog,
+      'Catalog of conditions',
+      'Catalog key to ICD-10-CM and SNOMED CT codes.',
+    ),
+  }
+}
+
+function generate(definition: z.ZodType, title: string, description: string): JsonSchema {
+  const { $schema, ...rest } = z.toJSONSchema(definition, {
+    io: 'input',
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    reused: 'ref',
+  })
+  const { '~standard': _standard, ...plain } = rest as JsonSchema
+  return { $schema, title, description, ...plain }
+}
+
+/** `read` as extract reads it, with the levels that are transform's. */
+function mappingSchema(): JsonSchema {
+  const schema = generate(MappingDefinition, 'Mapping', 'How a row becomes records (docs/mapping.md).')
+  const { properties } = Objects.parse(schema)
+  const { properties: loose } = Objects.parse(resolved(schema, properties['read'] ?? {}))
+  const {
+    $schema: _dialect,
+    $defs,
+    ...read
+  } = z.toJSONSchema(readDefinition, {
+    io: 'input',
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+  }) as JsonSchema
+  if ($defs !== undefined) throw new TypeError('the read block has definitions of its own')
+  const { oneOf, anyOf } = Variants.parse(read)
+  const variants = (oneOf ?? anyOf ?? []).map((variant) => {
+    const { properties: keys } = Objects.parse(variant)
+    return keys['format']?.['const'] === 'csv'
+      ? variant
+      : { ...variant, properties: { ...keys, each: loose['each'] } }
+  })
+  const description = 'How the bytes of an export become rows.'
+  return { ...schema, properties: { ...properties, read: { description, oneOf: variants } } }
+}
+
+const resolved = (schema: JsonSchema, part: JsonSchema): JsonSchema => {
+  const name = /^#\/\$defs\/(.+)$/.exec(String(part['$ref']))?.[1]
+  return name === undefined ? part : (z.record(z.string(), Schema).parse(schema['$defs'])[name] ?? {})
+}
+
+/** Cases are read as texts (`5.10` needs no quotes), which an editor takes for numbers. */
+function casesSchema(): JsonSchema {
+  const schema = generate(
+    CaseFile,
+    'Cases',
+    'Rows, and what is to become of them (docs/mapping.md, "Cases").',
+  )
+  return Schema.parse(anyScalar(schema))
+}
+
+function anyScalar(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(anyScalar)
+  if (typeof part !== 'object' || part === null) return part
+  const members = Object.entries(part).map(([key, inner]) => [key, anyScalar(inner)] as const)
+  const inner = Object.fromEntries(members)
+  return inner['type'] === 'string' && inner['enum'] === undefined
+    ? { ...inner, type: ['string', 'number', 'boolean', 'null'] }
+    : inner
+}

@@ -1,0 +1,63 @@
+/** A run of the clinic that leaves something behind: a record in doubt, rows and records rejected. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type Fault, type FaultProxy, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
+import { type Clinic, JOB, openClinic } from './clinic.ts'
+import { Summary, summaryOf } from './command-line.ts'
+import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+
+export interface FaultyClinic extends Clinic {
+  readonly proxy: FaultProxy
+  /** What befalls requests from now on. */
+  strike(faultOf: (request: Passing) => Fault): void
+}
+
+/** A clinic whose gateway can be made to fail. */
+export async function openFaultyClinic(
+  options: Parameters<typeof openClinic>[0] = {},
+): Promise<FaultyClinic> {
+  const store = await startReferenceStore({ open: true })
+  let faultOf: (request: Passing) => Fault = () => PASS
+  const proxy = await startFaultProxy(store.url, (request) => faultOf(request))
+  const clinic = await openClinic({
+    ...options,
+    store,
+    job: `${options.job ?? JOB}submit: { readLag: 100ms }\n`,
+    environment: { ...gatewaySettings(proxy.url), ...options.environment },
+  })
+  return {
+    ...clinic,
+    proxy,
+    strike(next) {
+      faultOf = next
+    },
+  }
+}
+
+/** The first batch is stored, or not, and never answered; profiles cannot be read: nobody can tell. */
+export const unanswered =
+  (what: 'pass-then-reset' | 'reset') =>
+  ({ method }: Passing): Fault =>
+    method === 'POST' ? { do: what } : { do: 'answer', status: 400 }
+
+export const showOf = async ({ workplace }: Clinic, run: string): Promise<Shown> =>
+  Shown.parse(JSON.parse((await workplace.waybill('show', run, '--json')).out))
+
+const Shown = Summary.extend({
+  origin: z.object({ run: z.string(), selection: z.string() }).optional(),
+  settled: z.array(z.object({ run: z.string(), count: z.int() })).optional(),
+  reasons: z.array(z.looseObject({ code: z.string(), outcome: z.string(), count: z.int() })),
+})
+type Shown = z.infer<typeof Shown>
+
+/** A run all of whose records are in doubt. */
+export async function runInDoubt(clinic: FaultyClinic, what: 'pass-then-reset' | 'reset'): Promise<Summary> {
+  clinic.strike(unanswered(what))
+  const summary = summaryOf(await clinic.run())
+  clinic.strike(() => PASS)
+  return summary
+}
+
+export const writeMapping = ({ workplace }: Clinic, mapping: string): Promise<void> =>
+  writeFile(join(workplace.folder, 'mappings/clinic.yaml'), mapping)

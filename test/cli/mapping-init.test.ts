@@ -1,0 +1,99 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { generateSamples } from '../../samples/generate.ts'
+import { createWorkplace, type Workplace } from './command-line.ts'
+
+const GOLDEN = join(import.meta.dirname, 'golden')
+const Mapping = z.looseObject({ biometrics: z.unknown().optional() })
+const Result = z.object({ mapping: z.string(), cases: z.string().optional(), found: z.array(z.string()) })
+
+/** Drafts from a sample; then the draft must be well-formed, make records of the sample, and pass its own cases. */
+async function drafted({ waybill, folder }: Workplace, sample: string, name: string) {
+  const file = join(folder, `${name}.yaml`)
+  const init = await waybill('mapping', 'init', sample, '--out', file, '--json')
+  expect(init.err).toBe('')
+  expect(init.code).toBe(0)
+  const check = await waybill('mapping', 'check', file, '--export', sample)
+  expect(check.code, check.out + check.err).toBe(0)
+  const preview = await waybill('mapping', 'preview', file, sample, '--limit', '50', '--json')
+  const records = preview.out
+    .trim()
+    .split('\n')
+    .flatMap((line) => z.looseObject({ records: z.array(z.unknown()) }).parse(JSON.parse(line)).records)
+  const cases = await waybill('mapping', 'test', file)
+  expect(cases.code, cases.out).toBe(0)
+  const text = await readFile(file, 'utf8')
+  return {
+    ...Result.parse(JSON.parse(init.out)),
+    text,
+    records,
+    written: Mapping.parse(parse(text)).biometrics,
+  }
+}
+
+test('the draft of the wide sample and its cases', async () => {
+  const workplace = await createWorkplace()
+  await generateSamples({ out: workplace.folder, participants: 300, messages: 40 })
+  const sample = join(workplace.folder, 'acme_screening_20260302.csv')
+  const { text, written, records, cases = '' } = await drafted(workplace, sample, 'acme')
+  // By hand, from the header: sbp, dbp, pulse, height_in, weight_lb, bmi, waist_in, tc, hdl, ldl, trig, glucose, a1c.
+  expect(Object.keys(written as object).sort()).toEqual(
+    [
+      ...[
+        'systolic-bp',
+        'diastolic-bp',
+        'heart-rate',
+        'body-height',
+        'body-weight',
+        'bmi',
+        'waist-circumference',
+      ],
+      ...[
+        'total-cholesterol',
+        'hdl-cholesterol',
+        'ldl-cholesterol',
+        'triglycerides',
+        'glucose-fasting',
+        'glucose',
+        'hba1c',
+      ],
+    ].sort(),
+  )
+  expect(records.length).toBeGreaterThan(200)
+  // Ids, long names and dates of birth of the sample stand in neither file.
+  const source = (await readFile(sample, 'utf8')).split('\n').slice(1, 200)
+  const persons = source.flatMap((line) => line.split(',').slice(0, 4)).filter((cell) => cell.length > 7)
+  const both = text + (await readFile(cases, 'utf8'))
+  expect(persons.length).toBeGreaterThan(200)
+  expect(persons.filter((cell) => both.includes(cell))).toEqual([])
+  const steady = (one: string): string => one.replace(/^# yaml-language-server.*\n/, '')
+  await expect(steady(text)).toMatchFileSnapshot(join(GOLDEN, 'mapping-init-acme.yaml'))
+  await expect(steady(await readFile(cases, 'utf8'))).toMatchFileSnapshot(
+    join(GOLDEN, 'mapping-init-acme.cases.yaml'),
+  )
+})
+
+test('it overwrites nothing, and leaves no half of a draft', async () => {
+  const { waybill, folder } = await createWorkplace()
+  const sample = join(folder, 'a.csv')
+  await writeFile(sample, 'id,sbp\n1,118\n2,120\n')
+  await writeFile(join(folder, 'mine.yaml'), 'mine')
+  const again = await waybill('mapping', 'init', sample, '--out', 'mine.yaml')
+  expect(again.code).toBe(2)
+  expect(again.err).toContain('mine.yaml is there already; nothing was written')
+  expect(await readFile(join(folder, 'mine.yaml'), 'utf8')).toBe('mine')
+  await writeFile(join(folder, 'other.cases.yaml'), 'mine')
+  expect((await waybill('mapping', 'init', sample, '--out', 'other.yaml')).code).toBe(2)
+  await expect(readFile(join(folder, 'other.yaml'), 'utf8')).rejects.toThrow('ENOENT')
+})
+
+test('of what it does not know it leaves a skeleton, and says so', async () => {
+  const { waybill, folder } = await createWorkplace()
+  await writeFile(join(folder, 'x.csv'), 'colour,shape\nred,round\nblue,square\n')
+  const { code, out } = await waybill('mapping', 'init', 'x.csv', '--out', 'x.yaml')
+  expect(code).toBe(0)
+  expect(out).toContain('Nothing of x.csv was recognised.')
+})

@@ -1,0 +1,159 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { PASS } from '../faults/fault-proxy.ts'
+import { ANN, BEN, CLINIC, GOOD, HEADER, openClinic } from './clinic.ts'
+import { summaryOf } from './command-line.ts'
+import { openFaultyClinic, runInDoubt, showOf, writeMapping } from './left-behind.ts'
+
+/** Rejected for its day, which stands in another form; the mapping that knows that form is corrected. */
+const CAT = 'cat,03/02/2026,63,5.3,72.5,kg,fine\n'
+/** One record of it is rejected: 400 is no pulse. */
+const DAN = 'dan,2026-03-02,400,5.4,73.5,kg,fine\n'
+const CORRECTED = CLINIC.replace('format: yyyy-MM-dd', 'format: [yyyy-MM-dd, MM/dd/yyyy]')
+const CAT_STORED = ['cat body-weight 72.5', 'cat hba1c 5.3', 'cat heart-rate 63']
+const DAN_STORED = ['dan body-weight 73.5', 'dan hba1c 5.4']
+const rowsOf = (count: number): string =>
+  Array.from({ length: count }, (_, at) => `p${at},2026-03-02,61,,,,\n`).join('')
+
+describe('what was rejected, after the mapping was corrected', () => {
+  test.each([
+    ['a plain file', (text: string) => Buffer.from(text)],
+    ['a compressed one, which is read from its start', (text: string) => gzipSync(text)],
+    ['one in UTF-16', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')],
+  ])('in %s is mapped, sent, and settled in its own run', async (_, encode) => {
+    const clinic = await openClinic({
+      job: 'exports: { from: ../inbox, match: "*.csv*", mapping: clinic }\naccounts: { register: never }\n',
+    })
+    await clinic.deliver('day.csv', encode(`${HEADER}${ANN}${CAT}${BEN}${DAN}`))
+    const before = summaryOf(await clinic.run())
+    expect(before).toMatchObject({ rows: { read: 4, mapped: 3, rejected: 1 } })
+    expect(before.records.biometric).toMatchObject({ made: 9, accepted: 8, rejected: 1 })
+
+    await writeMapping(clinic, CORRECTED)
+    const ended = await clinic.workplace.waybill('rerun', before.run, '--only', 'rejected', '--json')
+    expect(ended.code).toBe(1)
+    const rerun = summaryOf(ended)
+    expect(rerun).toMatchObject({ balanced: true, rows: { read: 2, mapped: 2 } })
+    expect(rerun.records.biometric).toMatchObject({ made: 6, accepted: 3, unchanged: 2, rejected: 1 })
+    expect(await clinic.stored()).toEqual([...GOOD, ...CAT_STORED, ...DAN_STORED].sort())
+
+    const shown = await showOf(clinic, before.run)
+    expect(shown).toMatchObject({
+      balanced: true,
+      rows: { rejected: 1 },
+      settled: [{ run: rerun.run, count: 1 }],
+    })
+    expect((await showOf(clinic, rerun.run)).origin).toEqual({ run: before.run, selection: 'rejected' })
+    const text = (await clinic.workplace.waybill('show', before.run)).out
+    expect(text).toContain(`Of what was rejected 1 was settled by run ${rerun.run}.`)
+    expect(text).toContain(`waybill rerun ${before.run} --only rejected`)
+  })
+
+  test('has the ids that it would have had, and can be traced to its line', async () => {
+    const clinic = await openClinic()
+    await clinic.deliver('day.csv', `${HEADER}${ANN}${CAT}`)
+    const before = summaryOf(await clinic.run())
+    await writeMapping(clinic, CORRECTED)
+    const rerun = summaryOf(await clinic.workplace.waybill('rerun', before.run, '--json'))
+    const ids = (await clinic.store.records('biometric'))
+      .filter(({ _account }) => _account === 'cat')
+      .map((one) => one.source.meta.persistentRecordId)
+    expect(ids).toHaveLength(3)
+    for (const id of ids) expect(id).toMatch(new RegExp(`^${before.exports[0]?.sha256.slice(0, 16)}-000002-`))
+    const { out } = await clinic.workplace.waybill('trace', ids[0] ?? '')
+    expect(out).toContain('Row          2, line 3')
+    expect(out).toContain(`Run          ${rerun.run}, chunk 1: accepted`)
+  })
+
+  test('of a large file: only those rows are read, however far apart; interrupted, it goes on', async () => {
+    const clinic = await openFaultyClinic()
+    const bad = (at: number): string => `bad${at},03/02/2026,6${at},,,,\n`
+    const text = [0, 1, 2].map((at) => `${rowsOf(3000)}${bad(at)}`).join('') + rowsOf(10)
+    await clinic.deliver('day.csv', HEADER + text)
+    const before = summaryOf(await clinic.run())
+    expect(before.rows).toMatchObject({ read: 9013, rejected: 3 })
+    await writeMapping(clinic, CORRECTED)
+    clinic.strike(({ method }) => (method === 'POST' ? { do: 'answer', status: 403 } : PASS))
+    const stopped = summaryOf(await clinic.workplace.waybill('rerun', before.run, '--json'))
+    expect(stopped).toMatchObject({ state: 'interrupted', rows: { read: 3 } })
+    const another = await clinic.workplace.waybill('rerun', before.run)
+    expect([another.code, another.err]).toEqual([2, expect.stringContaining('error run-unfinished')])
+    clinic.strike(() => PASS)
+    const resumed = summaryOf(await clinic.run())
+    expect(resumed.resumed).toMatchObject({ run: stopped.run, balanced: true })
+    expect((await showOf(clinic, stopped.run)).records.biometric).toMatchObject({ made: 3, accepted: 3 })
+    expect((await showOf(clinic, before.run)).settled).toEqual([{ run: stopped.run, count: 3 }])
+    expect((await clinic.stored()).filter((one) => one.startsWith('bad'))).toEqual([
+      'bad0 heart-rate 60',
+      'bad1 heart-rate 61',
+      'bad2 heart-rate 62',
+    ])
+  })
+
+  test('again after another rerun: what both left is settled in both', async () => {
+    const clinic = await openClinic()
+    await clinic.deliver('day.csv', `${HEADER}${ANN}${CAT}`)
+    const first = summaryOf(await clinic.run())
+    const second = summaryOf(await clinic.workplace.waybill('rerun', first.run, '--json'))
+    expect(second).toMatchObject({ rows: { read: 1, rejected: 1 } })
+    await writeMapping(clinic, CORRECTED)
+    const third = summaryOf(await clinic.workplace.waybill('rerun', second.run, '--json'))
+    expect(third.records.biometric).toMatchObject({ accepted: 3 })
+    for (const { run } of [first, second])
+      expect((await showOf(clinic, run)).settled).toEqual([{ run: third.run, count: 1 }])
+    const nothing = await clinic.workplace.waybill('rerun', first.run)
+    expect([nothing.code, nothing.err]).toEqual([2, expect.stringContaining('error nothing-left')])
+  })
+
+  test('of NDJSON', async () => {
+    const clinic = await openClinic()
+    const good = { id: 'ann', day: '2026-03-02', pulse: 61 }
+    await clinic.deliver(
+      'day.ndjson',
+      `${JSON.stringify(good)}\n${JSON.stringify({ ...good, id: 'dan', pulse: 400 })}\n`,
+    )
+    const before = summaryOf(await clinic.run())
+    expect(before.records.biometric).toMatchObject({ made: 2, accepted: 1, rejected: 1 })
+    const rerun = summaryOf(
+      await clinic.workplace.waybill('rerun', before.run, '--only', 'rejected', '--json'),
+    )
+    expect(rerun).toMatchObject({ rows: { read: 1, mapped: 1 } })
+    expect(rerun.records.biometric).toMatchObject({ made: 1, rejected: 1 })
+  })
+})
+
+describe('what is in doubt', () => {
+  test.each(['pass-then-reset', 'reset'] as const)(
+    'is looked at first, and sent only where it is not stored (%s)',
+    async (what) => {
+      const clinic = await openFaultyClinic()
+      await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
+      const before = await runInDoubt(clinic, what)
+      const ended = await clinic.workplace.waybill('rerun', before.run, '--only', 'in-doubt', '--json')
+      expect(ended.code).toBe(0)
+      expect(summaryOf(ended).records.biometric).toMatchObject(
+        what === 'reset' ? { made: 6, accepted: 6 } : { made: 6, unchanged: 6 },
+      )
+      expect((await showOf(clinic, before.run)).records.biometric).toMatchObject({ accepted: 6, inDoubt: 0 })
+      expect(await clinic.stored()).toEqual(GOOD)
+    },
+  )
+
+  test('stays so where nobody can tell still, and is not touched by a rerun of rejects', async () => {
+    const clinic = await openFaultyClinic()
+    await clinic.deliver('day.csv', `${HEADER}${ANN}${CAT}`)
+    const before = await runInDoubt(clinic, 'pass-then-reset')
+    clinic.strike(({ method }) => (method === 'GET' ? { do: 'answer', status: 400 } : PASS))
+    const posts = () => clinic.proxy.seen.filter(({ method }) => method === 'POST').length
+    const count = posts()
+    const ended = await clinic.workplace.waybill('rerun', before.run, '--only', 'in-doubt', '--json')
+    expect(ended.code).toBe(1)
+    expect(summaryOf(ended).records.biometric).toMatchObject({ made: 3, inDoubt: 3 })
+    expect(posts()).toBe(count)
+    expect((await showOf(clinic, before.run)).records.biometric).toMatchObject({ inDoubt: 3 })
+    const rejected = summaryOf(
+      await clinic.workplace.waybill('rerun', before.run, '--only', 'rejected', '--json'),
+    )
+    expect(rejected).toMatchObject({ rows: { read: 1, rejected: 1 } })
+  })
+})

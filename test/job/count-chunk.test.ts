@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest'
+import type { Row } from '../../src/extract/row.ts'
+import { countChunk } from '../../src/job/count-chunk.ts'
+import { readCounts } from '../../src/job/counts-text.ts'
+import { noCounts, warningCounts } from '../../src/reconcile/balance.ts'
+import type { RowOutcome, Warning } from '../../src/transform/record.ts'
+import { mappedRow } from '../load/made-up-entries.ts'
+
+const ORIGIN = { row: 1, line: 2, byteOffset: 10 }
+const SOURCE: Row = { ...ORIGIN, kind: 'cells', cells: [] }
+const warning = (code: string): Warning => ({
+  kind: null,
+  rule: null,
+  issue: { stage: 'transform', code, message: 'm' },
+})
+const rows = (...outcomes: RowOutcome[]) => outcomes.map((outcome) => ({ source: SOURCE, outcome }))
+
+it('warnings are counted by code, of rows that were mapped and of those left out', () => {
+  const counts = countChunk(
+    rows(
+      { ...mappedRow([]), warnings: [warning('a'), warning('b'), warning('a')] },
+      { ...ORIGIN, outcome: 'skipped', reason: 'nothing-kept', warnings: [warning('a')] },
+      mappedRow([]),
+    ),
+    [],
+    0,
+  )
+  expect(counts.rows).toMatchObject({ read: 3, mapped: 2, skipped: 1 })
+  expect(warningCounts(counts)).toEqual([
+    { code: 'a', count: 3 },
+    { code: 'b', count: 1 },
+  ])
+  expect(readCounts(JSON.stringify(counts))).toEqual(counts)
+})
+
+it('counts that an earlier version has kept had none', () => {
+  const { warnings: _none, ...kept } = noCounts()
+  expect(readCounts(JSON.stringify(kept))).toEqual(noCounts())
+})

@@ -1,0 +1,118 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Kysely, sql } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import { expect, onTestFinished, test } from 'vitest'
+import { MIGRATIONS } from '../../src/ledger/migrations.ts'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { LedgerDialect, openSqlite } from '../../src/ledger/sqlite-database.ts'
+import type { LedgerTables } from '../../src/ledger/tables.ts'
+
+/** A ledger as the program wrote it that knew the steps up to `last`. */
+async function openAsOf(file: string, last: string): Promise<Kysely<LedgerTables>> {
+  const database = new Kysely<LedgerTables>({
+    dialect: new LedgerDialect({ database: openSqlite(file, 1000) }),
+  })
+  const steps = Object.fromEntries(Object.entries(MIGRATIONS).filter(([name]) => name <= last))
+  const migrator = new Migrator({ db: database, provider: { getMigrations: async () => steps } })
+  const { error } = await migrator.migrateToLatest()
+  expect(error).toBeUndefined()
+  return database
+}
+
+test('a ledger from before drift was looked at keeps what it has, and takes profiles', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'ledger.sqlite')
+  const old = await openAsOf(file, '0001-ledger')
+  await old.insertInto('job').values({ name: 'job', gateway: 'gateway' }).execute()
+  const mapping_digest = 'd'
+  const one = {
+    export_id: '0123456789abcdef',
+    name: 'a.csv',
+    path: '/in/a.csv',
+    sha256: 'aa',
+    bytes: 7,
+    mapping_digest,
+  }
+  await old
+    .insertInto('export')
+    .values({ ...one, run_id: 'run-1', ordinal: 1, state: 'finished', reason: null })
+    .execute()
+  await old.destroy()
+
+  const ledger = await openLedger(file)
+  onTestFinished(() => ledger.close())
+  const jobId = await ledger.jobId('job', 'gateway')
+  expect(await ledger.exportsOf('run-1')).toMatchObject([{ ...one, state: 'finished', drift: null }])
+  const key = { job: 'job', mapping: 'm' }
+  expect(await ledger.profiles(key, 20)).toEqual([])
+
+  const lease = await ledger.acquireLease(
+    { jobId, runId: 'run-2', owner: 'here:1', now: 0, ttlMs: 1000 },
+    () => false,
+  )
+  if (!lease.ok) throw new Error('the lease is held')
+  const run = await ledger.startRun(lease.lease, {
+    id: 'run-2',
+    jobId,
+    startedAt: 0,
+    rejectsPath: 'r',
+    receiptsPath: 'r',
+  })
+  const { id } = await run.addExport({
+    ordinal: 1,
+    exportId: 'b',
+    name: 'b.csv',
+    path: '/in/b.csv',
+    sha256: 'bb',
+    bytes: 7,
+    mapping: { name: 'm', digest: mapping_digest, content: '{}' },
+  })
+  await run.saveProfile(id, { ...key, sha256: 'bb', accepted: true, content: '{}' })
+  await run.endExport(id, 'finished', null)
+  expect(await ledger.profiles(key, 20)).toEqual([{ accepted: true, content: '{}' }])
+})
+
+test('a ledger from before anything could be taken up keeps what was left behind, and lets it be settled', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'ledger.sqlite')
+  const old = await openAsOf(file, '0002-drift')
+  await sql`insert into job (id, name, gateway) values (1, 'job', 'gateway')`.execute(old)
+  await sql`insert into run (id, job_id, state, started_at, rejects_path, receipts_path, tallies)
+    values ('run-1', 1, 'finished', 0, '', '', '{}')`.execute(old)
+  await sql`insert into export (id, run_id, ordinal, export_id, name, path, sha256, bytes, mapping_digest, state)
+    values (5, 'run-1', 1, '0123456789abcdef', 'a.csv', '/in/a.csv', 'aa', 7, 'd', 'finished')`.execute(old)
+  await sql`insert into chunk (export_row, number, first_row, first_line, byte_offset, rows, state)
+    values (5, 1, 1, 2, 50, 3, 'settled')`.execute(old)
+  const columns = sql`export_row, chunk, row, line, byte_offset, kind, rule, content, outcome, stage, code, message, batch_id`
+  for (const [row, outcome] of [
+    [2, 'rejected'],
+    [3, 'in-doubt'],
+    [4, 'warning'],
+  ] as const) {
+    await sql`insert into exception (${columns}) values (5, 1, ${row}, 3, ${row}, 'biometric', 'hba1c',
+      '00000000000000aa', ${outcome}, 'submit', 'c', 'm', 'b')`.execute(old)
+  }
+  await old.destroy()
+
+  const ledger = await openLedger(file)
+  onTestFinished(() => ledger.close())
+  expect(await ledger.exportsOf('run-1')).toMatchObject([{ id: 5, reading: 'whole', origin_export: null }])
+  expect(await ledger.run('run-1')).toMatchObject({ origin_run: null, selection: null })
+  const rows = await ledger.left.rows({ exportRow: 5, selection: 'left-behind', runId: 'run-2' }, -1, 9)
+  expect(rows.map(({ row }) => row)).toEqual([2, 3])
+  const [doubt] = await ledger.left.inDoubt('run-1', 0, 9)
+  const lease = await ledger.acquireLease(
+    { jobId: 1, runId: 'run-1', owner: 'here:1', now: 0, ttlMs: 1000 },
+    () => false,
+  )
+  if (!lease.ok) throw new Error('the lease is held')
+  const decisions = [{ exception: doubt?.id ?? 0, event: 'accept' as const }]
+  await ledger.amendRun(lease.lease).rule({ run: null, decisions, released: [] }, 9)
+  expect(await ledger.left.moves('run-1')).toEqual([
+    { exportRow: 5, kind: 'biometric', to: 'accepted', count: 1 },
+  ])
+})

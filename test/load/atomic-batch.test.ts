@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest'
+import { speakForBatch } from '../../src/load/atomic-batch.ts'
+import type { Verdict } from '../../src/load/reconciler.ts'
+import { people } from './made-up-entries.ts'
+
+const [S, A, U] = ['stored', 'absent', 'unknown'] as const
+
+it.each([
+  ['one that was found speaks for the others', [U, S, U], [S, S, S]],
+  ['one that was not found does, too', [A, U, U], [A, A, A]],
+  ['nobody speaks where nobody can tell', [U, U, U], [U, U, U]],
+  ['those that contradict each other speak for themselves', [S, A, U], [S, A, U]],
+] as const)('%s', (_name, before, after) => {
+  const batch = people(3)
+  const verdicts = new Map(batch.map((entry, at) => [entry, before[at] ?? U] as [typeof entry, Verdict]))
+  expect(batch.map((entry) => speakForBatch(batch, verdicts).get(entry))).toEqual(after)
+})

@@ -1,0 +1,238 @@
+import { describe, expect, it } from 'vitest'
+import type { CareTeamReturned } from '../../src/gateway/contract/care-team.ts'
+import type { Entry } from '../../src/load/entry.ts'
+import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
+import { CARE_TEAMS, failureOf, type LoadingOptions, startLoading, tally } from './loading.ts'
+import { careTeam, DAY_MS, entryOf, type Made, OBSERVED_AT } from './made-up-entries.ts'
+
+const NPI = '1234567893'
+const PCP = `${CARE_TEAMS}/pcp`
+/** Of a later export: another row key than that of the same entry before. */
+const made = (fields: Made & { day?: number } = {}): Entry =>
+  entryOf(careTeam, {
+    npi: NPI,
+    observedAt: OBSERVED_AT + (fields.day ?? 0) * DAY_MS,
+    key: `person-1|${fields.day ?? 0}|${fields.name ?? ''}`,
+    ...fields,
+  })
+const isList = ({ method, path }: Passing): boolean => method === 'GET' && path === CARE_TEAMS
+
+/** A gateway that has the entries already, and a ledger that knows nothing of them. */
+async function startWith(has: readonly Entry[], options: LoadingOptions = {}) {
+  const loading = await startLoading({ register: 'never', gateway: { open: true }, ...options })
+  for (const entry of has) {
+    const text = `[{${entry.record.content}an earlier batch","persistentRecordId":"${entry.transactionId}"}}}]`
+    await loading.gateway.careTeams.createBulk(Buffer.from(text), 1)
+  }
+  const listOf = async (person = 'person-1'): Promise<readonly CareTeamReturned[]> => {
+    const query = `accountReference=${person}&accountReferenceType=partnerAccountId`
+    const headers = { 'x-api-key': 'k', authorization: 'Bearer t' }
+    const listed = await fetch(`${loading.reference.url}${CARE_TEAMS}?${query}`, { headers })
+    return ((await listed.json()) as { data: CareTeamReturned[] }).data
+  }
+  const before = loading.posts(CARE_TEAMS)
+  return {
+    ...loading,
+    names: async () => (await listOf()).map(({ name }) => name).sort(),
+    marked: async () => (await listOf()).filter(({ pcp }) => pcp).map(({ name }) => name),
+    added: () => loading.posts(CARE_TEAMS) - before,
+    deletions: () => loading.proxy.seen.filter(({ method }) => method === 'DELETE').length,
+  }
+}
+
+describe('what the account has', () => {
+  it('is not added again, whatever its date, with one read an account', async () => {
+    const loading = await startWith([made(), made({ npi: '1003000126' })])
+    const again = [made({ row: 1, day: 1 }), made({ row: 2, npi: '1003000126', primary: false })]
+    const { outcomes } = await loading.load(again)
+    expect(outcomes).toMatchObject([
+      { outcome: 'unchanged', found: true },
+      { outcome: 'unchanged', found: true },
+    ])
+    expect(loading.added()).toBe(0)
+    expect(loading.tallies.requests.readBack).toBe(1)
+    expect(await loading.marked()).toEqual(['Test Practice'])
+  })
+
+  it('is not asked for where the person was registered just now; the same twice in a chunk is sent once', async () => {
+    const loading = await startLoading()
+    const { outcomes } = await loading.load([made({ row: 1 }), made({ row: 2, day: 1 })])
+    expect(outcomes).toMatchObject([{ outcome: 'accepted' }, { outcome: 'unchanged', found: true }])
+    expect(loading.tallies.requests.readBack).toBe(0)
+    expect(await loading.stored('careTeam')).toHaveLength(1)
+  })
+
+  it('is added to where the list cannot be read', async () => {
+    const loading = await startWith([made()], {
+      faultOf: (request) => (isList(request) ? answer(404) : PASS),
+    })
+    expect(tally((await loading.load([made({ day: 1 })])).outcomes)).toEqual({ accepted: 1 })
+    expect(loading.added()).toBe(1)
+  })
+})
+
+describe('a changed entry', () => {
+  const changed = made({ name: 'New Practice', day: 1 })
+  it.each([
+    ['add', ['New Practice', 'Test Practice'], { accepted: 1 }, ['New Practice']],
+    ['replace', ['New Practice'], { accepted: 1 }, ['New Practice']],
+    ['keep', ['Test Practice'], { unchanged: 1 }, ['Test Practice']],
+  ] as const)('%s', async (how, names, outcomes, marked) => {
+    const loading = await startWith([made()], { changed: how })
+    expect(tally((await loading.load([changed])).outcomes)).toEqual(outcomes)
+    expect(await loading.names()).toEqual(names)
+    expect(await loading.marked()).toEqual(marked)
+    expect(loading.tallies.careTeams).toEqual({ replaced: how === 'replace' ? 1 : 0, notReplaced: 0 })
+  })
+
+  it('is created before the old one is deleted, which is by id alone', async () => {
+    const loading = await startWith([made()], { changed: 'replace' })
+    await loading.load([changed])
+    const calls = loading.proxy.seen.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`)
+    expect(calls.slice(1)).toEqual([
+      'GET care-teams',
+      'POST care-teams',
+      'GET care-teams',
+      'DELETE care-teams',
+      'POST pcp',
+    ])
+  })
+
+  it('does not replace a newer one, nor take its mark', async () => {
+    const loading = await startWith([made()], { changed: 'replace' })
+    await loading.load([changed])
+    const late = made({ name: 'Old Practice', day: -1 })
+    const { outcomes } = await loading.load([late], false, 2)
+    expect(outcomes).toMatchObject([{ outcome: 'unchanged', passedOver: 'care-team-outdated' }])
+    expect(await loading.names()).toEqual(['New Practice'])
+    expect(await loading.marked()).toEqual(['New Practice'])
+  })
+
+  it('deletes nothing where the gateway has updated in place', async () => {
+    const inPlace = (data: readonly Record<string, unknown>[]) => {
+      const [first, second] = data
+      return second === undefined ? data : [{ ...second, id: first?.['id'] }]
+    }
+    const loading = await startWith([made()], {
+      changed: 'replace',
+      faultOf: (request) =>
+        isList(request)
+          ? { do: 'pass-then-edit', edit: (envelope) => ({ ...envelope, data: inPlace(envelope.data) }) }
+          : PASS,
+    })
+    expect((await loading.load([changed])).followUpFailures).toEqual([])
+    expect(loading.deletions()).toBe(0)
+  })
+
+  it.each([
+    [
+      'the deletion is refused',
+      (request: Passing): Fault => (request.method === 'DELETE' ? answer(400, {}, 'Test Practice') : PASS),
+      'replaced-not-deleted',
+    ],
+    [
+      'the list cannot be read afterwards',
+      (request: Passing): Fault => (isList(request) && request.earlier > 0 ? answer(404) : PASS),
+      'replacement-not-listed',
+    ],
+  ])('stays beside the old one where %s, which is told', async (_name, faultOf, code) => {
+    const loading = await startWith([made()], { changed: 'replace', faultOf })
+    const { outcomes, followUpFailures } = await loading.load([changed])
+    expect(tally(outcomes)).toEqual({ accepted: 1 })
+    expect(followUpFailures).toMatchObject([{ entry: changed, reason: { stage: 'replace', code } }])
+    expect(followUpFailures[0]?.reason.scrubbed).not.toContain('Practice')
+    expect(loading.tallies.careTeams).toEqual({ replaced: 0, notReplaced: 1 })
+    expect(await loading.names()).toEqual(['New Practice', 'Test Practice'])
+  })
+
+  it('is waited for where the list shows it late', async () => {
+    const loading = await startWith([made()], {
+      changed: 'replace',
+      faultOf: (request) =>
+        isList(request) && request.earlier === 1
+          ? { do: 'pass-then-edit', edit: (envelope) => ({ ...envelope, data: envelope.data.slice(0, 1) }) }
+          : PASS,
+    })
+    const began = loading.clock.now
+    expect((await loading.load([changed])).followUpFailures).toEqual([])
+    expect(loading.clock.now - began).toBe(loading.context.readLagMs)
+    expect(await loading.names()).toEqual(['New Practice'])
+  })
+
+  it('still replaces the old one after a stop between the two', async () => {
+    const loading = await startWith([made()], {
+      changed: 'replace',
+      faultOf: ({ method, earlier }) => (method === 'DELETE' && earlier === 0 ? answer(403) : PASS),
+    })
+    expect(await failureOf(loading.load([changed]))).toMatchObject({ code: 'gateway-refused-credentials' })
+    expect(await loading.names()).toHaveLength(2)
+    expect(tally((await loading.load([changed], true)).outcomes)).toEqual({ accepted: 1 })
+    expect(await loading.names()).toEqual(['New Practice'])
+    expect(loading.added()).toBe(1)
+  })
+})
+
+describe('the mark', () => {
+  const marks = (loading: { posts(path: string): number }): number => loading.posts(PCP)
+
+  it('is not set again on the entry that bears it', async () => {
+    const loading = await startWith([])
+    await loading.load([made()])
+    await loading.load([made({ day: 1 })], false, 2)
+    expect(marks(loading)).toBe(1)
+  })
+
+  it.each([
+    ['NPI', [], { npi: NPI }],
+    [
+      'id, where the account has several of the NPI',
+      [made({ name: 'Former Practice', day: -1 })],
+      { id: 'id-3' },
+    ],
+  ] as const)('is set by %s', async (_name, has, named) => {
+    const loading = await startWith(has)
+    await loading.load([made()])
+    const { account: _, ...request } = JSON.parse(
+      loading.proxy.seen.find(({ path }) => path === PCP)?.body ?? '{}',
+    )
+    expect(request).toEqual(named)
+    expect(await loading.marked()).toEqual(['Test Practice'])
+  })
+
+  it('is tried again by later runs until it is set, and then no more', async () => {
+    const loading = await startWith([], {
+      faultOf: (request) => (request.path === PCP && request.earlier < 2 ? answer(400) : PASS),
+    })
+    const entry = made()
+    for (const chunk of [1, 2, 3, 4]) await loading.settle(await loading.load([entry], false, chunk), chunk)
+    expect(marks(loading)).toBe(3)
+    expect(await loading.marked()).toEqual(['Test Practice'])
+    expect(loading.tallies.primaryCare).toEqual({ marked: 1, refused: 2 })
+    expect(loading.added()).toBe(1)
+  })
+
+  it('is not taken by what is older than the last delivery of the one that bears it', async () => {
+    const loading = await startWith([])
+    await loading.settle(await loading.load([made()]))
+    await loading.settle(await loading.load([made({ day: 5 })], false, 2), 2)
+    await loading.load([made({ npi: '1003000126', name: 'Other Practice', day: 3 })], false, 3)
+    expect(await loading.marked()).toEqual(['Test Practice'])
+    await loading.load([made({ npi: '1003000126', name: 'Newer Practice', day: 6 })], false, 4)
+    expect(await loading.marked()).toEqual(['Newer Practice'])
+  })
+
+  it('is not moved to an older entry where the list cannot be read, and the ledger tells', async () => {
+    const loading = await startWith([], { faultOf: (request) => (isList(request) ? answer(404) : PASS) })
+    await loading.settle(await loading.load([made({ day: 2 })]))
+    await loading.load([made({ npi: '1003000126', name: 'Other Practice', day: 1 })], false, 2)
+    expect(await loading.marked()).toEqual(['Test Practice'])
+  })
+})
+
+it('puts several people into one request where the job says so', async () => {
+  const people = [1, 2, 3].map((row) => made({ row, person: `person-${row}`, key: `key-${row}` }))
+  const loading = await startWith([], { careTeamsAcrossAccounts: true })
+  expect(tally((await loading.load(people)).outcomes)).toEqual({ accepted: 3 })
+  expect(loading.added()).toBe(1)
+  expect((await loading.stored('careTeam')).map((one) => one._account).sort()).toHaveLength(3)
+})

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest'
+import { type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
+import { BIOMETRICS, CARE_TEAMS, idsOf, startLoading, tally } from './loading.ts'
+import { biometric, careTeam, entryOf, people } from './made-up-entries.ts'
+
+/** As of startLoading. */
+const READ_LAG_MS = 5_000
+
+const READS: readonly string[] = ['/health-profile/biometrics', CARE_TEAMS]
+
+/** The first create request is stored and gets no answer, and the first `late` reads do not show it yet. */
+const unseen =
+  (late: number) =>
+  (request: Passing): Fault => {
+    if (request.method === 'POST' && [BIOMETRICS, CARE_TEAMS].includes(request.path) && request.earlier === 0)
+      return { do: 'pass-then-reset' }
+    return request.method === 'GET' && READS.includes(request.path) && request.earlier < late
+      ? { do: 'pass-then-edit', edit: (envelope) => ({ ...envelope, data: [] }) }
+      : PASS
+  }
+
+it.each([
+  ['biometric', people(3, biometric), 3],
+  ['careTeam', [entryOf(careTeam, { primary: false })], 1],
+] as const)('does not send a %s record again that the profile shows late', async (kind, entries, late) => {
+  const loading = await startLoading({ faultOf: unseen(late) })
+  const { outcomes } = await loading.load(entries)
+  expect(tally(outcomes)).toEqual({ accepted: entries.length })
+  expect(await loading.storedIds(kind)).toEqual(idsOf(entries))
+  expect(loading.tallies.requests.readBack).toBe(2 * entries.length)
+})
+
+it('believes that a record is not there once the gateway cannot be late any more, and sends it', async () => {
+  const loading = await startLoading({
+    faultOf: (request) =>
+      request.method === 'POST' && request.path === BIOMETRICS && request.earlier === 0
+        ? { do: 'reset' }
+        : PASS,
+  })
+  const began = loading.clock.now
+  const entries = people(2, biometric)
+  const { outcomes } = await loading.load(entries)
+  expect(tally(outcomes)).toEqual({ accepted: 2 })
+  expect(await loading.storedIds('biometric')).toEqual(idsOf(entries))
+  expect(loading.tallies.requests.readBack).toBe(4)
+  expect(loading.clock.now - began).toBeGreaterThanOrEqual(READ_LAG_MS)
+})
+
+it('asks once where the profile shows it', async () => {
+  const loading = await startLoading({ faultOf: unseen(0) })
+  await loading.load(people(2, biometric))
+  expect(loading.tallies.requests.readBack).toBe(2)
+  expect(loading.clock.now).toBeLessThan(1_700_000_000_000 + READ_LAG_MS)
+})

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest'
+import { toHeld } from '../../src/load/outcomes.ts'
+import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
+import { BIOMETRICS, CARE_TEAMS, idsOf, type LoadingOptions, startLoading, tally } from './loading.ts'
+import { biometric, careTeam, condition, DAY_MS, entryOf, OBSERVED_AT, people } from './made-up-entries.ts'
+
+describe.each([
+  ['biometric', 'createBiometricsBulk', biometric],
+  ['condition', 'createConditionsBulk', condition],
+  ['careTeam', 'createCareTeams', careTeam],
+] as const)('%s records that were stored and not answered, where reads lag', (kind, call, make) => {
+  it('are not sent again while the lag is within what the job allows', async () => {
+    const time = { now: (): number => 0 }
+    const loading = await startLoading({ gateway: { clock: () => time.now() } })
+    time.now = () => loading.clock.now
+    const faults = [
+      { on: call, do: 'store-then-reset', when: { nth: 1 } },
+      { on: 'reads', do: 'lag', ms: 3_000 },
+    ]
+    const planned = await fetch(`${loading.reference.url}/_reference/faults`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ seed: 1, faults }),
+    })
+    expect(planned.ok).toBe(true)
+    const entries = kind === 'careTeam' ? [entryOf(make)] : people(3, make)
+    expect(tally((await loading.load(entries)).outcomes)).toEqual({ accepted: entries.length })
+    expect(await loading.storedIds(kind)).toEqual(idsOf(entries))
+    // Once too early and once in time, for each account.
+    expect(loading.tallies.requests.readBack).toBe(2 * entries.length)
+  })
+})
+
+/** A chunk of which an earlier process has left intents: one for each of the batches. */
+async function leftOpen(
+  batches: readonly (readonly ReturnType<typeof entryOf>[])[],
+  options: LoadingOptions = {},
+) {
+  const loading = await startLoading({ register: 'never', gateway: { open: true }, ...options })
+  for (const [at, entries] of batches.entries())
+    await loading.runLedger.beginBatch({
+      exportRow: loading.exportRow,
+      chunk: 1,
+      batchId: `batch-${at}`,
+      kind: 'biometric',
+      holds: entries.map(toHeld),
+      at: loading.clock.now,
+    })
+  return loading
+}
+
+const ofCode = (row: number, code: string) => entryOf(biometric, { row, code, rule: `rule-${row}` })
+
+it('looks once at an account, and waits once, however many batches an earlier process left open', async () => {
+  const batches = [[ofCode(1, '8480-6')], [ofCode(2, '8462-4')], [ofCode(3, '8867-4')]]
+  const loading = await leftOpen(batches)
+  const began = loading.clock.now
+  const { outcomes } = await loading.load(batches.flat(), true)
+  expect(tally(outcomes)).toEqual({ accepted: 3 })
+  expect(await loading.storedIds('biometric')).toEqual(idsOf(batches.flat()))
+  // Nothing is there: looked for at once, and when the gateway can be late no more.
+  expect(loading.tallies.requests.readBack).toBe(2)
+  expect(loading.clock.now - began).toBe(loading.context.readLagMs)
+})
+
+describe('a batch that is known to be stored whole or not at all', () => {
+  const series = { row: 9, person: 'person-1', key: 'newer', observedAt: OBSERVED_AT + DAY_MS }
+  /** Of the first person nobody can tell: a newer record hides the one that was sent. */
+  const load = async (batchesAreAtomic: boolean, fault: Fault) => {
+    const loading = await startLoading({
+      batchesAreAtomic,
+      register: 'never',
+      gateway: { open: true },
+      faultOf: ({ method, path, earlier }: Passing) =>
+        method === 'POST' && path === BIOMETRICS && earlier === 1 ? fault : PASS,
+    })
+    await loading.load([entryOf(biometric, series)])
+    const entries = people(2)
+    const { outcomes } = await loading.load(entries, false, 2)
+    return { outcomes: outcomes.map(({ outcome }) => outcome), stored: await loading.stored('biometric') }
+  }
+  it.each([
+    [true, 'stored', { do: 'pass-then-reset' }, ['accepted', 'accepted']],
+    [true, 'not stored', { do: 'reset' }, ['accepted', 'accepted']],
+    [false, 'stored', { do: 'pass-then-reset' }, ['in-doubt', 'accepted']],
+    [false, 'not stored', { do: 'reset' }, ['in-doubt', 'accepted']],
+  ] as const)('%s: %s', async (atomic, what, fault, expected) => {
+    const { outcomes, stored } = await load(atomic, fault)
+    expect(outcomes).toEqual(expected)
+    expect(stored).toHaveLength(atomic || what === 'stored' ? 3 : 2)
+  })
+
+  it('says nothing for a batch that was answered in part', async () => {
+    const loading = await startLoading({
+      batchesAreAtomic: true,
+      register: 'never',
+      gateway: { open: true },
+      faultOf: ({ method, path, earlier }: Passing) =>
+        method === 'POST' && path === BIOMETRICS && earlier === 1
+          ? { do: 'answer', status: 201, body: { code: 201, data: [], errors: [] } }
+          : PASS,
+    })
+    await loading.load([entryOf(biometric, series)])
+    const { outcomes } = await loading.load(people(2), false, 2)
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['in-doubt', 'accepted'])
+  })
+})
+
+it('takes what cannot be read for unknown, also where reads lag', async () => {
+  const loading = await startLoading({
+    faultOf: ({ method, path, earlier }) => {
+      if (method === 'GET') return answer(400)
+      return path === CARE_TEAMS && earlier === 0 ? { do: 'pass-then-reset' } : PASS
+    },
+  })
+  expect(tally((await loading.load([entryOf(careTeam)])).outcomes)).toEqual({ 'in-doubt': 1 })
+  expect(await loading.stored('careTeam')).toHaveLength(1)
+})

@@ -1,0 +1,117 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openExport } from '../../../src/extract/open-export.ts'
+import { parseCases } from '../../../src/mapping-tools/cases.ts'
+import { draftCases } from '../../../src/mapping-tools/draft/draft-cases.ts'
+import { draftSample } from '../../../src/mapping-tools/draft/draft-sample.ts'
+import { readSample } from '../../../src/mapping-tools/draft/read-sample.ts'
+import { draftText } from '../../../src/mapping-tools/draft/write-draft.ts'
+import { textReader } from '../../../src/mapping-tools/read-text.ts'
+import { runCases } from '../../../src/mapping-tools/run-cases.ts'
+import { corpusPath, WITHOUT_CORPUS } from '../../corpus/corpus-file.ts'
+import { load } from '../../transform/mapping-under-test.ts'
+import { vocabulary } from './drafting.ts'
+
+const NOW = Date.parse('2026-11-01T00:00:00Z')
+
+/** A path in a folder that is gone after the test. */
+async function file(name: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-draft-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return join(folder, name)
+}
+
+/** Drafts from a sample; the draft is well-formed, fits the sample, and its cases can be run. Values of the first block of rows. */
+async function drafted(path: string) {
+  const sample = draftSample('tried', basename(path), await readSample(path), vocabulary)
+  const text = draftText(sample.draft, 's.json')
+  const mapping = load(text)
+  const opened = await openExport(path, mapping.read)
+  const map = mapping.compiled.bind(opened.columns, basename(path), NOW)
+  const records: string[] = []
+  for await (const block of opened.rows()) {
+    const outcomes = block.map(map)
+    for (const one of outcomes)
+      if (one.outcome === 'mapped') records.push(...one.records.map(({ rule }) => rule))
+    break
+  }
+  const names = new Set(mapping.compiled.reads.map(({ name }) => name))
+  const cases = draftCases(sample, { names, each: mapping.definition.read.each ?? {} }, 's.json')
+  const results = await runCases(mapping.compiled, parseCases(cases, 'cases').value, textReader(mapping.read))
+  expect(results.length).toBeGreaterThan(0)
+  expect(results.flatMap(({ found }) => found).some(({ records: made }) => made !== undefined)).toBe(true)
+  return { text, records, cases, written: mapping.definition.biometrics, found: sample.draft.found }
+}
+
+test.each([
+  [
+    'semicolons, decimal commas, windows-1252',
+    'id;gewicht;weight_kg\n1;gr\u00f6\u00dfer;80,5\n2;x;71,25\n',
+    'latin1',
+    ['encoding: windows-1252', 'delimiter: ";"', 'number: { decimal: "," }', 'weight_kg'],
+  ],
+  [
+    'a preamble',
+    'Report of\n\nid,sbp,dbp\n1,118,76\n2,120,80\n',
+    'utf8',
+    ['header: { line: 3 }', 'systolic-bp: sbp'],
+  ],
+  ['tabs in UTF-16', '\ufeffid\tsbp\n1\t118\n2\t120\n', 'utf16le', ['delimiter: "\\t"', 'systolic-bp: sbp']],
+  ['names that stand twice', 'id,sbp,sbp\n1,118,119\n', 'utf8', ['duplicates: number', 'systolic-bp: sbp']],
+] as const)('the dialect: %s', async (_, text, encoding, lines) => {
+  const sample = await file('sample.csv')
+  await writeFile(sample, Buffer.from(text, encoding))
+  const draft = await drafted(sample)
+  for (const line of lines) expect(draft.text).toContain(line)
+  expect(draft.records.length).toBeGreaterThan(0)
+})
+
+describe.skipIf(WITHOUT_CORPUS)('the corpus', () => {
+  test('NHANES: what its columns measure, and nothing else', async () => {
+    const { written, records } = await drafted(corpusPath('population/nhanes-bioconnector/nhanes.csv'))
+    // Every column that is a measurement of the catalog, by the data dictionary; cholesterol is in mmol/L.
+    expect(written).toEqual({
+      'body-weight': 'Weight',
+      'body-height': 'Height',
+      bmi: 'BMI',
+      'heart-rate': 'Pulse',
+      'systolic-bp': 'BPSys',
+      'diastolic-bp': 'BPDia',
+      testosterone: 'Testosterone',
+      'hdl-cholesterol': { from: 'HDLChol', unit: 'mmol/L' },
+      'total-cholesterol': { from: 'TotChol', unit: 'mmol/L' },
+    })
+    expect(records.length).toBeGreaterThan(200)
+  })
+
+  test('Synthea: coded observations and conditions', async () => {
+    const observations = await drafted(corpusPath('synthea/csv-ohdsi-28pat/observations.csv'))
+    expect(observations.written).toEqual([
+      { code: { from: 'CODE', system: 'LOINC', unknown: 'skip' }, value: 'VALUE', unit: 'UNITS' },
+    ])
+    expect(observations.found.length).toBeGreaterThan(40)
+    const conditions = await drafted(corpusPath('synthea/csv-ohdsi-28pat/conditions.csv'))
+    expect(conditions.text).toContain('system: SNOMED')
+    const fhir = await drafted(corpusPath('synthea/ndjson-split-smart-r4/Observation.ndjson'))
+    expect(fhir.found).toEqual(
+      expect.arrayContaining(['systolic-bp', 'diastolic-bp', 'body-height', 'hba1c']),
+    )
+  })
+
+  test.each(['mirth-jsonxmlutil', 'hl7-standard', 'redox-hl7-v2', 'hl7-amida', 'simple-hl7'])(
+    'one message as %s writes it: five lipids',
+    async (shape) => {
+      const { found, records } = await drafted(corpusPath('json-shapes', shape, 'oru.json'))
+      expect(found.toSorted()).toEqual([
+        'hdl-cholesterol',
+        'ldl-cholesterol',
+        'total-cholesterol',
+        'triglycerides',
+        'vldl-cholesterol',
+      ])
+      expect(records).toHaveLength(5)
+    },
+  )
+})

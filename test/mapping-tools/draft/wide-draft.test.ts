@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import { draftedMapping, NHANES_LIKE, notes, rules } from './drafting.ts'
+
+/** A table of one column beside the person's id. */
+const column = (name: string, ...cells: readonly string[]) =>
+  draftedMapping(`id,${name}\n${cells.map((cell, at) => `${at + 1},${cell}`).join('\n')}`)
+
+describe('measurements of a wide table', () => {
+  test.each([
+    ['BPXSY1', ['118', '131'], 'systolic-bp: BPXSY1'],
+    ['sys_bp', ['118', '131'], 'systolic-bp: sys_bp'],
+    ['BPSys', ['118', '131'], 'systolic-bp: BPSys'],
+    ['Diastolic Blood Pressure', ['76', '80'], 'diastolic-bp: Diastolic Blood Pressure'],
+    ['weight_lb', ['180', '150'], 'body-weight: { from: weight_lb, unit: lb }'],
+    ['WT (kg)', ['80', '70'], 'body-weight: "WT (kg)"'],
+    ['height_in', ['63.9', '70'], 'body-height: { from: height_in, unit: in }'],
+    ['Glucose (mg/dL)', ['90', '101'], 'glucose: "Glucose (mg/dL)"'],
+    ['glucose_mmol', ['5.0', '6.1'], 'glucose: { from: glucose_mmol, unit: mmol/L }'],
+    ['temp_f', ['98.6', '99.1'], 'body-temperature: { from: temp_f, unit: "[degF]" }'],
+    ['chol', ['5.2', '4.1'], 'total-cholesterol: { from: chol, unit: mmol/L }'],
+    ['chol', ['200', '180'], 'total-cholesterol: chol'],
+    ['weight', ['180', '165'], 'body-weight: { from: weight, unit: lb }'],
+    ['LOINC 4548-4', ['5.1', '6.0'], 'hba1c: LOINC 4548-4'],
+    ['height', ["5'11", "6'0"], 'body-height: { from: height, form: feet-and-inches }'],
+  ])('%s with %j', (name, cells, rule) => {
+    expect(rules(column(name, ...cells))).toEqual([rule])
+  })
+
+  test.each([
+    ['glu', ['Y', 'N']],
+    ['site', ['1', '2']],
+    ['sbp', ['high', 'low']],
+    ['hba1c', ['39', '41']],
+    ['temp', ['1', '0']],
+    ['weight_category', ['80', '90']],
+    ['family_hx_diabetes', ['Y', 'N']],
+    ['4548-5', ['5.1', '6.0']],
+  ])('%s with %j is no rule', (name, cells) => {
+    expect(rules(column(name, ...cells))).toEqual([])
+  })
+
+  test('what is unsure is asked about, with the units that would do', () => {
+    const drafted = column('weight', '122', '124')
+    expect(rules(drafted)).toEqual([])
+    expect(notes(drafted).join('\n')).toContain('kg or lb? Both would be plausible.')
+  })
+
+  test('a second column of a measurement is no second rule', () => {
+    const drafted = draftedMapping('id,sbp1,sbp2\n1,118,120\n2,130,128')
+    expect(rules(drafted)).toEqual(['systolic-bp: sbp1'])
+    expect(notes(drafted)).toContain(
+      'one more of systolic-bp: systolic-bp-2: { from: sbp2, catalog: systolic-bp }',
+    )
+  })
+
+  test('both pressures in one column', () => {
+    expect(rules(column('bp', '118/76', '131/80'))).toEqual([
+      'systolic-bp: { from: bp, split: { by: /, take: 1 } }',
+      'diastolic-bp: { from: bp, split: { by: /, take: 2 } }',
+    ])
+  })
+
+  test('glucose where a column says who fasted', () => {
+    expect(rules(draftedMapping('id,glucose,fasting\n1,90,Y\n2,131,N'))).toEqual([
+      'glucose-fasting: { from: glucose, when: { fasting: ["Y"] } }',
+      'glucose: { from: glucose, when: { fasting: ["N"] } }',
+    ])
+  })
+
+  test('texts that mean nothing, where numbers stand beside them', () => {
+    expect(draftedMapping(NHANES_LIKE).text).toContain('emptyWhen: ["NA"]')
+    expect(draftedMapping('id,site\n1,NA\n2,North').text).not.toContain('emptyWhen')
+  })
+
+  test('conditions by name, with the words for yes that occur', () => {
+    const drafted = draftedMapping('id,dx_htn,hx_asthma,smoker\n1,1,Y,Yes\n2,0,N,No')
+    expect(rules(drafted)).toEqual([
+      'hypertension: { when: { dx_htn: ["1"] }, status: active }',
+      'tobacco-use: { when: { smoker: ["Yes"] }, status: active }',
+    ])
+  })
+
+  test('physicians by NPIs whose check digit holds', () => {
+    expect(rules(draftedMapping('id,pcp_npi,pcp_name\n1,1234567893,Dr. A\n2,2515070102,Dr. B'))).toEqual([
+      'pcp: { when: { pcp_npi: present }, npi: pcp_npi, name: pcp_name, primary: true }',
+    ])
+    expect(rules(draftedMapping('id,order_no,order_name\n1,1234567890,A\n2,2515070101,B'))).toEqual([])
+  })
+})
+
+describe('rows of a wide table', () => {
+  test('person, key, registration, date', () => {
+    const { text } = draftedMapping(
+      'member_id,first name,LNAME,DOB,sex,zip code,visit date,sbp\n7,A,B,1/31/1980,F,01001,02/14/2026,118\n8,C,D,2/1/1981,M,01002,02/03/2026,120',
+    )
+    expect(text).toContain('key: [member_id, visit date]')
+    expect(text).toContain('dateOfBirth: { from: DOB, format: M/d/yyyy }')
+    expect(text).toContain('gender: { from: sex, table: { F: FEMALE, M: MALE } }')
+    expect(text).toContain('observedAt: { from: visit date, format: MM/dd/yyyy, zone: UTC }')
+    expect(text).toContain('DECIDE: the clock of which place?')
+  })
+
+  test('a comment holds no cell, whatever stands in it', () => {
+    const cells = ['Xylophon-Person', 'secret note', '31415']
+    const drafted = draftedMapping(
+      `id,name,note,dx_copd,sbp\n1,${cells[0]},${cells[1]},maybe,118\n2,Someone,,${cells[2]},x`,
+    )
+    for (const cell of [...cells, 'Someone', 'maybe']) expect(drafted.text).not.toContain(cell)
+  })
+
+  test('a name that holds a line end cannot leave its comment', () => {
+    const { text } = draftedMapping('id,evil\u2028mapping: other,sbp\n1,a,118\n2,b,120')
+    expect(text.split(/[\n\u2028]/).filter((line) => line.startsWith('mapping:'))).toEqual(['mapping: tried'])
+  })
+})

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import type { ProfileRecord } from '../../src/reconcile/read-back.ts'
+import { compareWithProfile } from '../../src/reconcile/verify.ts'
+import { biometric, careTeam, entryOf } from '../load/made-up-entries.ts'
+
+const entry = entryOf(biometric)
+const { record } = entry
+const stored: ProfileRecord = {
+  persistentId: entry.transactionId,
+  codes: record.evidence.codes,
+  npi: undefined,
+  name: undefined,
+  sourceType: record.sourceType,
+  observedAt: record.observedAt,
+  value: Number(record.evidence.value),
+  unit: record.evidence.unit,
+}
+const unnamed = { ...stored, persistentId: undefined }
+const other = { ...stored, persistentId: 'another' }
+const later = record.observedAt + 1
+const earlier = record.observedAt - 1
+
+test.each<[string, readonly ProfileRecord[] | undefined, unknown]>([
+  ['under our id', [stored], { verdict: 'equal' }],
+  ['without an id, of the same content', [unnamed], { verdict: 'equal' }],
+  [
+    'without unit or date, which the gateway need not give',
+    [{ ...stored, unit: undefined, observedAt: undefined }],
+    { verdict: 'equal' },
+  ],
+  ['with another value', [{ ...stored, value: -1 }], { verdict: 'differs', fields: ['value'] }],
+  ['without a value', [{ ...stored, value: undefined }], { verdict: 'differs', fields: ['value'] }],
+  [
+    'with another unit and code',
+    [{ ...stored, unit: 'x', codes: [] }],
+    { verdict: 'differs', fields: ['unit', 'code'] },
+  ],
+  ['at another time', [{ ...stored, observedAt: later }], { verdict: 'differs', fields: ['date'] }],
+  [
+    'without an id, with another value',
+    [{ ...unnamed, value: -1 }],
+    { verdict: 'differs', fields: ['value'] },
+  ],
+  ['behind a newer one', [{ ...other, observedAt: later }], { verdict: 'hidden' }],
+  ['behind another of the same time', [other], { verdict: 'hidden' }],
+  ['in a profile that cannot be read', undefined, { verdict: 'hidden' }],
+  ['beside an older one alone', [{ ...other, observedAt: earlier }], { verdict: 'missing' }],
+  ['beside one of another source type', [{ ...unnamed, sourceType: 'other' }], { verdict: 'missing' }],
+  ['in an empty profile', [], { verdict: 'missing' }],
+])('a biometric %s', (_, profile, expected) => {
+  expect(compareWithProfile(entry, profile)).toEqual(expected)
+})
+
+test('a care team is looked for in the whole list', () => {
+  const team = entryOf(careTeam)
+  const { npi, name } = team.record.evidence
+  const listed = {
+    ...unnamed,
+    codes: [],
+    npi,
+    name,
+    observedAt: team.record.observedAt,
+    value: undefined,
+    unit: undefined,
+  }
+  expect(compareWithProfile(team, [listed])).toEqual({ verdict: 'equal' })
+  expect(compareWithProfile(team, [{ ...listed, name: 'x', observedAt: 0 }])).toEqual({
+    verdict: 'differs',
+    fields: ['date', 'name'],
+  })
+  // Where changed entries are replaced, a newer one of the NPI stands in its place.
+  const newer = { ...listed, persistentId: 'another', observedAt: later }
+  expect(compareWithProfile(team, [newer])).toEqual({ verdict: 'hidden' })
+  expect(compareWithProfile(team, [newer, listed])).toEqual({ verdict: 'equal' })
+  expect(compareWithProfile(team, [{ ...listed, npi: 'x' }])).toEqual({ verdict: 'missing' })
+})

@@ -18,6 +18,8 @@ interface Strike {
   readonly nth: number
   readonly signal: NodeJS.Signals
   readonly fault: Fault
+  /** Whether the signal comes again as soon as the first one was heard. */
+  readonly twice?: boolean
 }
 
 interface Scene {
@@ -53,7 +55,11 @@ async function setScene(): Promise<Scene> {
     run(strike) {
       pending = strike
       counted = 0
-      running = workplace.start('run', 'screening', '--json')
+      const child = workplace.start('run', 'screening', '--json')
+      running = child
+      child.stderr?.on('data', (text: Buffer) => {
+        if (strike?.twice && text.includes('Once more')) child.kill(strike.signal)
+      })
       return ended(running)
     },
   }
@@ -165,5 +171,19 @@ test('SIGTERM: what is under way is finished, the run says 130, and the next one
     balanced: true,
   })
   expect(summary.requests.readBack).toBe(0)
+  expect(await outcomeOf(scene, summary)).toEqual(measure)
+}, 60_000)
+
+test('a second SIGINT: it ends at once, though a request has no answer; what that one stored is found again', async () => {
+  const measure = await uninterrupted()
+  const scene = await setScene()
+  const strike = { at: BIOMETRICS, nth: 4, signal: 'SIGINT', fault: STORED_UNANSWERED, twice: true } as const
+  const { code, out } = await scene.run(strike)
+  expect({ code, out }).toEqual({ code: 130, out: '' })
+
+  const second = await scene.run()
+  const summary = summaryOf(second)
+  expect({ code: second.code, balanced: summary.balanced }).toEqual({ code: 1, balanced: true })
+  expect(summary.requests.readBack).toBeGreaterThan(0)
   expect(await outcomeOf(scene, summary)).toEqual(measure)
 }, 60_000)

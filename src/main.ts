@@ -30,6 +30,11 @@ export async function main(
       : '0'
   // Everything that is made here is for its owner alone: ledger, key, rejects, receipts, the built-in gateway's data.
   process.umask(0o077)
+  // Whoever reads our output may have seen enough (`| head`).
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(EXIT.ok)
+  })
   let exit: number = EXIT.ok
   const program = createProgram(version, async (action) => {
     exit = await action(compose(await buildContext(version)))
@@ -86,14 +91,14 @@ async function buildContext(version: string): Promise<CommandContext> {
       const { connectGateway } = await import('./cli/connect-gateway.ts')
       return connectGateway(settings, { now: Date.now, nextRequestId: randomUUID })
     },
-    async identity() {
+    async identity(hadRuns = false) {
       makeHome()
       const [{ createIdentity }, { readOrMakeKey }] = await Promise.all([
         import('./load/identity.ts'),
         import('./cli/installation-key.ts'),
       ])
       return createIdentity(
-        settings.key ?? readOrMakeKey(join(settings.home, 'key'), randomBytes(32).toString('hex')),
+        settings.key ?? readOrMakeKey(join(settings.home, 'key'), randomBytes(32).toString('hex'), hadRuns),
       )
     },
   }

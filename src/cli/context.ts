@@ -32,7 +32,8 @@ export interface CommandContext {
   readonly isDead: (owner: string) => boolean
   readonly openLedger: () => Promise<Ledger>
   readonly connectGateway: () => Promise<GatewayConnection>
-  readonly identity: () => Promise<Identity>
+  /** @param hadRuns whether the ledger already holds what was hashed with its key, which must then be there */
+  readonly identity: (hadRuns?: boolean) => Promise<Identity>
 }
 
 /** A command's action: returns its exit code. */

@@ -1,15 +1,17 @@
 /** The result of `run --dry-run` for people. */
 import type { DryRunResult } from '../job/dry-run.ts'
 import { allRecords } from '../reconcile/balance.ts'
+import { describeError } from './describe-error.ts'
 import { driftLines, plainTable, warningsLine } from './summary-text.ts'
 
 export function dryRunText(result: DryRunResult): string {
-  const { rows, exports, reasons } = result
+  const { rows, exports, failed, reasons } = result
   const { made, rejected, pending } = allRecords(result)
   const lines = [
     '',
     `Dry run of ${result.job}: nothing was sent, nothing was written.`,
     ...exports.map(({ name, rows: read }) => `  ${name}: ${read} rows`),
+    ...failed.map(({ name, error }) => `  ${name}: nothing of it would be sent${describeError(error)}`),
     `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
     `Records  made ${made}: ${pending} to send (fewer where some were delivered before), ${rejected} rejected by the mapping`,
     ...warningsLine(result.warnings),

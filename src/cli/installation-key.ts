@@ -1,9 +1,23 @@
 /** The key of this installation: made once and kept in the home, mode 0600. Without it, hashes and ids would be others. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { WaybillError } from '../errors.ts'
 
-/** @param fresh a new key, taken if there is none yet */
-export function readOrMakeKey(file: string, fresh: string): string {
+/**
+ * @param fresh a new key, taken if there is none yet
+ * @param needed whether the ledger already holds what was hashed with it
+ * @throws WaybillError `settings-invalid`, `ledger-unusable`
+ */
+export function readOrMakeKey(file: string, fresh: string, needed: boolean): string {
+  if (needed && !existsSync(file)) {
+    throw new WaybillError(
+      'settings-invalid',
+      `the key ${file} is gone, and the ledger beside it was made with it`,
+      {
+        remedy:
+          'Put the key back that this home was made with, or set WAYBILL_KEY: with another one everything would be sent again. To begin anew, move the whole home away.',
+      },
+    )
+  }
   try {
     // Exclusive: of two processes that start at once, one makes it and the other reads it.
     writeFileSync(file, `${fresh}\n`, { mode: 0o600, flag: 'wx' })

@@ -1,4 +1,5 @@
 /** `waybill mapping check`: every problem of mappings and their cases, and how a mapping fits an export. */
+import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { EXIT, WaybillError } from '../errors.ts'
 import { openExport } from '../extract/open-export.ts'
@@ -24,6 +25,8 @@ interface Checked {
   readonly mapping: string
   readonly error?: WaybillError
   readonly fit?: Fit
+  /** Lines on which a draft asks for a decision that nobody has made yet. */
+  readonly undecided?: readonly number[]
 }
 
 export const mappingCheck: Action<MappingCheckOptions> = async (context, options) => {
@@ -35,9 +38,9 @@ export const mappingCheck: Action<MappingCheckOptions> = async (context, options
       const mapping = await readMapping(context.settings, name)
       const cases = await readCasesText(mapping)
       if (cases !== undefined) parseCases(cases, casesFile(mapping))
-      return options.export === undefined
-        ? undefined
-        : fitOf(mapping, options.export, options.rows, context.now())
+      const undecided = decideLines(await readFile(mapping.file, 'utf8'))
+      if (options.export === undefined) return { undecided }
+      return { undecided, fit: await fitOf(mapping, options.export, options.rows, context.now()) }
     })
     checked.push(one)
     if (options.json) continue
@@ -49,10 +52,12 @@ export const mappingCheck: Action<MappingCheckOptions> = async (context, options
 }
 
 /** What stops one mapping does not keep the others from being looked at. */
-async function checkOne(mapping: string, check: () => Promise<Fit | undefined>): Promise<Checked> {
+async function checkOne(
+  mapping: string,
+  check: () => Promise<Pick<Checked, 'fit' | 'undecided'>>,
+): Promise<Checked> {
   try {
-    const fit = await check()
-    return fit === undefined ? { mapping } : { mapping, fit }
+    return { mapping, ...(await check()) }
   } catch (error) {
     if (error instanceof WaybillError) return { mapping, error }
     throw error
@@ -86,14 +91,23 @@ async function fitOf(mapping: LoadedMapping, path: string, limit: number, now: n
   return { export: name, unread: unreadColumns(reads, columns ?? []), ...coverage.result() }
 }
 
-const checkedText = ({ mapping, fit }: Checked): string =>
-  fit === undefined
-    ? `${mapping} is well-formed.\n`
-    : `${mapping} is well-formed and fits ${fit.export}.\n${coverageText(fit)}`
+/** As `mapping init` writes them. */
+const decideLines = (text: string): number[] =>
+  text.split('\n').flatMap((line, at) => (/#.*\bDECIDE\b/.test(line) ? [at + 1] : []))
 
-const checkedJson = ({ mapping, error, fit }: Checked): object => ({
+function checkedText({ mapping, fit, undecided = [] }: Checked): string {
+  const against = fit === undefined ? '' : ` and fits ${fit.export}`
+  const left =
+    undecided.length === 0
+      ? ''
+      : `It is not ready: DECIDE stands on line ${undecided.join(', ')}. Decide, and take the word out.\n`
+  return `${mapping} is well-formed${against}.\n${left}${fit === undefined ? '' : coverageText(fit)}`
+}
+
+const checkedJson = ({ mapping, error, fit, undecided = [] }: Checked): object => ({
   mapping,
   ok: error === undefined,
+  ...(undecided.length === 0 ? {} : { undecided }),
   ...(error === undefined ? {} : errorAsJson(error)),
   ...(fit === undefined ? {} : { fit }),
 })

@@ -1,6 +1,7 @@
 /** `waybill mapping preview`: rows of an export as records. It prints health data, to the terminal or to a page, and nowhere else. */
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
 import { EXIT } from '../errors.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { openExport } from '../extract/open-export.ts'
@@ -13,7 +14,7 @@ import { previewPage } from '../mapping-tools/preview-page.ts'
 import { previewText } from '../mapping-tools/preview-text.ts'
 import { type PreviewedRow, previewRow } from '../mapping-tools/previewed-row.ts'
 import type { RowOutcome } from '../transform/record.ts'
-import type { Action } from './context.ts'
+import type { Action, CommandContext } from './context.ts'
 
 export interface MappingPreviewOptions {
   readonly mapping: string
@@ -27,13 +28,24 @@ export interface MappingPreviewOptions {
   readonly json?: true
 }
 
+/** A preview makes no ledger. */
+async function hadRuns({ settings, openLedger }: CommandContext): Promise<boolean> {
+  if (!existsSync(join(settings.home, 'ledger.sqlite'))) return false
+  const ledger = await openLedger()
+  try {
+    return (await ledger.runs(1)).length > 0
+  } finally {
+    await ledger.close()
+  }
+}
+
 export const mappingPreview: Action<MappingPreviewOptions> = async (context, options) => {
   const unjoined = await readMapping(context.settings, options.mapping)
   const mapping = await joinBesideFile(unjoined, options.sample)
   const { exportId } = await fingerprint(options.sample)
   const opened = await openExport(options.sample, mapping.read)
   const mapper = mapping.compiled.bind(opened.columns, basename(options.sample), context.now())
-  const identity = await context.identity()
+  const identity = await context.identity(await hadRuns(context))
   const previewed: PreviewedRow[] = []
   const limit = options.row === undefined ? options.limit : 1
   const { html } = options

@@ -24,7 +24,7 @@ export async function withRunDependencies<Result>(
         ledger,
         gateway: connection.gateway,
         gatewayName: connection.name,
-        identity: await context.identity(),
+        identity: await context.identity((await ledger.runs(1)).length > 0),
         folders: settings,
         home: settings.home,
         sources: sourceSettings(settings),

@@ -7,6 +7,7 @@ import { dryRun } from '../job/dry-run.ts'
 import { runJob } from '../job/run-job.ts'
 import { createIdentity } from '../load/identity.ts'
 import type { Action } from './context.ts'
+import { errorAsJson } from './describe-error.ts'
 import { dryRunText } from './dry-run-text.ts'
 import { reportRun } from './report-run.ts'
 import { sourceSettings, withRunDependencies } from './run-environment.ts'
@@ -41,8 +42,11 @@ export const run: Action<RunCommandOptions> = async (context, options) => {
         context.now(),
         sourceSettings(settings),
       )
-      context.out(options.json ? `${JSON.stringify(result)}\n` : dryRunText(result))
-      const stops = result.drift.some(({ level }) => level === 'stop')
+      const failed = result.failed.map(({ name, error }) => ({ name, ...errorAsJson(error) }))
+      context.out(options.json ? `${JSON.stringify({ ...result, failed })}\n` : dryRunText(result))
+      const [first] = result.failed
+      if (first !== undefined && result.exports.length === 0) return first.error.exit
+      const stops = first !== undefined || result.drift.some(({ level }) => level === 'stop')
       return result.rows.rejected > 0 || stops ? EXIT.recordsLeftBehind : EXIT.ok
     } finally {
       await ledger?.close()

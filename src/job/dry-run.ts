@@ -2,24 +2,28 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { WaybillError } from '../errors.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import type { Identity } from '../load/identity.ts'
 import { addCounts, type CodeCount, type Counts, noCounts, warningCounts } from '../reconcile/balance.ts'
-import { type Arrival, createArrival, type SourceSettings } from './arrival.ts'
+import { type Arrival, createArrival, type ReceivedExport, type SourceSettings } from './arrival.ts'
 import { cutChunks } from './chunks.ts'
 import { countChunk } from './count-chunk.ts'
-import { type DefinitionFolders, type Job, readMapping } from './definition-files.ts'
+import { type DefinitionFolders, type Job, type LoadedMapping, readMapping } from './definition-files.ts'
 import type { ExportDrift } from './drift.ts'
 import { type DriftMemory, watchDrift } from './drift-watch.ts'
 import { verifyExport } from './exports-of-run.ts'
 import { type FoundExport, findExports } from './find-exports.ts'
 import { joinExports } from './joined-exports.ts'
 import { openReading } from './open-rows.ts'
+import { isExportProblem } from './run-export.ts'
 
 export interface DryRunResult extends Omit<Counts, 'warnings'> {
   readonly job: string
   readonly dryRun: true
   readonly exports: readonly { readonly name: string; readonly sha256: string; readonly rows: number }[]
+  /** Exports of which nothing would be sent; the others would go on. */
+  readonly failed: readonly { readonly name: string; readonly error: WaybillError }[]
   /** What checks have found in what would go on all the same, most frequent first. */
   readonly warnings: readonly CodeCount[]
   /** In what exports differ from those that were delivered. */
@@ -41,7 +45,7 @@ export interface DryRunOptions {
   readonly ledger?: DriftMemory['ledger'] | undefined
 }
 
-/** Records that would be sent are counted as pending. @throws WaybillError as a run does for what is wrong with an export */
+/** Records that would be sent are counted as pending. @throws WaybillError as a run does for what is wrong with job or mapping */
 export async function dryRun(
   folders: DefinitionFolders,
   job: Job,
@@ -82,33 +86,48 @@ async function mapExports(
   }
   const exports: { name: string; sha256: string; rows: number }[] = []
   const reasons = new Map<string, { code: string; rule: string | null; message: string; count: number }>()
-  for (const delivery of found) {
-    const unjoined = await readMapping(folders, delivery.mapping, job.catalog)
-    for (const received of await arrival.receive(delivery)) {
-      const { mapping } = await joinExports(unjoined, received.name, received.beside)
-      const { file, name, limits } = received
-      const { exportId, sha256 } = await fingerprint(file)
-      const { rejects } = delivery
-      const watch = memory && rejects === undefined ? await watchDrift(memory, mapping, sha256) : undefined
-      if (rejects === undefined) await verifyExport(received, mapping, undefined)
-      const reading = rejects === undefined ? 'whole' : 'rejects'
-      const { opened, mapper } = await openReading(reading, { file, name }, mapping, limits, now)
-      await watch?.readAhead(opened, name)
-      const counts = noCounts()
-      const range = { number: 1, skip: 0, limit, cutBefore: new Map<number, number>() }
-      for await (const chunk of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
-        addCounts(counts, countChunk(chunk.rows, [], 0))
-        watch?.look(chunk.rows)
-        for (const { outcome } of chunk.rows) {
-          if (outcome.outcome === 'rejected') count(reasons, outcome.issue.code, null, outcome.issue.message)
-          if (outcome.outcome === 'mapped') {
-            for (const { rule, issue } of outcome.rejected) count(reasons, issue.code, rule, issue.message)
-          }
+  const mapOne = async (
+    { rejects }: FoundExport,
+    unjoined: LoadedMapping,
+    received: ReceivedExport,
+  ): Promise<void> => {
+    const { mapping } = await joinExports(unjoined, received.name, received.beside)
+    const { file, name, limits } = received
+    const { exportId, sha256 } = await fingerprint(file)
+    const watch = memory && rejects === undefined ? await watchDrift(memory, mapping, sha256) : undefined
+    if (rejects === undefined) await verifyExport(received, mapping, undefined)
+    const reading = rejects === undefined ? 'whole' : 'rejects'
+    const { opened, mapper } = await openReading(reading, { file, name }, mapping, limits, now)
+    await watch?.readAhead(opened, name)
+    const counts = noCounts()
+    const range = { number: 1, skip: 0, limit, cutBefore: new Map<number, number>() }
+    for await (const chunk of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
+      addCounts(counts, countChunk(chunk.rows, [], 0))
+      watch?.look(chunk.rows)
+      for (const { outcome } of chunk.rows) {
+        if (outcome.outcome === 'rejected') count(reasons, outcome.issue.code, null, outcome.issue.message)
+        if (outcome.outcome === 'mapped') {
+          for (const { rule, issue } of outcome.rejected) count(reasons, issue.code, rule, issue.message)
         }
       }
-      for (const finding of watch?.compare() ?? []) drift.push({ export: received.name, ...finding })
-      addCounts(total, counts)
-      exports.push({ name: received.name, sha256, rows: counts.rows.read })
+    }
+    for (const finding of watch?.compare() ?? []) drift.push({ export: received.name, ...finding })
+    addCounts(total, counts)
+    exports.push({ name: received.name, sha256, rows: counts.rows.read })
+  }
+  const failed: { name: string; error: WaybillError }[] = []
+  for (const delivery of found) {
+    const unjoined = await readMapping(folders, delivery.mapping, job.catalog)
+    const received = await arrival.receive(delivery).catch((error: unknown) => {
+      fail(failed, delivery.delivery.name, error)
+      return []
+    })
+    for (const one of received) {
+      try {
+        await mapOne(delivery, unjoined, one)
+      } catch (error) {
+        fail(failed, one.name, error)
+      }
     }
   }
   const sorted = [...reasons.values()].sort((a, b) => b.count - a.count)
@@ -116,6 +135,7 @@ async function mapExports(
     job: job.definition.job,
     dryRun: true,
     exports,
+    failed,
     ...total,
     warnings: warningCounts(total),
     drift,
@@ -133,4 +153,10 @@ function count(
   const known = reasons.get(key)
   if (known === undefined) reasons.set(key, { code, rule, message, count: 1 })
   else known.count++
+}
+
+/** As in a run: an export that cannot be read does not keep the others from being looked at. */
+function fail(failed: { name: string; error: WaybillError }[], name: string, error: unknown): void {
+  if (!isExportProblem(error)) throw error
+  failed.push({ name, error })
 }

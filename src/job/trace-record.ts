@@ -75,10 +75,21 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
     place ??= { record, chunk }
     runs.push(await traceRun(ledger, record, chunk, parts))
   }
+  const known = withoutUnknown(runs)
   if (place === undefined) {
     throw new WaybillError(
       'transaction-not-found',
       `the export ${latest.name} was never read as far as row ${parts.row}`,
+    )
+  }
+  if (known.length === 0) {
+    throw new WaybillError(
+      'transaction-not-found',
+      `no run has sent or rejected such a record of row ${parts.row} of ${latest.name}`,
+      {
+        remedy:
+          'Check rule and content in the id: the row may have been skipped, or the record delivered before from another export.',
+      },
     )
   }
   const origin = await findRow(ledger, place.record, place.chunk, parts.row)
@@ -89,8 +100,18 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
     row: parts.row,
     ...(origin === undefined ? {} : { origin }),
     export: { name, path, sha256, there: origin !== undefined },
-    runs,
+    runs: known,
   }
+}
+
+/**
+ * Leaves out what nothing is known of. A run that neither sent nor rejected a record has found it delivered, but only where an
+ * earlier one had delivered it; otherwise it has not made it at all.
+ * @param runs newest first
+ */
+function withoutUnknown(runs: readonly TracedRun[]): TracedRun[] {
+  const first = runs.findLastIndex(({ outcome }) => outcome === 'accepted' || outcome === 'in-doubt')
+  return runs.filter(({ outcome }, at) => outcome !== 'unchanged' || at < first)
 }
 
 async function traceRun(
@@ -100,9 +121,10 @@ async function traceRun(
   parts: { row: number; rule: string; content: string },
 ): Promise<TracedRun> {
   const key = { exportRow: record.id, chunk: chunk.number }
+  // A row that was rejected as a whole has neither rule nor content.
   const exception = (await ledger.exceptionsOf(key)).find(
     ({ row, rule, content }) =>
-      row === parts.row && rule === parts.rule && content?.startsWith(parts.content),
+      row === parts.row && (rule === null || (rule === parts.rule && content?.startsWith(parts.content))),
   )
   const sent = await ledger.batchesOf(key)
   const holding = sent.filter((batch) =>

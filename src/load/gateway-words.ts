@@ -7,16 +7,26 @@
  * string that the record itself holds.
  */
 export function scrubWords(words: string, secrets: readonly string[]): string {
+  // What we have put in front ourselves tells one refusal from another.
+  const [status = ''] = /^HTTP \d{3}: /.exec(words) ?? []
+  return (status + scrubbed(words.slice(status.length), secrets)).slice(0, 300)
+}
+
+function scrubbed(words: string, secrets: readonly string[]): string {
   return hide(words, secrets)
     .replaceAll(/"[^"]*("|$)|'[^']*'|“[^”]*(”|$)/g, '…')
     .replaceAll(/[^\s,;:()[\]{}=]*\d[^\s,;:()[\]{}=]*/g, '#')
-    .slice(0, 300)
 }
+
+/** Without them a message says the opposite; they tell nothing of anybody. */
+const KEPT = /^(?:not|no)$/i
 
 /** Takes out the strings wherever they stand, and each of their words where it stands alone, whatever the case. */
 function hide(text: string, secrets: readonly string[]): string {
   const whole = secrets.filter((secret) => secret.length > 1)
-  const words = whole.flatMap((secret) => secret.match(/[\p{L}\p{N}]{2,}/gu) ?? [])
+  const words = whole
+    .flatMap((secret) => secret.match(/[\p{L}\p{N}]{2,}/gu) ?? [])
+    .filter((word) => !KEPT.test(word))
   // The longest first: what remained of a longer one around a shorter one would be readable.
   const found = [
     ...longestFirst(whole),

@@ -47,6 +47,23 @@ describe('an export that cannot be read', () => {
     },
   )
 
+  test('a dry run looks at the good one all the same, and names the bad one', async () => {
+    const clinic = await openClinic()
+    await clinic.deliver('bad.csv', `${HEADER}${ANN}`.replace('pulse', 'puls'))
+    const alone = await clinic.run('--dry-run')
+    expect({ code: alone.code, failed: JSON.parse(alone.out).failed }).toMatchObject({
+      code: 2,
+      failed: [{ name: 'bad.csv', error: { code: 'columns-missing' } }],
+    })
+    await clinic.deliver('good.csv', `${HEADER}${ANN}${BEN}`)
+    const beside = await clinic.workplace.waybill('run', 'clinic', '--dry-run')
+    expect(beside.code).toBe(1)
+    expect(beside.out).toMatch(
+      /good.csv: 2 rows.*bad.csv: nothing of it would be sent.*error columns-missing.*pulse/s,
+    )
+    expect(await clinic.store.allRecords()).toEqual([])
+  })
+
   test('a folder where the export should be, and a file that is not there: exit 2', async () => {
     const clinic = await openClinic()
     await mkdir(join(clinic.workplace.folder, 'inbox/folder.csv'))

@@ -39,7 +39,7 @@ test('the shipped job on the shipped samples: all accounted for, by the arithmet
   expect(again.unchanged).toBe(biometric.accepted + biometric.unchanged)
   expect(again.accepted).toBe(0)
   expect(await store.records('biometric')).toHaveLength(biometric.accepted)
-}, 60_000)
+}, 120_000)
 
 test('from an id that the gateway stored back to file, line, rule, batch and tries', async () => {
   const store = await startReferenceStore()
@@ -62,6 +62,20 @@ test('from an id that the gateway stored back to file, line, rule, batch and tri
   })
   const { stdout } = await promisify(execFile)('sed', ['-n', `${trace.origin.line}p`, trace.export.path])
   expect(stdout.startsWith(`${record?._account},`)).toBe(true)
+
+  // Ids that nothing was sent or rejected under are not taken for delivered.
+  const id = record?.transactionId ?? ''
+  for (const invented of [
+    id.replace(/-[0-9a-f]{8}$/, '-00000000'),
+    id.replace(/-(\d{6})-.*-/, '-$1-banana-'),
+  ]) {
+    const { code, err } = await workplace.waybill('trace', invented)
+    expect(code).toBe(2)
+    expect(err).toContain('error transaction-not-found: no run has sent or rejected such a record of row')
+  }
+  const again = JSON.parse((await workplace.waybill('run', 'small', '--json')).out)
+  const both = JSON.parse((await workplace.waybill('trace', id, '--json')).out)
+  expect(both.runs).toMatchObject([{ run: again.run, outcome: 'unchanged' }, { outcome: 'accepted' }])
 })
 
 test('rejects and receipts can be read by their owner alone', async () => {

@@ -1,7 +1,7 @@
 /** The home on a disk that is full, may not be written, or holds a ledger that is damaged or locked: told, and nothing lost. */
 import { spawnSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
-import { mkdir, open, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -114,6 +114,25 @@ describe('a home', () => {
     expect(summaryOf(next).records.biometric).toMatchObject({ made: 6, accepted: 6, pending: 0 })
     expect(await clinic.stored()).toEqual(GOOD)
   })
+})
+
+test('a key that is gone: exit 2, nothing is sent; put back, nothing was delivered anew', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('a.csv', `${HEADER}${ANN}`)
+  await clinic.workplace.waybill('runs')
+  expect(await clinic.run()).toMatchObject({ code: 0 })
+  const key = join(clinic.workplace.home, 'key')
+  await rename(key, `${key}.away`)
+  const preview = await clinic.workplace.waybill('mapping', 'preview', 'clinic', 'inbox/a.csv')
+  for (const { code, err } of [await clinic.run(), preview]) {
+    expect(code).toBe(2)
+    expect(err).toMatch(/error settings-invalid: the key .* is gone/)
+  }
+  await rename(`${key}.away`, key)
+  const again = await clinic.run()
+  expect(again).toMatchObject({ code: 0 })
+  expect(summaryOf(again).requests.sent).toBe(0)
+  expect(await clinic.stored()).toEqual(GOOD.slice(0, 3))
 })
 
 describe('a ledger', () => {

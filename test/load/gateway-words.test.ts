@@ -31,6 +31,11 @@ describe('scrubbing', () => {
     )
   })
 
+  it('leaves the status that we put in front, and what turns a message into its opposite', () => {
+    const secrets = ['smoking, not otherwise specified', '404']
+    expect(scrubWords('HTTP 404: NOT FOUND, smoking 404', secrets)).toBe('HTTP 404: NOT FOUND, … …')
+  })
+
   it('leaves no rest of a longer name around a shorter one', () => {
     expect(scrubWords('no Smithson here', ['Smith', 'Smithson'])).toBe('no … here')
   })

@@ -35,8 +35,9 @@ export async function readCsvSample(path: string): Promise<SampleTable> {
 
 async function findDialect(path: string): Promise<Dialect> {
   const plain: Dialect = { format: 'csv', delimiter: 'auto', duplicates: 'number' }
-  const first = await attempt(path, plain)
-  const encoding = first?.rows.some(hasFault('row-encoding-invalid')) ? { encoding: 'windows-1252' } : {}
+  // Without a header, so that nothing of the file keeps its bytes from being looked at.
+  const { rows } = await openSample(path, { ...plain, delimiter: ',', header: 'none', columns: ['-'] })
+  const encoding = rows.some(hasFault('row-encoding-invalid')) ? { encoding: 'windows-1252' } : {}
   const marked: Dialect = { ...plain, ...encoding }
   const opened = await attempt(path, marked)
   const usable = opened !== undefined && opened.columns.length > 1 && mostAreRows(opened.rows)

@@ -68,6 +68,19 @@ test.each([
   expect(draft.records.length).toBeGreaterThan(0)
 })
 
+test('windows-1252, semicolons and lines above the header are found, also where these lines have no semicolon', async () => {
+  for (const above of ['Export der Praxis Müller;\r\n', 'Export\r\n', '']) {
+    const path = await file('praxis.csv')
+    const rows = [1, 2, 3, 4].map((n) => `P-${n};Jörg ${n};12${n}`)
+    await writeFile(path, Buffer.from(`${above}id;name ä;sbp\r\n${rows.join('\r\n')}\r\n`, 'latin1'))
+    const { draft } = draftSample('tried', basename(path), await readSample(path), vocabulary)
+    const text = draftText(draft, 's.json')
+    expect(text).toContain('encoding: windows-1252\n')
+    expect(text).toContain('delimiter: ";"\n')
+    expect(text.includes('header: { line: 2 }')).toBe(above !== '')
+  }
+})
+
 describe.skipIf(WITHOUT_CORPUS)('the corpus', () => {
   test('NHANES: what its columns measure, and nothing else', async () => {
     const { written, records } = await drafted(corpusPath('population/nhanes-bioconnector/nhanes.csv'))

@@ -108,6 +108,11 @@ export const ERROR_CODES = {
   },
   'nothing-left': { exit: EXIT.wrongUse, remedy: 'See what became of the run with `waybill show`.' },
   'run-not-found': { exit: EXIT.wrongUse, remedy: 'List the runs with `waybill runs`.' },
+  'run-pruned': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'What it delivered is recognised still, and its balance is shown by `waybill show`. For more, look into a backup of the ledger from before.',
+  },
   'transaction-not-found': {
     exit: EXIT.wrongUse,
     remedy: 'Check the id, and that WAYBILL_HOME is the home that sent it.',

@@ -12,7 +12,7 @@ import type { CommandContext } from './cli/context.ts'
 import { describeError, errorAsJson } from './cli/describe-error.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, WaybillError } from './errors.ts'
-import { readSettings } from './settings.ts'
+import { examineSettings, readSettings } from './settings.ts'
 
 /**
  * Runs the command line.
@@ -36,8 +36,8 @@ export async function main(
     process.exit(EXIT.ok)
   })
   let exit: number = EXIT.ok
-  const program = createProgram(version, async (action) => {
-    exit = await action(compose(await buildContext(version)))
+  const program = createProgram(version, async (action, settings) => {
+    exit = await action(compose(await buildContext(version, settings)))
   })
   try {
     await program.parseAsync(argv, { from: 'user' })
@@ -51,8 +51,11 @@ export async function main(
   }
 }
 
-async function buildContext(version: string): Promise<CommandContext> {
-  const settings = readSettings(process.env, process.cwd())
+async function buildContext(version: string, tolerance?: 'as-they-are'): Promise<CommandContext> {
+  const { settings, findings: settingsFindings } =
+    tolerance === undefined
+      ? { settings: readSettings(process.env, process.cwd()), findings: [] }
+      : examineSettings(process.env, process.cwd())
   const { createLogger } = await import('./telemetry/logger.ts')
   const host = hostname()
   const makeHome = (): void => {
@@ -68,6 +71,7 @@ async function buildContext(version: string): Promise<CommandContext> {
   return {
     version,
     settings,
+    settingsFindings,
     logger: createLogger(settings.logLevel, settings.logFormat),
     out: (text) => process.stdout.write(text),
     err: (text) => process.stderr.write(text),

@@ -61,14 +61,25 @@ export const VARIABLES = [
 type Variable = (typeof VARIABLES)[number]
 type Secret = 'WAYBILL_API_KEY' | 'WAYBILL_ACCESS_TOKEN' | 'WAYBILL_KEY' | 'WAYBILL_SFTP_PASSWORD'
 
+/** @throws WaybillError `settings-invalid` with every problem */
+export function readSettings(...given: Parameters<typeof examineSettings>): Settings {
+  const { settings, findings } = examineSettings(...given)
+  if (findings.length === 0) return settings
+  throw new WaybillError(
+    'settings-invalid',
+    findings.length === 1 ? 'a setting is wrong' : `${findings.length} settings are wrong`,
+    { findings },
+  )
+}
+
 /**
+ * The settings as far as they can be read: what is wrong has its default, and is told among the findings.
  * @param environment variables as given; they win over those of a `.env` file in `folder`
- * @throws WaybillError `settings-invalid` with every problem
  */
-export function readSettings(
+export function examineSettings(
   environment: Readonly<Record<string, string | undefined>>,
   folder: string,
-): Settings {
+): { readonly settings: Settings; readonly findings: readonly Finding[] } {
   const findings: Finding[] = []
   const report = (key: string, message: string): void => {
     findings.push({ place: { key }, message })
@@ -140,14 +151,7 @@ export function readSettings(
   }
   if (settings.key !== undefined && settings.key.length < 16)
     report('WAYBILL_KEY', 'is shorter than 16 characters: too easy to guess')
-  if (findings.length > 0) {
-    throw new WaybillError(
-      'settings-invalid',
-      findings.length === 1 ? 'a setting is wrong' : `${findings.length} settings are wrong`,
-      { findings },
-    )
-  }
-  return settings
+  return { settings, findings }
 }
 
 function checkGatewayUrl(url: string, report: (key: string, message: string) => void): void {

@@ -2,8 +2,14 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { CommandContext } from './context.ts'
 
-/** Runs an action with a context made for it; gives the exit code on. */
-export type Perform = (action: (context: CommandContext) => Promise<number>) => Promise<void>
+/**
+ * Runs an action with a context made for it; gives the exit code on.
+ * @param settings `as-they-are`: the action is performed although settings are wrong, and told of them
+ */
+export type Perform = (
+  action: (context: CommandContext) => Promise<number>,
+  settings?: 'as-they-are',
+) => Promise<void>
 
 export const json = (): Option =>
   new Option('--json', 'print one JSON object on standard output; logs go to standard error')

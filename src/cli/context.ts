@@ -1,4 +1,5 @@
 /** What commands are handed: settings, streams, and the parts that main.ts builds when they are asked for. */
+import type { Finding } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Identity } from '../load/identity.ts'
@@ -18,6 +19,8 @@ export interface CommandContext {
   /** Of the program. */
   readonly version: string
   readonly settings: Settings
+  /** What is wrong with them; empty but for commands that are performed all the same. */
+  readonly settingsFindings: readonly Finding[]
   readonly logger: Logger
   readonly out: (text: string) => void
   readonly err: (text: string) => void

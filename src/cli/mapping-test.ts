@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { diff } from 'node:util'
 import { stringify } from 'yaml'
 import { EXIT, WaybillError } from '../errors.ts'
-import { type LoadedMapping, readMapping } from '../job/definition-files.ts'
+import { type DefinitionFolders, type LoadedMapping, readMapping } from '../job/definition-files.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
 import { keepGiven } from '../mapping-tools/given-joins.ts'
 import { textReader } from '../mapping-tools/read-text.ts'
@@ -43,6 +43,17 @@ export const mappingTest: Action<MappingTestOptions> = async (context, options) 
   if (options.json) context.out(`${JSON.stringify({ mappings: tested.map(testedJson) })}\n`)
   const failed = tested.some(({ results }) => results.some(({ passed }) => !passed))
   return failed && !options.update ? EXIT.recordsLeftBehind : EXIT.ok
+}
+
+/** How many cases a mapping has, and how many of them do not come out as expected; undefined where it has none. */
+export async function countCases(
+  folders: DefinitionFolders,
+  name: string,
+): Promise<{ readonly cases: number; readonly failed: number } | undefined> {
+  const tested = await testMapping(await readMapping(folders, name), false)
+  if (tested === undefined) return undefined
+  const failed = tested.results.filter(({ passed }) => !passed).length
+  return { cases: tested.results.length, failed }
 }
 
 /** Undefined where the mapping has no cases. */

@@ -7,6 +7,7 @@ export function nextSteps(summary: RunSummary): string[] {
   const { run, job, rows, exports, state } = summary
   const { rejected, inDoubt } = allRecords(summary)
   if (state === 'running' || state === 'interrupted') return ['Next', `  to finish it:  waybill run ${job}`]
+  if (summary.pruned !== undefined) return []
   const settled = (summary.settled ?? []).reduce((sum, { count }) => sum + count, 0)
   const steps: string[] = []
   if (rows.rejected + rejected > settled) {
@@ -23,11 +24,15 @@ export function nextSteps(summary: RunSummary): string[] {
 }
 
 /** Which later runs have settled its rejects, and whose rejects it has taken up. */
-export function relatedRuns({ origin, settled = [] }: RunSummary): string[] {
+export function relatedRuns({ origin, settled = [], pruned }: RunSummary): string[] {
   const taken = origin === undefined ? [] : [`It takes up what run ${origin.run} has left behind.`]
   const later = settled.map(
     ({ run, count }) =>
       `Of what was rejected ${count.toLocaleString('en-US')} ${count === 1 ? 'was' : 'were'} settled by run ${run}.`,
   )
-  return [...taken, ...later]
+  const gone =
+    pruned === undefined
+      ? []
+      : [`Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone.`]
+  return [...taken, ...later, ...gone]
 }

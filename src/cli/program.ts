@@ -4,6 +4,7 @@ import { bindingOf, type TokenOwner } from '../reference-gateway/token-book.ts'
 import { json, type Perform, wholeNumber } from './command-options.ts'
 import { addLeftBehindCommands } from './left-behind-program.ts'
 import { addMappingCommands } from './mapping-program.ts'
+import { addOperateCommands } from './operate-program.ts'
 
 /** Options of `gateway` that say how it serves. */
 const SERVING = [
@@ -53,6 +54,19 @@ export function createProgram(version: string, perform: Perform): Command {
     )
 
   program
+    .command('schedule')
+    .description('run jobs when they are due, until interrupted')
+    .option('--explain [job]', 'run nothing: show the last fires and the next five, of one job or of all')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nJobs are read again each minute. SIGTERM ends it: what is under way is finished, and goes on at the next start.\n\nExample:\n  waybill schedule\n  waybill schedule --explain nightly-screenings',
+    )
+    .action((options: { explain?: string | true; json?: true }) =>
+      perform(async (context) => (await import('./schedule.ts')).schedule(context, options)),
+    )
+
+  program
     .command('runs')
     .description('list runs, newest first')
     .option('--limit <n>', 'how many', wholeNumber, 20)
@@ -85,6 +99,8 @@ export function createProgram(version: string, perform: Perform): Command {
   addLeftBehindCommands(program, perform)
 
   addMappingCommands(program, perform)
+
+  addOperateCommands(program, perform)
 
   program
     .command('gateway')

@@ -42,6 +42,8 @@ export const trace: Action<{ readonly transaction: string; readonly json?: true 
       for (const { event, run: by, at } of decisions)
         lines.push(`  Decided    ${at}: ${event}${by === null ? '' : `, run ${by}`}`)
     }
+    for (const { run, at } of traced.pruned)
+      lines.push('', `Run          ${run}: pruned on ${at.slice(0, 10)}`)
     context.out(`${lines.join('\n')}\n`)
     return EXIT.ok
   } finally {

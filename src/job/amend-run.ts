@@ -1,15 +1,18 @@
 /** Settling what a run left behind, without running: under the job's lease, so that no run comes between. */
 import { WaybillError } from '../errors.ts'
 import type { Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
+import { dayOf } from './day-of.ts'
 import { keepLease, takeLease } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 
 export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
 
-/** @throws WaybillError `run-not-found` */
+/** @throws WaybillError `run-not-found`, `run-pruned` */
 export async function findRun(ledger: Ledger, id: string): Promise<RunOfJob> {
   const run = await ledger.run(id)
   if (run === undefined) throw new WaybillError('run-not-found', `there is no run ${id}`)
+  if (run.pruned_at !== null)
+    throw new WaybillError('run-pruned', `the detail of run ${id} was pruned on ${dayOf(run.pruned_at)}`)
   return run
 }
 

@@ -24,6 +24,8 @@ export interface RunParts {
   readonly limit: number
   readonly startedAt: number
   readonly rejectsPath: string
+  /** See `LoadContext.behind`. */
+  readonly behind: boolean
 }
 
 export function connectStages(
@@ -88,6 +90,7 @@ export function connectStages(
       ...delivery,
       memory: ledger,
       jobId,
+      behind: parts.behind,
       limits: submit.batch,
       careTeamsAcrossAccounts: careTeams.acrossAccounts,
       held: parts.origin === undefined ? 'hold' : HELD[parts.origin.selection],

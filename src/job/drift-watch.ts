@@ -20,7 +20,7 @@ import { comparesDrift, type DriftDefinition } from './drift-definition.ts'
 import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
 
 /** Finished deliveries that an export is compared with. */
-const DELIVERIES_COMPARED = 20
+export const DELIVERIES_COMPARED = 20
 
 /** What an export is compared with, and how. */
 export interface DriftMemory {

@@ -1,6 +1,6 @@
 /** The job file as written (docs/jobs.md): what to read, with which mapping, when, and how to submit it. */
-import { validate } from 'node-cron'
 import { z } from 'zod'
+import { readCronLine } from '../schedule/cron-line.ts'
 import { isZone } from '../transform/dates.ts'
 import { DriftDefinition } from './drift-definition.ts'
 import { ExportDefinition } from './export-definition.ts'
@@ -16,18 +16,19 @@ export const JobDefinition = z
       .strictObject({
         cron: z
           .string()
-          .refine(
-            (line) => validate(line),
-            'is no cron line; write it like "15 2 * * *" (minute, hour, day, month, weekday)',
-          ),
+          .superRefine((text, context) => {
+            const line = readCronLine(text)
+            if ('problem' in line) context.addIssue({ code: 'custom', message: line.problem })
+          })
+          .meta({ description: 'Minute, hour, day, month, weekday, like "15 2 * * *".' }),
         zone: z
           .string()
           .refine(isZone, 'is no IANA time zone; write it like America/New_York')
           .meta({ description: 'IANA time zone of the cron line, like America/New_York.' }),
-        missed: z
-          .enum(['once', 'all', 'skip'])
-          .default('once')
-          .meta({ description: 'What is made up for after the machine was off.' }),
+        missed: z.enum(['once', 'all', 'skip']).default('once').meta({
+          description:
+            'What is made up for of the times that were missed: one run for all, one for each, or nothing.',
+        }),
       })
       .optional(),
     exports: z

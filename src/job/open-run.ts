@@ -65,7 +65,9 @@ export async function openRun(deps: RunDependencies, job: Job, opening: RunOpeni
   const { signal } = stopping
   const began = resumed?.started_at ?? startedAt
   const origin = opening.origin ?? (resumed && originOf(resumed))
-  const parts = { origin, runLedger, tallies, receipts, stop, signal, limit, rejectsPath, startedAt: began }
+  const behind = await ledger.isBehind(jobId)
+  const writing = { runLedger, tallies, receipts, rejectsPath }
+  const parts = { ...writing, origin, behind, stop, signal, limit, startedAt: began }
 
   return {
     id,

@@ -67,6 +67,7 @@ function connectAgain(
   const { ledger, identity, gateway } = deps
   const tallies = noTallies()
   const stages: ExportContext = connectStages(deps, job, run.job_id, {
+    behind: false,
     origin: originOf(run),
     runLedger,
     tallies,

@@ -2,6 +2,7 @@
  * Rejects and receipts: files of mode 0600 to which settled chunks are appended whole. The ledger keeps the length up to which a file
  * is settled; what a killed process wrote beyond it is cut off before anything is added.
  */
+import { statSync } from 'node:fs'
 import { mkdir, open, stat, truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { WaybillError } from '../errors.ts'
@@ -17,9 +18,12 @@ export interface AppendedFile {
   close(): Promise<void>
 }
 
-/** Opens the file at its settled length; nothing is made on the disk before the first append. */
+/**
+ * Opens the file at its settled length; nothing is made on the disk before the first append. Where the file is lost, as with a ledger
+ * that was restored without it, what follows is written as if nothing had come before.
+ */
 export function openAppended(path: string, settledLength: number): AppendedFile {
-  let length = settledLength
+  let length = Math.min(settledLength, statSync(path, { throwIfNoEntry: false })?.size ?? 0)
   let handle: Awaited<ReturnType<typeof open>> | undefined
   const write = async (bytes: Uint8Array): Promise<void> => {
     if (handle === undefined) {

@@ -39,6 +39,8 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   readonly origin?: RunOrigin
   /** How many of its rejects later runs have settled. */
   readonly settled?: readonly { readonly run: string; readonly count: number }[]
+  /** When its detail was pruned: batches, reasons and files are gone, the balance is not. */
+  readonly pruned?: string
   readonly balanced: boolean
   /** What checks have found in what went on all the same, most frequent first. */
   readonly warnings: readonly CodeCount[]
@@ -78,16 +80,16 @@ export async function summarise(
     let rejectsLength = 0
     const counts = noCounts()
     for (const chunk of await ledger.chunksOf(record.id)) {
-      addCounts(counts, readCounts(chunk.counts))
+      if (record.totals === null) addCounts(counts, readCounts(chunk.counts))
       rejectsLength = Math.max(rejectsLength, chunk.rejects_length ?? 0)
       receiptsLength = Math.max(receiptsLength, chunk.receipts_length ?? 0)
     }
+    if (record.totals !== null) addCounts(counts, readCounts(record.totals))
     const known = noCounts()
     addCounts(known, live.find(({ ordinal }) => ordinal === record.ordinal)?.counts ?? counts)
-    moveCounts(
-      known,
-      moves.filter(({ exportRow }) => exportRow === record.id),
-    )
+    // Totals have what was in doubt as what it became.
+    const own = record.totals === null ? moves.filter(({ exportRow }) => exportRow === record.id) : []
+    moveCounts(known, own)
     addCounts(total, known)
     for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
     exports.push({
@@ -96,7 +98,7 @@ export async function summarise(
       rows: known.rows.read,
       state: record.state,
       counts: known,
-      ...(rejectsLength === 0
+      ...(rejectsLength === 0 || run.pruned_at !== null
         ? {}
         : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
       ...(record.reason === null ? {} : { error: record.reason }),
@@ -112,6 +114,7 @@ export async function summarise(
     ...(run.reason === null ? {} : { reason: run.reason }),
     ...(origin === undefined ? {} : { origin }),
     ...(settled.length === 0 ? {} : { settled }),
+    ...(run.pruned_at === null ? {} : { pruned: new Date(run.pruned_at).toISOString() }),
     balanced: isBalanced(total),
     drift,
     exports,
@@ -124,7 +127,7 @@ export async function summarise(
     requests: tallies.requests,
     files: {
       ...(exports.some((one) => one.rejects !== undefined) ? { rejects: join(home, run.rejects_path) } : {}),
-      ...(receiptsLength > 0 ? { receipts: join(home, run.receipts_path) } : {}),
+      ...(receiptsLength > 0 && run.pruned_at === null ? { receipts: join(home, run.receipts_path) } : {}),
     },
     startedAt: new Date(run.started_at).toISOString(),
     durationMs: run.worked_ms,

@@ -22,6 +22,13 @@ export interface Trace {
   }
   /** Every run that touched it, newest first. */
   readonly runs: readonly TracedRun[]
+  /** Runs that read the export and of which nothing more is known, newest first. */
+  readonly pruned: readonly PrunedRun[]
+}
+
+export interface PrunedRun {
+  readonly run: string
+  readonly at: string
 }
 
 export interface TracedRun {
@@ -46,7 +53,7 @@ export interface TracedBatch {
   readonly settledAt: string | null
 }
 
-/** @throws WaybillError `transaction-not-found` */
+/** @throws WaybillError `transaction-not-found`, `run-pruned` */
 export async function traceRecord(ledger: Ledger, transactionId: string): Promise<Trace> {
   const parts = parseTransactionId(transactionId)
   if (parts === undefined) {
@@ -60,8 +67,14 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
     throw new WaybillError('transaction-not-found', `this ledger knows no export ${parts.exportId}`)
   }
   const runs: TracedRun[] = []
+  const pruned: PrunedRun[] = []
   let place: { record: ExportRecord; chunk: ChunkRecord } | undefined
   for (const record of records) {
+    const prunedAt = (await ledger.run(record.run_id))?.pruned_at ?? null
+    if (prunedAt !== null) {
+      pruned.push({ run: record.run_id, at: new Date(prunedAt).toISOString() })
+      continue
+    }
     const chunks = await ledger.chunksOf(record.id)
     if (record.reading !== 'whole') {
       for (const chunk of chunks) {
@@ -75,7 +88,15 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
     place ??= { record, chunk }
     runs.push(await traceRun(ledger, record, chunk, parts))
   }
-  const known = withoutUnknown(runs)
+  const [gone] = pruned
+  if (place === undefined && gone !== undefined) {
+    throw new WaybillError(
+      'run-pruned',
+      `the export ${latest.name} was read by run ${gone.run}, whose detail was pruned on ${gone.at.slice(0, 10)}`,
+    )
+  }
+  // A run that was pruned may have delivered it.
+  const known = pruned.length > 0 ? runs : withoutUnknown(runs)
   if (place === undefined) {
     throw new WaybillError(
       'transaction-not-found',
@@ -101,6 +122,7 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
     ...(origin === undefined ? {} : { origin }),
     export: { name, path, sha256, there: origin !== undefined },
     runs: known,
+    pruned,
   }
 }
 

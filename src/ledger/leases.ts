@@ -2,7 +2,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import { WaybillError } from '../errors.ts'
 import type { Lease, LeaseAnswer } from './ledger.ts'
-import type { LedgerTables } from './tables.ts'
+import type { LeaseRecord, LedgerTables } from './tables.ts'
 
 export async function acquireLease(
   transaction: Transaction<LedgerTables>,
@@ -10,13 +10,9 @@ export async function acquireLease(
   isDead: (owner: string) => boolean,
 ): Promise<LeaseAnswer> {
   const { jobId, runId, owner, now, ttlMs } = request
-  const holder = await transaction
-    .selectFrom('lease')
-    .selectAll()
-    .where('job_id', '=', jobId)
-    .executeTakeFirst()
-  if (holder && holder.expires_at > now && !isDead(holder.owner)) return { ok: false, holder }
-  const token = (holder?.token ?? 0) + 1
+  const last = await lastLease(transaction, jobId)
+  if (last && isHeld(last, now, isDead)) return { ok: false, holder: last }
+  const token = (last?.token ?? 0) + 1
   const lease = { run_id: runId, owner, token, acquired_at: now, expires_at: now + ttlMs }
   await transaction
     .insertInto('lease')
@@ -25,6 +21,23 @@ export async function acquireLease(
     .execute()
   return { ok: true, lease: { jobId, runId, token } }
 }
+
+/** The lease of whoever holds the job. */
+export async function readHolder(
+  database: Kysely<LedgerTables>,
+  jobId: number,
+  now: number,
+  isDead: (owner: string) => boolean,
+): Promise<LeaseRecord | undefined> {
+  const last = await lastLease(database, jobId)
+  return last && isHeld(last, now, isDead) ? last : undefined
+}
+
+const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<LeaseRecord | undefined> =>
+  database.selectFrom('lease').selectAll().where('job_id', '=', jobId).executeTakeFirst()
+
+const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
+  lease.expires_at > now && !isDead(lease.owner)
 
 /** The token stays, so that the next holder's is greater. */
 export async function releaseLease(transaction: Transaction<LedgerTables>, lease: Lease): Promise<void> {

@@ -3,8 +3,10 @@
  * Everything a run writes goes through its `RunLedger`, which is fenced: once another process has taken the run over,
  * nothing more can be written with the old token.
  */
+import type { Fires } from './fires.ts'
 import type { Held } from './holds.ts'
 import type { DeliveredRow, LeftBehind, Ruling } from './left-records.ts'
+import type { Pruning } from './pruned-detail.ts'
 import type { LeftEvent, RunState } from './states.ts'
 import type {
   BatchRecord,
@@ -12,12 +14,14 @@ import type {
   ChunkRecord,
   ExceptionRecord,
   ExportRecord,
+  FireRecord,
   LeaseRecord,
   Reading,
   RunRecord,
   Selection,
 } from './tables.ts'
 
+export type { FireChange, Fires, Timetable } from './fires.ts'
 export type {
   Decision,
   DeliveredRow,
@@ -34,6 +38,7 @@ export type {
   ChunkRecord,
   ExceptionRecord,
   ExportRecord,
+  FireRecord,
   Held,
   LeaseRecord,
   LeftEvent,
@@ -231,6 +236,8 @@ export interface Ledger {
     isDead: (owner: string) => boolean,
   ): Promise<LeaseAnswer>
   releaseLease(lease: Lease): Promise<void>
+  /** Who holds the job now. */
+  holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
   startRun(lease: Lease, start: RunStart): Promise<RunLedger>
   resumeRun(lease: Lease, run: RunRecord): Promise<RunLedger>
   /** To settle what a run left behind; its state stays as it is. */
@@ -257,6 +264,13 @@ export interface Ledger {
   /** Contents in doubt by row key. */
   held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>>
   left: LeftBehind
+  fires: Fires
+  pruning: Pruning
+  /**
+   * Whether the ledger is a copy (backup.ts) on which no run of the job was begun and finished yet: what was delivered after it was
+   * made is not in it.
+   */
+  isBehind(jobId: number): Promise<boolean>
   accounts(gateway: string, references: readonly string[]): Promise<Map<string, string | null>>
   /** Which of the accounts the run has registered. */
   registeredBy(gateway: string, references: readonly string[], runId: string): Promise<Set<string>>

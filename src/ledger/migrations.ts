@@ -178,4 +178,44 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
       )
     },
   },
+  '0005-schedule': {
+    async up(db: Kysely<unknown>) {
+      await db.schema
+        .createTable('timetable')
+        .addColumn('job_id', 'integer', (column) => column.primaryKey())
+        .addColumn('cron', 'text', (column) => column.notNull())
+        .addColumn('zone', 'text', (column) => column.notNull())
+        .addColumn('seen_until', 'integer', (column) => column.notNull())
+        .execute()
+      await db.schema
+        .createTable('fire')
+        .addColumn('job_id', 'integer', (column) => column.notNull())
+        .addColumn('due', 'integer', (column) => column.notNull())
+        .addColumn('state', 'text', (column) => column.notNull())
+        .addColumn('made_up_by', 'integer')
+        .addColumn('owner', 'text')
+        .addColumn('run_id', 'text')
+        .addColumn('begun_at', 'integer')
+        .addColumn('ended_at', 'integer')
+        .addColumn('exit', 'integer')
+        .addColumn('error', 'text')
+        .addColumn('reason', 'text')
+        .addColumn('detail', 'text')
+        .addPrimaryKeyConstraint('fire_of_job', ['job_id', 'due'])
+        .execute()
+      await sql`create index fire_open on fire (job_id, due) where state in ('due', 'missed', 'running', 'interrupted')`.execute(
+        db,
+      )
+    },
+  },
+  '0006-housekeeping': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('run').addColumn('pruned_at', 'integer').execute()
+      await db.schema.alterTable('export').addColumn('totals', 'text').execute()
+      await db.schema
+        .createTable('copy')
+        .addColumn('taken_at', 'integer', (column) => column.notNull())
+        .execute()
+    },
+  },
 }

@@ -3,12 +3,14 @@ import { Kysely, sql, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { WaybillError } from '../errors.ts'
 import { createExclusive } from './exclusive.ts'
-import { acquireLease, releaseLease } from './leases.ts'
+import { firesOf } from './fires.ts'
+import { acquireLease, readHolder, releaseLease } from './leases.ts'
 import type { Ledger, ProfileKey } from './ledger.ts'
 import { noTallies } from './ledger.ts'
 import { leftBehind } from './left-behind.ts'
 import { readAccounts, readCareTeams, readDelivered, readHeld, readRegisteredBy } from './lookups.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { pruning } from './pruning.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { LedgerDialect, openSqlite } from './sqlite-database.ts'
 import { advanceRun } from './states.ts'
@@ -47,6 +49,7 @@ export async function openLedger(file: string): Promise<Ledger> {
       }),
     acquireLease: (request, isDead) => write((writer) => acquireLease(writer, request, isDead)),
     releaseLease: (lease) => write((writer) => releaseLease(writer, lease)),
+    holder: (jobId, now, isDead) => read((db) => readHolder(db, jobId, now, isDead)),
     async startRun(lease, start) {
       await write((writer) =>
         writer
@@ -125,6 +128,7 @@ export async function openLedger(file: string): Promise<Ledger> {
       read(async (db) => {
         const rows = await finishedProfiles(db, key)
           .select(['profile.accepted', 'profile.content'])
+          .where('profile.content', '!=', '')
           .orderBy('profile.export_row', 'desc')
           .limit(limit)
           .execute()
@@ -179,10 +183,32 @@ export async function openLedger(file: string): Promise<Ledger> {
     delivered: (jobId, rowKeys) => read((db) => readDelivered(db, jobId, rowKeys)),
     held: (jobId, rowKeys) => read((db) => readHeld(db, jobId, rowKeys)),
     left: leftBehind(read),
+    fires: firesOf({ read, write }),
     accounts: (gateway, references) => read((db) => readAccounts(db, gateway, references)),
     registeredBy: (gateway, references, runId) =>
       read((db) => readRegisteredBy(db, gateway, references, runId)),
     careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
+    isBehind: (jobId) =>
+      read(async (db) => {
+        const behind = await db
+          .selectFrom('copy')
+          .select('taken_at')
+          .where(({ not, exists, selectFrom }) =>
+            not(
+              exists(
+                selectFrom('run')
+                  .select('run.id')
+                  .where('run.job_id', '=', jobId)
+                  .where('run.state', '=', 'finished')
+                  .where('run.origin_run', 'is', null)
+                  .whereRef('run.started_at', '>', 'copy.taken_at'),
+              ),
+            ),
+          )
+          .executeTakeFirst()
+        return behind !== undefined
+      }),
+    pruning: pruning(read, write),
     close: () => database.destroy(),
   }
 }

@@ -15,6 +15,9 @@ const LONGEST_KEPT = 2_000
 export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase {
   const database = new DatabaseSync(file, { timeout: busyTimeoutMs })
   try {
+    // Only a file that has no pages yet can be told to give pages back one by one (sqlite.org/pragma.html#pragma_auto_vacuum).
+    if (database.prepare('pragma page_count').get()?.['page_count'] === 0)
+      database.exec('pragma auto_vacuum = incremental')
     database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -4000')
   } catch (error) {
     database.close()

@@ -1,5 +1,5 @@
 /**
- * States of runs, chunks and batches, and their legal moves (docs/states.md). Pure.
+ * States of runs, chunks, batches and fires, and their legal moves (docs/states.md). Pure.
  */
 import { WaybillError } from '../errors.ts'
 
@@ -28,6 +28,14 @@ export type LeftState = 'in-doubt' | 'rejected' | 'accepted' | 'settled'
  * `refuse`: a later run has sent it.
  */
 export type LeftEvent = 'accept' | 'resend' | 'find' | 'miss' | 'deliver' | 'refuse'
+
+/**
+ * A fire: an instant at which a job is due. `missed`: it did not run at its time, and may be made up for. `interrupted`: its run was,
+ * and the next start of the schedule goes on with it.
+ */
+export type FireState = 'due' | 'missed' | 'running' | 'interrupted' | 'ended' | 'skipped'
+/** `miss` of one that is running: the job was held. `interrupt` is also said of what a process that is gone has left running. */
+export type FireEvent = 'begin' | 'miss' | 'skip' | 'end' | 'interrupt' | 'resume'
 
 const RUN_MOVES: Readonly<Record<RunState, Partial<Record<RunEvent, RunState>>>> = {
   running: { finish: 'finished', interrupt: 'interrupted', fail: 'failed', resume: 'running' },
@@ -62,6 +70,15 @@ const LEFT_MOVES: Readonly<Record<LeftState, Partial<Record<LeftEvent, LeftState
   settled: {},
 }
 
+const FIRE_MOVES: Readonly<Record<FireState, Partial<Record<FireEvent, FireState>>>> = {
+  due: { begin: 'running', miss: 'missed', skip: 'skipped' },
+  missed: { begin: 'running', skip: 'skipped' },
+  running: { end: 'ended', interrupt: 'interrupted', miss: 'missed' },
+  interrupted: { resume: 'running', skip: 'skipped' },
+  ended: {},
+  skipped: {},
+}
+
 export const advanceRun = (state: RunState, event: RunEvent): RunState => move('run', RUN_MOVES, state, event)
 export const advanceChunk = (state: ChunkState, event: ChunkEvent): ChunkState =>
   move('chunk', CHUNK_MOVES, state, event)
@@ -69,6 +86,8 @@ export const advanceBatch = (state: BatchState, event: BatchEvent): BatchState =
   move('batch', BATCH_MOVES, state, event)
 export const advanceLeft = (state: LeftState, event: LeftEvent): LeftState =>
   move('record', LEFT_MOVES, state, event)
+export const advanceFire = (state: FireState, event: FireEvent): FireState =>
+  move('fire', FIRE_MOVES, state, event)
 
 /** @throws WaybillError `state-illegal` */
 function move<State extends string, Event extends string>(

@@ -1,6 +1,6 @@
 /** The ledger's tables as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
 import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'
-import type { BatchState, ChunkState, LeftEvent, LeftState, RunState } from './states.ts'
+import type { BatchState, ChunkState, FireState, LeftEvent, LeftState, RunState } from './states.ts'
 
 /** A job as known to one gateway: what was delivered to one gateway was not delivered to another. */
 interface JobTable {
@@ -36,6 +36,8 @@ interface RunTable {
   /** The run of which this one takes up what was left behind, and what of it. */
   origin_run: ColumnType<string | null, string | null | undefined, never>
   selection: ColumnType<Selection | null, Selection | null | undefined, never>
+  /** Since when its detail (chunks, batches, exceptions, files) is gone, or going. */
+  pruned_at: ColumnType<number | null, never, number>
 }
 
 /** What of another run is taken up: its rejects, what is in doubt, both; or what a person has decided to send again. */
@@ -68,6 +70,8 @@ interface ExportTable {
   reading: ColumnType<Reading, Reading | undefined, never>
   /** Of `selected`: the export whose rows these are, as the other run read it. */
   origin_export: ColumnType<number | null, number | null | undefined, never>
+  /** JSON: the counts of rows and records of a run that was pruned; else its chunks have them. */
+  totals: ColumnType<string | null, never, string>
 }
 
 /**
@@ -82,7 +86,7 @@ interface ProfileTable {
   export_row: number
   /** 1 where it had drifted and was taken all the same. */
   accepted: number
-  /** JSON: counts and names of columns, rules and units. */
+  /** JSON: counts and names of columns, rules and units. Empty once it was pruned: the delivery is known, not what it looked like. */
   content: string
 }
 
@@ -191,6 +195,45 @@ interface CareTeamTable {
 /** Of the primary care physician. `none`: not to bear it, or another entry of the account does. */
 export type CareTeamMark = 'none' | 'set' | 'refused'
 
+/** One row in a ledger that is a copy of another one: that may have delivered since what this one knows nothing of. */
+interface CopyTable {
+  taken_at: number
+}
+
+/** When a job is due, as the schedule has seen it last. */
+interface TimetableTable {
+  job_id: number
+  cron: string
+  zone: string
+  /** Fires up to this instant are written down. */
+  seen_until: number
+}
+
+/** Null until it is known. */
+type Later<T> = ColumnType<T | null, T | null | undefined, T | null>
+
+/** An instant at which a job was due, and what became of it. */
+interface FireTable {
+  job_id: number
+  due: number
+  state: FireState
+  /** The fire whose run makes up for this one: itself, or a later one. Null where it ran at its time, or nothing makes up for it. */
+  made_up_by: Later<number>
+  /** `host:pid` of the process that began its run. */
+  owner: Later<string>
+  run_id: Later<string>
+  begun_at: Later<number>
+  ended_at: Later<number>
+  /** Exit code that its run came to. */
+  exit: Later<number>
+  /** Code of the error that ended its run. */
+  error: Later<string>
+  /** Why it did not run at its time. */
+  reason: Later<string>
+  /** Who held the job, or where its file was wrong. */
+  detail: Later<string>
+}
+
 export interface LedgerTables {
   job: JobTable
   lease: LeaseTable
@@ -206,6 +249,9 @@ export interface LedgerTables {
   held: HeldTable
   account: AccountTable
   care_team: CareTeamTable
+  timetable: TimetableTable
+  fire: FireTable
+  copy: CopyTable
 }
 
 export type RunRecord = Selectable<RunTable>
@@ -215,6 +261,7 @@ export type BatchRecord = Selectable<BatchTable>
 export type ExceptionRecord = Selectable<ExceptionTable>
 export type DecisionRecord = Selectable<DecisionTable>
 export type LeaseRecord = Selectable<LeaseTable>
+export type FireRecord = Selectable<FireTable>
 export type NewRun = Insertable<RunTable>
 export type NewExport = Insertable<ExportTable>
 export type NewChunk = Insertable<ChunkTable>

@@ -30,6 +30,8 @@ export interface LoadContext extends Delivery {
    * it shows is not sent, what it lacks is. `resend`: as `look`, and what nobody can tell is sent, too.
    */
   readonly held: 'hold' | 'look' | 'resend'
+  /** Whether more may have been delivered than the ledger knows. Then profiles are read before anything is sent that it does not know. */
+  readonly behind: boolean
 }
 
 export interface ChunkToLoad extends ChunkKey {
@@ -69,7 +71,9 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
 
   const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
   const accounts = await resolveAccounts(context.accounts, open)
-  const doubtful = earlier.unsent.filter(({ rowKey, content }) => held.get(rowKey)?.has(content))
+  const doubtful = context.behind
+    ? earlier.unsent
+    : earlier.unsent.filter(({ rowKey, content }) => held.get(rowKey)?.has(content))
   const verdicts =
     doubtful.length === 0 ? undefined : await context.reconciler.readBack(doubtful, accounts.accountIds)
   const sendable: Entry[] = []
@@ -77,7 +81,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     const verdict = verdicts?.get(entry)
     const reason = accounts.refusalOf(entry)
     if (verdict === 'stored') outcomes.set(entry, { entry, outcome: 'unchanged', found: true })
-    else if (verdict === 'unknown' && context.held === 'look') outcomes.set(entry, stillInDoubt(entry))
+    else if (verdict === 'unknown' && context.held !== 'resend') outcomes.set(entry, stillInDoubt(entry))
     else if (reason !== undefined) outcomes.set(entry, { entry, outcome: 'rejected', batchId: null, reason })
     else sendable.push(entry)
   }

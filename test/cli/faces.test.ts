@@ -9,6 +9,7 @@ const GOLDEN = join(import.meta.dirname, 'golden')
 test.for([
   [],
   ['run'],
+  ['schedule'],
   ['runs'],
   ['show'],
   ['trace'],
@@ -22,6 +23,9 @@ test.for([
   ['mapping', 'diff'],
   ['mapping', 'preview'],
   ['gateway'],
+  ['doctor'],
+  ['backup'],
+  ['prune'],
 ])('the help of "waybill %s"', async (command) => {
   const { waybill } = await createWorkplace()
   const { code, out } = await waybill(...command, '--help')

@@ -3,12 +3,15 @@ import { WaybillError } from '../../src/errors.ts'
 import {
   advanceBatch,
   advanceChunk,
+  advanceFire,
   advanceLeft,
   advanceRun,
   type BatchEvent,
   type BatchState,
   type ChunkEvent,
   type ChunkState,
+  type FireEvent,
+  type FireState,
   type LeftEvent,
   type LeftState,
   type RunEvent,
@@ -75,6 +78,26 @@ describe('docs/states.md has the legal moves, and no other', () => {
       refuse: true,
     }
     expect(rowsOf('What was left behind').sort()).toEqual(moves(states, events, advanceLeft).sort())
+  })
+
+  it('of a fire', () => {
+    const states: Record<FireState, true> = {
+      due: true,
+      missed: true,
+      running: true,
+      interrupted: true,
+      ended: true,
+      skipped: true,
+    }
+    const events: Record<FireEvent, true> = {
+      begin: true,
+      miss: true,
+      skip: true,
+      end: true,
+      interrupt: true,
+      resume: true,
+    }
+    expect(rowsOf('Fire').sort()).toEqual(moves(states, events, advanceFire).sort())
   })
 })
 

@@ -55,3 +55,11 @@ it('leaves a settled file as it is, and minds none that is not there', async () 
   await openAppended(whole, 3).close()
   expect(await readFile(whole, 'utf8')).toBe('abc')
 })
+
+it('begins anew where the file was lost', async () => {
+  const file = openAppended(path, 5)
+  expect(file.length).toBe(0)
+  expect(await file.append(Buffer.from('ab'))).toBe(2)
+  await file.close()
+  expect(await text()).toBe('ab')
+})

@@ -1,9 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Kysely, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { expect, onTestFinished, test } from 'vitest'
+import { packHolds, unpackHolds } from '../../src/ledger/holds.ts'
+import { inspectLedger } from '../../src/ledger/inspect.ts'
+import { noTallies } from '../../src/ledger/ledger.ts'
 import { MIGRATIONS } from '../../src/ledger/migrations.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { LedgerDialect, openSqlite } from '../../src/ledger/sqlite-database.ts'
@@ -114,5 +118,115 @@ test('a ledger from before anything could be taken up keeps what was left behind
   await ledger.amendRun(lease.lease).rule({ run: null, decisions, released: [] }, 9)
   expect(await ledger.left.moves('run-1')).toEqual([
     { exportRow: 5, kind: 'biometric', to: 'accepted', count: 1 },
+  ])
+})
+
+/** What stands in columns that are read as more than numbers and texts. */
+const VALUES: Readonly<Record<string, string | Uint8Array>> = {
+  state: 'finished',
+  outcome: 'rejected',
+  reading: 'whole',
+  tallies: JSON.stringify(noTallies()),
+  holds: packHolds([{ row: 1, rule: 'hba1c', content: '00000000000000aa' }]),
+  row_key: Buffer.alloc(16, 1),
+  contents: Buffer.alloc(8, 2),
+  content: '00000000000000aa',
+}
+
+/** Every table with its rows; those that keep the steps themselves aside. */
+function rowsByTable(database: DatabaseSync): Map<string, Record<string, unknown>[]> {
+  const tables = database
+    .prepare(`select name from sqlite_schema where type = 'table' and name not like 'kysely%'`)
+    .all()
+  return new Map(
+    tables.map(({ name }) => [
+      String(name),
+      database
+        .prepare(`select * from "${name}"`)
+        .all()
+        .map((row) => ({ ...row })),
+    ]),
+  )
+}
+
+/** Puts a row into every table, by its columns and their types. */
+function fillEveryTable(database: DatabaseSync): void {
+  for (const table of rowsByTable(database).keys()) {
+    const columns = database.prepare(`pragma table_info("${table}")`).all()
+    const values = columns.map(({ name, type }) => {
+      const blob = String(type).toLowerCase() === 'blob'
+      const known = VALUES[String(name)]
+      if (known !== undefined && blob === known instanceof Uint8Array) return known
+      if (blob) return Buffer.alloc(8, 7)
+      return String(type).toLowerCase() === 'integer' ? 1 : 'one'
+    })
+    database.prepare(`insert into "${table}" values (${values.map(() => '?').join(', ')})`).run(...values)
+  }
+}
+
+test.each(Object.keys(MIGRATIONS).sort())(
+  'a ledger of the shape %s, with a row in every table, keeps them all and can be used',
+  async (step) => {
+    const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const file = join(folder, 'ledger.sqlite')
+    await (await openAsOf(file, step)).destroy()
+    const old = new DatabaseSync(file)
+    fillEveryTable(old)
+    const before = rowsByTable(old)
+    old.close()
+    expect(before.size).toBeGreaterThan(10)
+
+    const ledger = await openLedger(file)
+    onTestFinished(() => ledger.close())
+    const now = new DatabaseSync(file, { readOnly: true })
+    onTestFinished(() => now.close())
+    const after = rowsByTable(now)
+    for (const [table, rows] of before) {
+      expect(rows).toHaveLength(1)
+      expect(after.get(table), table).toMatchObject(rows)
+    }
+    expect(now.prepare('pragma integrity_check').get()).toEqual({ integrity_check: 'ok' })
+    expect(
+      now
+        .prepare('select name from kysely_migration order by name')
+        .all()
+        .map(({ name }) => name),
+    ).toEqual(Object.keys(MIGRATIONS).sort())
+    expect(inspectLedger(file, 0)).toMatchObject({ damage: [], newer: [], older: false })
+
+    const [run] = await ledger.runs(5)
+    expect(run).toMatchObject({ id: 'one', job: 'one', gateway: 'one', state: 'finished' })
+    expect(await ledger.exportsOf('one')).toHaveLength(1)
+    const key = { exportRow: 1, chunk: 1 }
+    expect((await ledger.batchesOf(key)).flatMap(({ holds }) => unpackHolds(holds))).toHaveLength(1)
+    expect(await ledger.exceptionsOf(key)).toHaveLength(1)
+    expect(await ledger.delivered(1, ['01'.repeat(16)])).toEqual(
+      new Map([['01'.repeat(16), new Set(['02'.repeat(8)])]]),
+    )
+    expect(await ledger.held(1, ['01'.repeat(16)])).toEqual(
+      new Map([['01'.repeat(16), new Set(['07'.repeat(8)])]]),
+    )
+    expect(await ledger.accounts('one', ['07'.repeat(8)])).toEqual(new Map([['07'.repeat(8), 'one']]))
+  },
+)
+
+test('a ledger from before there was a schedule takes fires', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'ledger.sqlite')
+  const old = await openAsOf(file, '0004-care-teams')
+  await old.insertInto('job').values({ name: 'job', gateway: 'gateway' }).execute()
+  await old.destroy()
+
+  const ledger = await openLedger(file)
+  onTestFinished(() => ledger.close())
+  const jobId = await ledger.jobId('job', 'gateway')
+  expect(await ledger.fires.timetable(jobId)).toBeUndefined()
+  const timetable = { cron: '0 * * * *', zone: 'Etc/UTC', seenUntil: 7 }
+  expect(await ledger.fires.comeDue(jobId, undefined, timetable, [5, 7])).toBe(true)
+  expect((await ledger.fires.open(jobId)).map(({ due, state }) => [due, state])).toEqual([
+    [5, 'due'],
+    [7, 'due'],
   ])
 })

@@ -1,0 +1,153 @@
+/** `waybill schedule --explain`: the last fires of each job, what each did or why it did not run, and the next ones. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { EXIT, type WaybillError } from '../errors.ts'
+import { type Job, readJob } from '../job/definition-files.ts'
+import type { FireRecord, Ledger } from '../ledger/ledger.ts'
+import { firesAfter } from '../schedule/fires.ts'
+import { comeDue, ON_TIME_MS } from '../schedule/missed.ts'
+import type { JobSchedule, ListedJob } from '../schedule/schedule-parts.ts'
+import type { CommandContext } from './context.ts'
+import { describeError, errorAsJson } from './describe-error.ts'
+import { fireWords, localTime, utcTime } from './fire-text.ts'
+import { listJobs } from './scheduled-jobs.ts'
+import { plainTable } from './summary-text.ts'
+
+const LAST = 10
+const NEXT = 5
+
+interface Explained {
+  readonly job: string
+  readonly schedule: JobSchedule | undefined
+  readonly problem: WaybillError | undefined
+  /** Newest first. */
+  readonly last: readonly FireRecord[]
+  readonly next: readonly number[]
+  /** In which its times are shown. */
+  readonly zone: string
+}
+
+/**
+ * @param options `job` undefined: all jobs of the folder that have a schedule, or a file that is wrong
+ * @returns 2 where a job file is wrong
+ */
+export async function explainSchedule(
+  context: CommandContext,
+  options: { readonly job: string | undefined; readonly json: boolean },
+): Promise<number> {
+  const { settings } = context
+  const jobs =
+    options.job === undefined ? await listJobs(settings) : [named(await readJob(settings, options.job))]
+  const ledger = existsSync(join(settings.home, 'ledger.sqlite')) ? await context.openLedger() : undefined
+  try {
+    const all: Explained[] = []
+    for (const job of jobs) all.push(await explain(context, ledger, job))
+    const shown = all.filter(
+      ({ schedule, problem }) => schedule !== undefined || problem !== undefined || options.job !== undefined,
+    )
+    if (options.json) context.out(`${JSON.stringify({ jobs: shown.map(explainedJson) })}\n`)
+    else if (shown.length === 0) context.out('No job has a schedule. See docs/jobs.md, "Schedule".\n')
+    else for (const one of shown) context.out(explainedText(one))
+    const problems = shown.flatMap(({ problem }) => problem ?? [])
+    for (const problem of problems) context.err(describeError(problem))
+    return problems[0]?.exit ?? EXIT.ok
+  } finally {
+    await ledger?.close()
+  }
+}
+
+const named = (job: Job): ListedJob<Job> => ({
+  name: job.definition.job,
+  job,
+  schedule: job.definition.schedule,
+})
+
+async function explain(
+  { settings, now }: CommandContext,
+  ledger: Ledger | undefined,
+  listed: ListedJob<Job>,
+): Promise<Explained> {
+  const at = now()
+  const schedule = 'problem' in listed ? undefined : listed.schedule
+  const { fires, known } = await readFires(ledger, listed.name, settings.gatewayUrl ?? 'built-in')
+  const dues = known === undefined ? [] : (comeDue(known, schedule, at)?.fires ?? [])
+  const state = schedule?.missed === 'skip' ? 'skipped' : 'missed'
+  const unseen = dues
+    .filter((due) => at - due >= ON_TIME_MS)
+    .map((due): FireRecord => ({ ...NOTHING_KNOWN, due, state, reason: 'not-scheduled' }))
+  const upcoming = schedule === undefined ? [] : firesAfter(schedule, at)
+  return {
+    job: listed.name,
+    schedule,
+    problem: 'problem' in listed ? listed.problem : undefined,
+    last: [...unseen.reverse(), ...fires].slice(0, LAST),
+    next: Iterator.from(upcoming).take(NEXT).toArray(),
+    zone: schedule?.zone ?? known?.zone ?? 'Etc/UTC',
+  }
+}
+
+/** Of a fire that is not in the ledger: no schedule has seen it yet. */
+const NOTHING_KNOWN = {
+  job_id: 0,
+  made_up_by: null,
+  owner: null,
+  run_id: null,
+  begun_at: null,
+  ended_at: null,
+  exit: null,
+  error: null,
+  detail: null,
+}
+
+async function readFires(ledger: Ledger | undefined, name: string, gateway: string) {
+  if (ledger === undefined) return { fires: [], known: undefined }
+  const jobId = await ledger.jobId(name, gateway)
+  return { fires: await ledger.fires.latest(jobId, LAST), known: await ledger.fires.timetable(jobId) }
+}
+
+function explainedText({ job, schedule, problem, last, next, zone }: Explained): string {
+  const what =
+    schedule === undefined
+      ? problem === undefined
+        ? 'no schedule'
+        : 'the job file is wrong'
+      : `"${schedule.cron}" in ${schedule.zone}, missed: ${schedule.missed}`
+  const lines = [`${job}: ${what}`]
+  if (last.length > 0) {
+    const table = plainTable(['last', 'UTC', 'state', 'what became of it'], 'none')
+    for (const fire of last)
+      table.push([localTime(fire.due, zone), utcTime(fire.due), fire.state, fireWords(fire)])
+    lines.push(table.toString())
+  }
+  if (next.length > 0) {
+    const table = plainTable(['next', 'UTC'], 'none')
+    for (const at of next) table.push([localTime(at, zone), utcTime(at)])
+    lines.push(table.toString())
+  }
+  return `${lines.join('\n')}\n\n`
+}
+
+const instant = (at: number | null): string | undefined =>
+  at === null ? undefined : new Date(at).toISOString()
+
+function explainedJson({ job, schedule, problem, last, next, zone }: Explained): object {
+  return {
+    job,
+    schedule,
+    ...(problem === undefined ? {} : errorAsJson(problem)),
+    last: last.map((fire) => ({
+      due: instant(fire.due),
+      local: localTime(fire.due, zone),
+      state: fire.state,
+      madeUpBy: instant(fire.made_up_by),
+      run: fire.run_id ?? undefined,
+      begunAt: instant(fire.begun_at),
+      endedAt: instant(fire.ended_at),
+      exit: fire.exit ?? undefined,
+      error: fire.error ?? undefined,
+      reason: fire.reason ?? undefined,
+      detail: fire.detail ?? undefined,
+    })),
+    next: next.map((at) => ({ due: instant(at), local: localTime(at, zone) })),
+  }
+}

@@ -1,0 +1,53 @@
+/** Fires in words: when they were due, what their runs came to, and why they did not run. */
+import { DateTime } from 'luxon'
+import { EXIT } from '../errors.ts'
+import type { FireRecord } from '../ledger/ledger.ts'
+
+/** `Sun 2026-11-01 01:30 -04:00`, by the clock of the zone. */
+export const localTime = (at: number, zone: string): string =>
+  DateTime.fromMillis(at, { zone }).setLocale('en').toFormat('ccc yyyy-MM-dd HH:mm ZZ')
+
+/** `2026-11-01 05:30` */
+export const utcTime = (at: number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+
+const REASONS: Readonly<Record<string, string>> = {
+  'not-scheduled': 'no schedule was running',
+  'job-held': 'the job was being run',
+  'job-invalid': 'the job file was wrong',
+  unscheduled: 'the job is on no schedule any more',
+}
+
+/** Why it did not run at its time. */
+export const whyNot = ({ reason, detail }: Pick<FireRecord, 'reason' | 'detail'>): string => {
+  if (reason === null) return ''
+  const words = REASONS[reason] ?? reason
+  if (detail === null) return words
+  return reason === 'job-held' ? `${words} by ${detail}` : `${words}: ${detail}`
+}
+
+/** What became of it, in a line. */
+export function fireWords(fire: FireRecord): string {
+  const run = fire.run_id === null ? '' : `run ${fire.run_id}`
+  const why = whyNot(fire)
+  const late = fire.made_up_by === fire.due ? `made up for (${why})` : ''
+  const words = (...parts: string[]): string => parts.filter((part) => part !== '').join(', ')
+  switch (fire.state) {
+    case 'due':
+      return 'about to begin'
+    case 'missed':
+      return words(why, 'to be made up for')
+    case 'running':
+      return words(`begun at ${utcTime(fire.begun_at ?? fire.due)}`, run, late)
+    case 'interrupted':
+      return words(run, 'goes on when the schedule is started', late)
+    case 'skipped':
+      return words(why, fire.made_up_by === null ? '' : `made up for by that of ${utcTime(fire.made_up_by)}`)
+    case 'ended':
+      return words(outcome(fire), run, late)
+  }
+}
+
+function outcome({ exit, error }: FireRecord): string {
+  if (error !== null) return `${error} (exit ${exit})`
+  return exit === EXIT.ok ? 'all accounted for' : `something was left behind (exit ${exit})`
+}

@@ -1,0 +1,56 @@
+/** The commands that keep an installation well: look it over, back it up, clear out what is old. */
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { Duration } from '../job/quantities.ts'
+import { json, type Perform } from './command-options.ts'
+
+export function addOperateCommands(program: Command, perform: Perform): void {
+  program
+    .command('doctor')
+    .description('look over settings, home, ledger, clock, gateway, token, jobs and mappings; change nothing')
+    .option('--sources', 'also list what lies on the SFTP servers and in the S3 buckets of jobs')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nExit code 0: all is well or worth a warning, 2: something must be put right, 3: the gateway cannot be had.\n\nExample:\n  waybill doctor --sources',
+    )
+    .action((options: { sources?: true; json?: true }) =>
+      perform(async (context) => (await import('./doctor.ts')).doctor(context, options), 'as-they-are'),
+    )
+
+  program
+    .command('backup')
+    .description('copy the ledger, also while a run is on')
+    .argument('<file>', 'where to; never overwritten')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nThe key of the installation is not in it: keep that, too.\n\nExample:\n  waybill backup /backups/ledger-2026-03-02.sqlite',
+    )
+    .action((file: string, options: { json?: true }) =>
+      perform(async (context) => (await import('./backup.ts')).backup(context, { file, ...options })),
+    )
+
+  program
+    .command('prune')
+    .description('remove receipts, rejects and ledger detail of old runs; what was delivered stays known')
+    .addOption(
+      new Option('--older-than <age>', 'runs that ended so long ago, like 180d')
+        .argParser(age)
+        .makeOptionMandatory(),
+    )
+    .option('--dry-run', 'count what would go; change nothing')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill prune --older-than 180d --dry-run')
+    .action((options: { olderThan: number; dryRun?: true; json?: true }) =>
+      perform(async (context) => (await import('./prune.ts')).prune(context, options)),
+    )
+}
+
+function age(text: string): number {
+  const { data, error } = Duration.safeParse(text)
+  if (data === undefined)
+    throw new InvalidArgumentError(
+      `It ${error?.issues[0]?.message.replace('30m', '180d') ?? 'must be a duration, like 180d'}.`,
+    )
+  return data
+}

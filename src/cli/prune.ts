@@ -1,0 +1,74 @@
+/** `waybill prune`: removes receipts, rejects and ledger detail of old runs. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { EXIT, WaybillError } from '../errors.ts'
+import { type Compacted, compactLedger } from '../ledger/compact.ts'
+import { type Pruned, prune as pruneRuns } from '../operate/prune.ts'
+import type { KeptBecause, KeptRun } from '../operate/prune-plan.ts'
+import type { Action } from './context.ts'
+import { sizeText } from './sizes.ts'
+
+export interface PruneOptions {
+  /** Milliseconds. */
+  readonly olderThan: number
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+export const prune: Action<PruneOptions> = async (context, options) => {
+  const { home } = context.settings
+  const file = join(home, 'ledger.sqlite')
+  if (!existsSync(file))
+    throw new WaybillError('usage-wrong', `there is no ledger in ${home} yet`, {
+      remedy: 'Check WAYBILL_HOME. The first run makes the ledger.',
+    })
+  const before = context.now() - options.olderThan
+  const dryRun = options.dryRun === true
+  const ledger = await context.openLedger()
+  let pruned: Pruned
+  try {
+    const { now, interrupt } = context
+    pruned = await pruneRuns({ ledger, home, now, interrupt }, { before, dryRun })
+  } finally {
+    await ledger.close()
+  }
+  const compacted = dryRun ? undefined : compactLedger(file, context.now())
+  const result = { before: new Date(before).toISOString(), dryRun, ...pruned, ledger: compacted }
+  context.out(options.json ? `${JSON.stringify(result)}\n` : pruneText(pruned, before, compacted))
+  if (!context.interrupt.aborted) return EXIT.ok
+  throw new WaybillError('interrupted', 'the pruning was interrupted', {
+    remedy: 'Prune again: it goes on where it stopped.',
+  })
+}
+
+function pruneText(pruned: Pruned, before: number, compacted: Compacted | undefined): string {
+  const { runs, resumed, kept, detail, files } = pruned
+  const n = (count: number): string => count.toLocaleString('en-US')
+  const days = new Date(before).toISOString().slice(0, 10)
+  const did = compacted === undefined ? 'Would remove' : 'Removed'
+  const { bytes, ...counts } = detail
+  const told = Object.entries(counts).map(([what, count]) => `${what} ${n(count)}`)
+  return [
+    `${did} the detail of ${n(runs.length)} ${runs.length === 1 ? 'run' : 'runs'} that ended before ${days}.`,
+    ...(resumed.length === 0 ? [] : [`And what an earlier pruning had begun with: ${n(resumed.length)}.`]),
+    `Files    receipts and rejects ${n(files.files)} (${sizeText(files.bytes)})`,
+    `Ledger   ${told.join(', ')} (${sizeText(bytes)})`,
+    ...(compacted === undefined
+      ? []
+      : [
+          `         ${sizeText(compacted.freed)} given back to the disk, ${sizeText(compacted.empty)} kept for the next runs`,
+        ]),
+    ...(kept.length === 0 ? [] : ['Kept, though older:', ...kept.map(keptText)]),
+    'What was delivered is recognised as before; `waybill runs` and `waybill show` keep the balances.',
+    '',
+  ].join('\n')
+}
+
+const WHY: Readonly<Record<KeptBecause, (run: KeptRun) => string>> = {
+  unfinished: ({ job }) => `it is not finished; to finish it: waybill run ${job}`,
+  'in-doubt': ({ run }) => `records of it are in doubt; to look for them: waybill reconcile ${run}`,
+  'referred-to': ({ by }) => `run ${by} has taken up what it left behind, and is younger or kept`,
+  held: ({ by }) => `its job is under way (run ${by}); prune again when that has ended`,
+}
+
+const keptText = (kept: KeptRun): string => `  ${kept.run}  ${WHY[kept.because](kept)}`

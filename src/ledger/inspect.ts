@@ -1,0 +1,121 @@
+/** Looks at a ledger file without changing it: for a person who wants to know whether it is well. */
+import { existsSync, statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { MIGRATIONS } from './migrations.ts'
+
+/** How much SQLite says of a damaged file at most. */
+const DAMAGES_TOLD = 5
+
+export interface HeldLease {
+  readonly job: string
+  readonly run: string
+  /** `host:pid` */
+  readonly owner: string
+  readonly since: number
+  /** Until when, unless it is renewed. */
+  readonly until: number
+}
+
+export interface LedgerFacts {
+  readonly bytes: number
+  /** What SQLite finds wrong with the file; empty: nothing. */
+  readonly damage: readonly string[]
+  /** Steps of the shape that this program does not know: a newer one wrote them. */
+  readonly newer: readonly string[]
+  /** The latest step of its shape, and whether this program has later ones. */
+  readonly shape: string
+  readonly older: boolean
+  readonly leases: readonly HeldLease[]
+  readonly unfinished: readonly { readonly run: string; readonly job: string; readonly state: string }[]
+  readonly inDoubt: readonly { readonly run: string; readonly job: string; readonly records: number }[]
+  /** When the latest run began; undefined where there was none. Milliseconds since the epoch. */
+  readonly latestRunAt: number | undefined
+  /** When this file was copied from another ledger; undefined where it was not. */
+  readonly copiedAt: number | undefined
+}
+
+/** Undefined where there is no such file. @throws Error of SQLite where it is none of its files, or cannot be read */
+export function inspectLedger(file: string, now: number): LedgerFacts | undefined {
+  if (!existsSync(file)) return undefined
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 10_000 })
+  try {
+    const damage = damageOf(database)
+    const tables = tablesOf(database)
+    const steps = tables.has('kysely_migration')
+      ? textsOf(database, 'select name as text from kysely_migration order by name')
+      : []
+    const newer = steps.filter((name) => MIGRATIONS[name] === undefined)
+    const facts = { bytes: statSync(file).size, damage, newer, shape: steps.at(-1) ?? 'none' }
+    const older = steps.length - newer.length < Object.keys(MIGRATIONS).length
+    if (!tables.has('run')) return { ...facts, older, ...NOTHING_KNOWN }
+    return { ...facts, older, ...contentsOf(database, tables, now) }
+  } finally {
+    database.close()
+  }
+}
+
+type Contents = Pick<LedgerFacts, 'leases' | 'unfinished' | 'inDoubt' | 'latestRunAt' | 'copiedAt'>
+
+const NOTHING_KNOWN: Contents = {
+  leases: [],
+  unfinished: [],
+  inDoubt: [],
+  latestRunAt: undefined,
+  copiedAt: undefined,
+}
+
+function contentsOf(database: DatabaseSync, tables: ReadonlySet<string>, now: number): Contents {
+  const rows = (sql: string, ...parameters: number[]) => database.prepare(sql).all(...parameters)
+  // What became of an exception later is kept since the third step of the shape.
+  const state = rows('pragma table_info(exception)').some((column) => column['name'] === 'state')
+    ? 'state'
+    : 'outcome'
+  const [latest] = rows('select max(started_at) as at from run')
+  const [copied] = tables.has('copy') ? rows('select taken_at as at from copy') : []
+  return {
+    leases: rows(
+      `select job.name as job, run_id as run, owner, acquired_at as since, expires_at as until
+      from lease join job on job.id = lease.job_id where expires_at > ? order by acquired_at`,
+      now,
+    ).map((row) => ({
+      job: String(row['job']),
+      run: String(row['run']),
+      owner: String(row['owner']),
+      since: Number(row['since']),
+      until: Number(row['until']),
+    })),
+    unfinished: rows(
+      `select run.id as run, job.name as job, state from run join job on job.id = run.job_id
+      where state in ('running', 'interrupted') order by started_at`,
+    ).map((row) => ({ run: String(row['run']), job: String(row['job']), state: String(row['state']) })),
+    inDoubt: rows(
+      `select run.id as run, job.name as job, count(*) as records from exception
+      join export on export.id = exception.export_row join run on run.id = export.run_id
+      join job on job.id = run.job_id where outcome = 'in-doubt' and exception.${state} = 'in-doubt'
+      group by run.id order by run.started_at`,
+    ).map((row) => ({ run: String(row['run']), job: String(row['job']), records: Number(row['records']) })),
+    latestRunAt: instantOf(latest),
+    copiedAt: instantOf(copied),
+  }
+}
+
+const instantOf = (row: Readonly<Record<string, unknown>> | undefined): number | undefined =>
+  typeof row?.['at'] === 'number' ? row['at'] : undefined
+
+/** Without comparing indexes with their tables, which would take minutes on a large file (sqlite.org/pragma.html#pragma_quick_check). */
+function damageOf(database: DatabaseSync): string[] {
+  return database
+    .prepare(`pragma quick_check(${DAMAGES_TOLD})`)
+    .all()
+    .map((row) => String(row['quick_check']))
+    .filter((text) => text !== 'ok')
+}
+
+const tablesOf = (database: DatabaseSync): Set<string> =>
+  new Set(textsOf(database, `select name as text from sqlite_schema where type = 'table'`))
+
+const textsOf = (database: DatabaseSync, sql: string): string[] =>
+  database
+    .prepare(sql)
+    .all()
+    .map((row) => String(row['text']))

@@ -1,0 +1,133 @@
+/**
+ * Takes the detail of old runs out of the ledger. Nobody else may be using it: every transaction looks first that no process holds the
+ * job and no run of it is unfinished, and whoever takes the lease later finds what is left. A run is marked first and
+ * emptied after, in short transactions, so that other processes have their turns; killed in between, the next pruning goes on.
+ */
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Exclusive } from './exclusive.ts'
+import { type DetailCounts, type Fence, noDetail, type PrunableRun, type Pruning } from './pruned-detail.ts'
+import type { LedgerTables } from './tables.ts'
+
+/** Rows of a table in one transaction: some milliseconds of work. */
+const ROWS_AT_ONCE = 500
+
+type Database = Kysely<LedgerTables>
+
+export function pruning(read: Exclusive['read'], write: Exclusive['write']): Pruning {
+  return {
+    candidates: () => read(candidates),
+    fenceOf: (runId, now) => read((db) => fenceOf(db, runId, now)),
+    detailOf: (runId) => read((db) => detailOf(db, runId)),
+    mark: (runId, totals, now) =>
+      write(async (writer) => {
+        if ((await fenceOf(writer, runId, now)) !== undefined) return false
+        for (const [id, counts] of totals)
+          await writer.updateTable('export').set({ totals: counts }).where('id', '=', id).execute()
+        await writer.updateTable('run').set({ pruned_at: now }).where('id', '=', runId).execute()
+        return true
+      }),
+    removeSome: (runId, now) =>
+      write(async (writer) => {
+        if ((await fenceOf(writer, runId, now)) !== undefined) return undefined
+        return removeSome(writer, runId)
+      }),
+    leftovers: (kept, spared) => read((db) => leftovers(db, kept, spared)),
+    removeLeftovers: (kept) =>
+      write(async (writer) => {
+        const counts = await leftovers(writer, kept, [])
+        await sql`delete from mapping where digest in (${unusedMappings([])})`.execute(writer)
+        await sql`update profile set content = '' where rowid in (${oldProfiles(kept)})`.execute(writer)
+        return counts
+      }),
+  }
+}
+
+async function candidates(db: Database): Promise<PrunableRun[]> {
+  const { rows } =
+    await sql<PrunableRun>`select run.id, job.name as job, run.state, run.started_at as startedAt,
+    run.ended_at as endedAt, run.pruned_at as prunedAt, run.origin_run as origin,
+    run.rejects_path as rejectsPath, run.receipts_path as receiptsPath,
+    (select count(*) from export join exception on exception.export_row = export.id
+      where export.run_id = run.id and exception.state = 'in-doubt')
+    + (select count(*) from export join held on held.export_row = export.id where export.run_id = run.id) as openDoubts
+    from run join job on job.id = run.job_id order by run.started_at desc, run.id desc`.execute(db)
+  return rows
+}
+
+/** A run that is `running` without a lease may belong to a process that was asleep and wakes. */
+async function fenceOf(db: Database, runId: string, now: number): Promise<Fence | undefined> {
+  const { rows } = await sql<{ run: string; held: number }>`
+    select lease.run_id as run, 1 as held from lease join run on run.job_id = lease.job_id
+      where run.id = ${runId} and lease.expires_at > ${now}
+    union all
+    select other.id as run, 0 as held from run join run as other on other.job_id = run.job_id
+      where run.id = ${runId} and other.state = 'running'
+    limit 1`.execute(db)
+  const [found] = rows
+  return found && { run: found.run, held: found.held === 1 }
+}
+
+const exportsOf = (runId: string): RawBuilder<unknown> => sql`select id from export where run_id = ${runId}`
+
+const MEASURES = {
+  batches: sql`coalesce(sum(length(holds) + length(batch_id) + 60), 0)`,
+  exceptions: sql`coalesce(sum(length(message) + length(code) + 120), 0)`,
+  chunks: sql`coalesce(sum(coalesce(length(counts), 0) + 40), 0)`,
+} as const
+
+async function detailOf(db: Database, runId: string): Promise<DetailCounts> {
+  const counts = noDetail()
+  const tables = { batches: 'batch', exceptions: 'exception', chunks: 'chunk' } as const
+  for (const what of ['batches', 'exceptions', 'chunks'] as const) {
+    const { rows } = await sql<{
+      count: number
+      bytes: number
+    }>`select count(*) as count, ${MEASURES[what]} as bytes
+      from ${sql.table(tables[what])} where export_row in (${exportsOf(runId)})`.execute(db)
+    counts[what] += rows[0]?.count ?? 0
+    counts.bytes += rows[0]?.bytes ?? 0
+  }
+  const { rows } = await sql<{ count: number }>`select count(*) as count from decision where exception in
+    (select id from exception where export_row in (${exportsOf(runId)}))`.execute(db)
+  counts.decisions += rows[0]?.count ?? 0
+  return counts
+}
+
+/** What refers goes before what is referred to, so that a transaction leaves nothing that leads nowhere. */
+async function removeSome(db: Database, runId: string): Promise<DetailCounts> {
+  const counts = noDetail()
+  const some = (table: 'batch' | 'exception' | 'chunk') =>
+    sql`select rowid from ${sql.table(table)} where export_row in (${exportsOf(runId)}) limit ${ROWS_AT_ONCE}`
+  const remove = async (statement: RawBuilder<unknown>): Promise<number> =>
+    Number((await statement.execute(db)).numAffectedRows ?? 0)
+  counts.decisions = await remove(sql`delete from decision where exception in (${some('exception')})`)
+  counts.exceptions = await remove(sql`delete from exception where rowid in (${some('exception')})`)
+  counts.batches = await remove(sql`delete from batch where rowid in (${some('batch')})`)
+  if (counts.exceptions + counts.batches === 0)
+    counts.chunks = await remove(sql`delete from chunk where rowid in (${some('chunk')})`)
+  return counts
+}
+
+const unusedMappings = (spared: readonly string[]): RawBuilder<unknown> =>
+  sql`select digest from mapping where digest not in (select mapping_digest from export
+    join run on run.id = export.run_id where run.pruned_at is null
+    and run.id not in (select value from json_each(${JSON.stringify(spared)})))`
+
+const oldProfiles = (kept: number): RawBuilder<unknown> =>
+  sql`select id from (select rowid as id, content,
+    row_number() over (partition by job, mapping order by export_row desc) as place from profile)
+    where place > ${kept} and content != ''`
+
+async function leftovers(db: Database, kept: number, spared: readonly string[]): Promise<DetailCounts> {
+  const counts = noDetail()
+  const mappings = await sql<{ count: number; bytes: number }>`select count(*) as count,
+    coalesce(sum(length(content)), 0) as bytes from mapping where digest in (${unusedMappings(spared)})`.execute(
+    db,
+  )
+  const profiles = await sql<{ count: number; bytes: number }>`select count(*) as count,
+    coalesce(sum(length(content)), 0) as bytes from profile where rowid in (${oldProfiles(kept)})`.execute(db)
+  counts.mappings = mappings.rows[0]?.count ?? 0
+  counts.profiles = profiles.rows[0]?.count ?? 0
+  counts.bytes = (mappings.rows[0]?.bytes ?? 0) + (profiles.rows[0]?.bytes ?? 0)
+  return counts
+}

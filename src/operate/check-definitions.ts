@@ -1,0 +1,141 @@
+/** Jobs and mappings: that each can be read, and that where exports come from is there. */
+import { describePlace, WaybillError } from '../errors.ts'
+import { type Arrival, createArrival, type SourceSettings } from '../job/arrival.ts'
+import {
+  type DefinitionFolders,
+  definitionsIn,
+  type Job,
+  readJob,
+  readMapping,
+} from '../job/definition-files.ts'
+import type { JobSource } from '../job/job-source.ts'
+import type { Check, CheckFinding } from './finding.ts'
+
+export interface SourceLook {
+  readonly settings: SourceSettings
+  /** Whether servers are asked too, not folders alone. */
+  readonly servers: boolean
+  /** A folder for what must be fetched to tell which exports are complete; the caller removes it. */
+  readonly spool: string
+  readonly now: number
+}
+
+export async function checkJobs(folders: DefinitionFolders, look: SourceLook): Promise<CheckFinding[]> {
+  const names = (await definitionsIn(folders.jobs)).sort()
+  if (names.length === 0)
+    return [
+      {
+        check: 'job',
+        level: 'warning',
+        found: `there is none in ${folders.jobs}`,
+        remedy: 'Check WAYBILL_JOBS, or write one: docs/jobs.md.',
+      },
+    ]
+  const arrival = createArrival(look.spool, look.settings)
+  try {
+    const findings: CheckFinding[] = []
+    for (const name of names) findings.push(...(await checkJob(folders, name, arrival, look)))
+    return findings
+  } finally {
+    await arrival.close(false)
+  }
+}
+
+async function checkJob(
+  folders: DefinitionFolders,
+  name: string,
+  arrival: Arrival,
+  look: SourceLook,
+): Promise<CheckFinding[]> {
+  return tried('job', name, async () => {
+    const job = await readJob(folders, name)
+    const findings = await Promise.all(
+      job.sources.map((source) => tried('job', name, () => checkSource(folders, job, source, arrival, look))),
+    )
+    return findings.flat()
+  })
+}
+
+async function checkSource(
+  folders: DefinitionFolders,
+  job: Job,
+  source: JobSource,
+  arrival: Arrival,
+  look: SourceLook,
+): Promise<CheckFinding[]> {
+  await readMapping(folders, source.mapping, job.catalog)
+  const told = (found: string): CheckFinding[] => [
+    {
+      check: 'job',
+      level: 'ok',
+      subject: job.definition.job,
+      found: `${source.from}/${source.match}: ${found}`,
+    },
+  ]
+  if (source.place.kind !== 'folder' && !look.servers) return told('not asked (--sources asks it)')
+  const { length } = await arrival.find(source, look.now)
+  return told(`${length} ${length === 1 ? 'export' : 'exports'} there`)
+}
+
+/** How many cases of a mapping come out otherwise than expected; undefined where it has none. */
+export type TestCases = (
+  name: string,
+) => Promise<{ readonly cases: number; readonly failed: number } | undefined>
+
+export async function checkMappings(
+  folders: DefinitionFolders,
+  testCases: TestCases,
+): Promise<CheckFinding[]> {
+  const findings: CheckFinding[] = []
+  for (const name of (await definitionsIn(folders.mappings)).sort())
+    findings.push(...(await tried('mapping', name, async () => [await checkMapping(name, testCases)])))
+  if (findings.length > 0) return findings
+  return [
+    {
+      check: 'mapping',
+      level: 'warning',
+      found: `there is none in ${folders.mappings}`,
+      remedy: 'Check WAYBILL_MAPPINGS, or draft one with `waybill mapping init SAMPLE`.',
+    },
+  ]
+}
+
+async function checkMapping(name: string, testCases: TestCases): Promise<CheckFinding> {
+  const common = { check: 'mapping', subject: name } as const
+  const tested = await testCases(name)
+  if (tested === undefined) return { ...common, level: 'ok', found: 'well-formed; it has no cases' }
+  const { cases, failed } = tested
+  const of = `of ${cases} ${cases === 1 ? 'case' : 'cases'}`
+  if (failed === 0) return { ...common, level: 'ok', found: `well-formed; ${of} all pass` }
+  return {
+    ...common,
+    level: 'problem',
+    found: `well-formed; ${of} ${failed} ${failed === 1 ? 'fails' : 'fail'}`,
+    remedy: `waybill mapping test ${name}`,
+  }
+}
+
+/** What cannot be read is a finding, and keeps nothing else from being looked at. */
+async function tried(
+  check: Check,
+  subject: string,
+  look: () => Promise<CheckFinding[]>,
+): Promise<CheckFinding[]> {
+  try {
+    return await look()
+  } catch (error) {
+    if (!(error instanceof WaybillError)) throw error
+    return [problemOf(check, subject, error)]
+  }
+}
+
+function problemOf(check: Check, subject: string, error: WaybillError): CheckFinding {
+  const where = error.place === undefined ? '' : ` (${describePlace(error.place)})`
+  const found = `${error.code}: ${error.message}${error.message.includes(where.slice(2, -1)) ? '' : where}`
+  const details = error.findings.map(({ place, message }) => `${describePlace(place)}: ${message}`)
+  const remedy =
+    check === 'job' && error.code === 'export-unreadable'
+      ? 'Correct `from` in the job, or make the folder; this user must be able to read it.'
+      : error.remedy
+  return { check, level: 'problem', subject, found, ...(details.length === 0 ? {} : { details }), remedy }
+}

@@ -1,0 +1,161 @@
+/** The fires of one job at a wake-up: what has come due is written down, what is open is decided on, one run is begun. */
+import { EXIT, WaybillError } from '../errors.ts'
+import type { FireChange, FireRecord } from '../ledger/ledger.ts'
+import { comeDue, decide, type Hindrance } from './missed.ts'
+import type { FireRunEnd, ListedJob, ScheduleParts } from './schedule-parts.ts'
+
+/** A fire that was begun so long ago and whose job nobody holds: the process that began it, on another machine, is gone. */
+const GONE_AFTER_MS = 5 * 60_000
+
+/** A run that this process has begun. */
+export interface RunUnderWay {
+  readonly fire: FireRecord
+  /** Never rejects. */
+  readonly over: Promise<void>
+}
+
+/**
+ * @param underWay the job's run in this process
+ * @returns the run that was begun, if one was
+ */
+export async function tendJob<Job>(
+  parts: ScheduleParts<Job>,
+  listed: ListedJob<Job>,
+  underWay: RunUnderWay | undefined,
+): Promise<RunUnderWay | undefined> {
+  const { ledger, gateway, events, now } = parts
+  const { fires } = ledger
+  const { name } = listed
+  const jobId = await ledger.jobId(name, gateway)
+  const known = await fires.timetable(jobId)
+  const schedule = 'problem' in listed ? undefined : listed.schedule
+  if (!('problem' in listed) && schedule === undefined) {
+    if (known === undefined) return undefined
+    await fires.forget(jobId, 'unscheduled', now())
+    return undefined
+  }
+  const news = comeDue(known, schedule, now())
+  if (news !== undefined) await fires.comeDue(jobId, known, news.timetable, news.fires)
+
+  const { open, running } = await openFires(parts, jobId, underWay)
+  const hindered = await hindrance(parts, jobId, listed, running ?? underWay?.fire)
+  const { begin, missed, skipped } = decide(open, schedule?.missed, now(), hindered)
+  const settle = async (fire: FireRecord, event: 'miss' | 'skip', change: FireChange): Promise<void> => {
+    const moved = await fires.move(fire, event, change)
+    if (moved !== undefined) events[event === 'miss' ? 'missed' : 'skipped'](name, moved)
+  }
+  for (const { fire, why } of missed) await settle(fire, 'miss', { ...why })
+  for (const { fire, why, by } of skipped)
+    await settle(fire, 'skip', { ...why, made_up_by: by ?? null, ended_at: now() })
+  if (begin === undefined || 'problem' in listed || parts.interrupt.aborted) return undefined
+  const { fire, late, why } = begin
+  const begun = await fires.move(fire, fire.state === 'interrupted' ? 'resume' : 'begin', {
+    ...why,
+    ...(late ? { made_up_by: fire.due } : {}),
+    owner: parts.owner,
+    begun_at: now(),
+    exit: null,
+  })
+  // Where another process was faster, the run is its.
+  if (begun === undefined) return undefined
+  events.begun(name, begun)
+  return { fire: begun, over: runFire(parts, name, listed.job, begun) }
+}
+
+/** The fire of a job that is running, and those that are not over and not running; what a dead process ran is interrupted. */
+async function openFires<Job>(
+  { ledger, now, owner, isDead }: ScheduleParts<Job>,
+  jobId: number,
+  underWay: RunUnderWay | undefined,
+): Promise<{
+  open: (FireRecord & { state: 'due' | 'missed' | 'interrupted' })[]
+  running: FireRecord | undefined
+}> {
+  const open: (FireRecord & { state: 'due' | 'missed' | 'interrupted' })[] = []
+  let running: FireRecord | undefined
+  for (const fire of await ledger.fires.open(jobId)) {
+    const { state } = fire
+    if (state === 'due' || state === 'missed' || state === 'interrupted') open.push({ ...fire, state })
+    if (state !== 'running') continue
+    if (fire.due === underWay?.fire.due) {
+      running = fire
+      continue
+    }
+    const isOld = now() - (fire.begun_at ?? 0) > GONE_AFTER_MS
+    const isGone =
+      fire.owner === null ||
+      fire.owner === owner ||
+      isDead(fire.owner) ||
+      (isOld && (await ledger.holder(jobId, now(), isDead)) === undefined)
+    const left = isGone ? await ledger.fires.move(fire, 'interrupt') : undefined
+    if (left?.state === 'interrupted') open.push({ ...left, state: left.state })
+    else running = fire
+  }
+  return { open, running }
+}
+
+/** Why the job cannot be run now. */
+async function hindrance<Job>(
+  { ledger, now, isDead }: ScheduleParts<Job>,
+  jobId: number,
+  listed: ListedJob<Job>,
+  running: FireRecord | undefined,
+): Promise<Hindrance | undefined> {
+  if ('problem' in listed) return { reason: 'job-invalid', detail: listed.problem.message }
+  if (running !== undefined)
+    return heldBy(running.owner ?? 'a process', running.run_id, running.begun_at ?? running.due)
+  const holder = await ledger.holder(jobId, now(), isDead)
+  return holder && heldBy(holder.owner, holder.run_id, holder.acquired_at)
+}
+
+function heldBy(owner: string, run: string | null, since: number): Hindrance {
+  const which = run === null ? '' : `run ${run}, `
+  return { reason: 'job-held', detail: `${owner} (${which}since ${new Date(since).toISOString()})` }
+}
+
+/** Runs the job, and writes down what became of the fire. */
+async function runFire<Job>(
+  parts: ScheduleParts<Job>,
+  name: string,
+  job: Job,
+  fire: FireRecord,
+): Promise<void> {
+  const { ledger, events, now } = parts
+  const { fires } = ledger
+  let noted: Promise<void> = Promise.resolve()
+  const note = (id: string): void => {
+    noted = noted.then(() => fires.noteRun(fire, id)).catch((error) => events.trouble(name, error))
+  }
+  try {
+    const end = await parts.run(job, note).catch((error: unknown) => endOf(error, name, events))
+    await noted
+    if (end === 'held') {
+      const holder = await ledger.holder(fire.job_id, now(), parts.isDead)
+      const why = holder && heldBy(holder.owner, holder.run_id, holder.acquired_at)
+      const missed = await fires.move(fire, 'miss', { reason: 'job-held', ...why, made_up_by: null })
+      if (missed !== undefined) events.missed(name, missed)
+      return
+    }
+    const ended = await fires.move(fire, end.exit === EXIT.interrupted ? 'interrupt' : 'end', {
+      ...(end.run === undefined ? {} : { run_id: end.run }),
+      ended_at: now(),
+      exit: end.exit,
+      error: end.error ?? null,
+    })
+    if (ended !== undefined) events.ended(name, ended)
+  } catch (error) {
+    events.trouble(name, error)
+  }
+}
+
+type SettledRun = Omit<FireRunEnd, 'run'> & { readonly run?: string }
+
+function endOf(error: unknown, name: string, events: ScheduleParts<unknown>['events']): SettledRun | 'held' {
+  if (!(error instanceof WaybillError)) {
+    events.trouble(name, error)
+    return { exit: EXIT.recordsLeftBehind, error: 'unexpected' }
+  }
+  if (error.code === 'job-held') return 'held'
+  events.trouble(name, error)
+  return { exit: error.exit, error: error.code }
+}

@@ -1,0 +1,75 @@
+/**
+ * Keeps the schedule: sleeps until a job is due, at most until the jobs are to be read again, and tends each job's fires. All that is
+ * remembered is in the ledger, so several processes may keep one schedule, and one that is started again knows what was missed.
+ */
+import { firesAfter } from './fires.ts'
+import { type RunUnderWay, tendJob } from './job-fires.ts'
+import type { ListedJob, ScheduleParts } from './schedule-parts.ts'
+
+/** Resolves once `interrupt` is aborted and the runs that were under way have ended. */
+export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void> {
+  const { now, sleep, interrupt, events } = parts
+  const running = new Map<string, RunUnderWay>()
+  const read = jobReader(parts)
+  let wake = new AbortController()
+  while (!interrupt.aborted) {
+    wake = new AbortController()
+    const jobs = await read()
+    for (const listed of jobs) {
+      const { name } = listed
+      const begun = await tendJob(parts, listed, running.get(name)).catch((error: unknown) =>
+        events.trouble(name, error),
+      )
+      if (begun === undefined) continue
+      running.set(name, begun)
+      void begun.over.then(() => {
+        running.delete(name)
+        wake.abort()
+      })
+    }
+    const until = Math.min(now() + parts.rereadMs, ...jobs.flatMap((job) => nextFire(job, now()) ?? []))
+    const signal = AbortSignal.any([interrupt, wake.signal])
+    await sleep(Math.max(0, until - now()), signal).catch(() => undefined)
+  }
+  await Promise.all([...running.values()].map(({ over }) => over))
+}
+
+/** Reads the jobs, and tells what has changed since it did so last. */
+function jobReader<Job>({ ledger, gateway, now, readJobs, events }: ScheduleParts<Job>) {
+  let last: readonly ListedJob<Job>[] = []
+  const told = new Map<string, string>()
+  const isNews = (name: string, text: string): boolean => {
+    const isNew = told.get(name) !== text
+    told.set(name, text)
+    return isNew
+  }
+  return async (): Promise<readonly ListedJob<Job>[]> => {
+    try {
+      const jobs = await readJobs()
+      const names = new Set(jobs.map(({ name }) => name))
+      for (const { name } of last.filter((job) => !names.has(job.name))) {
+        await ledger.fires.forget(await ledger.jobId(name, gateway), 'unscheduled', now())
+        if (told.delete(name)) events.unscheduled(name)
+      }
+      for (const job of jobs) {
+        const { name } = job
+        if ('problem' in job) {
+          const { message, findings } = job.problem
+          if (isNews(name, JSON.stringify([message, findings]))) events.broken(name, job.problem)
+        } else if (job.schedule === undefined) {
+          if (told.delete(name)) events.unscheduled(name)
+        } else if (isNews(name, JSON.stringify(job.schedule)))
+          events.scheduled(name, job.schedule, firesAfter(job.schedule, now()).next().value)
+      }
+      last = jobs
+    } catch (error) {
+      events.trouble(undefined, error)
+    }
+    return last
+  }
+}
+
+const nextFire = <Job>(listed: ListedJob<Job>, now: number): number | undefined =>
+  'problem' in listed || listed.schedule === undefined
+    ? undefined
+    : firesAfter(listed.schedule, now).next().value

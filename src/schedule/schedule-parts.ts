@@ -1,0 +1,64 @@
+/** What a schedule is handed: ledger, clock, jobs, and what runs them; and what it tells. */
+import type { WaybillError } from '../errors.ts'
+import type { FireRecord, Ledger } from '../ledger/ledger.ts'
+import type { Timetable } from './fires.ts'
+import type { MissedPolicy } from './missed.ts'
+
+export interface JobSchedule extends Timetable {
+  readonly missed: MissedPolicy
+}
+
+/** A file of the jobs folder: a job with its schedule, if it has one, or what is wrong with it. */
+export type ListedJob<Job> =
+  | { readonly name: string; readonly job: Job; readonly schedule: JobSchedule | undefined }
+  | { readonly name: string; readonly problem: WaybillError }
+
+/** What the run of a fire came to. */
+export interface FireRunEnd {
+  readonly run: string
+  readonly exit: number
+  /** Code of the error that ended it before its time. */
+  readonly error?: string
+}
+
+export interface ScheduleParts<Job> {
+  readonly ledger: Pick<Ledger, 'fires' | 'holder' | 'jobId'>
+  /** Names the gateway in the ledger. */
+  readonly gateway: string
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** Rejects when the signal is aborted. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  /** Aborted when the schedule is to end; runs that are under way are told by the same signal. */
+  readonly interrupt: AbortSignal
+  /** `host:pid` of this process. */
+  readonly owner: string
+  readonly isDead: (owner: string) => boolean
+  /** Jobs are read again at each wake-up, and so often at least. */
+  readonly rereadMs: number
+  readonly readJobs: () => Promise<readonly ListedJob<Job>[]>
+  /**
+   * Runs a job to its end.
+   * @param onRun told the id of each run that is begun or taken up
+   * @throws WaybillError `job-held`, or what kept it from being run
+   */
+  readonly run: (job: Job, onRun: (id: string) => void) => Promise<FireRunEnd>
+  readonly events: ScheduleEvents
+}
+
+/** What a schedule tells those who watch it. Names, instants, counts and codes; no health data. */
+export interface ScheduleEvents {
+  /** @param next instant of the job's next fire */
+  scheduled(job: string, timetable: Timetable, next: number): void
+  unscheduled(job: string): void
+  /** Once, until it is another problem. */
+  broken(job: string, problem: WaybillError): void
+  begun(job: string, fire: FireRecord): void
+  /** Its run has come to an end, whatever it was, or was interrupted. */
+  ended(job: string, fire: FireRecord): void
+  /** It could not run at its time; the job says whether it is made up for. */
+  missed(job: string, fire: FireRecord): void
+  skipped(job: string, fire: FireRecord): void
+  /** Something went wrong in the schedule itself; it is tried again. `job` undefined: with the folder of jobs. */
+  trouble(job: string | undefined, error: unknown): void
+}

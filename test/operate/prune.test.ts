@@ -1,0 +1,108 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { summarise } from '../../src/job/summary.ts'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { prune } from '../../src/operate/prune.ts'
+import { ANN, between, HEADER, openClinic } from '../cli/clinic.ts'
+import { summaryOf } from '../cli/command-line.ts'
+
+/** Rows of the ledger by table. */
+function rowsOf(home: string): Record<string, number> {
+  const database = new DatabaseSync(join(home, 'ledger.sqlite'), { readOnly: true })
+  const tables = ['run', 'export', 'chunk', 'batch', 'exception', 'mapping', 'delivered', 'profile'] as const
+  const counts = tables.map((table) => {
+    const row = database.prepare(`select count(*) as count from "${table}"`).get()
+    return [table, Number(row?.['count'])] as const
+  })
+  database.close()
+  return Object.fromEntries(counts)
+}
+
+test('stopped at any step: what is left can be used, the balance holds, and the next pruning ends it', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day-1.csv', between('cid,2026-03-02,630,,,,\n'))
+  const first = summaryOf(await clinic.run())
+  await clinic.deliver('day-2.csv', `${HEADER}${ANN.replace('ann', 'dan')}`)
+  const second = summaryOf(await clinic.run())
+  const { home } = clinic.workplace
+  const before = rowsOf(home)
+  const ledger = await openLedger(join(home, 'ledger.sqlite'))
+  onTestFinished(() => ledger.close())
+  const told = [await summarise(ledger, home, first.run), await summarise(ledger, home, second.run)]
+  const deps = { ledger, home, now: Date.now, interrupt: new AbortController().signal }
+  let steps = 0
+  for (let at = 1; ; at++) {
+    steps = 0
+    const stopped = await prune(deps, {
+      before: Date.now() + 1,
+      dryRun: false,
+      onStep: async () => {
+        if (++steps === at) throw new Error('killed')
+      },
+    }).catch((error: Error) => error.message)
+    for (const before of told) {
+      const summary = await summarise(ledger, home, before.run)
+      expect(summary.rows).toEqual(before.rows)
+      expect(summary.records).toEqual(before.records)
+      expect(summary.balanced).toBe(true)
+      // Nothing leads to a file that is gone.
+      for (const path of [summary.files.receipts, ...summary.exports.map(({ rejects }) => rejects)])
+        if (path !== undefined) expect(existsSync(path)).toBe(true)
+    }
+    if (stopped !== 'killed') break
+    expect(at).toBeLessThan(50)
+  }
+  const { run, export: exports, delivered, profile } = before
+  const left = { run, export: exports, delivered, profile, chunk: 0, batch: 0, exception: 0, mapping: 0 }
+  expect(rowsOf(home)).toEqual(left)
+  expect(existsSync(join(home, 'receipts', `${first.run}.ndjson.gz`))).toBe(false)
+  expect(existsSync(join(home, 'rejects', first.run))).toBe(false)
+  expect(before['batch']).toBeGreaterThan(0)
+  expect(before['exception']).toBeGreaterThan(0)
+})
+
+test('what exports looked like is kept of the latest 20, and all are recognised', async () => {
+  const clinic = await openClinic()
+  const { home } = clinic.workplace
+  await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+  await clinic.run()
+  const ledger = await openLedger(join(home, 'ledger.sqlite'))
+  onTestFinished(() => ledger.close())
+  const key = { job: 'clinic', mapping: 'clinic' }
+  const jobId = await ledger.jobId('clinic', clinic.store.url)
+  const request = { jobId, runId: 'many', owner: 'here:1', now: Date.now(), ttlMs: 60_000 }
+  const answer = await ledger.acquireLease(request, () => true)
+  if (!answer.ok) throw new Error('the lease is held')
+  const start = {
+    id: 'many',
+    jobId,
+    startedAt: Date.now(),
+    rejectsPath: 'rejects/many',
+    receiptsPath: 'receipts/many',
+  }
+  const run = await ledger.startRun(answer.lease, start)
+  const mapping = { name: 'clinic', digest: 'd', content: '{}' }
+  for (let ordinal = 1; ordinal <= 24; ordinal++) {
+    const sha256 = `sha-${ordinal}`
+    const file = {
+      name: `${ordinal}.csv`,
+      path: `/in/${ordinal}.csv`,
+      sha256,
+      bytes: 1,
+      exportId: `${ordinal}`,
+    }
+    const { id } = await run.addExport({ ordinal, ...file, mapping })
+    await run.saveProfile(id, { ...key, sha256, accepted: false, content: `{"n":${ordinal}}` })
+    await run.endExport(id, 'finished', null)
+  }
+  const deps = { ledger, home, now: Date.now, interrupt: new AbortController().signal }
+  const pruned = await prune(deps, { before: 0, dryRun: false })
+  expect(pruned.detail).toMatchObject({ profiles: 5, mappings: 0 })
+  const kept = await ledger.profiles(key, 30)
+  expect(kept.map(({ content }) => content)).toEqual(
+    Array.from({ length: 20 }, (_, at) => `{"n":${24 - at}}`),
+  )
+  expect(await ledger.isProfiled(key, 'sha-1')).toBe(true)
+})

@@ -2,7 +2,8 @@
  * The log (winston), to standard error: text or JSON. Only fields on the list below are written, so that no health data can slip
  * in with an object that is logged as a whole.
  */
-import { createLogger as createWinston, format, transports } from 'winston'
+import { createRequire } from 'node:module'
+import type * as Winston from 'winston'
 
 const ALLOWED = [
   'run',
@@ -39,23 +40,35 @@ export interface Logger {
   debug(message: string, fields?: LogFields): void
 }
 
-export function createLogger(level: 'error' | 'warn' | 'info' | 'debug', form: 'text' | 'json'): Logger {
+type Level = 'error' | 'warn' | 'info' | 'debug'
+
+const LEVELS: readonly Level[] = ['error', 'warn', 'info', 'debug']
+
+/** winston is loaded with the first line that is written: most commands write none, and it takes a twentieth of their start. */
+export function createLogger(level: Level, form: 'text' | 'json'): Logger {
+  let winston: Winston.Logger | undefined
+  const write =
+    (at: Level) =>
+    (message: string, fields: LogFields = {}): void => {
+      if (LEVELS.indexOf(at) > LEVELS.indexOf(level)) return
+      const allowed = ALLOWED.flatMap((name) =>
+        fields[name] === undefined ? [] : [[name, fields[name]] as const],
+      )
+      winston ??= openWinston(level, form)
+      winston.log(at, message, Object.fromEntries(allowed))
+    }
+  return { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') }
+}
+
+function openWinston(level: Level, form: 'text' | 'json'): Winston.Logger {
+  const { createLogger, format, transports }: typeof Winston = createRequire(import.meta.url)('winston')
   const text = format.printf(({ level: at, message, timestamp, ...fields }) => {
     const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${String(value)}`)
     return `${String(timestamp)} ${at.padEnd(5)} ${String(message)}${shown.join('')}`
   })
-  const winston = createWinston({
+  return createLogger({
     level,
     format: format.combine(format.timestamp(), form === 'json' ? format.json() : text),
-    transports: [new transports.Console({ stderrLevels: ['error', 'warn', 'info', 'debug'] })],
+    transports: [new transports.Console({ stderrLevels: [...LEVELS] })],
   })
-  const write =
-    (at: 'error' | 'warn' | 'info' | 'debug') =>
-    (message: string, fields: LogFields = {}): void => {
-      const allowed = ALLOWED.flatMap((name) =>
-        fields[name] === undefined ? [] : [[name, fields[name]] as const],
-      )
-      winston.log(at, message, Object.fromEntries(allowed))
-    }
-  return { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') }
 }

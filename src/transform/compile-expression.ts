@@ -2,7 +2,8 @@
  * Expressions (JSONata, docs/mapping.md): the way out where the language has no words. They see the row and nothing else, give the
  * same for the same row wherever and whenever, and end: by counted steps, not by the clock.
  */
-import jsonata from 'jsonata'
+import { createRequire } from 'node:module'
+import type jsonata from 'jsonata'
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompileContext } from './compile-context.ts'
 import { LinearPattern } from './expression-pattern.ts'
@@ -24,8 +25,13 @@ const REFUSED: ReadonlySet<unknown> = new Set([
   '__evaluate_exit',
 ])
 
-/** The option is not in the package's own types. */
+/** Loaded with the first expression: hardly a mapping has any. The option is not in the package's own types. */
 type Parse = (text: string, options: { readonly RegexEngine: unknown }) => jsonata.Expression
+
+const parse = (written: string): jsonata.Expression => {
+  const parseWith: Parse = createRequire(import.meta.url)('jsonata')
+  return parseWith(written, { RegexEngine: LinearPattern })
+}
 
 const FAILED: FieldText = { ok: false, code: 'expression-failed' }
 const NOT_SCALAR: FieldText = { ok: false, code: 'field-not-scalar' }
@@ -36,7 +42,7 @@ export function compileExpression(context: CompileContext, written: string, path
   let expression: jsonata.Expression
   let nodes: readonly Node[]
   try {
-    expression = (jsonata as Parse)(written, { RegexEngine: LinearPattern })
+    expression = parse(written)
     nodes = [...nodesOf(expression.ast())]
     for (const { value } of nodes) if (value instanceof RegExp) new LinearPattern(value)
   } catch (error) {

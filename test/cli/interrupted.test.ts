@@ -118,7 +118,6 @@ const BIOMETRICS = 'POST /health-profile/biometrics/bulk'
 const STRIKES: readonly Omit<Strike, 'signal'>[] = [
   { at: 'POST /account/register', nth: 37, fault: STORED_UNANSWERED },
   { at: BIOMETRICS, nth: 1, fault: NEVER_ARRIVED },
-  { at: BIOMETRICS, nth: 5, fault: STORED_UNANSWERED },
   { at: 'GET /health-profile/biometrics', nth: 1, fault: NEVER_ARRIVED },
   { at: 'POST /health-profile/conditions/bulk', nth: 1, fault: STORED_UNANSWERED },
   { at: BIOMETRICS, nth: 12, fault: STORED_UNANSWERED },

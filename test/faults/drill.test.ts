@@ -5,14 +5,14 @@ import { drill } from '../../drill/main.ts'
 import { planRound } from '../../drill/round-plan.ts'
 import { FaultPlan } from '../../src/reference-gateway/faults/fault-plan.ts'
 
-test('six rounds of kills and faults: nothing lost, nothing doubled, nothing altered, all accounted for', async () => {
+test('four rounds of kills and faults: nothing lost, nothing doubled, nothing altered, all accounted for', async () => {
   const said: string[] = []
-  const { rounds, failed, totals } = await drill({ rounds: 6, seed: 4 }, (text) => said.push(text))
+  const { rounds, failed, totals } = await drill({ rounds: 4, seed: 4 }, (text) => said.push(text))
   expect(said.join('')).toBe('')
-  expect({ rounds, failed: failed.length }).toEqual({ rounds: 6, failed: 0 })
+  expect({ rounds, failed: failed.length }).toEqual({ rounds: 4, failed: 0 })
   expect(totals).toMatchObject({ lost: 0, doubled: 0, altered: 0 })
-  expect(totals.expected).toBeGreaterThan(500)
-  expect(totals.processes).toBeGreaterThan(6)
+  expect(totals.expected).toBeGreaterThan(300)
+  expect(totals.processes).toBeGreaterThan(4)
 }, 120_000)
 
 test('500 rounds of a seed plan every kind of fault and every named point, with valid fault plans', () => {

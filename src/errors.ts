@@ -166,6 +166,11 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
+/** What to do about an error of which only the code is known, as the ledger keeps it; undefined for a code of another version. */
+export function remedyOf(code: string): string | undefined {
+  return Object.entries(ERROR_CODES).find(([known]) => known === code)?.[1].remedy
+}
+
 /** Where a problem was found. Lines and columns count from 1. */
 export interface Place {
   readonly file?: string

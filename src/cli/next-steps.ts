@@ -1,5 +1,6 @@
 /** What to type next for what a run has left. */
 import { relative } from 'node:path'
+import { remedyOf } from '../errors.ts'
 import type { RunSummary } from '../job/summary.ts'
 import { allRecords } from '../reconcile/balance.ts'
 
@@ -9,7 +10,14 @@ export function nextSteps(summary: RunSummary): string[] {
   if (state === 'running' || state === 'interrupted') return ['Next', `  to finish it:  waybill run ${job}`]
   if (summary.pruned !== undefined) return []
   const settled = (summary.settled ?? []).reduce((sum, { count }) => sum + count, 0)
-  const steps: string[] = []
+  const steps = exports.flatMap(({ name, error }) =>
+    error === undefined
+      ? []
+      : [
+          `  nothing of ${name} was sent (${error}): ${remedyOf(error) ?? ''}`,
+          `    then:  waybill run ${job}`,
+        ],
+  )
   if (rows.rejected + rejected > settled) {
     steps.push(`  after the mapping was corrected:       waybill rerun ${run} --only rejected`)
     const [first] = exports.flatMap((one) => one.rejects ?? [])

@@ -23,8 +23,8 @@ export const USER = 'vendor'
 export const PASSWORD = 'secret-of-the-vendor'
 
 export async function startSftpServer(root: string): Promise<SftpServer> {
-  const host = utils.generateKeyPairSync('ed25519')
-  const user = utils.generateKeyPairSync('ed25519')
+  const host = generateKeys()
+  const user = generateKeys()
   const open = new Set<Connection>()
   const server = new Server({ hostKeys: [host.private] }, (client) => {
     open.add(client)
@@ -55,6 +55,14 @@ export async function startSftpServer(root: string): Promise<SftpServer> {
     },
   }
   return started
+}
+
+/** ssh2 writes some of the keys that it makes so that it cannot read them: those are made anew. */
+function generateKeys(): ReturnType<typeof utils.generateKeyPairSync> {
+  for (;;) {
+    const pair = utils.generateKeyPairSync('ed25519')
+    if (![pair.private, pair.public].some((text) => utils.parseKey(text) instanceof Error)) return pair
+  }
 }
 
 function publicKey(text: string): Buffer {

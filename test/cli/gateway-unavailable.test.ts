@@ -1,12 +1,16 @@
+import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { ANN, BEN, between, GOOD, HEADER, JOB, openClinic, rejectsOf } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
 
+/** Below those that the system gives out, so that no server of another test takes it while it is free. */
+const quietPort = (): number => randomInt(20_000, 30_000)
+
 describe('a gateway that cannot be had', () => {
   test('not reachable: exit 3 after the job’s patience; once it is, the run goes on and nothing is doubled', async () => {
-    const first = await startReferenceStore({ open: true })
+    const first = await startReferenceStore({ open: true, port: quietPort() })
     const port = Number(new URL(first.url).port)
     await first.close()
     const clinic = await openClinic({ store: first, job: `${JOB}submit: { patience: 1s }\n` })
@@ -32,7 +36,7 @@ describe('a gateway that cannot be had', () => {
   })
 
   test('a run that was interrupted and new exports: both are done, and the summary tells of both', async () => {
-    const first = await startReferenceStore({ open: true })
+    const first = await startReferenceStore({ open: true, port: quietPort() })
     const port = Number(new URL(first.url).port)
     await first.close()
     const clinic = await openClinic({ store: first, job: `${JOB}submit: { patience: 1s }\n` })

@@ -1,8 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { createSpool } from '../../src/extract/arrival/spool.ts'
+import { unpack } from '../../src/extract/arrival/unpack.ts'
+import { DEFAULT_LIMITS } from '../../src/extract/content-limits.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
-import { allRows, brief } from '../extract/export-file.ts'
+import { allRows, brief, tempFolder } from '../extract/export-file.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 
 const file = (name: string): string => corpusPath('csv/tabulator', name)
@@ -18,6 +22,10 @@ const TABLE = [
   ['1', 'english'],
   ['2', '中国人'],
 ]
+const TABLE_REVERSED = [
+  ['1', '中国人'],
+  ['2', 'english'],
+]
 const ID_NAME = ['id', 'name']
 
 const VERDICTS: Readonly<Record<string, Verdict>> = {
@@ -27,7 +35,7 @@ const VERDICTS: Readonly<Record<string, Verdict>> = {
   },
   'table-reverse.csv': {
     columns: ID_NAME,
-    rows: [TABLE[1], TABLE[0]].map((row, at) => [`${at + 1}`, row?.[1]]),
+    rows: TABLE_REVERSED,
   },
   'table.csv': { columns: ID_NAME, rows: TABLE },
   'table.csv.gz': { columns: ID_NAME, rows: TABLE },
@@ -71,7 +79,34 @@ describe.skipIf(WITHOUT_CORPUS)('tabulator', () => {
         .flatMap((folder) => readdirSync(file(folder)).map((name) => `${folder}${name}`))
         .filter((name) => /\.(csv|tsv|gz|zip)$/.test(name))
 
-  test.skip.each(names.filter((name) => name.endsWith('.zip')))('%s: zip is not read yet', () => {})
+  /** Each file of an archive reads as it does where it stands alone. */
+  test.each([
+    ['table.csv.zip', undefined, { 'table.csv': TABLE }],
+    ['2-files.zip', '*', { 'table-reverse.csv': TABLE_REVERSED, 'table.csv': TABLE }],
+    ['special/table.csv.zip', undefined, { 'table.csv': TABLE }],
+    ['special/doublequote.csv.zip', undefined, undefined],
+  ] as const)('%s', async (name, members, expected) => {
+    const spool = createSpool(join(await tempFolder(), 'spool'))
+    const rules = { members, encrypted: false, limits: DEFAULT_LIMITS, pgp: {} }
+    const exports = await unpack(name, file(name), rules, spool.unpack)
+    const read = await Promise.all(
+      exports.map(async (one) => [one.member, (await allRows(one.file)).map(brief)] as const),
+    )
+    if (expected !== undefined) expect(Object.fromEntries(read)).toEqual(expected)
+    else
+      expect(read.map(([, rows]) => rows)).toEqual([
+        (await allRows(file('special/doublequote.csv'))).map(brief),
+      ])
+  })
+
+  test('has a verdict for each archive', () => {
+    expect(names.filter((name) => name.endsWith('.zip')).sort()).toEqual([
+      '2-files.zip',
+      'special/doublequote.csv.zip',
+      'special/table.csv.zip',
+      'table.csv.zip',
+    ])
+  })
 
   const readable = names.filter((name) => !name.endsWith('.zip'))
 

@@ -14,15 +14,7 @@ import { ConditionReturned, ConditionSent } from './condition.ts'
 import { ContentDetail, ContentListItem } from './content.ts'
 import type { Endpoint } from './endpoint.ts'
 import { Envelope, NestedEnvelope } from './envelope.ts'
-import {
-  MedicalRecordsDeletion,
-  MedicalRecordsFound,
-  MedicalRecordsRequestDeleted,
-  MedicalRecordsRequestReturned,
-  MedicalRecordsRequestTypes,
-  MedicalRecordsSearch,
-  MedicalRecordsUpsert,
-} from './medical-records-request.ts'
+import { MEDICAL_RECORDS_ENDPOINTS } from './medical-records-endpoints.ts'
 import { RegistrationAnswer, RegistrationRequest } from './registration.ts'
 
 const PROFILE = { apiKey: true, bearer: 'required' } as const
@@ -257,57 +249,7 @@ export const ENDPOINTS = {
     parameters: z.object({ contentId: z.string().min(1) }),
     success: { status: 200, body: Envelope(ContentDetail) },
   },
-  upsertMedicalRecords: {
-    section: 'Medical-records requester',
-    summary: 'Creates or updates requests for medical records, by reference number',
-    method: 'PATCH',
-    path: '/medical-records/requester',
-    ...KEY_ALONE,
-    version: '1.0.0',
-    ...JSON_BODY,
-    request: MedicalRecordsUpsert,
-    success: { status: 200, body: Envelope(MedicalRecordsRequestReturned) },
-  },
-  searchMedicalRecords: {
-    section: 'Medical-records requester',
-    summary: 'Searches requests for medical records',
-    method: 'POST',
-    path: '/medical-records/requester',
-    ...KEY_ALONE,
-    version: '1.0.0',
-    ...JSON_BODY,
-    request: MedicalRecordsSearch,
-    success: { status: 200, body: Envelope(MedicalRecordsFound) },
-  },
-  deleteMedicalRecords: {
-    section: 'Medical-records requester',
-    summary: 'Deletes a request that is not processed yet',
-    method: 'DELETE',
-    path: '/medical-records/requester/{referenceNumber}',
-    ...KEY_ALONE,
-    version: '1.0.0',
-    parameters: MedicalRecordsDeletion,
-    success: { status: 200, body: Envelope(MedicalRecordsRequestDeleted) },
-  },
-  listRequestTypes: {
-    section: 'Medical-records requester',
-    summary: 'Lists the request types of the requester',
-    method: 'GET',
-    path: '/medical-records/requester/requestTypes',
-    ...KEY_ALONE,
-    version: '1.0.0',
-    success: { status: 200, body: Envelope(MedicalRecordsRequestTypes) },
-  },
-  uploadAuthorization: {
-    section: 'Medical-records requester',
-    summary: 'Uploads the authorization as PDF to the address that the upsert answered',
-    method: 'PUT',
-    path: '/authorizationUploadUrl',
-    apiKey: false,
-    bearer: 'none',
-    contentType: 'application/pdf',
-    success: { status: 200 },
-  },
+  ...MEDICAL_RECORDS_ENDPOINTS,
 } as const satisfies Record<string, Endpoint>
 
 /** Names a call of the interface. */

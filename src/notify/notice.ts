@@ -1,0 +1,33 @@
+/** What people and programs are told of: a run that has ended, an export that is late. Names, instants, counts and codes; no health data. */
+
+export const NOTICE_KINDS = [
+  'run-ended',
+  'run-refused',
+  'run-stopped',
+  'job-held',
+  'job-broken',
+  'fire-missed',
+  'export-late',
+  'export-small',
+] as const
+
+export type NoticeKind = (typeof NOTICE_KINDS)[number]
+
+export interface Notice {
+  readonly kind: NoticeKind
+  readonly job: string
+  /** Names the gateway as the ledger does. */
+  readonly gateway: string
+  /** What it is about, like the id of a run and how it ended: of one job and kind, each subject is told once. */
+  readonly subject: string
+  /** Whether a person should look. */
+  readonly failure: boolean
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** One line. */
+  readonly title: string
+  /** Lines for people; the last ones say what to type next. */
+  readonly text: readonly string[]
+  /** The same for programs. */
+  readonly data: Readonly<Record<string, unknown>>
+}

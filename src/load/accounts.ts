@@ -7,7 +7,7 @@ import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
 import { allDone } from './all-done.ts'
 import type { Entry, Reason } from './entry.ts'
-import { scrubWords, secretsOf } from './gateway-words.ts'
+import { refusalWords, secretsOf, told } from './gateway-words.ts'
 import type { Identity } from './identity.ts'
 import type { AccountIds } from './reconciler.ts'
 import type { Sending } from './sending.ts'
@@ -112,12 +112,7 @@ async function registerOne(context: AccountsContext, entry: Entry): Promise<Regi
     return { accountId: account.accountId ?? null, isNew: !account.known }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    const words = `HTTP ${error.status}: ${error.gatewayMessage ?? 'no reason given'}`
-    return {
-      stage: 'register',
-      code: 'registration-refused',
-      message: words,
-      scrubbed: scrubWords(words, secretsOf(registration)),
-    }
+    const words = told(refusalWords(error), secretsOf(registration))
+    return { stage: 'register', code: 'registration-refused', ...words }
   }
 }

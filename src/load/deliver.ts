@@ -10,6 +10,7 @@ import { cutBatches, halve } from './batches.ts'
 import { createRecords } from './create-records.ts'
 import { type BatchToDeliver, type Delivery, type PartlyKnown, type SentBatch, settle } from './delivery.ts'
 import type { Entry, EntryOutcome } from './entry.ts'
+import { refusalWords, type Words } from './gateway-words.ts'
 import { lookUp } from './look-up.ts'
 import { inDoubt, rejection, toHeld } from './outcomes.ts'
 import type { Verdict } from './reconciler.ts'
@@ -20,6 +21,8 @@ import { fits, taken, tooLarge } from './size-limits.ts'
 
 /** So often a batch may end in an error of the gateway's own before what fails in it is looked for. */
 const TRIES_OF_A_BATCH = 3
+
+const NOT_ECHOED: Words = { ours: 'the gateway answered with success, twice, but did not store the record' }
 
 type Answer =
   | { readonly kind: 'answered'; readonly answer: CreateAnswer }
@@ -176,23 +179,16 @@ export async function settleJudged(
       outcomes.push({ entry, outcome: 'accepted', batchId, status: known.status, readBack: true })
     else if (verdict === 'unknown' && delivery.inDoubt === 'hold') outcomes.push(inDoubt(entry, batchId))
     else if (known.words !== undefined)
-      outcomes.push(rejection(entry, batchId, 'listed-as-error', known.words))
+      outcomes.push(rejection(entry, batchId, 'listed-as-error', { ours: '', theirs: known.words }))
     else if (known.answer === 'accepted-in-part' && resends > 0) {
-      outcomes.push(
-        rejection(
-          entry,
-          batchId,
-          'not-echoed',
-          'the gateway answered with success, twice, but did not store the record',
-        ),
-      )
+      outcomes.push(rejection(entry, batchId, 'not-echoed', NOT_ECHOED))
     } else again.push(entry)
   }
   const failsAlone =
     (known.status ?? 0) >= 500 && resends + 1 >= TRIES_OF_A_BATCH && delivery.progress.takenAt >= firstSentAt
   const [only] = again
   if (failsAlone && again.length === 1 && only !== undefined) {
-    const words = `HTTP ${known.status}, again and again, while the gateway takes other records`
+    const words = { ours: `HTTP ${known.status}, again and again, while the gateway takes other records` }
     outcomes.push(rejection(only, batchId, 'refused', words))
     again.pop()
   }
@@ -214,12 +210,7 @@ async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError):
   const [only] = batch.entries
   if (batch.entries.length === 1 && only !== undefined) {
     const code = error.class === 'too-large' ? 'too-large' : 'refused'
-    const outcome = rejection(
-      only,
-      batchId,
-      code,
-      `HTTP ${error.status}: ${error.gatewayMessage ?? 'no reason given'}`,
-    )
+    const outcome = rejection(only, batchId, code, refusalWords(error))
     await settle(delivery, sent, error.class, status, [outcome])
     return [outcome]
   }

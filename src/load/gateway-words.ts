@@ -1,18 +1,41 @@
 /**
  * The gateway's words about a record, for the rejects file, and without what the record holds, for ledger and logs. Pure.
  */
+import type { GatewayError } from '../gateway/gateway-error.ts'
+import type { Reason } from './entry.ts'
+
+/** Why something was refused: what we say of it, which is of nobody, then the gateway's words, which may be of a person. */
+export interface Words {
+  readonly ours: string
+  readonly theirs?: string
+}
+
+/** The status stands in front: it tells one refusal from another. */
+export const refusalWords = ({
+  status,
+  gatewayMessage = 'no reason given',
+}: Pick<GatewayError, 'status' | 'gatewayMessage'>): Words => ({
+  ours: status === undefined ? '' : `HTTP ${status}: `,
+  theirs: gatewayMessage,
+})
+
+/** Length at which the words that the ledger keeps are cut. */
+const SCRUBBED_LIMIT = 300
+
+/** @param secrets strings of the record that was refused */
+export const told = (
+  { ours, theirs = '' }: Words,
+  secrets: readonly string[],
+): Pick<Reason, 'message' | 'scrubbed'> => ({
+  message: ours + theirs,
+  scrubbed: (ours + scrubWords(theirs, secrets)).slice(0, SCRUBBED_LIMIT),
+})
 
 /**
  * Takes out of a message everything that may be of a person: what stands in quotes, every word with a digit in it, and every
  * string that the record itself holds.
  */
 export function scrubWords(words: string, secrets: readonly string[]): string {
-  // What we have put in front ourselves tells one refusal from another.
-  const [status = ''] = /^HTTP \d{3}: /.exec(words) ?? []
-  return (status + scrubbed(words.slice(status.length), secrets)).slice(0, 300)
-}
-
-function scrubbed(words: string, secrets: readonly string[]): string {
   return hide(words, secrets)
     .replaceAll(/"[^"]*("|$)|'[^']*'|“[^”]*(”|$)/g, '…')
     .replaceAll(/[^\s,;:()[\]{}=]*\d[^\s,;:()[\]{}=]*/g, '#')

@@ -1,7 +1,7 @@
 /** Outcomes that are no success, in the forms in which rejects file and ledger take them. Pure. */
 import type { Exception, Held } from '../ledger/ledger.ts'
 import type { Entry, EntryOutcome, Reason } from './entry.ts'
-import { scrubWords, secretsOf } from './gateway-words.ts'
+import { secretsOf, told, type Words } from './gateway-words.ts'
 import { recordText } from './record-text.ts'
 
 /** How the ledger names an entry within its batch. */
@@ -31,10 +31,9 @@ export function toException(outcome: EntryOutcome): Exception | undefined {
   }
 }
 
-/** @param words the gateway's, or ours */
-export function rejection(entry: Entry, batchId: string, code: string, words: string): EntryOutcome {
+export function rejection(entry: Entry, batchId: string, code: string, words: Words): EntryOutcome {
   const secrets = secretsOf(JSON.parse(recordText(entry, batchId)))
-  const reason: Reason = { stage: 'submit', code, message: words, scrubbed: scrubWords(words, secrets) }
+  const reason: Reason = { stage: 'submit', code, ...told(words, secrets) }
   return { entry, outcome: 'rejected', batchId, reason }
 }
 

@@ -8,7 +8,7 @@ import type { CareTeamMark, KnownCareTeam } from '../ledger/ledger.ts'
 import { allDone } from './all-done.ts'
 import { type DateOf, isListedAs } from './care-team-plan.ts'
 import type { Entry, EntryOutcome, Reason } from './entry.ts'
-import { scrubWords, secretsOf } from './gateway-words.ts'
+import { refusalWords, secretsOf, told } from './gateway-words.ts'
 import type { CareTeamContext, FollowUpFailure, KnownCareTeams } from './known-care-teams.ts'
 
 export interface Marked {
@@ -112,14 +112,8 @@ async function markEntry(
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     context.tallies.primaryCare.refused++
-    const words = `HTTP ${error.status}: ${error.gatewayMessage ?? 'no reason given'}`
-    const secrets = [...secretsOf(request), evidence.name]
-    const reason: Reason = {
-      stage: 'primary-care',
-      code: 'mark-refused',
-      message: words,
-      scrubbed: scrubWords(words, secrets),
-    }
+    const words = told(refusalWords(error), [...secretsOf(request), evidence.name])
+    const reason: Reason = { stage: 'primary-care', code: 'mark-refused', ...words }
     failures.push({ entry, reason })
     return 'refused'
   }

@@ -8,7 +8,7 @@ import type { ResolvedAccounts } from './accounts.ts'
 import { allDone } from './all-done.ts'
 import { findListed, replacedBy } from './care-team-plan.ts'
 import type { Entry, EntryOutcome, Reason } from './entry.ts'
-import { scrubWords, secretsOf } from './gateway-words.ts'
+import { refusalWords, secretsOf, told, type Words } from './gateway-words.ts'
 import type { CareTeamContext, FollowUpFailure, KnownCareTeams } from './known-care-teams.ts'
 import { recordText } from './record-text.ts'
 
@@ -73,13 +73,15 @@ export async function replaceCareTeams(
     unseen = await replaceAll(unseen, failures)
   }
   failures.push(
-    ...unseen.map(({ entry }) => ({ entry, reason: reasonOf('replacement-not-listed', UNLISTED) })),
+    ...unseen.map(({ entry }) => ({ entry, reason: reasonOf('replacement-not-listed', UNLISTED, []) })),
   )
   context.tallies.careTeams.notReplaced += failures.length
   return failures
 }
 
-const UNLISTED = 'the list of care teams cannot be read, or does not show the new entry; the old one stays'
+const UNLISTED: Words = {
+  ours: 'the list of care teams cannot be read, or does not show the new entry; the old one stays',
+}
 
 /** Of several entries of one account and NPI the one observed last stays. */
 function newestOfProvider(outcomes: readonly EntryOutcome[]): Accepted[] {
@@ -109,16 +111,15 @@ async function remove(
     return undefined
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    const words = `HTTP ${error.status}: ${error.gatewayMessage ?? 'no reason given'}`
-    return reasonOf('replaced-not-deleted', words, secretsOf(JSON.parse(recordText(entry, ''))))
+    const secrets = secretsOf(JSON.parse(recordText(entry, '')))
+    return reasonOf('replaced-not-deleted', refusalWords(error), secrets)
   }
 }
 
-const reasonOf = (code: string, message: string, secrets: readonly string[] = []): Reason => ({
+const reasonOf = (code: string, words: Words, secrets: readonly string[]): Reason => ({
   stage: 'replace',
   code,
-  message,
-  scrubbed: secrets.length === 0 ? message : scrubWords(message, secrets),
+  ...told(words, secrets),
 })
 
 const without = (entries: readonly Entry[], entry: Entry): Entry[] => entries.filter((one) => one !== entry)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { scrubWords, secretsOf } from '../../src/load/gateway-words.ts'
+import { refusalWords, scrubWords, secretsOf, told } from '../../src/load/gateway-words.ts'
 
 const word = fc.stringMatching(/^[A-Za-zÄÖÜäöüß.+*$()\\-]{2,12}$/)
 const secret = fc.oneof(
@@ -31,9 +31,9 @@ describe('scrubbing', () => {
     )
   })
 
-  it('leaves the status that we put in front, and what turns a message into its opposite', () => {
+  it('leaves what turns a message into its opposite', () => {
     const secrets = ['smoking, not otherwise specified', '404']
-    expect(scrubWords('HTTP 404: NOT FOUND, smoking 404', secrets)).toBe('HTTP 404: NOT FOUND, … …')
+    expect(scrubWords('NOT FOUND, smoking 404', secrets)).toBe('NOT FOUND, … …')
   })
 
   it('leaves no rest of a longer name around a shorter one', () => {
@@ -51,9 +51,30 @@ describe('scrubbing', () => {
     )
   })
 
-  it('keeps the rest, and cuts it', () => {
+  it('keeps the rest', () => {
     expect(scrubWords('unit is not known', ['kg/m2', 'x', ''])).toBe('unit is not known')
-    expect(scrubWords('word '.repeat(200), [])).toHaveLength(300)
+  })
+})
+
+describe('what is told of a refusal', () => {
+  it('is the status, then the gateway’s words; those alone are scrubbed', () => {
+    const words = refusalWords({ status: 404, gatewayMessage: 'no smoking 404' })
+    expect(told(words, ['smoking', '404', 'HTTP'])).toEqual({
+      message: 'HTTP 404: no smoking 404',
+      scrubbed: 'HTTP 404: no … …',
+    })
+  })
+
+  it.each([
+    [{ status: 422, gatewayMessage: undefined }, 'HTTP 422: no reason given'],
+    [{ status: undefined, gatewayMessage: 'gone' }, 'gone'],
+  ])('of %o is "%s"', (error, message) => {
+    expect(told(refusalWords(error), [])).toEqual({ message, scrubbed: message })
+  })
+
+  it('is cut for the ledger, and not for the rejects file', () => {
+    const { message, scrubbed } = told({ ours: 'HTTP 400: ', theirs: 'word '.repeat(200) }, [])
+    expect([message.length, scrubbed.length]).toEqual([1010, 300])
   })
 })
 

@@ -8,26 +8,25 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CommanderError } from 'commander'
+import type { Perform } from './cli/command-options.ts'
 import type { CommandContext } from './cli/context.ts'
 import { describeError, errorAsJson } from './cli/describe-error.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, WaybillError } from './errors.ts'
 import { examineSettings, readSettings } from './settings.ts'
 
-/**
- * Runs the command line.
- * @param compose what commands are handed instead, where a program of its own puts Waybill together otherwise
- * @returns the exit code
- */
+/** What a program finds around it: of a process its variables, working folder, streams and signals. */
+export interface Surroundings extends Pick<CommandContext, 'out' | 'err' | 'terminal' | 'interrupt'> {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** The working folder: settings and `.env` are relative to it. */
+  readonly folder: string
+}
+
+/** Runs the command line in this process: with its surroundings, and until its signals. @returns the exit code */
 export async function main(
   argv: readonly string[],
-  compose: (context: CommandContext) => CommandContext = (context) => context,
+  compose?: (context: CommandContext) => CommandContext,
 ): Promise<number> {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  const version =
-    typeof manifest === 'object' && manifest !== null && 'version' in manifest
-      ? String(manifest.version)
-      : '0'
   // Everything that is made here is for its owner alone: ledger, key, rejects, receipts, the built-in gateway's data.
   process.umask(0o077)
   // Whoever reads our output may have seen enough (`| head`).
@@ -35,27 +34,59 @@ export async function main(
     if (error.code !== 'EPIPE') throw error
     process.exit(EXIT.ok)
   })
+  const surroundings: Surroundings = {
+    environment: process.env,
+    folder: process.cwd(),
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+    terminal: process.stderr.isTTY === true,
+    interrupt: interruptSignal(),
+  }
+  return runCommandLine(argv, surroundings, compose)
+}
+
+/**
+ * Runs the command line.
+ * @param compose what commands are handed instead, where a program of its own puts Waybill together otherwise
+ * @returns the exit code
+ */
+export async function runCommandLine(
+  argv: readonly string[],
+  surroundings: Surroundings,
+  compose: (context: CommandContext) => CommandContext = (context) => context,
+): Promise<number> {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  const version =
+    typeof manifest === 'object' && manifest !== null && 'version' in manifest
+      ? String(manifest.version)
+      : '0'
+  const { out, err } = surroundings
   let exit: number = EXIT.ok
-  const program = createProgram(version, async (action, settings) => {
-    exit = await action(compose(await buildContext(version, settings)))
-  })
+  const perform: Perform = async (action, settings) => {
+    exit = await action(compose(await buildContext(version, surroundings, settings)))
+  }
+  const program = createProgram(version, perform, { writeOut: out, writeErr: err })
   try {
     await program.parseAsync(argv, { from: 'user' })
     return exit
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.wrongUse
-    process.stderr.write(describeError(error))
+    err(describeError(error))
     if (argv.includes('--json') && error instanceof WaybillError)
-      process.stdout.write(`${JSON.stringify(errorAsJson(error))}\n`)
+      out(`${JSON.stringify(errorAsJson(error))}\n`)
     return error instanceof WaybillError ? error.exit : EXIT.recordsLeftBehind
   }
 }
 
-async function buildContext(version: string, tolerance?: 'as-they-are'): Promise<CommandContext> {
+async function buildContext(
+  version: string,
+  { environment, folder, ...streams }: Surroundings,
+  tolerance?: 'as-they-are',
+): Promise<CommandContext> {
   const { settings, findings: settingsFindings } =
     tolerance === undefined
-      ? { settings: readSettings(process.env, process.cwd()), findings: [] }
-      : examineSettings(process.env, process.cwd())
+      ? { settings: readSettings(environment, folder), findings: [] }
+      : examineSettings(environment, folder)
   const { createLogger } = await import('./telemetry/logger.ts')
   const host = hostname()
   const makeHome = (): void => {
@@ -72,17 +103,14 @@ async function buildContext(version: string, tolerance?: 'as-they-are'): Promise
     version,
     settings,
     settingsFindings,
-    logger: createLogger(settings.logLevel, settings.logFormat),
-    out: (text) => process.stdout.write(text),
-    err: (text) => process.stderr.write(text),
-    terminal: process.stderr.isTTY === true,
+    logger: createLogger(settings.logLevel, settings.logFormat, streams.err),
+    ...streams,
     now: Date.now,
     random: () => randomInt(2 ** 32) / 2 ** 32,
     randomHex: (bytes) => randomBytes(bytes).toString('hex'),
     sleep: async (ms, signal) => {
       await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
     },
-    interrupt: interruptSignal(),
     owner: `${host}:${process.pid}`,
     isDead: (owner) => isDeadOn(host, owner),
     async openLedger() {

@@ -1,5 +1,5 @@
 /** The command line (commander): one file a command, loaded when it is called, so that `--help` answers at once. */
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, InvalidArgumentError, Option, type OutputConfiguration } from 'commander'
 import { bindingOf, type TokenOwner } from '../reference-gateway/token-book.ts'
 import { json, type Perform, wholeNumber } from './command-options.ts'
 import { addLeftBehindCommands } from './left-behind-program.ts'
@@ -12,8 +12,10 @@ const SERVING = [
   ...['assessment', 'faults', 'uploadLifetime', 'open'],
 ]
 
-export function createProgram(version: string, perform: Perform): Command {
+/** @param output where help and errors of use are written; default: the streams of the process */
+export function createProgram(version: string, perform: Perform, output: OutputConfiguration = {}): Command {
   const program = new Command('waybill')
+    .configureOutput(output)
     .description(
       'Carries health-screening exports into a health-profile gateway and proves what became of every row.',
     )

@@ -1,4 +1,4 @@
-/** Runs the real command line in a process of its own, as a user would. */
+/** Runs the real command line as a user would: within this process, or in one of its own that can be killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { runCommandLine } from '../../src/main.ts'
 
 export const PROJECT = resolve(import.meta.dirname, '../..')
 const ENTRY = join(PROJECT, 'bin/waybill.js')
@@ -23,7 +24,9 @@ export interface Workplace {
   readonly environment: Record<string, string>
   /** Writes `jobs/<name>.yaml`. */
   job(name: string, yaml: string): Promise<void>
+  /** In a process of its own. */
   start(...args: string[]): ChildProcess
+  /** One at a time: the working folder is the process's. */
   waybill(...args: string[]): Promise<Ended>
 }
 
@@ -51,7 +54,37 @@ export async function createWorkplace(environment: Record<string, string> = {}):
     environment: settings,
     job: (name, yaml) => writeFile(join(folder, 'jobs', `${name}.yaml`), `job: ${name}\n${yaml}`),
     start,
-    waybill: (...args) => ended(start(...args)),
+    waybill: (...args) => perform(folder, settings, args),
+  }
+}
+
+/** As a process of that folder, within this one: a start of its own costs more than most commands do. */
+async function perform(
+  folder: string,
+  environment: Record<string, string>,
+  args: readonly string[],
+): Promise<Ended> {
+  let out = ''
+  let err = ''
+  const before = { folder: process.cwd(), umask: process.umask(0o077) }
+  process.chdir(folder)
+  try {
+    const code = await runCommandLine(args, {
+      environment: { PATH: process.env['PATH'], ...environment },
+      folder,
+      out: (text) => {
+        out += text
+      },
+      err: (text) => {
+        err += text
+      },
+      terminal: false,
+      interrupt: new AbortController().signal,
+    })
+    return { code, out, err }
+  } finally {
+    process.chdir(before.folder)
+    process.umask(before.umask)
   }
 }
 

@@ -26,7 +26,7 @@ export interface Workplace {
   job(name: string, yaml: string): Promise<void>
   /** In a process of its own. */
   start(...args: string[]): ChildProcess
-  /** One at a time: the working folder is the process's. */
+  /** Within this process; while another command is at work there, in one of its own. */
   waybill(...args: string[]): Promise<Ended>
 }
 
@@ -54,11 +54,14 @@ export async function createWorkplace(environment: Record<string, string> = {}):
     environment: settings,
     job: (name, yaml) => writeFile(join(folder, 'jobs', `${name}.yaml`), `job: ${name}\n${yaml}`),
     start,
-    waybill: (...args) => perform(folder, settings, args),
+    waybill: (...args) => (busy ? ended(start(...args)) : perform(folder, settings, args)),
   }
 }
 
-/** As a process of that folder, within this one: a start of its own costs more than most commands do. */
+/** Whether a command is at work within this process, which has one working folder. */
+let busy = false
+
+/** As a process of that folder would, within this one: a start of its own costs more than most commands do. */
 async function perform(
   folder: string,
   environment: Record<string, string>,
@@ -66,11 +69,14 @@ async function perform(
 ): Promise<Ended> {
   let out = ''
   let err = ''
-  const before = { folder: process.cwd(), umask: process.umask(0o077) }
+  const before = { folder: process.cwd(), umask: process.umask(0o077), variables: { ...process.env } }
   process.chdir(folder)
+  // Libraries read variables of their own, like those with the credentials of S3.
+  Object.assign(process.env, environment)
+  busy = true
   try {
     const code = await runCommandLine(args, {
-      environment: { PATH: process.env['PATH'], ...environment },
+      environment,
       folder,
       out: (text) => {
         out += text
@@ -83,7 +89,10 @@ async function perform(
     })
     return { code, out, err }
   } finally {
+    busy = false
     process.chdir(before.folder)
+    for (const name of Object.keys(environment)) delete process.env[name]
+    Object.assign(process.env, before.variables)
     process.umask(before.umask)
   }
 }

@@ -1,6 +1,7 @@
 /**
  * A corrected rejects file, read as an export: its rows stand where they stood in the export that they came from, so that they get the
- * ids that they would have had there. It is RFC 4180 in UTF-8 with a header, whatever that export was.
+ * ids that they would have had there. It is RFC 4180 in UTF-8 with a header, whatever that export was; a spreadsheet program that it
+ * was corrected in may have put its own delimiter and a byte order mark.
  */
 import { WaybillError } from '../errors.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
@@ -14,22 +15,18 @@ import type { RowMapper } from '../transform/compile.ts'
 import { type RejectedLine, ruleOf } from './rejected-line.ts'
 import { CONTEXT_COLUMN, JSON_COLUMN, REJECT_COLUMNS, type RejectsOrigin } from './rejects.ts'
 
-const RFC_4180 = csvDefinition.parse({ format: 'csv' })
+const DIALECTS = [',', ';', '\t'].map((delimiter) => csvDefinition.parse({ format: 'csv', delimiter }))
 
 /**
  * The export that the rows of a rejects file came from; undefined for a file that is none, by its columns. Reads it to its end, so that
  * a line that was broken by the correction is found before anything is sent.
- * @throws WaybillError `export-unreadable`
+ * @throws WaybillError `export-unreadable` (a line, or the columns, that the correction has broken)
  */
 export async function rejectsOrigin(file: string): Promise<RejectsOrigin | undefined> {
-  const opened = await openExport(file, RFC_4180).catch((error: unknown) => {
-    // Whatever it is, it is no rejects file.
-    if (error instanceof WaybillError) return undefined
-    throw error
-  })
-  if (!endsWithRejectColumns(opened?.columns ?? [])) return undefined
+  const opened = await openAsRejects(file)
+  if (opened === undefined) return undefined
   let origin: RejectsOrigin | undefined
-  for await (const block of opened?.rows() ?? []) {
+  for await (const block of opened.rows()) {
     for (const row of block) {
       const { exportName: name, exportId } = noteOf(file, row)
       if (origin !== undefined && origin.exportId !== exportId)
@@ -39,6 +36,28 @@ export async function rejectsOrigin(file: string): Promise<RejectsOrigin | undef
   }
   return origin
 }
+
+/** By the first dialect that shows the columns of a rejects file; undefined where none does. */
+async function openAsRejects(file: string, limits?: ContentLimits): Promise<OpenExport | undefined> {
+  for (const dialect of DIALECTS) {
+    const opened = await openExport(file, dialect, limits).catch((error: unknown) => {
+      // Whatever it is, it is no rejects file.
+      if (error instanceof WaybillError) return undefined
+      throw error
+    })
+    const columns = opened?.columns ?? []
+    if (endsWithRejectColumns(columns)) return opened
+    if (OWN_COLUMNS.every((name) => columns.includes(name))) {
+      const message = `the rejects file cannot be read: its last columns are not ${REJECT_COLUMNS.join(', ')}`
+      const remedy = 'Put them back in this order; they must stay as they were.'
+      throw new WaybillError('export-unreadable', message, { place: { file, line: 1 }, remedy })
+    }
+  }
+  return undefined
+}
+
+/** No vendor's export has these. */
+const OWN_COLUMNS = ['_exportId', '_row', '_line'] as const
 
 function endsWithRejectColumns(columns: readonly string[]): boolean {
   return REJECT_COLUMNS.every((name, at) => columns[columns.length - REJECT_COLUMNS.length + at] === name)
@@ -56,7 +75,9 @@ export async function openRejects(
   read: ReadDefinition,
   limits: ContentLimits,
 ): Promise<OpenRejects> {
-  const lines = await openExport(file, RFC_4180, limits)
+  const lines = await openAsRejects(file, limits)
+  if (lines === undefined)
+    throw new WaybillError('export-changed', 'The rejects file has lost its columns.', { place: { file } })
   const columns = lines.columns?.slice(0, -REJECT_COLUMNS.length) ?? []
   const toRow = read.format === 'csv' ? csvRow : jsonRow(columns, read)
   async function* rows(from?: Origin): AsyncGenerator<readonly Row[]> {
@@ -90,6 +111,8 @@ interface Note {
 }
 
 function noteOf(file: string, line: Row): Note {
+  if (line.kind === 'unreadable' && line.fault === 'row-encoding-invalid')
+    throw unusable(file, line, 'the line is not UTF-8', 'Save it as "CSV UTF-8" where it was corrected.')
   if (line.kind !== 'cells') throw unusable(file, line, line.kind === 'json' ? 'it is JSON' : line.message)
   const [exportName = '', exportId = '', row = '', at = '', rule = '', , code = '', , raw = ''] =
     line.cells.slice(-REJECT_COLUMNS.length)
@@ -162,8 +185,11 @@ const FAULTS: readonly RowFault[] = [
   'row-encoding-invalid',
 ]
 
-const unusable = (file: string, line: Origin, problem: string): WaybillError =>
+const KEEP_COLUMNS =
+  'Correct the line named above; the columns that begin with _ must stay as they were (in a spreadsheet program, text).'
+
+const unusable = (file: string, { line }: Origin, problem: string, remedy = KEEP_COLUMNS): WaybillError =>
   new WaybillError('export-unreadable', `the rejects file cannot be read: ${problem}`, {
-    place: { file, line: line.line },
-    remedy: 'Correct the line named above; the columns that begin with _ must stay as they were.',
+    place: { file, line },
+    remedy,
   })

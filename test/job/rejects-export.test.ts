@@ -1,13 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { stringify } from 'csv-stringify/sync'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../src/extract/content-limits.ts'
 import { csvDefinition } from '../../src/extract/csv-definition.ts'
 import type { Row } from '../../src/extract/row.ts'
 import type { ChunkRow } from '../../src/job/chunks.ts'
-import { rejectsHeader, rejectsText } from '../../src/job/rejects.ts'
+import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/job/rejects.ts'
 import { openRejects, rejectsOrigin } from '../../src/job/rejects-export.ts'
 import { biometric, careTeam, mappedRow } from '../load/made-up-entries.ts'
 
@@ -101,3 +102,59 @@ test('what is no rejects file is none; one whose origin was lost is refused with
   await writeFile(file, rejectsHeader(COLUMNS) + line(ORIGIN.exportId) + line('f'.repeat(16)))
   await expect(rejectsOrigin(file)).rejects.toThrow('several exports')
 })
+
+test.each([
+  ['Excel where the comma is the decimal sign', '\ufeff', ';'],
+  ['Excel in other countries', '\ufeff', ','],
+  ['a program that writes tabs', '', '\t'],
+])('saved by %s it is read as before', async (_program, mark, delimiter) => {
+  const file = join(await folderOfTest(), 'rejects.csv')
+  const cells = [
+    'ä',
+    'b, c; d',
+    'e',
+    'a, b.csv',
+    ORIGIN.exportId,
+    '7',
+    '8',
+    '',
+    'transform',
+    'code',
+    'a; b',
+    '',
+  ]
+  await writeFile(file, mark + stringify([[...COLUMNS, ...REJECT_COLUMNS], cells], { delimiter }))
+  expect(await rejectsOrigin(file)).toEqual(ORIGIN)
+  expect(await readAll(file)).toMatchObject([{ row: 7, line: 8, cells: ['ä', 'b, c; d', 'e'] }])
+})
+
+test.each<[string, (text: string) => string, BufferEncoding, RegExp, RegExp]>([
+  ['another encoding', (text) => text, 'latin1', /line is not UTF-8/, /CSV UTF-8/],
+  [
+    'columns in another order',
+    (text) => text.replaceAll(',_raw', ''),
+    'utf8',
+    /last columns/,
+    /Put them back/,
+  ],
+  [
+    'an id that became a number',
+    (text) => text.replace(ORIGIN.exportId, '1.23E+14'),
+    'utf8',
+    /_exportId/,
+    /text/,
+  ],
+])(
+  'with %s it is refused, with the line and what to do',
+  async (_what, change, encoding, message, remedy) => {
+    const file = join(await folderOfTest(), 'rejects.csv')
+    const line = `ä,b,c,x.csv,${ORIGIN.exportId},7,8,,transform,code,reason,\n`
+    await writeFile(file, Buffer.from(change(rejectsHeader(COLUMNS) + line), encoding))
+    await expect(rejectsOrigin(file)).rejects.toMatchObject({
+      code: 'export-unreadable',
+      message: expect.stringMatching(message),
+      remedy: expect.stringMatching(remedy),
+      place: { file },
+    })
+  },
+)

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { z } from 'zod'
 import { SAMPLE_FILES } from '../../samples/generate.ts'
+import { createUnits } from '../../src/transform/units.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
@@ -127,6 +128,28 @@ describe('tables', () => {
     const spellings = pairs('mappings/catalog/unit-spellings.csv')
     for (const [, unit = ''] of spellings) expect(isUcum(unit), unit).toBe(true)
     expect(new Set(spellings.map(([spelling]) => spelling)).size).toBe(spellings.length)
+  })
+
+  // What laboratories mean by them: a thousand, a million in a microlitre; a billion, a trillion in a litre.
+  it.each([
+    ['THOU/uL', 5, '10*9/L', 5],
+    ['K/cumm', 5, '/uL', 5_000],
+    ['MIL/uL', 4.5, '10*12/L', 4.5],
+    ['x10(3)/mcL', 5, '10*9/L', 5],
+    ['10e9/L', 250, '10*3/uL', 250],
+    ['T/L', 4.5, '10*6/uL', 4.5],
+    ['G/L', 250, '10*3/uL', 250],
+    ['UMOLL', 88, 'mmol/L', 0.088],
+    ['gm%', 14, 'g/L', 140],
+    ['stone', 10, 'kg', 63.5029318],
+    ['mm/hr', 12, 'mm/h', 12],
+  ])('%s: %d is %s %d', (spelling, value, unit, expected) => {
+    const conversion = createUnits(new Map(pairs('mappings/catalog/unit-spellings.csv'))).conversion(
+      spelling,
+      unit,
+      undefined,
+    )
+    expect(conversion.ok && conversion.convert(value)).toBeCloseTo(expected, 9)
   })
 
   it('lead from each lab code to a key of the catalog', () => {

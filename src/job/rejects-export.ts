@@ -76,8 +76,14 @@ export async function openRejects(
   limits: ContentLimits,
 ): Promise<OpenRejects> {
   const lines = await openAsRejects(file, limits)
-  if (lines === undefined)
-    throw new WaybillError('export-changed', 'The rejects file has lost its columns.', { place: { file } })
+  if (lines === undefined) throw notAsItWas(file)
+  return rejectsOf(file, read, lines)
+}
+
+const notAsItWas = (file: string): WaybillError =>
+  new WaybillError('export-changed', 'The rejects file has lost its columns.', { place: { file } })
+
+function rejectsOf(file: string, read: ReadDefinition, lines: OpenExport): OpenRejects {
   const columns = lines.columns?.slice(0, -REJECT_COLUMNS.length) ?? []
   const toRow = read.format === 'csv' ? csvRow : jsonRow(columns, read)
   async function* rows(from?: Origin): AsyncGenerator<readonly Row[]> {

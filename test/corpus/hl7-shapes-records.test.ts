@@ -21,7 +21,7 @@ tt-0003-03,sodium
 tt-0003-05,egfr
 `
 /** And their units. */
-const UNITS = 'MMOLL,mmol/L\nUMOLL,umol/L\nMLMIN,mL/min/{1.73_m2}\n'
+const UNITS = 'MLMIN,mL/min/{1.73_m2}\n'
 /** One message is of lead, which the shipped catalog does not have. */
 const LEAD =
   'catalog: { biometrics: { lead: { name: Lead in blood, loinc: 10368-9, unit: ug/dL, range: [0, 500], decimals: 1 } } }\n'

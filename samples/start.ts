@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 const LEFT_BEHIND = 1
 
 const project = fileURLToPath(new URL('..', import.meta.url))
-const { status } = spawnSync('bin/waybill.js', ['run', 'nightly-screenings'], {
+const { status } = spawnSync('bin/waybill.js run nightly-screenings', {
   cwd: project,
   stdio: 'inherit',
   shell: true,

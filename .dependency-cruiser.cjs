@@ -40,7 +40,14 @@ module.exports = {
     only(
       'mapping-tools-before-the-stages',
       '^src/mapping-tools/',
-      [ERRORS, '^src/yaml-file.ts$', '^src/extract/', '^src/transform/', '^src/job/job-definition.ts$'],
+      [
+        ERRORS,
+        '^src/yaml-file.ts$',
+        '^src/html-page.ts$',
+        '^src/extract/',
+        '^src/transform/',
+        '^src/job/job-definition.ts$',
+      ],
       'they read samples and map rows, and know how jobs are written; nothing is sent or kept',
     ),
     only(
@@ -74,6 +81,45 @@ module.exports = {
       '^src/conformance/',
       [ERRORS],
       'it knows HTTP and the interface document, not how client and reference gateway read it',
+    ),
+    only('html-page-stands-alone', '^src/html-page.ts$', [], 'a page knows nothing of what it shows'),
+    only(
+      'report-after-the-run',
+      '^src/report/',
+      [
+        ERRORS,
+        '^src/html-page.ts$',
+        '^src/ledger/ledger.ts$',
+        '^src/job/(summary|counts-text|drift|run-activity).ts$',
+        '^src/reconcile/balance.ts$',
+        '^src/transform/record.ts$',
+      ],
+      'a report is drawn from the ledger; it opens no export and asks no gateway',
+    ),
+    only(
+      'expect-beside-the-run',
+      '^src/expect/',
+      [
+        ERRORS,
+        '^src/extract/(discover|arrival/completeness).ts$',
+        '^src/job/(arrival|definition-files|job-source|median).ts$',
+        '^src/ledger/ledger.ts$',
+        '^src/notify/notice.ts$',
+        '^src/schedule/(fires|local-time|schedule-parts).ts$',
+      ],
+      'it looks at sources and the ledger; it reads no export, and tells by notices alone',
+    ),
+    only(
+      'notify-is-told',
+      '^src/notify/',
+      [ERRORS, '^src/ledger/ledger.ts$', '^src/job/summary.ts$', '^src/reconcile/balance.ts$'],
+      'notifications know what a run came to, not how it was run',
+    ),
+    only(
+      'schedule-is-handed-what-it-runs',
+      '^src/schedule/',
+      [ERRORS, '^src/ledger/ledger.ts$'],
+      'the schedule keeps the time and remembers; what runs a job is handed in',
     ),
     only('telemetry-alone', '^src/telemetry/', [ERRORS], 'telemetry is told; it asks nobody'),
     {

@@ -102,6 +102,11 @@ export const ERROR_CODES = {
     remedy: 'Put the file back, or correct the rejects file of the run and run that with --file.',
   },
   'run-unfinished': { exit: EXIT.wrongUse, remedy: 'Finish it first: run its job.' },
+  'given-up': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Run the job: what is in its place now is read, and looked for in the profiles before anything is sent.',
+  },
   'gateway-differs': {
     exit: EXIT.wrongUse,
     remedy: 'Set WAYBILL_GATEWAY_URL to the gateway that the run went to.',
@@ -116,6 +121,11 @@ export const ERROR_CODES = {
   'transaction-not-found': {
     exit: EXIT.wrongUse,
     remedy: 'Check the id, and that WAYBILL_HOME is the home that sent it.',
+  },
+  'ledger-not-found': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Go to the folder where jobs are run, or set WAYBILL_HOME to its home. Where nothing was run yet: `waybill run JOB`.',
   },
   'ledger-newer': {
     exit: EXIT.wrongUse,
@@ -160,6 +170,10 @@ export const ERROR_CODES = {
   'not-balanced': {
     exit: EXIT.wrongUse,
     remedy: 'This is a defect of Waybill. Keep the ledger as it is and report it.',
+  },
+  'gave-way': {
+    exit: EXIT.interrupted,
+    remedy: 'Type the command of the run again: it goes on where it stopped.',
   },
   interrupted: { exit: EXIT.interrupted, remedy: 'Run the job again: it goes on where it stopped.' },
 } as const satisfies Record<string, { exit: ExitCode; remedy: string }>

@@ -11,12 +11,14 @@ import { CommanderError } from 'commander'
 import type { Perform } from './cli/command-options.ts'
 import type { CommandContext } from './cli/context.ts'
 import { describeError, errorAsJson } from './cli/describe-error.ts'
+import { logFailure, openLog } from './cli/open-log.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, WaybillError } from './errors.ts'
 import { examineSettings, readSettings } from './settings.ts'
 
 /** What a program finds around it: of a process its variables, working folder, streams and signals. */
-export interface Surroundings extends Pick<CommandContext, 'out' | 'err' | 'terminal' | 'interrupt'> {
+export interface Surroundings
+  extends Pick<CommandContext, 'out' | 'err' | 'terminal' | 'columns' | 'interrupt'> {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** The working folder: settings and `.env` are relative to it. */
   readonly folder: string
@@ -39,7 +41,8 @@ export async function main(
     folder: process.cwd(),
     out: (text) => process.stdout.write(text),
     err: (text) => process.stderr.write(text),
-    terminal: process.stderr.isTTY === true,
+    terminal: process.stderr.isTTY === true && (() => process.stderr.columns),
+    columns: process.stdout.isTTY === true ? process.stdout.columns : undefined,
     interrupt: interruptSignal(),
   }
   return runCommandLine(argv, surroundings, compose)
@@ -63,7 +66,11 @@ export async function runCommandLine(
   const { out, err } = surroundings
   let exit: number = EXIT.ok
   const perform: Perform = async (action, settings) => {
-    exit = await action(compose(await buildContext(version, surroundings, settings)))
+    const context = compose(await buildContext(version, surroundings, settings))
+    exit = await action(context).catch((error: unknown) => {
+      logFailure(context, error)
+      throw error
+    })
   }
   const program = createProgram(version, perform, { writeOut: out, writeErr: err })
   try {
@@ -87,7 +94,6 @@ async function buildContext(
     tolerance === undefined
       ? { settings: readSettings(environment, folder), findings: [] }
       : examineSettings(environment, folder)
-  const { createLogger } = await import('./telemetry/logger.ts')
   const host = hostname()
   const makeHome = (): void => {
     try {
@@ -103,7 +109,7 @@ async function buildContext(
     version,
     settings,
     settingsFindings,
-    logger: createLogger(settings.logLevel, settings.logFormat, streams.err),
+    logger: openLog(settings, streams.err, Date.now),
     ...streams,
     now: Date.now,
     random: () => randomInt(2 ** 32) / 2 ** 32,
@@ -118,10 +124,11 @@ async function buildContext(
       const { openLedger } = await import('./ledger/open-ledger.ts')
       return openLedger(join(settings.home, 'ledger.sqlite'))
     },
-    async connectGateway() {
+    async connectGateway(onRequest) {
       makeHome()
       const { connectGateway } = await import('./cli/connect-gateway.ts')
-      return connectGateway(settings, { now: Date.now, nextRequestId: randomUUID })
+      const watched = onRequest === undefined ? {} : { onRequest }
+      return connectGateway(settings, { now: Date.now, nextRequestId: randomUUID, ...watched })
     },
     async identity(hadRuns = false) {
       makeHome()
@@ -140,10 +147,16 @@ async function buildContext(
 function interruptSignal(): AbortSignal {
   const controller = new AbortController()
   const onSignal = (): void => {
-    if (controller.signal.aborted) process.exit(EXIT.interrupted)
+    const { stderr } = process
+    if (controller.signal.aborted) {
+      // The shell's prompt is not to stand behind a progress bar.
+      if (stderr.isTTY) stderr.write('\n')
+      process.exit(EXIT.interrupted)
+    }
     controller.abort()
-    process.stderr.write(
-      '\nStopping: what is under way is finished, nothing new is begun. Once more to stop at once.\n',
+    // In a terminal in the place of the bar, which comes back below.
+    stderr.write(
+      `${stderr.isTTY ? '\r\x1b[2K' : ''}Stopping: what is under way is finished, nothing new is begun. Once more to stop at once.\n`,
     )
   }
   process.on('SIGINT', onSignal)

@@ -24,6 +24,12 @@ export interface Settings {
   readonly mappings: string
   readonly logLevel: (typeof LOG_LEVELS)[number]
   readonly logFormat: (typeof LOG_FORMATS)[number]
+  /** Undefined: the log goes to standard error alone. */
+  readonly logFile: { readonly path: string; readonly maxBytes: number; readonly files: number } | undefined
+  /** Where `waybill schedule` serves its metrics. */
+  readonly metrics: ListenAddress | undefined
+  /** Where the metrics of the last run are written. */
+  readonly metricsFile: string | undefined
   /** Path of the get-care-teams call, which the interface leaves open. */
   readonly careTeamsPath: string | undefined
   readonly bearerOnConditionsBulk: boolean
@@ -33,6 +39,19 @@ export interface Settings {
   readonly pgpKeyFile: string | undefined
   readonly pgpPassphraseFile: string | undefined
   readonly pgpVerifyKeyFile: string | undefined
+  /** Signs the webhooks of notifications: `whsec_` and base64, or base64 alone. */
+  readonly webhookSecret: string | undefined
+  /** Where mails of notifications are handed in, `smtp://` or `smtps://`, mostly with a password; and who they come from. */
+  readonly smtpUrl: string | undefined
+  readonly smtpFrom: string | undefined
+}
+
+const LOG_FILE_BYTES = 10 * 1024 ** 2
+const LOG_FILES = 5
+
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
 }
 
 /** Every variable, for docs and tests. */
@@ -50,6 +69,11 @@ export const VARIABLES = [
   'WAYBILL_MAPPINGS',
   'WAYBILL_LOG_LEVEL',
   'WAYBILL_LOG_FORMAT',
+  'WAYBILL_LOG_FILE',
+  'WAYBILL_LOG_FILE_SIZE',
+  'WAYBILL_LOG_FILES',
+  'WAYBILL_METRICS',
+  'WAYBILL_METRICS_FILE',
   'WAYBILL_CARE_TEAMS_PATH',
   'WAYBILL_BEARER_ON_CONDITIONS_BULK',
   'WAYBILL_SFTP_PASSWORD',
@@ -57,9 +81,20 @@ export const VARIABLES = [
   'WAYBILL_PGP_KEY_FILE',
   'WAYBILL_PGP_PASSPHRASE_FILE',
   'WAYBILL_PGP_VERIFY_KEY_FILE',
+  'WAYBILL_WEBHOOK_SECRET',
+  'WAYBILL_WEBHOOK_SECRET_FILE',
+  'WAYBILL_SMTP_URL',
+  'WAYBILL_SMTP_URL_FILE',
+  'WAYBILL_SMTP_FROM',
 ] as const
 type Variable = (typeof VARIABLES)[number]
-type Secret = 'WAYBILL_API_KEY' | 'WAYBILL_ACCESS_TOKEN' | 'WAYBILL_KEY' | 'WAYBILL_SFTP_PASSWORD'
+type Secret =
+  | 'WAYBILL_API_KEY'
+  | 'WAYBILL_ACCESS_TOKEN'
+  | 'WAYBILL_KEY'
+  | 'WAYBILL_SFTP_PASSWORD'
+  | 'WAYBILL_WEBHOOK_SECRET'
+  | 'WAYBILL_SMTP_URL'
 
 /** @throws WaybillError `settings-invalid` with every problem */
 export function readSettings(...given: Parameters<typeof examineSettings>): Settings {
@@ -89,6 +124,8 @@ export function examineSettings(
     if (
       name.startsWith('WAYBILL_') &&
       name !== 'WAYBILL_CORPUS' &&
+      // What the command of a notification finds in its environment: it may call Waybill.
+      !name.startsWith('WAYBILL_NOTICE_') &&
       !VARIABLES.some((known) => known === name)
     ) {
       report(name, `is no setting of Waybill; known are: ${VARIABLES.join(', ')}`)
@@ -118,6 +155,18 @@ export function examineSettings(
     return chosen ?? otherwise
   }
 
+  const parsed = <T>(name: Variable, parse: (text: string) => T | undefined, form: string): T | undefined => {
+    const given = text(name)
+    const value = given === undefined ? undefined : parse(given)
+    if (given !== undefined && value === undefined) report(name, `is "${given}"; write it like ${form}`)
+    return value
+  }
+
+  const logPath = path('WAYBILL_LOG_FILE')
+  const logFile = {
+    maxBytes: parsed('WAYBILL_LOG_FILE_SIZE', byteCount, '10MiB') ?? LOG_FILE_BYTES,
+    files: parsed('WAYBILL_LOG_FILES', fileCount, '5, from 1 to 999') ?? LOG_FILES,
+  }
   // The ledger knows a gateway by this text: a slash at its end must not make it another one.
   const gatewayUrl = text('WAYBILL_GATEWAY_URL')?.replace(/\/+$/, '')
   if (gatewayUrl !== undefined) checkGatewayUrl(gatewayUrl, report)
@@ -132,12 +181,18 @@ export function examineSettings(
     mappings: resolve(folder, text('WAYBILL_MAPPINGS') ?? 'mappings'),
     logLevel: choice('WAYBILL_LOG_LEVEL', LOG_LEVELS, 'info'),
     logFormat: choice('WAYBILL_LOG_FORMAT', LOG_FORMATS, 'text'),
+    logFile: logPath === undefined ? undefined : { path: logPath, ...logFile },
+    metrics: parsed('WAYBILL_METRICS', listenAddress, '9464 or 0.0.0.0:9464'),
+    metricsFile: path('WAYBILL_METRICS_FILE'),
     careTeamsPath: text('WAYBILL_CARE_TEAMS_PATH'),
     bearerOnConditionsBulk: choice('WAYBILL_BEARER_ON_CONDITIONS_BULK', ['true', 'false'], 'true') === 'true',
     sftpPassword: secret('WAYBILL_SFTP_PASSWORD'),
     pgpKeyFile: path('WAYBILL_PGP_KEY_FILE'),
     pgpPassphraseFile: path('WAYBILL_PGP_PASSPHRASE_FILE'),
     pgpVerifyKeyFile: path('WAYBILL_PGP_VERIFY_KEY_FILE'),
+    webhookSecret: secret('WAYBILL_WEBHOOK_SECRET'),
+    smtpUrl: secret('WAYBILL_SMTP_URL'),
+    smtpFrom: text('WAYBILL_SMTP_FROM'),
   })
   if (gatewayUrl !== undefined) {
     if (settings.apiKey === undefined)
@@ -151,7 +206,52 @@ export function examineSettings(
   }
   if (settings.key !== undefined && settings.key.length < 16)
     report('WAYBILL_KEY', 'is shorter than 16 characters: too easy to guess')
+  checkNotifications(settings, report)
   return { settings, findings }
+}
+
+/** `10MiB`; from 1 KiB to 1 TiB. */
+function byteCount(text: string): number | undefined {
+  const [, number, unit = ''] = /^(\d{1,4})([KMG]iB)$/.exec(text) ?? []
+  return Number(number) >= 1 ? Number(number) * 1024 ** ('KMG'.indexOf(unit.charAt(0)) + 1) : undefined
+}
+
+function fileCount(text: string): number | undefined {
+  return /^[1-9]\d{0,2}$/.test(text) ? Number(text) : undefined
+}
+
+/** A port of loopback (`9464`), or an address and a port (`0.0.0.0:9464`, `[::]:9464`); undefined for anything else. */
+export function listenAddress(text: string): ListenAddress | undefined {
+  const [, ip6, name, digits] = /^(?:(?:\[([0-9a-f:.]+)\]|([^\s:[\]]+)):)?(\d{1,5})$/i.exec(text) ?? []
+  const port = Number(digits)
+  return port <= 65_535 ? { host: ip6 ?? name ?? '127.0.0.1', port } : undefined
+}
+
+/** What is wrong is never shown: each of them is a secret, or holds one. */
+function checkNotifications(
+  { webhookSecret, smtpUrl, smtpFrom }: Settings,
+  report: (key: string, message: string) => void,
+): void {
+  // Standard Webhooks 1.0.0, section "Signature scheme": 24 to 64 bytes.
+  const base64 = webhookSecret?.replace(/^whsec_/, '')
+  const bytes = Buffer.from(base64 ?? '', 'base64')
+  const isBase64 = bytes.toString('base64').replace(/=+$/, '') === base64?.replace(/=+$/, '')
+  if (base64 !== undefined && !(isBase64 && bytes.length >= 24 && bytes.length <= 64))
+    report(
+      'WAYBILL_WEBHOOK_SECRET',
+      'must be whsec_ and 24 to 64 bytes in base64; make one with: echo "whsec_$(openssl rand -base64 32)"',
+    )
+  const smtp = smtpUrl === undefined || !URL.canParse(smtpUrl) ? undefined : new URL(smtpUrl)
+  const isSmtp = (smtp?.protocol === 'smtp:' || smtp?.protocol === 'smtps:') && smtp.hostname !== ''
+  if (smtpUrl !== undefined && !isSmtp)
+    report(
+      'WAYBILL_SMTP_URL',
+      'is no such address; write it like smtps://user:password@mail.hospital.example',
+    )
+  if (smtpUrl !== undefined && smtpFrom === undefined)
+    report('WAYBILL_SMTP_FROM', 'is needed with WAYBILL_SMTP_URL: whom mails come from')
+  if (smtpFrom !== undefined && !/[^\s@<>]+@[^\s@<>]+/.test(smtpFrom))
+    report('WAYBILL_SMTP_FROM', 'has no mail address; write it like Waybill <waybill@hospital.example>')
 }
 
 function checkGatewayUrl(url: string, report: (key: string, message: string) => void): void {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { WaybillError } from '../errors.ts'
 import { createGateway } from '../gateway/gateway.ts'
+import type { TransportOptions } from '../gateway/transport.ts'
 import type { Settings } from '../settings.ts'
 import { printedToken } from './access-token-command.ts'
 import type { GatewayConnection } from './context.ts'
@@ -15,15 +16,14 @@ const BUILT_IN_CREDENTIAL = 'built-in'
 /** As many as a job may send at once; the job's own ceiling is what holds. */
 const MOST_CONNECTIONS = 64
 
-interface Clock {
-  readonly now: () => number
-  readonly nextRequestId: () => string
-}
-
-export async function connectGateway(settings: Settings, clock: Clock): Promise<GatewayConnection> {
+/** @param watch clock, and what is told of each request */
+export async function connectGateway(
+  settings: Settings,
+  watch: Pick<TransportOptions, 'now' | 'nextRequestId' | 'onRequest'>,
+): Promise<GatewayConnection> {
   const { careTeamsPath, bearerOnConditionsBulk } = settings
   const options = {
-    ...clock,
+    ...watch,
     bearerOnConditionsBulk,
     paths: careTeamsPath === undefined ? {} : { listCareTeams: careTeamsPath },
   }

@@ -1,6 +1,7 @@
 /** What commands are handed: settings, streams, and the parts that main.ts builds when they are asked for. */
 import type { Finding } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Identity } from '../load/identity.ts'
 import type { Settings } from '../settings.ts'
@@ -24,8 +25,10 @@ export interface CommandContext {
   readonly logger: Logger
   readonly out: (text: string) => void
   readonly err: (text: string) => void
-  /** Whether standard error is a terminal. */
-  readonly terminal: boolean
+  /** Columns of the terminal that standard error is, as it is now; false: it is none. */
+  readonly terminal: false | (() => number)
+  /** Columns of the terminal that standard output is; undefined where it is none: then nothing is fitted to a width. */
+  readonly columns?: number | undefined
   readonly now: () => number
   readonly random: () => number
   readonly randomHex: (bytes: number) => string
@@ -34,7 +37,8 @@ export interface CommandContext {
   readonly owner: string
   readonly isDead: (owner: string) => boolean
   readonly openLedger: () => Promise<Ledger>
-  readonly connectGateway: () => Promise<GatewayConnection>
+  /** @param onRequest told of every request */
+  readonly connectGateway: (onRequest?: TransportOptions['onRequest']) => Promise<GatewayConnection>
   /** @param hadRuns whether the ledger already holds what was hashed with its key, which must then be there */
   readonly identity: (hadRuns?: boolean) => Promise<Identity>
 }

@@ -1,6 +1,6 @@
 /** How a mapping fits an export, for people: what it does not read, and what each of its rules gave. */
 import type { Coverage, RuleCoverage } from '../mapping-tools/coverage.ts'
-import { plainTable } from './summary-text.ts'
+import { plainTable } from './plain-table.ts'
 
 /** How a mapping fits an export. */
 export interface Fit extends Coverage {

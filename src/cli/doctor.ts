@@ -104,7 +104,8 @@ async function lookAtGateway(context: CommandContext): Promise<GatewayLook> {
 async function lookAtJobs({ settings, now }: CommandContext, servers: boolean): Promise<CheckFinding[]> {
   const spool = await mkdtemp(join(tmpdir(), 'waybill-doctor-'))
   try {
-    return await checkJobs(settings, { settings: sourceSettings(settings), servers, spool, now: now() })
+    const look = { settings: sourceSettings(settings), servers, spool, now: now(), notify: settings }
+    return await checkJobs(settings, look)
   } finally {
     await rm(spool, { recursive: true, force: true })
   }

@@ -2,7 +2,8 @@
 import type { DryRunResult } from '../job/dry-run.ts'
 import { allRecords } from '../reconcile/balance.ts'
 import { describeError } from './describe-error.ts'
-import { driftLines, plainTable, warningsLine } from './summary-text.ts'
+import { plainTable } from './plain-table.ts'
+import { driftLines, warningsLine } from './summary-text.ts'
 
 export function dryRunText(result: DryRunResult): string {
   const { rows, exports, failed, reasons } = result

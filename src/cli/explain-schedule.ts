@@ -5,13 +5,20 @@ import { EXIT, type WaybillError } from '../errors.ts'
 import { type Job, readJob } from '../job/definition-files.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import { firesAfter } from '../schedule/fires.ts'
+import { localTime, utcTime } from '../schedule/local-time.ts'
 import { comeDue, ON_TIME_MS } from '../schedule/missed.ts'
 import type { JobSchedule, ListedJob } from '../schedule/schedule-parts.ts'
 import type { CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import { fireWords, localTime, utcTime } from './fire-text.ts'
+import {
+  type ExplainedExpectation,
+  expectationJson,
+  expectationsTable,
+  explainExpectations,
+} from './explain-expectations.ts'
+import { fireWords } from './fire-text.ts'
+import { plainTable } from './plain-table.ts'
 import { listJobs } from './scheduled-jobs.ts'
-import { plainTable } from './summary-text.ts'
 
 const LAST = 10
 const NEXT = 5
@@ -25,6 +32,7 @@ interface Explained {
   readonly next: readonly number[]
   /** In which its times are shown. */
   readonly zone: string
+  readonly expected: readonly ExplainedExpectation[]
 }
 
 /**
@@ -43,7 +51,8 @@ export async function explainSchedule(
     const all: Explained[] = []
     for (const job of jobs) all.push(await explain(context, ledger, job))
     const shown = all.filter(
-      ({ schedule, problem }) => schedule !== undefined || problem !== undefined || options.job !== undefined,
+      ({ schedule, problem, expected }) =>
+        schedule !== undefined || problem !== undefined || expected.length > 0 || options.job !== undefined,
     )
     if (options.json) context.out(`${JSON.stringify({ jobs: shown.map(explainedJson) })}\n`)
     else if (shown.length === 0) context.out('No job has a schedule. See docs/jobs.md, "Schedule".\n')
@@ -83,6 +92,7 @@ async function explain(
     last: [...unseen.reverse(), ...fires].slice(0, LAST),
     next: Iterator.from(upcoming).take(NEXT).toArray(),
     zone: schedule?.zone ?? known?.zone ?? 'Etc/UTC',
+    expected: 'problem' in listed ? [] : await explainExpectations(ledger, listed.job, at),
   }
 }
 
@@ -105,7 +115,7 @@ async function readFires(ledger: Ledger | undefined, name: string, gateway: stri
   return { fires: await ledger.fires.latest(jobId, LAST), known: await ledger.fires.timetable(jobId) }
 }
 
-function explainedText({ job, schedule, problem, last, next, zone }: Explained): string {
+function explainedText({ job, schedule, problem, last, next, zone, expected }: Explained): string {
   const what =
     schedule === undefined
       ? problem === undefined
@@ -124,13 +134,14 @@ function explainedText({ job, schedule, problem, last, next, zone }: Explained):
     for (const at of next) table.push([localTime(at, zone), utcTime(at)])
     lines.push(table.toString())
   }
+  if (expected.length > 0) lines.push(expectationsTable(expected))
   return `${lines.join('\n')}\n\n`
 }
 
 const instant = (at: number | null): string | undefined =>
   at === null ? undefined : new Date(at).toISOString()
 
-function explainedJson({ job, schedule, problem, last, next, zone }: Explained): object {
+function explainedJson({ job, schedule, problem, last, next, zone, expected }: Explained): object {
   return {
     job,
     schedule,
@@ -149,5 +160,6 @@ function explainedJson({ job, schedule, problem, last, next, zone }: Explained):
       detail: fire.detail ?? undefined,
     })),
     next: next.map((at) => ({ due: instant(at), local: localTime(at, zone) })),
+    expected: expected.map(expectationJson),
   }
 }

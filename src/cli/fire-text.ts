@@ -1,14 +1,7 @@
 /** Fires in words: when they were due, what their runs came to, and why they did not run. */
-import { DateTime } from 'luxon'
 import { EXIT } from '../errors.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
-
-/** `Sun 2026-11-01 01:30 -04:00`, by the clock of the zone. */
-export const localTime = (at: number, zone: string): string =>
-  DateTime.fromMillis(at, { zone }).setLocale('en').toFormat('ccc yyyy-MM-dd HH:mm ZZ')
-
-/** `2026-11-01 05:30` */
-export const utcTime = (at: number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+import { utcTime } from '../schedule/local-time.ts'
 
 const REASONS: Readonly<Record<string, string>> = {
   'not-scheduled': 'no schedule was running',

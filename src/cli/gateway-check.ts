@@ -11,7 +11,7 @@ import { parseBaseUrl } from '../gateway/base-url.ts'
 import type { Settings } from '../settings.ts'
 import { printedToken } from './access-token-command.ts'
 import type { Action } from './context.ts'
-import { plainTable } from './summary-text.ts'
+import { plainTable } from './plain-table.ts'
 
 export interface GatewayCheckOptions {
   readonly check: string
@@ -37,7 +37,7 @@ export const gatewayCheck: Action<GatewayCheckOptions> = async (context, options
   })
   try {
     const account = options.account === undefined ? undefined : accountOf(options.account)
-    await greet(client, account)
+    await greet(client, baseUrl, account)
     const results = await checkSafely(SUITE, client, account)
     context.out(options.json ? checkJson(baseUrl, results) : checkText(baseUrl, results))
     return results.some(({ result }) => result === 'differs') ? EXIT.recordsLeftBehind : EXIT.ok
@@ -81,7 +81,7 @@ function accountOf(text: string): Account {
  * mean the account and not the token.
  * @throws WaybillError `gateway-unreachable`, `gateway-refused-credentials`, `usage-wrong` for an account that is unknown
  */
-async function greet(client: Client, account: Account | undefined): Promise<void> {
+async function greet(client: Client, baseUrl: string, account: Account | undefined): Promise<void> {
   const refused = (what: string) =>
     new WaybillError('gateway-refused-credentials', `the gateway refused the ${what}`, {
       remedy: 'Check WAYBILL_API_KEY and WAYBILL_ACCESS_TOKEN.',
@@ -100,10 +100,14 @@ async function greet(client: Client, account: Account | undefined): Promise<void
     })
   } catch (cause) {
     if (cause instanceof NoConnection) {
-      throw new WaybillError('gateway-unreachable', `the gateway cannot be reached: ${cause.message}`, {
-        remedy: 'Check the address and the network.',
-        cause,
-      })
+      throw new WaybillError(
+        'gateway-unreachable',
+        `the gateway ${baseUrl} cannot be reached: ${cause.message}`,
+        {
+          remedy: 'Check the address and the network.',
+          cause,
+        },
+      )
     }
     // An answer that hangs or never ends is for the cases to name.
     if (!(cause instanceof AssertionError)) throw cause

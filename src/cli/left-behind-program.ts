@@ -20,18 +20,22 @@ export function addLeftBehindCommands(program: Command, perform: Perform): void 
 
   program
     .command('resolve')
-    .description('decide on what a run left in doubt')
+    .description('decide on what a run left in doubt, or give up one that cannot be finished')
     .argument('<run>', 'id of the run')
     .option('--accept', 'the gateway has the records: they count as delivered and are not sent')
     .option('--resend', 'send them again, but for those that a last look finds stored')
+    .option('--give-up', 'it is not finished: its export is gone; the next run looks into the profiles first')
     .option('--transaction <id...>', 'these records alone')
     .addOption(json())
     .addHelpText(
       'after',
       '\nExample:\n  waybill resolve 20260302T071500Z-4f2a9c --accept\n  waybill resolve 20260302T071500Z-4f2a9c --resend --transaction 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa',
     )
-    .action((run: string, options: { accept?: true; resend?: true; transaction?: string[]; json?: true }) =>
-      perform(async (context) => (await import('./resolve.ts')).resolve(context, { run, ...options })),
+    .action(
+      (
+        run: string,
+        options: { accept?: true; resend?: true; giveUp?: true; transaction?: string[]; json?: true },
+      ) => perform(async (context) => (await import('./resolve.ts')).resolve(context, { run, ...options })),
     )
 
   program

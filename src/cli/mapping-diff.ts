@@ -12,7 +12,7 @@ import {
 import { type Reading, rowPairs } from '../mapping-tools/row-pairs.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { Action, CommandContext } from './context.ts'
-import { plainTable } from './summary-text.ts'
+import { plainTable } from './plain-table.ts'
 
 export interface MappingDiffOptions {
   readonly before: string

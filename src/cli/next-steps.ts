@@ -1,46 +1,117 @@
-/** What to type next for what a run has left. */
-import { relative } from 'node:path'
+/** What to type next for what a run has left. Lines that begin with four blanks are commands, to be typed as they stand. */
 import { remedyOf } from '../errors.ts'
 import type { RunSummary } from '../job/summary.ts'
+import type { BackfillRange, Reason } from '../ledger/ledger.ts'
 import { allRecords } from '../reconcile/balance.ts'
+import { leftSteps } from './left-steps.ts'
+import { command, shellPath, shellWord } from './shell-command.ts'
 
-export function nextSteps(summary: RunSummary): string[] {
-  const { run, job, rows, exports, state } = summary
-  const { rejected, inDoubt } = allRecords(summary)
-  if (state === 'running' || state === 'interrupted') return ['Next', `  to finish it:  waybill run ${job}`]
+/**
+ * @param reasons of the run: then it is said by reason, and with examples
+ * @returns nothing where nothing is left to do
+ */
+export function nextSteps(summary: RunSummary, reasons: readonly Reason[] = []): string[] {
   if (summary.pruned !== undefined) return []
-  const settled = (summary.settled ?? []).reduce((sum, { count }) => sum + count, 0)
-  const steps = exports.flatMap(({ name, error }) =>
-    error === undefined
-      ? []
-      : [
-          `  nothing of ${name} was sent (${error}): ${remedyOf(error) ?? ''}`,
-          `    then:  waybill run ${job}`,
-        ],
-  )
-  if (rows.rejected + rejected > settled) {
-    steps.push(`  after the mapping was corrected:       waybill rerun ${run} --only rejected`)
-    const [first] = exports.flatMap((one) => one.rejects ?? [])
-    if (first !== undefined)
-      steps.push(`  after the rejects file was corrected:  waybill run ${job} --file ${relative('.', first)}`)
-  }
-  if (inDoubt > 0) {
-    steps.push(`  to look once more what is stored:      waybill reconcile ${run}`)
-    steps.push(`  then to decide on what is in doubt:    waybill resolve ${run} --accept (or --resend)`)
-  }
+  const steps = stepsOf(summary, reasons)
   return steps.length === 0 ? [] : ['Next', ...steps]
 }
 
-/** Which later runs have settled its rejects, and whose rejects it has taken up. */
-export function relatedRuns({ origin, settled = [], pruned }: RunSummary): string[] {
-  const taken = origin === undefined ? [] : [`It takes up what run ${origin.run} has left behind.`]
-  const later = settled.map(
-    ({ run, count }) =>
-      `Of what was rejected ${count.toLocaleString('en-US')} ${count === 1 ? 'was' : 'were'} settled by run ${run}.`,
+function stepsOf(summary: RunSummary, reasons: readonly Reason[]): string[] {
+  const { run, state, activity } = summary
+  const { job, backfill } = summary
+  const again = backfill === undefined ? command('run', shellWord(job)) : backfillStep(job, backfill)
+  if (activity?.kind === 'under-way') return ['  It is under way. How far it is', command('show', run)]
+  if (state === 'running') return ['  To finish it: it goes on where it stopped', again]
+  if (state === 'interrupted') return interruptedSteps(summary, again)
+  // Its rows are read anew, from another file: what was rejected of this one cannot be taken up.
+  if (summary.reason === 'given-up') return ['  To begin anew with what is there now', again]
+  const steps = [...exportSteps(summary), ...leftSteps(summary, reasons.filter(isOpen), leftCounts(summary))]
+  return state === 'failed' ? [...steps, ...failedSteps(again)] : steps
+}
+
+const backfillStep = (job: string, { from, to, in: folder }: BackfillRange): string =>
+  command(
+    ...['backfill', shellWord(job), '--from', from, '--to', to],
+    ...(folder === undefined ? [] : ['--in', shellPath(folder)]),
   )
+
+/** Its threshold has ended it, mostly in the middle of a chunk of which the ledger knows no reasons: a dry run tells them all. */
+const failedSteps = (again: string): string[] => [
+  '  To see what would be rejected now, and why; nothing is sent',
+  `${again} --dry-run`,
+  '  Once that is put right, for all that the run did not come to',
+  again,
+]
+
+/** Whether something of it is left that no later run has settled. */
+const isOpen = ({ count, settled }: Reason): boolean => count > settled
+
+/** Rows and records by what is left of them. */
+function leftCounts(summary: RunSummary): { readonly rejected: number; readonly inDoubt: number } {
+  const settled = (summary.settled ?? []).reduce((sum, { count }) => sum + count, 0)
+  const { rejected, inDoubt } = allRecords(summary)
+  return { rejected: summary.rows.rejected + rejected - settled, inDoubt }
+}
+
+function interruptedSteps({ run, reason = '', exports }: RunSummary, again: string): string[] {
+  if (reason === 'export-changed' || reason === 'export-gone') {
+    const open = exports.filter(({ state }) => state === 'open')
+    return [
+      ...open.map(({ name, sha256 }) => `  Put the file back that was ${name} (SHA-256 ${sha256}), then`),
+      again,
+      '  Or, where it is not to be had any more, give the run up, and begin anew with what is there now',
+      command('resolve', run, '--give-up'),
+      again,
+    ]
+  }
+  if (reason.startsWith('gateway-')) {
+    const words = '  To see whether the gateway can be had, and to finish the run where it stopped'
+    return [words, command('doctor'), again]
+  }
+  const remedy = reason === 'interrupted' ? undefined : remedyOf(reason)
+  return [
+    ...(remedy === undefined ? [] : [`  ${reason}: ${remedy}`]),
+    '  To finish it: it goes on where it stopped',
+    again,
+  ]
+}
+
+function exportSteps({ job, exports }: RunSummary): string[] {
+  const failed = exports.flatMap(({ name, error }) => (error === undefined ? [] : [{ name, error }]))
+  if (failed.length === 0) return []
+  const drifted = failed.some(({ error }) => error === 'export-drifted')
+  return [
+    ...failed.map(
+      ({ name, error }) =>
+        `  Nothing of ${name} was sent (${error}): ${remedyOf(error) ?? 'see docs/errors.md'}`,
+    ),
+    '  Then',
+    command('run', shellWord(job)),
+    ...(drifted
+      ? ['  Or, where what differs is right', command('run', shellWord(job), '--accept-drift')]
+      : []),
+  ]
+}
+
+/** Which later runs have settled its rejects, and whose rejects it has taken up. */
+export function relatedRuns(summary: RunSummary): string[] {
+  const { origin, backfill, settled = [], pruned, rows, records } = summary
+  const filled =
+    backfill === undefined ? [] : [`A backfill of the exports of ${backfill.from} to ${backfill.to}.`]
+  const taken = origin === undefined ? [] : [`It takes up what run ${origin.run} has left behind.`]
+  const count = settled.reduce((sum, one) => sum + one.count, 0)
+  const shares = settled.map((one) => `${n(one.count)} by run ${one.run}`).join(', ')
+  const later =
+    count === 0
+      ? []
+      : [
+          `Of ${n(rows.rejected + allRecords({ records }).rejected)} rejected, ${n(count)} settled since: ${shares}.`,
+        ]
   const gone =
     pruned === undefined
       ? []
       : [`Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone.`]
-  return [...taken, ...later, ...gone]
+  return [...filled, ...taken, ...later, ...gone]
 }
+
+const n = (count: number): string => count.toLocaleString('en-US')

@@ -1,4 +1,4 @@
-/** The commands that keep an installation well: look it over, back it up, clear out what is old. */
+/** The commands that keep an installation well: look it over, report what it did, back it up, clear out what is old. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Duration } from '../job/quantities.ts'
 import { json, type Perform } from './command-options.ts'
@@ -15,6 +15,47 @@ export function addOperateCommands(program: Command, perform: Perform): void {
     )
     .action((options: { sources?: true; json?: true }) =>
       perform(async (context) => (await import('./doctor.ts')).doctor(context, options), 'as-they-are'),
+    )
+
+  program
+    .command('report')
+    .description('write what became of a run as one HTML page, to keep or to mail; it holds no health data')
+    .argument('[run]', 'id of the run; without it, the latest')
+    .option('--out <file>', 'where to; without it, RUN.html in this folder')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nAn earlier report of the same run is replaced, any other file is left alone.\n\nExample:\n  waybill report\n  waybill report 20260302T071500Z-4f2a9c --out /reports/monday.html',
+    )
+    .action((run: string | undefined, options: { out?: string; json?: true }) =>
+      perform(async (context) => (await import('./report.ts')).report(context, { run, ...options })),
+    )
+
+  program
+    .command('expect')
+    .description('say whether the exports have arrived that jobs expect by now, and tell who is to be told')
+    .argument('[job]', 'name of a job; without it, all jobs that expect anything')
+    .option('--quiet', 'print nothing of what has arrived as it should')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nExit code 0: they have, 1: some are missing or strangely small, 2: nobody could look, or a job file is wrong.\n\nExample:\n  waybill expect nightly-screenings',
+    )
+    .action((job: string | undefined, options: { quiet?: true; json?: true }) =>
+      perform(async (context) => (await import('./expect.ts')).expect(context, { job, ...options })),
+    )
+
+  program
+    .command('notify')
+    .description('send a test notification to all targets of a job')
+    .argument('<job>', 'name of a file in the jobs folder, without .yaml')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nExit code 0: all have taken it, 1: some have not, 2: the job names none, or a setting is missing.\n\nExample:\n  waybill notify nightly-screenings',
+    )
+    .action((job: string, options: { json?: true }) =>
+      perform(async (context) => (await import('./notify.ts')).notify(context, { job, ...options })),
     )
 
   program

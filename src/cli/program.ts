@@ -1,6 +1,8 @@
 /** The command line (commander): one file a command, loaded when it is called, so that `--help` answers at once. */
 import { Command, InvalidArgumentError, Option, type OutputConfiguration } from 'commander'
 import { bindingOf, type TokenOwner } from '../reference-gateway/token-book.ts'
+import { type ListenAddress, listenAddress } from '../settings.ts'
+import { addBackfillCommand } from './backfill-program.ts'
 import { json, type Perform, wholeNumber } from './command-options.ts'
 import { addLeftBehindCommands } from './left-behind-program.ts'
 import { addMappingCommands } from './mapping-program.ts'
@@ -55,16 +57,19 @@ export function createProgram(version: string, perform: Perform, output: OutputC
       ) => perform(async (context) => (await import('./run.ts')).run(context, { job, ...options })),
     )
 
+  addBackfillCommand(program, perform)
+
   program
     .command('schedule')
     .description('run jobs when they are due, until interrupted')
     .option('--explain [job]', 'run nothing: show the last fires and the next five, of one job or of all')
+    .option('--metrics <address>', 'serve metrics there: a port of loopback (9464), or host:port', address)
     .addOption(json())
     .addHelpText(
       'after',
-      '\nJobs are read again each minute. SIGTERM ends it: what is under way is finished, and goes on at the next start.\n\nExample:\n  waybill schedule\n  waybill schedule --explain nightly-screenings',
+      '\nJobs are read again each minute. SIGTERM ends it: what is under way is finished, and goes on at the next start.\n\nExample:\n  waybill schedule --metrics 9464\n  waybill schedule --explain nightly-screenings',
     )
-    .action((options: { explain?: string | true; json?: true }) =>
+    .action((options: { explain?: string | true; metrics?: ListenAddress; json?: true }) =>
       perform(async (context) => (await import('./schedule.ts')).schedule(context, options)),
     )
 
@@ -72,9 +77,14 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .command('runs')
     .description('list runs, newest first')
     .option('--limit <n>', 'how many', wholeNumber, 20)
+    .option('--job <job>', 'those of this job alone')
+    .option('--failed', 'those alone that did not come to their end, or have left something behind')
     .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill runs --limit 5')
-    .action((options: { limit: number; json?: true }) =>
+    .addHelpText(
+      'after',
+      '\nExample:\n  waybill runs --limit 5\n  waybill runs --job nightly-screenings --failed',
+    )
+    .action((options: { limit: number; job?: string; failed?: true; json?: true }) =>
       perform(async (context) => (await import('./runs.ts')).runs(context, options)),
     )
 
@@ -151,6 +161,12 @@ export function createProgram(version: string, perform: Perform, output: OutputC
       }) => perform(async (context) => (await import('./gateway.ts')).gateway(context, options)),
     )
   return program
+}
+
+function address(text: string): ListenAddress {
+  const found = listenAddress(text)
+  if (found === undefined) throw new InvalidArgumentError('It must be a port, or host:port.')
+  return found
 }
 
 function binding(text: string, before: Record<string, TokenOwner> = {}): Record<string, TokenOwner> {

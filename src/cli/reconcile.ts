@@ -9,6 +9,7 @@ import { verifiedBadly, verifyRun } from '../job/verify-run.ts'
 import type { SampleSize } from '../job/verify-sample.ts'
 import { allRecords } from '../reconcile/balance.ts'
 import type { Action } from './context.ts'
+import { assertLedger } from './open-known-ledger.ts'
 import { withRunDependencies } from './run-environment.ts'
 import { summaryText } from './summary-text.ts'
 import { verifiedText } from './verified-text.ts'
@@ -22,10 +23,11 @@ export interface ReconcileOptions {
 }
 
 /** @throws WaybillError `usage-wrong`: a sample of nothing */
-export const reconcile: Action<ReconcileOptions> = (context, options) => {
+export const reconcile: Action<ReconcileOptions> = async (context, options) => {
   const { verify, sample, seed } = options
   if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
     throw new WaybillError('usage-wrong', '--sample is for --verify, and --seed is for --sample')
+  assertLedger(context)
   return withRunDependencies(context, true, async (deps) => {
     const { ledger } = deps
     const run = await findRun(ledger, options.run)
@@ -49,7 +51,7 @@ export const reconcile: Action<ReconcileOptions> = (context, options) => {
       context.out(
         `Of run ${run.id}: ${found} in doubt found stored, ${missed} found not stored, ${inDoubt} in doubt still; ${batches} open batches settled; reads of profiles ${reads}\n`,
       )
-      context.out(summaryText(summary, await ledger.reasonsOf(run.id)))
+      context.out(summaryText(summary, await ledger.reasonsOf(run.id), context.columns))
       if (verified !== undefined) context.out(verifiedText(verified))
     }
     const bad = inDoubt > 0 || (verified !== undefined && verifiedBadly(verified))

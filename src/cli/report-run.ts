@@ -1,5 +1,5 @@
 /** Tells what a run came to: as JSON, or as a summary with reasons, and what ended it before its time. */
-import type { JobEnd } from '../job/run-job.ts'
+import type { JobEnd } from '../job/carry-out.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
@@ -17,7 +17,7 @@ export async function reportRun(
   }
   if (!options.quiet) {
     for (const one of summary.resumed === undefined ? [summary] : [summary.resumed, summary]) {
-      context.out(summaryText(one, await ledger.reasonsOf(one.run)))
+      context.out(summaryText(one, await ledger.reasonsOf(one.run), context.columns))
     }
   }
   if (error !== undefined) context.err(describeError(error))

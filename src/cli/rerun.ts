@@ -1,10 +1,17 @@
 /** `waybill rerun`: maps again what a run has left behind, and sends it. */
 import { findRun } from '../job/amend-run.ts'
+import type { JobEnd } from '../job/carry-out.ts'
 import { readJob } from '../job/definition-files.ts'
+import { assertTellable, targetsOf } from '../job/notify-targets.ts'
 import { rerunJob } from '../job/rerun-job.ts'
+import type { RunDependencies } from '../job/run-dependencies.ts'
 import type { Action } from './context.ts'
+import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { assertLedger } from './open-known-ledger.ts'
 import { reportRun } from './report-run.ts'
+import { runAndTell } from './run-and-tell.ts'
 import { withRunDependencies } from './run-environment.ts'
+import { createTeller } from './teller.ts'
 
 export interface RerunOptions {
   readonly run: string
@@ -13,11 +20,23 @@ export interface RerunOptions {
   readonly json?: true
 }
 
-export const rerun: Action<RerunOptions> = (context, options) =>
-  withRunDependencies(context, options.quiet === true, async (deps) => {
+export const rerun: Action<RerunOptions> = async (context, options) => {
+  assertLedger(context)
+  return withRunDependencies(context, options.quiet === true, async (deps) => {
     const run = await findRun(deps.ledger, options.run)
     const job = await readJob(context.settings, run.job)
-    const end = await rerunJob(deps, job, run, options.only ?? 'left-behind')
-    await reportRun(context, options, deps.ledger, end)
-    return end.exit
+    assertTellable(context.settings, job)
+    const teller = createTeller(context, deps.ledger, new Map([[run.job, targetsOf(job)]]))
+    const work = (told: RunDependencies): Promise<JobEnd> =>
+      tellingLastRun(context, told, { job: run.job, tell: lastRunFile(context), refusals: false }, () =>
+        rerunJob(told, job, run, options.only ?? 'left-behind'),
+      )
+    try {
+      const end = await runAndTell(context, { teller, deps, job, refusals: false, work })
+      await reportRun(context, options, deps.ledger, end)
+      return end.exit
+    } finally {
+      await teller.deliver()
+    }
   })
+}

@@ -1,11 +1,13 @@
-/** `waybill resolve`: a person decides on what a run has left in doubt. */
+/** `waybill resolve`: a person decides on what a run has left in doubt, or that it is not to be finished. */
 import { EXIT, WaybillError } from '../errors.ts'
 import { findRun } from '../job/amend-run.ts'
 import { readJob } from '../job/definition-files.ts'
+import { giveUp } from '../job/give-up-run.ts'
 import { acceptInDoubt, resendInDoubt } from '../job/resolve-run.ts'
 import { summarise } from '../job/summary.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
+import { assertLedger, openKnownLedger } from './open-known-ledger.ts'
 import { withRunDependencies } from './run-environment.ts'
 import { summaryText } from './summary-text.ts'
 
@@ -13,29 +15,33 @@ export interface ResolveOptions {
   readonly run: string
   readonly accept?: true
   readonly resend?: true
+  readonly giveUp?: true
   readonly transaction?: readonly string[]
   readonly json?: true
 }
 
-/** @throws WaybillError `usage-wrong`: not exactly one of the two decisions */
+/** @throws WaybillError `usage-wrong`: not exactly one of the decisions */
 export const resolve: Action<ResolveOptions> = async (context, options) => {
-  if (options.accept === options.resend)
-    throw new WaybillError('usage-wrong', 'say either --accept or --resend', {
-      remedy: '--accept: the gateway has the records. --resend: they are sent again.',
+  const decisions = [options.accept, options.resend, options.giveUp].filter((one) => one === true)
+  if (decisions.length !== 1 || (options.giveUp && options.transaction !== undefined))
+    throw new WaybillError('usage-wrong', 'say either --accept or --resend, or --give-up of the whole run', {
+      remedy:
+        '--accept: the gateway has the records. --resend: they are sent again. --give-up: the run is not finished.',
     })
+  if (options.giveUp) return abandon(context, options)
   return options.accept ? accept(context, options) : resend(context, options)
 }
 
-async function accept(context: CommandContext, options: ResolveOptions): Promise<number> {
-  const ledger = await context.openLedger()
+async function abandon(context: CommandContext, options: ResolveOptions): Promise<number> {
+  const ledger = await openKnownLedger(context)
   try {
     const run = await findRun(ledger, options.run)
-    const records = await acceptInDoubt({ ...context, ledger }, run, options.transaction ?? [])
+    await giveUp({ ...context, ledger }, run)
     const summary = await summarise(ledger, context.settings.home, run.id)
-    if (options.json) context.out(`${JSON.stringify({ decision: 'accept', records, summary })}\n`)
+    if (options.json) context.out(`${JSON.stringify({ decision: 'give-up', records: 0, summary })}\n`)
     else {
-      context.out(`${count(records)} of run ${run.id} ${records === 1 ? 'counts' : 'count'} as delivered.\n`)
-      context.out(summaryText(summary, await ledger.reasonsOf(run.id)))
+      context.out(`Run ${run.id} is given up: it will not be finished.\n`)
+      context.out(summaryText(summary, await ledger.reasonsOf(run.id), context.columns))
     }
     return EXIT.ok
   } finally {
@@ -43,8 +49,26 @@ async function accept(context: CommandContext, options: ResolveOptions): Promise
   }
 }
 
-const resend = (context: CommandContext, options: ResolveOptions): Promise<number> =>
-  withRunDependencies(context, options.json === true, async (deps) => {
+async function accept(context: CommandContext, options: ResolveOptions): Promise<number> {
+  const ledger = await openKnownLedger(context)
+  try {
+    const run = await findRun(ledger, options.run)
+    const records = await acceptInDoubt({ ...context, ledger }, run, options.transaction ?? [])
+    const summary = await summarise(ledger, context.settings.home, run.id)
+    if (options.json) context.out(`${JSON.stringify({ decision: 'accept', records, summary })}\n`)
+    else {
+      context.out(`${count(records)} of run ${run.id} ${records === 1 ? 'counts' : 'count'} as delivered.\n`)
+      context.out(summaryText(summary, await ledger.reasonsOf(run.id), context.columns))
+    }
+    return EXIT.ok
+  } finally {
+    await ledger.close()
+  }
+}
+
+const resend = async (context: CommandContext, options: ResolveOptions): Promise<number> => {
+  assertLedger(context)
+  return withRunDependencies(context, options.json === true, async (deps) => {
     const run = await findRun(deps.ledger, options.run)
     const job = await readJob(context.settings, run.job)
     const end = await resendInDoubt(deps, job, run, options.transaction ?? [])
@@ -59,10 +83,12 @@ const resend = (context: CommandContext, options: ResolveOptions): Promise<numbe
     context.out(
       `${count(decided)} of run ${run.id} freed; run ${resent.run} has sent what the gateway lacks.\n`,
     )
-    for (const one of [resent, summary]) context.out(summaryText(one, await deps.ledger.reasonsOf(one.run)))
+    for (const one of [resent, summary])
+      context.out(summaryText(one, await deps.ledger.reasonsOf(one.run), context.columns))
     if (error !== undefined) context.err(describeError(error))
     return end.exit
   })
+}
 
 const count = (records: number): string =>
   records === 1 ? '1 record in doubt' : `${records.toLocaleString('en-US')} records in doubt`

@@ -1,65 +1,105 @@
-/** Turns what a run tells into progress and log lines. */
-import { describePlace } from '../errors.ts'
-import type { RunEvents } from '../job/run-events.ts'
-import { allRecords, type Counts } from '../reconcile/balance.ts'
-import type { Logger } from '../telemetry/logger.ts'
+/** Turns what a run tells into progress and log lines (docs/logging.md). */
+import { describePlace, type WaybillError } from '../errors.ts'
+import type { ExportProgress, LeftBehind, RunEvents } from '../job/run-events.ts'
+import { addCounts, allRecords, type Counts, noCounts } from '../reconcile/balance.ts'
+import type { LogFields, Logger } from '../telemetry/logger.ts'
 import type { Progress, ProgressState } from '../telemetry/progress.ts'
 
 /** A wait shorter than this is not worth a line. */
 const LONG_WAIT_MS = 2_000
 
-export function createRunReporter(progress: Progress, logger: Logger): RunEvents {
-  let bytes = 0
-  let started: Parameters<RunEvents['runStarted']>[0] | undefined
-  const state = (counts: Counts, byteOffset: number): ProgressState => ({
-    rows: counts.rows.read,
-    records: allRecords(counts).made,
-    share: bytes === 0 ? 1 : Math.min(1, byteOffset / bytes),
-  })
+/** @param logger its lines for standard error go through `progress`, where that shows something */
+export function createRunReporter(progress: Progress, logger: Logger, now: () => number): RunEvents {
+  /** Fields of every line. */
+  let about: LogFields = {}
+  let exportSince = 0
+  /** What this process has done of the run. */
+  const ended = noCounts()
+  const tellLeft = (name: string, left: readonly LeftBehind[]): void => {
+    for (const { outcome, row, line, rule, transaction, stage, code, batchId } of left) {
+      const what = rule === null ? 'row' : 'record'
+      const became = outcome === 'warning' ? 'warned of' : outcome === 'in-doubt' ? 'left in doubt' : outcome
+      const place = { export: name, row, line, batch: batchId ?? undefined, transaction }
+      logger.debug(`${what} ${became}`, { ...about, ...place, rule: rule ?? undefined, stage, code })
+    }
+  }
   return {
-    runStarted(run) {
-      started = run
-      logger.debug('run started', { run: run.id, job: run.job, gateway: run.gateway, resumed: run.resumed })
-      if (run.resumed) progress.note(`Run ${run.id} was not finished: it goes on where it stopped.`)
+    runStarted({ id, job, gateway, resumed }) {
+      about = { run: id, job }
+      logger.info('run started', { ...about, gateway, resumed })
+      if (resumed) progress.note(`Run ${id} was not finished: it goes on where it stopped.`)
     },
-    exportStarted(found) {
-      bytes = found.bytes
-      logger.debug('export started', { run: started?.id, export: found.name, bytes: found.bytes })
-      progress.start(found.name)
+    exportStarted(started) {
+      const { name, bytes, counts, position } = started
+      exportSince = now()
+      logger.info('export started', { ...about, export: name, bytes, ...resumedAt(counts) })
+      progress.start(
+        position === undefined ? name : `${position.number} of ${position.of}: ${name}`,
+        stateOf(started),
+      )
     },
-    exportAdvanced(name, counts, byteOffset) {
-      logger.debug('chunk settled', { run: started?.id, export: name, rows: counts.rows.read })
-      progress.advance(state(counts, byteOffset))
+    exportAdvanced(settled, left) {
+      if (logger.writes('debug')) {
+        logger.debug('chunk settled', { ...about, export: settled.name, rows: settled.counts.rows.read })
+        tellLeft(settled.name, left())
+      }
+      progress.advance(stateOf(settled))
     },
     exportEnded(name, counts) {
-      const { made, accepted, rejected, unchanged, inDoubt } = allRecords(counts)
-      progress.end(state(counts, bytes))
-      logger.debug('export ended', {
-        run: started?.id,
-        export: name,
-        rows: counts.rows.read,
-        records: made,
-        accepted,
-        rejected,
-        unchanged,
-        inDoubt,
-      })
+      progress.end(stateOf({ name, counts, share: 1 }))
+      addCounts(ended, counts)
+      const durationMs = Math.max(0, now() - exportSince)
+      logger.info('export ended', { ...about, export: name, ...countFields(counts), durationMs })
     },
     exportFailed(name, error) {
-      logger.error(`${error.message} (${describePlace(error.place ?? { file: name })}). ${error.remedy}`, {
-        run: started?.id,
-        export: name,
-        code: error.code,
-      })
+      progress.stop()
+      logger.error(failureText(name, error), { ...about, export: name, code: error.code })
     },
-    waiting({ operation, waitMs, class: reason, givesUpAt }) {
+    exportNotArchived(name, error) {
+      logger.error(failureText(name, error), { ...about, export: name, code: error.code })
+    },
+    batchAnswered: logger.writes('debug')
+      ? ({ batchId, kind, class: answer, ...sent }) => {
+          const { records, bytes, attempt, status, requestId, durationMs } = sent
+          const operation = `create ${kind} records`
+          const facts = { records, bytes, attempt, class: answer, status, requestId, durationMs }
+          logger.debug('batch answered', { ...about, batch: batchId, operation, ...facts })
+        }
+      : undefined,
+    waiting({ operation, waitMs, class: reason, what, givesUpAt }) {
       if (waitMs < LONG_WAIT_MS) return
       const until = new Date(givesUpAt).toISOString()
       logger.warn(
-        `waiting ${Math.round(waitMs / 1000)} s for the gateway (${reason}); gives up at ${until}`,
-        { run: started?.id, operation },
+        `waiting ${Math.round(waitMs / 1000)} s for the gateway (${reason}: ${what}); gives up at ${until}`,
+        { ...about, operation, waitMs, class: reason },
       )
     },
-    runEnded: () => logger.debug('run ended', { run: started?.id }),
+    waitingForRun({ job, run, owner, since }) {
+      const which = run === undefined ? '' : `run ${run}, `
+      const others = `${job} (${which}${owner}, since ${new Date(since).toISOString()})`
+      logger.warn(`waiting for another run, which goes first: ${others}`, about)
+    },
+    runEnded({ state, reason, workedMs }) {
+      progress.stop()
+      const code = reason ?? undefined
+      logger.info('run ended', { ...about, state, code, ...countFields(ended), durationMs: workedMs })
+    },
   }
 }
+
+const stateOf = ({ counts, share }: ExportProgress): ProgressState => ({
+  rows: counts.rows.read,
+  records: allRecords(counts).made,
+  share,
+})
+
+/** Of an export that an earlier process has begun. */
+const resumedAt = ({ rows }: Counts): LogFields => (rows.read === 0 ? {} : { resumed: true, rows: rows.read })
+
+function countFields(counts: Counts): LogFields {
+  const { made, accepted, rejected, unchanged, inDoubt } = allRecords(counts)
+  return { rows: counts.rows.read, records: made, accepted, rejected, unchanged, inDoubt }
+}
+
+const failureText = (name: string, { message, place, remedy }: WaybillError): string =>
+  `${message} (${describePlace(place ?? { file: name })}). ${remedy}`

@@ -2,15 +2,21 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { EXIT } from '../errors.ts'
+import type { JobEnd } from '../job/carry-out.ts'
 import { readJob } from '../job/definition-files.ts'
 import { dryRun } from '../job/dry-run.ts'
+import { assertTellable, targetsOf } from '../job/notify-targets.ts'
+import type { RunDependencies } from '../job/run-dependencies.ts'
 import { runJob } from '../job/run-job.ts'
 import { createIdentity } from '../load/identity.ts'
 import type { Action } from './context.ts'
 import { errorAsJson } from './describe-error.ts'
 import { dryRunText } from './dry-run-text.ts'
+import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { reportRun } from './report-run.ts'
+import { runAndTell, tellingRefusals } from './run-and-tell.ts'
 import { sourceSettings, withRunDependencies } from './run-environment.ts'
+import { createTeller } from './teller.ts'
 
 export interface RunCommandOptions {
   readonly job: string
@@ -22,9 +28,15 @@ export interface RunCommandOptions {
   readonly json?: true
 }
 
-export const run: Action<RunCommandOptions> = async (context, options) => {
+export const run: Action<RunCommandOptions> = (context, options) =>
+  options.dryRun === true
+    ? perform(context, options)
+    : tellingRefusals(context, options.job, () => perform(context, options))
+
+const perform: Action<RunCommandOptions> = async (context, options) => {
   const { settings } = context
   const job = await readJob(settings, options.job)
+  assertTellable(settings, job)
   const runOptions = {
     files: options.file ?? [],
     limit: options.limit ?? Number.POSITIVE_INFINITY,
@@ -53,8 +65,18 @@ export const run: Action<RunCommandOptions> = async (context, options) => {
     }
   }
   return withRunDependencies(context, options.quiet === true, async (deps) => {
-    const end = await runJob(deps, job, runOptions)
-    await reportRun(context, options, deps.ledger, end)
-    return end.exit
+    const teller = createTeller(context, deps.ledger, new Map([[job.definition.job, targetsOf(job)]]))
+    try {
+      const tell = lastRunFile(context)
+      const work = (told: RunDependencies): Promise<JobEnd> =>
+        tellingLastRun(context, told, { job: job.definition.job, tell, refusals: true }, () =>
+          runJob(told, job, runOptions),
+        )
+      const end = await runAndTell(context, { teller, deps, job, refusals: true, work })
+      await reportRun(context, options, deps.ledger, end)
+      return end.exit
+    } finally {
+      await teller.deliver()
+    }
   })
 }

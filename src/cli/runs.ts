@@ -1,45 +1,117 @@
 /** `waybill runs`: lists runs, newest first. */
 import { EXIT } from '../errors.ts'
-import { summarise } from '../job/summary.ts'
-import { allRecords } from '../reconcile/balance.ts'
+import { activityOf } from '../job/run-activity.ts'
+import { type RunSummary, summarise } from '../job/summary.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { allRecords, type CodeCount } from '../reconcile/balance.ts'
 import type { Action } from './context.ts'
-import { plainTable } from './summary-text.ts'
+import { openKnownLedger } from './open-known-ledger.ts'
+import { fittedTable } from './plain-table.ts'
 
-export const runs: Action<{ readonly limit: number; readonly json?: true }> = async (context, options) => {
-  const ledger = await context.openLedger()
+export interface RunsOptions {
+  readonly limit: number
+  readonly job?: string
+  readonly failed?: true
+  readonly json?: true
+}
+
+interface ListedRun extends RunSummary {
+  /** Why most of what is left was left behind; where an export as a whole could not be used, that. */
+  readonly mostFrequent?: CodeCount
+}
+
+export const runs: Action<RunsOptions> = async (context, { limit, job, failed, json }) => {
+  const ledger = await openKnownLedger(context)
   try {
-    const listed = await ledger.runs(options.limit)
-    const summaries = await Promise.all(listed.map((run) => summarise(ledger, context.settings.home, run.id)))
-    if (options.json) {
-      context.out(`${JSON.stringify({ runs: summaries })}\n`)
-      return EXIT.ok
+    const now = context.now()
+    const listed: ListedRun[] = []
+    for (const run of await ledger.runs(limit, { job, failed })) {
+      const activity = await activityOf(ledger, run, now, context.isDead)
+      // What is under way has not failed.
+      if (failed && activity?.kind === 'under-way') continue
+      const summary = await summarise(ledger, context.settings.home, run.id)
+      const mostFrequent = await mostFrequentOf(ledger, summary)
+      listed.push({
+        ...summary,
+        ...(activity === undefined ? {} : { activity }),
+        ...(mostFrequent === undefined ? {} : { mostFrequent }),
+      })
     }
-    if (summaries.length === 0) {
-      context.out('There are no runs yet. Start one with: waybill run JOB\n')
-      return EXIT.ok
-    }
-    const table = plainTable([
-      'run',
-      'rows',
-      'accepted',
-      'rejected',
-      'unchanged',
-      'in doubt',
-      'seconds',
-      'job',
-      'state',
-    ])
-    for (const summary of summaries) {
-      const { accepted, rejected, unchanged, inDoubt } = allRecords(summary)
-      const state = summary.reason === undefined ? summary.state : `${summary.state} (${summary.reason})`
-      const counts = [summary.rows.read, accepted, rejected, unchanged, inDoubt].map((count) =>
-        count.toLocaleString('en-US'),
-      )
-      table.push([summary.run, ...counts, (summary.durationMs / 1000).toFixed(1), summary.job, state])
-    }
-    context.out(`${table.toString()}\n`)
+    if (json) context.out(`${JSON.stringify({ runs: listed })}\n`)
+    else if (listed.length > 0) context.out(`${runsTable(listed, now, context.columns)}\n`)
+    else context.out(nothingListed(job, failed))
     return EXIT.ok
   } finally {
     await ledger.close()
   }
 }
+
+function nothingListed(job: string | undefined, failed: true | undefined): string {
+  const of = job === undefined ? '' : ` of ${job}`
+  return failed
+    ? `No run${of} failed or has left anything behind.\n`
+    : `There are no runs${of} yet. Start one with: waybill run ${job ?? 'JOB'}\n`
+}
+
+async function mostFrequentOf(
+  ledger: Pick<Ledger, 'reasonsOf'>,
+  { run, exports }: RunSummary,
+): Promise<CodeCount | undefined> {
+  const counts = new Map<string, number>()
+  const add = (code: string, count: number): void => {
+    if (count > 0) counts.set(code, (counts.get(code) ?? 0) + count)
+  }
+  for (const { error } of exports) if (error !== undefined) add(error, 1)
+  if (counts.size === 0)
+    for (const { code, count, settled } of await ledger.reasonsOf(run)) add(code, count - settled)
+  const [most] = [...counts].sort(([, a], [, b]) => b - a)
+  return most === undefined ? undefined : { code: most[0], count: most[1] }
+}
+
+function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): string {
+  const head = [
+    ...['run', 'age', 'job', 'state', 'rows', 'accepted', 'unchanged', 'rejected', 'in doubt', 'balance'],
+    ...['most frequent reason', 'see also'],
+  ]
+  const rows = listed.map((one) => {
+    const { accepted, rejected, unchanged, inDoubt } = allRecords(one)
+    const counts = [one.rows.read, accepted, unchanged, one.rows.rejected + rejected, inDoubt]
+    return [
+      one.run,
+      ageText(now - Date.parse(one.startedAt)),
+      one.job,
+      stateText(one),
+      ...counts.map(n),
+      one.balanced ? 'yes' : 'NO',
+      one.mostFrequent === undefined ? '' : `${one.mostFrequent.code} ${n(one.mostFrequent.count)}`,
+      relatedText(one),
+    ]
+  })
+  return fittedTable(head, rows, { from: 4, to: 8 }, columns)
+}
+
+function stateText({ state, reason, activity }: ListedRun): string {
+  if (activity !== undefined) return activity.kind === 'under-way' ? 'under way' : 'stopped'
+  return reason === undefined ? state : `${state} (${reason})`
+}
+
+/** Whose rejects it has taken up, and how many of its own later runs have settled. */
+function relatedText(one: ListedRun): string {
+  const { origin, settled = [], rows } = one
+  const rejected = rows.rejected + allRecords(one).rejected
+  const count = settled.reduce((sum, { count }) => sum + count, 0)
+  const share = count === rejected ? 'all' : `${n(count)} of ${n(rejected)}`
+  return [
+    ...(origin === undefined ? [] : [`takes up ${origin.run}`]),
+    ...(count === 0 ? [] : [`${share} settled by ${settled.map(({ run }) => run).join(', ')}`]),
+  ].join('; ')
+}
+
+/** `5 min`, `3 h`, `12 d`. */
+function ageText(ms: number): string {
+  const minutes = Math.max(0, Math.floor(ms / 60_000))
+  if (minutes < 60) return `${minutes} min`
+  return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} d`
+}
+
+const n = (count: number): string => count.toLocaleString('en-US')

@@ -1,9 +1,10 @@
 /** Turns what a schedule tells into log lines. */
 import { describePlace, EXIT, WaybillError } from '../errors.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
+import { localTime, utcTime } from '../schedule/local-time.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { fireWords, localTime, utcTime } from './fire-text.ts'
+import { fireWords } from './fire-text.ts'
 
 export function createScheduleLog(logger: Logger): ScheduleEvents {
   const tell =

@@ -1,18 +1,27 @@
 /** `waybill schedule`: runs jobs when they are due, until it is interrupted; or explains what was and will be due. */
 import { EXIT, WaybillError } from '../errors.ts'
+import { planLooks } from '../expect/expectation-watch.ts'
 import type { Job } from '../job/definition-files.ts'
+import { targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { runJob } from '../job/run-job.ts'
-import { allRecords } from '../reconcile/balance.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
-import type { FireRunEnd } from '../schedule/schedule-parts.ts'
-import { createProgress } from '../telemetry/progress.ts'
+import type { FireRunEnd, ListedJob } from '../schedule/schedule-parts.ts'
+import type { ListenAddress } from '../settings.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { NO_PROGRESS } from '../telemetry/progress.ts'
 import type { Action, CommandContext } from './context.ts'
+import { expectationParts } from './expectation-parts.ts'
 import { explainSchedule } from './explain-schedule.ts'
+import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { runAndTell } from './run-and-tell.ts'
 import { withRunDependencies } from './run-environment.ts'
 import { createRunReporter } from './run-reporter.ts'
 import { createScheduleLog } from './schedule-log.ts'
+import { countEnd, countRuns, countSchedule, openScheduleMetrics, watchJobs } from './schedule-metrics.ts'
+import { createScheduleTeller, logAndTell } from './schedule-teller.ts'
 import { listJobs } from './scheduled-jobs.ts'
+import type { Teller } from './teller.ts'
 
 /** A job file that is new, changed or repaired is taken up after this time. */
 const REREAD_MS = 60_000
@@ -21,42 +30,83 @@ export interface ScheduleCommandOptions {
   /** The job to explain; true: all. */
   readonly explain?: string | true
   readonly json?: true
+  /** Where to serve metrics; undefined: where the settings say. */
+  readonly metrics?: ListenAddress
 }
 
-export const schedule: Action<ScheduleCommandOptions> = async (context, { explain, json }) => {
+export const schedule: Action<ScheduleCommandOptions> = async (context, { explain, json, metrics }) => {
   if (explain !== undefined)
     return explainSchedule(context, { job: explain === true ? undefined : explain, json: json === true })
   if (json) throw new WaybillError('usage-wrong', '--json is given without --explain')
   const readJobs = () => listJobs(context.settings)
   await readJobs()
-  return withRunDependencies(context, false, async (deps) => {
+  const address = metrics ?? context.settings.metrics
+  const served = address && (await openScheduleMetrics(context, address))
+  try {
+    return await keep(context, readJobs, served?.metrics)
+  } finally {
+    await served?.close()
+  }
+}
+
+function keep(
+  context: CommandContext,
+  readJobs: () => Promise<ListedJob<Job>[]>,
+  metrics: Metrics | undefined,
+): Promise<number> {
+  const work = async (deps: RunDependencies): Promise<number> => {
     context.logger.info('the schedule is kept')
+    const seen = metrics && watchJobs(context, deps, metrics)
+    const telling = createScheduleTeller(context, deps)
+    const expecting = expectationParts(context, deps.ledger, async (job, notice) => {
+      context.logger[notice.failure ? 'warn' : 'info'](notice.title.replace(/^Waybill: /, ''), {
+        job: notice.job,
+      })
+      await telling.teller.tell(notice, targetsOf(job))
+    })
     await runSchedule<Job>({
       ledger: deps.ledger,
       gateway: deps.gatewayName,
       now: context.now,
-      sleep: context.sleep,
+      async sleep(ms, signal) {
+        await telling.beforeSleep()
+        await context.sleep(ms, signal)
+      },
       interrupt: context.interrupt,
       owner: context.owner,
       isDead: context.isDead,
       rereadMs: REREAD_MS,
-      readJobs,
-      run: (job, onRun) => runOnce(context, deps, job, onRun),
-      events: createScheduleLog(context.logger),
+      async readJobs() {
+        const jobs = await readJobs()
+        telling.listed(jobs)
+        await seen?.listed(jobs)
+        return jobs
+      },
+      run: (job, onRun) =>
+        telling.running(job.definition.job, () =>
+          runOnce(context, { teller: telling.teller, metrics }, deps, job, onRun),
+        ),
+      planLook: (job) => planLooks(expecting, job),
+      events: countSchedule(metrics, logAndTell(createScheduleLog(context.logger), telling)),
     })
+    await telling.end()
     context.logger.info('the schedule has ended')
     return EXIT.ok
-  })
+  }
+  return withRunDependencies(context, false, work, metrics?.requestAnswered)
 }
 
-/** As `waybill run` does, with its summary as a log line. */
+/** As `waybill run` does, with log lines in place of its summary. */
 async function runOnce(
-  { logger, now, err }: CommandContext,
+  context: CommandContext,
+  { teller, metrics }: { readonly teller: Teller; readonly metrics: Metrics | undefined },
   deps: RunDependencies,
   job: Job,
   onRun: (id: string) => void,
 ): Promise<FireRunEnd> {
-  const reporter = createRunReporter(createProgress('quiet', now, err), logger)
+  const { logger, now } = context
+  const name = job.definition.job
+  const reporter = countRuns(metrics, name, createRunReporter(NO_PROGRESS, logger, now))
   const events: RunDependencies['events'] = {
     ...reporter,
     runStarted(run) {
@@ -64,22 +114,16 @@ async function runOnce(
       reporter.runStarted(run)
     },
   }
+  const tell = [...lastRunFile(context), ...countEnd(metrics)]
   const options = { files: [], limit: Number.POSITIVE_INFINITY, acceptDrift: false }
-  const { summary, exit, error } = await runJob({ ...deps, events }, job, options)
-  for (const one of summary.resumed === undefined ? [summary] : [summary.resumed, summary]) {
-    const { made, accepted, rejected, unchanged, inDoubt } = allRecords(one)
-    logger.info(`run ${one.state}`, {
-      job: one.job,
-      run: one.run,
-      rows: one.rows.read,
-      records: made,
-      accepted,
-      rejected,
-      unchanged,
-      inDoubt,
-      durationMs: one.durationMs,
-    })
-  }
+  const { summary, exit, error } = await runAndTell(context, {
+    teller,
+    deps: { ...deps, events },
+    job,
+    refusals: true,
+    work: (told) =>
+      tellingLastRun(context, told, { job: name, tell, refusals: true }, () => runJob(told, job, options)),
+  })
   if (error !== undefined)
     logger.error(`${error.message}. ${error.remedy}`, {
       job: summary.job,

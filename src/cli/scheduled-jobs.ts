@@ -2,6 +2,7 @@
 import { access } from 'node:fs/promises'
 import { WaybillError } from '../errors.ts'
 import { definitionsIn, type Job, readJob } from '../job/definition-files.ts'
+import { assertTellable } from '../job/notify-targets.ts'
 import type { ListedJob } from '../schedule/schedule-parts.ts'
 import type { Settings } from '../settings.ts'
 
@@ -24,6 +25,7 @@ export async function listJobs(settings: Settings): Promise<ListedJob<Job>[]> {
 async function listJob(settings: Settings, name: string): Promise<ListedJob<Job>> {
   try {
     const job = await readJob(settings, name)
+    assertTellable(settings, job)
     return { name, job, schedule: job.definition.schedule }
   } catch (problem) {
     if (problem instanceof WaybillError) return { name, problem }

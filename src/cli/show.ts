@@ -1,23 +1,33 @@
 /** `waybill show`: what became of a run. */
 import { EXIT, WaybillError } from '../errors.ts'
+import { activityOf } from '../job/run-activity.ts'
 import { summarise } from '../job/summary.ts'
 import type { Action } from './context.ts'
+import { openKnownLedger } from './open-known-ledger.ts'
 import { summaryText } from './summary-text.ts'
 
 export const show: Action<{ readonly run: string | undefined; readonly json?: true }> = async (
   context,
   options,
 ) => {
-  const ledger = await context.openLedger()
+  const ledger = await openKnownLedger(context)
   try {
-    const id = options.run ?? (await ledger.runs(1))[0]?.id
-    if (id === undefined)
+    const run = options.run === undefined ? (await ledger.runs(1)).at(0) : await ledger.run(options.run)
+    if (run === undefined) {
+      if (options.run !== undefined) throw new WaybillError('run-not-found', `there is no run ${options.run}`)
       throw new WaybillError('run-not-found', 'there are no runs yet', {
         remedy: 'Start one with `waybill run JOB`.',
       })
-    const summary = await summarise(ledger, context.settings.home, id)
-    const reasons = await ledger.reasonsOf(id)
-    context.out(options.json ? `${JSON.stringify({ ...summary, reasons })}\n` : summaryText(summary, reasons))
+    }
+    const activity = await activityOf(ledger, run, context.now(), context.isDead)
+    const found = await summarise(ledger, context.settings.home, run.id)
+    const summary = activity === undefined ? found : { ...found, activity }
+    const reasons = await ledger.reasonsOf(run.id)
+    context.out(
+      options.json
+        ? `${JSON.stringify({ ...summary, reasons })}\n`
+        : summaryText(summary, reasons, context.columns),
+    )
     return EXIT.ok
   } finally {
     await ledger.close()

@@ -1,14 +1,15 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
-import { relative } from 'node:path'
-import Table from 'cli-table3'
 import type { ExportDrift } from '../job/drift.ts'
+import { shownPath } from '../job/shown-path.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import type { CodeCount, RecordCounts } from '../reconcile/balance.ts'
 import { nextSteps, relatedRuns } from './next-steps.ts'
+import { fittedTable, plainTable } from './plain-table.ts'
+import { reasonsTable } from './reasons-table.ts'
 
-/** Reasons shown; the rest is counted. */
-const REASONS_SHOWN = 15
+/** Lines of drift shown; the rest is counted. */
+const DRIFT_SHOWN = 15
 
 export const KIND_NAMES = {
   biometric: 'biometrics',
@@ -16,12 +17,12 @@ export const KIND_NAMES = {
   careTeam: 'care teams',
 } as const
 
-export function summaryText(summary: RunSummary, reasons: readonly Reason[]): string {
+/** @param columns of the terminal that it is for; undefined: nothing is fitted to a width */
+export function summaryText(summary: RunSummary, reasons: readonly Reason[], columns?: number): string {
   const { rows, records, accounts, requests, primaryCare, careTeams } = summary
-  const seconds = summary.durationMs / 1000
   const lines = [
     '',
-    `Run ${summary.run} of ${summary.job}: ${summary.state}${summary.reason === undefined ? '' : ` (${summary.reason})`} after ${seconds.toFixed(1)} s, sent to ${summary.gateway}`,
+    `Run ${summary.run} of ${summary.job}: ${whatItCameTo(summary)}, sent to ${summary.gateway}`,
     '',
     exportsTable(summary),
     '',
@@ -40,17 +41,35 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[]): st
     `Requests sent ${n(requests.sent)}, of these again ${n(requests.retried)}; reads of profiles ${n(requests.readBack)}`,
   ]
   lines.push(...relatedRuns(summary))
-  lines.push(...driftLines(summary.drift))
-  if (reasons.length > 0) lines.push('', reasonsTable(reasons))
+  lines.push(...driftLines(summary.drift, columns))
+  if (reasons.length > 0) lines.push('', reasonsTable(reasons, columns))
   const files = [
     ...summary.exports.flatMap((one) => (one.rejects === undefined ? [] : [['Rejects ', one.rejects]])),
     ...(summary.files.receipts === undefined ? [] : [['Receipts', summary.files.receipts]]),
   ]
-  if (files.length > 0) lines.push('', ...files.map(([what, path = '']) => `${what} ${relative('.', path)}`))
-  const next = nextSteps(summary)
+  if (files.length > 0) lines.push('', ...files.map(([what, path = '']) => `${what} ${shownPath(path)}`))
+  const next = nextSteps(summary, reasons)
   if (next.length > 0) lines.push('', ...next)
+  else if (summary.pruned === undefined) lines.push('', 'Nothing is left to do.')
   return `${lines.join('\n')}\n`
 }
+
+/** A run that its ledger calls running is under way, or was killed. */
+function whatItCameTo({ state, reason, activity, durationMs, startedAt }: RunSummary): string {
+  if (activity?.kind === 'under-way') {
+    const taken = activity.since.slice(0, 19) === startedAt.slice(0, 19)
+    const since = taken ? '' : `, taken up at ${toSecond(activity.since)}`
+    return `under way since ${toSecond(startedAt)}${since}, by process ${activity.owner}`
+  }
+  if (activity?.kind === 'stopped') {
+    const who = activity.owner === undefined ? 'its process' : `its process ${activity.owner}`
+    return `stopped; ${who} is gone, heard of last at about ${toSecond(activity.lastSign)}`
+  }
+  const why = reason === undefined ? '' : ` (${reason})`
+  return `${state}${why} after ${(durationMs / 1000).toFixed(1)} s`
+}
+
+const toSecond = (instant: string): string => `${instant.slice(0, 19)}Z`
 
 /** One line, where there is anything to warn of. */
 export const warningsLine = (warnings: readonly CodeCount[]): string[] =>
@@ -59,13 +78,17 @@ export const warningsLine = (warnings: readonly CodeCount[]): string[] =>
     : [`Warnings ${warnings.map(({ code, count }) => `${code} ${n(count)}`).join(', ')}`]
 
 /** In what exports differ from earlier deliveries, where they do. */
-export function driftLines(drift: readonly ExportDrift[]): string[] {
+export function driftLines(drift: readonly ExportDrift[], columns?: number): string[] {
   if (drift.length === 0) return []
-  const table = plainTable(['drift', 'export', 'what', 'differs'], 'none')
-  for (const { level, export: name, measure, message } of drift.slice(0, REASONS_SHOWN))
-    table.push([level, name, measure, message])
-  const rest = drift.length - REASONS_SHOWN
-  return ['', table.toString(), ...(rest > 0 ? [`  and ${n(rest)} more; --json lists all of them`] : [])]
+  const rows = drift
+    .slice(0, DRIFT_SHOWN)
+    .map(({ level, export: name, measure, message }) => [level, name, measure, message])
+  const rest = drift.length - DRIFT_SHOWN
+  return [
+    '',
+    fittedTable(['drift', 'export', 'what', 'differs'], rows, 'none', columns),
+    ...(rest > 0 ? [`  and ${n(rest)} more; --json lists all of them`] : []),
+  ]
 }
 
 const n = (count: number): string => count.toLocaleString('en-US')
@@ -94,66 +117,4 @@ function recordsTable(records: RunSummary['records']): string {
     table.push([name, ...[made, accepted, rejected, unchanged, inDoubt, pending].map(n)])
   }
   return table.toString()
-}
-
-function reasonsTable(reasons: readonly Reason[]): string {
-  const table = plainTable(['count', 'outcome', 'stage', 'code', 'rule', 'reason'], 1)
-  const merged = mergeRules(reasons)
-  for (const { count, outcome, stage, code, rules, message } of merged.slice(0, REASONS_SHOWN)) {
-    const [only] = rules
-    const rule = rules.length === 1 ? (only ?? '(row)') : `${rules.length} rules`
-    table.push([
-      n(count),
-      outcome,
-      stage,
-      code,
-      rule,
-      message.length > 90 ? `${message.slice(0, 89)}…` : message,
-    ])
-  }
-  const rest = merged.slice(REASONS_SHOWN).reduce((sum, { count }) => sum + count, 0)
-  return rest === 0
-    ? table.toString()
-    : `${table.toString()}\n  and ${n(rest)} more for ${merged.length - REASONS_SHOWN} other reasons`
-}
-
-/** One line for what befell several rules in the same words: a person who is not registered loses all records. */
-function mergeRules(reasons: readonly Reason[]): (Omit<Reason, 'rule'> & { rules: (string | null)[] })[] {
-  const same = Map.groupBy(reasons, ({ outcome, stage, code, message }) =>
-    [outcome, stage, code, message].join('\n'),
-  )
-  return [...same.values()]
-    .flatMap((group) => {
-      const [first] = group
-      if (first === undefined) return []
-      const rules = [...new Set(group.map(({ rule }) => rule))]
-      return [{ ...first, rules, count: group.reduce((sum, { count }) => sum + count, 0) }]
-    })
-    .sort((a, b) => b.count - a.count)
-}
-
-/** A table without lines; numbers stand to the right: all columns but the first, the first alone, or none. */
-export function plainTable(head: readonly string[], numbers: 'rest' | 1 | 'none' = 'rest'): Table.Table {
-  return new Table({
-    head: [...head],
-    colAligns: head.map((_, at) => (numbers === (at === 0 ? 1 : 'rest') ? 'right' : 'left')),
-    style: { head: [], border: [], 'padding-left': 1, 'padding-right': 1, compact: true },
-    chars: {
-      top: '',
-      'top-mid': '',
-      'top-left': '',
-      'top-right': '',
-      bottom: '',
-      'bottom-mid': '',
-      'bottom-left': '',
-      'bottom-right': '',
-      left: '',
-      'left-mid': '',
-      mid: '',
-      'mid-mid': '',
-      right: '',
-      'right-mid': '',
-      middle: ' ',
-    },
-  })
 }

@@ -1,14 +1,15 @@
 /** `waybill trace`: from a transaction id back to export, line, rule, batch, tries and answer. */
-import { relative } from 'node:path'
 import { EXIT } from '../errors.ts'
+import { shownPath } from '../job/shown-path.ts'
 import { traceRecord } from '../job/trace-record.ts'
 import type { Action } from './context.ts'
+import { openKnownLedger } from './open-known-ledger.ts'
 
 export const trace: Action<{ readonly transaction: string; readonly json?: true }> = async (
   context,
   options,
 ) => {
-  const ledger = await context.openLedger()
+  const ledger = await openKnownLedger(context)
   try {
     const traced = await traceRecord(ledger, options.transaction)
     if (options.json) {
@@ -20,8 +21,8 @@ export const trace: Action<{ readonly transaction: string; readonly json?: true 
       `Transaction  ${traced.transactionId}`,
       `Export       ${found.name} (SHA-256 ${found.sha256})`,
       origin === undefined
-        ? `Row          ${traced.row} (the file is not at ${relative('.', found.path)} any more, or has changed: its line cannot be told)`
-        : `Row          ${traced.row}, line ${origin.line}, byte ${origin.byteOffset} of ${relative('.', found.path)}`,
+        ? `Row          ${traced.row} (the file is not at ${shownPath(found.path)} any more, or has changed: its line cannot be told)`
+        : `Row          ${traced.row}, line ${origin.line}, byte ${origin.byteOffset} of ${shownPath(found.path)}`,
       `Rule         ${traced.rule}`,
     ]
     for (const { run, chunk, outcome, batches, decisions, reason } of traced.runs) {

@@ -137,9 +137,9 @@ async function textOf(answer: Response, call: string): Promise<string> {
   return Buffer.concat(pieces).toString('utf8')
 }
 
-/** The system's code of a network failure, which undici keeps in the cause. */
+/** The system's code of a network failure, which undici keeps in the cause; its own words where there is none (a port that it bars). */
 function reasonOf(failure: unknown): string {
   const cause = failure instanceof Error && failure.cause instanceof Error ? failure.cause : failure
   if (cause instanceof Error && 'code' in cause) return String(cause.code)
-  return cause instanceof Error ? cause.name : 'unknown'
+  return cause instanceof Error ? cause.message : 'unknown'
 }

@@ -13,6 +13,17 @@ const BOM = Buffer.from('\ufeff')
 export interface Compression {
   readonly kind: 'plain' | 'gzip' | 'zstd'
   readonly limits: ContentLimits
+  readonly reading: Reading
+}
+
+/** How far the latest reading of a file has come, in bytes. */
+interface Reading {
+  /** Of the file, */
+  file: number
+  /** of the content that they became, */
+  content: number
+  /** and of UTF-8, where the content is another encoding. */
+  decoded?: number | undefined
 }
 
 /** RFC 1952, 2.3.1; RFC 8878, 3.1.1. */
@@ -37,7 +48,7 @@ export async function detectCompression(path: string, limits: ContentLimits): Pr
     const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
     const start = buffer.subarray(0, bytesRead)
     const known = MAGIC.find(([, magic]) => start.subarray(0, magic.length).equals(magic))
-    return { kind: known?.[0] ?? 'plain', limits }
+    return { kind: known?.[0] ?? 'plain', limits, reading: { file: 0, content: 0 } }
   } finally {
     await file.close()
   }
@@ -55,28 +66,68 @@ export async function* readContent(
   from: number,
 ): AsyncGenerator<Buffer> {
   try {
-    yield* compression.kind === 'plain' ? readPlain(path, from) : readCompressed(path, compression, from)
+    yield* compression.kind === 'plain'
+      ? readPlain(path, compression, from)
+      : readCompressed(path, compression, from)
   } catch (cause) {
     throw cause instanceof WaybillError ? cause : unreadable(path, cause)
   }
 }
 
-async function* readPlain(path: string, from: number): AsyncGenerator<Buffer> {
+async function* readPlain(path: string, { reading }: Compression, from: number): AsyncGenerator<Buffer> {
   if (from > (await stat(path)).size) throw tooShort(path, from)
-  yield* createReadStream(path, { start: from, highWaterMark: CHUNK_BYTES })
+  Object.assign(reading, { file: from, content: from, decoded: undefined } satisfies Reading)
+  for await (const chunk of createReadStream(path, { start: from, highWaterMark: CHUNK_BYTES })) {
+    reading.file += chunk.length
+    reading.content += chunk.length
+    yield chunk
+  }
 }
 
 async function* readCompressed(
   path: string,
-  { kind, limits }: Compression,
+  { kind, limits, reading }: Compression,
   from: number,
 ): AsyncGenerator<Buffer> {
   const { size } = await stat(path)
   const source = createReadStream(path, { highWaterMark: CHUNK_BYTES })
-  const decompress = kind === 'gzip' ? createGunzip : createZstdDecompress
+  const options = { chunkSize: CHUNK_BYTES }
+  const decompress = kind === 'gzip' ? createGunzip(options) : createZstdDecompress(options)
   // Who reads sees every failure: a pipeline that fails destroys its last stream with the error.
-  const content = pipeline(source, decompress({ chunkSize: CHUNK_BYTES }), () => {})
-  yield* behind(path, bounded(path, content as AsyncIterable<Buffer>, limits, size), from)
+  const content = pipeline(source, decompress, () => {})
+  Object.assign(reading, { file: 0, content: 0, decoded: undefined } satisfies Reading)
+  const counted = async function* (): AsyncGenerator<Buffer> {
+    for await (const chunk of bounded(path, content as AsyncIterable<Buffer>, limits, size)) {
+      reading.content += chunk.length
+      // It works ahead: what it has ready is not read yet.
+      const ahead = reading.content / (reading.content + decompress.readableLength)
+      reading.file = decompress.bytesWritten * ahead
+      yield chunk
+    }
+  }
+  yield* behind(path, counted(), from)
+}
+
+/**
+ * The share of a file, from 0 to 1, that stands before an offset of its content. Of a compressed file, or one in another encoding than
+ * UTF-8, it is reckoned by what the latest reading has made of its bytes.
+ */
+export function shareBefore(byteOffset: number, fileBytes: number, { reading }: Compression): number {
+  const made = reading.decoded ?? reading.content
+  return fileBytes === 0 || made === 0 ? 0 : Math.min(1, (byteOffset * reading.file) / made / fileBytes)
+}
+
+/** Content that was brought into UTF-8, counted for `shareBefore`. */
+export async function* countDecoded(
+  { reading }: Compression,
+  content: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  let bytes = 0
+  for await (const chunk of content) {
+    bytes += chunk.length
+    reading.decoded = bytes
+    yield chunk
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Opens a CSV export: finds out encoding, trailer, delimiter and header, then gives its rows. */
 import { stat } from 'node:fs/promises'
 import { ByteWindow } from './byte-window.ts'
-import { behind, type Compression, readContent, textStart, upTo } from './content.ts'
+import { behind, type Compression, countDecoded, readContent, textStart, upTo } from './content.ts'
 import { csvFormat } from './csv.ts'
 import { cellSplitter } from './csv-cells.ts'
 import type { CsvDefinition } from './csv-definition.ts'
@@ -105,7 +105,8 @@ function decoded(
   from: number,
 ): AsyncIterable<Buffer> {
   if (encoding === 'utf-8') return readContent(path, compression, from)
-  return behind(path, transcode(readContent(path, compression, 0), encoding), from)
+  const content = transcode(readContent(path, compression, 0), encoding)
+  return behind(path, countDecoded(compression, content), from)
 }
 
 /** @param seekable whether reading can begin anywhere: then the tail of the file suffices */

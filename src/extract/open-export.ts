@@ -3,7 +3,7 @@ import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { WaybillError } from '../errors.ts'
 import { ByteWindow } from './byte-window.ts'
-import { detectCompression, readContent, textStart, unreadable } from './content.ts'
+import { detectCompression, readContent, shareBefore, textStart, unreadable } from './content.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from './content-limits.ts'
 import { readRows } from './framing.ts'
 import { ndjsonFormat } from './ndjson.ts'
@@ -24,6 +24,10 @@ export interface OpenExport {
    * @throws WaybillError `export-unreadable`; `export-changed` where the content ends before `from`
    */
   rows(from?: Origin): AsyncIterable<readonly Row[]>
+  /**
+   * The share of the file, from 0 to 1, that stands before an offset; of a compressed one about, by what was read of it last.
+   */
+  share(byteOffset: number): number
   /**
    * How many rows the trailer states and how many there are, counted in one pass that takes no row apart; undefined where
    * the mapping names no such count. To be asked before anything of the export is sent.
@@ -51,14 +55,17 @@ export async function openExport(
   const compression = await detectCompression(path, limits).catch((cause) => {
     throw unreadable(path, cause)
   })
-  const assertUnchanged = () => compareStat(path, before)
+  const common = {
+    share: (byteOffset: number) => shareBefore(byteOffset, Number(before.size), compression),
+    assertUnchanged: () => compareStat(path, before),
+  }
 
-  if (read.format === 'csv') return { ...(await openCsv(path, compression, read)), assertUnchanged }
+  if (read.format === 'csv') return { ...(await openCsv(path, compression, read)), ...common }
   if (read.format === 'json')
     return {
       ...(await openJson(path, compression, read)),
       controlTotal: async () => undefined,
-      assertUnchanged,
+      ...common,
     }
   const byteOffset = await textStart(path, readContent(path, compression, 0))
   const rows = (from: Origin = { row: 1, line: 1, byteOffset }) =>
@@ -68,7 +75,7 @@ export async function openExport(
       ndjsonFormat,
     )
   const seekable = compression.kind === 'plain'
-  return { rows, seekable, controlTotal: async () => undefined, assertUnchanged }
+  return { rows, seekable, controlTotal: async () => undefined, ...common }
 }
 
 async function statExport(path: string): Promise<BigIntStats> {

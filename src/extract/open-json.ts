@@ -1,6 +1,6 @@
 /** Opens an export of `format: json`: finds out encoding and where its rows stand, then gives them. */
 import { ByteWindow } from './byte-window.ts'
-import { behind, type Compression, readContent, textStart } from './content.ts'
+import { behind, type Compression, countDecoded, readContent, textStart } from './content.ts'
 import { findEncoding, HEAD_BYTES } from './encoding.ts'
 import { readRows } from './framing.ts'
 import type { JsonSource } from './json-cursor.ts'
@@ -46,7 +46,9 @@ async function openSource(
   await window.close()
   const encoding = findEncoding(path, window.bytes, 'auto')
   const content =
-    encoding === 'utf-8' ? raw : (from: number) => behind(path, transcode(raw(0), encoding), from)
+    encoding === 'utf-8'
+      ? raw
+      : (from: number) => behind(path, countDecoded(compression, transcode(raw(0), encoding)), from)
   const seekable = compression.kind === 'plain' && encoding === 'utf-8'
   return { path, start: await textStart(path, content(0)), content, seekable }
 }

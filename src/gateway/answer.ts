@@ -11,13 +11,15 @@ const UTF8 = new TextDecoder()
 /** A complete answer. */
 export interface Answer {
   readonly status: number
+  /** Names the request in logs; it is not sent. */
+  readonly requestId: string
   /** The body as JSON; undefined where it is none. */
   json(): unknown
   /** The body as the schema describes it. @throws UnreadableAnswer */
   read<Schema extends z.ZodType>(schema: Schema): z.output<Schema>
 }
 
-export function createAnswer(status: number, body: Uint8Array): Answer {
+export function createAnswer(status: number, requestId: string, body: Uint8Array): Answer {
   const json = (): unknown => {
     try {
       return JSON.parse(UTF8.decode(body))
@@ -28,6 +30,7 @@ export function createAnswer(status: number, body: Uint8Array): Answer {
   }
   return {
     status,
+    requestId,
     json,
     read: (schema) => {
       const value = json()

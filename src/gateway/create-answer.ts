@@ -16,6 +16,8 @@ const CreateEnvelope = Envelope(Echo)
 /** A readable 2xx answer to a create call. */
 export interface CreateAnswer {
   readonly status: number
+  /** Names the request in logs; it is not sent. */
+  readonly requestId: string
   /** `accepted` where as many records came back as were sent and no error is listed. */
   readonly class: 'accepted' | 'accepted-in-part'
   /** In the order of the answer, which need not be that of the request. */
@@ -31,5 +33,6 @@ export function readCreateAnswer(answer: Answer, count: number): CreateAnswer {
   const echoes = envelope.data
   const errors = envelope.errors ?? []
   const complete = echoes.length === count && errors.length === 0
-  return { status: answer.status, class: complete ? 'accepted' : 'accepted-in-part', echoes, errors }
+  const { status, requestId } = answer
+  return { status, requestId, class: complete ? 'accepted' : 'accepted-in-part', echoes, errors }
 }

@@ -187,7 +187,9 @@ export function createTransport(options: TransportOptions): Transport {
       const retryAfterMs = parseRetryAfter(retryAfter, options.now())
       // A status line that refuses stands, even if the words behind it broke off; one of success is worth nothing alone.
       const refusal = status === undefined ? 'accepted' : classifyStatus(status, retryAfterMs !== undefined)
-      throw fail(`failed: ${broken}`, {
+      // An address to upload to is as good as a credential.
+      const where = call.address === undefined ? `, at ${address.origin}` : ''
+      throw fail(`failed: ${broken}${where}`, {
         class: refusal === 'accepted' ? classifyTransportFailure({ connected }) : refusal,
         status,
         retryAfterMs,
@@ -229,7 +231,7 @@ export function createTransport(options: TransportOptions): Transport {
       try {
         const response = await exchange(call, fail)
         const status = response.statusCode
-        const answer = createAnswer(status, response.rawBody)
+        const answer = createAnswer(status, requestId, response.rawBody)
         const retryAfterMs = parseRetryAfter(response.headers['retry-after'], options.now())
         const outcome = classifyStatus(status, retryAfterMs !== undefined)
         if (outcome !== 'accepted' && call.alsoAnswers?.includes(status) !== true) {

@@ -4,6 +4,7 @@ import type { Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
 import { dayOf } from './day-of.ts'
 import { keepLease, takeLease } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
+import { openChunksOf } from './settle-open-chunks.ts'
 
 export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
 
@@ -25,17 +26,30 @@ export function assertSameGateway(run: RunOfJob, gatewayName: string): void {
   )
 }
 
-/** @throws WaybillError `run-unfinished` where a run of the job is unfinished, but for the one named */
+/**
+ * @throws WaybillError `run-unfinished` where a run of the job is unfinished, but for the one named; a backfill only where it has
+ *   something under way
+ */
 export async function assertNoneUnfinished(
   ledger: Ledger,
   { job_id, job }: RunOfJob,
   except?: string,
 ): Promise<void> {
-  const unfinished = await ledger.unfinishedRun(job_id)
-  if (unfinished === undefined || unfinished.id === except) return
-  throw new WaybillError('run-unfinished', `run ${unfinished.id} of the job ${job} is not finished`, {
-    remedy: `Finish it first: waybill run ${job}`,
-  })
+  const unfinished = await ledger.unfinishedRun(job_id, 'ordinary')
+  if (unfinished !== undefined && unfinished.id !== except)
+    throw new WaybillError('run-unfinished', `run ${unfinished.id} of the job ${job} is not finished`, {
+      remedy: `Finish it first: waybill run ${job}`,
+    })
+  const backfill = await ledger.unfinishedRun(job_id, 'backfill')
+  if (backfill === undefined || backfill.id === except) return
+  if ((await openChunksOf(ledger, backfill)).size === 0) return
+  throw new WaybillError(
+    'run-unfinished',
+    `the backfill ${backfill.id} of the job ${job} has something under way`,
+    {
+      remedy: `Go on with it, or let the next run settle what it has under way: waybill run ${job}`,
+    },
+  )
 }
 
 export interface Amending {

@@ -50,6 +50,6 @@ async function archive({ arrival, events }: Archiving, found: FoundExport): Prom
     await arrival.archive(found)
   } catch (error) {
     if (!(error instanceof WaybillError)) throw error
-    events.exportFailed(found.delivery.name, error)
+    events.exportNotArchived(found.delivery.name, error)
   }
 }

@@ -3,7 +3,12 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute } from 'node:path'
 import { WaybillError } from '../errors.ts'
 import { readChecksum } from '../extract/arrival/checksum-file.ts'
-import { type ArrivalRules, completeExports, manifestsOf } from '../extract/arrival/completeness.ts'
+import {
+  type ArrivalRules,
+  manifestsOf,
+  sortExports,
+  type WaitingExport,
+} from '../extract/arrival/completeness.ts'
 import type { Delivery, ExportSource } from '../extract/arrival/export-source.ts'
 import { createFolderSource } from '../extract/arrival/folder-source.ts'
 import { type Announced, readManifest } from '../extract/arrival/manifest.ts'
@@ -48,9 +53,19 @@ export type BesideExport = Pick<ReceivedExport, 'name' | 'address' | 'file' | 'l
  */
 export type Beside = (pattern: string) => Promise<BesideExport | undefined>
 
+/** What lies at a source. */
+export interface SourceLook {
+  readonly complete: readonly FoundDelivery[]
+  readonly waiting: readonly WaitingExport[]
+  /** Names a file of the source as the ledger does. */
+  address(name: string): string
+}
+
 export interface Arrival {
+  /** The exports of a source of the job, in their order. */
+  look(source: JobSource, now: number): Promise<SourceLook>
   /** The complete exports of a source of the job, in their order. */
-  find(source: JobSource, now: number): Promise<FoundDelivery[]>
+  find(source: JobSource, now: number): Promise<readonly FoundDelivery[]>
   /** A file that the operator named, read by the rules of a source of the job, or by none. */
   named(file: string, rules: FoundDelivery['rules']): FoundDelivery
   /**
@@ -69,6 +84,8 @@ export interface Arrival {
     sha256: string,
     sources: readonly JobSource[],
   ): Promise<ReceivedExport | undefined>
+  /** Removes what was fetched of a delivery that nobody will go on with. */
+  forget(found: FoundDelivery): Promise<void>
   /** Keeps what is joined, by its SHA-256, until a run has ended well; and gives it back. */
   keep(sha256: string, text: string): Promise<void>
   kept(sha256: string): Promise<string | undefined>
@@ -204,20 +221,26 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     }
   }
 
+  const look = async (jobSource: JobSource, now: number): Promise<SourceLook> => {
+    const source = await open(jobSource)
+    const listing = await source.list()
+    const announced = await announcedBy(source, jobSource, listing)
+    const { archived } = jobSource
+    const { complete, waiting } = sortExports(jobSource, listing, announced, now)
+    const found = complete.map((one) => ({
+      ...one,
+      source,
+      rules: jobSource,
+      neighbours: async (match: string) => completeBeside(jobSource, match, listing, announced, now),
+      isListed: true,
+      archived,
+    }))
+    return { complete: found, waiting, address: source.address }
+  }
+
   return {
-    async find(jobSource, now) {
-      const source = await open(jobSource)
-      const listing = await source.list()
-      const announced = await announcedBy(source, jobSource, listing)
-      const { archived } = jobSource
-      return completeExports(jobSource, listing, announced, now).map((one) => ({
-        ...one,
-        source,
-        rules: jobSource,
-        neighbours: async (match) => completeBeside(jobSource, match, listing, announced, now),
-        archived,
-      }))
-    },
+    look,
+    find: async (source, now) => (await look(source, now)).complete,
     named(file, rules) {
       const source = createFolderSource({ folder: dirname(file) })
       return unlisted(source, basename(file), rules)
@@ -242,6 +265,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       const own = checksum?.name.includes(delivery.name) ? checksum : undefined
       for (const one of [marker, own, delivery]) if (one !== undefined) await source.archive(one)
     },
+    forget: ({ source, delivery }) => spool.forget(source.address(delivery.name)),
     keep: spool.keep,
     kept: spool.kept,
     clearUnpacked: spool.clearUnpacked,

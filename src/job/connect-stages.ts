@@ -5,6 +5,7 @@ import type { RunLedger, RunOrigin, Selection, Tallies } from '../ledger/ledger.
 import { createBodyBuffers } from '../load/body-buffers.ts'
 import { createDispatcher } from '../load/dispatcher.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
+import type { Reconciler } from '../load/reconciler.ts'
 import { createSending } from '../load/sending.ts'
 import { createSizeLimits } from '../load/size-limits.ts'
 import { matchEchoes } from '../reconcile/match.ts'
@@ -26,6 +27,7 @@ export interface RunParts {
   readonly rejectsPath: string
   /** See `LoadContext.behind`. */
   readonly behind: boolean
+  readonly turn: ExportContext['turn']
 }
 
 export function connectStages(
@@ -60,14 +62,15 @@ export function connectStages(
     inDoubt: submit.inDoubt,
     batchesAreAtomic: submit.batchesAreAtomic,
     now,
+    onBatch: events.batchAnswered,
     readLagMs: submit.readLag,
     pause: (ms: number) => deps.sleep(ms, parts.signal),
     progress: { takenAt: 0 },
     random,
     reconciler: {
       match: matchEchoes,
-      readBack: (entries: Parameters<typeof readBack>[2], accountIds: Parameters<typeof readBack>[3]) =>
-        readBack(gateway, sending.read, entries, accountIds),
+      readBack: (...[entries, accountIds, sentAs]: Parameters<Reconciler['readBack']>) =>
+        readBack(gateway, sending.read, entries, accountIds, sentAs),
     },
   }
   return {
@@ -86,6 +89,7 @@ export function connectStages(
     origin: parts.origin,
     stop: parts.stop,
     limit: parts.limit,
+    turn: parts.turn,
     load: {
       ...delivery,
       memory: ledger,

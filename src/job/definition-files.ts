@@ -49,7 +49,9 @@ export async function readJob(folders: DefinitionFolders, name: string): Promise
       },
     ])
   }
-  const sources = value.exports.map((one) => jobSource(one, value.mapping, dirname(file)))
+  const sources = value.exports.map((one) =>
+    jobSource(one, value.mapping, dirname(file), value.schedule?.zone),
+  )
   const catalog = value.catalog && resolve(dirname(file), value.catalog)
   return { file, definition: value, sources, catalog }
 }
@@ -191,4 +193,17 @@ async function findDefinition(
 export async function definitionsIn(folder: string): Promise<string[]> {
   const files = await readdir(folder).catch(() => [])
   return files.flatMap((file) => /^(.+)(?<!\.cases)\.ya?ml$/.exec(file)?.[1] ?? [])
+}
+
+/** The mappings of a job's sources, by name. @throws WaybillError as `readMapping` */
+export async function readMappings(
+  folders: DefinitionFolders,
+  job: Job,
+): Promise<Map<string, LoadedMapping>> {
+  const names = new Set(job.sources.map((source) => source.mapping))
+  return new Map(
+    await Promise.all(
+      [...names].map(async (name) => [name, await readMapping(folders, name, job.catalog)] as const),
+    ),
+  )
 }

@@ -5,6 +5,7 @@ import { type ColumnDrift, compareColumns } from './drift-columns.ts'
 import type { DriftDefinition } from './drift-definition.ts'
 import { OTHER } from './drift-fields.ts'
 import type { ExportProfile } from './export-profile.ts'
+import { median } from './median.ts'
 
 /** Something in which an export differs. Names of columns, rules, units and shares; no content of a cell. */
 export const DriftFinding = z.strictObject({
@@ -231,13 +232,6 @@ function judge(
   if (change === undefined) return []
   const level = change.size > limits.stop ? 'stop' : change.size > limits.warn ? 'warn' : undefined
   return level === undefined ? [] : [{ measure, level, message: message(change.usual) }]
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = Math.floor(sorted.length / 2)
-  const upper = sorted[middle] ?? 0
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2
 }
 
 const number = (count: number): string => Math.round(count).toLocaleString('en-US')

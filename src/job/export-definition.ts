@@ -1,6 +1,7 @@
 /** One entry of a job's `exports:` as written (docs/jobs.md): where files arrive, which are exports, when one is complete. */
 import { z } from 'zod'
 import { DEFAULT_LIMITS } from '../extract/content-limits.ts'
+import { ExpectDefinition } from './expect-definition.ts'
 import { ByteSize, Duration } from './quantities.ts'
 
 const fileName = z
@@ -86,6 +87,10 @@ export const ExportDefinition = z.strictObject({
     .min(1)
     .optional()
     .meta({ description: 'Where exports go after a run of them has balanced.' }),
+  /** What is told where it does not come true. */
+  expect: ExpectDefinition.optional().meta({
+    description: 'By when how many exports must have arrived, and how large.',
+  }),
 })
 export type ExportDefinition = z.infer<typeof ExportDefinition>
 

@@ -1,4 +1,5 @@
 /** The exports that a run goes through: new ones, written down as they come, or those that an earlier process left open. */
+import { basename, join } from 'node:path'
 import { WaybillError } from '../errors.ts'
 import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
@@ -24,16 +25,21 @@ export interface ExportStep {
   readonly watch: DriftWatch | undefined
 }
 
-/** New exports: fetch, fingerprint, verify, compare, write down, run. */
+/**
+ * New exports: fetch, fingerprint, verify, compare, write down, run.
+ * @param begun those that the run has begun already, in their order: they are not taken again
+ */
 export async function* startExports(
   run: RunWriter,
   arrival: Arrival,
   deliveries: readonly FoundExport[],
   mappings: ReadonlyMap<string, LoadedMapping>,
   memory: DriftMemory,
+  begun: readonly Pick<ExportRecord, 'path' | 'ordinal'>[] = [],
 ): AsyncGenerator<ExportStep> {
   await arrival.clearUnpacked()
-  let ordinal = 0
+  let ordinal = begun.at(-1)?.ordinal ?? 0
+  const addresses = new Set(begun.map(({ path }) => path))
   const fail = async (start: ExportStart, error: unknown, watch?: DriftWatch): Promise<void> => {
     if (!isExportProblem(error)) throw error
     const record = await run.runLedger.addExport(start)
@@ -46,7 +52,9 @@ export async function* startExports(
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
     const { name } = found.delivery
-    const unread = { name, path: found.source.address(name), mapping, exportId: '', sha256: '', bytes: 0 }
+    const path = found.source.address(name)
+    const delivered = found.isListed ? { ...found.delivery, address: path } : undefined
+    const unread = { name, path, mapping, delivered, exportId: '', sha256: '', bytes: 0 }
     let received: readonly ReceivedExport[] = []
     try {
       received = await arrival.receive(found)
@@ -56,6 +64,7 @@ export async function* startExports(
     }
     for (const one of received) {
       const { name, address, file, limits } = one
+      if (addresses.has(address)) continue
       ordinal += 1
       let start: ExportStart = { ...unread, ordinal, name, path: address }
       let watch: DriftWatch | undefined
@@ -105,7 +114,7 @@ export async function* resumeExports(
     const content = await ledger.mapping(record.mapping_digest)
     if (content === undefined)
       throw new WaybillError('mapping-not-found', `the ledger has lost the mapping of ${record.name}`)
-    const received = await arrival.receiveAgain(record.path, record.sha256, sources)
+    const received = await receiveBegun(arrival, sources, record)
     if (received === undefined) {
       throw new WaybillError(
         'export-changed',
@@ -123,6 +132,22 @@ export async function* resumeExports(
       watch: undefined,
     }
   }
+}
+
+/** The very file that a run has begun with: where it was, or where the job archives it. Undefined where it is neither there nor there. */
+export async function receiveBegun(
+  arrival: Arrival,
+  sources: readonly JobSource[],
+  { path, sha256 }: Pick<ExportRecord, 'path' | 'sha256'>,
+): Promise<ReceivedExport | undefined> {
+  const archives = sources.flatMap(({ place }) =>
+    place.kind === 'folder' && place.archive !== undefined ? [join(place.archive, basename(path))] : [],
+  )
+  for (const address of [path, ...archives]) {
+    const received = await arrival.receiveAgain(address, sha256, sources)
+    if (received !== undefined) return received
+  }
+  return undefined
 }
 
 /**
@@ -148,7 +173,7 @@ export async function verifyExport(
   watch?.assertAllowed(name, address)
 }
 
-async function countRows(opened: OpenExport): Promise<number> {
+export async function countRows(opened: OpenExport): Promise<number> {
   let rows = 0
   for await (const block of opened.rows()) rows += block.length
   return rows

@@ -16,6 +16,8 @@ export interface FoundDelivery extends CompleteExport {
   readonly rules: DeliveryRules
   /** What lies there, too, and is complete: with those names, in no order. */
   readonly neighbours: (match: string) => Promise<readonly CompleteExport[]>
+  /** Whether its source has listed it; else it was named, and nothing is known of its size and time. */
+  readonly isListed: boolean
   /** Whether it is moved away after its run. */
   readonly archived: boolean
 }
@@ -38,6 +40,7 @@ export const unlisted = (source: ExportSource, name: string, rules: DeliveryRule
   rules,
   neighbours: async (match) =>
     completeBeside(rules, match, await source.list(), new Map(), Number.POSITIVE_INFINITY),
+  isListed: false,
   archived: false,
 })
 

@@ -1,8 +1,8 @@
 /** The job file as written (docs/jobs.md): what to read, with which mapping, when, and how to submit it. */
 import { z } from 'zod'
-import { readCronLine } from '../schedule/cron-line.ts'
-import { isZone } from '../transform/dates.ts'
+import { NotifyDefinition } from '../notify/notify-definition.ts'
 import { DriftDefinition } from './drift-definition.ts'
+import { CronText, ZoneName } from './expect-definition.ts'
 import { ExportDefinition } from './export-definition.ts'
 import { ByteSize, Duration, Share } from './quantities.ts'
 
@@ -14,17 +14,8 @@ export const JobDefinition = z
       .meta({ description: 'Name of the job: that of its file, in kebab-case.' }),
     schedule: z
       .strictObject({
-        cron: z
-          .string()
-          .superRefine((text, context) => {
-            const line = readCronLine(text)
-            if ('problem' in line) context.addIssue({ code: 'custom', message: line.problem })
-          })
-          .meta({ description: 'Minute, hour, day, month, weekday, like "15 2 * * *".' }),
-        zone: z
-          .string()
-          .refine(isZone, 'is no IANA time zone; write it like America/New_York')
-          .meta({ description: 'IANA time zone of the cron line, like America/New_York.' }),
+        cron: CronText.meta({ description: 'Minute, hour, day, month, weekday, like "15 2 * * *".' }),
+        zone: ZoneName.meta({ description: 'IANA time zone of the cron line, like America/New_York.' }),
         missed: z.enum(['once', 'all', 'skip']).default('once').meta({
           description:
             'What is made up for of the times that were missed: one run for all, one for each, or nothing.',
@@ -99,6 +90,7 @@ export const JobDefinition = z
       })
       .prefault({}),
     drift: DriftDefinition.prefault({}),
+    notify: NotifyDefinition.default([]),
     stopWhen: z
       .strictObject({ rejectedRows: Share, after: z.int().min(0).default(200) })
       .optional()
@@ -107,7 +99,14 @@ export const JobDefinition = z
       }),
   })
   .superRefine((job, context) => {
-    for (const [at, { mapping }] of job.exports.entries()) {
+    for (const [at, { mapping, expect }] of job.exports.entries()) {
+      if (expect !== undefined && expect.zone === undefined && job.schedule === undefined) {
+        context.addIssue({
+          code: 'custom',
+          path: ['exports', at, 'expect', 'zone'],
+          message: 'is missing, and there is no schedule to take it from; write it like America/New_York',
+        })
+      }
       if (mapping === undefined && job.mapping === undefined) {
         context.addIssue({
           code: 'custom',

@@ -15,11 +15,30 @@ export interface JobSource extends ArrivalRules {
   readonly limits: ContentLimits
   /** Whether exports are moved away after their run. */
   readonly archived: boolean
+  readonly expect: Expectation | undefined
 }
 
-/** @param folder of the job file: paths are relative to it */
-export function jobSource(one: ExportDefinition, mapping: string | undefined, folder: string): JobSource {
-  const { from, match, complete, verify, members, encrypted, limits, archive } = one
+/** So many exports at least must have arrived by each of these times, since the one before. */
+export interface Expectation {
+  /** A cron line. */
+  readonly by: string
+  readonly zone: string
+  readonly count: number
+  /** The share of the usual size below which an export is strangely small. */
+  readonly size: number | undefined
+}
+
+/**
+ * @param folder of the job file: paths are relative to it
+ * @param zone of the job's schedule
+ */
+export function jobSource(
+  one: ExportDefinition,
+  mapping: string | undefined,
+  folder: string,
+  zone?: string,
+): JobSource {
+  const { from, match, complete, verify, members, encrypted, limits, archive, expect } = one
   const place = placeOf(from, archive, folder)
   return {
     from: shownPlace(place),
@@ -34,6 +53,7 @@ export function jobSource(one: ExportDefinition, mapping: string | undefined, fo
     encrypted: encrypted !== undefined,
     limits: limits ?? DEFAULT_LIMITS,
     archived: archive !== undefined,
+    expect: expect && { ...expect, zone: expect.zone ?? zone ?? '', size: expect.size },
   }
 }
 

@@ -1,11 +1,18 @@
-/** Opens a run: takes the job's lease, writes the run down or takes it up again, and connects its stages; and ends it. */
+/** Opens a run, under the lease of its job: writes it down or takes it up again, and connects its stages; and ends it. */
 import { join } from 'node:path'
 import { WaybillError } from '../errors.ts'
-import { type Ledger, noTallies, type RunLedger, type RunOrigin, type RunRecord } from '../ledger/ledger.ts'
+import {
+  type BackfillRange,
+  type Ledger,
+  noTallies,
+  type RunLedger,
+  type RunOrigin,
+  type RunRecord,
+} from '../ledger/ledger.ts'
 import { connectStages } from './connect-stages.ts'
 import { readTallies } from './counts-text.ts'
 import type { Job } from './definition-files.ts'
-import { keepLease, takeLease } from './lease.ts'
+import type { HeldJob } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import type { RunEvents } from './run-events.ts'
 import type { ExportContext } from './run-export.ts'
@@ -13,13 +20,18 @@ import { openAppended } from './run-files.ts'
 import { originOf } from './run-origin.ts'
 
 export interface RunOpening {
-  readonly jobId: number
+  /** Id of the run, new or resumed. */
+  readonly id: string
   /** The unfinished run to go on with; undefined: a new one. */
   readonly resumed: RunRecord | undefined
   /** Rows to take of each export at most. */
   readonly limit: number
   /** Of a new run that takes up what another one left behind. */
   readonly origin?: RunOrigin
+  /** Of a backfill, new or resumed. */
+  readonly backfill?: BackfillRange
+  /** Resolves when a chunk, by its number, may be begun. @param signal aborted when the run is to stop */
+  readonly turn?: (signal: AbortSignal, chunk: number) => Promise<void>
 }
 
 export interface OpenRun {
@@ -27,20 +39,24 @@ export interface OpenRun {
   readonly runLedger: RunLedger
   readonly export: ExportContext
   readonly events: RunEvents
-  /** Writes down how it ended and lets the job go. @param error what stopped it */
+  /** Writes down how it ended. @param error what stopped it */
   end(error: unknown): Promise<void>
 }
 
-/** @throws WaybillError `job-held` */
-export async function openRun(deps: RunDependencies, job: Job, opening: RunOpening): Promise<OpenRun> {
-  const { ledger, now, events, owner } = deps
-  const { jobId, resumed, limit } = opening
+export async function openRun(
+  deps: RunDependencies,
+  job: Job,
+  held: HeldJob,
+  opening: RunOpening,
+): Promise<OpenRun> {
+  const { ledger, now, events } = deps
+  const { id, resumed, limit } = opening
+  const lease = { ...held.lease, runId: id }
+  const { jobId } = lease
   const name = job.definition.job
   const startedAt = now()
-  const id = resumed?.id ?? deps.newRunId()
   const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
   const receiptsPath = resumed?.receipts_path ?? join('receipts', `${id}.ndjson.gz`)
-  const lease = await takeLease(ledger, { jobId, job: name, runId: id, owner, now: startedAt }, deps.isDead)
   const runLedger =
     resumed === undefined
       ? await ledger.startRun(lease, {
@@ -50,24 +66,28 @@ export async function openRun(deps: RunDependencies, job: Job, opening: RunOpeni
           rejectsPath,
           receiptsPath,
           origin: opening.origin,
+          backfill: opening.backfill,
         })
       : await ledger.resumeRun(lease, resumed)
-  events.runStarted({ id, job: name, gateway: deps.gatewayName, resumed: resumed !== undefined })
-
   const tallies = resumed === undefined ? noTallies() : readTallies(resumed.tallies)
+  events.runStarted({ id, job: name, gateway: deps.gatewayName, resumed: resumed !== undefined, tallies })
+
   const receipts = openAppended(join(deps.home, receiptsPath), await settledReceipts(ledger, id))
   const stopping = new AbortController()
   const stop = (reason: unknown): void => stopping.abort(reason)
   const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the run was interrupted'))
   deps.interrupt.addEventListener('abort', onInterrupt, { once: true })
   if (deps.interrupt.aborted) onInterrupt()
-  const kept = keepLease(runLedger, now, stop)
+  const onLost = (): void => stop(held.lost.reason)
+  held.lost.addEventListener('abort', onLost, { once: true })
+  if (held.lost.aborted) onLost()
   const { signal } = stopping
   const began = resumed?.started_at ?? startedAt
   const origin = opening.origin ?? (resumed && originOf(resumed))
   const behind = await ledger.isBehind(jobId)
   const writing = { runLedger, tallies, receipts, rejectsPath }
-  const parts = { ...writing, origin, behind, stop, signal, limit, startedAt: began }
+  const turn = async (chunk: number): Promise<void> => opening.turn?.(signal, chunk)
+  const parts = { ...writing, origin, behind, stop, signal, limit, turn, startedAt: began }
 
   return {
     id,
@@ -75,18 +95,17 @@ export async function openRun(deps: RunDependencies, job: Job, opening: RunOpeni
     events,
     export: connectStages(deps, job, jobId, parts),
     async end(error) {
-      kept.stop()
+      held.lost.removeEventListener('abort', onLost)
       deps.interrupt.removeEventListener('abort', onInterrupt)
-      events.runEnded()
-      await receipts.close()
-      // Whoever has taken the run over writes down how it ends.
-      if (error instanceof WaybillError && error.code === 'lease-lost') return
       const endedAt = now()
       // A clock may be set back while a run is on.
       const workedMs = Math.max(0, endedAt - startedAt)
-      const end = { state: endState(error), endedAt, workedMs, reason: reasonOf(error) }
-      await runLedger.endRun(end, tallies)
-      await ledger.releaseLease(lease)
+      const end = { state: endState(error), workedMs, reason: reasonOf(error) }
+      events.runEnded(end)
+      await receipts.close()
+      // Whoever has taken the run over writes down how it ends.
+      if (error instanceof WaybillError && error.code === 'lease-lost') return
+      await runLedger.endRun({ ...end, endedAt }, tallies)
     },
   }
 }

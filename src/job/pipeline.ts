@@ -25,10 +25,12 @@ interface UnderWay {
 /**
  * @param load sends the chunk; resolves when every record has an outcome
  * @param settle records the outcomes; called in the order of the chunks, one at a time
+ * @param begin resolves when the chunk may be begun; what it throws is thrown by `add`, and what is under way goes on
  */
 export function createPipeline<Loaded>(
   load: (chunk: Chunk) => Promise<Loaded>,
   settle: (chunk: Chunk, loaded: Loaded) => Promise<void>,
+  begin: (chunk: Chunk) => Promise<void> = async () => {},
 ): Pipeline {
   const underWay = new Set<UnderWay>()
   let failure: { error: unknown } | undefined
@@ -42,6 +44,8 @@ export function createPipeline<Loaded>(
       const claims = claimsOf(chunk.entries)
       while (underWay.size >= CHUNKS_AT_ONCE) await Promise.race([...underWay].map((one) => one.settled))
       for (const one of underWay) if (!one.claims.isDisjointFrom(claims)) await one.settled
+      throwFailure()
+      await begin(chunk)
       throwFailure()
       const loading = load(chunk)
       const before = lastSettled

@@ -11,6 +11,7 @@ import { type ProfileRecord, readProfile } from '../reconcile/read-back.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { Amending, RunOfJob } from './amend-run.ts'
 import { type Arrival, createArrival } from './arrival.ts'
+import { kindOf } from './backfill-range.ts'
 import { connectStages } from './connect-stages.ts'
 import type { Job } from './definition-files.ts'
 import { rejoin } from './joined-exports.ts'
@@ -19,6 +20,7 @@ import type { RunDependencies } from './run-dependencies.ts'
 import type { ExportContext } from './run-export.ts'
 import { openAppended } from './run-files.ts'
 import { originOf } from './run-origin.ts'
+import { spoolFolder } from './spool-folder.ts'
 import { keptMapping, receiveOriginal } from './take-up.ts'
 
 export interface RunAgain {
@@ -48,7 +50,7 @@ export async function withRunAgain<Result>(
   amending: Amending,
   work: (again: RunAgain) => Promise<Result>,
 ): Promise<Result> {
-  const arrival = createArrival(join(deps.home, 'spool', String(run.job_id)), deps.sources)
+  const arrival = createArrival(spoolFolder(deps.home, run.job_id, kindOf(run)), deps.sources)
   try {
     return await work(connectAgain(deps, job, run, amending, arrival))
   } finally {
@@ -76,6 +78,7 @@ function connectAgain(
     stop,
     signal,
     limit: Number.POSITIVE_INFINITY,
+    turn: async () => {},
     startedAt: run.started_at,
     rejectsPath: run.rejects_path,
   })

@@ -28,4 +28,6 @@ export interface RunDependencies {
   readonly isDead: (owner: string) => boolean
   /** Aborted when the operator wants the run to stop: what is under way is finished, nothing new begun. */
   readonly interrupt: AbortSignal
+  /** Requests a second that may leave for the gateway at most; undefined: as many as it takes. */
+  readonly requestsPerSecond?: number | undefined
 }

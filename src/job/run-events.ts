@@ -1,24 +1,66 @@
-/** What a run tells those who watch it. Names, counts and codes; no health data. */
+/** What a run tells those who watch it. Names, positions, counts and codes; no health data. */
 import type { WaybillError } from '../errors.ts'
+import type { Exception, RunEnd, Tallies } from '../ledger/ledger.ts'
+import type { BatchAnswer } from '../load/batch-answer.ts'
 import type { Counts } from '../reconcile/balance.ts'
 
+/** Of an export, so far; `counts` goes on counting, and holds what an earlier process has settled of it. */
+export interface ExportProgress {
+  readonly name: string
+  readonly counts: Counts
+  /** Of the file, from 0 to 1, that is settled. */
+  readonly share: number
+}
+
+/** A row or record that did not get through, or a warning about one that did. */
+export interface LeftBehind
+  extends Pick<Exception, 'row' | 'line' | 'rule' | 'outcome' | 'stage' | 'code' | 'batchId'> {
+  /** Undefined for a row that was rejected as a whole, and a record that could not be made. */
+  readonly transaction: string | undefined
+}
+
 export interface RunEvents {
+  /** `tallies` goes on counting, and holds what earlier processes have counted of a run that is resumed. */
   runStarted(run: {
     readonly id: string
     readonly job: string
     readonly gateway: string
     readonly resumed: boolean
+    readonly tallies: Readonly<Tallies>
   }): void
-  exportStarted(found: { readonly name: string; readonly bytes: number }): void
-  /** After each settled chunk: counts of the export so far, and the byte up to which it is settled. */
-  exportAdvanced(name: string, counts: Counts, byteOffset: number): void
+  exportStarted(
+    started: ExportProgress & {
+      readonly bytes: number
+      /** Of a backfill: which of its deliveries, as far as they are known. */
+      readonly position?: { readonly number: number; readonly of: number } | undefined
+    },
+  ): void
+  /** A chunk is settled. @param left what of it did not get through, put together when it is asked for */
+  exportAdvanced(progress: ExportProgress, left: () => readonly LeftBehind[]): void
   exportEnded(name: string, counts: Counts): void
+  /** Nothing of it was sent. */
   exportFailed(name: string, error: WaybillError): void
+  /** It was run, and stays where it is. */
+  exportNotArchived(name: string, error: WaybillError): void
+  /** A request that carried records came to an end. Where nobody is told, nothing is put together. */
+  batchAnswered?: ((batch: BatchAnswer) => void) | undefined
   waiting(event: {
     readonly operation: string
     readonly waitMs: number
     readonly class: string
+    /** What happened last: the call, and its answer or what was wrong with the connection. */
+    readonly what: string
     readonly givesUpAt: number
   }): void
-  runEnded(): void
+  /** Another run goes first, and this one waits for it. Told once for each that is waited for. */
+  waitingForRun(other: {
+    readonly job: string
+    /** Undefined where that one waits, too, and has no run yet. */
+    readonly run?: string
+    /** `host:pid` */
+    readonly owner: string
+    /** Milliseconds since the epoch. */
+    readonly since: number
+  }): void
+  runEnded(end: Omit<RunEnd, 'endedAt'>): void
 }

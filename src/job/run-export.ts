@@ -4,7 +4,7 @@ import { type ErrorCode, WaybillError } from '../errors.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
 import type { Origin } from '../extract/row.ts'
 import type { ChunkRecord, ExportRecord, Ledger, RunLedger, RunOrigin, Tallies } from '../ledger/ledger.ts'
-import type { Identity } from '../load/identity.ts'
+import { type Identity, transactionId } from '../load/identity.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
 import { toException } from '../load/outcomes.ts'
 import { addCounts, allRecords, assertBalanced, type Counts, noCounts } from '../reconcile/balance.ts'
@@ -18,7 +18,7 @@ import { createPipeline } from './pipeline.ts'
 import { receiptsOf } from './receipts.ts'
 import { columnsInFront, rejectsHeader, rejectsText } from './rejects.ts'
 import { rulingOf } from './ruling.ts'
-import type { RunEvents } from './run-events.ts'
+import type { LeftBehind, RunEvents } from './run-events.ts'
 import { type AppendedFile, openAppended } from './run-files.ts'
 import { exceptionsOf, heldBy, newlyDelivered } from './settlement.ts'
 import type { StopWhen } from './stop-when.ts'
@@ -42,6 +42,8 @@ export interface ExportContext {
   readonly limit: number
   /** Of a run that takes up what another one left behind. */
   readonly origin: RunOrigin | undefined
+  /** Resolves when a chunk, by its number, may be begun. @throws what ends the run once the chunks under way are settled */
+  readonly turn: (chunk: number) => Promise<void>
 }
 
 export interface ExportEnd {
@@ -66,7 +68,8 @@ export async function runExport(
   const resumption = resumptionOf(await context.ledger.chunksOf(record.id))
   const { counts } = resumption
   const rejects = openAppended(rejectsPath(context, record), resumption.rejectsLength)
-  context.events.exportStarted({ name: record.name, bytes: record.bytes })
+  const progress = (byteOffset: number) => ({ name: record.name, counts, share: opened.share(byteOffset) })
+  context.events.exportStarted({ ...progress(resumption.from?.byteOffset ?? 0), bytes: record.bytes })
 
   const open = new Map<number, Chunk>()
   const load = async (chunk: Chunk): Promise<LoadedChunk> => {
@@ -94,17 +97,22 @@ export async function runExport(
   const settle = async (chunk: Chunk, loaded: LoadedChunk): Promise<void> => {
     addCounts(counts, await settleChunk(context, record, inFront, rejects, chunk, loaded))
     open.delete(chunk.number)
-    context.events.exportAdvanced(record.name, counts, chunk.rows.at(-1)?.source.byteOffset ?? 0)
+    context.events.exportAdvanced(progress(chunk.rows.at(-1)?.source.byteOffset ?? 0), () =>
+      leftBehind(record, chunk, loaded),
+    )
   }
-  const pipeline = createPipeline(load, settle)
+  const begin = async (chunk: Chunk): Promise<void> => {
+    await context.turn(chunk.number)
+    context.stopWhen.look(chunk.rows)
+    watch?.look(chunk.rows)
+  }
+  const pipeline = createPipeline(load, settle, begin)
   try {
     try {
       const blocks = opened.rows(resumption.from)
       const { number, skip, open: cutBefore } = resumption
       const range = { number, skip, limit: context.limit, cutBefore }
       for await (const chunk of cutChunks(blocks, mapper, context.identity, record.export_id, range)) {
-        context.stopWhen.look(chunk.rows)
-        watch?.look(chunk.rows)
         await pipeline.add(chunk)
       }
     } finally {
@@ -127,6 +135,15 @@ export async function runExport(
   } finally {
     await rejects.close()
   }
+}
+
+function leftBehind(record: ExportRecord, chunk: Chunk, loaded: LoadedChunk): LeftBehind[] {
+  return exceptionsOf(chunk.rows, loaded, toException).map((one) => {
+    const { row, line, rule, content, outcome, stage, code, batchId } = one
+    const transaction =
+      rule === null || content === null ? undefined : transactionId(record.export_id, row, rule, content)
+    return { row, line, rule, outcome, stage, code, batchId, transaction }
+  })
 }
 
 /** `<ordinal>-<export>.rejects.csv`, in the run's folder. */

@@ -1,8 +1,9 @@
 /** The summary of a run, drawn from the ledger (docs/cli.md: what `--json` prints). */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { WaybillError } from '../errors.ts'
-import type { Ledger, OutcomeMove, RunOrigin, Tallies } from '../ledger/ledger.ts'
+import type { BackfillRange, Ledger, OutcomeMove, Reading, RunOrigin, Tallies } from '../ledger/ledger.ts'
 import {
   addCounts,
   type CodeCount,
@@ -12,8 +13,10 @@ import {
   warningCounts,
 } from '../reconcile/balance.ts'
 import { RECORD_KINDS } from '../transform/record.ts'
+import { rangeOf } from './backfill-range.ts'
 import { readCounts, readTallies } from './counts-text.ts'
 import { DriftFinding, type ExportDrift } from './drift.ts'
+import type { RunActivity } from './run-activity.ts'
 import { rejectsPath } from './run-export.ts'
 import { originOf } from './run-origin.ts'
 
@@ -23,6 +26,11 @@ export interface ExportSummary {
   readonly rows: number
   readonly state: string
   readonly counts: Counts
+  /** The mapping that it is read by; undefined where that was pruned. */
+  readonly mapping?: string
+  readonly reading: Reading
+  /** Where it lies, while a file is there: an archived, fetched or packed one is elsewhere. */
+  readonly file?: string
   /** The rejects file, where there is one. */
   readonly rejects?: string
   /** Code of what was wrong with the export as a whole. */
@@ -35,8 +43,12 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   readonly gateway: string
   readonly state: string
   readonly reason?: string
+  /** Of a run that has not come to an end, where it was asked for. */
+  readonly activity?: RunActivity
   /** The run of which it took up what was left behind. */
   readonly origin?: RunOrigin
+  /** Of a backfill: its range, and the folder of its exports where that is not the place of the job. */
+  readonly backfill?: BackfillRange
   /** How many of its rejects later runs have settled. */
   readonly settled?: readonly { readonly run: string; readonly count: number }[]
   /** When its detail was pruned: batches, reasons and files are gone, the balance is not. */
@@ -98,6 +110,9 @@ export async function summarise(
       rows: known.rows.read,
       state: record.state,
       counts: known,
+      reading: record.reading,
+      ...(record.mapping === null ? {} : { mapping: record.mapping }),
+      ...(existsSync(record.path) ? { file: record.path } : {}),
       ...(rejectsLength === 0 || run.pruned_at !== null
         ? {}
         : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
@@ -106,6 +121,7 @@ export async function summarise(
   }
   const tallies = readTallies(run.tallies)
   const origin = originOf(run)
+  const backfill = rangeOf(run)
   return {
     run: run.id,
     job: run.job,
@@ -113,6 +129,7 @@ export async function summarise(
     state: run.state,
     ...(run.reason === null ? {} : { reason: run.reason }),
     ...(origin === undefined ? {} : { origin }),
+    ...(backfill === undefined ? {} : { backfill }),
     ...(settled.length === 0 ? {} : { settled }),
     ...(run.pruned_at === null ? {} : { pruned: new Date(run.pruned_at).toISOString() }),
     balanced: isBalanced(total),

@@ -2,17 +2,18 @@
  * A new run that takes up what another one left behind: its rows are read again at their places, mapped, and what of them is not
  * delivered yet is sent. What it delivers settles what the other one had left.
  */
-import { basename, join } from 'node:path'
 import { WaybillError } from '../errors.ts'
 import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
 import { assertSameGateway, type RunOfJob } from './amend-run.ts'
 import { type Arrival, createArrival, type ReceivedExport } from './arrival.ts'
+import { carryOut, type JobEnd } from './carry-out.ts'
 import { type Job, type LoadedMapping, loadMapping, readMapping } from './definition-files.ts'
-import type { ExportStep } from './exports-of-run.ts'
+import { type ExportStep, receiveBegun } from './exports-of-run.ts'
 import { joinExports, rejoin } from './joined-exports.ts'
 import type { OpenRun } from './open-run.ts'
 import type { RunDependencies } from './run-dependencies.ts'
-import { execute, type JobEnd } from './run-job.ts'
+import { spoolFolder } from './spool-folder.ts'
+import { whileHeld } from './while-held.ts'
 
 export interface TakingUp {
   readonly run: RunOfJob
@@ -30,7 +31,7 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
   const { ledger } = deps
   const { run, selection } = taking
   assertSameGateway(run, deps.gatewayName)
-  const arrival = createArrival(join(deps.home, 'spool', String(run.job_id)), deps.sources)
+  const arrival = createArrival(spoolFolder(deps.home, run.job_id, 'ordinary'), deps.sources)
   let ended = false
   try {
     const found: ExportToTakeUp[] = []
@@ -41,8 +42,10 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
     if (found.length === 0)
       throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)
     const origin = { run: run.id, selection }
-    const opening = { jobId: run.job_id, resumed: undefined, limit: Number.POSITIVE_INFINITY, origin }
-    const end = await execute(deps, job, opening, (opened) => startSelected(opened, found, taking.begin))
+    const end = await whileHeld(deps, job, false, (held, id) => {
+      const opening = { id, resumed: undefined, limit: Number.POSITIVE_INFINITY, origin }
+      return carryOut(deps, job, held, opening, (opened) => startSelected(opened, found, taking.begin))
+    })
     ended = end.error === undefined
     return end
   } finally {
@@ -85,15 +88,11 @@ export async function keptMapping(ledger: Pick<Ledger, 'mapping'>, record: Expor
 export async function receiveOriginal(
   arrival: Arrival,
   job: Job,
-  { name, path, sha256 }: ExportRecord,
+  record: ExportRecord,
 ): Promise<ReceivedExport> {
-  const archives = job.sources.flatMap(({ place }) =>
-    place.kind === 'folder' && place.archive !== undefined ? [join(place.archive, basename(path))] : [],
-  )
-  for (const address of [path, ...archives]) {
-    const received = await arrival.receiveAgain(address, sha256, job.sources)
-    if (received !== undefined) return received
-  }
+  const { name, path, sha256 } = record
+  const received = await receiveBegun(arrival, job.sources, record)
+  if (received !== undefined) return received
   throw new WaybillError('export-gone', `${name} is not at ${path} any more, or has changed`, {
     place: { file: path },
     remedy: `Put the file with the SHA-256 ${sha256} back. Where that cannot be done, correct the rejects file of the run and run that: waybill run ${job.definition.job} --file PATH`,

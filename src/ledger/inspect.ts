@@ -16,6 +16,30 @@ export interface HeldLease {
   readonly until: number
 }
 
+export interface UndeliveredNotifications {
+  readonly job: string
+  /** Names the target, without secrets. */
+  readonly target: string
+  readonly state: 'pending' | 'given-up'
+  readonly count: number
+  /** Why the last of them was not delivered; null where nobody has tried. */
+  readonly error: string | null
+}
+
+/** For so long it is told that a notification was given up. */
+const GIVEN_UP_TOLD_MS = 7 * 86_400_000
+/** What is not delivered for so long has met a hindrance, or its process was killed. */
+const UNDELIVERED_MS = 10 * 60_000
+
+export interface UnfinishedRun {
+  readonly run: string
+  readonly job: string
+  readonly state: string
+  /** Of a backfill: its range, as the ledger has it, and its folder. */
+  readonly backfill: string | undefined
+  readonly folder: string | undefined
+}
+
 export interface LedgerFacts {
   readonly bytes: number
   /** What SQLite finds wrong with the file; empty: nothing. */
@@ -26,8 +50,10 @@ export interface LedgerFacts {
   readonly shape: string
   readonly older: boolean
   readonly leases: readonly HeldLease[]
-  readonly unfinished: readonly { readonly run: string; readonly job: string; readonly state: string }[]
+  readonly unfinished: readonly UnfinishedRun[]
   readonly inDoubt: readonly { readonly run: string; readonly job: string; readonly records: number }[]
+  /** Notifications that could not be delivered, by job, target and whether they are tried again: of late, those that were given up. */
+  readonly undelivered: readonly UndeliveredNotifications[]
   /** When the latest run began; undefined where there was none. Milliseconds since the epoch. */
   readonly latestRunAt: number | undefined
   /** When this file was copied from another ledger; undefined where it was not. */
@@ -54,12 +80,16 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
   }
 }
 
-type Contents = Pick<LedgerFacts, 'leases' | 'unfinished' | 'inDoubt' | 'latestRunAt' | 'copiedAt'>
+type Contents = Pick<
+  LedgerFacts,
+  'leases' | 'unfinished' | 'inDoubt' | 'undelivered' | 'latestRunAt' | 'copiedAt'
+>
 
 const NOTHING_KNOWN: Contents = {
   leases: [],
   unfinished: [],
   inDoubt: [],
+  undelivered: [],
   latestRunAt: undefined,
   copiedAt: undefined,
 }
@@ -85,19 +115,46 @@ function contentsOf(database: DatabaseSync, tables: ReadonlySet<string>, now: nu
       until: Number(row['until']),
     })),
     unfinished: rows(
-      `select run.id as run, job.name as job, state from run join job on job.id = run.job_id
+      `select run.*, run.id as run, job.name as job from run join job on job.id = run.job_id
       where state in ('running', 'interrupted') order by started_at`,
-    ).map((row) => ({ run: String(row['run']), job: String(row['job']), state: String(row['state']) })),
+    ).map((row) => ({
+      ...{ run: String(row['run']), job: String(row['job']), state: String(row['state']) },
+      backfill: textOf(row['backfill']),
+      folder: textOf(row['backfill_folder']),
+    })),
     inDoubt: rows(
       `select run.id as run, job.name as job, count(*) as records from exception
       join export on export.id = exception.export_row join run on run.id = export.run_id
       join job on job.id = run.job_id where outcome = 'in-doubt' and exception.${state} = 'in-doubt'
       group by run.id order by run.started_at`,
     ).map((row) => ({ run: String(row['run']), job: String(row['job']), records: Number(row['records']) })),
+    undelivered: tables.has('notification') ? undeliveredOf(rows, now) : [],
     latestRunAt: instantOf(latest),
     copiedAt: instantOf(copied),
   }
 }
+
+type Rows = (sql: string, ...parameters: number[]) => readonly Readonly<Record<string, unknown>>[]
+
+/** SQLite takes the other columns from the row that has the maximum (sqlite.org/lang_select.html#bareagg). */
+const undeliveredOf = (rows: Rows, now: number): UndeliveredNotifications[] =>
+  rows(
+    `select job.name as job, address, notification.state as state, count(*) as count, error, max(notification.id)
+    from notification join job on job.id = notification.job_id
+    where (notification.state = 'pending' and (error is not null or created_at < ?))
+    or (notification.state = 'given-up' and created_at > ?)
+    group by job.id, target, notification.state order by job.name, address`,
+    now - UNDELIVERED_MS,
+    now - GIVEN_UP_TOLD_MS,
+  ).map((row) => ({
+    job: String(row['job']),
+    target: String(row['address']),
+    state: row['state'] === 'pending' ? 'pending' : 'given-up',
+    count: Number(row['count']),
+    error: row['error'] === null ? null : String(row['error']),
+  }))
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 const instantOf = (row: Readonly<Record<string, unknown>> | undefined): number | undefined =>
   typeof row?.['at'] === 'number' ? row['at'] : undefined

@@ -1,24 +1,49 @@
 /** Leases on jobs: who may run, with a fencing token that grows with each change of hands. */
 import type { Kysely, Transaction } from 'kysely'
 import { WaybillError } from '../errors.ts'
-import type { Lease, LeaseAnswer } from './ledger.ts'
 import type { LeaseRecord, LedgerTables } from './tables.ts'
+
+/** The right to run a job, for as long as it is renewed. */
+export interface Lease {
+  readonly jobId: number
+  readonly runId: string
+  readonly token: number
+}
+
+export interface LeaseRequest {
+  readonly jobId: number
+  readonly runId: string
+  /** `host:pid` */
+  readonly owner: string
+  readonly now: number
+  readonly ttlMs: number
+  /** Whether the holder lets the job go when another one asks for it (right-of-way.ts). */
+  readonly givesWay?: boolean | undefined
+}
+
+export type LeaseAnswer =
+  | { readonly ok: true; readonly lease: Lease }
+  | { readonly ok: false; readonly holder: LeaseRecord }
 
 export async function acquireLease(
   transaction: Transaction<LedgerTables>,
-  request: { jobId: number; runId: string; owner: string; now: number; ttlMs: number },
+  request: LeaseRequest,
   isDead: (owner: string) => boolean,
 ): Promise<LeaseAnswer> {
-  const { jobId, runId, owner, now, ttlMs } = request
+  const { jobId, runId, owner, now, ttlMs, givesWay = false } = request
   const last = await lastLease(transaction, jobId)
   if (last && isHeld(last, now, isDead)) return { ok: false, holder: last }
   const token = (last?.token ?? 0) + 1
-  const lease = { run_id: runId, owner, token, acquired_at: now, expires_at: now + ttlMs }
+  const lease = {
+    ...{ run_id: runId, owner, token, acquired_at: now, expires_at: now + ttlMs },
+    gives_way: Number(givesWay),
+  }
   await transaction
     .insertInto('lease')
     .values({ job_id: jobId, ...lease })
     .onConflict((conflict) => conflict.column('job_id').doUpdateSet(lease))
     .execute()
+  await transaction.deleteFrom('waiting').where('job_id', '=', jobId).where('owner', '=', owner).execute()
   return { ok: true, lease: { jobId, runId, token } }
 }
 
@@ -33,10 +58,10 @@ export async function readHolder(
   return last && isHeld(last, now, isDead) ? last : undefined
 }
 
-const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<LeaseRecord | undefined> =>
+export const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<LeaseRecord | undefined> =>
   database.selectFrom('lease').selectAll().where('job_id', '=', jobId).executeTakeFirst()
 
-const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
+export const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
 
 /** The token stays, so that the next holder's is greater. */
@@ -44,6 +69,16 @@ export async function releaseLease(transaction: Transaction<LedgerTables>, lease
   await transaction
     .updateTable('lease')
     .set({ expires_at: 0 })
+    .where('job_id', '=', lease.jobId)
+    .where('token', '=', lease.token)
+    .execute()
+}
+
+/** One lease may serve several runs, one after the other. */
+export async function nameRun(transaction: Transaction<LedgerTables>, lease: Lease): Promise<void> {
+  await transaction
+    .updateTable('lease')
+    .set({ run_id: lease.runId })
     .where('job_id', '=', lease.jobId)
     .where('token', '=', lease.token)
     .execute()

@@ -3,10 +3,16 @@
  * Everything a run writes goes through its `RunLedger`, which is fenced: once another process has taken the run over,
  * nothing more can be written with the old token.
  */
+import type { DeliveredFile, Expectations } from './expectations.ts'
 import type { Fires } from './fires.ts'
 import type { Held } from './holds.ts'
+import type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
 import type { DeliveredRow, LeftBehind, Ruling } from './left-records.ts'
+import type { Notifications } from './notifications.ts'
 import type { Pruning } from './pruned-detail.ts'
+import type { Reason } from './reasons.ts'
+import type { RightOfWay } from './right-of-way.ts'
+import type { RunKind, RunStart } from './run-start.ts'
 import type { LeftEvent, RunState } from './states.ts'
 import type {
   BatchRecord,
@@ -21,7 +27,10 @@ import type {
   Selection,
 } from './tables.ts'
 
+export type { DeadlineRecord, DeadlineState, DeliveryRecord } from './expectation-tables.ts'
+export type { DeliveredFile, ExpectationKey, Expectations } from './expectations.ts'
 export type { FireChange, Fires, Timetable } from './fires.ts'
+export type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
 export type {
   Decision,
   DeliveredRow,
@@ -32,6 +41,15 @@ export type {
   OutcomeMove,
   Ruling,
 } from './left-records.ts'
+export type {
+  NewNotification,
+  NotificationChange,
+  NotificationRecord,
+  Notifications,
+} from './notifications.ts'
+export type { LeftExample, Reason } from './reasons.ts'
+export type { RightOfWay, Waiter } from './right-of-way.ts'
+export type { BackfillRange, RunKind, RunOrigin, RunStart } from './run-start.ts'
 export type {
   BatchRecord,
   CareTeamMark,
@@ -45,32 +63,6 @@ export type {
   Reading,
   RunRecord,
   Selection,
-}
-
-/** The right to run a job, for as long as it is renewed. */
-export interface Lease {
-  readonly jobId: number
-  readonly runId: string
-  readonly token: number
-}
-
-export type LeaseAnswer =
-  | { readonly ok: true; readonly lease: Lease }
-  | { readonly ok: false; readonly holder: LeaseRecord }
-
-export interface RunStart {
-  readonly id: string
-  readonly jobId: number
-  readonly startedAt: number
-  readonly rejectsPath: string
-  readonly receiptsPath: string
-  /** Where it takes up what another run left behind. */
-  readonly origin?: RunOrigin | undefined
-}
-
-export interface RunOrigin {
-  readonly run: string
-  readonly selection: Selection
 }
 
 export interface RunEnd {
@@ -104,6 +96,8 @@ export interface ExportStart {
   readonly sha256: string
   readonly bytes: number
   readonly mapping: { readonly name: string; readonly digest: string; readonly content: string }
+  /** The file that it came in, as its source listed it; undefined for one that was named. */
+  readonly delivered?: DeliveredFile | undefined
   /** Default: `whole`. */
   readonly reading?: Reading
   readonly originExport?: number
@@ -203,6 +197,13 @@ export interface KnownAccount {
   readonly isNew?: boolean
 }
 
+/** Which runs are listed. */
+export interface RunFilter {
+  readonly job?: string | undefined
+  /** Those alone that no later run has finished, made up for or settled: unfinished, ended before their time, or with something left behind. */
+  readonly failed?: boolean | undefined
+}
+
 /** What a run writes. Every call is one durable transaction (calls made together may share one), fenced by the lease's token. */
 export interface RunLedger {
   readonly lease: Lease
@@ -231,22 +232,23 @@ export interface Ledger {
    * Takes the job's lease if it is free, has run out, or its owner is known to be dead.
    * @param isDead tells of an owner on this machine whether its process is gone
    */
-  acquireLease(
-    request: { jobId: number; runId: string; owner: string; now: number; ttlMs: number },
-    isDead: (owner: string) => boolean,
-  ): Promise<LeaseAnswer>
+  acquireLease(request: LeaseRequest, isDead: (owner: string) => boolean): Promise<LeaseAnswer>
   releaseLease(lease: Lease): Promise<void>
   /** Who holds the job now. */
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
+  /** Whoever held the job last, whether or not it does so still. */
+  lastLease(jobId: number): Promise<LeaseRecord | undefined>
   startRun(lease: Lease, start: RunStart): Promise<RunLedger>
   resumeRun(lease: Lease, run: RunRecord): Promise<RunLedger>
   /** To settle what a run left behind; its state stays as it is. */
   amendRun(lease: Lease): RunLedger
-  /** The job's run that was left running or interrupted, if there is one. */
-  unfinishedRun(jobId: number): Promise<RunRecord | undefined>
+  /** The job's run of that kind that was left running or interrupted, if there is one. */
+  unfinishedRun(jobId: number, kind: RunKind): Promise<RunRecord | undefined>
   run(id: string): Promise<(RunRecord & { job: string; gateway: string }) | undefined>
-  runs(limit: number): Promise<(RunRecord & { job: string; gateway: string })[]>
-  exportsOf(runId: string): Promise<ExportRecord[]>
+  /** Newest first. */
+  runs(limit: number, only?: RunFilter): Promise<(RunRecord & { job: string; gateway: string })[]>
+  /** With the names of their mappings; null where a mapping was pruned. */
+  exportsOf(runId: string): Promise<(ExportRecord & { readonly mapping: string | null })[]>
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
   mapping(digest: string): Promise<string | undefined>
@@ -265,6 +267,9 @@ export interface Ledger {
   held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>>
   left: LeftBehind
   fires: Fires
+  expectations: Expectations
+  notifications: Notifications
+  way: RightOfWay
   pruning: Pruning
   /**
    * Whether the ledger is a copy (backup.ts) on which no run of the job was begun and finished yet: what was delivered after it was
@@ -277,14 +282,4 @@ export interface Ledger {
   /** Care-team entries by account, for those that are known to have any. */
   careTeams(gateway: string, accounts: readonly string[]): Promise<Map<string, KnownCareTeam[]>>
   close(): Promise<void>
-}
-
-export interface Reason {
-  readonly outcome: string
-  readonly stage: string
-  readonly code: string
-  readonly rule: string | null
-  readonly exportName: string
-  readonly message: string
-  readonly count: number
 }

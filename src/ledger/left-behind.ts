@@ -51,6 +51,12 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
         )
         return rows.map(({ row_key, content }) => ({ rowKey: hex(row_key), content: hex(content) }))
       }),
+    heldRecords: (jobId) =>
+      read(async (db) => {
+        const query = db.selectFrom('held').where('job_id', '=', jobId)
+        return (await query.select((eb) => eb.fn.countAll<number>().as('records')).executeTakeFirstOrThrow())
+          .records
+      }),
     rejected: ({ jobId, exportId, before }, rows) =>
       inSlices(rows, (slice) =>
         read((db) =>
@@ -137,7 +143,7 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
           .select('decision.run_id as run')
           .select((eb) => eb.fn.countAll<number>().as('count'))
           .groupBy('decision.run_id')
-          .orderBy('decision.run_id')
+          .orderBy((eb) => eb.fn.min('decision.id'))
           .execute(),
       ).then((rows) => rows.flatMap(({ run, count }) => (run === null ? [] : [{ run, count }]))),
   }

@@ -59,6 +59,8 @@ export interface LeftBehind {
   /** Records in doubt with such contents, in every run of the job. */
   inDoubtWith(jobId: number, contents: readonly string[]): Promise<LeftRecord[]>
   heldWith(jobId: number, contents: readonly string[]): Promise<HeldRecord[]>
+  /** How many records of the job are held in doubt. */
+  heldRecords(jobId: number): Promise<number>
   /** Rejects, not settled yet, of earlier readings of the same export by the job, in these rows. */
   rejected(
     request: { jobId: number; exportId: string; before: number },

@@ -218,4 +218,59 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .execute()
     },
   },
+  '0007-notifications': {
+    async up(db: Kysely<unknown>) {
+      await db.schema
+        .createTable('notification')
+        .addColumn('id', 'integer', (column) => column.primaryKey())
+        .addColumn('message_id', 'text', (column) => column.notNull())
+        .addColumn('job_id', 'integer', (column) => column.notNull())
+        .addColumn('kind', 'text', (column) => column.notNull())
+        .addColumn('subject', 'text', (column) => column.notNull())
+        .addColumn('target', 'text', (column) => column.notNull())
+        .addColumn('address', 'text', (column) => column.notNull())
+        .addColumn('notice', 'text', (column) => column.notNull())
+        .addColumn('state', 'text', (column) => column.notNull())
+        .addColumn('attempts', 'integer', (column) => column.notNull().defaultTo(0))
+        .addColumn('next_at', 'integer', (column) => column.notNull())
+        .addColumn('created_at', 'integer', (column) => column.notNull())
+        .addColumn('delivered_at', 'integer')
+        .addColumn('error', 'text')
+        .addUniqueConstraint('notification_told_once', ['job_id', 'kind', 'subject', 'target'])
+        .execute()
+      await sql`create index notification_pending on notification (next_at) where state = 'pending'`.execute(
+        db,
+      )
+    },
+  },
+  '0008-backfill': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('run').addColumn('backfill', 'text').execute()
+      await db.schema.alterTable('run').addColumn('backfill_folder', 'text').execute()
+      await db.schema
+        .alterTable('lease')
+        .addColumn('gives_way', 'integer', (column) => column.notNull().defaultTo(0))
+        .execute()
+      await db.schema
+        .createTable('waiting')
+        .addColumn('job_id', 'integer', (column) => column.notNull())
+        .addColumn('owner', 'text', (column) => column.notNull())
+        .addColumn('since', 'integer', (column) => column.notNull())
+        .addColumn('expires_at', 'integer', (column) => column.notNull())
+        .addPrimaryKeyConstraint('waiting_of_job', ['job_id', 'owner'])
+        .execute()
+    },
+  },
+  '0009-expectations': {
+    async up(db: Kysely<unknown>) {
+      await sql`create table delivery (job text not null, mapping text not null, address text not null,
+        modified_at integer not null, bytes integer not null, name text not null, taken_at integer not null,
+        primary key (job, mapping, address, modified_at, bytes)) without rowid`.execute(db)
+      await sql`create index delivery_by_age on delivery (job, mapping, taken_at, modified_at)`.execute(db)
+      await sql`create table deadline (job text not null, mapping text not null, source text not null,
+        timetable text not null, due integer not null, judged_at integer not null, state text not null,
+        expected integer not null, arrived integer not null, small integer not null, known text,
+        primary key (job, mapping, source, timetable, due)) without rowid`.execute(db)
+    },
+  },
 }

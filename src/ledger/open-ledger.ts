@@ -1,23 +1,26 @@
 /** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
-import { Kysely, sql, type Transaction } from 'kysely'
+import { Kysely, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { WaybillError } from '../errors.ts'
+import { readIsBehind } from './behind.ts'
 import { createExclusive } from './exclusive.ts'
+import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
-import { acquireLease, readHolder, releaseLease } from './leases.ts'
+import { acquireLease, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
 import type { Ledger, ProfileKey } from './ledger.ts'
 import { noTallies } from './ledger.ts'
 import { leftBehind } from './left-behind.ts'
 import { readAccounts, readCareTeams, readDelivered, readHeld, readRegisteredBy } from './lookups.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { notificationsOf } from './notifications.ts'
 import { pruning } from './pruning.ts'
+import { readReasons } from './reasons.ts'
+import { rightOfWay } from './right-of-way.ts'
 import { createRunLedger } from './run-ledger.ts'
+import { readRuns } from './runs.ts'
 import { LedgerDialect, openSqlite } from './sqlite-database.ts'
 import { advanceRun } from './states.ts'
 import type { LedgerTables } from './tables.ts'
-
-/** What is left of an exception: a reject that a later run has settled is one of its own run all the same. */
-const REMAINING = sql<string>`case exception.state when 'settled' then 'rejected' else exception.state end`
 
 /** How long a write waits for another process's transaction. */
 const BUSY_TIMEOUT_MS = 10_000
@@ -50,9 +53,11 @@ export async function openLedger(file: string): Promise<Ledger> {
     acquireLease: (request, isDead) => write((writer) => acquireLease(writer, request, isDead)),
     releaseLease: (lease) => write((writer) => releaseLease(writer, lease)),
     holder: (jobId, now, isDead) => read((db) => readHolder(db, jobId, now, isDead)),
+    lastLease: (jobId) => read((db) => lastLease(db, jobId)),
     async startRun(lease, start) {
-      await write((writer) =>
-        writer
+      await write(async (writer) => {
+        await nameRun(writer, lease)
+        await writer
           .insertInto('run')
           .values({
             id: start.id,
@@ -64,30 +69,34 @@ export async function openLedger(file: string): Promise<Ledger> {
             tallies: JSON.stringify(noTallies()),
             origin_run: start.origin?.run,
             selection: start.origin?.selection,
+            backfill: start.backfill && `${start.backfill.from}/${start.backfill.to}`,
+            backfill_folder: start.backfill?.in,
           })
-          .execute(),
-      )
+          .execute()
+      })
       return createRunLedger(database, lease)
     },
     async resumeRun(lease, run) {
       const state = advanceRun(run.state, 'resume')
-      await write((writer) =>
-        writer
+      await write(async (writer) => {
+        await nameRun(writer, lease)
+        await writer
           .updateTable('run')
           .set({ state, reason: null, ended_at: null })
           .where('id', '=', run.id)
-          .execute(),
-      )
+          .execute()
+      })
       return createRunLedger(database, lease)
     },
     amendRun: (lease) => createRunLedger(database, lease),
-    unfinishedRun: (jobId) =>
+    unfinishedRun: (jobId, kind) =>
       read((db) =>
         db
           .selectFrom('run')
           .selectAll()
           .where('job_id', '=', jobId)
           .where('state', 'in', ['running', 'interrupted'])
+          .where('backfill', kind === 'backfill' ? 'is not' : 'is', null)
           .orderBy('started_at')
           .executeTakeFirst(),
       ),
@@ -99,18 +108,17 @@ export async function openLedger(file: string): Promise<Ledger> {
           .where('run.id', '=', id)
           .executeTakeFirst(),
       ),
-    runs: (limit) =>
-      read(() =>
-        runsWithJob()
-          .selectAll('run')
-          .select(['job.name as job', 'job.gateway'])
-          .orderBy('started_at', 'desc')
-          .limit(limit)
-          .execute(),
-      ),
+    runs: (limit, only = {}) => read((db) => readRuns(db, limit, only)),
     exportsOf: (runId) =>
       read((db) =>
-        db.selectFrom('export').selectAll().where('run_id', '=', runId).orderBy('ordinal').execute(),
+        db
+          .selectFrom('export')
+          .leftJoin('mapping', 'mapping.digest', 'export.mapping_digest')
+          .selectAll('export')
+          .select('mapping.name as mapping')
+          .where('run_id', '=', runId)
+          .orderBy('ordinal')
+          .execute(),
       ),
     exportRecord: (exportRow) =>
       read((db) => db.selectFrom('export').selectAll().where('id', '=', exportRow).executeTakeFirst()),
@@ -165,49 +173,19 @@ export async function openLedger(file: string): Promise<Ledger> {
           .orderBy('id')
           .execute(),
       ),
-    reasonsOf: (runId) =>
-      read((db) =>
-        db
-          .selectFrom('exception')
-          .innerJoin('export', 'export.id', 'exception.export_row')
-          .where('export.run_id', '=', runId)
-          .where('exception.state', '!=', 'accepted')
-          .select([REMAINING.as('outcome'), 'stage', 'code', 'rule', 'message', 'export.name as exportName'])
-          .select((eb) => eb.fn.countAll<number>().as('count'))
-          .groupBy([REMAINING, 'stage', 'code', 'rule', 'message', 'export.name'])
-          .orderBy('count', 'desc')
-          .orderBy('code')
-          .orderBy('rule')
-          .execute(),
-      ),
+    reasonsOf: (runId) => read((db) => readReasons(db, runId)),
     delivered: (jobId, rowKeys) => read((db) => readDelivered(db, jobId, rowKeys)),
     held: (jobId, rowKeys) => read((db) => readHeld(db, jobId, rowKeys)),
     left: leftBehind(read),
     fires: firesOf({ read, write }),
+    expectations: expectationsOf({ read, write }),
+    notifications: notificationsOf({ read, write }),
+    way: rightOfWay({ read, write }),
     accounts: (gateway, references) => read((db) => readAccounts(db, gateway, references)),
     registeredBy: (gateway, references, runId) =>
       read((db) => readRegisteredBy(db, gateway, references, runId)),
     careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
-    isBehind: (jobId) =>
-      read(async (db) => {
-        const behind = await db
-          .selectFrom('copy')
-          .select('taken_at')
-          .where(({ not, exists, selectFrom }) =>
-            not(
-              exists(
-                selectFrom('run')
-                  .select('run.id')
-                  .where('run.job_id', '=', jobId)
-                  .where('run.state', '=', 'finished')
-                  .where('run.origin_run', 'is', null)
-                  .whereRef('run.started_at', '>', 'copy.taken_at'),
-              ),
-            ),
-          )
-          .executeTakeFirst()
-        return behind !== undefined
-      }),
+    isBehind: (jobId) => read((db) => readIsBehind(db, jobId)),
     pruning: pruning(read, write),
     close: () => database.destroy(),
   }

@@ -26,6 +26,8 @@ export interface DetailCounts {
   decisions: number
   mappings: number
   profiles: number
+  fires: number
+  notifications: number
   bytes: number
 }
 
@@ -36,6 +38,8 @@ export const noDetail = (): DetailCounts => ({
   decisions: 0,
   mappings: 0,
   profiles: 0,
+  fires: 0,
+  notifications: 0,
   bytes: 0,
 })
 
@@ -56,9 +60,10 @@ export interface Pruning {
   /** Removes some of the detail of a run that is marked, in one short transaction. @returns what went; undefined where the fence is up */
   removeSome(runId: string, now: number): Promise<DetailCounts | undefined>
   /**
-   * Mappings that no run with detail was read by, and what exports looked like beyond the latest `kept` of each job and mapping.
+   * Mappings that no run with detail was read by, what exports looked like beyond the latest `kept` of each job and mapping, and fires
+   * and notifications that are over and older than `before`.
    * @param spared ids of runs that count as marked
    */
-  leftovers(kept: number, spared: readonly string[]): Promise<DetailCounts>
-  removeLeftovers(kept: number): Promise<DetailCounts>
+  leftovers(kept: number, before: number, spared: readonly string[]): Promise<DetailCounts>
+  removeLeftovers(kept: number, before: number): Promise<DetailCounts>
 }

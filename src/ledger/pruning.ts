@@ -31,12 +31,14 @@ export function pruning(read: Exclusive['read'], write: Exclusive['write']): Pru
         if ((await fenceOf(writer, runId, now)) !== undefined) return undefined
         return removeSome(writer, runId)
       }),
-    leftovers: (kept, spared) => read((db) => leftovers(db, kept, spared)),
-    removeLeftovers: (kept) =>
+    leftovers: (kept, before, spared) => read((db) => leftovers(db, kept, before, spared)),
+    removeLeftovers: (kept, before) =>
       write(async (writer) => {
-        const counts = await leftovers(writer, kept, [])
+        const counts = await leftovers(writer, kept, before, [])
         await sql`delete from mapping where digest in (${unusedMappings([])})`.execute(writer)
         await sql`update profile set content = '' where rowid in (${oldProfiles(kept)})`.execute(writer)
+        for (const { table, old } of passing(before))
+          await sql`delete from ${sql.table(table)} where ${old}`.execute(writer)
         return counts
       }),
   }
@@ -118,7 +120,29 @@ const oldProfiles = (kept: number): RawBuilder<unknown> =>
     row_number() over (partition by job, mapping order by export_row desc) as place from profile)
     where place > ${kept} and content != ''`
 
-async function leftovers(db: Database, kept: number, spared: readonly string[]): Promise<DetailCounts> {
+/** What is over once it has been told, by its age alone. */
+const passing = (before: number) =>
+  [
+    {
+      what: 'fires',
+      table: 'fire',
+      old: sql`due < ${before} and state in ('ended', 'skipped')`,
+      bytes: sql`100 + coalesce(length(detail), 0)`,
+    },
+    {
+      what: 'notifications',
+      table: 'notification',
+      old: sql`created_at < ${before} and state != 'pending'`,
+      bytes: sql`200 + length(notice)`,
+    },
+  ] as const
+
+async function leftovers(
+  db: Database,
+  kept: number,
+  before: number,
+  spared: readonly string[],
+): Promise<DetailCounts> {
   const counts = noDetail()
   const mappings = await sql<{ count: number; bytes: number }>`select count(*) as count,
     coalesce(sum(length(content)), 0) as bytes from mapping where digest in (${unusedMappings(spared)})`.execute(
@@ -129,5 +153,11 @@ async function leftovers(db: Database, kept: number, spared: readonly string[]):
   counts.mappings = mappings.rows[0]?.count ?? 0
   counts.profiles = profiles.rows[0]?.count ?? 0
   counts.bytes = (mappings.rows[0]?.bytes ?? 0) + (profiles.rows[0]?.bytes ?? 0)
+  for (const { what, table, old, bytes } of passing(before)) {
+    const { rows } = await sql<{ count: number; bytes: number }>`select count(*) as count,
+      coalesce(sum(${bytes}), 0) as bytes from ${sql.table(table)} where ${old}`.execute(db)
+    counts[what] = rows[0]?.count ?? 0
+    counts.bytes += rows[0]?.bytes ?? 0
+  }
   return counts
 }

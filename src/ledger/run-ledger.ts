@@ -2,6 +2,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { saveCareTeams } from './care-teams.ts'
 import { createExclusive } from './exclusive.ts'
+import { noteTaken } from './expectations.ts'
 import { packHolds } from './holds.ts'
 import { assertLease, renewLease } from './leases.ts'
 import type { ChunkSettlement, DeliveredRow, Exception, ExportStart, Lease, RunLedger } from './ledger.ts'
@@ -140,6 +141,7 @@ async function addExport(writer: Writer, runId: string, start: ExportStart): Pro
     .values({ digest, name, content })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
+  if (start.delivered !== undefined) await noteTaken(writer, runId, name, start.delivered)
   return writer
     .insertInto('export')
     .values({

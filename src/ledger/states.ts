@@ -1,11 +1,12 @@
 /**
- * States of runs, chunks, batches and fires, and their legal moves (docs/states.md). Pure.
+ * States of runs, chunks, batches, fires and notifications, and their legal moves (docs/states.md). Pure.
  */
 import { WaybillError } from '../errors.ts'
 
 /** `interrupted` runs are resumed by the next run of their job; the other ends are final. */
 export type RunState = 'running' | 'finished' | 'interrupted' | 'failed'
-export type RunEvent = 'finish' | 'interrupt' | 'fail' | 'resume'
+/** `give-up`: a person has decided that it is not to be finished. */
+export type RunEvent = 'finish' | 'interrupt' | 'fail' | 'resume' | 'give-up'
 
 /** A chunk is open from its first intent to the transaction that records all of its outcomes. */
 export type ChunkState = 'open' | 'settled'
@@ -37,9 +38,20 @@ export type FireState = 'due' | 'missed' | 'running' | 'interrupted' | 'ended' |
 /** `miss` of one that is running: the job was held. `interrupt` is also said of what a process that is gone has left running. */
 export type FireEvent = 'begin' | 'miss' | 'skip' | 'end' | 'interrupt' | 'resume'
 
+/** `given-up`: not tried any more. */
+export type NotificationState = 'pending' | 'delivered' | 'given-up'
+/** `fail`: it is tried again later. */
+export type NotificationEvent = 'deliver' | 'fail' | 'give-up'
+
 const RUN_MOVES: Readonly<Record<RunState, Partial<Record<RunEvent, RunState>>>> = {
-  running: { finish: 'finished', interrupt: 'interrupted', fail: 'failed', resume: 'running' },
-  interrupted: { resume: 'running' },
+  running: {
+    finish: 'finished',
+    interrupt: 'interrupted',
+    fail: 'failed',
+    resume: 'running',
+    'give-up': 'failed',
+  },
+  interrupted: { resume: 'running', 'give-up': 'failed' },
   finished: {},
   failed: {},
 }
@@ -79,6 +91,14 @@ const FIRE_MOVES: Readonly<Record<FireState, Partial<Record<FireEvent, FireState
   skipped: {},
 }
 
+const NOTIFICATION_MOVES: Readonly<
+  Record<NotificationState, Partial<Record<NotificationEvent, NotificationState>>>
+> = {
+  pending: { deliver: 'delivered', fail: 'pending', 'give-up': 'given-up' },
+  delivered: {},
+  'given-up': {},
+}
+
 export const advanceRun = (state: RunState, event: RunEvent): RunState => move('run', RUN_MOVES, state, event)
 export const advanceChunk = (state: ChunkState, event: ChunkEvent): ChunkState =>
   move('chunk', CHUNK_MOVES, state, event)
@@ -88,6 +108,8 @@ export const advanceLeft = (state: LeftState, event: LeftEvent): LeftState =>
   move('record', LEFT_MOVES, state, event)
 export const advanceFire = (state: FireState, event: FireEvent): FireState =>
   move('fire', FIRE_MOVES, state, event)
+export const advanceNotification = (state: NotificationState, event: NotificationEvent): NotificationState =>
+  move('notification', NOTIFICATION_MOVES, state, event)
 
 /** @throws WaybillError `state-illegal` */
 function move<State extends string, Event extends string>(

@@ -1,5 +1,7 @@
 /** The ledger's tables as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
 import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'
+import type { DeadlineTable, DeliveryTable } from './expectation-tables.ts'
+import type { NotificationTable } from './notification-table.ts'
 import type { BatchState, ChunkState, FireState, LeftEvent, LeftState, RunState } from './states.ts'
 
 /** A job as known to one gateway: what was delivered to one gateway was not delivered to another. */
@@ -15,6 +17,16 @@ interface LeaseTable {
   owner: string
   token: number
   acquired_at: number
+  expires_at: number
+  /** 1: the holder lets the job go when another one asks for it. */
+  gives_way: ColumnType<number, number | undefined, number>
+}
+
+/** Who waits for a job whose holder gives way, and until when that counts unless it is said again. */
+interface WaitingTable {
+  job_id: number
+  owner: string
+  since: number
   expires_at: number
 }
 
@@ -38,6 +50,9 @@ interface RunTable {
   selection: ColumnType<Selection | null, Selection | null | undefined, never>
   /** Since when its detail (chunks, batches, exceptions, files) is gone, or going. */
   pruned_at: ColumnType<number | null, never, number>
+  /** Of a backfill: its range, `2026-01-01/2026-03-31`, and the folder of its exports where that is not the place of the job. */
+  backfill: ColumnType<string | null, string | null | undefined, never>
+  backfill_folder: ColumnType<string | null, string | null | undefined, never>
 }
 
 /** What of another run is taken up: its rejects, what is in doubt, both; or what a person has decided to send again. */
@@ -237,6 +252,7 @@ interface FireTable {
 export interface LedgerTables {
   job: JobTable
   lease: LeaseTable
+  waiting: WaitingTable
   run: RunTable
   mapping: MappingTable
   export: ExportTable
@@ -251,7 +267,10 @@ export interface LedgerTables {
   care_team: CareTeamTable
   timetable: TimetableTable
   fire: FireTable
+  notification: NotificationTable
   copy: CopyTable
+  delivery: DeliveryTable
+  deadline: DeadlineTable
 }
 
 export type RunRecord = Selectable<RunTable>
@@ -262,6 +281,7 @@ export type ExceptionRecord = Selectable<ExceptionTable>
 export type DecisionRecord = Selectable<DecisionTable>
 export type LeaseRecord = Selectable<LeaseTable>
 export type FireRecord = Selectable<FireTable>
+export type NotificationRow = Selectable<NotificationTable>
 export type NewRun = Insertable<RunTable>
 export type NewExport = Insertable<ExportTable>
 export type NewChunk = Insertable<ChunkTable>

@@ -6,6 +6,7 @@ import type { CreateAnswer } from '../gateway/create-answer.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import { allDone } from './all-done.ts'
 import { spokenFor } from './atomic-batch.ts'
+import { watchBatch } from './batch-answer.ts'
 import { cutBatches, halve } from './batches.ts'
 import { createRecords } from './create-records.ts'
 import { type BatchToDeliver, type Delivery, type PartlyKnown, type SentBatch, settle } from './delivery.ts'
@@ -65,11 +66,9 @@ async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBat
         })
         attempts++
         const buffer = delivery.buffers.take(size.bytes)
-        const created = await createRecords(
-          delivery.gateway,
-          kind,
-          writeBatch(buffer, entries, batchId),
-          entries.length,
+        const body = writeBatch(buffer, entries, batchId)
+        const created = await watchBatch(delivery, { batchId, kind, ...size, attempt: attempts }, () =>
+          createRecords(delivery.gateway, kind, body, entries.length),
         )
         sizes.learn(kind, taken, size)
         // Only an answer that names every record proves that the body has been read to its end.

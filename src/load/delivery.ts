@@ -2,6 +2,7 @@
 import type { Gateway } from '../gateway/gateway.ts'
 import type { ChunkKey, RunLedger } from '../ledger/ledger.ts'
 import type { RecordKind } from '../transform/record.ts'
+import type { BatchWatch } from './batch-answer.ts'
 import type { BodyBuffers } from './body-buffers.ts'
 import type { Entry, EntryOutcome } from './entry.ts'
 import type { Identity } from './identity.ts'
@@ -10,7 +11,7 @@ import type { AccountIds, Reconciler } from './reconciler.ts'
 import type { Sending } from './sending.ts'
 import type { SizeLimits } from './size-limits.ts'
 
-export interface Delivery {
+export interface Delivery extends BatchWatch {
   readonly gateway: Gateway
   readonly ledger: RunLedger
   readonly sending: Sending
@@ -22,7 +23,6 @@ export interface Delivery {
   readonly inDoubt: 'hold' | 'resend'
   /** Whether the gateway is known to store a batch whole or not at all. */
   readonly batchesAreAtomic: boolean
-  readonly now: () => number
   /** How late a profile may show what the gateway has stored; milliseconds. */
   readonly readLagMs: number
   /** Waits, however impatient the job is; throws where the run is stopped. */

@@ -29,6 +29,8 @@ export interface DispatcherOptions {
   readonly now: () => number
   readonly random: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  /** Requests a second at most, of all lanes together; undefined: as many as the gateway takes. */
+  readonly requestsPerSecond?: number | undefined
 }
 
 interface Waiting {
@@ -42,7 +44,7 @@ interface OpenLane {
   underWay: number
 }
 
-export function createDispatcher({ now, random, sleep }: DispatcherOptions): Dispatcher {
+export function createDispatcher({ now, random, sleep, requestsPerSecond }: DispatcherOptions): Dispatcher {
   const clock = steadily(now)
   let flow: Flow | undefined
   /** Those in which something waits, in the order of their turns. */
@@ -86,7 +88,7 @@ export function createDispatcher({ now, random, sleep }: DispatcherOptions): Dis
 
   return {
     lane(ceiling, signal) {
-      flow = flow === undefined ? beginFlow(ceiling) : admit(flow, ceiling)
+      flow = flow === undefined ? beginFlow(ceiling, requestsPerSecond) : admit(flow, ceiling)
       const lane: OpenLane = { ceiling, waiting: [], underWay: 0 }
       signal.addEventListener('abort', () => {
         for (const { reject } of lane.waiting.splice(0)) reject(signal.reason)
@@ -98,7 +100,7 @@ export function createDispatcher({ now, random, sleep }: DispatcherOptions): Dis
           new Promise((resolve, reject) => {
             if (signal.aborted) return reject(signal.reason)
             const begin = (): void => {
-              const started = start(flow ?? beginFlow(ceiling), clock())
+              const started = start(flow ?? beginFlow(ceiling, requestsPerSecond), clock())
               flow = started.flow
               lane.underWay++
               const ended = (ending: Ending): void => {

@@ -1,16 +1,18 @@
 /**
- * What decides when the next request may leave: concurrency, pace and breaker together, for all that goes to one gateway. Pure: the
+ * What decides when the next request may leave: concurrency, pace, breaker and the rate that was asked for together, for all that goes to one gateway. Pure: the
  * clock, in milliseconds, is an argument; `src/load/dispatcher.ts` carries it out.
  */
 import { answered, type Breaker, begun, CLOSED, endedAside, failed, mayStartAt, notTaken } from './breaker.ts'
 import { beginConcurrency, type Concurrency, grow, lower, raiseCeiling } from './concurrency.ts'
 import { type Latency, NO_LATENCY, observe } from './latency.ts'
 import { NO_PACE, type Pace, paceAccepted, paceBegun, paceRefused } from './pace.ts'
+import { mayBegin, type RateLimit, rateBegun, rateLimit } from './rate-limit.ts'
 
 export interface Flow {
   readonly concurrency: Concurrency
   readonly breaker: Breaker
   readonly pace: Pace
+  readonly rateLimit: RateLimit
   /** By the name of the operation: a batch takes longer than a registration. */
   readonly latencies: ReadonlyMap<string, Latency>
   /** Under way, those included that were begun before the breaker opened. */
@@ -44,11 +46,13 @@ const NOT_TAKEN_FACTOR = 0.5
 /** and where there was one, which is what has to change. */
 const PACED_FACTOR = 0.75
 
-export function beginFlow(ceiling: number): Flow {
+/** @param perSecond requests at most; undefined: as many as the gateway takes */
+export function beginFlow(ceiling: number, perSecond?: number): Flow {
   return {
     concurrency: beginConcurrency(ceiling),
     breaker: CLOSED,
     pace: NO_PACE,
+    rateLimit: rateLimit(perSecond),
     latencies: new Map(),
     underWay: 0,
     heldSince: undefined,
@@ -65,7 +69,7 @@ export function nextStart(flow: Flow, now: number): number {
   const { breaker, concurrency, pace, underWay } = flow
   // What hangs since before the breaker opened counts for the ceiling alone: it must not keep the rest from being sent.
   if (breaker.state === 'closed' && underWay >= concurrency.ceiling) return Number.POSITIVE_INFINITY
-  const allowedAt = mayStartAt(breaker, concurrency.allowed)
+  const allowedAt = Math.max(mayStartAt(breaker, concurrency.allowed), mayBegin(flow.rateLimit))
   if (pace.rate === undefined || breaker.state !== 'closed') return allowedAt
   return Math.max(allowedAt, now + pace.nextAt - freeTime(flow, now))
 }
@@ -76,6 +80,7 @@ export function start(flow: Flow, now: number): { readonly flow: Flow; readonly 
       ...flow,
       breaker: begun(flow.breaker),
       pace: paceBegun(flow.pace, freeTime(flow, now)),
+      rateLimit: rateBegun(flow.rateLimit, now),
       underWay: flow.underWay + 1,
     },
     ticket: { startedAt: now, epoch: flow.breaker.epoch },

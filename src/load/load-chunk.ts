@@ -75,7 +75,9 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     ? earlier.unsent
     : earlier.unsent.filter(({ rowKey, content }) => held.get(rowKey)?.has(content))
   const verdicts =
-    doubtful.length === 0 ? undefined : await context.reconciler.readBack(doubtful, accounts.accountIds)
+    doubtful.length === 0
+      ? undefined
+      : await context.reconciler.readBack(doubtful, accounts.accountIds, 'any')
   const sendable: Entry[] = []
   for (const entry of earlier.unsent) {
     const verdict = verdicts?.get(entry)

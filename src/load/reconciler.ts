@@ -14,6 +14,9 @@ export type Verdict =
   /** A newer record of its kind hides it, or the profile cannot be read: nobody can tell. */
   | 'unknown'
 
+/** Under which transaction ids records can have been sent: those of this export, or of any. */
+export type SentAs = 'own' | 'any'
+
 export interface Reconciler {
   /** The entries that an answer of success names, with the gateway's id where it gives one. */
   match(
@@ -21,6 +24,9 @@ export interface Reconciler {
     echoes: CreateAnswer['echoes'],
     accountIds: AccountIds,
   ): Map<Entry, string | undefined>
-  /** One read an account, however many of its records are open. */
-  readBack(entries: readonly Entry[], accountIds: AccountIds): Promise<Map<Entry, Verdict>>
+  /**
+   * One read an account, however many of its records are open.
+   * @param sentAs `any`: they may have been sent before under the ids that they had in another export
+   */
+  readBack(entries: readonly Entry[], accountIds: AccountIds, sentAs?: SentAs): Promise<Map<Entry, Verdict>>
 }

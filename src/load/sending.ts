@@ -28,6 +28,8 @@ export interface SendingOptions {
     readonly operation: string
     readonly waitMs: number
     readonly class: string
+    /** What happened last: the call, and its answer or what was wrong with the connection. */
+    readonly what: string
     readonly givesUpAt: number
   }) => void
 }
@@ -66,15 +68,20 @@ export function createSending(options: SendingOptions): Sending {
   let failingSince: number | undefined
 
   /** @throws WaybillError `gateway-unreachable` when the patience would end within the wait */
-  const announce = (operation: string, waitMs: number, reason: string, since: number): void => {
+  const announce = (
+    operation: string,
+    waitMs: number,
+    reason: { readonly class: string; readonly what: string },
+    since: number,
+  ): void => {
     const givesUpAt = since + options.patienceMs
     if (now() + waitMs > givesUpAt) {
       throw new WaybillError(
         'gateway-unreachable',
-        `the gateway did not let "${operation}" through for ${Math.round((now() - since) / 1000)} s (last: ${reason}); the job's patience is at its end`,
+        `the gateway did not let "${operation}" through for ${Math.round((now() - since) / 1000)} s (last: ${reason.what}); the job's patience is at its end`,
       )
     }
-    options.onWait({ operation, waitMs, class: reason, givesUpAt })
+    options.onWait({ operation, waitMs, class: reason.class, what: reason.what, givesUpAt })
   }
 
   /** Nothing more is sent: what waits for its turn must not try it one by one. */
@@ -84,9 +91,10 @@ export function createSending(options: SendingOptions): Sending {
   }
 
   /** While sending is held, the dispatcher is what waits: any request may be the one that tries. */
-  const waitForRetry = async (operation: string, waitMs: number, reason: string): Promise<void> => {
+  const waitForRetry = async (operation: string, waitMs: number, failure: GatewayError): Promise<void> => {
     const heldMs = dispatcher.heldForMs()
     if (heldMs === 0 && waitMs === 0) return
+    const reason = { class: failure.class, what: failure.message }
     announce(operation, heldMs || waitMs, reason, failingSince ?? now())
     if (heldMs === 0) await options.sleep(waitMs, signal)
   }
@@ -94,23 +102,29 @@ export function createSending(options: SendingOptions): Sending {
   const send = <T>(
     operation: string,
     idempotent: boolean,
-    /** Called before each attempt. */
-    count: (attempt: number) => void,
+    /** Of a request that has left, or may have. @param again whether it had before */
+    count: (again: boolean) => void,
     call: (attempt: number) => Promise<T>,
   ) => {
     let tokenRenewed = false
     let sentWith = token.generation
+    let hasLeft = false
+    const countOne = (): void => {
+      count(hasLeft)
+      hasLeft = true
+    }
     const attemptOnce = async (attempt: number): Promise<T> => {
       try {
         const result = await lane.run(operation, attempt > 1, async () => {
-          count(attempt)
           sentWith = token.generation
           return call(attempt)
         })
         failingSince = undefined
+        countOne()
         return result
       } catch (error) {
         if (!(error instanceof GatewayError)) throw asFinal(error)
+        if (error.class !== 'not-sent') countOne()
         if (error.class === 'refused' || error.class === 'too-large') failingSince = undefined
         else failingSince ??= now()
         const decision = decide({ class: error.class, attempt, idempotent, tokenRenewed }, random)
@@ -125,7 +139,7 @@ export function createSending(options: SendingOptions): Sending {
         const next =
           decision.kind === 'renew-token'
             ? token.renew(sentWith)
-            : waitForRetry(operation, decision.waitMs, error.class)
+            : waitForRetry(operation, decision.waitMs, error)
         await next.catch((stop: unknown) => {
           throw giveUp(stop)
         })
@@ -139,28 +153,23 @@ export function createSending(options: SendingOptions): Sending {
   }
 
   const { requests } = options.tallies
-  const countSent = (attempt: number): void => {
+  const countSent = (again: boolean): void => {
     requests.sent++
-    if (attempt > 1) requests.retried++
+    if (again) requests.retried++
   }
   const countRead = (): void => {
     requests.readBack++
   }
   return {
     once: (operation, fits, call) =>
-      send(
-        operation,
-        false,
-        (attempt) => {
-          if (attempt === 1 && !fits()) throw new Outgrown()
-          countSent(attempt)
-        },
-        call,
-      ),
+      send(operation, false, countSent, async (attempt) => {
+        if (attempt === 1 && !fits()) throw new Outgrown()
+        return call(attempt)
+      }),
     idempotent: (operation, call) => send(operation, true, countSent, call),
     read: (operation, call) => send(operation, true, countRead, call),
     async wait(operation, waitMs, reason, since) {
-      announce(operation, waitMs, reason, since)
+      announce(operation, waitMs, { class: reason, what: reason }, since)
       await options.sleep(waitMs, signal)
     },
   }

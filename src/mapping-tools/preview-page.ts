@@ -1,30 +1,31 @@
 /** Rows beside their records as one HTML page that needs nothing else: no script, no font, no address. */
+import { html, htmlPage } from '../html-page.ts'
 import type { PreviewedRow } from './previewed-row.ts'
 
 /** @param mapping and `sample`: their names */
 export function previewPage(mapping: string, sample: string, rows: readonly PreviewedRow[]): string {
-  const count = rows.length === 1 ? '1 row' : `${rows.length} rows`
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>${html(`${mapping}: ${sample}`)}</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<header>
+  return htmlPage({
+    title: `${mapping}: ${sample}`,
+    style: STYLE,
+    body: `<header>
 <h1>${html(sample)} <span>as ${html(mapping)} maps it</span></h1>
-<p>${count}. Nothing was sent. <strong>This page holds health data of persons</strong>: keep it where the export may be kept.</p>
+<p>${totals(rows)}. Nothing was sent. <strong>This page holds health data of persons</strong>: keep it where the export may be kept.</p>
 </header>
 <main>
 ${rows.map(rowHtml).join('\n')}
-</main>
-</body>
-</html>
-`
+</main>`,
+  })
+}
+
+/** `3 rows: 2 mapped, 1 rejected; 5 records made, 1 rejected` */
+function totals(rows: readonly PreviewedRow[]): string {
+  const outcomes = [...Map.groupBy(rows, ({ outcome }) => outcome)].map(
+    ([outcome, same]) => `${same.length} ${outcome}`,
+  )
+  const mapped = rows.filter(({ outcome }) => outcome === 'mapped')
+  const made = mapped.reduce((sum, { records }) => sum + records.length, 0)
+  const failed = mapped.reduce((sum, { faults }) => sum + faults.length, 0)
+  return `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}: ${outcomes.join(', ')}; ${made} ${made === 1 ? 'record' : 'records'} made, ${failed} rejected`
 }
 
 function rowHtml(row: PreviewedRow): string {
@@ -60,20 +61,6 @@ function faultsHtml({ faults }: PreviewedRow): string {
   return `<ul>${lines.join('')}</ul>`
 }
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-/** Text as HTML. Characters that HTML forbids, and those that turn the direction of writing around, are shown as what they are not. */
-const html = (text: string): string =>
-  text
-    .replaceAll(/[^\P{Cc}\n\t]|[\u{202a}-\u{202e}\u{2066}-\u{2069}]|\p{Cs}/gu, '\u{fffd}')
-    .replaceAll(/[&<>"']/g, (mark) => ENTITIES[mark] ?? '')
-
 const STYLE = `
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d9dee5; --ground: #fff; --bad: #a3341f; --tint: #f6f8fa }
 @media (prefers-color-scheme: dark) {
@@ -98,6 +85,8 @@ thead th, .none { color: var(--soft) }
 tbody th { font-weight: 600 }
 ul { list-style: none; margin: .5rem 0 0; padding: 0; color: var(--bad) }
 .skipped ul { color: var(--soft) }
+section.rejected { border-left: 4px solid var(--bad); margin-left: calc(-1rem - 4px); padding-left: 1rem }
+.rejected h2 span { color: var(--bad) }
 @media (max-width: 46rem) { section { grid-template-columns: minmax(0, 1fr); gap: .75rem } }
 @media print {
   body { padding: 0; font-size: 10pt; max-width: none }

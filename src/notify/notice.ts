@@ -9,6 +9,7 @@ export const NOTICE_KINDS = [
   'fire-missed',
   'export-late',
   'export-small',
+  'test',
 ] as const
 
 export type NoticeKind = (typeof NOTICE_KINDS)[number]

@@ -9,6 +9,8 @@ import {
   readMapping,
 } from '../job/definition-files.ts'
 import type { JobSource } from '../job/job-source.ts'
+import { assertTellable } from '../job/notify-targets.ts'
+import type { NotifySettings } from '../notify/target.ts'
 import type { Check, CheckFinding } from './finding.ts'
 
 export interface SourceLook {
@@ -18,6 +20,8 @@ export interface SourceLook {
   /** A folder for what must be fetched to tell which exports are complete; the caller removes it. */
   readonly spool: string
   readonly now: number
+  /** What jobs need to tell their targets. */
+  readonly notify: NotifySettings
 }
 
 export async function checkJobs(folders: DefinitionFolders, look: SourceLook): Promise<CheckFinding[]> {
@@ -49,6 +53,7 @@ async function checkJob(
 ): Promise<CheckFinding[]> {
   return tried('job', name, async () => {
     const job = await readJob(folders, name)
+    assertTellable(look.notify, job)
     const findings = await Promise.all(
       job.sources.map((source) => tried('job', name, () => checkSource(folders, job, source, arrival, look))),
     )

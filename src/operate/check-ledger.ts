@@ -1,5 +1,5 @@
 /** The ledger: that it is whole, of a shape that can be used, and what stands open in it. Pure. */
-import type { LedgerFacts } from '../ledger/inspect.ts'
+import type { LedgerFacts, UnfinishedRun } from '../ledger/inspect.ts'
 import type { CheckFinding, Level } from './finding.ts'
 
 /** @param isDead tells of a holder on this machine whether its process is gone: then the next run takes over */
@@ -48,8 +48,8 @@ export function checkLedger(
     ),
     ...facts.unfinished
       .filter(({ run }) => !leases.some((lease) => lease.run === run))
-      .map(({ run, job, state }) =>
-        told('warning', `run ${run} of ${job} is not finished (${state})`, `waybill run ${job}`),
+      .map((one) =>
+        told('warning', `run ${one.run} of ${one.job} is not finished (${one.state})`, commandOf(one)),
       ),
     ...facts.inDoubt.map(({ run, job, records }) =>
       told(
@@ -58,7 +58,20 @@ export function checkLedger(
         `waybill reconcile ${run}`,
       ),
     ),
+    ...facts.undelivered.map(({ job, target, state, count, error }) => {
+      const what = `${count.toLocaleString('en-US')} ${count === 1 ? 'notification' : 'notifications'} of ${job}`
+      const then = state === 'pending' ? 'tried again by the next run and the schedule' : 'given up'
+      const why = error === null ? '' : `: ${error}`
+      return told('warning', `${what} to ${target} not delivered${why}; ${then}`, `waybill notify ${job}`)
+    }),
   ]
+}
+
+/** What goes on with it. */
+function commandOf({ job, backfill, folder }: UnfinishedRun): string {
+  if (backfill === undefined) return `waybill run ${job}`
+  const [from, to] = backfill.split('/')
+  return `waybill backfill ${job} --from ${from} --to ${to}${folder === undefined ? '' : ` --in ${folder}`}`
 }
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()

@@ -19,7 +19,7 @@ export interface PruneDependencies {
 }
 
 export interface PruneRequest {
-  /** Runs that ended earlier lose their detail; milliseconds since the epoch. */
+  /** Runs that ended earlier lose their detail, and fires and notifications from before go; milliseconds since the epoch. */
   readonly before: number
   /** Count, and change nothing. */
   readonly dryRun: boolean
@@ -60,8 +60,8 @@ export async function prune(deps: PruneDependencies, request: PruneRequest): Pro
     else if (done.files.files + countOf(done.detail) > 0) resumed.push(run.id)
   }
   const rest = request.dryRun
-    ? await pruning.leftovers(DELIVERIES_COMPARED, runs)
-    : await pruning.removeLeftovers(DELIVERIES_COMPARED)
+    ? await pruning.leftovers(DELIVERIES_COMPARED, request.before, runs)
+    : await pruning.removeLeftovers(DELIVERIES_COMPARED, request.before)
   add(detail, rest)
   return { runs, resumed, kept, detail, files }
 }

@@ -6,7 +6,7 @@ import { epochMsOf } from '../gateway/contract/observation-date.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Entry } from '../load/entry.ts'
-import type { AccountIds, Verdict } from '../load/reconciler.ts'
+import type { AccountIds, SentAs, Verdict } from '../load/reconciler.ts'
 import { codesOf, persistentId } from './profile-record.ts'
 
 /** A record of a profile in the form in which it is compared. */
@@ -29,6 +29,7 @@ export async function readBack(
   read: Read,
   entries: readonly Entry[],
   accountIds: AccountIds,
+  sentAs: SentAs = 'own',
 ): Promise<Map<Entry, Verdict>> {
   const verdicts = new Map<Entry, Verdict>()
   const byAccount = Map.groupBy(
@@ -38,7 +39,8 @@ export async function readBack(
   const reads = await Promise.allSettled(
     [...byAccount.values()].map(async (open) => {
       const profile = await readProfile(gateway, read, open, accountIds)
-      for (const entry of open) verdicts.set(entry, profile === undefined ? 'unknown' : judge(entry, profile))
+      for (const entry of open)
+        verdicts.set(entry, profile === undefined ? 'unknown' : judge(entry, profile, sentAs))
     }),
   )
   for (const one of reads) if (one.status === 'rejected') throw one.reason
@@ -96,7 +98,11 @@ const toProfileRecord = (record: Returned): ProfileRecord => ({
 })
 
 /** What a profile says of one record. Pure; the rule is in docs/delivery.md. */
-export function judge({ record, transactionId }: Entry, profile: readonly ProfileRecord[]): Verdict {
+export function judge(
+  { record, transactionId }: Entry,
+  profile: readonly ProfileRecord[],
+  sentAs: SentAs = 'own',
+): Verdict {
   if (profile.some((found) => found.persistentId === transactionId)) return 'stored'
   const { evidence, observedAt, kind, sourceType } = record
   const sameSeries = profile.filter((found) =>
@@ -110,11 +116,22 @@ export function judge({ record, transactionId }: Entry, profile: readonly Profil
   )
   // Only a gateway that trims source.meta leaves this to contents; one that keeps it would have shown our id.
   if (sameRecord.some((found) => found.persistentId === undefined)) return 'stored'
+  if (sentAs === 'any' && sameRecord.some((found) => isOfOtherExport(found.persistentId, transactionId)))
+    return 'stored'
   // Care teams are listed in full: what is not there was not taken.
   if (kind === 'careTeam') return 'absent'
   const hides = sameSeries.some((found) => found.observedAt === undefined || found.observedAt >= observedAt)
   return hides ? 'unknown' : 'absent'
 }
+
+/** Whether it is the id that the same record, by rule and keyed hash of its content, had in another export. */
+function isOfOtherExport(id: string | undefined, transactionId: string): boolean {
+  const [[, there, found], [, here, record]] = [partsOf(id ?? ''), partsOf(transactionId)]
+  return found !== undefined && found === record && there !== here
+}
+
+const partsOf = (transactionId: string): readonly string[] =>
+  /^([0-9a-f]{16})-\d{6,}-(.+)$/.exec(transactionId) ?? []
 
 function sameContent(found: ProfileRecord, evidence: Entry['record']['evidence']): boolean {
   if (evidence.value !== undefined && found.value !== Number(evidence.value)) return false

@@ -42,7 +42,9 @@ export async function tendJob<Job>(
   const { begin, missed, skipped } = decide(open, schedule?.missed, now(), hindered)
   const settle = async (fire: FireRecord, event: 'miss' | 'skip', change: FireChange): Promise<void> => {
     const moved = await fires.move(fire, event, change)
-    if (moved !== undefined) events[event === 'miss' ? 'missed' : 'skipped'](name, moved)
+    if (moved === undefined) return
+    if (event === 'miss') events.missed(name, moved)
+    else events.skipped(name, moved, change.reason !== undefined)
   }
   for (const { fire, why } of missed) await settle(fire, 'miss', { ...why })
   for (const { fire, why, by } of skipped)
@@ -58,7 +60,7 @@ export async function tendJob<Job>(
   })
   // Where another process was faster, the run is its.
   if (begun === undefined) return undefined
-  events.begun(name, begun)
+  events.begun(name, begun, why !== undefined)
   return { fire: begun, over: runFire(parts, name, listed.job, begun) }
 }
 
@@ -105,7 +107,9 @@ async function hindrance<Job>(
   if (running !== undefined)
     return heldBy(running.owner ?? 'a process', running.run_id, running.begun_at ?? running.due)
   const holder = await ledger.holder(jobId, now(), isDead)
-  return holder && heldBy(holder.owner, holder.run_id, holder.acquired_at)
+  // A backfill lets the job go when it is asked, which the run does itself.
+  if (holder === undefined || holder.gives_way !== 0) return undefined
+  return heldBy(holder.owner, holder.run_id, holder.acquired_at)
 }
 
 function heldBy(owner: string, run: string | null, since: number): Hindrance {

@@ -1,22 +1,37 @@
 /**
- * Keeps the schedule: sleeps until a job is due, at most until the jobs are to be read again, and tends each job's fires. All that is
- * remembered is in the ledger, so several processes may keep one schedule, and one that is started again knows what was missed.
+ * Keeps the schedule: sleeps until a job is due, at most until the jobs are to be read again, tends each job's fires, and has it looked
+ * at whether its exports have arrived. All that is remembered is in the ledger, so several processes may keep one schedule, and one that
+ * is started again knows what was missed.
  */
 import { firesAfter } from './fires.ts'
 import { type RunUnderWay, tendJob } from './job-fires.ts'
-import type { ListedJob, ScheduleParts } from './schedule-parts.ts'
+import type { ListedJob, LookPlan, ScheduleParts } from './schedule-parts.ts'
 
 /** Resolves once `interrupt` is aborted and the runs that were under way have ended. */
 export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void> {
   const { now, sleep, interrupt, events } = parts
   const running = new Map<string, RunUnderWay>()
+  const looking = new Map<string, Promise<void>>()
   const read = jobReader(parts)
   let wake = new AbortController()
   while (!interrupt.aborted) {
     wake = new AbortController()
     const jobs = await read()
+    const looks: number[] = []
     for (const listed of jobs) {
       const { name } = listed
+      const { next, look } = await planLook(parts, listed)
+      if (next !== undefined) looks.push(next)
+      if (look !== undefined && !looking.has(name)) {
+        // Beside the fires: a server may take its time.
+        const looked = look()
+          .then(
+            () => wake.abort(),
+            (error: unknown) => events.trouble(name, error),
+          )
+          .finally(() => looking.delete(name))
+        looking.set(name, looked)
+      }
       const begun = await tendJob(parts, listed, running.get(name)).catch((error: unknown) =>
         events.trouble(name, error),
       )
@@ -27,11 +42,25 @@ export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void>
         wake.abort()
       })
     }
-    const until = Math.min(now() + parts.rereadMs, ...jobs.flatMap((job) => nextFire(job, now()) ?? []))
+    const until = Math.min(
+      now() + parts.rereadMs,
+      ...looks,
+      ...jobs.flatMap((job) => nextFire(job, now()) ?? []),
+    )
     const signal = AbortSignal.any([interrupt, wake.signal])
     await sleep(Math.max(0, until - now()), signal).catch(() => undefined)
   }
-  await Promise.all([...running.values()].map(({ over }) => over))
+  await Promise.all([...looking.values(), ...[...running.values()].map(({ over }) => over)])
+}
+
+const NOTHING: LookPlan = { next: undefined, look: undefined }
+
+async function planLook<Job>(parts: ScheduleParts<Job>, listed: ListedJob<Job>): Promise<LookPlan> {
+  if ('problem' in listed) return NOTHING
+  return parts.planLook(listed.job).catch((error: unknown) => {
+    parts.events.trouble(listed.name, error)
+    return NOTHING
+  })
 }
 
 /** Reads the jobs, and tells what has changed since it did so last. */

@@ -21,6 +21,14 @@ export interface FireRunEnd {
   readonly error?: string
 }
 
+/** Whether the exports of a job have arrived that must have by now. */
+export interface LookPlan {
+  /** When that is to be asked again; undefined where nothing is expected. */
+  readonly next: number | undefined
+  /** Looks, and tells what it has found; undefined where there is nothing to look at now. */
+  readonly look: (() => Promise<void>) | undefined
+}
+
 export interface ScheduleParts<Job> {
   readonly ledger: Pick<Ledger, 'fires' | 'holder' | 'jobId'>
   /** Names the gateway in the ledger. */
@@ -43,6 +51,7 @@ export interface ScheduleParts<Job> {
    * @throws WaybillError `job-held`, or what kept it from being run
    */
   readonly run: (job: Job, onRun: (id: string) => void) => Promise<FireRunEnd>
+  readonly planLook: (job: Job) => Promise<LookPlan>
   readonly events: ScheduleEvents
 }
 
@@ -53,12 +62,14 @@ export interface ScheduleEvents {
   unscheduled(job: string): void
   /** Once, until it is another problem. */
   broken(job: string, problem: WaybillError): void
-  begun(job: string, fire: FireRecord): void
+  /** @param isNews whether it could not run at its time, and was not told as missed */
+  begun(job: string, fire: FireRecord, isNews: boolean): void
   /** Its run has come to an end, whatever it was, or was interrupted. */
   ended(job: string, fire: FireRecord): void
   /** It could not run at its time; the job says whether it is made up for. */
   missed(job: string, fire: FireRecord): void
-  skipped(job: string, fire: FireRecord): void
+  /** @param isNews whether it could not run at its time, and was not told as missed */
+  skipped(job: string, fire: FireRecord, isNews: boolean): void
   /** Something went wrong in the schedule itself; it is tried again. `job` undefined: with the folder of jobs. */
   trouble(job: string | undefined, error: unknown): void
 }

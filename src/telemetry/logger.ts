@@ -1,27 +1,31 @@
 /**
- * The log (winston): text or JSON. Only fields on the list below are written, so that no health data can slip
+ * The log (winston): text or JSON, and a file of JSON lines. Only fields on the list below are written, so that no health data can slip
  * in with an object that is logged as a whole.
  */
 import { createRequire } from 'node:module'
 import { Writable } from 'node:stream'
 import type * as Winston from 'winston'
 
-const ALLOWED = [
+/** docs/logging.md says what each is. */
+export const LOG_FIELDS = [
   'run',
   'job',
   'gateway',
   'export',
-  'chunk',
+  'row',
+  'line',
   'batch',
   'transaction',
+  'rule',
+  'stage',
   'operation',
+  'attempt',
   'class',
   'status',
   'code',
   'requestId',
   'durationMs',
   'waitMs',
-  'givesUpAt',
   'rows',
   'records',
   'accepted',
@@ -30,56 +34,119 @@ const ALLOWED = [
   'inDoubt',
   'resumed',
   'bytes',
+  'state',
 ] as const
 
-export type LogFields = Partial<Record<(typeof ALLOWED)[number], string | number | boolean | undefined>>
+export type LogFields = Partial<Record<(typeof LOG_FIELDS)[number], string | number | boolean | undefined>>
+
+export type Level = 'error' | 'warn' | 'info' | 'debug'
+
+const LEVELS: readonly Level[] = ['error', 'warn', 'info', 'debug']
 
 export interface Logger {
   error(message: string, fields?: LogFields): void
   warn(message: string, fields?: LogFields): void
   info(message: string, fields?: LogFields): void
   debug(message: string, fields?: LogFields): void
+  /** Whether a line of this level is written anywhere: what is costly to put together need not be. */
+  writes(level: Level): boolean
+  /**
+   * The same log where a display tells what a run does: standard error gets warnings and errors alone, through `print`.
+   * @param print given each line with its end
+   */
+  beside(print: (line: string) => void): Logger
 }
 
-type Level = 'error' | 'warn' | 'info' | 'debug'
-
-const LEVELS: readonly Level[] = ['error', 'warn', 'info', 'debug']
+/** Where lines go. */
+export interface LogSink {
+  readonly level: Level
+  readonly form: 'text' | 'json'
+  /** Given each line with its end. */
+  readonly print: (line: string) => void
+}
 
 /**
  * winston is loaded with the first line that is written: most commands write none, and it takes a twentieth of their start.
- * @param print given each line with its end
+ * @param file undefined: standard error alone
  */
-export function createLogger(level: Level, form: 'text' | 'json', print: (text: string) => void): Logger {
+export function createLogger(standardError: LogSink, file: LogSink | undefined, now: () => number): Logger {
+  const sinks = file === undefined ? [standardError] : [standardError, file]
+  const writes = (level: Level): boolean => sinks.some((sink) => isWithin(level, sink.level))
   let winston: Winston.Logger | undefined
   const write =
-    (at: Level) =>
+    (level: Level) =>
     (message: string, fields: LogFields = {}): void => {
-      if (LEVELS.indexOf(at) > LEVELS.indexOf(level)) return
-      const allowed = ALLOWED.flatMap((name) =>
-        fields[name] === undefined ? [] : [[name, fields[name]] as const],
-      )
-      winston ??= openWinston(level, form, print)
-      winston.log(at, message, Object.fromEntries(allowed))
+      if (!writes(level)) return
+      winston ??= openWinston(sinks, now)
+      winston.log(level, message, allowed(fields))
     }
-  return { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') }
+  return {
+    error: write('error'),
+    warn: write('warn'),
+    info: write('info'),
+    debug: write('debug'),
+    writes,
+    beside(print) {
+      const level = isWithin('warn', standardError.level) ? 'warn' : standardError.level
+      return createLogger({ ...standardError, level, print }, file, now)
+    },
+  }
 }
 
-function openWinston(level: Level, form: 'text' | 'json', print: (text: string) => void): Winston.Logger {
+const isWithin = (level: Level, most: Level): boolean => LEVELS.indexOf(level) <= LEVELS.indexOf(most)
+
+function allowed(fields: LogFields): LogFields {
+  return Object.fromEntries(
+    LOG_FIELDS.flatMap((name) => {
+      // What is logged as a whole may be something else at run time than its type says.
+      const value: unknown = Object.hasOwn(fields, name) ? fields[name] : undefined
+      return ['string', 'number', 'boolean'].includes(typeof value) ? [[name, value] as const] : []
+    }),
+  )
+}
+
+function openWinston(sinks: readonly LogSink[], now: () => number): Winston.Logger {
   const { createLogger, format, transports }: typeof Winston = createRequire(import.meta.url)('winston')
-  const text = format.printf(({ level: at, message, timestamp, ...fields }) => {
-    const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${String(value)}`)
-    return `${String(timestamp)} ${at.padEnd(5)} ${String(message)}${shown.join('')}`
+  const timestamp = format.timestamp({ format: () => new Date(now()).toISOString() })
+  const text = format.printf(({ level, message, timestamp: at, ...fields }) => {
+    const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${textOf(value)}`)
+    return `${String(at)} ${level.padEnd(5)} ${asOneLine(String(message))}${shown.join('')}`
   })
-  const lines = new Writable({
+  const json = format.printf(({ level, message, timestamp: at, ...fields }) =>
+    JSON.stringify({ timestamp: at, level, message, ...fields }),
+  )
+  return createLogger({
+    level: 'debug',
+    transports: sinks.map(
+      ({ level, form, print }) =>
+        new transports.Stream({
+          level,
+          format: format.combine(timestamp, form === 'json' ? json : text),
+          stream: streamTo(print),
+          eol: '\n',
+        }),
+    ),
+  })
+}
+
+/** Hands each line on at once: none is in memory when the process ends. */
+const streamTo = (print: (line: string) => void): Writable =>
+  new Writable({
     decodeStrings: false,
-    write(text, _, done) {
-      print(String(text))
+    write(line, _, done) {
+      print(String(line))
       done()
     },
   })
-  return createLogger({
-    level,
-    format: format.combine(format.timestamp(), form === 'json' ? format.json() : text),
-    transports: [new transports.Stream({ stream: lines })],
-  })
+
+/** In quotes where it would not stand for itself. */
+function textOf(value: unknown): string {
+  const text = String(value)
+  return /^[^\s"=\p{Cc}]+$/u.test(text) ? text : JSON.stringify(text)
 }
+
+/** What a file name or a gateway's words hold must not look like a line of its own, nor move the cursor. */
+const asOneLine = (text: string): string =>
+  text
+    .replaceAll(/\r?\n/g, '\n    ')
+    .replaceAll(/[^\P{Cc}\n]/gu, (control) => JSON.stringify(control).slice(1, -1))

@@ -1,95 +1,183 @@
-/** Progress while a run works: a bar for each export in a terminal, plain lines elsewhere, nothing when quiet. On standard error. */
+/**
+ * Progress while a run works, on standard error: a bar for each export in a terminal, plain lines elsewhere, nothing when quiet.
+ *
+ * The bar is drawn with cli-progress's formatter and kept on its line here: the library's own bars go back to a cursor position that
+ * lines above them have moved, hide the cursor, turn off line wrapping and take over SIGINT, all of which is left behind in the terminal
+ * when a process is killed.
+ */
 import cliProgress from 'cli-progress'
+import { type Pace, startPace } from './pace.ts'
 
+/** Of an export. */
 export interface ProgressState {
   readonly rows: number
   readonly records: number
-  /** Of the export, from 0 to 1. */
+  /** Of the file, from 0 to 1. */
   readonly share: number
 }
 
 export interface Progress {
-  start(name: string): void
+  /** @param state where it stands: a run that was interrupted goes on with its share */
+  start(name: string, state: ProgressState): void
   advance(state: ProgressState): void
-  /** A line that stays above the bar. */
+  /** A line that stays, above the bar. */
   note(text: string): void
   end(state: ProgressState): void
+  /** The export ends before its time: its bar is taken away. */
+  stop(): void
+}
+
+export interface ProgressDisplay {
+  /** Of the terminal, as it is now; false: there is none, and plain lines are written, one every five seconds at most. */
+  readonly columns: false | (() => number)
+  /** Milliseconds. */
+  readonly now: () => number
+  readonly write: (text: string) => void
 }
 
 const LINE_EVERY_MS = 5_000
+const DRAW_EVERY_MS = 100
 
-/** @param mode `bar` needs a terminal; `lines` writes at most one every five seconds */
-export function createProgress(
-  mode: 'bar' | 'lines' | 'quiet',
-  now: () => number,
-  write: (text: string) => void,
-): Progress {
-  switch (mode) {
-    case 'quiet':
-      return { start: ignore, advance: ignore, note: ignore, end: ignore }
-    case 'lines':
-      return createLines(now, write)
-    case 'bar':
-      return createBar(now, write)
-  }
+export function createProgress(display: ProgressDisplay): Progress {
+  const { columns } = display
+  return columns === false ? createLines(display) : createBar(display, columns)
 }
-
-function createLines(now: () => number, write: (text: string) => void): Progress {
-  let name = ''
-  let startedAt = 0
-  let lastAt = 0
-  const line = ({ rows, records, share }: ProgressState): string =>
-    `${name}: ${rows} rows, ${records} records, ${(share * 100).toFixed(0)} %, ${rate(rows, now() - startedAt)} rows/s\n`
-  return {
-    start(started) {
-      name = started
-      startedAt = now()
-      lastAt = startedAt
-    },
-    advance(state) {
-      if (now() - lastAt < LINE_EVERY_MS) return
-      lastAt = now()
-      write(line(state))
-    },
-    note: (text) => write(`${text}\n`),
-    end: (state) => write(line({ ...state, share: 1 })),
-  }
-}
-
-function createBar(now: () => number, write: (text: string) => void): Progress {
-  let bar: cliProgress.SingleBar | undefined
-  let startedAt = 0
-  const payload = ({ rows, records }: ProgressState) => ({
-    rows,
-    records,
-    rate: rate(rows, now() - startedAt),
-  })
-  return {
-    start(name) {
-      startedAt = now()
-      bar = new cliProgress.SingleBar(
-        {
-          // What changes stands first: a narrow terminal cuts off the end.
-          format: `{percentage} % [{bar}] {rows} rows, {records} records, {rate} rows/s, {eta_formatted} left  ${name}`,
-          barsize: 16,
-          hideCursor: true,
-          stream: process.stderr,
-          etaBuffer: 50,
-        },
-        cliProgress.Presets.shades_classic,
-      )
-      bar.start(1000, 0, { rows: 0, records: 0, rate: 0 })
-    },
-    advance: (state) => bar?.update(Math.round(state.share * 1000), payload(state)),
-    note: (text) => write(`\n${text}\n`),
-    end(state) {
-      bar?.update(1000, payload(state))
-      bar?.stop()
-      bar = undefined
-    },
-  }
-}
-
-const rate = (rows: number, ms: number): number => (ms <= 0 ? rows : Math.round((rows * 1000) / ms))
 
 const ignore = (): void => {}
+/** Shows nothing. */
+export const NO_PROGRESS: Progress = {
+  start: ignore,
+  advance: ignore,
+  note: ignore,
+  end: ignore,
+  stop: ignore,
+}
+
+interface OpenExport {
+  readonly name: string
+  readonly pace: Pace
+  state: ProgressState
+  drawnAt: number
+}
+
+function createLines({ now, write }: ProgressDisplay): Progress {
+  let open: OpenExport | undefined
+  return {
+    start(name, state) {
+      open = { name, pace: startPace(now(), state), state, drawnAt: now() }
+      if (state.rows > 0) write(`${name}: goes on behind ${counted(state).join(', ')}\n`)
+    },
+    advance(state) {
+      if (open === undefined) return
+      open.pace.look(now(), state)
+      if (now() - open.drawnAt < LINE_EVERY_MS) return
+      open.drawnAt = now()
+      const { rate, left } = open.pace
+      write(
+        `${open.name}: ${[...counted(state), percent(state), rateText(rate), leftText(left)].join(', ')}\n`,
+      )
+    },
+    note: (text) => write(`${text}\n`),
+    end(state) {
+      if (open !== undefined) write(`${summary(open, state, now())}\n`)
+      open = undefined
+    },
+    stop() {
+      open = undefined
+    },
+  }
+}
+
+/** To the start of the line, and clear it: ECMA-48, CR and EL. */
+const CLEAR = '\r\x1b[2K'
+
+function createBar({ now, write }: ProgressDisplay, columns: () => number): Progress {
+  let open: OpenExport | undefined
+  const draw = (): void => {
+    if (open === undefined) return
+    open.drawnAt = now()
+    // The last column stays free: there a terminal would go on to the next line.
+    write(`${CLEAR}${barLine(open, columns() - 1)}`)
+  }
+  return {
+    start(name, state) {
+      open = { name, pace: startPace(now(), state), state, drawnAt: now() }
+      draw()
+    },
+    advance(state) {
+      if (open === undefined) return
+      open.state = state
+      open.pace.look(now(), state)
+      if (now() - open.drawnAt >= DRAW_EVERY_MS) draw()
+    },
+    note(text) {
+      write(`${open === undefined ? '' : CLEAR}${text}\n`)
+      draw()
+    },
+    end(state) {
+      if (open !== undefined) write(`${CLEAR}${summary(open, state, now())}\n`)
+      open = undefined
+    },
+    stop() {
+      if (open !== undefined) write(CLEAR)
+      open = undefined
+    },
+  }
+}
+
+/** As much as there is room for: the name goes first, then the bar, then the records. */
+function barLine({ name, pace, state }: OpenExport, room: number): string {
+  const { rate, left } = pace
+  const [rows = '', records = ''] = counted(state)
+  const times = `${rateText(rate)}, ${leftText(left)}`
+  const lines = [
+    ...[20, 10].map((size) => `${percent(state)} ${bar(state.share, size)} ${rows}, ${records}, ${times}`),
+    `${percent(state)} ${rows}, ${records}, ${times}`,
+    `${percent(state)} ${rows}, ${times}`,
+    `${percent(state)} ${rows}, ${leftText(left)}`,
+  ]
+  const line = lines.find((one) => one.length <= room) ?? `${percent(state)} ${leftText(left)}`.slice(0, room)
+  const spare = room - line.length - 2
+  if (spare < Math.min(name.length, SHORTEST_NAME)) return line
+  return `${line}  ${shortened(name, spare)}`
+}
+
+const SHORTEST_NAME = 12
+
+/** What tells names apart often stands at their ends. */
+function shortened(name: string, room: number): string {
+  if (name.length <= room) return name
+  const end = Math.floor((room - 1) / 2)
+  return `${name.slice(0, room - 1 - end)}…${name.slice(-end)}`
+}
+
+const bar = (share: number, barsize: number): string =>
+  `[${cliProgress.Format.BarFormat(share, {
+    barsize,
+    barCompleteString: '█'.repeat(barsize),
+    barIncompleteString: '░'.repeat(barsize),
+    barGlue: '',
+  })}]`
+
+function summary({ name, pace }: OpenExport, state: ProgressState, now: number): string {
+  const { ms, rate } = pace.whole(now, state)
+  return `${name}: ${counted(state).join(', ')} in ${(ms / 1000).toFixed(1)} s, ${rateText(rate)}`
+}
+
+const n = (value: number): string => value.toLocaleString('en-US')
+const counted = ({ rows, records }: ProgressState): string[] => [`${n(rows)} rows`, `${n(records)} records`]
+/** Not 100 before the end. */
+const percent = ({ share }: ProgressState): string =>
+  `${String(Math.min(99, Math.floor(share * 100))).padStart(2)} %`
+const rateText = (rate: number): string => `${n(Math.round(rate))} rows/s`
+
+/** `0:42`, `1:02:03`; undefined: nothing was done by which it could be told. */
+function leftText(ms: number | undefined): string {
+  if (ms === undefined) return '-:-- left'
+  const seconds = Math.ceil(ms / 1000)
+  const hours = Math.floor(seconds / 3600)
+  const minutes = Math.floor(seconds / 60) % 60
+  const parts = hours > 0 ? [hours, two(minutes)] : [minutes]
+  return `${[...parts, two(seconds % 60)].join(':')} left`
+}
+const two = (value: number): string => String(value).padStart(2, '0')

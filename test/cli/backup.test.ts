@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { generateSamples } from '../../samples/generate.ts'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
 import { createWorkplace, ended, summaryOf } from './command-line.ts'
@@ -100,11 +101,13 @@ test('it names what is not in it, and the copy opens', async () => {
 })
 
 test('it overwrites nothing, and makes nothing where there is no ledger', async () => {
-  const { folder, waybill } = await createWorkplace()
+  const { folder, home, waybill } = await createWorkplace()
   const none = await waybill('backup', 'copy.sqlite')
   expect(none).toMatchObject({ code: 2, out: '' })
   expect(none.err).toContain('there is no ledger in')
-  expect((await waybill('runs')).code).toBe(0)
+  expect(await readdir(folder)).not.toContain('home')
+  await mkdir(home)
+  await (await openLedger(join(home, 'ledger.sqlite'))).close()
   const file = join(folder, 'copy.sqlite')
   await writeFile(file, 'something else')
   const taken = await waybill('backup', file)

@@ -46,8 +46,8 @@ describe('an export that cannot be read', () => {
       expect(await clinic.stored()).toEqual(GOOD)
 
       const { out } = await clinic.workplace.waybill('show')
-      expect(out).toContain(`nothing of bad.csv was sent (${code}): `)
-      expect(out).toContain('then:  waybill run clinic')
+      expect(out).toContain(`Nothing of bad.csv was sent (${code}): `)
+      expect(out).toContain('\n    waybill run clinic\n')
     },
   )
 

@@ -9,6 +9,7 @@ const GOLDEN = join(import.meta.dirname, 'golden')
 test.for([
   [],
   ['run'],
+  ['backfill'],
   ['schedule'],
   ['runs'],
   ['show'],
@@ -24,6 +25,9 @@ test.for([
   ['mapping', 'preview'],
   ['gateway'],
   ['doctor'],
+  ['report'],
+  ['notify'],
+  ['expect'],
   ['backup'],
   ['prune'],
 ])('the help of "waybill %s"', async (command) => {

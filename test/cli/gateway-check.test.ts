@@ -47,6 +47,19 @@ async function lyingGateway(honest: string, lie: (...call: Parameters<RequestLis
   })
 }
 
+test.each([
+  // The port of tcpmux: fetch bars it, and has no code for that.
+  ['http://127.0.0.1:1', 'bad port'],
+  ['https://gateway.invalid/api', 'ENOTFOUND|EAI_AGAIN'],
+])('a gateway that cannot be reached is told with its address and why: %s', async (url, why) => {
+  const { waybill } = await createWorkplace(CREDENTIALS)
+  const { code, err } = await waybill('gateway', '--check', url)
+  expect(code).toBe(3)
+  expect(err).toMatch(
+    new RegExp(`the gateway ${url}/? cannot be reached: GET \\S+: no answer \\((?:${why})\\)`),
+  )
+})
+
 test('the reference gateway differs in nothing, with an account and without', async () => {
   const { url, call, register, counts } = await startGateway()
   await register('p-1')

@@ -23,6 +23,9 @@ describe('a gateway that cannot be had', () => {
       balanced: true,
       error: { code: 'gateway-unreachable' },
     })
+    expect(before.error?.message).toContain(`failed: ECONNREFUSED, at ${first.url})`)
+    // What found no connection was never sent.
+    expect(before.requests).toEqual({ sent: 0, retried: 0, readBack: 0 })
     expect(before.records.biometric).toMatchObject({ made: 7, accepted: 0, pending: 6, rejected: 1 })
 
     await startReferenceStore({ open: true, port })

@@ -107,7 +107,7 @@ test('mapping check tells what is wrong under read beside what is wrong elsewher
   const { mappings, waybill } = await withMappings()
   const file = join(mappings, `${ACME}.yaml`)
   await change(file, 'read: { format: csv }', 'read: { format: csv, delimitr: ";" }')
-  await change(file, 'unit: lb', 'unit: stone')
+  await change(file, 'unit: lb', 'unit: firkin')
   const { code, err } = await waybill('mapping', 'check', ACME)
   expect(code).toBe(2)
   expect(err).toContain('2 problems')

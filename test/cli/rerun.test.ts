@@ -45,7 +45,7 @@ describe('what was rejected, after the mapping was corrected', () => {
     })
     expect((await showOf(clinic, rerun.run)).origin).toEqual({ run: before.run, selection: 'rejected' })
     const text = (await clinic.workplace.waybill('show', before.run)).out
-    expect(text).toContain(`Of what was rejected 1 was settled by run ${rerun.run}.`)
+    expect(text).toMatch(new RegExp(`^Of \\d rejected, 1 settled since: 1 by run ${rerun.run}\\.$`, 'm'))
     expect(text).toContain(`waybill rerun ${before.run} --only rejected`)
   })
 

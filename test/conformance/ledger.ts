@@ -210,6 +210,20 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect((await ask({ now: NOW + TTL * 1.5 })).ok).toBe(true)
       })
 
+      it('is that of the run that is on, of several one after the other', async () => {
+        await startRun('run-1')
+        const [held] = [await ledger.holder(jobId, NOW, alive)]
+        expect(held).toMatchObject({ run_id: 'run-1', gives_way: 0 })
+        const lease = { jobId, runId: 'run-2', token: held?.token ?? 0 }
+        const start = { id: 'run-2', jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '' }
+        await ledger.startRun(lease, start)
+        expect(await ledger.holder(jobId, NOW, alive)).toMatchObject({ run_id: 'run-2', token: held?.token })
+        const first = await ledger.run('run-1')
+        if (first === undefined) throw new Error('the run is gone')
+        await ledger.resumeRun({ ...lease, runId: 'run-1' }, first)
+        expect(await ledger.holder(jobId, NOW, alive)).toMatchObject({ run_id: 'run-1', token: held?.token })
+      })
+
       it('lets nobody write with an old token', async () => {
         const { run, exportRow, intent, settled, chunkSettled, key } = await openChunk()
         const batch = await run.beginBatch(intent)
@@ -242,11 +256,93 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       })
     })
 
+    describe('right of way', () => {
+      const waiting = (owner: string, now = NOW) => ledger.way.ask({ jobId, owner, now, ttlMs: TTL })
+      const waiter = (now = NOW, isDead = alive) => ledger.way.waiter(jobId, now, isDead)
+      const give = (fields: { jobId?: number; owner?: string } = {}) =>
+        ledger.acquireLease(
+          { jobId, runId: 'run-1', owner: 'here:1', now: NOW, ttlMs: TTL, givesWay: true, ...fields },
+          alive,
+        )
+
+      it('is told of a holder that gives way', async () => {
+        await give()
+        expect(await ledger.holder(jobId, NOW, alive)).toMatchObject({ owner: 'here:1', gives_way: 1 })
+        expect(await ask({ owner: 'there:2' })).toMatchObject({ ok: false, holder: { gives_way: 1 } })
+        expect((await ask({ owner: 'there:2', now: NOW + TTL })).ok).toBe(true)
+        expect(await ledger.holder(jobId, NOW + TTL, alive)).toMatchObject({ gives_way: 0 })
+      })
+
+      it('is that of who has waited longest and lives', async () => {
+        expect(await waiter()).toBeUndefined()
+        await waiting('there:2', NOW)
+        await waiting('third:3', NOW + 1)
+        await waiting('there:2', NOW + 2)
+        expect(await waiter(NOW + 2)).toEqual({ owner: 'there:2', since: NOW })
+        expect(await waiter(NOW + 2, (owner) => owner === 'there:2')).toMatchObject({ owner: 'third:3' })
+        expect(await waiter(NOW + 2, () => true)).toBeUndefined()
+        expect(await ledger.way.waiter(await ledger.jobId('another', 'gateway'), NOW, alive)).toBeUndefined()
+      })
+
+      it('is lost by who says nothing for a while, and kept by who asks again', async () => {
+        await waiting('there:2')
+        await waiting('third:3', NOW + TTL / 2)
+        expect(await waiter(NOW + TTL - 1)).toMatchObject({ owner: 'there:2' })
+        expect(await waiter(NOW + TTL)).toMatchObject({ owner: 'third:3' })
+        expect(await waiter(NOW + TTL * 1.5)).toBeUndefined()
+      })
+
+      it('is asked for no more by who has the job, or withdraws', async () => {
+        await waiting('there:2')
+        await waiting('third:3', NOW + 1)
+        await lease({ owner: 'there:2' })
+        expect(await waiter()).toMatchObject({ owner: 'third:3' })
+        await ledger.way.withdraw(jobId, 'third:3')
+        expect(await waiter()).toBeUndefined()
+      })
+
+      it('belongs to other jobs at the gateway, but for those that give way themselves', async () => {
+        const busy = (now = NOW, isDead = alive) => ledger.way.busy('gateway', jobId, now, isDead)
+        await lease()
+        const elsewhere = await ledger.jobId('job', 'another')
+        const filling = await ledger.jobId('filling', 'gateway')
+        await ledger.acquireLease({ jobId: elsewhere, runId: 'e', owner: 'a:1', now: NOW, ttlMs: TTL }, alive)
+        await give({ jobId: filling, owner: 'b:2' })
+        expect(await busy()).toBeUndefined()
+        const other = await ledger.jobId('other', 'gateway')
+        const taken = { jobId: other, runId: 'run-7', owner: 'c:3', now: NOW, ttlMs: TTL }
+        const answer = await ledger.acquireLease(taken, alive)
+        expect(await busy()).toMatchObject({ job: 'other', run_id: 'run-7', owner: 'c:3', acquired_at: NOW })
+        expect(await busy(NOW + TTL)).toBeUndefined()
+        expect(await busy(NOW, (owner) => owner === 'c:3')).toBeUndefined()
+        if (answer.ok) await ledger.releaseLease(answer.lease)
+        expect(await busy()).toBeUndefined()
+      })
+    })
+
     describe('runs', () => {
+      it('knows a backfill by its range, and apart from what else is unfinished', async () => {
+        const held = await lease()
+        const start = { jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '' }
+        const days = { from: '2026-01-01', to: '2026-03-31' }
+        await ledger.startRun(held, { ...start, id: 'filling', backfill: { ...days, in: '/archive' } })
+        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
+        expect(await ledger.unfinishedRun(jobId, 'backfill')).toMatchObject({
+          id: 'filling',
+          backfill: '2026-01-01/2026-03-31',
+          backfill_folder: '/archive',
+        })
+        const run = await ledger.startRun({ ...held, runId: 'run-2' }, { ...start, id: 'run-2' })
+        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toMatchObject({ id: 'run-2', backfill: null })
+        await run.endRun({ state: 'finished', endedAt: NOW, workedMs: 1, reason: null }, noTallies())
+        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
+        expect(await ledger.unfinishedRun(jobId, 'backfill')).toMatchObject({ id: 'filling' })
+      })
+
       it('gives the oldest unfinished run of the job, and none once all are finished', async () => {
-        expect(await ledger.unfinishedRun(jobId)).toBeUndefined()
+        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
         const run = await startRun()
-        expect(await ledger.unfinishedRun(jobId)).toMatchObject({
+        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toMatchObject({
           id: 'run-1',
           state: 'running',
           started_at: NOW,
@@ -255,7 +351,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           { state: 'interrupted', endedAt: NOW + 1, workedMs: 10, reason: 'interrupted' },
           noTallies(),
         )
-        const left = await ledger.unfinishedRun(jobId)
+        const left = await ledger.unfinishedRun(jobId, 'ordinary')
         expect(left).toMatchObject({ state: 'interrupted', reason: 'interrupted', ended_at: NOW + 1 })
         if (left === undefined) return
         const resumed = await ledger.resumeRun(run.lease, left)
@@ -268,8 +364,10 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         })
         await resumed.endRun({ state: 'finished', endedAt: NOW + 2, workedMs: 5, reason: null }, noTallies())
         expect(await ledger.run('run-1')).toMatchObject({ state: 'finished', worked_ms: 15 })
-        expect(await ledger.unfinishedRun(jobId)).toBeUndefined()
-        expect(await ledger.unfinishedRun(await ledger.jobId('another', 'gateway'))).toBeUndefined()
+        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
+        expect(
+          await ledger.unfinishedRun(await ledger.jobId('another', 'gateway'), 'ordinary'),
+        ).toBeUndefined()
       })
 
       it.each(['finished', 'failed'] as const)('does not resume a run that is %s', async (state) => {
@@ -607,6 +705,53 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.reasonsOf('run-2')).toEqual([])
     })
 
+    it('says of each reason how much of it is settled, and names one that is not and became a record', async () => {
+      const { run, chunkSettled } = await openChunk()
+      const exceptions = [
+        exception({ row: 3, content: null }),
+        exception({ row: 4, content: content(4) }),
+        exception({ row: 5, content: content(5) }),
+      ]
+      await run.settleChunk(chunkSettled({ exceptions }))
+      const example = async () =>
+        (await ledger.reasonsOf('run-1')).map(({ settled, example }) => [settled, example?.row])
+      expect(await example()).toEqual([[0, 4]])
+      const left = await ledger.left.rejected({ jobId, exportId: '0123456789abcdef', before: 9 }, [3, 4, 5])
+      const settle = async (row: number): Promise<void> => {
+        const decisions = left.flatMap((one) =>
+          one.row === row ? [{ exception: one.id, event: 'deliver' as const }] : [],
+        )
+        await run.rule({ run: 'run-1', decisions, released: [] }, NOW)
+      }
+      await settle(4)
+      expect(await example()).toEqual([[1, 5]])
+      await settle(5)
+      expect(await example()).toEqual([[2, undefined]])
+      await settle(3)
+      expect(await example()).toEqual([[3, undefined]])
+    })
+
+    it('lists the runs of a job, and those that came to no end or left something behind', async () => {
+      const { run, chunkSettled } = await openChunk()
+      const listed = async (only: { job?: string; failed?: boolean }) =>
+        (await ledger.runs(9, only)).map(({ id }) => id)
+      expect(await listed({ failed: true })).toEqual(['run-1'])
+      await run.settleChunk(
+        chunkSettled({ exceptions: [exception(), exception({ row: 3, outcome: 'warning' })] }),
+      )
+      await run.endRun({ state: 'finished', endedAt: NOW, workedMs: 1, reason: null }, noTallies())
+      expect(await listed({ failed: true })).toEqual(['run-1'])
+      expect(await listed({ job: 'job', failed: true })).toEqual(['run-1'])
+      expect(await listed({ job: 'another' })).toEqual([])
+      const [{ id = 0 } = {}] = await ledger.left.rejected(
+        { jobId, exportId: '0123456789abcdef', before: 9 },
+        [2],
+      )
+      await run.rule({ run: 'run-1', decisions: [{ exception: id, event: 'deliver' }], released: [] }, NOW)
+      expect(await listed({ failed: true })).toEqual([])
+      expect(await listed({})).toEqual(['run-1'])
+    })
+
     it('finds thousands of keys, and none of another job or gateway', async () => {
       const { run, chunkSettled } = await openChunk()
       const COUNT = 5_000
@@ -758,6 +903,14 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await holder(NOW, () => true)).toBeUndefined()
       await ledger.releaseLease(held)
       expect(await holder(NOW)).toBeUndefined()
+    })
+
+    it('tells who held a job last, also when it has run out or was let go', async () => {
+      expect(await ledger.lastLease(jobId)).toBeUndefined()
+      const held = await lease()
+      expect(await ledger.lastLease(jobId)).toMatchObject({ owner: 'here:1', expires_at: NOW + TTL })
+      await ledger.releaseLease(held)
+      expect(await ledger.lastLease(jobId)).toMatchObject({ owner: 'here:1', expires_at: 0 })
     })
 
     it('is the same after it was opened again', async () => {

@@ -5,6 +5,7 @@ import {
   advanceChunk,
   advanceFire,
   advanceLeft,
+  advanceNotification,
   advanceRun,
   type BatchEvent,
   type BatchState,
@@ -14,6 +15,8 @@ import {
   type FireState,
   type LeftEvent,
   type LeftState,
+  type NotificationEvent,
+  type NotificationState,
   type RunEvent,
   type RunState,
 } from '../../src/ledger/states.ts'
@@ -46,7 +49,13 @@ function moves<State extends string, Event extends string>(
 describe('docs/states.md has the legal moves, and no other', () => {
   it('of a run', () => {
     const states: Record<RunState, true> = { running: true, finished: true, interrupted: true, failed: true }
-    const events: Record<RunEvent, true> = { finish: true, interrupt: true, fail: true, resume: true }
+    const events: Record<RunEvent, true> = {
+      finish: true,
+      interrupt: true,
+      fail: true,
+      resume: true,
+      'give-up': true,
+    }
     expect(rowsOf('Run').sort()).toEqual(moves(states, events, advanceRun).sort())
   })
 
@@ -98,6 +107,12 @@ describe('docs/states.md has the legal moves, and no other', () => {
       resume: true,
     }
     expect(rowsOf('Fire').sort()).toEqual(moves(states, events, advanceFire).sort())
+  })
+
+  it('of a notification', () => {
+    const states: Record<NotificationState, true> = { pending: true, delivered: true, 'given-up': true }
+    const events: Record<NotificationEvent, true> = { deliver: true, fail: true, 'give-up': true }
+    expect(rowsOf('Notification').sort()).toEqual(moves(states, events, advanceNotification).sort())
   })
 })
 

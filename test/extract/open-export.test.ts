@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import { appendFile, rename, utimes, writeFile } from 'node:fs/promises'
-import { gzipSync } from 'node:zlib'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { openExport } from '../../src/extract/open-export.ts'
 import { allRows, brief, CSV, collect, exportFile, tempFolder } from './export-file.ts'
@@ -74,4 +75,29 @@ test.each([
     code: 'export-changed',
     place: { file: path },
   })
+})
+
+/** Digits without a pattern: it is as hard to compress at its end as at its start. */
+const even = `a,b\n${Array.from({ length: 100_000 }, (_, at) => `${createHash('md5').update(String(at)).digest('hex')},1`).join('\n')}\n`
+
+const utf16 = (text: string): Buffer => Buffer.from(`\ufeff${text}`, 'utf16le')
+
+test.each([
+  ['plain', Buffer.from(even)],
+  ['gzip', gzipSync(even)],
+  ['Zstandard', zstdCompressSync(even)],
+  ['UTF-16', utf16(even)],
+  ['UTF-16 in gzip', gzipSync(utf16(even))],
+])('the share that stands before a row is that of the file: %s', async (_, content) => {
+  const opened = await openExport(await exportFile(content), CSV)
+  expect(opened.share(0)).toBe(0)
+  const shares: number[] = []
+  for await (const block of opened.rows()) {
+    const { row = 0, byteOffset = 0 } = block.at(-1) ?? {}
+    // The rows are of about the same length.
+    expect(Math.abs(opened.share(byteOffset) - row / 100_000)).toBeLessThan(0.08)
+    shares.push(opened.share(byteOffset))
+  }
+  expect(shares.at(-1)).toBeGreaterThan(0.99)
+  expect(Math.max(...shares)).toBeLessThanOrEqual(1)
 })

@@ -65,7 +65,7 @@ export interface FaultProxy {
 /** A server in front of the gateway that does to each request what `faultOf` says. It ends with the test. */
 export async function startFaultProxy(
   gatewayUrl: string,
-  faultOf: (request: Passing) => Fault,
+  faultOf: (request: Passing) => Fault | Promise<Fault>,
 ): Promise<FaultProxy> {
   const seen: Passing[] = []
   const server = createServer(async (request, response) => {
@@ -77,7 +77,7 @@ export async function startFaultProxy(
     const passing = { method, path, body: Buffer.concat(pieces).toString(), earlier }
     seen.push(passing)
     const pass = (body = passing.body) => forward(gatewayUrl + url, method, request.headers, body)
-    await inflict(faultOf(passing), passing, pass, response).catch(() => response.destroy())
+    await inflict(await faultOf(passing), passing, pass, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(

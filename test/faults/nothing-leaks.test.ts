@@ -134,10 +134,15 @@ const LEVELS = ['error', 'warn', 'info']
 
 describe('nothing of a person is written', () => {
   test.for(WAYS.map((way, at) => ({ way, form: at % 2 === 0 ? 'text' : 'json' })))(
-    'by a run whose requests are $way, logged in full as $form; nor by show, trace and dry run',
+    'by a run whose requests are $way, logged in full as $form; nor by show, report, trace and dry run',
     { timeout: 60_000 },
     async ({ way, form }) => {
-      const environment = { WAYBILL_LOG_FORMAT: form, WAYBILL_LOG_LEVEL: 'debug' }
+      const environment = {
+        WAYBILL_LOG_FORMAT: form,
+        WAYBILL_LOG_LEVEL: 'debug',
+        WAYBILL_LOG_FILE: 'home/waybill.log',
+        WAYBILL_METRICS_FILE: 'home/{job}.prom',
+      }
       const clinic = await openMarked(way, environment)
       const said: [string, string][] = []
       const say = async (...args: string[]): Promise<{ out: string; err: string }> => {
@@ -154,9 +159,14 @@ describe('nothing of a person is written', () => {
       await say('runs')
       await say('show', first.run)
       await say('show', first.run, '--json')
+      await say('report', first.run, '--out', 'report.html')
+      said.push(['the report', await readFile(join(clinic.workplace.folder, 'report.html'), 'utf8')])
       const files = await written(clinic.workplace)
       const [, ledger] = [...files].find(([path]) => path.endsWith('ledger.sqlite')) ?? []
       expect(ledger?.length).toBeGreaterThan(0)
+      const told = (name: string): string => String(files.get(join(clinic.workplace.home, name)))
+      expect(told('waybill.log')).toContain('record rejected')
+      expect(told('clinic.prom')).toContain('waybill_last_run_rejects{')
       const [stored] = await clinic.store.records('biometric')
       if (stored?.transactionId !== undefined) await say('trace', stored.transactionId)
       expect(marksIn([...files, ...said])).toEqual([])

@@ -66,6 +66,7 @@ describe('a request that did not leave', () => {
     const gateway = client(`http://127.0.0.1:${await freePort()}`)
     const failure = await failureOf(gateway.biometrics.createBulk(BODY, 1))
     expect(failure).toMatchObject({ class: 'not-sent', cause: { code: 'ECONNREFUSED' } })
+    expect(failure.message).toMatch(/ failed: ECONNREFUSED, at http:\/\/127\.0\.0\.1:\d+$/)
     expect(failure.status).toBeUndefined()
     expect(gateway.events).toMatchObject([{ class: 'not-sent' }])
   })

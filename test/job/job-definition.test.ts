@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { JobDefinition } from '../../src/job/job-definition.ts'
+import { jobSource } from '../../src/job/job-source.ts'
 
 const JOB = { job: 'nightly', exports: { from: 'inbox', match: '*.csv' }, mapping: 'm' }
+
+const expecting = (expect: object) => ({ ...JOB, exports: [{ ...JOB.exports, expect }] })
 
 describe('a job', () => {
   it('needs little, and has the defaults of the design', () => {
@@ -26,6 +29,7 @@ describe('a job', () => {
         mix: { warn: 0.2, stop: Number.POSITIVE_INFINITY },
         after: 3,
       },
+      notify: [],
     })
   })
 
@@ -43,6 +47,17 @@ describe('a job', () => {
     expect(job.stopWhen).toEqual({ rejectedRows: 0.05, after: 200 })
   })
 
+  it('may expect exports, in a zone of its own or that of the schedule', () => {
+    const schedule = { cron: '15 2 * * *', zone: 'America/New_York' }
+    const { exports } = JobDefinition.parse({ ...expecting({ by: '30 1 * * *', size: '50%' }), schedule })
+    const source = exports.map((one) => jobSource(one, 'm', '/jobs', schedule.zone).expect)
+    expect(source).toEqual([{ by: '30 1 * * *', zone: 'America/New_York', count: 1, size: 0.5 }])
+    const [own] = JobDefinition.parse(expecting({ by: '30 1 * * *', zone: 'Etc/UTC', count: 3 })).exports
+    expect(own && jobSource(own, 'm', '/jobs').expect).toEqual({
+      ...{ by: '30 1 * * *', zone: 'Etc/UTC', count: 3, size: undefined },
+    })
+  })
+
   it.each([
     [{ ...JOB, mapping: undefined }, 'exports.0'],
     [{ ...JOB, job: 'Nightly Run' }, 'job'],
@@ -53,6 +68,12 @@ describe('a job', () => {
     [{ ...JOB, schedule: { cron: '15 2 * * *' } }, 'schedule.zone'],
     [{ ...JOB, schedule: { cron: '15 2 * * *', zone: 'New York' } }, 'schedule.zone'],
     [{ ...JOB, retries: 3 }, ''],
+    [expecting({ by: '30 1 * * 1-5' }), 'exports.0.expect.zone'],
+    [expecting({ by: '30 25 * * *', zone: 'Etc/UTC' }), 'exports.0.expect.by'],
+    [expecting({ by: '30 1 * * *', zone: 'New York' }), 'exports.0.expect.zone'],
+    [expecting({ by: '30 1 * * *', zone: 'Etc/UTC', count: 0 }), 'exports.0.expect.count'],
+    [expecting({ by: '30 1 * * *', zone: 'Etc/UTC', size: '1MB' }), 'exports.0.expect.size'],
+    [expecting({ by: '30 1 * * *', zone: 'Etc/UTC', at: 1 }), 'exports.0.expect'],
   ])('%j is refused at %s', (job, path) => {
     expect(JobDefinition.safeParse(job).error?.issues.map((issue) => issue.path.join('.'))).toEqual([path])
   })

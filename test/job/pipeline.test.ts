@@ -93,3 +93,28 @@ it('settles nothing after a failure, throws it from then on, and leaves nothing 
   await expect(pipeline.add(chunk(3))).rejects.toThrow('broken')
   expect(settled).toEqual([])
 })
+
+it('begins a chunk when its turn has come; where it has none, what is under way goes on and is settled', async () => {
+  const settled: number[] = []
+  const gate = Promise.withResolvers<void>()
+  const asked: number[] = []
+  const pipeline = createPipeline(
+    async ({ number }) => {
+      await gate.promise
+      return number
+    },
+    async ({ number }) => {
+      settled.push(number)
+    },
+    async ({ number }) => {
+      asked.push(number)
+      if (number === 2) throw new Error('another one goes first')
+    },
+  )
+  await pipeline.add(chunk(1))
+  await expect(pipeline.add(chunk(2))).rejects.toThrow('another one goes first')
+  expect(settled).toEqual([])
+  gate.resolve()
+  await pipeline.drain()
+  expect([asked, settled]).toEqual([[1, 2], [1]])
+})

@@ -3,10 +3,16 @@ import { advanceBatch, advanceChunk, advanceLeft, advanceRun } from '../../src/l
 
 /** A row a state, a column an event: the next state, or `-` where the move is illegal. */
 const RUN = {
-  running: { finish: 'finished', interrupt: 'interrupted', fail: 'failed', resume: 'running' },
-  interrupted: { finish: '-', interrupt: '-', fail: '-', resume: 'running' },
-  finished: { finish: '-', interrupt: '-', fail: '-', resume: '-' },
-  failed: { finish: '-', interrupt: '-', fail: '-', resume: '-' },
+  running: {
+    finish: 'finished',
+    interrupt: 'interrupted',
+    fail: 'failed',
+    resume: 'running',
+    'give-up': 'failed',
+  },
+  interrupted: { finish: '-', interrupt: '-', fail: '-', resume: 'running', 'give-up': 'failed' },
+  finished: { finish: '-', interrupt: '-', fail: '-', resume: '-', 'give-up': '-' },
+  failed: { finish: '-', interrupt: '-', fail: '-', resume: '-', 'give-up': '-' },
 } as const
 const CHUNK = { open: { settle: 'settled' }, settled: { settle: '-' } } as const
 const BATCH = {

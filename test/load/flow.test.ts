@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Ending, nextStart } from '../../src/load/flow.ts'
+import { beginFlow, type Ending, nextStart } from '../../src/load/flow.ts'
 import { drawFrom, LIMITERS, type Observed, simulate } from './simulated-flow.ts'
 
 const KINDS = Object.keys(LIMITERS) as (keyof typeof LIMITERS)[]
@@ -119,6 +119,52 @@ describe('the pace', () => {
     })
     expect(flow.pace.rate).toBeUndefined()
     expect(sentAt.filter((at) => at > 239_000).length).toBeGreaterThan(700)
+  })
+})
+
+describe('a rate that was asked for', () => {
+  it.each([0.5, 1, 7, 30])(
+    'of %d a second is nearly reached, and never passed in any second',
+    (perSecond) => {
+      fc.assert(
+        fc.property(anySeed, anyLatency, (seed, latencyMs) => {
+          const random = drawFrom(seed)
+          const { sentAt } = simulate({
+            durationMs: 60_000,
+            ceiling: 8,
+            random,
+            latency: () => [latencyMs * random(), latencyMs * random()],
+            answer: () => TAKEN,
+            flow: beginFlow(8, perSecond),
+          })
+          // Timers are up to two milliseconds late.
+          expect(sentAt.length).toBeGreaterThanOrEqual(Math.floor(60_000 / (1_000 / perSecond + 2)))
+          for (const [at, sent] of sentAt.entries()) {
+            const before = sentAt[at - Math.ceil(perSecond)]
+            if (before !== undefined) expect(sent - before).toBeGreaterThanOrEqual(999.999)
+          }
+        }),
+        { numRuns: 5 },
+      )
+    },
+  )
+
+  it('holds beside what the gateway takes: the lower of the two', () => {
+    const limiter = LIMITERS['sliding window'](5)
+    const { sentAt, notTaken } = simulate({
+      ...quick,
+      durationMs: 60_000,
+      random: drawFrom(1),
+      answer: (now) => (limiter(now).taken ? TAKEN : { kind: 'not-taken', retryAfterMs: undefined }),
+      flow: beginFlow(8, 4),
+    })
+    expect(notTaken).toBe(0)
+    expect(sentAt.length).toBeGreaterThan(235)
+  })
+
+  it('is none where none was', () => {
+    const { sentAt } = simulate({ ...quick, durationMs: 1_000, random: drawFrom(1), answer: () => TAKEN })
+    expect(sentAt.length).toBeGreaterThan(700)
   })
 })
 

@@ -9,7 +9,7 @@ import { failureOf } from './loading.ts'
 
 const fits = () => true
 const failure = (kind: AnswerClass, retryAfterMs?: number) =>
-  new GatewayError('failed', { class: kind, requestId: 'r', retryAfterMs })
+  new GatewayError('failed: ECONNREFUSED, at GATEWAY', { class: kind, requestId: 'r', retryAfterMs })
 
 function start(options: { patienceMs?: number; concurrency?: number } = {}) {
   const state = { now: 1000, waits: [] as number[], renewals: 0 }
@@ -58,7 +58,8 @@ describe('sending', () => {
     expect(attempts).toEqual([1, 2, 3])
     // Nothing gets through any more, so each wait holds all: the one that was prescribed, then the second of the breaker.
     expect(state.waits).toEqual([7250, 1000])
-    expect(tallies.requests).toEqual({ sent: 3, retried: 2, readBack: 0 })
+    // The second found no connection: it was never sent.
+    expect(tallies.requests).toEqual({ sent: 2, retried: 1, readBack: 0 })
   })
 
   it('does not repeat an ambiguous write, but one that may be, and a read', async () => {
@@ -109,7 +110,10 @@ describe('sending', () => {
       await failureOf(
         short.sending.once('create', fits, short.failing(failure('not-taken', 31_536_000_000)).call),
       ),
-    ).toMatchObject({ code: 'gateway-unreachable' })
+    ).toMatchObject({
+      code: 'gateway-unreachable',
+      message: expect.stringContaining('(last: failed: ECONNREFUSED, at GATEWAY)'),
+    })
     expect(short.state.waits).toEqual([])
   })
 

@@ -79,6 +79,7 @@ describe('a row beside its records', () => {
     )
     expect(texts).toEqual(expect.arrayContaining(['hba1c', 'value-not-a-number']))
     expect(texts).toContain('This page holds health data of persons')
+    expect(texts).toContain('1 row: 1 mapped; 3 records made, 1 rejected. Nothing was sent. ')
   })
 
   test('the page needs nothing from elsewhere', () => {

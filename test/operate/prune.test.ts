@@ -106,3 +106,53 @@ test('what exports looked like is kept of the latest 20, and all are recognised'
   )
   expect(await ledger.isProfiled(key, 'sha-1')).toBe(true)
 })
+
+test('fires and notifications that are over go once they are old enough; what is open and what is younger stays', async () => {
+  const clinic = await openClinic()
+  const { home } = clinic.workplace
+  await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+  await clinic.run()
+  const ledger = await openLedger(join(home, 'ledger.sqlite'))
+  onTestFinished(() => ledger.close())
+  const jobId = await ledger.jobId('clinic', clinic.store.url)
+  const timetable = { cron: '0 * * * *', zone: 'Etc/UTC', seenUntil: 500 }
+  await ledger.fires.comeDue(jobId, undefined, timetable, [100, 200, 300, 400])
+  const [first, second, , last] = await ledger.fires.open(jobId)
+  if (first === undefined || second === undefined || last === undefined) expect.fail('a fire is missing')
+  await ledger.fires.move(first, 'skip')
+  const begun = await ledger.fires.move(second, 'begin', { owner: 'here:1', begun_at: 200 })
+  if (begun !== undefined) await ledger.fires.move(begun, 'end', { exit: 0 })
+  await ledger.fires.move(last, 'skip')
+  const told = (subject: string) => ({
+    ...{ messageId: subject, kind: 'run-ended', subject, target: 't', address: 'a', notice: '{}' },
+  })
+  for (const [at, event] of [
+    [100, 'deliver'],
+    [200, 'give-up'],
+    [400, 'deliver'],
+  ] as const) {
+    await ledger.notifications.add(jobId, [told(`at ${at}`)], at)
+    const claimed = await ledger.notifications.claim(at, 900)
+    if (claimed !== undefined) await ledger.notifications.move(claimed, event, { at })
+  }
+  await ledger.notifications.add(jobId, [told('pending')], 100)
+
+  const deps = { ledger, home, now: Date.now, interrupt: new AbortController().signal }
+  const dry = await prune(deps, { before: 350, dryRun: true })
+  expect(dry.detail).toMatchObject({ fires: 2, notifications: 2 })
+  expect((await ledger.fires.latest(jobId, 9)).map(({ due }) => due)).toEqual([400, 300, 200, 100])
+  const pruned = await prune(deps, { before: 350, dryRun: false })
+  expect(pruned.detail).toEqual(dry.detail)
+  expect((await ledger.fires.latest(jobId, 9)).map(({ due, state }) => `${due} ${state}`)).toEqual([
+    '400 skipped',
+    '300 due',
+  ])
+  const database = new DatabaseSync(join(home, 'ledger.sqlite'), { readOnly: true })
+  const left = database.prepare('select subject from notification order by subject').all()
+  database.close()
+  expect(left.map(({ subject }) => subject)).toEqual(['at 400', 'pending'])
+  expect((await prune(deps, { before: 350, dryRun: false })).detail).toMatchObject({
+    fires: 0,
+    notifications: 0,
+  })
+})

@@ -24,6 +24,21 @@ const found = (fields: Partial<ProfileRecord> = {}): ProfileRecord => ({
 })
 const foreign = 'ffffffffffffffff-000001-other-00000000'
 
+const elsewhere = entry.transactionId.replace(/^[0-9a-f]{16}-\d+/, 'ffffffffffffffff-000099')
+
+describe('what a profile says of a record that may have been sent from another export', () => {
+  it.each([
+    ['the same record under the id that it had there', elsewhere, 'stored'],
+    ['another record, with the same value', `${elsewhere.slice(0, -1)}x`, 'unknown'],
+    ['its twin in this export', entry.transactionId.replace(/-\d+-/, '-000099-'), 'unknown'],
+    ['one whose id is none of ours', 'anything', 'unknown'],
+  ])('%s', (_name, persistentId, verdict) => {
+    expect(judge(entry, [found({ persistentId })], 'any')).toBe(verdict)
+    expect(judge(entry, [found({ persistentId })], 'own')).toBe('unknown')
+    expect(judge(entry, [found({ persistentId, value: 119 })], 'any')).toBe('unknown')
+  })
+})
+
 describe('what a profile says of a biometric', () => {
   it.each([
     ['nothing there', [], 'absent'],

@@ -133,6 +133,21 @@ describe('a run of another process', () => {
   )
 })
 
+test('a backfill that holds the job does not make a fire miss: the run itself asks for the job', async () => {
+  const { clock, ledger, job, start, runs, records } = await install('2026-03-02T01:30Z')
+  job('shared', { ...hourly, missed: 'skip' })
+  const jobId = await ledger.jobId('shared', 'gateway')
+  const asked = { jobId, runId: 'filling', owner: 'there:7', now: clock.now(), ttlMs: DAY, givesWay: true }
+  expect((await ledger.acquireLease(asked, () => false)).ok).toBe(true)
+  const process = start('here:1', 10 * MINUTE)
+  await clock.moveTo(Date.parse('2026-03-02T02:40Z'))
+  await process.stop()
+  // The run of this test does not wait, and says so.
+  const [fire] = await records('shared')
+  expect(runs).toEqual([])
+  expect(fire).toMatchObject({ owner: 'here:1', begun_at: Date.parse('2026-03-02T02:00Z') })
+})
+
 describe('two processes on one ledger', () => {
   it.each(POLICIES)('run each fire once between them, with missed: %s', async (missed) => {
     const { clock, job, start, runs, fires } = await install('2026-03-02T00:30Z')

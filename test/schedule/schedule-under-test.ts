@@ -123,6 +123,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
           if (fails !== undefined) throw fails
           return isWhole ? { run: runId, exit: 0 } : { run: runId, exit: 130, error: 'interrupted' }
         },
+        planLook: async () => ({ next: undefined, look: undefined }),
         events: {
           scheduled: (job, { cron }, next) => told.push(`${job} scheduled ${cron} ${short(next)}`),
           unscheduled: (job) => told.push(`${job} unscheduled`),

@@ -21,6 +21,15 @@ export interface CompleteExport {
   readonly announced?: Announced | undefined
 }
 
+/** What an export still waits for: that it changes no more, its marker, its checksum file, a manifest that names it. */
+export type Lack = 'rest' | 'marker' | 'checksum' | 'manifest'
+
+/** An export that is there and not complete. */
+export interface WaitingExport {
+  readonly delivery: Delivery
+  readonly lacks: readonly Lack[]
+}
+
 /** The manifests of a listing, oldest date first. */
 export function manifestsOf(rules: ArrivalRules, listing: readonly Delivery[]): readonly Delivery[] {
   return rules.manifest === undefined ? [] : inOrder(compilePattern(rules.manifest), listing)
@@ -32,12 +41,12 @@ export function manifestsOf(rules: ArrivalRules, listing: readonly Delivery[]): 
  * these. Markers, checksum files and manifests are no exports, also where the pattern fits their names.
  * @param announced what manifests say, by name
  */
-export function completeExports(
+export function sortExports(
   rules: ArrivalRules,
   listing: readonly Delivery[],
   announced: ReadonlyMap<string, Announced>,
   now: number,
-): CompleteExport[] {
+): { readonly complete: CompleteExport[]; readonly waiting: WaitingExport[] } {
   const byName = new Map(listing.map((delivery) => [delivery.name, delivery]))
   const companion = (pattern: string | undefined, { name }: Delivery): Delivery | undefined =>
     pattern === undefined ? undefined : byName.get(pattern.replaceAll('{name}', name))
@@ -45,14 +54,24 @@ export function completeExports(
     ...manifestsOf(rules, listing),
     ...listing.flatMap((one) => [companion(rules.marker, one), companion(rules.checksum, one)]),
   ])
-  return inOrder(compilePattern(rules.match), listing).flatMap((delivery) => {
-    if (besides.has(delivery) || now - delivery.modifiedAt < rules.stableForMs) return []
+  const complete: CompleteExport[] = []
+  const waiting: WaitingExport[] = []
+  for (const delivery of inOrder(compilePattern(rules.match), listing)) {
+    if (besides.has(delivery)) continue
     const marker = companion(rules.marker, delivery)
     const checksum = companion(rules.checksum, delivery)
     const said = announced.get(delivery.name)
-    if (rules.marker !== undefined && marker === undefined) return []
-    if (rules.checksum !== undefined && checksum === undefined) return []
-    if (rules.manifest !== undefined && said === undefined) return []
-    return [{ delivery, marker, checksum, announced: said }]
-  })
+    const lacks: Lack[] = []
+    if (now - delivery.modifiedAt < rules.stableForMs) lacks.push('rest')
+    if (rules.marker !== undefined && marker === undefined) lacks.push('marker')
+    if (rules.checksum !== undefined && checksum === undefined) lacks.push('checksum')
+    if (rules.manifest !== undefined && said === undefined) lacks.push('manifest')
+    if (lacks.length === 0) complete.push({ delivery, marker, checksum, announced: said })
+    else waiting.push({ delivery, lacks })
+  }
+  return { complete, waiting }
 }
+
+/** Those alone that are complete. */
+export const completeExports = (...given: Parameters<typeof sortExports>): CompleteExport[] =>
+  sortExports(...given).complete

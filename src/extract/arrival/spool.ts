@@ -16,6 +16,8 @@ export interface Spool {
   fetch(source: ExportSource, delivery: Delivery): Promise<string>
   /** Files fetched from an address and still here, whichever version they are. */
   fetched(address: string, name: string): Promise<readonly string[]>
+  /** Removes what was fetched from an address. */
+  forget(address: string): Promise<void>
   /** Keeps a text under its SHA-256, until everything is removed. */
   keep(sha256: string, text: string): Promise<void>
   /** Undefined where it is gone. */
@@ -48,6 +50,11 @@ export function createSpool(folder: string): Spool {
         .map((one) => join(fetchedFolder, one, fileName(name)))
       const there = await Promise.all(files.map(isThere))
       return files.filter((_, at) => there[at])
+    },
+    async forget(address) {
+      const folders = await readdir(fetchedFolder).catch(() => [])
+      const own = folders.filter((one) => one.startsWith(`${digest(address)}-`))
+      for (const one of own) await rm(join(fetchedFolder, one), { recursive: true, force: true })
     },
     async keep(sha256, text) {
       await mkdir(keptFolder, { recursive: true, mode: 0o700 })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { readChecksum } from '../../../src/extract/arrival/checksum-file.ts'
-import { type ArrivalRules, completeExports } from '../../../src/extract/arrival/completeness.ts'
+import { type ArrivalRules, completeExports, sortExports } from '../../../src/extract/arrival/completeness.ts'
 import type { Delivery } from '../../../src/extract/arrival/export-source.ts'
 import { readManifest } from '../../../src/extract/arrival/manifest.ts'
 import { verifyChecksum, verifySize } from '../../../src/extract/arrival/verify-delivery.ts'
@@ -108,6 +108,20 @@ describe('an export is complete', () => {
   it('when it has not changed for long enough', () => {
     expect(complete({ stableForMs: 1000 }, lists(B, A))).toEqual([A, B])
     expect(complete({ stableForMs: 1001 }, lists(B, A))).toEqual([])
+  })
+
+  it('and else is told with what it lacks', () => {
+    const rules = { match: '*.csv', stableForMs: 5000, marker: '{name}.done', checksum: '{name}.md5' }
+    const listing = lists('a.csv', 'b.csv', 'b.csv.done', 'c.csv', 'c.csv.md5')
+    const waiting = (more: Partial<ArrivalRules>) =>
+      sortExports({ ...rules, ...more }, listing, new Map([['a.csv', {}]]), NOW).waiting.map(
+        ({ delivery, lacks }) => `${delivery.name} ${lacks.join(' ')}`,
+      )
+    expect(waiting({})).toEqual(['a.csv rest marker checksum', 'b.csv rest checksum', 'c.csv rest marker'])
+    expect(waiting({ stableForMs: 0, manifest: 'm.json', marker: undefined, checksum: undefined })).toEqual([
+      'b.csv manifest',
+      'c.csv manifest',
+    ])
   })
 
   it('when its marker is there, which is no export itself', () => {

@@ -1,0 +1,71 @@
+/** What `waybill schedule --explain` says of expected exports: what was found when they had to be there last, and the next time. */
+import { watchedSources } from '../expect/assess.ts'
+import type { Job } from '../job/definition-files.ts'
+import type { Expectation } from '../job/job-source.ts'
+import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
+import { firesAfter } from '../schedule/fires.ts'
+import { localTime, utcTime } from '../schedule/local-time.ts'
+import { plainTable } from './plain-table.ts'
+
+export interface ExplainedExpectation {
+  readonly key: ExpectationKey
+  readonly expect: Expectation
+  /** Undefined where nobody has looked yet. */
+  readonly last: DeadlineRecord | undefined
+  readonly next: number
+}
+
+export async function explainExpectations(
+  ledger: Ledger | undefined,
+  job: Job,
+  now: number,
+): Promise<ExplainedExpectation[]> {
+  return Promise.all(
+    watchedSources(job).map(async ({ key, expect }) => ({
+      key,
+      expect,
+      last: (await ledger?.expectations.judged(key))?.[0],
+      next: firesAfter({ cron: expect.by, zone: expect.zone }, now).next().value,
+    })),
+  )
+}
+
+const WORDS: Readonly<Record<DeadlineState, string>> = {
+  seen: 'seen for the first time, not told',
+  arrived: 'arrived',
+  late: 'arrived, late',
+  missing: 'missing',
+  unreachable: 'nobody could look',
+}
+
+export function expectationsTable(expectations: readonly ExplainedExpectation[]): string {
+  const table = plainTable(['expected by', 'UTC', 'exports', 'what was found'], 'none')
+  for (const { key, expect, last, next } of expectations) {
+    if (last !== undefined) {
+      const small = last.small === 0 ? '' : `, ${last.small} strangely small`
+      const count = last.state === 'unreachable' ? '' : ` (${last.arrived} of ${last.expected}${small})`
+      table.push([...times(last.due, expect), key.source, `${WORDS[last.state]}${count}`])
+    }
+    table.push([...times(next, expect), key.source, ''])
+  }
+  return table.toString()
+}
+
+const times = (at: number, { zone }: Expectation): [string, string] => [localTime(at, zone), utcTime(at)]
+
+export const expectationJson = ({ key, expect, last, next }: ExplainedExpectation): object => ({
+  source: key.source,
+  mapping: key.mapping,
+  by: expect.by,
+  zone: expect.zone,
+  last: last && {
+    due: new Date(last.due).toISOString(),
+    local: localTime(last.due, expect.zone),
+    judgedAt: new Date(last.judged_at).toISOString(),
+    state: last.state,
+    expected: last.expected,
+    arrived: last.arrived,
+    small: last.small,
+  },
+  next: { due: new Date(next).toISOString(), local: localTime(next, expect.zone) },
+})

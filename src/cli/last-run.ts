@@ -1,0 +1,146 @@
+/** Metrics of the last run of a job: drawn from the ledger when it has ended, and left in a file where the settings name one. */
+import { ERROR_CODES, type ErrorCode, EXIT, type ExitCode, WaybillError } from '../errors.ts'
+import { exitOf, type JobEnd } from '../job/carry-out.ts'
+import type { RunDependencies } from '../job/run-dependencies.ts'
+import { type RunSummary, summarise } from '../job/summary.ts'
+import type { Ledger, RunRecord } from '../ledger/ledger.ts'
+import { noCounts } from '../reconcile/balance.ts'
+import type { LastRun } from '../telemetry/last-run-metrics.ts'
+import type { CommandContext } from './context.ts'
+
+type Watched = Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home' | 'now'>
+
+export interface LastRunTelling {
+  readonly job: string
+  /** Given the metrics of the run; without any nothing is put together. */
+  readonly tell: readonly ((run: LastRun) => void | Promise<void>)[]
+  /** Whether what could not be run at all counts as a run. */
+  readonly refusals: boolean
+}
+
+/** Runs of a job among which its last clean one is looked for. */
+const RUNS_LOOKED_AT = 50
+
+/**
+ * Runs a job and tells what that came to, also where it ended before its time. Telling never fails it.
+ * @throws what `work` throws
+ */
+export async function tellingLastRun<End extends JobEnd>(
+  context: Pick<CommandContext, 'logger'>,
+  deps: Watched,
+  { job, tell, refusals }: LastRunTelling,
+  work: () => Promise<End>,
+): Promise<End> {
+  const quietly = async (exit: ExitCode, summary?: RunSummary): Promise<void> => {
+    // Another run is on, and will tell of itself.
+    if (tell.length === 0 || exit === EXIT.jobHeld) return
+    try {
+      const run = await readLastRun(deps, job, { exit, summary, endedAt: deps.now() })
+      for (const one of tell) await one(run)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      context.logger.warn(`the metrics of the run cannot be told: ${reason}`, { job })
+    }
+  }
+  try {
+    const end = await work()
+    await quietly(end.exit, end.summary)
+    return end
+  } catch (error) {
+    if (refusals) await quietly(error instanceof WaybillError ? error.exit : EXIT.recordsLeftBehind)
+    throw error
+  }
+}
+
+/** Where the settings name no file: none. */
+export function lastRunFile({
+  settings: { metricsFile },
+}: Pick<CommandContext, 'settings'>): readonly ((run: LastRun) => Promise<void>)[] {
+  if (metricsFile === undefined) return []
+  return [
+    async (run) => {
+      const { writeLastRun } = await import('../telemetry/metrics-file.ts')
+      await writeLastRun(metricsFile.replaceAll('{job}', run.job), run)
+    },
+  ]
+}
+
+/** What the ledger knows of the job's last run; undefined where there is none that has ended. */
+export async function knownLastRun(deps: Watched, job: string): Promise<LastRun | undefined> {
+  const [run] = (await runsOf(deps, job)).filter(({ ended_at }) => ended_at !== null)
+  if (run === undefined) return undefined
+  const summary = await summarise(deps.ledger, deps.home, run.id)
+  return readLastRun(deps, job, {
+    summary,
+    exit: exitAs(run, summary),
+    endedAt: run.ended_at ?? run.started_at,
+  })
+}
+
+async function readLastRun(
+  deps: Watched,
+  job: string,
+  { exit, summary, endedAt }: { exit: ExitCode; summary: RunSummary | undefined; endedAt: number },
+): Promise<LastRun> {
+  const { ledger } = deps
+  const { rows, records } = summary ?? noCounts()
+  const states = (summary?.exports ?? []).map(({ state }) => state)
+  const { accounts, requests } = summary ?? {
+    accounts: { registered: 0, known: 0, refused: 0 },
+    requests: { sent: 0, retried: 0, readBack: 0 },
+  }
+  return {
+    job,
+    exit,
+    endedAt,
+    cleanEndedAt: exit === EXIT.ok ? endedAt : await lastCleanEnd(deps, job),
+    durationMs: summary?.durationMs ?? 0,
+    inDoubt: await ledger.left.heldRecords(await ledger.jobId(job, deps.gatewayName)),
+    exports: Object.fromEntries(
+      ['finished', 'failed', 'open'].map((state) => [state, states.filter((one) => one === state).length]),
+    ),
+    rows: { mapped: rows.mapped, skipped: rows.skipped, rejected: rows.rejected },
+    records: Object.fromEntries(
+      Object.entries(records).map(([kind, { accepted, rejected, unchanged, inDoubt, pending }]) => [
+        KIND_LABELS[kind] ?? kind,
+        { accepted, rejected, unchanged, 'in-doubt': inDoubt, pending },
+      ]),
+    ),
+    rejects: summary === undefined ? [] : await rejectsOf(ledger, summary.run),
+    accounts: { ...accounts },
+    requests: { sent: requests.sent, retried: requests.retried, 'read-back': requests.readBack },
+  }
+}
+
+/** As a label has it. */
+export const KIND_LABELS: Readonly<Record<string, string>> = { careTeam: 'care-team' }
+
+async function rejectsOf(ledger: Pick<Ledger, 'reasonsOf'>, run: string): Promise<LastRun['rejects']> {
+  const reasons = (await ledger.reasonsOf(run)).filter(({ outcome }) => outcome === 'rejected')
+  const groups = Map.groupBy(reasons, ({ stage, code }) => `${stage} ${code}`)
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group
+    if (first === undefined) return []
+    const { stage, code } = first
+    return [{ stage, code, count: group.reduce((sum, { count }) => sum + count, 0) }]
+  })
+}
+
+async function lastCleanEnd(deps: Watched, job: string): Promise<number | undefined> {
+  for (const run of await runsOf(deps, job)) {
+    if (run.state !== 'finished' || run.ended_at === null) continue
+    if (exitOf(await summarise(deps.ledger, deps.home, run.id)) === EXIT.ok) return run.ended_at
+  }
+  return undefined
+}
+
+const runsOf = async ({ ledger, gatewayName }: Watched, job: string): Promise<RunRecord[]> =>
+  (await ledger.runs(RUNS_LOOKED_AT, { job })).filter(({ gateway }) => gateway === gatewayName)
+
+/** The exit code of a run that has ended, as the ledger tells it. */
+function exitAs({ reason }: RunRecord, summary: RunSummary): ExitCode {
+  if (reason === null) return exitOf(summary)
+  return isErrorCode(reason) ? ERROR_CODES[reason].exit : EXIT.recordsLeftBehind
+}
+
+const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(ERROR_CODES, code)

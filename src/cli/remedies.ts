@@ -1,0 +1,101 @@
+/** What puts right what was left behind, by its reason (docs/reasons.md). Pure. */
+import type { Reason } from '../ledger/ledger.ts'
+
+/**
+ * - `mapping`: the mapping, its tables or the catalog must know what the vendor sends.
+ * - `data`: the row itself is wrong; its line in the rejects file can be corrected.
+ * - `either`: a person must look which of the two.
+ * - `redelivery`: nothing of it could be read; only the vendor can help.
+ * - `gateway`: the gateway did not take it, and said why.
+ * - `doubt`: somebody must find out whether the gateway has it.
+ * - `send-again`: the gateway does not have it, and nothing else is wrong.
+ * - `next-run`: every later run that meets it tries again by itself.
+ * - `by-hand`: it is done at the gateway, by other means.
+ * - `none`: it is as the job wants it.
+ */
+export type Remedy =
+  | 'mapping'
+  | 'data'
+  | 'either'
+  | 'redelivery'
+  | 'gateway'
+  | 'doubt'
+  | 'send-again'
+  | 'next-run'
+  | 'by-hand'
+  | 'none'
+
+/** Every code of a reason. */
+export const REMEDIES: Readonly<Record<string, Remedy>> = {
+  'row-too-short': 'data',
+  'row-too-long': 'data',
+  'row-quote-broken': 'either',
+  'row-quote-not-closed': 'either',
+  'row-too-large': 'data',
+  'row-json-invalid': 'data',
+  'row-member-missing': 'either',
+  'rest-unreadable': 'redelivery',
+  'row-encoding-invalid': 'data',
+  'account-missing': 'data',
+  'key-missing': 'either',
+  'date-missing': 'data',
+  'date-invalid': 'either',
+  'date-skipped-by-daylight-saving': 'data',
+  'date-doubled-by-daylight-saving': 'data',
+  'field-not-scalar': 'mapping',
+  'value-not-in-table': 'mapping',
+  'value-not-extracted': 'mapping',
+  'value-not-in-join': 'either',
+  'value-doubled-in-join': 'mapping',
+  'expression-failed': 'mapping',
+  'account-damaged': 'data',
+  'key-damaged': 'data',
+  'zone-unknown': 'mapping',
+  'value-missing': 'either',
+  'value-not-a-number': 'either',
+  'value-with-comparator': 'mapping',
+  'value-not-feet-and-inches': 'data',
+  'value-in-scientific-notation': 'data',
+  'value-out-of-range': 'either',
+  'unit-unknown': 'mapping',
+  'unit-mismatch': 'either',
+  'code-missing': 'data',
+  'code-damaged': 'data',
+  'check-digit-wrong': 'data',
+  'code-unknown': 'mapping',
+  'systolic-not-above-diastolic': 'either',
+  'date-in-future': 'either',
+  'date-before-birth': 'data',
+  'status-missing': 'either',
+  'npi-missing': 'either',
+  'npi-invalid': 'data',
+  'name-missing': 'data',
+  'type-missing': 'either',
+  'account-unknown': 'mapping',
+  'registration-incomplete': 'data',
+  'registration-date-invalid': 'either',
+  'registration-field-not-scalar': 'mapping',
+  'registration-value-not-in-table': 'mapping',
+  'registration-value-not-extracted': 'mapping',
+  'registration-value-not-in-join': 'either',
+  'registration-value-doubled-in-join': 'mapping',
+  'registration-expression-failed': 'mapping',
+  'registration-refused': 'gateway',
+  refused: 'gateway',
+  'too-large': 'gateway',
+  'listed-as-error': 'gateway',
+  'not-echoed': 'gateway',
+  'in-doubt': 'doubt',
+  held: 'doubt',
+  'mark-refused': 'next-run',
+  'replaced-not-deleted': 'by-hand',
+  'replacement-not-listed': 'by-hand',
+  'care-team-kept': 'none',
+  'care-team-outdated': 'none',
+}
+
+/** By its code; what was in doubt and is not stored can simply be sent. A code of another version is looked at from both sides. */
+export function remedyFor({ code, outcome }: Pick<Reason, 'code' | 'outcome'>): Remedy {
+  const remedy = REMEDIES[code] ?? 'either'
+  return remedy === 'doubt' && outcome === 'rejected' ? 'send-again' : remedy
+}

@@ -1,0 +1,87 @@
+/** `waybill report`: what became of a run, as one HTML page to keep or to mail. */
+import { open, rename, rm, writeFile } from 'node:fs/promises'
+import { relative, resolve } from 'node:path'
+import { EXIT, WaybillError } from '../errors.ts'
+import { measureOutputFiles } from '../report/output-files.ts'
+import { isReportOf } from '../report/report-page.ts'
+import { runReport } from '../report/run-report.ts'
+import type { Action } from './context.ts'
+import { nextSteps } from './next-steps.ts'
+import { openKnownLedger } from './open-known-ledger.ts'
+
+export interface ReportOptions {
+  readonly run: string | undefined
+  readonly out?: string
+  readonly json?: true
+}
+
+export const report: Action<ReportOptions> = async (context, options) => {
+  const { home } = context.settings
+  const ledger = await openKnownLedger(context)
+  try {
+    const run = options.run ?? (await ledger.runs(1))[0]?.id
+    if (run === undefined)
+      throw new WaybillError('run-not-found', 'there are no runs yet', {
+        remedy: 'Start one with `waybill run JOB`.',
+      })
+    const page = await runReport(
+      {
+        ledger,
+        home,
+        now: context.now(),
+        isDead: context.isDead,
+        version: context.version,
+        nextSteps,
+        outputsOf: (summary) => measureOutputFiles(home, summary),
+      },
+      run,
+    )
+    const file = resolve(options.out ?? `${run}.html`)
+    await writeReport(file, run, page)
+    context.out(
+      options.json
+        ? `${JSON.stringify({ run, file, bytes: Buffer.byteLength(page) })}\n`
+        : `${relative('.', file)} was written: the report of run ${run}. It holds no health data.\n`,
+    )
+    return EXIT.ok
+  } finally {
+    await ledger.close()
+  }
+}
+
+/** An earlier report of the same run is replaced, and nothing else. @throws WaybillError `usage-wrong` */
+async function writeReport(file: string, run: string, page: string): Promise<void> {
+  const there = await beginningOf(file)
+  if (there !== undefined && !isReportOf(there, run))
+    throw new WaybillError('usage-wrong', `${file} is there already, and is no report of run ${run}`, {
+      place: { file },
+      remedy: 'Name another file with --out.',
+    })
+  const beside = `${file}.part`
+  try {
+    await writeFile(beside, page)
+    await rename(beside, file)
+  } catch (cause) {
+    await rm(beside, { force: true })
+    throw new WaybillError('usage-wrong', `${file} cannot be written`, {
+      place: { file },
+      remedy: 'Name a file in a folder that is there and may be written, with --out.',
+      cause,
+    })
+  }
+}
+
+/** Its first bytes; undefined where there is none. What cannot be read is no report. */
+async function beginningOf(file: string): Promise<string | undefined> {
+  const handle = await open(file).catch((error: NodeJS.ErrnoException) => error.code)
+  if (handle === 'ENOENT') return undefined
+  if (typeof handle !== 'object') return ''
+  try {
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(2048), position: 0 })
+    return buffer.toString('utf8', 0, bytesRead)
+  } catch {
+    return ''
+  } finally {
+    await handle.close()
+  }
+}

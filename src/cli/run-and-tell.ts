@@ -1,0 +1,182 @@
+/** Runs a job and tells its targets how that ended. The end is the same whatever becomes of the notifications. */
+import { parse as parsePath } from 'node:path'
+import { EXIT, WaybillError } from '../errors.ts'
+import { exitOf, type JobEnd } from '../job/carry-out.ts'
+import type { Job } from '../job/definition-files.ts'
+import { readTargets, targetsOf } from '../job/notify-targets.ts'
+import type { RunDependencies } from '../job/run-dependencies.ts'
+import { type RunSummary, summarise } from '../job/summary.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import {
+  type About,
+  deadRunNotice,
+  type EndedRun,
+  heldNotice,
+  refusalNotice,
+  runNotice,
+} from '../notify/run-notices.ts'
+import type { Target } from '../notify/target.ts'
+import type { CommandContext } from './context.ts'
+import { nextSteps } from './next-steps.ts'
+import { createTeller, type Teller, tellAtOnce } from './teller.ts'
+
+/** What was thrown and told already. */
+const TOLD = new WeakSet<object>()
+
+export interface ToldRun {
+  readonly teller: Teller
+  readonly deps: RunDependencies
+  readonly job: Job
+  /** Whether it is told where nothing could be run; not where somebody has just typed what is refused. */
+  readonly refusals: boolean
+  /** Runs the job with what it is handed. */
+  readonly work: (deps: RunDependencies) => Promise<JobEnd>
+}
+
+/** @returns what `work` returns; what it throws is told, and thrown again. How it ended is still to be delivered */
+export async function runAndTell(
+  { logger }: Pick<CommandContext, 'logger'>,
+  { teller, deps, job, refusals, work }: ToldRun,
+): Promise<JobEnd> {
+  const targets = targetsOf(job)
+  const name = job.definition.job
+  if (targets.length === 0) return work(deps)
+  const { ledger, now } = deps
+  const about = (): About => ({ job: name, gateway: deps.gatewayName, at: now() })
+  const quietly = async (tell: () => Promise<void>): Promise<void> => {
+    await tell().catch(() =>
+      logger.warn('how the run ended cannot be told: the ledger cannot be read', { job: name }),
+    )
+  }
+  const tellRun = async (summary: RunSummary, how: Pick<EndedRun, 'exit' | 'error'>): Promise<void> => {
+    const reasons = await ledger.reasonsOf(summary.run)
+    await teller.tell(runNotice({ summary, ...how, reasons, next: nextSteps(summary), at: now() }), targets)
+  }
+  await quietly(() => tellDeadRun(teller, deps, name, targets))
+  // What is known before the run need not wait for its end, nor the run for that.
+  const delivered = teller.deliver()
+  const begun = new Set<string>()
+  const events: RunDependencies['events'] = {
+    ...deps.events,
+    runStarted(run) {
+      begun.add(run.id)
+      deps.events.runStarted(run)
+    },
+  }
+  try {
+    const end = await work({ ...deps, events })
+    await quietly(async () => {
+      const { summary, exit, error } = end
+      if (summary.resumed !== undefined) await tellRun(summary.resumed, { exit: exitOf(summary.resumed) })
+      // Whoever has taken the run over tells how it ends.
+      if (error?.code !== 'lease-lost') await tellRun(summary, { exit, error: error?.code })
+    })
+    return end
+  } catch (error) {
+    await quietly(async () => {
+      let stopped = false
+      for (const id of begun) {
+        const summary = await summarise(ledger, deps.home, id)
+        stopped = summary.state !== 'finished'
+        await tellRun(summary, stopped ? endOf(error) : { exit: exitOf(summary) })
+      }
+      if (!stopped && refusals) await tellRefusal(teller, deps, about(), targets, error)
+    })
+    if (typeof error === 'object' && error !== null) TOLD.add(error)
+    throw error
+  } finally {
+    await delivered
+  }
+}
+
+const endOf = (error: unknown): Pick<EndedRun, 'exit' | 'error'> =>
+  error instanceof WaybillError
+    ? { exit: error.exit, error: error.code }
+    : { exit: EXIT.recordsLeftBehind, error: 'unexpected' }
+
+async function tellRefusal(
+  teller: Teller,
+  { ledger, now }: Pick<RunDependencies, 'ledger' | 'now'>,
+  about: About,
+  targets: readonly Target[],
+  error: unknown,
+): Promise<void> {
+  const isHeld = error instanceof WaybillError && error.code === 'job-held'
+  if (isHeld && (await tellHolder(teller, ledger, about, targets, now))) return
+  await teller.tell(refusalNotice(about, error), targets)
+}
+
+/** @returns whether somebody holds the job */
+export async function tellHolder(
+  teller: Teller,
+  ledger: Pick<Ledger, 'jobId' | 'lastLease'>,
+  about: About,
+  targets: readonly Target[],
+  now: () => number,
+): Promise<boolean> {
+  const lease = await ledger.lastLease(await ledger.jobId(about.job, about.gateway))
+  if (lease === undefined || lease.expires_at <= now()) return false
+  const { owner, run_id: run, acquired_at: since } = lease
+  await teller.tell(heldNotice(about, { owner, run, since }), targets)
+  return true
+}
+
+/** Tells of a run that is `running` though nobody runs it. To be called while this process runs nothing of the job. */
+export async function tellDeadRun(
+  teller: Teller,
+  {
+    ledger,
+    gatewayName: gateway,
+    now,
+    isDead,
+  }: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'now' | 'isDead'>,
+  job: string,
+  targets: readonly Target[],
+): Promise<void> {
+  const jobId = await ledger.jobId(job, gateway)
+  for (const kind of ['ordinary', 'backfill'] as const) {
+    const run = await ledger.unfinishedRun(jobId, kind)
+    if (run?.state !== 'running') continue
+    const lease = await ledger.lastLease(jobId)
+    if (lease === undefined || lease.run_id !== run.id) continue
+    if (lease.expires_at > now() && !isDead(lease.owner)) continue
+    const { owner, acquired_at: since } = lease
+    await teller.tell(deadRunNotice({ job, gateway, at: now() }, { owner, run: run.id, since }), targets)
+  }
+}
+
+/** Tells what keeps a job from being run before there is anything to run it with: a wrong job file, a ledger that cannot be opened. */
+export async function tellingRefusals<Result>(
+  context: CommandContext,
+  name: string,
+  act: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await act()
+  } catch (error) {
+    const told = typeof error === 'object' && error !== null && TOLD.has(error)
+    const targets = told ? undefined : await readTargets(context.settings, name)
+    if (targets !== undefined && targets.length > 0)
+      await tellUnopened(context, parsePath(name).name, targets, error)
+    throw error
+  }
+}
+
+async function tellUnopened(
+  context: CommandContext,
+  job: string,
+  targets: readonly Target[],
+  error: unknown,
+): Promise<void> {
+  const { settings, now } = context
+  const notice = refusalNotice({ job, gateway: settings.gatewayUrl ?? 'built-in', at: now() }, error)
+  const ledger = await context.openLedger().catch(() => undefined)
+  if (ledger === undefined) return tellAtOnce(context, notice, targets)
+  try {
+    const teller = createTeller(context, ledger, new Map([[job, targets]]))
+    await teller.tell(notice, targets)
+    await teller.deliver()
+  } finally {
+    await ledger.close()
+  }
+}

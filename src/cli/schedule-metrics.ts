@@ -1,0 +1,200 @@
+/** Counts what a schedule does and what its runs tell, and serves that (docs/metrics.md). */
+import type { RunDependencies } from '../job/run-dependencies.ts'
+import type { RunEvents } from '../job/run-events.ts'
+import type { Tallies } from '../ledger/ledger.ts'
+import type { Counts } from '../reconcile/balance.ts'
+import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
+import type { ListenAddress } from '../settings.ts'
+import type { LastRun } from '../telemetry/last-run-metrics.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { CommandContext } from './context.ts'
+import { KIND_LABELS, knownLastRun } from './last-run.ts'
+
+export interface ScheduleMetrics {
+  readonly metrics: Metrics
+  close(): Promise<void>
+}
+
+/** @throws WaybillError `settings-invalid` where the address cannot be had */
+export async function openScheduleMetrics(
+  { version, interrupt, logger }: Pick<CommandContext, 'version' | 'interrupt' | 'logger'>,
+  address: ListenAddress,
+): Promise<ScheduleMetrics> {
+  const [{ createMetrics }, { serveMetrics }] = await Promise.all([
+    import('../telemetry/metrics.ts'),
+    import('../telemetry/metrics-server.ts'),
+  ])
+  const metrics = createMetrics(version)
+  const server = await serveMetrics({ ...address, metrics, version, isEnding: () => interrupt.aborted })
+  logger.info(`metrics are served at ${server.url}/metrics`)
+  return { metrics, close: server.close }
+}
+
+/** What is known of the last runs of jobs is told once they are listed, so that a new process has it before it runs anything. */
+export function watchJobs(
+  { logger }: Pick<CommandContext, 'logger'>,
+  deps: RunDependencies,
+  metrics: Metrics,
+): { listed(jobs: readonly { readonly name: string }[]): Promise<void> } {
+  const known = new Set<string>()
+  return {
+    async listed(jobs) {
+      for (const { name } of jobs) {
+        if (known.has(name)) continue
+        known.add(name)
+        try {
+          const run = await knownLastRun(deps, name)
+          if (run !== undefined) metrics.lastRun(run)
+        } catch {
+          logger.warn('the metrics of the last run cannot be read from the ledger', { job: name })
+        }
+      }
+    },
+  }
+}
+
+/** Where there are no metrics: nobody is told. */
+export const countEnd = (metrics: Metrics | undefined): readonly ((run: LastRun) => void)[] =>
+  metrics === undefined
+    ? []
+    : [
+        metrics.lastRun,
+        ({ job, exit }) => {
+          metrics.jobEnded(job, exit)
+          // Also where the run ended before it could tell.
+          metrics.underWay(job, false)
+        },
+      ]
+
+/** The same events, counted where there are metrics. */
+export function countSchedule(metrics: Metrics | undefined, events: ScheduleEvents): ScheduleEvents {
+  if (metrics === undefined) return events
+  return {
+    ...events,
+    scheduled(job, timetable, next) {
+      metrics.jobSeen(job, true)
+      events.scheduled(job, timetable, next)
+    },
+    unscheduled(job) {
+      metrics.jobSeen(job, undefined)
+      events.unscheduled(job)
+    },
+    broken(job, problem) {
+      metrics.jobSeen(job, false)
+      events.broken(job, problem)
+    },
+    ended(job, fire) {
+      metrics.fired(job, fire.state)
+      events.ended(job, fire)
+    },
+    missed(...told) {
+      metrics.fired(told[0], told[1].state)
+      events.missed(...told)
+    },
+    skipped(...told) {
+      metrics.fired(told[0], told[1].state)
+      events.skipped(...told)
+    },
+  }
+}
+
+/**
+ * The same events of one run after the other, counted. Counts of a run that is resumed begin where this process takes it up: what an
+ * earlier one has done is not counted twice.
+ */
+export function countRuns(metrics: Metrics | undefined, job: string, events: RunEvents): RunEvents {
+  if (metrics === undefined) return events
+  let tallies: Readonly<Tallies> | undefined
+  let before = tallyCounts(undefined)
+  let settled = settledCounts(undefined)
+  const countTallies = (): void => {
+    const now = tallyCounts(tallies)
+    for (const [at, { add, count }] of now.entries()) add(metrics, job, count - (before[at]?.count ?? 0))
+    before = now
+  }
+  return {
+    ...events,
+    runStarted(run) {
+      tallies = run.tallies
+      before = tallyCounts(tallies)
+      metrics.underWay(job, true)
+      events.runStarted(run)
+    },
+    exportStarted(started) {
+      settled = settledCounts(started.counts)
+      events.exportStarted(started)
+    },
+    exportAdvanced(progress, left) {
+      const now = settledCounts(progress.counts)
+      for (const [at, { add, count }] of now.entries()) add(metrics, job, count - (settled[at]?.count ?? 0))
+      settled = now
+      countTallies()
+      for (const { outcome, stage, code } of left())
+        if (outcome === 'rejected') metrics.rejected(job, stage, code)
+      events.exportAdvanced(progress, left)
+    },
+    exportEnded(name, counts) {
+      metrics.exported(job, 'finished')
+      events.exportEnded(name, counts)
+    },
+    exportFailed(name, error) {
+      metrics.exported(job, 'failed')
+      events.exportFailed(name, error)
+    },
+    waiting(event) {
+      metrics.waited(event.class)
+      events.waiting(event)
+    },
+    runEnded(end) {
+      countTallies()
+      metrics.underWay(job, false)
+      metrics.runEnded({ job, state: end.state, durationMs: end.workedMs })
+      events.runEnded(end)
+    },
+  }
+}
+
+/** A number that grows, and the counter that it is added to. */
+interface Counted {
+  readonly count: number
+  readonly add: (metrics: Metrics, job: string, more: number) => void
+}
+
+function tallyCounts(tallies: Readonly<Tallies> | undefined): Counted[] {
+  if (tallies === undefined) return []
+  const { accounts, requests } = tallies
+  return [
+    ...Object.entries(accounts).map(([outcome, count]) => ({
+      count,
+      add: (metrics: Metrics, job: string, more: number) => metrics.accounts(job, outcome, more),
+    })),
+    ...(
+      [
+        ['sent', requests.sent],
+        ['retried', requests.retried],
+        ['read-back', requests.readBack],
+      ] as const
+    ).map(([request, count]) => ({
+      count,
+      add: (metrics: Metrics, job: string, more: number) => metrics.requests(job, request, more),
+    })),
+  ]
+}
+
+function settledCounts(counts: Counts | undefined): Counted[] {
+  if (counts === undefined) return []
+  const { rows, records } = counts
+  return [
+    ...(['mapped', 'skipped', 'rejected'] as const).map((outcome) => ({
+      count: rows[outcome],
+      add: (metrics: Metrics, job: string, more: number) => metrics.rows(job, outcome, more),
+    })),
+    ...Object.entries(records).flatMap(([kind, { accepted, rejected, unchanged, inDoubt }]) =>
+      Object.entries({ accepted, rejected, unchanged, 'in-doubt': inDoubt }).map(([outcome, count]) => ({
+        count,
+        add: (metrics: Metrics, job: string, more: number) =>
+          metrics.records(job, KIND_LABELS[kind] ?? kind, outcome, more),
+      })),
+    ),
+  ]
+}

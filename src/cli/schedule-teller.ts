@@ -1,0 +1,146 @@
+/**
+ * Tells the targets of jobs what a schedule meets: job files that are wrong, fires that were missed, jobs that are held, runs that
+ * nobody runs any more. What it meets in one waking is put together and told when it goes to sleep.
+ */
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { WaybillError } from '../errors.ts'
+import type { Job } from '../job/definition-files.ts'
+import { readTargets, targetsOf } from '../job/notify-targets.ts'
+import type { RunDependencies } from '../job/run-dependencies.ts'
+import type { FireRecord } from '../ledger/ledger.ts'
+import type { About } from '../notify/run-notices.ts'
+import { brokenNotice, missedNotice } from '../notify/schedule-notices.ts'
+import type { Target } from '../notify/target.ts'
+import type { ListedJob, ScheduleEvents } from '../schedule/schedule-parts.ts'
+import type { CommandContext } from './context.ts'
+import { tellDeadRun, tellHolder } from './run-and-tell.ts'
+import { createTeller, type Teller } from './teller.ts'
+
+export interface ScheduleTeller {
+  readonly teller: Teller
+  readonly events: Pick<ScheduleEvents, 'broken' | 'begun' | 'missed' | 'skipped'>
+  /** The jobs as they were read: each is told to the targets that its file named last. */
+  listed(jobs: readonly ListedJob<Job>[]): void
+  /** Keeps a run of this process from being taken for one that nobody runs. */
+  running<Result>(job: string, run: () => Promise<Result>): Promise<Result>
+  /** Tells what has come up, and begins to deliver what is due. Never rejects. */
+  beforeSleep(): Promise<void>
+  /** Tells the rest, and delivers what is due. */
+  end(): Promise<void>
+}
+
+export function createScheduleTeller(
+  context: Pick<CommandContext, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex'>,
+  deps: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'now' | 'isDead'>,
+): ScheduleTeller {
+  const { ledger, gatewayName: gateway, now } = deps
+  const known = new Map<string, readonly Target[]>()
+  const teller = createTeller(context, ledger, known)
+  const underWay = new Set<string>()
+  let jobs: readonly string[] = []
+  let broken = new Map<string, WaybillError>()
+  let missed = new Map<string, FireRecord[]>()
+  let delivery: Promise<void> | undefined
+
+  const about = (job: string): About => ({ job, gateway, at: now() })
+  const targetsFor = async (job: string): Promise<readonly Target[]> =>
+    (await readTargets(context.settings, job)) ?? known.get(job) ?? []
+  const note = (job: string, fire: FireRecord, isNews: boolean): void => {
+    if (isNews) missed.set(job, [...(missed.get(job) ?? []), fire])
+  }
+
+  const tellMissed = async (job: string, fires: readonly FireRecord[]): Promise<void> => {
+    const targets = await targetsFor(job)
+    if (targets.length === 0) return
+    const ofReason = Map.groupBy(fires, ({ reason }) => reason ?? 'not-scheduled')
+    for (const [reason, [first, ...others]] of ofReason) {
+      if (first === undefined) continue
+      // A run that takes its time may hold many fires up: that it holds the job is told once.
+      if (reason === 'job-held') await tellHolder(teller, ledger, about(job), targets, now)
+      else await teller.tell(missedNotice(about(job), reason, [first, ...others]), targets)
+    }
+  }
+  const tellAll = async (): Promise<void> => {
+    const [problems, fires] = [broken, missed]
+    broken = new Map()
+    missed = new Map()
+    for (const [job, problem] of problems) {
+      const version = await versionOf(context.settings.jobs, job)
+      await teller.tell(brokenNotice(about(job), problem, version), await targetsFor(job))
+    }
+    for (const [job, ofJob] of fires) await tellMissed(job, ofJob)
+    for (const job of jobs) {
+      const targets = known.get(job) ?? []
+      if (targets.length > 0 && !underWay.has(job)) await tellDeadRun(teller, deps, job, targets)
+    }
+  }
+  const tellQuietly = (): Promise<void> =>
+    tellAll().catch(() =>
+      context.logger.warn('what the schedule has met cannot be told: the ledger cannot be used'),
+    )
+
+  return {
+    teller,
+    events: {
+      broken: (job, problem) => broken.set(job, problem),
+      begun: note,
+      missed: (job, fire) => note(job, fire, true),
+      skipped: note,
+    },
+    listed(all) {
+      const good = all.flatMap((one) => ('problem' in one ? [] : [one]))
+      jobs = good.map(({ name }) => name)
+      for (const { name, job } of good) known.set(name, targetsOf(job))
+    },
+    async running(job, run) {
+      underWay.add(job)
+      try {
+        return await run()
+      } finally {
+        underWay.delete(job)
+      }
+    },
+    async beforeSleep() {
+      await tellQuietly()
+      delivery ??= teller.deliver().finally(() => {
+        delivery = undefined
+      })
+    },
+    async end() {
+      await tellQuietly()
+      await delivery
+      await teller.deliver()
+    },
+  }
+}
+
+/** What a schedule tells, to the log and to the teller. */
+export const logAndTell = (log: ScheduleEvents, { events: told }: ScheduleTeller): ScheduleEvents => ({
+  ...log,
+  broken(job, problem) {
+    log.broken(job, problem)
+    told.broken(job, problem)
+  },
+  begun(job, fire, isNews) {
+    log.begun(job, fire, isNews)
+    told.begun(job, fire, isNews)
+  },
+  missed(job, fire) {
+    log.missed(job, fire)
+    told.missed(job, fire)
+  },
+  skipped(job, fire, isNews) {
+    log.skipped(job, fire, isNews)
+    told.skipped(job, fire, isNews)
+  },
+})
+
+/** When the file was changed last: a problem that comes back later is told again, one that two processes find is told once. */
+async function versionOf(folder: string, job: string): Promise<string> {
+  for (const ending of ['yaml', 'yml']) {
+    const found = await stat(join(folder, `${job}.${ending}`)).catch(() => undefined)
+    if (found !== undefined) return found.mtime.toISOString()
+  }
+  return 'gone'
+}

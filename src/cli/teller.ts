@@ -1,0 +1,91 @@
+/** Tells the targets of jobs, with the settings, clock and log of a command. Nothing that befalls a notification reaches its caller. */
+
+import { readTargets } from '../job/notify-targets.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Message } from '../notify/channel.ts'
+import type { Notice } from '../notify/notice.ts'
+import { openChannel } from '../notify/open-channel.ts'
+import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
+import { nameOf, type Target } from '../notify/target.ts'
+import type { CommandContext } from './context.ts'
+
+export type TellerContext = Pick<CommandContext, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex'>
+
+export interface Teller {
+  /** Writes the notice down, to be delivered. */
+  tell(notice: Notice, targets: readonly Target[]): Promise<void>
+  /** Delivers what is due, of all jobs; within seconds, and the rest later. */
+  deliver(): Promise<void>
+}
+
+/** @param known targets of jobs whose files have been read: they need not lie in the jobs folder, or can be read no more */
+export function createTeller(
+  context: TellerContext,
+  ledger: Pick<Ledger, 'jobId' | 'notifications'>,
+  known: ReadonlyMap<string, readonly Target[]> = new Map(),
+): Teller {
+  const { settings, logger, now, sleep } = context
+  const outbox = createOutbox({
+    ledger,
+    now,
+    sleep,
+    newId: () => newMessageId(context),
+    targetsOf: async (job) => (await readTargets(settings, job)) ?? known.get(job),
+    open: (target) => openChannel(target, settings, now),
+    report: (event) => report(context, event),
+  })
+  return {
+    tell: (notice, targets) =>
+      outbox.tell(notice, targets).catch(async () => {
+        logger.warn(`the notification ${notice.kind} cannot be kept: it is delivered now or not at all`, {
+          job: notice.job,
+        })
+        await tellAtOnce(context, notice, targets)
+      }),
+    deliver: () =>
+      outbox
+        .deliver()
+        .catch((error: unknown) =>
+          logger.warn(`notifications cannot be delivered: the ledger cannot be used (${nameOfError(error)})`),
+        ),
+  }
+}
+
+/** Where there is no ledger to keep it in: each target that wants it is tried once. */
+export async function tellAtOnce(
+  context: TellerContext,
+  notice: Notice,
+  targets: readonly Target[],
+): Promise<void> {
+  const wanted = targets.filter((target) => wants(target, notice))
+  await Promise.all(
+    wanted.map(async (target) => {
+      const reason = await deliverNow(context, notice, target)
+      const { job, kind } = notice
+      report(context, { job, kind, target: nameOf(target), ...(reason === undefined ? {} : { reason }) })
+    }),
+  )
+}
+
+/** Tries once. @returns why it was not delivered; undefined: it was */
+export function deliverNow(
+  context: TellerContext,
+  notice: Notice,
+  target: Target,
+): Promise<string | undefined> {
+  const message: Message = { id: newMessageId(context), notice }
+  return reasonOf(async () => (await openChannel(target, context.settings, context.now)).deliver(message))
+}
+
+const newMessageId = ({ randomHex }: TellerContext): string => `msg_${randomHex(16)}`
+
+function report({ logger }: TellerContext, { job, kind, target, reason, nextAt }: DeliveryEvent): void {
+  if (reason === undefined) logger.debug(`notified: ${kind} to ${target}`, { job })
+  else {
+    const then =
+      nextAt === undefined ? 'it is given up' : `tried again from ${new Date(nextAt).toISOString()}`
+    logger.warn(`the notification ${kind} to ${target} was not delivered: ${reason}; ${then}`, { job })
+  }
+}
+
+const nameOfError = (error: unknown): string => (error instanceof Error ? error.name : typeof error)

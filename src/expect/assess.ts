@@ -1,0 +1,143 @@
+/** What was expected of a source of a job, and what is there: the facts are gathered, and judged. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { WaybillError } from '../errors.ts'
+import type { WaitingExport } from '../extract/arrival/completeness.ts'
+import { compilePattern, matchExportName } from '../extract/discover.ts'
+import { createArrival, type SourceLook, type SourceSettings } from '../job/arrival.ts'
+import type { Job } from '../job/definition-files.ts'
+import type { Expectation, JobSource } from '../job/job-source.ts'
+import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
+import type { Deadline } from './deadlines.ts'
+import { type ArrivedFile, type EarlierJudgement, type Judgement, judge } from './judge.ts'
+
+/** Files of runs that are looked at; an older one that is still there is known by its time. */
+const TAKEN_AT_MOST = 1_000
+const DATES = 3
+
+/** A source of which something is expected. */
+export interface WatchedSource {
+  readonly job: Job
+  readonly source: JobSource
+  readonly expect: Expectation
+  readonly key: ExpectationKey
+}
+
+export interface Assessment extends Omit<Judgement, 'state' | 'known'> {
+  readonly watched: WatchedSource
+  readonly deadline: Deadline
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly state: Exclude<DeadlineState, 'seen'>
+  /** There, and not complete. */
+  readonly waiting: readonly WaitingExport[]
+  /** Where names have dates: the last of those that have arrived, whenever that was; `2026-03-02`. */
+  readonly latestDates: readonly string[]
+  /** Why nobody could look. */
+  readonly error?: WaybillError
+  /** As JSON, what no later deadline counts; null where nobody could look. */
+  readonly known: string | null
+}
+
+export interface AssessmentParts {
+  readonly ledger: Pick<Ledger, 'expectations'>
+  /** Credentials and keys for where exports come from. */
+  readonly sources: SourceSettings
+  readonly now: () => number
+}
+
+/** Place and pattern, as people are told of them. */
+export const sourceName = ({ from, match }: JobSource): string => `${from.replace(/\/$/, '')}/${match}`
+
+export const watchedSources = (job: Job): WatchedSource[] =>
+  job.sources.flatMap((source) => {
+    const { expect, mapping } = source
+    if (expect === undefined) return []
+    const timetable = `${expect.by} ${expect.zone}`
+    const key = { job: job.definition.job, mapping, source: sourceName(source), timetable }
+    return [{ job, source, expect, key }]
+  })
+
+/** @param judged what was judged of the source before */
+export async function assess(
+  { ledger, sources, now }: AssessmentParts,
+  watched: WatchedSource,
+  deadline: Deadline,
+  judged: readonly DeadlineRecord[],
+): Promise<Assessment> {
+  const { source, expect, key } = watched
+  const at = now()
+  const common = { watched, deadline, at }
+  let look: SourceLook
+  try {
+    look = await lookAt(source, sources, at)
+  } catch (error) {
+    if (!(error instanceof WaybillError)) throw error
+    const nothing = { arrived: [], small: [], waiting: [], latestDates: [], known: null }
+    return { ...common, ...nothing, state: 'unreachable', error }
+  }
+  const found = look.complete.map(({ delivery }): ArrivedFile => delivery)
+  const takenByRuns = await ledger.expectations.taken(key.job, key.mapping, TAKEN_AT_MOST)
+  const taken = takenByRuns
+    .filter(({ address, name }) => address === look.address(name))
+    .map(({ name, bytes, modified_at, taken_at }) => ({
+      ...{ name, bytes, modifiedAt: modified_at, takenAt: taken_at },
+    }))
+  const question = { expected: expect, deadline, now: at, found, taken, earlier: judged.map(remembered) }
+  const { state, arrived, small, known } = judge(question)
+  const latestDates = datesOf(source.match, [...found, ...taken])
+  return {
+    ...common,
+    state,
+    arrived,
+    small,
+    waiting: look.waiting,
+    latestDates,
+    known: JSON.stringify(known),
+  }
+}
+
+/** What the ledger keeps of it. @param state in the place of its own */
+export const recordOf = (
+  { watched, deadline, at, state, arrived, small, known }: Assessment,
+  first: boolean,
+): DeadlineRecord => ({
+  ...watched.key,
+  due: deadline.due,
+  judged_at: at,
+  state: first && state !== 'unreachable' ? 'seen' : state,
+  expected: watched.expect.count,
+  arrived: arrived.length,
+  small: small.length,
+  known,
+})
+
+function remembered({ due, judged_at, state, expected, arrived, known }: DeadlineRecord): EarlierJudgement {
+  const keys: unknown = known === null ? undefined : JSON.parse(known)
+  return {
+    due,
+    judgedAt: judged_at,
+    known: Array.isArray(keys) ? new Set(keys.map(String)) : undefined,
+    missing: state === 'missing' ? expected - arrived : 0,
+    wasShort: state === 'missing' || state === 'late',
+  }
+}
+
+/** In a folder of random name that its owner alone may read: manifests are fetched to tell what is complete. */
+async function lookAt(source: JobSource, settings: SourceSettings, now: number): Promise<SourceLook> {
+  const spool = await mkdtemp(join(tmpdir(), 'waybill-expect-'))
+  const arrival = createArrival(spool, settings)
+  try {
+    return await arrival.look(source, now)
+  } finally {
+    await arrival.close(false)
+    await rm(spool, { recursive: true, force: true })
+  }
+}
+
+function datesOf(match: string, files: readonly ArrivedFile[]): string[] {
+  const pattern = compilePattern(match)
+  const dates = files.flatMap(({ name }) => matchExportName(pattern, name)?.date ?? [])
+  return [...new Set(dates)].sort().slice(-DATES)
+}

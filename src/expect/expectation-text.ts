@@ -1,0 +1,89 @@
+/** What was expected, and what is there, in words and as JSON. Names, times, sizes and counts; no health data. */
+import type { WaitingExport } from '../extract/arrival/completeness.ts'
+import type { JobSource } from '../job/job-source.ts'
+import { localTime } from '../schedule/local-time.ts'
+import type { Assessment } from './assess.ts'
+import type { ArrivedFile } from './judge.ts'
+
+/** `0 of 1 export by Tue 2026-03-03 01:30 -05:00` */
+export function countWords({ watched, deadline, arrived }: Assessment): string {
+  const { count, zone } = watched.expect
+  return `${arrived.length} of ${countOf(count)} by ${localTime(deadline.due, zone)}`
+}
+
+const countOf = (count: number): string => `${count} ${count === 1 ? 'export' : 'exports'}`
+
+/** A line for each thing that is to be known of it. */
+export function assessmentLines(assessment: Assessment): string[] {
+  const { watched, deadline, arrived, small, waiting, latestDates, error } = assessment
+  const { source, expect, key } = watched
+  const line = (label: string, words: string): string => `${label.padEnd(9)}${words}`
+  const since = localTime(deadline.previous, expect.zone)
+  return [
+    line('Expected', `${countOf(expect.count)} at least since ${since}, at ${key.source}`),
+    ...(error === undefined ? [] : [line('Because', `${error.code}: ${error.message}`)]),
+    ...(error === undefined && arrived.length === 0 ? [line('Arrived', 'none')] : []),
+    ...arrived.map((file) => line('Arrived', fileWords(file, expect.zone, deadline.due))),
+    ...small.map(({ name, bytes, usual }) =>
+      line('Small', `${name} has ${bytesWords(bytes)}, usual are ${bytesWords(usual)}`),
+    ),
+    ...waiting.map((one) =>
+      line('Waiting', `${one.delivery.name} is there, but ${waitingWords(one, source)}`),
+    ),
+    ...(latestDates.length === 0 ? [] : [line('Dates', `that came last: ${latestDates.join(', ')}`)]),
+  ]
+}
+
+function fileWords({ name, bytes, modifiedAt }: ArrivedFile, zone: string, due: number): string {
+  const late = modifiedAt > due ? ', late' : ''
+  return `${name} (${bytesWords(bytes)}, of ${localTime(modifiedAt, zone)}${late})`
+}
+
+const bytesWords = (bytes: number): string =>
+  `${Math.round(bytes).toLocaleString('en-US')} ${bytes === 1 ? 'byte' : 'bytes'}`
+
+function waitingWords(
+  { delivery, lacks }: WaitingExport,
+  { marker, checksum, stableForMs }: JobSource,
+): string {
+  const companion = (pattern = ''): string => pattern.replaceAll('{name}', delivery.name)
+  const words = {
+    rest: `it has changed in the last ${stableForMs / 1000} s`,
+    marker: `its marker ${companion(marker)} is missing`,
+    checksum: `its checksum file ${companion(checksum)} is missing`,
+    manifest: 'no manifest names it',
+  }
+  return lacks.map((lack) => words[lack]).join(', ')
+}
+
+const instant = (at: number): string => new Date(at).toISOString()
+
+/** For programs. */
+export const assessmentJson = (assessment: Assessment) => {
+  const { watched, deadline, at, state, arrived, small, waiting, latestDates, error } = assessment
+  const { key, expect } = watched
+  return {
+    job: key.job,
+    source: key.source,
+    mapping: key.mapping,
+    by: expect.by,
+    zone: expect.zone,
+    due: instant(deadline.due),
+    local: localTime(deadline.due, expect.zone),
+    since: instant(deadline.previous),
+    next: instant(deadline.next),
+    judgedAt: instant(at),
+    state,
+    expected: expect.count,
+    arrived: arrived.map(({ name, bytes, modifiedAt }) => ({
+      name,
+      bytes,
+      modifiedAt: instant(modifiedAt),
+      late: modifiedAt > deadline.due,
+    })),
+    small,
+    incomplete: waiting.map(({ delivery, lacks }) => ({ name: delivery.name, lacks })),
+    latestDates,
+    ...(error === undefined ? {} : { error: error.code }),
+  }
+}

@@ -1,0 +1,45 @@
+/** HTML pages that need nothing else: no script, no font, no address. */
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Text as HTML. Characters that HTML forbids, and those that turn the direction of writing around, are shown as what they are not. */
+export const html = (text: string): string =>
+  text
+    .replaceAll(/[^\P{Cc}\n\t]|[\u{202a}-\u{202e}\u{2066}-\u{2069}]|\p{Cs}/gu, '\u{fffd}')
+    .replaceAll(/[&<>"']/g, (mark) => ENTITIES[mark] ?? '')
+
+export interface HtmlPage {
+  /** Plain text. */
+  readonly title: string
+  /** Name → plain text, for programs that look at the page. */
+  readonly meta?: Readonly<Record<string, string>>
+  /** CSS. */
+  readonly style: string
+  /** HTML. */
+  readonly body: string
+}
+
+/** A whole page. Its policy lets a browser load nothing, whatever stands in it. */
+export const htmlPage = ({ title, meta = {}, style, body }: HtmlPage): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+${Object.entries(meta)
+  .map(([name, content]) => `<meta name="${html(name)}" content="${html(content)}">\n`)
+  .join('')}<title>${html(title)}</title>
+<style>${style}</style>
+</head>
+<body>
+${body}
+</body>
+</html>
+`

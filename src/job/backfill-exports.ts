@@ -1,0 +1,83 @@
+/** The exports of a backfill: those of its range that lie at the job's sources, in their order; first those that it has left open. */
+import { WaybillError } from '../errors.ts'
+import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
+import type { Arrival } from './arrival.ts'
+import { type Dated, inRange, isOpen } from './backfill-range.ts'
+import type { LoadedMapping } from './definition-files.ts'
+import type { DriftMemory } from './drift-watch.ts'
+import { type ExportStep, resumeExports, startExports } from './exports-of-run.ts'
+import type { FoundExport } from './find-exports.ts'
+import type { JobSource } from './job-source.ts'
+import type { OpenRun } from './open-run.ts'
+
+export interface BackfillParts {
+  readonly range: BackfillRange
+  /** Where its exports lie. */
+  readonly sources: readonly JobSource[]
+  readonly mappings: ReadonlyMap<string, LoadedMapping>
+  readonly ledger: Ledger
+  readonly arrival: Arrival
+  readonly now: () => number
+  /** Told before each export which of how many deliveries it is in; undefined: it lies elsewhere by now. */
+  readonly onPosition: (position: { readonly number: number; readonly of: number } | undefined) => void
+}
+
+/**
+ * @throws WaybillError `usage-wrong` where a name fits two sources of different mappings in one folder; as `findExports`
+ */
+export async function findInRange({
+  range,
+  sources,
+  arrival,
+  now,
+}: Pick<BackfillParts, 'range' | 'sources' | 'arrival' | 'now'>): Promise<Dated<FoundExport>[]> {
+  const found: { found: FoundExport; name: string; match: string }[] = []
+  const seen = new Map<string, string>()
+  for (const source of sources) {
+    const { mapping, match } = source
+    for (const delivery of await arrival.find(source, now())) {
+      const { name } = delivery.delivery
+      const address = delivery.source.address(name)
+      const before = seen.get(address)
+      seen.set(address, mapping)
+      if (range.in !== undefined && before !== undefined) {
+        if (before === mapping) continue
+        throw new WaybillError(
+          'usage-wrong',
+          `${name} fits two patterns of the job, whose mappings are ${before} and ${mapping}`,
+          { remedy: 'Put the exports of each mapping into a folder of their own.' },
+        )
+      }
+      found.push({ found: { ...delivery, mapping }, name, match })
+    }
+  }
+  return inRange(found, range)
+}
+
+/** What of the range the run has not finished. What it has begun is not found again. */
+export async function* backfillExports(
+  run: OpenRun,
+  parts: BackfillParts,
+  unfinished: RunRecord | undefined,
+  memory: DriftMemory,
+): AsyncGenerator<ExportStep> {
+  const { ledger, arrival, sources, mappings, onPosition } = parts
+  const all = (await findInRange(parts)).map(({ found }) => found)
+  const addresses = all.map(({ source, delivery }) => source.address(delivery.name))
+  const tell = ({ path }: Pick<ExportRecord, 'path'>): void => {
+    const at = addresses.findIndex((address) => path === address || path.startsWith(`${address}!`))
+    onPosition(at === -1 ? undefined : { number: at + 1, of: all.length })
+  }
+  if (unfinished !== undefined) {
+    for (const record of await ledger.exportsOf(run.id)) if (record.state === 'open') tell(record)
+    yield* resumeExports(run, arrival, sources, ledger, unfinished)
+  }
+  for (const [at, found] of all.entries()) {
+    const begun = await ledger.exportsOf(run.id)
+    const paths = begun.map(({ path }) => path)
+    if (!isOpen(addresses[at] ?? '', paths)) continue
+    onPosition({ number: at + 1, of: all.length })
+    yield* startExports(run, arrival, [found], mappings, memory, begun)
+    await arrival.forget(found)
+  }
+}

@@ -1,0 +1,29 @@
+/** Ends a run that cannot be finished, as the file that it had begun with is not to be had any more. */
+import { WaybillError } from '../errors.ts'
+import { advanceRun } from '../ledger/states.ts'
+import { amendRun, type RunOfJob } from './amend-run.ts'
+import { readTallies } from './counts-text.ts'
+import type { RunDependencies } from './run-dependencies.ts'
+
+/**
+ * What its open chunks had sent is not known as delivered: until an export of that name was read to its end, runs of the job look into
+ * the profiles before they send what the ledger does not know (`Ledger.isBehind`).
+ * @throws WaybillError `job-held` where it is under way, `nothing-left` where it has come to its end
+ */
+export async function giveUp(
+  deps: Pick<RunDependencies, 'ledger' | 'now' | 'owner' | 'isDead' | 'interrupt'>,
+  run: RunOfJob,
+): Promise<void> {
+  await amendRun(deps, run, async ({ runLedger }) => {
+    // As it is under the lease: until then it may have gone on.
+    const { state, tallies } = (await deps.ledger.run(run.id)) ?? run
+    if (state !== 'running' && state !== 'interrupted')
+      throw new WaybillError(
+        'nothing-left',
+        `run ${run.id} has come to its end (${state}): it cannot be given up`,
+      )
+    advanceRun(state, 'give-up')
+    const end = { state: 'failed', endedAt: deps.now(), workedMs: 0, reason: 'given-up' } as const
+    await runLedger.endRun(end, readTallies(tallies))
+  })
+}

@@ -1,0 +1,41 @@
+/** Whether a run that the ledger calls running is really under way, or its process is gone. */
+import type { Ledger, RunRecord } from '../ledger/ledger.ts'
+import { LEASE_MS } from './lease.ts'
+
+/** `owner` is `host:pid`; instants in ISO 8601, UTC. */
+export type RunActivity =
+  | { readonly kind: 'under-way'; readonly owner: string; readonly since: string }
+  /** Killed, or its machine went down: it goes on with the next run of its job. `owner`: who had it, where that is known. */
+  | { readonly kind: 'stopped'; readonly owner?: string; readonly lastSign: string }
+
+/**
+ * Undefined for a run that has ended, or was interrupted in an orderly way.
+ * @param isDead tells of an owner on this machine whether its process is gone
+ */
+export async function activityOf(
+  ledger: Pick<Ledger, 'lastLease' | 'exportsOf' | 'chunksOf'>,
+  run: Pick<RunRecord, 'id' | 'job_id' | 'state' | 'started_at'>,
+  now: number,
+  isDead: (owner: string) => boolean,
+): Promise<RunActivity | undefined> {
+  if (run.state !== 'running') return undefined
+  const last = await ledger.lastLease(run.job_id)
+  // Where another run of the job has held it since, nothing more is known of who had this one.
+  const lease = last?.run_id === run.id ? last : undefined
+  if (lease !== undefined && lease.expires_at > now && !isDead(lease.owner))
+    return { kind: 'under-way', owner: lease.owner, since: iso(lease.acquired_at) }
+  const signs = [run.started_at, ...(await settlements(ledger, run.id))]
+  // A lease that was let go has no such instant.
+  if (lease !== undefined && lease.expires_at > 0) signs.push(lease.acquired_at, lease.expires_at - LEASE_MS)
+  const owner = lease === undefined ? {} : { owner: lease.owner }
+  return { kind: 'stopped', ...owner, lastSign: iso(Math.max(...signs)) }
+}
+
+async function settlements(ledger: Pick<Ledger, 'exportsOf' | 'chunksOf'>, runId: string): Promise<number[]> {
+  const latest: number[] = []
+  for (const { id } of await ledger.exportsOf(runId))
+    for (const { settled_at } of await ledger.chunksOf(id)) if (settled_at !== null) latest.push(settled_at)
+  return latest
+}
+
+const iso = (at: number): string => new Date(at).toISOString()

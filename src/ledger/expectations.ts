@@ -1,0 +1,114 @@
+/** What has arrived, and what was judged of it by when it had to. By the job's name: what arrives does not hang on where it is sent. */
+import type { Transaction } from 'kysely'
+import type { Exclusive } from './exclusive.ts'
+import type { DeadlineRecord, DeliveryRecord } from './expectation-tables.ts'
+import type { LedgerTables } from './tables.ts'
+
+/** So many judgements of an expectation are kept: the newest, the one before, and one more for where nobody could look at that. */
+const KEPT = 3
+
+/** What is expected of a source of a job. With another pattern, mapping, time or zone it is another one, which begins anew. */
+export interface ExpectationKey {
+  readonly job: string
+  readonly mapping: string
+  /** Place and pattern. */
+  readonly source: string
+  /** Cron line and zone. */
+  readonly timetable: string
+}
+
+/** A file as its source listed it. */
+export interface DeliveredFile {
+  readonly address: string
+  readonly name: string
+  readonly bytes: number
+  /** Milliseconds since the epoch. */
+  readonly modifiedAt: number
+}
+
+export interface Expectations {
+  /** Files that runs of the job have begun with, by the mapping that they were read by; latest first, each version once. */
+  taken(job: string, mapping: string, limit: number): Promise<DeliveryRecord[]>
+  /** Newest deadline first. */
+  judged(key: ExpectationKey): Promise<DeadlineRecord[]>
+  /** Writes a judgement down, in the place of an earlier one of the same deadline. */
+  judge(record: DeadlineRecord): Promise<void>
+}
+
+export function expectationsOf({ read, write }: Pick<Exclusive, 'read' | 'write'>): Expectations {
+  return {
+    taken: (job, mapping, limit) =>
+      read((db) =>
+        db
+          .selectFrom('delivery')
+          .selectAll()
+          .where('job', '=', job)
+          .where('mapping', '=', mapping)
+          .orderBy('taken_at', 'desc')
+          .orderBy('modified_at', 'desc')
+          .limit(limit)
+          .execute(),
+      ),
+    judged: ({ job, mapping, source, timetable }) =>
+      read((db) =>
+        db
+          .selectFrom('deadline')
+          .selectAll()
+          .where(({ and }) => and({ job, mapping, source, timetable }))
+          .orderBy('due', 'desc')
+          .limit(KEPT)
+          .execute(),
+      ),
+    judge: (record) =>
+      write(async (writer) => {
+        const { job, mapping, source, timetable, due, ...found } = record
+        await writer
+          .insertInto('deadline')
+          .values(record)
+          .onConflict((conflict) =>
+            conflict.columns(['job', 'mapping', 'source', 'timetable', 'due']).doUpdateSet(found),
+          )
+          .execute()
+        const kept = writer
+          .selectFrom('deadline')
+          .select('due')
+          .where(({ and }) => and({ job, mapping, source, timetable }))
+          .orderBy('due', 'desc')
+          .limit(KEPT)
+        await writer
+          .deleteFrom('deadline')
+          .where(({ and }) => and({ job, mapping, source, timetable }))
+          .where('due', 'not in', kept)
+          .execute()
+      }),
+  }
+}
+
+/** A run has begun with the file: the first that did is remembered. */
+export async function noteTaken(
+  writer: Transaction<LedgerTables>,
+  runId: string,
+  mapping: string,
+  { address, name, bytes, modifiedAt }: DeliveredFile,
+): Promise<void> {
+  const run = await writer
+    .selectFrom('run')
+    .innerJoin('job', 'job.id', 'run.job_id')
+    .select(['job.name', 'run.started_at'])
+    .where('run.id', '=', runId)
+    .executeTakeFirstOrThrow()
+  const taken = {
+    job: run.name,
+    mapping,
+    address,
+    name,
+    bytes,
+    modified_at: modifiedAt,
+    taken_at: run.started_at,
+  }
+  await writer
+    .insertInto('delivery')
+    .values(taken)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}

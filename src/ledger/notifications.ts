@@ -1,0 +1,117 @@
+/** The outbox: notices on their way to their targets. Shared by all processes; each is delivered by one of them at a time. */
+import type { Exclusive } from './exclusive.ts'
+import { advanceNotification, type NotificationEvent } from './states.ts'
+import type { NotificationRow } from './tables.ts'
+
+export interface NewNotification {
+  readonly messageId: string
+  readonly kind: string
+  readonly subject: string
+  /** A digest that tells the targets of a job apart. */
+  readonly target: string
+  /** Names the target for people, without secrets. */
+  readonly address: string
+  /** JSON. */
+  readonly notice: string
+}
+
+/** With the name of its job. */
+export type NotificationRecord = NotificationRow & { readonly job: string }
+
+/** What a move writes down beside the state. */
+export interface NotificationChange {
+  readonly at: number
+  /** Of `fail`: when it is tried again. */
+  readonly nextAt?: number
+  /** Why it was not delivered. */
+  readonly error?: string
+}
+
+export interface Notifications {
+  /** Writes them down in one transaction, to be delivered at once; what a target was told of before is left out. @returns how many are new */
+  add(jobId: number, notifications: readonly NewNotification[], at: number): Promise<number>
+  /**
+   * Takes the one that was tried least and has waited longest, so that no other process delivers it.
+   * @param until from when on others may: a process that has not said by then what became of it is dead
+   * @returns undefined where none is due
+   */
+  claim(now: number, until: number): Promise<NotificationRecord | undefined>
+  /**
+   * What became of a claimed one.
+   * @returns false where another process has claimed it since, and nothing was written
+   * @throws WaybillError `state-illegal`
+   */
+  move(claimed: NotificationRecord, event: NotificationEvent, change: NotificationChange): Promise<boolean>
+}
+
+export function notificationsOf({ read, write }: Pick<Exclusive, 'read' | 'write'>): Notifications {
+  return {
+    add: (jobId, notifications, at) =>
+      write(async (writer) => {
+        let added = 0
+        for (const { messageId, ...notification } of notifications) {
+          const { numInsertedOrUpdatedRows: rows = 0n } = await writer
+            .insertInto('notification')
+            .values({
+              ...notification,
+              message_id: messageId,
+              job_id: jobId,
+              state: 'pending',
+              next_at: at,
+              created_at: at,
+            })
+            .onConflict((conflict) => conflict.doNothing())
+            .executeTakeFirst()
+          added += Number(rows)
+        }
+        return added
+      }),
+    async claim(now, until) {
+      // Looked for without a transaction that writes: mostly there is none.
+      for (;;) {
+        const due = await read((db) =>
+          db
+            .selectFrom('notification')
+            .innerJoin('job', 'job.id', 'notification.job_id')
+            .selectAll('notification')
+            .select('job.name as job')
+            .where('notification.state', '=', 'pending')
+            .where('next_at', '<=', now)
+            .orderBy('attempts')
+            .orderBy('notification.id')
+            .executeTakeFirst(),
+        )
+        if (due === undefined) return undefined
+        const claim = { attempts: due.attempts + 1, next_at: until }
+        const taken = await write((writer) =>
+          writer
+            .updateTable('notification')
+            .set(claim)
+            .where('id', '=', due.id)
+            .where('state', '=', 'pending')
+            .where('attempts', '=', due.attempts)
+            .executeTakeFirst(),
+        )
+        if (taken.numUpdatedRows > 0n) return { ...due, ...claim }
+      }
+    },
+    move: async (claimed, event, { at, nextAt, error }) => {
+      const state = advanceNotification(claimed.state, event)
+      const moved = await write((writer) =>
+        writer
+          .updateTable('notification')
+          .set({
+            state,
+            ...(nextAt === undefined ? {} : { next_at: nextAt }),
+            delivered_at: state === 'delivered' ? at : null,
+            error: error ?? null,
+          })
+          .where('id', '=', claimed.id)
+          .where('state', '=', claimed.state)
+          .where('attempts', '=', claimed.attempts)
+          .executeTakeFirst(),
+      )
+      return moved.numUpdatedRows > 0n
+    },
+  }
+}

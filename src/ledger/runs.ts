@@ -1,0 +1,55 @@
+/** Runs as they are listed. */
+import type { Kysely } from 'kysely'
+import type { RunFilter } from './ledger.ts'
+import type { LedgerTables, RunRecord } from './tables.ts'
+
+/** Newest first. */
+export function readRuns(
+  database: Kysely<LedgerTables>,
+  limit: number,
+  { job, failed }: RunFilter,
+): Promise<(RunRecord & { job: string; gateway: string })[]> {
+  return database
+    .selectFrom('run')
+    .innerJoin('job', 'job.id', 'run.job_id')
+    .selectAll('run')
+    .select(['job.name as job', 'job.gateway'])
+    .$if(job !== undefined, (query) => query.where('job.name', '=', job ?? ''))
+    .$if(failed === true, (query) =>
+      query.where(({ eb, or, and, not, exists, selectFrom }) => {
+        // The next run of the job reads again what one that failed had read, and what this one could not read.
+        const followed = exists(
+          selectFrom('run as later')
+            .select('later.id')
+            .whereRef('later.job_id', '=', 'run.job_id')
+            .whereRef('later.started_at', '>', 'run.started_at')
+            .where('later.state', '=', 'finished')
+            .where('later.origin_run', 'is', null)
+            .whereRef('later.backfill', 'is not distinct from', 'run.backfill'),
+        )
+        const unread = exists(
+          selectFrom('export')
+            .select('export.id')
+            .whereRef('export.run_id', '=', 'run.id')
+            .where('export.state', '=', 'failed'),
+        )
+        const left = (state: 'rejected' | 'in-doubt') =>
+          exists(
+            selectFrom('exception')
+              .innerJoin('export', 'export.id', 'exception.export_row')
+              .select('exception.id')
+              .whereRef('export.run_id', '=', 'run.id')
+              .where('exception.state', '=', state),
+          )
+        return or([
+          eb('run.state', 'in', ['running', 'interrupted']),
+          and([or([eb('run.state', '=', 'failed'), unread]), not(followed)]),
+          and([eb('run.state', '!=', 'failed'), left('rejected')]),
+          left('in-doubt'),
+        ])
+      }),
+    )
+    .orderBy('run.started_at', 'desc')
+    .limit(limit)
+    .execute()
+}

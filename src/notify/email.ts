@@ -1,0 +1,64 @@
+/** Sends notices as mail, in plain text. */
+import { createTransport } from 'nodemailer'
+import { z } from 'zod'
+import { type Channel, NotDelivered } from './channel.ts'
+
+export interface EmailOptions {
+  /** `smtp://` or `smtps://` with user and password, where the server wants them. */
+  readonly smtpUrl: string
+  readonly from: string
+  readonly to: string
+  /** Milliseconds for all of it. */
+  readonly timeoutMs: number
+}
+
+const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
+
+export function createEmail({ smtpUrl, from, to, timeoutMs }: EmailOptions): Channel {
+  const { hostname, password } = new URL(smtpUrl)
+  const transport = createTransport({
+    url: smtpUrl,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    dnsTimeout: timeoutMs,
+    // A password crosses no network in the clear.
+    requireTLS: password !== '' && !LOOPBACK.includes(hostname),
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  return {
+    async deliver({ id, notice }) {
+      const signal = AbortSignal.timeout(timeoutMs)
+      const mail = {
+        from,
+        to,
+        subject: notice.title,
+        text: `${notice.text.join('\n')}\n`,
+        date: new Date(notice.at),
+        messageId: `<${id}@waybill>`,
+        // Keeps holiday notes away (RFC 3834, section 5).
+        headers: { 'Auto-Submitted': 'auto-generated' },
+        signal,
+      }
+      await transport.sendMail(mail).catch((error: unknown) => {
+        if (signal.aborted)
+          throw new NotDelivered(`the mail server took longer than ${timeoutMs / 1000} s`, true)
+        throw failureOf(error)
+      })
+    },
+  }
+}
+
+const SmtpFailure = z.object({ code: z.string(), responseCode: z.int().optional() })
+
+/** By codes alone: the server's words may quote who logs in and what was sent. */
+function failureOf(error: unknown): unknown {
+  const { data } = SmtpFailure.safeParse(error)
+  if (data === undefined) return error
+  const { code, responseCode } = data
+  const answered = responseCode === undefined ? '' : `, ${responseCode}`
+  // RFC 5321, section 4.2.1: 4yz is transient, 5yz is not.
+  const passing = responseCode === undefined ? code !== 'EAUTH' : responseCode < 500
+  return new NotDelivered(`the mail server did not take it (${code}${answered})`, passing)
+}

@@ -1,0 +1,148 @@
+/**
+ * Notices are written down first, for each target that wants them, and then delivered; what cannot be delivered stays, and is tried
+ * again by whichever process delivers next. Each is told once, however many processes find that it is to be told.
+ */
+import pRetry, { AbortError } from 'p-retry'
+import type { Ledger, NotificationRecord } from '../ledger/ledger.ts'
+import { type Channel, type Message, NotDelivered } from './channel.ts'
+import type { Notice } from './notice.ts'
+import { readNotice } from './payload.ts'
+import { CLAIM_MS, nextTry, PASS_MS, QUICK_WAITS_MS } from './retry-times.ts'
+import { keyOf, nameOf, type Target } from './target.ts'
+
+/** Delivered beside each other at most. */
+const AT_ONCE = 4
+
+export interface OutboxParts {
+  readonly ledger: Pick<Ledger, 'jobId' | 'notifications'>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  /** An id that no message had before. */
+  readonly newId: () => string
+  /** The targets of a job as its file names them now; undefined where that cannot be read. */
+  readonly targetsOf: (job: string) => Promise<readonly Target[] | undefined>
+  /** @throws NotDelivered */
+  readonly open: (target: Target) => Promise<Channel>
+  readonly report: (event: DeliveryEvent) => void
+}
+
+/** What became of a notification. No secret. */
+export interface DeliveryEvent {
+  readonly job: string
+  readonly kind: string
+  /** Names the target for people. */
+  readonly target: string
+  /** Why it was not delivered; undefined: it was. */
+  readonly reason?: string
+  /** When it is tried again; undefined where it is not. */
+  readonly nextAt?: number
+}
+
+export interface Outbox {
+  /** Writes the notice down for those of the targets that want it and were not told of its subject before. */
+  tell(notice: Notice, targets: readonly Target[]): Promise<void>
+  /** Tries what is due, of all jobs. What fails is reported; rejects only where the ledger cannot be used. */
+  deliver(): Promise<void>
+}
+
+/** Whether a target wants to be told. */
+export const wants = ({ on }: Target, { failure }: Notice): boolean => failure || on === 'always'
+
+export function createOutbox(parts: OutboxParts): Outbox {
+  const { ledger, now } = parts
+  return {
+    async tell(notice, targets) {
+      const wanted = targets.filter((target) => wants(target, notice))
+      if (wanted.length === 0) return
+      const jobId = await ledger.jobId(notice.job, notice.gateway)
+      const { kind, subject } = notice
+      const written = JSON.stringify(notice)
+      const rows = wanted.map((target) => ({
+        messageId: parts.newId(),
+        kind,
+        subject,
+        target: keyOf(target),
+        address: nameOf(target),
+        notice: written,
+      }))
+      await ledger.notifications.add(jobId, rows, now())
+    },
+    async deliver() {
+      const until = now() + PASS_MS
+      const work = async (): Promise<void> => {
+        while (now() < until) {
+          const claimed = await ledger.notifications.claim(now(), now() + CLAIM_MS)
+          if (claimed === undefined) return
+          await deliverClaimed(parts, claimed, until)
+        }
+      }
+      await Promise.all(Array.from({ length: AT_ONCE }, work))
+    },
+  }
+}
+
+async function deliverClaimed(parts: OutboxParts, claimed: NotificationRecord, until: number): Promise<void> {
+  const { ledger, now, report } = parts
+  const { job, kind, address: target } = claimed
+  const targets = await parts.targetsOf(job)
+  const wanted = targets?.find((one) => keyOf(one) === claimed.target)
+  const reason =
+    wanted === undefined
+      ? targets === undefined
+        ? 'the job file cannot be read'
+        : 'the job names it no more'
+      : await reasonOf(() => tryQuickly(parts, claimed, wanted, until))
+  if (reason === undefined) {
+    await ledger.notifications.move(claimed, 'deliver', { at: now() })
+    report({ job, kind, target })
+    return
+  }
+  const isGone = targets !== undefined && wanted === undefined
+  const nextAt = isGone ? undefined : nextTry(claimed.attempts, claimed.created_at, now())
+  const change = { at: now(), error: reason, ...(nextAt === undefined ? {} : { nextAt }) }
+  if (await ledger.notifications.move(claimed, nextAt === undefined ? 'give-up' : 'fail', change))
+    report({ job, kind, target, reason, ...(nextAt === undefined ? {} : { nextAt }) })
+}
+
+/** What is new is tried a few times, as long as that may help and there is time; later, one try has to do. */
+async function tryQuickly(
+  { open, sleep, now }: OutboxParts,
+  claimed: NotificationRecord,
+  target: Target,
+  until: number,
+): Promise<void> {
+  const message: Message = { id: claimed.message_id, notice: readNotice(claimed.notice) }
+  const channel = await open(target)
+  const waits = claimed.attempts === 1 ? QUICK_WAITS_MS : []
+  await pRetry(
+    async (attempt) => {
+      try {
+        await channel.deliver(message)
+      } catch (error) {
+        const wait = waits[attempt - 1]
+        const passing = error instanceof NotDelivered && error.passing
+        if (!passing || wait === undefined || now() + wait >= until)
+          throw new AbortError(error instanceof Error ? error : String(error))
+        await sleep(wait, NEVER)
+        throw error
+      }
+    },
+    // The waits are made above, by the clock that was handed in.
+    { retries: QUICK_WAITS_MS.length, minTimeout: 0 },
+  )
+}
+
+/** Also a run that was interrupted is told of. */
+const NEVER = new AbortController().signal
+
+/** Why something was not delivered; undefined where it was. Of what no channel foresees its name alone: its words may hold a secret. */
+export async function reasonOf(deliver: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await deliver()
+    return undefined
+  } catch (error) {
+    if (error instanceof NotDelivered) return error.message
+    return `unexpected (${error instanceof Error ? error.name : typeof error})`
+  }
+}

@@ -1,0 +1,206 @@
+/**
+ * What is told of a run: its balance, and the reasons by code and rule alone, as the words of a reason come from elsewhere. Pure.
+ */
+import { describePlace, type ErrorCode, type Finding, WaybillError } from '../errors.ts'
+import type { RunSummary } from '../job/summary.ts'
+import type { Reason } from '../ledger/ledger.ts'
+import { allRecords } from '../reconcile/balance.ts'
+import type { Notice } from './notice.ts'
+
+/** Reasons, exports that failed and findings that are told, at most. */
+const AT_MOST = 5
+
+export interface EndedRun {
+  readonly summary: RunSummary
+  readonly exit: number
+  /** Code of what ended it before its time. */
+  readonly error?: ErrorCode | 'unexpected' | undefined
+  readonly reasons: readonly Pick<Reason, 'outcome' | 'code' | 'rule' | 'count'>[]
+  /** What to type next. */
+  readonly next: readonly string[]
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** `run-ended`; `run-stopped` where it is not over: the next run goes on with it. */
+export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun): Notice {
+  const { run, job, gateway, state, rows, records, exports, startedAt, durationMs } = summary
+  const isOver = state === 'finished' || state === 'failed'
+  const stop = error ?? summary.reason
+  const because = stop === undefined ? '' : ` (${stop})`
+  const left = leftOf(summary)
+  const ended = left.length === 0 ? 'finished: all accounted for' : `finished with ${left.join(', ')}`
+  const told = state === 'finished' ? ended : `${state === 'failed' ? 'failed' : 'was stopped'}${because}`
+  const { made, accepted, unchanged, rejected, inDoubt, pending } = allRecords(summary)
+  const grouped = groupReasons(reasons)
+  const failed = exports.filter((one) => one.error !== undefined)
+  return {
+    kind: isOver ? 'run-ended' : 'run-stopped',
+    job,
+    gateway,
+    subject: isOver ? `${run} ${state}` : `${run} ${state} ${iso(at)}`,
+    failure: exit !== 0,
+    at,
+    title: `Waybill: ${job} ${told}`,
+    text: [
+      `Run      ${run}, ${state}${because}, exit code ${exit}`,
+      `Time     begun ${startedAt}, ${(durationMs / 1000).toFixed(1)} s of work`,
+      `Gateway  ${gateway}`,
+      `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
+      `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
+      ...failed.slice(0, AT_MOST).map(({ name, error }) => `Export   not sent: ${name} (${error})`),
+      ...grouped
+        .slice(0, AT_MOST)
+        .map(
+          ({ outcome, count, code, rule }) =>
+            `Reason   ${n(count)} ${outcome}: ${code}${rule === null ? '' : ` at ${rule}`}`,
+        ),
+      ...next,
+    ],
+    data: {
+      run,
+      state,
+      exit,
+      ...(stop === undefined ? {} : { error: stop }),
+      startedAt,
+      durationMs,
+      rows,
+      records,
+      exports: exports.map(({ name, rows, state, error }) => ({
+        name,
+        rows,
+        state,
+        ...(error === undefined ? {} : { error }),
+      })),
+      reasons: grouped,
+    },
+  }
+}
+
+function leftOf(summary: RunSummary): string[] {
+  const { rejected, inDoubt } = allRecords(summary)
+  const failed = summary.exports.filter(({ error }) => error !== undefined).length
+  const notDone = summary.primaryCare.refused + summary.careTeams.notReplaced
+  return [
+    counted(failed, 'export not sent', 'exports not sent'),
+    counted(summary.rows.rejected, 'rejected row'),
+    counted(rejected, 'rejected record'),
+    counted(inDoubt, 'record in doubt', 'records in doubt'),
+    counted(notDone, 'care-team entry not as it should be', 'care-team entries not as they should be'),
+  ].flat()
+}
+
+const counted = (count: number, one: string, many = `${one}s`): string[] =>
+  count === 0 ? [] : [`${n(count)} ${count === 1 ? one : many}`]
+
+interface CountedReason {
+  readonly outcome: string
+  readonly code: string
+  readonly rule: string | null
+  readonly count: number
+}
+
+/** By outcome, code and rule, most frequent first; warnings are about what went through. */
+function groupReasons(reasons: EndedRun['reasons']): CountedReason[] {
+  const groups = new Map<string, CountedReason>()
+  for (const { outcome, code, rule, count } of reasons) {
+    if (outcome === 'warning') continue
+    const key = JSON.stringify([outcome, code, rule])
+    groups.set(key, { outcome, code, rule, count: count + (groups.get(key)?.count ?? 0) })
+  }
+  return [...groups.values()].sort((a, b) => b.count - a.count)
+}
+
+/** Of whom it is told, and when. */
+export interface About {
+  readonly job: string
+  readonly gateway: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** An error kept the job from being run. Of one that nobody foresaw, nothing is told but that: its words may hold anything. */
+export function refusalNotice({ job, gateway, at }: About, error: unknown): Notice {
+  const known = error instanceof WaybillError ? error : undefined
+  const code = known?.code ?? 'unexpected'
+  return {
+    kind: 'run-refused',
+    job,
+    gateway,
+    subject: `${code} ${iso(at)}`,
+    failure: true,
+    at,
+    title: `Waybill: ${job} was not run (${code})`,
+    text: [
+      ...(known === undefined
+        ? ['An unexpected error, which is a defect of Waybill: its words are in the log.']
+        : [known.message, ...findingLines(known.findings), `What to do: ${known.remedy}`]),
+      'Next',
+      '  waybill doctor',
+      `  waybill run ${job}`,
+    ],
+    data: { error: code, ...(known === undefined ? {} : { exit: known.exit }) },
+  }
+}
+
+/** Each on a line of its own, the first few. */
+export const findingLines = (findings: readonly Finding[]): string[] => [
+  ...findings.slice(0, AT_MOST).map(({ place, message }) => `  ${describePlace(place)}: ${message}`),
+  ...(findings.length > AT_MOST ? [`  and ${n(findings.length - AT_MOST)} more`] : []),
+]
+
+/** A process that holds a job, or held it when it died. */
+export interface Holder {
+  /** `host:pid` */
+  readonly owner: string
+  readonly run: string
+  /** Milliseconds since the epoch. */
+  readonly since: number
+}
+
+/** The job is held by another process: told once of each holding. */
+export function heldNotice({ job, gateway, at }: About, { owner, run, since }: Holder): Notice {
+  return {
+    kind: 'job-held',
+    job,
+    gateway,
+    subject: `${run} ${owner} ${iso(since)}`,
+    failure: true,
+    at,
+    title: `Waybill: ${job} was not run, as it is being run already`,
+    text: [
+      `Held by  ${owner}`,
+      `Run      ${run}`,
+      `Since    ${iso(since)}`,
+      'Next',
+      `  waybill show ${run}`,
+      '  waybill doctor',
+    ],
+    data: { owner, run, since: iso(since) },
+  }
+}
+
+/** A run was found that nobody is running any more: its process was killed, or its machine is gone. */
+export function deadRunNotice({ job, gateway, at }: About, { owner, run, since }: Holder): Notice {
+  return {
+    kind: 'run-stopped',
+    job,
+    gateway,
+    subject: `${run} ${owner} ${iso(since)}`,
+    failure: true,
+    at,
+    title: `Waybill: ${job} was stopped: its process is gone`,
+    text: [
+      `Run      ${run}, begun or taken up ${iso(since)}`,
+      `Process  ${owner}`,
+      'What was under way is known; the next run goes on with it.',
+      'Next',
+      `  waybill run ${job}`,
+      `  waybill show ${run}`,
+    ],
+    data: { run, state: 'running', owner, since: iso(since) },
+  }
+}
+
+const n = (count: number): string => count.toLocaleString('en-US')
+const iso = (at: number): string => new Date(at).toISOString()

@@ -1,0 +1,57 @@
+/** Posts notices as JSON, signed by Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec 1.0.0). */
+import got, { RequestError, TimeoutError } from 'got'
+import { Webhook } from 'standardwebhooks'
+import { type Channel, NotDelivered } from './channel.ts'
+import { payloadOf } from './payload.ts'
+
+export interface WebhookOptions {
+  readonly url: string
+  /** `whsec_` and base64, or base64 alone. */
+  readonly secret: string
+  /** Milliseconds for the whole request. */
+  readonly timeoutMs: number
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Answers that another try within seconds may turn. */
+const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500
+
+export function createWebhook({ url, secret, timeoutMs, now }: WebhookOptions): Channel {
+  const webhook = new Webhook(secret)
+  return {
+    async deliver(message) {
+      const body = payloadOf(message)
+      const at = new Date(now())
+      const { statusCode } = await got
+        .post(url, {
+          body,
+          headers: {
+            'content-type': 'application/json',
+            'user-agent': 'Waybill',
+            'webhook-id': message.id,
+            'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+            'webhook-signature': webhook.sign(message.id, at, body),
+          },
+          retry: { limit: 0 },
+          followRedirect: false,
+          throwHttpErrors: false,
+          timeout: { request: timeoutMs },
+        })
+        .catch((error: unknown) => {
+          throw failureOf(error, timeoutMs)
+        })
+      if (statusCode >= 200 && statusCode < 300) return
+      const redirect = statusCode >= 300 && statusCode < 400 ? '; redirects are not followed' : ''
+      throw new NotDelivered(`it answered ${statusCode}${redirect}`, isPassing(statusCode))
+    },
+  }
+}
+
+/** By codes alone: messages of the client show the address. */
+function failureOf(error: unknown, timeoutMs: number): unknown {
+  if (error instanceof TimeoutError)
+    return new NotDelivered(`it did not answer within ${timeoutMs / 1000} s`, true)
+  if (error instanceof RequestError) return new NotDelivered(`it cannot be reached (${error.code})`, true)
+  return error
+}

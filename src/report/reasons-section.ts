@@ -1,0 +1,88 @@
+/** Why rows and records were left behind, most frequent first. */
+import { html } from '../html-page.ts'
+import type { Reason } from '../ledger/ledger.ts'
+import { n } from './figures.ts'
+import { OUTCOMES } from './outcomes.ts'
+import type { RunFacts } from './run-facts.ts'
+import { foldedTable } from './table.ts'
+
+const SHOWN = 20
+const NAMED = 4
+
+export interface MergedReason
+  extends Pick<Reason, 'outcome' | 'stage' | 'code' | 'message' | 'count' | 'settled'> {
+  /** Null stands for the row as a whole. */
+  readonly rules: readonly (string | null)[]
+  readonly exports: readonly string[]
+}
+
+/** One line for what befell several rules or exports in the same words, most frequent first. */
+export function mergeReasons(reasons: readonly Reason[]): MergedReason[] {
+  const same = Map.groupBy(reasons, ({ outcome, stage, code, message }) =>
+    JSON.stringify([outcome, stage, code, message]),
+  )
+  return [...same.values()]
+    .flatMap((group) => {
+      const [first] = group
+      if (first === undefined) return []
+      const { outcome, stage, code, message } = first
+      return [
+        {
+          ...{ outcome, stage, code, message },
+          count: group.reduce((sum, { count }) => sum + count, 0),
+          settled: group.reduce((sum, { settled }) => sum + settled, 0),
+          rules: [...new Set(group.map(({ rule }) => rule))],
+          exports: [...new Set(group.map(({ exportName }) => exportName))],
+        },
+      ]
+    })
+    .sort((a, b) => b.count - a.count)
+}
+
+export function reasonsSection({ summary, reasons }: RunFacts): string {
+  if (reasons.length === 0 && summary.pruned === undefined) return ''
+  return `<section id="reasons">
+<h2>Why rows and records were left behind</h2>
+${reasons.length === 0 ? '<p class="none">Reasons are gone: the detail of the run was pruned.</p>' : reasonsTable(reasons)}
+</section>`
+}
+
+function reasonsTable(reasons: readonly Reason[]): string {
+  const merged = mergeReasons(reasons)
+  const most = merged[0]?.count ?? 0
+  return foldedTable(
+    {
+      label: 'Reasons, most frequent first',
+      columns: [{ head: 'count', number: true }, { head: '' }, { head: 'reason' }, { head: 'where' }],
+      lines: merged.map((reason) => lineOf(reason, most)),
+      kind: 'stacked reasons',
+    },
+    SHOWN,
+    'more reasons',
+  )
+}
+
+function lineOf(
+  { outcome, stage, code, message, count, settled, rules, exports }: MergedReason,
+  most: number,
+): string[] {
+  const since = settled === 0 ? '' : `, ${n(settled)} settled since by later runs`
+  const face = Object.entries(OUTCOMES).find(([name]) => name === outcome)?.[1]
+  return [
+    n(count),
+    `<span class="share ${html(outcome)}" style="width:${((100 * count) / most).toFixed(2)}%"></span>`,
+    `<code>${html(code)}</code> <span class="outcome">${html(face === undefined ? outcome : `${face.mark} ${face.name}`)}, ${html(stage)}${since}</span><br>${html(message)}`,
+    `${names(
+      rules.map((rule) => rule ?? 'the row as a whole'),
+      'rules',
+    )}<br><span class="soft">${names(exports, 'exports')}</span>`,
+  ]
+}
+
+const names = (all: readonly string[], what: string): string =>
+  all.length > NAMED
+    ? `${all
+        .slice(0, NAMED - 1)
+        .map(html)
+        .join(', ')} and ${n(all.length - NAMED + 1)} more ${what}`
+    : all.map(html).join(', ')

@@ -1,0 +1,59 @@
+/** A run as one page that needs nothing else. Pure; it holds names, counts, codes and digests, no health data. */
+import { html, htmlPage } from '../html-page.ts'
+import { balanceSection } from './balance-section.ts'
+import { exportsSection } from './exports-section.ts'
+import { utcText } from './figures.ts'
+import { filesSection } from './files-section.ts'
+import { findingsSection } from './findings-section.ts'
+import { kindsSection } from './kinds-section.ts'
+import { nextSection } from './next-section.ts'
+import type { OutputFile } from './output-files.ts'
+import { PATTERNS } from './patterns.ts'
+import { reasonsSection } from './reasons-section.ts'
+import type { RunFacts } from './run-facts.ts'
+import { runHeader, runNotes } from './run-header.ts'
+import { STYLE } from './style.ts'
+import { throughputSection } from './throughput-section.ts'
+
+/** Of the page's `meta` element whose content is the id of the run. */
+const RUN_META = 'waybill-run'
+
+/** @param beginning of a file: its first two thousand bytes are enough */
+export const isReportOf = (beginning: string, run: string): boolean =>
+  beginning.includes(`<meta name="${RUN_META}" content="${html(run)}">`)
+
+export interface ReportContext {
+  /** Milliseconds since the epoch. */
+  readonly writtenAt: number
+  /** Of the program. */
+  readonly version: string
+  /** Lines that say what to type next, as `waybill show` prints them; none where nothing is left to do. */
+  readonly nextSteps: readonly string[]
+  /** Files of the run as they lie in the home; undefined where nobody has looked. */
+  readonly outputs?: readonly OutputFile[] | undefined
+}
+
+export const reportPage = (facts: RunFacts, context: ReportContext): string =>
+  htmlPage({
+    title: `${facts.summary.job} ${facts.summary.run}`,
+    meta: { [RUN_META]: facts.summary.run, generator: `Waybill ${context.version}` },
+    style: STYLE,
+    body: [
+      PATTERNS,
+      runHeader(facts, context.writtenAt),
+      '<main>',
+      runNotes(facts),
+      balanceSection(facts),
+      nextSection(context.nextSteps),
+      kindsSection(facts),
+      reasonsSection(facts),
+      findingsSection(facts),
+      throughputSection(facts),
+      exportsSection(facts),
+      filesSection(facts, context.outputs),
+      '</main>',
+      `<footer>Written ${utcText(context.writtenAt)} by Waybill ${html(context.version)} from its ledger. It holds names of files and rules, counts, codes and digests: nothing of a person.</footer>`,
+    ]
+      .filter((part) => part !== '')
+      .join('\n'),
+  })

@@ -1,0 +1,108 @@
+/** What a report says of a run, as the ledger knows it. No file is looked at. */
+import { WaybillError } from '../errors.ts'
+import { readCounts } from '../job/counts-text.ts'
+import { activityOf } from '../job/run-activity.ts'
+import { type ExportSummary, type RunSummary, summarise } from '../job/summary.ts'
+import type { ExportRecord, Ledger, Reason } from '../ledger/ledger.ts'
+import { allRecords } from '../reconcile/balance.ts'
+import { PAUSE_MS, type WorkSpan, workedFrom } from './work-spans.ts'
+
+/** Instants are milliseconds since the epoch. */
+export interface RunFacts {
+  readonly summary: RunSummary
+  /** Most frequent first; none of a run that was pruned. */
+  readonly reasons: readonly Reason[]
+  readonly startedAt: number
+  /** Also when it was interrupted; undefined while it is under way. */
+  readonly endedAt: number | undefined
+  /** IANA zone of the job's schedule, where one has been seen. */
+  readonly zone: string | undefined
+  readonly exports: readonly ExportFacts[]
+  /** Rows of chunks that are begun and not settled: no outcome is known of them yet. */
+  readonly rowsInHand: number
+  /** One a settled chunk, in their order; none of a run that was pruned. */
+  readonly work: readonly WorkSpan[]
+}
+
+export interface ExportFacts extends ExportSummary {
+  readonly bytes: number
+  /** SHA-256 of the mapping with what belongs to it, as it was used. */
+  readonly mappingDigest: string
+}
+
+export interface FactSources {
+  readonly ledger: Ledger
+  /** Folder of the installation, in which the summary names files. */
+  readonly home: string
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  /** Tells of an owner on this machine whether its process is gone. */
+  readonly isDead: (owner: string) => boolean
+}
+
+/** @throws WaybillError `run-not-found` */
+export async function gatherFacts(
+  { ledger, home, now, isDead }: FactSources,
+  runId: string,
+): Promise<RunFacts> {
+  const run = await ledger.run(runId)
+  if (run === undefined) throw new WaybillError('run-not-found', `there is no run ${runId}`)
+  const activity = await activityOf(ledger, run, now, isDead)
+  const summary = {
+    ...(await summarise(ledger, home, runId)),
+    ...(activity === undefined ? {} : { activity }),
+  }
+  const records = await ledger.exportsOf(runId)
+  const { rowsInHand, work } = await workOf(ledger, records, run.started_at)
+  return {
+    summary,
+    reasons: await ledger.reasonsOf(runId),
+    startedAt: run.started_at,
+    endedAt: run.ended_at ?? undefined,
+    zone: (await ledger.fires.timetable(run.job_id))?.zone,
+    exports: summary.exports.flatMap((one, at) => {
+      const record = records[at]
+      return record === undefined
+        ? []
+        : [{ ...one, bytes: record.bytes, mappingDigest: record.mapping_digest }]
+    }),
+    rowsInHand,
+    work,
+  }
+}
+
+async function workOf(
+  ledger: Ledger,
+  records: readonly ExportRecord[],
+  startedAt: number,
+): Promise<Pick<RunFacts, 'rowsInHand' | 'work'>> {
+  const chunks = (await Promise.all(records.map(({ id }) => ledger.chunksOf(id)))).flat()
+  const settled = chunks.flatMap((chunk) =>
+    chunk.settled_at === null ? [] : [{ chunk, to: chunk.settled_at }],
+  )
+  settled.sort((a, b) => a.to - b.to)
+  const work: WorkSpan[] = []
+  let before = startedAt
+  for (const { chunk, to } of settled) {
+    const { export_row: exportRow, number } = chunk
+    const signs = to - before > PAUSE_MS ? await signsOfWork(ledger, { exportRow, chunk: number }) : []
+    const counts = readCounts(chunk.counts)
+    work.push({
+      from: workedFrom(before, to, signs),
+      to,
+      rows: counts.rows.read,
+      records: allRecords(counts),
+    })
+    before = Math.max(before, to)
+  }
+  const rowsInHand = chunks.reduce((sum, { state, rows }) => sum + (state === 'open' ? rows : 0), 0)
+  return { rowsInHand, work }
+}
+
+const signsOfWork = async (
+  ledger: Ledger,
+  key: { readonly exportRow: number; readonly chunk: number },
+): Promise<number[]> =>
+  (await ledger.batchesOf(key)).flatMap(({ begun_at: begun, settled_at: ended }) =>
+    ended === null ? [begun] : [begun, ended],
+  )

@@ -1,0 +1,96 @@
+/** The head of a report: which run, how it ended, what is to be known before its numbers are read. */
+import { html } from '../html-page.ts'
+import { allRecords } from '../reconcile/balance.ts'
+import { counted, durationText, localText, utcText } from './figures.ts'
+import type { RunFacts } from './run-facts.ts'
+
+/** How a run stands: `well`, all is accounted for; `left`, something was left behind; `open`, it is not at its end; `bad`, it failed. */
+export interface Verdict {
+  readonly level: 'well' | 'left' | 'open' | 'bad'
+  readonly words: string
+}
+
+export function verdictOf(summary: RunFacts['summary']): Verdict {
+  const { state, reason, activity, balanced, rows, exports, primaryCare, careTeams } = summary
+  const because = reason === undefined ? '' : ` (${reason})`
+  if (!balanced) return { level: 'bad', words: 'Not balanced: a defect' }
+  if (activity?.kind === 'under-way') return { level: 'open', words: 'Under way' }
+  if (state === 'running') return { level: 'open', words: 'Stopped before its end: its job goes on with it' }
+  if (state === 'interrupted')
+    return { level: 'open', words: `Interrupted${because}: its job goes on with it` }
+  if (state === 'failed') return { level: 'bad', words: `Failed${because}` }
+  const { rejected, inDoubt, pending } = allRecords(summary)
+  const unusable = exports.filter(({ error }) => error !== undefined).length
+  const parts = [
+    [unusable, 'export could not be used', 'exports could not be used'],
+    [rows.rejected, 'row rejected', 'rows rejected'],
+    [rejected, 'record rejected', 'records rejected'],
+    [inDoubt, 'record in doubt', 'records in doubt'],
+    [pending, 'record pending', 'records pending'],
+    [primaryCare.refused, 'mark refused', 'marks refused'],
+    [careTeams.notReplaced, 'care team not replaced', 'care teams not replaced'],
+  ] as const
+  const left = parts.flatMap(([count, one, many]) => (count === 0 ? [] : [counted(count, one, many)]))
+  if (left.length === 0) return { level: 'well', words: 'Finished: every row and record is accounted for' }
+  return { level: 'left', words: `Finished: ${left.join(', ')}` }
+}
+
+const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
+
+/** @param writtenAt milliseconds since the epoch */
+export function runHeader({ summary, startedAt, endedAt, zone }: RunFacts, writtenAt: number): string {
+  const { level, words } = verdictOf(summary)
+  const time = (at: number): string =>
+    `<time datetime="${new Date(at).toISOString()}">${utcText(at)}</time>${
+      zone === undefined ? '' : `<br><span class="soft">${localText(at, zone)} ${html(zone)}</span>`
+    }`
+  const facts = [
+    ['run', `<code>${html(summary.run)}</code>`],
+    ['gateway', html(summary.gateway)],
+    ['began', time(startedAt)],
+    endedAt === undefined
+      ? ['as of', time(writtenAt)]
+      : [summary.state === 'interrupted' ? 'interrupted' : 'ended', time(endedAt)],
+    ['at work', durationText(summary.durationMs)],
+  ] as const
+  return `<header>
+<p class="what">Waybill run report</p>
+<h1>${html(summary.job)}</h1>
+<p class="verdict ${level}"><span aria-hidden="true">${MARKS[level]}</span> ${html(words)}</p>
+<dl>${facts.map(([name, text]) => `<div><dt>${name}</dt><dd>${text}</dd></div>`).join('')}</dl>
+</header>`
+}
+
+/** What bears on the numbers below: other runs, a run that is not at its end, detail that is gone. */
+export function runNotes({ summary, rowsInHand }: RunFacts): string {
+  const { origin, settled = [], pruned, state } = summary
+  const unfinished = state === 'running' || state === 'interrupted'
+  const notes = [
+    ...(pruned === undefined
+      ? []
+      : [
+          `Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone. The balance is what it was.`,
+        ]),
+    ...(unfinished
+      ? [
+          `It is not finished: what is shown is what was settled so far.${
+            rowsInHand === 0
+              ? ''
+              : ` Pending: ${counted(rowsInHand, 'row')} in hand, of which no outcome is known yet.`
+          }`,
+        ]
+      : []),
+    ...(origin === undefined
+      ? []
+      : [
+          `It takes up what run <code>${html(origin.run)}</code> has left behind (${html(origin.selection)}).`,
+        ]),
+    ...settled.map(
+      ({ run, count }) =>
+        `Of what was rejected ${counted(count, 'was', 'were')} settled by run <code>${html(run)}</code>.`,
+    ),
+  ]
+  return notes.length === 0
+    ? ''
+    : `<ul class="notes">${notes.map((note) => `<li>${note}</li>`).join('')}</ul>`
+}

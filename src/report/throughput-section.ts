@@ -1,0 +1,140 @@
+/** Throughput over time: records a second, by what became of them. Time is that at work; pauses are cut out and named. */
+import { scaleLinear } from 'd3-scale'
+import { stack } from 'd3-shape'
+import { counted, durationText, n, px } from './figures.ts'
+import { countOf, OUTCOMES, RECORD_OUTCOMES, type RecordOutcome } from './outcomes.ts'
+import type { RunFacts } from './run-facts.ts'
+import { numbers, table } from './table.ts'
+import { type Bin, type Throughput, throughputOf } from './work-spans.ts'
+
+const BINS = 60
+const LINES = 12
+const LEFT = 52
+const RIGHT = 12
+const TOP = 24
+const BOTTOM = 24
+const WIDE = { width: 940, height: 230, ticks: 9 }
+const NARROW = { width: 350, height: 200, ticks: 4 }
+
+/** Milliseconds between marks of the time axis. */
+const STEPS = [
+  ...[100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000],
+  ...[60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000],
+  ...[3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000],
+]
+
+export function throughputSection(facts: RunFacts): string {
+  return `<section id="throughput">
+<h2>Throughput</h2>
+${bodyOf(facts)}
+</section>`
+}
+
+function bodyOf({ work, summary }: RunFacts): string {
+  if (summary.pruned !== undefined)
+    return '<p class="none">When what was settled is gone: the detail of the run was pruned.</p>'
+  const throughput = throughputOf(work, BINS)
+  const rows = work.reduce((sum, span) => sum + span.rows, 0)
+  const made = work.reduce((sum, span) => sum + span.records.made, 0)
+  const { worked } = throughput
+  if (worked === 0) return '<p class="none">Nothing was settled yet.</p>'
+  const a = (count: number): string => n(Math.round((1000 * count) / worked))
+  const told = `<p>${counted(rows, 'row')} and ${counted(made, 'record')} in ${durationText(worked)} at work: on average ${a(rows)} rows and ${a(made)} records a second.</p>`
+  // What is settled at once says nothing of the time within.
+  if (work.length < 3 || made === 0) return told
+  const shown = RECORD_OUTCOMES.filter((outcome) => work.some(({ records }) => countOf(records, outcome) > 0))
+  const legend = shown.map(
+    (outcome) =>
+      `<li><span class="swatch ${outcome}"></span>${OUTCOMES[outcome].mark} ${OUTCOMES[outcome].name}</li>`,
+  )
+  return `${told}
+<ul class="legend">${legend.join('')}</ul>
+<div class="wide">${throughputPicture(throughput, shown, WIDE)}</div>
+<div class="narrow">${throughputPicture(throughput, shown, NARROW)}</div>
+${numbers(throughputTable(throughputOf(work, LINES)))}`
+}
+
+/** Records a second in each bin, stacked. @param shown outcomes that there are */
+export function throughputPicture(
+  { worked, bins, pauses }: Throughput,
+  shown: readonly RecordOutcome[],
+  { width, height, ticks }: { readonly width: number; readonly height: number; readonly ticks: number },
+): string {
+  const rate = ({ records, length }: Bin, outcome: RecordOutcome): number =>
+    (1000 * countOf(records, outcome)) / length
+  const layers = stack<undefined, Bin, RecordOutcome>()
+    .keys(shown)
+    .value((bin, outcome) => rate(bin, outcome))([...bins])
+  const highest = Math.max(...layers.flatMap((layer) => layer.map(([, end]) => end)))
+  const x = scaleLinear([0, worked], [LEFT, width - RIGHT])
+  const y = scaleLinear([0, highest], [height - BOTTOM, TOP]).nice(4)
+  const bars = layers.flatMap((layer) =>
+    layer.flatMap(([start, end], at) => {
+      const bin = bins[at]
+      if (bin === undefined || end === start) return []
+      const left = x(bin.at)
+      const box = `x="${px(left)}" y="${px(y(end))}" width="${px(Math.max(0.5, x(bin.at + bin.length) - left - 1))}" height="${px(y(start) - y(end))}"`
+      const pattern =
+        layer.key === 'accepted' || layer.key === 'unchanged'
+          ? ''
+          : `<rect fill="url(#${layer.key}-pattern)" ${box}/>`
+      return [`<rect class="node ${layer.key}" ${box}/>${pattern}`]
+    }),
+  )
+  const levels = y
+    .ticks(4)
+    .map(
+      (level) =>
+        `<path class="grid" d="M${LEFT} ${px(y(level))}H${width - RIGHT}"/><text class="axis end" x="${LEFT - 8}" y="${px(y(level) + 4)}">${n(level)}</text>`,
+    )
+  const step = STEPS.find((one) => worked / one <= ticks) ?? worked
+  const times = Array.from({ length: Math.floor(worked / step) + 1 }, (_, index) => index * step).map(
+    (at) =>
+      `<text class="axis ${at === 0 ? '' : 'middle'}" x="${px(x(at))}" y="${height - 6}">${durationText(at)}</text>`,
+  )
+  return `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" aria-hidden="true" class="throughput">
+<text class="head" x="0" y="12">records a second</text>
+${[...levels, ...bars, ...times, ...pauseMarks(pauses, x, height, width)].join('\n')}
+</svg>`
+}
+
+/** Where the run paused; named as far as there is room. */
+function pauseMarks(
+  pauses: Throughput['pauses'],
+  x: (at: number) => number,
+  height: number,
+  width: number,
+): string[] {
+  let free = 130
+  return pauses.map(({ at, length }) => {
+    const place = x(at)
+    const line = `<path class="pause" d="M${px(place)} ${TOP - 6}V${height - BOTTOM}"/>`
+    const text = `pause of ${durationText(length)}`
+    const room = text.length * 7
+    if (place < free || place + room > width) return line
+    free = place + room
+    return `${line}<text class="axis" x="${px(place + 4)}" y="12">${text}</text>`
+  })
+}
+
+function throughputTable({ bins, pauses }: Throughput): string {
+  const lines = bins.map(({ at, length, rows, records }) => [
+    `${durationText(at)} to ${durationText(at + length)}`,
+    n(Math.round(rows)),
+    n(Math.round(records.made)),
+    n(Math.round((1000 * records.made) / length)),
+  ])
+  const told =
+    pauses.length === 0
+      ? ''
+      : `<p>Pauses that are left out: ${pauses.map(({ at, length }) => `${durationText(length)} after ${durationText(at)}`).join(', ')}.</p>`
+  return `${table({
+    label: 'Throughput in numbers',
+    columns: [
+      { head: 'time at work' },
+      ...['rows', 'records', 'records a second'].map((head) => ({ head, number: true as const })),
+    ],
+    lines,
+    kind: 'short',
+  })}${told}`
+}

@@ -1,0 +1,91 @@
+/**
+ * What the last run of each job came to, as gauges (docs/metrics.md): the same in the metrics of a schedule and in the file that a run
+ * leaves for node_exporter's textfile collector.
+ */
+import { Gauge, type Registry } from 'prom-client'
+
+/** Label values are names of jobs, and words and codes of fixed lists. */
+export interface LastRun {
+  readonly job: string
+  /** Milliseconds since the epoch. */
+  readonly endedAt: number
+  /** Undefined: none is known. */
+  readonly cleanEndedAt: number | undefined
+  readonly exit: number
+  readonly durationMs: number
+  /** Records of the job, of whatever run, that are held because nobody can tell whether the gateway has them. */
+  readonly inDoubt: number
+  /** Counts by state, */
+  readonly exports: Readonly<Record<string, number>>
+  /** by outcome, */
+  readonly rows: Readonly<Record<string, number>>
+  /** by kind and outcome, */
+  readonly records: Readonly<Record<string, Readonly<Record<string, number>>>>
+  readonly rejects: readonly { readonly stage: string; readonly code: string; readonly count: number }[]
+  readonly accounts: Readonly<Record<string, number>>
+  /** by what they were. */
+  readonly requests: Readonly<Record<string, number>>
+}
+
+/** @returns takes the place of what was told of the job before */
+export function registerLastRun(registry: Registry): (run: LastRun) => void {
+  const gauge = <Label extends string>(name: string, help: string, labels: readonly Label[]): Gauge<Label> =>
+    new Gauge({ name: `waybill_${name}`, help, labelNames: labels, registers: [registry] })
+  const endedAt = gauge('last_run_timestamp_seconds', 'When the last run of the job ended.', ['job'])
+  const cleanAt = gauge(
+    'last_clean_run_timestamp_seconds',
+    'When a run of the job last ended with exit code 0. 0: never, as far as the latest runs tell.',
+    ['job'],
+  )
+  const exit = gauge('last_run_exit_code', 'Exit code of the last run of the job.', ['job'])
+  const duration = gauge(
+    'last_run_duration_seconds',
+    'How long the last run of the job was at work, over all resumptions.',
+    ['job'],
+  )
+  const inDoubt = gauge('records_in_doubt', 'Records of the job that are held in doubt, of all runs.', [
+    'job',
+  ])
+  const exports = gauge('last_run_exports', 'Exports of the last run of the job by state.', ['job', 'state'])
+  const rows = gauge('last_run_rows', 'Rows that the last run of the job has read, by outcome.', [
+    'job',
+    'outcome',
+  ])
+  const records = gauge('last_run_records', 'Records of the last run of the job by kind and outcome.', [
+    'job',
+    'kind',
+    'outcome',
+  ])
+  const rejects = gauge(
+    'last_run_rejects',
+    'Rows and records that the last run of the job has rejected, by stage and code.',
+    ['job', 'stage', 'code'],
+  )
+  const accounts = gauge('last_run_accounts', 'Accounts that the last run of the job has met, by outcome.', [
+    'job',
+    'outcome',
+  ])
+  const requests = gauge('last_run_requests', 'Requests of the last run of the job by what they were.', [
+    'job',
+    'request',
+  ])
+  const told = new Map<string, LastRun['rejects']>()
+
+  return (run) => {
+    const { job } = run
+    endedAt.set({ job }, run.endedAt / 1000)
+    cleanAt.set({ job }, (run.cleanEndedAt ?? 0) / 1000)
+    exit.set({ job }, run.exit)
+    duration.set({ job }, run.durationMs / 1000)
+    inDoubt.set({ job }, run.inDoubt)
+    for (const [state, count] of Object.entries(run.exports)) exports.set({ job, state }, count)
+    for (const [outcome, count] of Object.entries(run.rows)) rows.set({ job, outcome }, count)
+    for (const [kind, outcomes] of Object.entries(run.records))
+      for (const [outcome, count] of Object.entries(outcomes)) records.set({ job, kind, outcome }, count)
+    for (const { stage, code } of told.get(job) ?? []) rejects.remove({ job, stage, code })
+    for (const { stage, code, count } of run.rejects) rejects.set({ job, stage, code }, count)
+    told.set(job, run.rejects)
+    for (const [outcome, count] of Object.entries(run.accounts)) accounts.set({ job, outcome }, count)
+    for (const [request, count] of Object.entries(run.requests)) requests.set({ job, request }, count)
+  }
+}

@@ -1,0 +1,120 @@
+/** What a schedule counts while it runs, for Prometheus (docs/metrics.md). Base units; labels hold names of jobs, words and codes. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { type LastRun, registerLastRun } from './last-run-metrics.ts'
+
+/** From a hundred rows to a night. */
+const RUN_SECONDS = [1, 5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800]
+const REQUEST_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
+
+/** Of Node's own metrics those that go by the name of a counter and are none: they would be refused by `promtool check metrics`. */
+const MISNAMED = [
+  'nodejs_active_resources_total',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+]
+
+export interface Metrics {
+  /** The text format of Prometheus, and its media type. */
+  text(): Promise<string>
+  readonly mediaType: string
+  runEnded(run: { readonly job: string; readonly state: string; readonly durationMs: number }): void
+  /** @param exit as `waybill run` would have ended */
+  jobEnded(job: string, exit: number): void
+  underWay(job: string, is: boolean): void
+  exported(job: string, state: 'finished' | 'failed'): void
+  rows(job: string, outcome: string, count: number): void
+  records(job: string, kind: string, outcome: string, count: number): void
+  rejected(job: string, stage: string, code: string): void
+  accounts(job: string, outcome: string, count: number): void
+  /** Requests of a run: sent, and of these retried, and reads of profiles. */
+  requests(job: string, request: 'sent' | 'retried' | 'read-back', count: number): void
+  requestAnswered(request: {
+    readonly operation: string
+    readonly class: string
+    readonly durationMs: number
+  }): void
+  waited(reason: string): void
+  fired(job: string, state: string): void
+  /** @param valid undefined: it is on no schedule */
+  jobSeen(job: string, valid: boolean | undefined): void
+  lastRun(run: LastRun): void
+}
+
+/** @param version of the program */
+export function createMetrics(version: string): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
+  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+    new Counter({ name: `waybill_${name}_total`, help, labelNames, registers })
+  const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+    new Gauge({ name: `waybill_${name}`, help, labelNames, registers })
+  const histogram = <Label extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[],
+    buckets: number[],
+  ) => new Histogram({ name: `waybill_${name}_seconds`, help, labelNames, buckets, registers })
+
+  gauge('build_info', '1, with the version of the program.', ['version']).set({ version }, 1)
+  const runs = counter('runs', 'Runs that ended, by state.', ['job', 'state'])
+  const exits = counter('job_exits', 'Times that the job was run, by exit code.', ['job', 'exit'])
+  const running = gauge('run_under_way', 'Whether a run of the job is under way in this process.', ['job'])
+  const runSeconds = histogram('run_duration', 'How long runs were at work.', ['job'], RUN_SECONDS)
+  const exports = counter('exports', 'Exports that ended, by state.', ['job', 'state'])
+  const rows = counter('rows', 'Rows read and settled, by outcome.', ['job', 'outcome'])
+  const records = counter('records', 'Records settled, by kind and outcome.', ['job', 'kind', 'outcome'])
+  const rejects = counter('rejects', 'Rows and records rejected, by stage and code.', [
+    'job',
+    'stage',
+    'code',
+  ])
+  const accounts = counter('accounts', 'Accounts met, by outcome.', ['job', 'outcome'])
+  const requests = counter('requests', 'Requests of runs, by what they were.', ['job', 'request'])
+  const answers = counter('gateway_answers', 'Requests to the gateway that ended, by class of answer.', [
+    'operation',
+    'class',
+  ])
+  const requestSeconds = histogram(
+    'gateway_request_duration',
+    'How long requests to the gateway took.',
+    ['operation'],
+    REQUEST_SECONDS,
+  )
+  const waits = counter('gateway_waits', 'Waits before a request is sent again, by class of answer.', [
+    'class',
+  ])
+  const fires = counter('fires', 'Fires of schedules that are over, by state.', ['job', 'state'])
+  const valid = gauge('job_valid', 'Whether the file of a scheduled job can be used.', ['job'])
+  const lastRun = registerLastRun(registry)
+
+  return {
+    text: () => registry.metrics(),
+    mediaType: registry.contentType,
+    runEnded({ job, state, durationMs }) {
+      runs.inc({ job, state })
+      runSeconds.observe({ job }, durationMs / 1000)
+    },
+    jobEnded: (job, exit) => exits.inc({ job, exit: String(exit) }),
+    underWay: (job, is) => running.set({ job }, is ? 1 : 0),
+    exported: (job, state) => exports.inc({ job, state }),
+    rows: (job, outcome, count) => rows.inc({ job, outcome }, count),
+    records: (job, kind, outcome, count) => records.inc({ job, kind, outcome }, count),
+    rejected: (job, stage, code) => rejects.inc({ job, stage, code }),
+    accounts: (job, outcome, count) => accounts.inc({ job, outcome }, count),
+    requests: (job, request, count) => requests.inc({ job, request }, count),
+    requestAnswered({ operation, class: answer, durationMs }) {
+      const label = operation.replaceAll(' ', '-')
+      answers.inc({ operation: label, class: answer })
+      requestSeconds.observe({ operation: label }, durationMs / 1000)
+    },
+    waited: (reason) => waits.inc({ class: reason }),
+    fired: (job, state) => fires.inc({ job, state }),
+    jobSeen(job, isValid) {
+      if (isValid === undefined) valid.remove({ job })
+      else valid.set({ job }, isValid ? 1 : 0)
+    },
+    lastRun,
+  }
+}

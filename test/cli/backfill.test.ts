@@ -1,0 +1,487 @@
+import type { ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it, test, vi } from 'vitest'
+import { z } from 'zod'
+import { type Fault, type FaultProxy, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
+import { type Clinic, HEADER, openClinic } from './clinic.ts'
+import { type Ended, ended, summaryOf } from './command-line.ts'
+import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
+
+const JOB = `exports: { from: ../inbox, match: "clinic_{date:yyyyMMdd}.csv", mapping: clinic }
+accounts: { register: never }
+submit: { readLag: 100ms }
+`
+const BATCH = 'POST /health-profile/biometrics/bulk'
+const RANGE = ['--from', '2026-01-01', '--to', '2026-03-31'] as const
+
+/** The days of the first quarter of 2026, of which there are 90. */
+const DAYS = Array.from({ length: 90 }, (_, at) =>
+  new Date(Date.UTC(2026, 0, 1) + at * 86_400_000).toISOString().slice(0, 10),
+)
+const nameOf = (day: string): string => `clinic_${day.replaceAll('-', '')}.csv`
+/** Two people, seen on that day. */
+const rowsOf = (day: string): string =>
+  ['ann', 'ben'].map((id, at) => `${id},${day},${60 + at},5.1,70.5,kg,fine\n`).join('')
+const recordsOf = (days: readonly string[]): string[] =>
+  days.flatMap((day) =>
+    ['ann', 'ben'].flatMap((id, at) => [
+      `${id} ${day} 29463-7 70.5`,
+      `${id} ${day} 4548-4 5.1`,
+      `${id} ${day} 8867-4 ${60 + at}`,
+    ]),
+  )
+
+const stored = async (store: ReferenceStore): Promise<string[]> =>
+  (await store.records('biometric'))
+    .map((one) => `${one._account} ${dayOf(one['observationDate'])} ${one['code']} ${one['value']}`)
+    .sort()
+
+/** Midnight in New York is five or four o'clock in UTC. */
+const dayOf = (observed: unknown): string => new Date(String(observed)).toISOString().slice(0, 10)
+
+interface Scene {
+  readonly clinic: Clinic
+  readonly store: ReferenceStore
+  readonly proxy: FaultProxy
+  start(...args: string[]): ChildProcess
+  backfill(...args: string[]): Promise<Ended>
+}
+
+/** @param faultOf what becomes of a request on its way */
+async function openScene(
+  days: readonly string[],
+  faultOf: (request: Passing) => Fault | Promise<Fault> = () => PASS,
+  folder = 'inbox',
+  job = JOB,
+): Promise<Scene> {
+  const store = await startReferenceStore({ open: true })
+  const proxy = await startFaultProxy(store.url, faultOf)
+  const clinic = await openClinic({ store, job, environment: gatewaySettings(proxy.url) })
+  const place = join(clinic.workplace.folder, folder)
+  await mkdir(place, { recursive: true })
+  // Newest first: what counts is the date of the name.
+  for (const day of days.toReversed()) await writeFile(join(place, nameOf(day)), HEADER + rowsOf(day))
+  const command = ['backfill', 'clinic', ...RANGE] as const
+  return {
+    clinic,
+    store,
+    proxy,
+    start: (...args) => clinic.workplace.start(...command, ...args),
+    backfill: (...args) => clinic.workplace.waybill(...command, '--json', ...args),
+  }
+}
+
+/** Resolves when somebody has asked the backfill to let the job go. */
+const untilAsked = ({ clinic }: Scene): Promise<void> =>
+  vi.waitFor(
+    () => {
+      const database = new DatabaseSync(join(clinic.workplace.home, 'ledger.sqlite'), { readOnly: true })
+      try {
+        expect(database.prepare('select owner from waiting').all()).toHaveLength(1)
+      } finally {
+        database.close()
+      }
+    },
+    { timeout: 20_000, interval: 20 },
+  )
+
+const isBatch = ({ method, path }: Passing): boolean => `${method} ${path}` === BATCH
+
+const Sent = z.array(z.object({ observationDate: z.string() }))
+/** The days of the records of each batch that was sent, in the order in which they were. */
+const sentDays = ({ proxy }: Scene): string[] =>
+  proxy.seen.filter(isBatch).map(({ body }) => {
+    const days = Sent.parse(JSON.parse(body)).map(({ observationDate }) => dayOf(observationDate))
+    return [...new Set(days)].sort().join(' ')
+  })
+
+test('a backfill of 90 exports, killed twice, has each delivered once, oldest first', async () => {
+  let running: ChildProcess | undefined
+  let batches = 0
+  const strikes = new Map<number, Fault>([
+    [30, { do: 'pass-then-hang' }],
+    [62, { do: 'hang' }],
+  ])
+  const scene = await openScene(DAYS, (request) => {
+    if (!isBatch(request)) return PASS
+    batches += 1
+    const fault = strikes.get(batches)
+    if (fault !== undefined) running?.kill('SIGKILL')
+    return fault ?? PASS
+  })
+  for (const _strike of strikes) {
+    running = scene.start()
+    expect(await ended(running)).toMatchObject({ code: null, out: '' })
+  }
+  expect((await scene.clinic.workplace.waybill('show')).out).toContain(
+    `waybill backfill clinic ${RANGE.join(' ')}`,
+  )
+  running = scene.start('--json')
+  const last = await ended(running)
+  const summary = summaryOf(last)
+  expect(last.code).toBe(0)
+  expect(summary).toMatchObject({ state: 'finished', balanced: true, rows: { read: 180 } })
+  expect(z.object({ backfill: z.unknown() }).parse(JSON.parse(last.out)).backfill).toEqual({
+    from: '2026-01-01',
+    to: '2026-03-31',
+  })
+  expect(summary.exports.map(({ name }) => name)).toEqual(DAYS.map(nameOf))
+  expect(await stored(scene.store)).toEqual(recordsOf(DAYS).sort())
+  const { runs } = JSON.parse((await scene.clinic.workplace.waybill('runs', '--json')).out)
+  expect(runs).toHaveLength(1)
+  const sent = sentDays(scene)
+  expect(sent).toEqual(sent.toSorted())
+  // 90 batches, and the one that never arrived once more.
+  expect(sent).toHaveLength(91)
+  expect(last.err).toContain(`90 of 90: ${nameOf('2026-03-31')}`)
+}, 60_000)
+
+const HISTORY = ['--in', 'history'] as const
+const WEEK = DAYS.slice(0, 8)
+const [LAST = ''] = WEEK.slice(-1)
+const TODAY = '2026-04-01'
+
+describe('a run of the same job that comes while a backfill is on', () => {
+  test('goes first, and the backfill goes on by itself', async () => {
+    let batches = 0
+    let nightly: Promise<Ended> | undefined
+    const scene: Scene = await openScene(
+      WEEK,
+      async (request) => {
+        if (!isBatch(request) || ++batches !== 3) return PASS
+        nightly = scene.clinic.run()
+        await untilAsked(scene)
+        return PASS
+      },
+      'history',
+    )
+    // It has, besides its own, what the backfill has not come to yet.
+    await scene.clinic.deliver(nameOf(TODAY), HEADER + rowsOf(LAST) + rowsOf(TODAY))
+    const backfill = await ended(scene.start(...HISTORY, '--json'))
+    expect(nightly).toBeDefined()
+    const own = summaryOf((await nightly) ?? backfill)
+    expect(own).toMatchObject({ state: 'finished', balanced: true, rows: { read: 4 } })
+    expect(own.records.biometric).toMatchObject({ accepted: 12, unchanged: 0 })
+    const filled = summaryOf(backfill)
+    expect(backfill.code).toBe(0)
+    expect(filled).toMatchObject({ state: 'finished', balanced: true, rows: { read: 16 } })
+    expect(filled.records.biometric).toMatchObject({ made: 48, accepted: 42, unchanged: 6 })
+    expect(backfill.err).toMatch(/waiting for another run.*clinic/)
+    expect(await stored(scene.store)).toEqual(recordsOf([...WEEK, TODAY]).sort())
+    // Of the two people of a batch the nightly run has seen one twice: so it sends the older day first, on its own.
+    expect(sentDays(scene)).toEqual([...WEEK.slice(0, 3), LAST, TODAY, ...WEEK.slice(3, -1)])
+    const { runs } = JSON.parse((await scene.clinic.workplace.waybill('runs', '--json')).out)
+    expect(runs).toHaveLength(2)
+  }, 60_000)
+
+  test('takes over where the backfill is killed: what that had under way is settled first, and not sent again', async () => {
+    let batches = 0
+    let nightly: Promise<Ended> | undefined
+    let running: ChildProcess | undefined
+    const scene: Scene = await openScene(
+      WEEK,
+      async (request) => {
+        if (!isBatch(request) || ++batches !== 3) return PASS
+        nightly = scene.clinic.run()
+        await untilAsked(scene)
+        running?.kill('SIGKILL')
+        return { do: 'pass-then-hang' }
+      },
+      'history',
+    )
+    const [, , third = ''] = WEEK
+    await scene.clinic.deliver(nameOf(TODAY), HEADER + rowsOf(third) + rowsOf(TODAY))
+    running = scene.start(...HISTORY)
+    await ended(running)
+    const { code, out, err } = (await nightly) ?? { code: 1, out: '', err: '' }
+    expect({ code, err }).toMatchObject({ code: 0 })
+    const own = summaryOf({ code, out, err })
+    expect(own.records.biometric).toMatchObject({ made: 12, accepted: 6, unchanged: 6 })
+    expect(await stored(scene.store)).toEqual(recordsOf([...WEEK.slice(0, 3), TODAY]).sort())
+    const { runs } = JSON.parse((await scene.clinic.workplace.waybill('runs', '--json')).out)
+    expect(runs).toMatchObject([
+      { run: own.run, state: 'finished' },
+      { state: 'interrupted', reason: 'gave-way', backfill: { from: '2026-01-01', to: '2026-03-31' } },
+    ])
+    // Another range, or another place, is not what is unfinished.
+    for (const [from, folder] of [
+      ['2026-01-02', 'history'],
+      ['2026-01-01', 'inbox'],
+    ] as const) {
+      const refused = await scene.clinic.workplace.waybill(
+        ...['backfill', 'clinic', '--from', from, '--to', '2026-03-31', '--in', folder, '--json'],
+      )
+      expect(refused.code).toBe(2)
+      expect(JSON.parse(refused.out).error).toMatchObject({ code: 'run-unfinished' })
+      expect(refused.err).toContain(`waybill backfill clinic ${RANGE.join(' ')} --in `)
+    }
+    const last = summaryOf(await scene.backfill(...HISTORY))
+    expect(last).toMatchObject({ run: runs[1].run, state: 'finished', balanced: true, rows: { read: 16 } })
+    expect(await stored(scene.store)).toEqual(recordsOf([...WEEK, TODAY]).sort())
+  }, 60_000)
+})
+
+/** An export of three chunks of 2,500 rows, of which one in 25 has three measurements: a batch for each chunk. */
+describe('in the middle of a large export', () => {
+  const [day = ''] = DAYS
+  const ROWS = 7_000
+  const MEASURED = ROWS / 25
+  const rowOf = (person: number): string =>
+    `p${person},${day},${person % 25 === 0 ? `${60 + (person % 90)},5.1,70.5,kg,fine` : ',,,,none'}\n`
+  const rows = (from: number, to: number): string =>
+    Array.from({ length: to - from }, (_, at) => rowOf(from + at)).join('')
+  const openLarge = async (faultOf: (request: Passing, scene: Scene) => Fault | Promise<Fault>) => {
+    const scene: Scene = await openScene([], (request) => faultOf(request, scene), 'history')
+    await writeFile(join(scene.clinic.workplace.folder, 'history', nameOf(day)), HEADER + rows(0, ROWS))
+    // Rows of each part of it, and one of nobody else.
+    const again = [0, 2_600, 5_100, 6_900].map((from) => rows(from, from + 50)).join('')
+    await scene.clinic.deliver(nameOf(TODAY), HEADER + again + rows(ROWS, ROWS + 1))
+    return scene
+  }
+  const expectEachOnce = async ({ store }: Scene): Promise<void> => {
+    const all = (await store.records('biometric')).map((one) => `${one._account} ${one['code']}`)
+    expect(all).toHaveLength(3 * (MEASURED + 1))
+    expect(new Set(all).size).toBe(all.length)
+  }
+
+  test('a backfill lets a run go first, and goes on behind what it has settled', async () => {
+    let batches = 0
+    let nightly: Promise<Ended> | undefined
+    const scene = await openLarge(async (request, { clinic }) => {
+      if (!isBatch(request) || ++batches !== 1) return PASS
+      nightly = clinic.run()
+      await untilAsked(scene)
+      return PASS
+    })
+    const filled = summaryOf(await ended(scene.start(...HISTORY, '--json')))
+    const own = summaryOf((await nightly) ?? { code: 1, out: '', err: '' })
+    await expectEachOnce(scene)
+    expect(own.rows.read).toBe(201)
+    // It came when at most two chunks were begun: what of its rows they did not have, two people of the third, it delivered itself.
+    expect(own.records.biometric.accepted).toBeGreaterThanOrEqual(3 * 3)
+    expect(filled).toMatchObject({ state: 'finished', balanced: true, rows: { read: ROWS } })
+    expect(filled.records.biometric.unchanged).toBeGreaterThanOrEqual(3 * 2)
+    expect(filled.records.biometric.accepted + own.records.biometric.accepted).toBe(3 * (MEASURED + 1))
+    expect(filled.requests.readBack).toBe(0)
+  }, 60_000)
+
+  test('a backfill goes on with an export that the other run has archived', async () => {
+    let batches = 0
+    let nightly: Promise<Ended> | undefined
+    const scene: Scene = await openScene(
+      [],
+      async (request) => {
+        if (!isBatch(request) || ++batches !== 1) return PASS
+        nightly = scene.clinic.run()
+        await untilAsked(scene)
+        return PASS
+      },
+      'inbox',
+      JOB.replace('mapping: clinic }', 'mapping: clinic, archive: ../done }'),
+    )
+    const { folder } = scene.clinic.workplace
+    await scene.clinic.deliver(nameOf(day), HEADER + rows(0, ROWS + 1))
+    const { code, out, err } = await ended(scene.start('--json'))
+    expect(summaryOf((await nightly) ?? { code, out, err })).toMatchObject({ state: 'finished' })
+    expect({ code, err }).toMatchObject({ code: 0 })
+    expect(summaryOf({ code, out, err })).toMatchObject({ state: 'finished', rows: { read: ROWS + 1 } })
+    await expectEachOnce(scene)
+    expect([
+      existsSync(join(folder, 'inbox', nameOf(day))),
+      existsSync(join(folder, 'done', nameOf(day))),
+    ]).toEqual([false, true])
+  }, 60_000)
+
+  test('the next run settles the open chunks of a backfill that was killed, and no others', async () => {
+    let batches = 0
+    let running: ChildProcess | undefined
+    const scene = await openLarge((request) => {
+      if (!isBatch(request) || ++batches !== 2) return PASS
+      running?.kill('SIGKILL')
+      return { do: 'pass-then-hang' }
+    })
+    running = scene.start(...HISTORY)
+    await ended(running)
+    const nightly = await scene.clinic.run()
+    expect(nightly).toMatchObject({ code: 0 })
+    const { runs } = JSON.parse((await scene.clinic.workplace.waybill('runs', '--json')).out)
+    const left = runs.find(({ backfill }: { backfill?: unknown }) => backfill !== undefined)
+    expect(left).toMatchObject({ state: 'interrupted', reason: 'gave-way', balanced: true })
+    expect(left.rows.read).toBe(5_000)
+    const filled = summaryOf(await scene.backfill(...HISTORY))
+    expect(filled).toMatchObject({ run: left.run, state: 'finished', rows: { read: ROWS } })
+    await expectEachOnce(scene)
+  }, 60_000)
+})
+
+test('what a killed run has under way is settled before a backfill begins, and not sent again', async () => {
+  let batches = 0
+  let running: ChildProcess | undefined
+  const scene = await openScene(
+    WEEK,
+    (request) => {
+      if (!isBatch(request) || ++batches !== 1) return PASS
+      running?.kill('SIGKILL')
+      return { do: 'pass-then-hang' }
+    },
+    'history',
+  )
+  await scene.clinic.deliver(nameOf(TODAY), HEADER + rowsOf(LAST) + rowsOf(TODAY))
+  running = scene.clinic.workplace.start('run', 'clinic')
+  await ended(running)
+  const { code, out, err } = await scene.backfill(...HISTORY)
+  expect({ code, err }).toMatchObject({ code: 0 })
+  expect(summaryOf({ code, out, err }).records.biometric).toMatchObject({ accepted: 42, unchanged: 6 })
+  expect(await stored(scene.store)).toEqual(recordsOf([...WEEK, TODAY]).sort())
+  const nightly = summaryOf(await scene.clinic.run())
+  expect(nightly).toMatchObject({ state: 'finished', balanced: true })
+  expect(await stored(scene.store)).toEqual(recordsOf([...WEEK, TODAY]).sort())
+}, 60_000)
+
+test('a backfill sends nothing while another job is run at the gateway, and no second one of its job begins', async () => {
+  let letGo = (): void => {}
+  const goes = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  const scene = await openScene(
+    WEEK,
+    async (request) => {
+      if (isBatch(request) && request.body.includes('zoe')) await goes
+      return PASS
+    },
+    'history',
+  )
+  const { workplace } = scene.clinic
+  await workplace.job('other', JOB.replace('clinic_', 'other_'))
+  await scene.clinic.deliver('other_20260401.csv', `${HEADER}zoe,${TODAY},70,5.1,70.5,kg,fine\n`)
+  const other = ended(workplace.start('run', 'other', '--json'))
+  await vi.waitFor(() => expect(scene.proxy.seen.filter(isBatch)).toHaveLength(1), { timeout: 20_000 })
+  const running = scene.start(...HISTORY)
+  const backfill = ended(running)
+  await new Promise<void>((resolve) => {
+    running.stderr?.on('data', (text: Buffer) => {
+      if (/waiting for another run.*other/.test(text.toString())) resolve()
+    })
+  })
+  const second = await scene.backfill(...HISTORY)
+  expect(second.code).toBe(5)
+  expect(JSON.parse(second.out).error).toMatchObject({ code: 'job-held' })
+  expect(sentDays(scene)).toEqual([TODAY])
+  letGo()
+  expect((await other).code).toBe(0)
+  expect((await backfill).code).toBe(0)
+  expect(sentDays(scene)).toEqual([TODAY, ...WEEK])
+}, 60_000)
+
+test('--rate keeps requests apart', async () => {
+  const times: number[] = []
+  const scene = await openScene(WEEK, () => {
+    times.push(performance.now())
+    return PASS
+  })
+  expect((await scene.backfill('--rate', '20')).code).toBe(0)
+  const [first = 0] = times
+  expect(times).toHaveLength(WEEK.length)
+  // Seven distances of 50 ms; the first request may take a little longer on its way.
+  expect((times.at(-1) ?? 0) - first).toBeGreaterThan(300)
+}, 30_000)
+
+describe('--dry-run', () => {
+  it('prints exports, sizes, rows and time, and writes and sends nothing', async () => {
+    const scene = await openScene(WEEK.slice(0, 3), undefined, 'history')
+    const args = [...HISTORY, '--dry-run', '--rate', '5'] as const
+    const { code, out } = await scene.backfill(...args)
+    const bytes = (HEADER + rowsOf(LAST)).length
+    const backfill = {
+      from: '2026-01-01',
+      to: '2026-03-31',
+      in: join(scene.clinic.workplace.folder, 'history'),
+    }
+    const exports = WEEK.slice(0, 3).map((date) => {
+      return { name: nameOf(date), date, bytes, rows: 2, deliveredBefore: false }
+    })
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toEqual({
+      ...{ job: 'clinic', gateway: scene.proxy.url, backfill, exports, bytes: 3 * bytes, rows: 6 },
+      ...{ deliveredBefore: { exports: 0, rows: 0 }, dryRun: true },
+    })
+    expect(existsSync(scene.clinic.workplace.home)).toBe(false)
+    expect(scene.proxy.seen).toEqual([])
+
+    // A first look at one of them leaves it undelivered.
+    const [first = ''] = WEEK
+    const path = join(scene.clinic.workplace.folder, 'history', nameOf(first))
+    expect((await scene.clinic.run('--file', path, '--limit', '1')).code).toBe(0)
+    const limited = JSON.parse((await scene.backfill(...args)).out)
+    expect(limited.deliveredBefore).toEqual({ exports: 0, rows: 0 })
+    expect((await scene.clinic.run('--file', path)).code).toBe(0)
+    const known = JSON.parse((await scene.backfill(...args)).out)
+    expect(known.deliveredBefore).toEqual({ exports: 1, rows: 2 })
+    // One request for each row that those runs sent.
+    expect(known.estimate).toMatchObject({ seconds: 4 / 5, runs: 2, limitedByRate: true })
+    const text = await scene.clinic.workplace.waybill('backfill', 'clinic', ...RANGE, ...args)
+    expect(text.out).toContain(`${nameOf(first)}   delivered before`)
+    expect(text.out).toContain('Time     about 1 s, by ')
+    expect(text.err).toContain(`2 of 3: counting ${nameOf(WEEK[1] ?? '')}`)
+  })
+
+  it('tells of an export that cannot be read', async () => {
+    const scene = await openScene(WEEK.slice(0, 2))
+    await scene.clinic.deliver(nameOf('2026-01-03'), '')
+    const { code, out } = await scene.backfill('--dry-run')
+    expect(code).toBe(1)
+    expect(JSON.parse(out)).toMatchObject({
+      rows: 4,
+      exports: [{}, {}, { name: nameOf('2026-01-03'), error: { code: 'export-empty' } }],
+    })
+  })
+})
+
+describe('is refused at once', () => {
+  const dated = async (job = JOB): Promise<Clinic> => {
+    const clinic = await openClinic({ job })
+    await clinic.deliver(nameOf('2026-01-01'), HEADER + rowsOf('2026-01-01'))
+    return clinic
+  }
+  it.each([
+    ['a day that does not exist', ['--from', '2026-02-29', '--to', '2026-03-31'], '--from 2026-02-29'],
+    [
+      'a range that ends before it begins',
+      ['--from', '2026-03-31', '--to', '2026-01-01'],
+      'before it begins',
+    ],
+  ])('%s', async (_what, range, words) => {
+    const clinic = await dated()
+    const { code, err } = await clinic.workplace.waybill('backfill', 'clinic', ...range)
+    expect(code).toBe(2)
+    expect(err).toContain(words)
+    expect(err).toContain('waybill backfill clinic --from 2026-01-01 --to 2026-03-31')
+    expect(existsSync(clinic.workplace.home)).toBe(false)
+  })
+
+  it('a job whose pattern has no date', async () => {
+    const clinic = await dated(JOB.replace('{date:yyyyMMdd}', '*'))
+    const { code, err } = await clinic.workplace.waybill('backfill', 'clinic', ...RANGE)
+    expect(code).toBe(2)
+    expect(err).toContain('{date:yyyyMMdd}')
+    expect(existsSync(clinic.workplace.home)).toBe(false)
+  })
+
+  it('a range without exports', async () => {
+    const clinic = await dated()
+    const range = ['--from', '2026-01-02', '--to', '2026-01-03'] as const
+    const { code, out } = await clinic.workplace.waybill('backfill', 'clinic', ...range, '--json')
+    expect(code).toBe(2)
+    expect(JSON.parse(out).error).toMatchObject({ code: 'exports-none' })
+    expect(await clinic.store.allRecords()).toEqual([])
+  })
+
+  it.each(['0', '-1', 'fast'])('--rate %s', async (rate) => {
+    const clinic = await dated()
+    const { code, err } = await clinic.workplace.waybill('backfill', 'clinic', ...RANGE, `--rate=${rate}`)
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('like 5 or 0.5') })
+  })
+})

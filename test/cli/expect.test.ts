@@ -1,0 +1,187 @@
+/** `waybill expect` after real runs, and a schedule that looks by itself. */
+import { spawn } from 'node:child_process'
+import { readFile, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it, test } from 'vitest'
+import { z } from 'zod'
+import { ANN, BEN, type Clinic, HEADER, openClinic } from './clinic.ts'
+import { ended } from './command-line.ts'
+
+const HOUR = 3_600_000
+/** The latest time by which exports must be there: midnight, in UTC. */
+const DUE = Math.floor(Date.now() / (24 * HOUR)) * 24 * HOUR
+
+const JOB = `exports:
+  - from: ../inbox
+    match: "*.csv"
+    mapping: clinic
+    archive: ../done
+    expect: { by: "0 0 * * *", zone: Etc/UTC, size: 50% }
+accounts: { register: never }
+notify: { command: "cat >> ../told.txt; echo >> ../told.txt", on: always }
+`
+
+const Found = z.object({
+  exit: z.int(),
+  expectations: z.array(
+    z.object({
+      job: z.string(),
+      state: z.string().optional(),
+      due: z.iso.datetime().optional(),
+      expected: z.int().optional(),
+      arrived: z.array(z.object({ name: z.string(), late: z.boolean() })).optional(),
+      small: z.array(z.object({ name: z.string(), bytes: z.number(), usual: z.number() })).optional(),
+      error: z.unknown().optional(),
+    }),
+  ),
+})
+
+const ask = async ({ workplace }: Clinic) => {
+  const { code, out } = await workplace.waybill('expect', 'clinic', '--json')
+  const { exit, expectations } = Found.parse(JSON.parse(out))
+  expect(code).toBe(exit)
+  return { exit, ...expectations[0] }
+}
+
+/** @param at when it is written, by its source */
+const deliver = async (clinic: Clinic, name: string, at: number, content = `${HEADER}${ANN}${BEN}`) => {
+  const file = await clinic.deliver(name, content)
+  await utimes(file, at / 1000, at / 1000)
+}
+
+/** Kinds and titles of the notices that the job's command was given. */
+const told = async ({ workplace }: Clinic): Promise<string[]> => {
+  const text = await readFile(join(workplace.folder, 'told.txt'), 'utf8').catch(() => '')
+  return [...text.matchAll(/"type":"waybill\.(export-[a-z]+)"/g)].map(([, kind = '']) => kind)
+}
+
+describe('waybill expect', () => {
+  it('counts what runs have taken and archived, and what came since, each for one time alone', async () => {
+    const clinic = await openClinic({ job: JOB })
+    for (const [at, hours] of [75, 51, 27].entries())
+      await deliver(clinic, `old${at}.csv`, DUE - hours * HOUR)
+    expect((await clinic.run()).code).toBe(0)
+    expect(await ask(clinic)).toMatchObject({ exit: 1, state: 'missing', arrived: [], expected: 1 })
+    await deliver(clinic, 'a.csv', DUE - HOUR)
+    expect((await clinic.run()).code).toBe(0)
+    // It is archived by now: the ledger knows of it.
+    expect(await ask(clinic)).toMatchObject({
+      exit: 0,
+      state: 'late',
+      due: new Date(DUE).toISOString(),
+      arrived: [{ name: 'a.csv', late: false }],
+      small: [],
+    })
+    await deliver(clinic, 'b.csv', DUE - HOUR, HEADER)
+    const { exit, small } = await ask(clinic)
+    expect([exit, small?.map(({ name }) => name)]).toEqual([1, ['b.csv']])
+    expect(await told(clinic)).toEqual(['export-late', 'export-late', 'export-small'])
+    // It was told.
+    await ask(clinic)
+    expect(await told(clinic)).toHaveLength(3)
+  })
+
+  it('prints what was expected and what is there, unless it is to be quiet', async () => {
+    const clinic = await openClinic({ job: JOB.replace('match: "*.csv"', 'match: "a_{date:yyyyMMdd}.csv"') })
+    const { waybill } = clinic.workplace
+    await deliver(clinic, 'a_20260301.csv', DUE - 30 * HOUR)
+    const { code, out, err } = await waybill('expect')
+    const shown = (at: number): string =>
+      `${new Date(at).toUTCString().slice(0, 3)} ${new Date(at).toISOString().slice(0, 10)} 00:00 +00:00`
+    expect(out).toBe(`clinic: missing: 0 of 1 export by ${shown(DUE)}
+  Expected 1 export at least since ${shown(DUE - 24 * HOUR)}, at ${join(clinic.workplace.folder, 'inbox')}/a_{date:yyyyMMdd}.csv
+  Arrived  none
+  Dates    that came last: 2026-03-01
+  Then     by ${shown(DUE + 24 * HOUR)}
+
+`)
+    expect([code, err]).toEqual([1, ''])
+    // As it should be, it is silent.
+    expect(await waybill('expect', '--quiet')).toEqual({ code: 1, out, err: '' })
+    await deliver(clinic, 'a_20260302.csv', DUE - HOUR)
+    expect(await waybill('expect', '--quiet')).toEqual({ code: 0, out: '', err: '' })
+  })
+
+  it('stands in what the schedule explains', async () => {
+    const clinic = await openClinic({ job: JOB })
+    const { waybill } = clinic.workplace
+    const next = new Date(DUE + 24 * HOUR).toISOString().slice(0, 10)
+    const before = (await waybill('schedule', '--explain')).out
+    expect(before).toContain('clinic: no schedule')
+    expect(before).toContain(`${next} 00:00`)
+    await waybill('expect', '--quiet')
+    expect((await waybill('schedule', '--explain')).out).toContain('missing (0 of 1)')
+    const { out } = await waybill('schedule', '--explain', 'clinic', '--json')
+    expect(JSON.parse(out)).toMatchObject({
+      jobs: [
+        {
+          expected: [
+            {
+              by: '0 0 * * *',
+              last: { due: new Date(DUE).toISOString(), state: 'missing', expected: 1, arrived: 0 },
+              next: { due: `${next}T00:00:00.000Z` },
+            },
+          ],
+        },
+      ],
+    })
+  })
+
+  it('says what is wrong with the job, with line and example; the others are looked at', async () => {
+    const clinic = await openClinic({ job: JOB })
+    const { workplace } = clinic
+    await deliver(clinic, 'a.csv', DUE - HOUR)
+    await workplace.job('wrong', JOB.replace('0 0 * * *', '0 25 * * *').replace('size: 50%', 'size: half'))
+    const { code, out, err } = await workplace.waybill('expect', '--json')
+    expect(code).toBe(2)
+    expect(err).toMatch(/wrong\.yaml:7:.*its hour cannot be "25"; write it like "15 2 \* \* \*"/)
+    expect(err).toMatch(/wrong\.yaml:7:.*must be a percentage, like 5%/)
+    const { expectations } = Found.parse(JSON.parse(out))
+    expect(expectations.map(({ job, state, error }) => [job, state, error !== undefined])).toEqual([
+      ['clinic', 'arrived', false],
+      ['wrong', undefined, true],
+    ])
+  })
+
+  it('has nothing to say where nothing is expected', async () => {
+    const clinic = await openClinic()
+    const { waybill } = clinic.workplace
+    expect((await waybill('expect')).out).toBe('No job expects anything. See docs/jobs.md, "Expected".\n')
+    const { code, err } = await waybill('expect', 'clinic')
+    expect(code).toBe(2)
+    expect(err).toContain('the job clinic expects nothing')
+    expect(err).toContain('expect: { by: "30 1 * * 1-5", zone: America/New_York }')
+  })
+
+  it('tells a source that nobody can look at as such', async () => {
+    const clinic = await openClinic({ job: JOB.replace('../inbox', '../elsewhere') })
+    expect(await ask(clinic)).toMatchObject({ exit: 2, state: 'unreachable', error: 'export-unreadable' })
+    expect(await told(clinic)).toEqual(['export-late'])
+  })
+})
+
+test('a schedule looks by itself', async () => {
+  const job = JOB.replace('by: "0 0 * * *", zone: Etc/UTC', 'by: "* * * * *"')
+  const clinic = await openClinic({ job: `schedule: { cron: "0 0 1 1 *", zone: Etc/UTC }\n${job}` })
+  const { workplace } = clinic
+  await writeFile(join(workplace.folder, 'told.txt'), '')
+  const child = spawn(
+    process.execPath,
+    [
+      join(import.meta.dirname, 'fast-clock-process.ts'),
+      new Date(DUE - 10_000).toISOString(),
+      '60',
+      'schedule',
+    ],
+    { cwd: workplace.folder, env: { PATH: process.env['PATH'], ...workplace.environment } },
+  )
+  const over = ended(child)
+  await new Promise<void>((resolve) => {
+    child.stderr.on('data', (text: Buffer) => {
+      if (text.toString().includes('0 of 1 export by')) resolve()
+    })
+  })
+  child.kill('SIGTERM')
+  expect(await over).toMatchObject({ code: 0 })
+  expect(await told(clinic)).toContain('export-late')
+})

@@ -1,0 +1,163 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { nextSteps } from '../../src/cli/next-steps.ts'
+import { shellPath, shellWord } from '../../src/cli/shell-command.ts'
+import type { ExportSummary, RunSummary } from '../../src/job/summary.ts'
+import type { Reason } from '../../src/ledger/ledger.ts'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { noCounts } from '../../src/reconcile/balance.ts'
+
+const RUN = '20260302T071500Z-4f2a9c'
+
+const exported = (name: string, more: Partial<ExportSummary> = {}): ExportSummary => ({
+  name,
+  sha256: 'f'.repeat(64),
+  rows: 1,
+  state: 'finished',
+  counts: noCounts(),
+  mapping: 'clinic',
+  reading: 'whole',
+  ...more,
+})
+
+function summary(more: Partial<RunSummary> = {}): RunSummary {
+  const { rows, records } = noCounts()
+  return {
+    ...noTallies(),
+    ...{ run: RUN, job: 'clinic', gateway: 'built-in', state: 'finished', balanced: true },
+    ...{ warnings: [], drift: [], exports: [exported('day.csv')], rows, records, files: {} },
+    ...{ startedAt: '2026-03-02T07:15:00.000Z', durationMs: 1000 },
+    ...more,
+  }
+}
+
+const reason = (code: string, more: Partial<Reason> = {}): Reason => ({
+  ...{ outcome: 'rejected', stage: 'transform', code, rule: 'a1c', exportName: 'day.csv' },
+  ...{ message: 'words', count: 1, settled: 0 },
+  ...more,
+})
+
+const commands = (lines: readonly string[]): string[] =>
+  lines.filter((line) => line.startsWith('    ')).map((line) => line.trim())
+
+const rejecting = (rejected: number): Pick<RunSummary, 'rows'> => ({ rows: { ...noCounts().rows, rejected } })
+
+describe('what to type next', () => {
+  it('is nothing where nothing is left, or where the detail of the run is gone', () => {
+    expect(nextSteps(summary())).toEqual([])
+    expect(nextSteps(summary({ ...rejecting(3), pruned: '2026-09-01T00:00:00.000Z' }))).toEqual([])
+    const settled = [{ run: RUN, count: 3 }]
+    expect(
+      nextSteps(summary({ ...rejecting(3), settled }), [reason('unit-unknown', { count: 3, settled: 3 })]),
+    ).toEqual([])
+  })
+
+  it('of a run that was killed, or interrupted, is to run its job', () => {
+    const activity = { kind: 'stopped', lastSign: '2026-03-02T07:15:00.000Z' } as const
+    expect(commands(nextSteps(summary({ state: 'running', activity })))).toEqual(['waybill run clinic'])
+    expect(commands(nextSteps(summary({ state: 'interrupted', reason: 'interrupted' })))).toEqual([
+      'waybill run clinic',
+    ])
+    expect(commands(nextSteps(summary({ state: 'interrupted', reason: 'gateway-unreachable' })))).toEqual([
+      'waybill doctor',
+      'waybill run clinic',
+    ])
+  })
+
+  it('of a backfill that was interrupted is to type it again', () => {
+    const backfill = { from: '2026-01-01', to: '2026-01-31', in: join(process.cwd(), 'old files') }
+    expect(commands(nextSteps(summary({ state: 'interrupted', reason: 'interrupted', backfill })))).toEqual([
+      "waybill backfill clinic --from 2026-01-01 --to 2026-01-31 --in 'old files'",
+    ])
+  })
+
+  it('of a run that was given up is to begin anew', () => {
+    const given = summary({ state: 'failed', reason: 'given-up', ...rejecting(1) })
+    expect(commands(nextSteps(given, [reason('unit-unknown')]))).toEqual(['waybill run clinic'])
+  })
+
+  it('of a run that is under way is to look, not to run the job again', () => {
+    const activity = { kind: 'under-way', owner: 'host:1', since: '2026-03-02T07:15:00.000Z' } as const
+    expect(commands(nextSteps(summary({ state: 'running', activity })))).toEqual([`waybill show ${RUN}`])
+  })
+
+  it('names the very file that must come back, where the one of a run was replaced', () => {
+    const exports = [exported('day.csv', { state: 'open' }), exported('done.csv')]
+    const lines = nextSteps(summary({ state: 'interrupted', reason: 'export-changed', exports }))
+    expect(lines.join('\n')).toContain(`Put the file back that was day.csv (SHA-256 ${'f'.repeat(64)})`)
+    expect(lines.join('\n')).not.toContain('done.csv')
+    expect(commands(lines)).toEqual([
+      'waybill run clinic',
+      `waybill resolve ${RUN} --give-up`,
+      'waybill run clinic',
+    ])
+  })
+
+  it('names the rejects files of the exports concerned, five at most, and where the others are', () => {
+    const exports = Array.from({ length: 8 }, (_, at) =>
+      exported(`${at}.csv`, { rejects: join(process.cwd(), `rejects/${at}.csv`) }),
+    )
+    const files = { rejects: join(process.cwd(), 'rejects') }
+    const all = exports.map(({ name }) => reason('npi-invalid', { exportName: name }))
+    const lines = nextSteps(summary({ ...rejecting(8), exports, files }), all)
+    expect(commands(lines)).toEqual(
+      [0, 1, 2, 3, 4].map((at) => `waybill run clinic --file rejects/${at}.csv`),
+    )
+    expect(lines.at(-1)).toBe('  and 3 more rejects files in rejects')
+    const one = nextSteps(summary({ ...rejecting(8), exports, files }), all.slice(6, 7))
+    expect(commands(one)).toEqual(['waybill run clinic --file rejects/6.csv'])
+  })
+
+  it('checks each mapping against the export that does not fit it, where that is still there', () => {
+    const exports = [
+      exported('day.csv', { file: join(process.cwd(), 'inbox/day one.csv') }),
+      exported('lab.csv', { mapping: 'lab' }),
+    ]
+    const both = [reason('unit-unknown'), reason('code-unknown', { exportName: 'lab.csv' })]
+    expect(commands(nextSteps(summary({ ...rejecting(2), exports }), both))).toEqual([
+      "waybill mapping check clinic --export 'inbox/day one.csv'",
+      'waybill mapping check lab',
+      `waybill rerun ${RUN} --only rejected`,
+    ])
+  })
+
+  it('names reasons by how often they came, whatever rules they came from', () => {
+    const reasons = [
+      reason('date-invalid', { count: 3, rule: null }),
+      ...['a', 'b', 'c', 'd'].map((rule) => reason('unit-unknown', { rule })),
+    ]
+    expect(nextSteps(summary(rejecting(7)), reasons)[1]).toContain('(unit-unknown, date-invalid)')
+  })
+
+  it('says it without reasons, from the counts alone', () => {
+    const exports = [exported('day.csv', { rejects: join(process.cwd(), 'rejects/1.csv') })]
+    expect(commands(nextSteps(summary({ ...rejecting(1), exports })))).toEqual([
+      'waybill mapping check clinic',
+      `waybill rerun ${RUN} --only rejected`,
+      'waybill run clinic --file rejects/1.csv',
+    ])
+  })
+
+  it('of a run that its threshold has ended is also to read the rest', () => {
+    const lines = nextSteps(summary({ state: 'failed', reason: 'threshold-passed', ...rejecting(1) }), [
+      reason('unit-unknown'),
+    ])
+    expect(commands(lines).slice(-2)).toEqual(['waybill run clinic --dry-run', 'waybill run clinic'])
+  })
+})
+
+describe('a command to be typed', () => {
+  it.each([
+    ['plain-1.csv', 'plain-1.csv'],
+    ['two words.csv', "'two words.csv'"],
+    ["Ann's.csv", `'Ann'\\''s.csv'`],
+    ['$HOME;rm *', "'$HOME;rm *'"],
+    ['', "''"],
+  ])('quotes %s where it must', (text, quoted) => {
+    expect(shellWord(text)).toBe(quoted)
+  })
+
+  it('takes no file for an option', () => {
+    expect(shellPath(join(process.cwd(), '-x.csv'))).toBe('./-x.csv')
+  })
+})

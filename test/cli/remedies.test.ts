@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest'
+import { REMEDIES, remedyFor } from '../../src/cli/remedies.ts'
+import { codeRows, page } from '../docs/pages.ts'
+
+/** Rows that name several codes, too. */
+const documented = [...page('docs/reasons.md').matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) =>
+  [...cell.matchAll(/`([a-z-]+)`/g)].map(([, code = '']) => code),
+)
+
+describe('what puts a reason right', () => {
+  it('is known of every code that is documented, and of no other', () => {
+    expect(documented.length).toBeGreaterThan(codeRows(page('docs/reasons.md')).length)
+    expect(Object.keys(REMEDIES).sort()).toEqual(documented.sort())
+  })
+
+  it.each([
+    ['unit-unknown', 'rejected', 'mapping'],
+    ['npi-invalid', 'rejected', 'data'],
+    ['date-invalid', 'rejected', 'either'],
+    ['in-doubt', 'in-doubt', 'doubt'],
+    // The profile has shown since that it is not stored.
+    ['in-doubt', 'rejected', 'send-again'],
+    ['of-another-version', 'rejected', 'either'],
+  ])('%s that is %s: %s', (code, outcome, remedy) => {
+    expect(remedyFor({ code, outcome })).toBe(remedy)
+  })
+})

@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { ANN, BEN, CLINIC, HEADER, JOB, openClinic } from './clinic.ts'
+import { createWorkplace, summaryOf, type Workplace } from './command-line.ts'
+import { writeMapping } from './left-behind.ts'
+
+const RUN = '20260302T071500Z-4f2a9c'
+
+/** A ledger in which a run of that process was begun and not ended. */
+async function begunBy(owner: string, heard: number): Promise<Workplace> {
+  const workplace = await createWorkplace()
+  await mkdir(workplace.home)
+  const ledger = await openLedger(join(workplace.home, 'ledger.sqlite'))
+  const jobId = await ledger.jobId('nightly', 'built-in')
+  const request = { jobId, runId: RUN, owner, now: heard, ttlMs: 60_000 }
+  const answer = await ledger.acquireLease(request, () => false)
+  if (!answer.ok) throw new Error('the job is held')
+  await ledger.startRun(answer.lease, {
+    ...{ id: RUN, jobId, startedAt: heard, rejectsPath: 'rejects', receiptsPath: 'receipts' },
+  })
+  await ledger.close()
+  return workplace
+}
+
+describe('a run that its ledger calls running', () => {
+  test('is under way while its process lives', async () => {
+    const owner = `${hostname()}:${process.ppid}`
+    const { waybill } = await begunBy(owner, Date.now())
+    const { out } = await waybill('show')
+    expect(out).toMatch(
+      new RegExp(`^Run ${RUN} of nightly: under way since \\S+Z, by process ${owner}, `, 'm'),
+    )
+    expect(out).not.toContain('waybill run ')
+    expect((await waybill('runs')).out).toContain('under way')
+    expect(JSON.parse((await waybill('show', '--json')).out).activity).toMatchObject({
+      kind: 'under-way',
+      owner,
+    })
+    expect((await waybill('runs', '--failed')).out).toBe('No run failed or has left anything behind.\n')
+  })
+
+  test('is stopped when its process is gone: by whom it was held, heard of last when, and what to type', async () => {
+    // No process has such a number: the kernel gives none beyond 2^22.
+    const { waybill } = await begunBy(`${hostname()}:5000000`, Date.parse('2026-03-02T07:15:00Z'))
+    const { out } = await waybill('show')
+    expect(out).toContain(
+      `stopped; its process ${hostname()}:5000000 is gone, heard of last at about 2026-03-02T07:15:00Z`,
+    )
+    expect(out).toContain('\n    waybill run nightly\n')
+    expect((await waybill('runs', '--failed')).out).toMatch(new RegExp(`${RUN} +\\d+ d +nightly +stopped `))
+  })
+
+  test('of another machine is stopped when it was not heard of for a minute', async () => {
+    const { waybill } = await begunBy('elsewhere:1', Date.now() - 61_000)
+    expect((await waybill('show')).out).toContain('stopped; its process elsewhere:1 is gone')
+  })
+})
+
+describe('waybill runs', () => {
+  test('lists those of a job, and those that need somebody; JSON has the same', async () => {
+    const { workplace, run, deliver } = await openClinic()
+    await deliver('bad.csv', `${HEADER}${ANN}dan,2026-03-02,400,,,,\neve,2026-03-02,500,,73.5,lumps,\n`)
+    const bad = summaryOf(await run())
+    const good = await deliver('good.csv', `${HEADER}${BEN}`)
+    await run('--file', good)
+    const listed = async (...args: string[]) =>
+      JSON.parse((await workplace.waybill('runs', '--json', ...args)).out).runs
+    expect(await listed()).toHaveLength(2)
+    expect(await listed('--job', 'clinic')).toHaveLength(2)
+    expect(await listed('--job', 'other')).toEqual([])
+    expect(await listed('--failed')).toMatchObject([
+      { run: bad.run, mostFrequent: { code: 'value-out-of-range', count: 2 } },
+    ])
+    const { out } = await workplace.waybill('runs', '--failed')
+    expect(out).toContain('value-out-of-range 2')
+    expect(out).toContain(bad.run)
+    expect((await workplace.waybill('runs', '--job', 'other')).out).toContain('no runs of other yet')
+  })
+})
+
+test('a run that its threshold has ended: what show tells to type clears it', async () => {
+  const clinic = await openClinic({ job: `${JOB}stopWhen: { rejectedRows: 20%, after: 2 }\n` })
+  const dirty = ['cid', 'dan', 'eve'].map((id) => `${id},02.03.2026,61,5.1,70.5,kg,fine\n`).join('')
+  await clinic.deliver('day.csv', `${HEADER}${ANN}${dirty}${BEN}`)
+  const { waybill } = clinic.workplace
+  expect((await clinic.run()).code).toBe(4)
+  expect((await waybill('runs', '--failed')).out).toContain('failed (threshold-passed)')
+  const { out } = await waybill('show')
+  await writeMapping(clinic, CLINIC.replace('format: yyyy-MM-dd', 'format: [yyyy-MM-dd, dd.MM.yyyy]'))
+  // No name in these needs quotes.
+  const commands = out.split('\n').flatMap((line) => /^ {4}waybill (.*)/.exec(line)?.[1] ?? [])
+  expect(commands).toEqual(['run clinic --dry-run', 'run clinic'])
+  for (const command of commands) {
+    expect((await waybill(...command.split(' '))).code, command).toBe(0)
+  }
+  expect((await waybill('runs', '--failed')).out).toBe('No run failed or has left anything behind.\n')
+  expect(await clinic.stored()).toHaveLength(15)
+})
+
+test.each([
+  ['runs'],
+  ['show'],
+  ['trace', '3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa'],
+  ['reconcile', RUN],
+  ['rerun', RUN],
+  ['resolve', RUN, '--accept'],
+  ['resolve', RUN, '--resend'],
+])('waybill %s in a folder without a ledger says so, and makes none', async (...args) => {
+  const { waybill, home } = await createWorkplace()
+  const { code, err } = await waybill(...args)
+  expect(code).toBe(2)
+  expect(err).toContain(`error ledger-not-found: there is no ledger in the home ${home}`)
+  expect(existsSync(home)).toBe(false)
+})

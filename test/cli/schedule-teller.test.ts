@@ -1,0 +1,246 @@
+/** What a schedule meets is told: real job files, a real ledger, a real receiver, and a clock that the test moves. */
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { createScheduleTeller, logAndTell } from '../../src/cli/schedule-teller.ts'
+import { listJobs } from '../../src/cli/scheduled-jobs.ts'
+import type { Job } from '../../src/job/definition-files.ts'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { runSchedule } from '../../src/schedule/run-schedule.ts'
+import { readSettings } from '../../src/settings.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
+import { type HookServer, SECRET, startHookServer } from '../notify/hook-server.ts'
+import { createMovedClock } from '../schedule/moved-clock.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const STEP = 10 * MINUTE
+
+async function install(startAt: string) {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-telling-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await mkdir(join(folder, 'jobs'))
+  const settings = readSettings(
+    { WAYBILL_JOBS: join(folder, 'jobs'), WAYBILL_WEBHOOK_SECRET: SECRET },
+    folder,
+  )
+  const ledger = await openLedger(join(folder, 'ledger.sqlite'))
+  onTestFinished(() => ledger.close())
+  const hook = await startHookServer()
+  const clock = createMovedClock(Date.parse(startAt))
+  let ids = 0
+  let versions = 0
+  const write = async (text: string): Promise<void> => {
+    const file = join(folder, 'jobs/a.yaml')
+    await writeFile(file, text)
+    // A disk may not tell two changes within a few milliseconds apart.
+    await utimes(file, ++versions, versions)
+  }
+  const logger = createLogger({ level: 'error', form: 'text', print() {} }, undefined, clock.now)
+  return {
+    ledger,
+    hook,
+    clock,
+    write,
+    job: (missed: string) =>
+      write(`job: a
+schedule: { cron: "0 * * * *", zone: Etc/UTC, missed: ${missed} }
+exports: { from: in, match: "*.csv" }
+mapping: m
+notify: { webhook: "${hook.url}/" }
+`),
+    /** Keeps the schedule until a time, and ends it. @param during called at each step */
+    async keepUntil(
+      until: string,
+      during: (now: number) => Promise<void> = async () => {},
+      run: () => Promise<void> = async () => {},
+    ): Promise<void> {
+      const interrupt = new AbortController()
+      const isDead = (owner: string): boolean => owner === 'gone:1' || owner === 'here:1'
+      const context = {
+        settings,
+        logger,
+        now: clock.now,
+        sleep: clock.sleep,
+        randomHex: () => String(++ids),
+      }
+      const telling = createScheduleTeller(context, {
+        ledger,
+        gatewayName: 'gateway',
+        now: clock.now,
+        isDead,
+      })
+      let asleep = false
+      const over = runSchedule<Job>({
+        ledger,
+        gateway: 'gateway',
+        now: clock.now,
+        async sleep(ms, signal) {
+          await telling.beforeSleep()
+          asleep = true
+          await clock.sleep(ms, signal).finally(() => {
+            asleep = false
+          })
+        },
+        interrupt: interrupt.signal,
+        owner: 'here:1',
+        isDead,
+        rereadMs: STEP,
+        async readJobs() {
+          const jobs = await listJobs(settings)
+          telling.listed(jobs)
+          return jobs
+        },
+        planLook: async () => ({ next: undefined, look: undefined }),
+        run: (job) =>
+          telling.running(job.definition.job, async () => {
+            await run()
+            return { run: `run-${++ids}`, exit: 0 }
+          }),
+        events: logAndTell(
+          {
+            ...{
+              scheduled() {},
+              unscheduled() {},
+              broken() {},
+              begun() {},
+              ended() {},
+              missed() {},
+              skipped() {},
+            },
+            trouble: (_job, error) => expect.fail(String(error)),
+          },
+          telling,
+        ),
+      })
+      for (;;) {
+        await vi.waitUntil(() => asleep, { interval: 1 })
+        await during(clock.now())
+        if (clock.now() >= Date.parse(until)) break
+        await clock.moveTo(Math.min(clock.now() + STEP, Date.parse(until)))
+      }
+      interrupt.abort()
+      await over
+      await telling.end()
+    },
+  }
+}
+
+const titles = ({ seen }: HookServer): string[] =>
+  seen.map(({ body }) => `${JSON.parse(body).type} ${JSON.parse(body).data.title}`)
+
+it.each([
+  ['once', 'made up for by the run of 2026-03-02 04:00 UTC'],
+  ['all', 'made up for as the job says'],
+  ['skip', 'not made up for, as the job says'],
+])('fires that an absence has missed are told in one notice, with missed: %s', async (missed, becomes) => {
+  const { job, keepUntil, clock, hook } = await install('2026-03-02T00:30Z')
+  await job(missed)
+  await keepUntil('2026-03-02T01:30Z')
+  expect(titles(hook)).toEqual([])
+  await clock.moveTo(Date.parse('2026-03-02T04:30Z'))
+  await keepUntil('2026-03-02T06:30Z')
+  expect(titles(hook)).toEqual([
+    'waybill.fire-missed Waybill: a missed 3 fires, from 2026-03-02 02:00 UTC to 2026-03-02 04:00 UTC (not-scheduled)',
+  ])
+  const { text, details } = JSON.parse(hook.seen[0]?.body ?? '').data
+  expect(text).toContain(`Due      2026-03-02 ${missed === 'all' ? '03' : '02'}:00 UTC: ${becomes}`)
+  expect(details.fires).toHaveLength(3)
+})
+
+it('a job file that is wrong is told once, and again when it is wrong once more; what it misses is told, too', async () => {
+  const { job, write, keepUntil, hook } = await install('2026-03-02T00:30Z')
+  const broken = `schedule: { cron: "0 * * * *", zone: Etc/UTC }\nnotify: { webhook: "${hook.url}/" }\n`
+  await job('skip')
+  await keepUntil('2026-03-02T02:30Z', async (now) => {
+    if (now === Date.parse('2026-03-02T00:50Z')) await write(broken)
+  })
+  await keepUntil('2026-03-02T02:40Z')
+  const jobBroken = 'waybill.job-broken Waybill: a is not run until it is corrected (job-invalid)'
+  const missed = (hour: number) =>
+    `waybill.fire-missed Waybill: a missed its fire of 2026-03-02 0${hour}:00 UTC (job-invalid)`
+  expect(titles(hook)).toEqual([jobBroken, missed(1), missed(2)])
+  await job('skip')
+  await keepUntil('2026-03-02T03:30Z', async (now) => {
+    if (now === Date.parse('2026-03-02T03:10Z')) await write(broken)
+  })
+  expect(titles(hook).slice(3)).toEqual([jobBroken])
+  expect(JSON.parse(hook.seen[0]?.body ?? '').data.text.join('\n')).toContain('a.yaml')
+})
+
+it('one that can be read no more is told to whom it named when it could', async () => {
+  const { job, write, keepUntil, hook } = await install('2026-03-02T00:10Z')
+  await job('skip')
+  await keepUntil('2026-03-02T00:50Z', async (now) => {
+    if (now === Date.parse('2026-03-02T00:30Z')) await write('job: "a')
+  })
+  expect(titles(hook)).toEqual([
+    'waybill.job-broken Waybill: a is not run until it is corrected (job-invalid)',
+  ])
+})
+
+it('a job that another process holds over three fires is told once', async () => {
+  const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:30Z')
+  await job('skip')
+  const jobId = await ledger.jobId('a', 'gateway')
+  const request = {
+    jobId,
+    runId: 'by-hand',
+    owner: 'there:7',
+    now: clock.now(),
+    ttlMs: 9 * HOUR,
+    givesWay: false,
+  }
+  expect((await ledger.acquireLease(request, () => false)).ok).toBe(true)
+  await keepUntil('2026-03-02T03:30Z')
+  expect(titles(hook)).toEqual(['waybill.job-held Waybill: a was not run, as it is being run already'])
+  expect(JSON.parse(hook.seen[0]?.body ?? '').data.details).toMatchObject({
+    owner: 'there:7',
+    run: 'by-hand',
+  })
+})
+
+it('a run whose process is gone is told without waiting for the next fire, and once', async () => {
+  const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:10Z')
+  await job('skip')
+  const jobId = await ledger.jobId('a', 'gateway')
+  const request = {
+    jobId,
+    runId: 'killed',
+    owner: 'gone:1',
+    now: clock.now(),
+    ttlMs: 9 * HOUR,
+    givesWay: false,
+  }
+  const answer = await ledger.acquireLease(request, () => false)
+  if (!answer.ok) expect.fail('it is held')
+  await ledger.startRun(answer.lease, {
+    ...{ id: 'killed', jobId, startedAt: clock.now(), rejectsPath: 'r', receiptsPath: 'r.gz' },
+  })
+  await keepUntil('2026-03-02T00:30Z')
+  await keepUntil('2026-03-02T00:50Z')
+  expect(titles(hook)).toEqual(['waybill.run-stopped Waybill: a was stopped: its process is gone'])
+})
+
+it('a run of this very process is not taken for one that is gone, though another one had its number before', async () => {
+  const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:50Z')
+  await job('skip')
+  const jobId = await ledger.jobId('a', 'gateway')
+  await keepUntil('2026-03-02T01:50Z', undefined, async () => {
+    const request = { jobId, runId: 'own', owner: 'here:1', now: clock.now(), ttlMs: HOUR, givesWay: false }
+    const answer = await ledger.acquireLease(request, () => false)
+    if (!answer.ok) expect.fail('it is held')
+    await ledger.startRun(answer.lease, {
+      ...{ id: 'own', jobId, startedAt: clock.now(), rejectsPath: 'r', receiptsPath: 'r.gz' },
+    })
+    await clock.sleep(30 * MINUTE, new AbortController().signal)
+    const run = await ledger.unfinishedRun(jobId, 'ordinary')
+    if (run === undefined) expect.fail('it has no run')
+    const end = { state: 'finished', endedAt: clock.now(), workedMs: 0, reason: null } as const
+    await (await ledger.resumeRun(answer.lease, run)).endRun(end, noTallies())
+    await ledger.releaseLease(answer.lease)
+  })
+  expect(titles(hook)).toEqual([])
+})

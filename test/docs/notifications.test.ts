@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { JobDefinition } from '../../src/job/job-definition.ts'
+import type { RunSummary } from '../../src/job/summary.ts'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { NOTICE_KINDS } from '../../src/notify/notice.ts'
+import { payloadOf } from '../../src/notify/payload.ts'
+import { runNotice } from '../../src/notify/run-notices.ts'
+import { VARIABLES } from '../../src/settings.ts'
+import { parseYaml } from '../../src/yaml-file.ts'
+import { blocks, codeRows, page, sections } from './pages.ts'
+
+const text = page('docs/notifications.md')
+const runbook = page('docs/runbook.md')
+const kinds = [...NOTICE_KINDS].sort()
+
+describe('docs/notifications.md', () => {
+  it('has every kind, and no other', () => {
+    expect(codeRows(text).sort()).toEqual(kinds)
+  })
+
+  it('shows targets that a job may name', () => {
+    const [example = ''] = blocks(text, 'yaml')
+    const { notify } = parseYaml(example, 'docs/notifications.md', JobDefinition, 'job-invalid').value
+    expect(notify.map((target) => Object.keys(target)[0])).toEqual(['webhook', 'email', 'email', 'command'])
+  })
+
+  it('shows what a program gets, as it is made', () => {
+    const shown = z
+      .looseObject({
+        data: z.looseObject({
+          id: z.string(),
+          text: z.array(z.string()),
+          details: z.record(z.string(), z.any()),
+        }),
+      })
+      .parse(JSON.parse(blocks(text, 'json')[0] ?? ''))
+    const { details } = shown.data
+    // What the page shows stands here for what the ledger would say.
+    const summary = {
+      ...details,
+      ...noTallies(),
+      job: 'nightly',
+      gateway: 'https://gateway.example',
+    } as unknown as RunSummary
+    const at = Date.UTC(2026, 2, 2, 7, 31)
+    const notice = runNotice({ summary, exit: 1, reasons: details['reasons'], next: [], at })
+    const made = JSON.parse(payloadOf({ id: shown.data.id, notice }))
+    const [first] = made.data.text
+    expect(shown.data.text[0]).toBe(first)
+    expect({ ...made, data: { ...made.data, text: shown.data.text } }).toEqual(shown)
+  })
+
+  it('names settings and variables that there are', () => {
+    const named = [...text.matchAll(/WAYBILL_\w+/g)].map(([name]) => name)
+    const notices = ['KIND', 'JOB', 'TITLE', 'FAILURE', 'ID'].map((name) => `WAYBILL_NOTICE_${name}`)
+    for (const name of named) expect([...VARIABLES, ...notices]).toContain(name)
+    for (const name of notices) expect(named).toContain(name)
+  })
+})
+
+describe('the runbook', () => {
+  const section = sections(runbook, 2).get('Notifications') ?? ''
+
+  it('has a section for every kind of notification, and no other', () => {
+    expect([...sections(section, 3).keys()].sort()).toEqual(kinds)
+  })
+
+  it('says for each what to do', () => {
+    for (const [kind, body] of sections(section, 3))
+      if (kind !== 'test') expect(blocks(body, 'sh').join('')).toContain('waybill ')
+  })
+})

@@ -1,0 +1,120 @@
+import PostalMime from 'postal-mime'
+import { expect, it } from 'vitest'
+import { NotDelivered } from '../../src/notify/channel.ts'
+import { createEmail } from '../../src/notify/email.ts'
+import { describeChannel } from '../conformance/notify-channel.ts'
+import { freePort, serveTcp } from '../gateway/loopback.ts'
+import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'
+import { startMailServer } from './mail-server.ts'
+import { MESSAGE, NOTICE } from './sample-notice.ts'
+
+const FROM = 'Waybill <waybill@hospital.example>'
+const TO = 'oncall@hospital.example'
+const PASSWORD = 'a-password-of-the-mail-server'
+
+const open = (port: number, login = '') =>
+  createEmail({ smtpUrl: `smtp://${login}127.0.0.1:${port}`, from: FROM, to: TO, timeoutMs: 300 })
+
+const failure = (port: number, login?: string): Promise<unknown> =>
+  open(port, login)
+    .deliver(MESSAGE)
+    .then(
+      () => 'delivered',
+      (error: unknown) => error,
+    )
+
+describeChannel('a mail', async (receiver) => {
+  const never = receiver === 'hangs'
+  const refuse = { responseCode: 550, message: `no mail with ${PASSWORD}` }
+  const { port, mails } = await startMailServer({
+    onAuth: (_auth, _session, done) => done(null, { user: 'waybill' }),
+    ...(receiver === 'refuses'
+      ? { onRcptTo: (_to, _session, done) => done(Object.assign(new Error(), refuse)) }
+      : {}),
+    ...(never ? { onData: (stream) => stream.resume() } : {}),
+  })
+  return {
+    channel: open(port, `waybill:${PASSWORD}@`),
+    async received() {
+      const parsed = await Promise.all(mails.map(({ source }) => PostalMime.parse(source)))
+      return parsed.map(({ subject, text, messageId }) => `${messageId}\n${subject}\n${text}`)
+    },
+    secrets: [PASSWORD],
+  }
+})
+
+it('is plain text from the sender to the one recipient, says that no person wrote it, and when it was so', async () => {
+  const { port, mails } = await startMailServer()
+  await open(port).deliver(MESSAGE)
+  const [mail] = mails
+  expect(mail?.to).toEqual([TO])
+  const parsed = await PostalMime.parse(mail?.source ?? '')
+  expect(parsed).toMatchObject({
+    from: { address: 'waybill@hospital.example', name: 'Waybill' },
+    to: [{ address: TO }],
+    subject: NOTICE.title,
+    messageId: `<${MESSAGE.id}@waybill>`,
+    date: new Date(NOTICE.at).toISOString(),
+    attachments: [],
+  })
+  expect(parsed.html).toBeUndefined()
+  expect(parsed.text?.trimEnd().split('\n')).toEqual(NOTICE.text)
+  expect(parsed.headers).toContainEqual(
+    expect.objectContaining({ key: 'auto-submitted', value: 'auto-generated' }),
+  )
+})
+
+it('a password that is wrong is not tried again at once; one that is right opens the door', async () => {
+  const { port, mails } = await startMailServer({
+    authOptional: false,
+    onAuth: ({ password }, _session, done) =>
+      password === PASSWORD ? done(null, { user: 'waybill' }) : done(new Error(`not ${PASSWORD}`)),
+  })
+  const refused = await failure(port, 'waybill:wrong@')
+  expect(refused).toMatchObject({ message: 'the mail server did not take it (EAUTH, 535)', passing: false })
+  await open(port, `waybill:${PASSWORD}@`).deliver(MESSAGE)
+  expect(mails).toHaveLength(1)
+})
+
+it('over a network a password goes through TLS or not at all; loopback is no network', async () => {
+  const seen: string[] = []
+  const { port } = await startMailServer({
+    onAuth(_auth, _session, done) {
+      seen.push('login')
+      done(null, {})
+    },
+  })
+  const smtpUrl = `smtp://waybill:${PASSWORD}@0.0.0.0:${port}`
+  const channel = createEmail({ smtpUrl, from: FROM, to: TO, timeoutMs: 300 })
+  await expect(channel.deliver(MESSAGE)).rejects.toThrow('the mail server did not take it (ETLS')
+  expect(seen).toEqual([])
+})
+
+it.each([
+  ['nobody listens', freePort, 'ESOCKET'],
+  [
+    'it hangs up',
+    async () => Number(new URL((await serveTcp((socket) => socket.destroy())).url).port),
+    'ECONN',
+  ],
+])('where %s it may be tried again', async (_, start, code) => {
+  const error = await failure(await start())
+  expect(error).toBeInstanceOf(NotDelivered)
+  expect(error).toMatchObject({ passing: true, message: expect.stringContaining(code) })
+})
+
+it('a server that is busy (4yz) may take it within seconds', async () => {
+  const { port } = await startMailServer({
+    onRcptTo: (_to, _session, done) => done(Object.assign(new Error('later'), { responseCode: 451 })),
+  })
+  expect(await failure(port)).toMatchObject({ passing: true })
+})
+
+it('a certificate that is nobody’s is not trusted', async () => {
+  const { port, mails } = await startMailServer({ secure: true, ...selfSignedCertificate() })
+  const smtpUrl = `smtps://waybill:${PASSWORD}@127.0.0.1:${port}`
+  await expect(
+    createEmail({ smtpUrl, from: FROM, to: TO, timeoutMs: 300 }).deliver(MESSAGE),
+  ).rejects.toMatchObject({ message: 'the mail server did not take it (ESOCKET)', passing: true })
+  expect(mails).toEqual([])
+})

@@ -1,0 +1,231 @@
+import { describe, expect, test } from 'vitest'
+import { durationText, localText, utcText } from '../../src/report/figures.ts'
+import { sharesOf } from '../../src/report/kinds-section.ts'
+import { nextSection } from '../../src/report/next-section.ts'
+import { mergeReasons } from '../../src/report/reasons-section.ts'
+import { isReportOf, reportPage } from '../../src/report/report-page.ts'
+import { verdictOf } from '../../src/report/run-header.ts'
+import { foldedTable } from '../../src/report/table.ts'
+import { exportWith, factsWith, kinds, made, RUN, rows, summaryWith } from './sample-facts.ts'
+import { CONTEXT, REPORTS, reason } from './sample-reports.ts'
+
+const EMPTY = new Set(['meta', 'br', 'rect', 'path', 'circle'])
+
+/** Tags that are closed out of turn, or not at all; HTML's and SVG's elements without content have no end. */
+function misnested(page: string): string[] {
+  const open: string[] = []
+  const wrong: string[] = []
+  for (const [, end, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)(?:\s[^<>]*)?>/g)) {
+    if (EMPTY.has(name)) continue
+    if (end === '') open.push(name)
+    else if (open.pop() !== name) wrong.push(name)
+  }
+  return [...wrong, ...open]
+}
+
+const textOf = (page: string): string =>
+  page
+    .slice(page.indexOf('<body>'))
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+
+const pageOf = (name: string): string => reportPage(REPORTS[name] ?? factsWith(), CONTEXT)
+
+describe.each(Object.keys(REPORTS))('the page of a run: %s', (name) => {
+  const page = pageOf(name)
+
+  test('is well formed, and needs nothing from elsewhere', () => {
+    expect(misnested(page)).toEqual([])
+    expect(page).not.toMatch(/<script|<link|<img|url\((?!#)|@import|\son\w+=|href=|src=/i)
+    expect(page).not.toMatch(/NaN|undefined|Infinity/)
+  })
+
+  test('tells all counts of its summary', () => {
+    const { rows: counts, records } = REPORTS[name]?.summary ?? summaryWith()
+    const body = textOf(page)
+    for (const count of [
+      ...Object.values(counts),
+      ...Object.values(records).flatMap((kind) => Object.values(kind)),
+    ])
+      expect(body).toContain(` ${count.toLocaleString('en-US')} `)
+  })
+})
+
+describe('what a page says', () => {
+  const says = (name: string): string => textOf(pageOf(name))
+
+  test('an imbalance is told as the equation that does not hold', () => {
+    expect(says('unbalanced')).toContain('Not balanced. This is a defect of Waybill')
+    expect(says('unbalanced')).toContain('rows: read 100 ≠ mapped 80 + skipped 5 + rejected 5')
+    expect(says('unbalanced')).toContain('conditions: made 3 ≠ accepted 4 +')
+    expect(says('night')).not.toContain('Not balanced')
+  })
+
+  test('a run that was pruned', () => {
+    expect(says('pruned')).toContain('Its detail was pruned on 2026-09-01')
+    expect(says('pruned')).toContain('Reasons are gone')
+    expect(says('pruned')).toContain('→ mapped 5,373')
+  })
+
+  test('a run that is not at its end', () => {
+    expect(says('interrupted')).toContain('Pending: 2,500 rows in hand')
+    expect(says('interrupted')).toContain('pause of 23 h')
+    expect(says('night')).not.toContain('in hand')
+  })
+
+  test('a run without a row', () => {
+    expect(says('no row')).toContain('there is nothing to draw')
+  })
+
+  test('related runs, instants in both zones, files with digests', () => {
+    expect(says('night')).toContain('98 were settled by run 20260303T090000Z-0a1b2c')
+    expect(says('ninety exports')).toContain('It takes up what run 20260301T021500Z-777777 has left behind')
+    expect(says('night')).toContain(
+      'Mon 2026-03-02 07:15:00 UTC Mon 2026-03-02 02:15:00 -05:00 America/New_York',
+    )
+    expect(says('night')).toContain(
+      `1-acme_screening_20260302.rejects.csv rows as they came: health data, it stays where it is 39,733 0600 ${'14'.repeat(32)}`,
+    )
+    expect(says('night')).toContain(`${RUN}.ndjson.gz receipts it is gone`)
+  })
+
+  test('names of anything are text', () => {
+    const hostile = '<img src=x onerror=alert(1)>"\''
+    const page = reportPage(
+      factsWith(
+        {
+          job: hostile,
+          gateway: hostile,
+          reason: hostile,
+          state: 'failed',
+          warnings: [{ code: hostile, count: 1 }],
+          drift: [{ export: hostile, measure: 'rows', level: 'warn', message: hostile }],
+        },
+        {
+          reasons: [
+            reason(1, hostile, hostile, {
+              rule: hostile,
+              exportName: hostile,
+              stage: hostile,
+              outcome: hostile,
+            }),
+          ],
+          exports: [exportWith(0, { name: hostile, mapping: hostile, error: hostile })],
+          zone: 'UTC',
+        },
+      ),
+      {
+        ...CONTEXT,
+        nextSteps: ['Next', hostile, `    ${hostile}`],
+        outputs: [{ what: 'rejects', path: hostile }],
+      },
+    )
+    expect(misnested(page)).toEqual([])
+    expect(page).not.toContain('<img')
+  })
+
+  test('it is known as the report of its run', () => {
+    const beginning = pageOf('night').slice(0, 2000)
+    expect(isReportOf(beginning, RUN)).toBe(true)
+    expect(isReportOf(beginning, '20260302T071500Z-000000')).toBe(false)
+    expect(isReportOf(`<p>${RUN}</p>`, RUN)).toBe(false)
+  })
+})
+
+describe('how a run stands', () => {
+  const clean = { rows: rows(5, 1, 0), records: kinds({ biometric: made({ accepted: 5 }) }) }
+  test.each([
+    ['well', 'every row and record is accounted for', clean],
+    ['left', '22 rows rejected, 115 records rejected', {}],
+    ['left', '1 record in doubt', { ...clean, records: kinds({ condition: made({ inDoubt: 1 }) }) }],
+    ['left', '2 marks refused', { ...clean, primaryCare: { marked: 0, refused: 2 } }],
+    [
+      'left',
+      '1 export could not be used',
+      { ...clean, exports: [exportWith(0, { error: 'columns-missing' })] },
+    ],
+    ['bad', 'Failed (threshold-passed)', { state: 'failed', reason: 'threshold-passed' }],
+    ['bad', 'Not balanced', { ...clean, balanced: false }],
+    ['open', 'Interrupted (lease-lost)', { state: 'interrupted', reason: 'lease-lost' }],
+    ['open', 'Stopped before its end', { state: 'running' }],
+    [
+      'open',
+      'Under way',
+      { state: 'running', activity: { kind: 'under-way', owner: 'h:1', since: '' } as const },
+    ],
+  ])('%s: %s', (level, words, more) => {
+    const verdict = verdictOf(summaryWith(more))
+    expect(verdict.level).toBe(level)
+    expect(verdict.words).toContain(words)
+  })
+})
+
+test('reasons in the same words are one line, most frequent first', () => {
+  const merged = mergeReasons([
+    reason(3, 'a', 'words', { rule: 'x', settled: 1 }),
+    reason(2, 'b', 'words'),
+    reason(4, 'a', 'words', { rule: null, exportName: 'other.csv', settled: 2 }),
+    reason(1, 'a', 'other words', { rule: 'x' }),
+  ])
+  expect(merged.map(({ code, message, count, settled }) => [code, message, count, settled])).toEqual([
+    ['a', 'words', 7, 3],
+    ['b', 'words', 2, 0],
+    ['a', 'other words', 1, 0],
+  ])
+  expect(merged[0]).toMatchObject({
+    rules: ['x', null],
+    exports: ['acme_screening_20260302.csv', 'other.csv'],
+  })
+})
+
+test('shares fill their bar, and none is too narrow to be seen', () => {
+  const shares = sharesOf(made({ accepted: 1_000_000, rejected: 1, pending: 1 }), 180)
+  expect(shares.map(({ outcome }) => outcome)).toEqual(['accepted', 'rejected', 'pending'])
+  expect(shares.reduce((sum, { width }) => sum + width, 0)).toBeCloseTo(180)
+  expect(Math.min(...shares.map(({ width }) => width))).toBeGreaterThanOrEqual(2)
+  expect(sharesOf(made({}), 180)).toEqual([])
+})
+
+test('long tables fold, and say how much is behind', () => {
+  const lines = Array.from({ length: 90 }, (_, at) => [`line ${at}`])
+  const folded = foldedTable({ label: 'l', columns: [{ head: 'h' }], lines }, 12, 'more exports')
+  expect(folded).toContain('<summary>78 more exports</summary>')
+  expect(folded.match(/<tr><th scope="row"/g)).toHaveLength(90)
+  expect(
+    foldedTable({ label: 'l', columns: [{ head: 'h' }], lines: lines.slice(0, 14) }, 12, 'more'),
+  ).not.toContain('<details')
+})
+
+test('what to type next: commands stand apart from what they are for', () => {
+  const section = nextSection([
+    'Next',
+    '  to do this',
+    '    waybill a',
+    '    waybill b',
+    '  then',
+    '    waybill c',
+  ])
+  expect([...section.matchAll(/<(p|pre)>([^<]*)</g)].map(([, tag, text]) => `${tag} ${text}`)).toEqual([
+    'p to do this',
+    'pre waybill a\nwaybill b',
+    'p then',
+    'pre waybill c',
+  ])
+  expect(nextSection([])).toBe('')
+})
+
+test('instants and durations', () => {
+  const at = Date.parse('2026-11-01T05:30:09Z')
+  expect(utcText(at)).toBe('Sun 2026-11-01 05:30:09 UTC')
+  expect(localText(at, 'America/New_York')).toBe('Sun 2026-11-01 01:30:09 -04:00')
+  expect([0, 420, 9_960, 12_000, 200_000, 3_600_000, 7_500_000, 90_000_000].map(durationText)).toEqual([
+    '0 s',
+    '0.4 s',
+    '10 s',
+    '12 s',
+    '3 min 20 s',
+    '1 h',
+    '2 h 5 min',
+    '1 d 1 h',
+  ])
+})

@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { prune } from '../../src/operate/prune.ts'
+import { noCounts } from '../../src/reconcile/balance.ts'
+import { gatherFacts } from '../../src/report/run-facts.ts'
+import { runReport } from '../../src/report/run-report.ts'
+import { ANN, BEN, between, type Clinic, HEADER, JOB, openClinic } from '../cli/clinic.ts'
+import { summaryOf } from '../cli/command-line.ts'
+
+const BAD = 'cid,2026-03-02,630,,,,\n'
+
+async function ranOnce(): Promise<{ clinic: Clinic; run: string }> {
+  const clinic = await openClinic({ job: `${JOB}schedule: { cron: "15 2 * * *", zone: Europe/Berlin }\n` })
+  await clinic.deliver('day-1.csv', between(BAD))
+  return { clinic, run: summaryOf(await clinic.run()).run }
+}
+
+async function sourcesOf({ workplace: { home } }: Clinic) {
+  const ledger = await openLedger(join(home, 'ledger.sqlite'))
+  onTestFinished(() => ledger.close())
+  return { ledger, home, now: Date.now(), isDead: () => true }
+}
+
+const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+
+test('the facts of a run are those of the ledger', async () => {
+  const { clinic, run } = await ranOnce()
+  const sources = await sourcesOf(clinic)
+  const facts = await gatherFacts(sources, run)
+  const delivered = Buffer.from(between(BAD))
+  expect(facts.exports).toMatchObject([
+    {
+      name: 'day-1.csv',
+      bytes: delivered.length,
+      sha256: sha256(delivered),
+      mapping: 'clinic',
+      state: 'finished',
+    },
+  ])
+  expect(facts.reasons.map(({ code, count }) => [code, count])).toEqual([['value-out-of-range', 1]])
+  // No schedule was running: nobody knows of a zone.
+  expect(facts.zone).toBeUndefined()
+  expect(facts.rowsInHand).toBe(0)
+  expect(
+    facts.work.map(({ rows, records }) => [rows, records.made, records.accepted, records.rejected]),
+  ).toEqual([[3, 7, 6, 1]])
+  const [{ from = 0, to = 0 } = {}] = facts.work
+  expect(from).toBe(facts.startedAt)
+  expect(to).toBeLessThanOrEqual(facts.endedAt ?? 0)
+  await expect(gatherFacts(sources, 'nothing')).rejects.toMatchObject({ code: 'run-not-found' })
+})
+
+test('the zone of the schedule that has seen the job', async () => {
+  const { clinic, run } = await ranOnce()
+  const sources = await sourcesOf(clinic)
+  const { ledger } = sources
+  const { job_id: jobId = 0 } = (await ledger.run(run)) ?? {}
+  await ledger.fires.comeDue(
+    jobId,
+    undefined,
+    { cron: '15 2 * * *', zone: 'Europe/Berlin', seenUntil: 1 },
+    [],
+  )
+  expect((await gatherFacts(sources, run)).zone).toBe('Europe/Berlin')
+})
+
+test('the page is made from the ledger alone: without the files of the run it lacks their digests', async () => {
+  const { clinic, run } = await ranOnce()
+  const page = await runReport(
+    {
+      ...(await sourcesOf(clinic)),
+      version: '1.2.3',
+      nextSteps: ({ run: id }) => ['Next', `    type ${id}`],
+    },
+    run,
+  )
+  expect(page).toContain(`<pre>type ${run}</pre>`)
+  expect(page).toContain('by Waybill 1.2.3')
+  expect(page).not.toContain('written, in the home')
+})
+
+test('waybill report writes the page of the latest run, with what to type next, and replaces it alone', async () => {
+  const { clinic, run } = await ranOnce()
+  const { folder, home, waybill } = clinic.workplace
+  const { code, out } = await waybill('report')
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: `${run}.html was written: the report of run ${run}. It holds no health data.\n`,
+  })
+  const page = await readFile(join(folder, `${run}.html`), 'utf8')
+  const [export_] = summaryOf(await clinic.run()).exports
+  expect(export_?.name).toBe('day-1.csv')
+  const rejects = join(home, 'rejects', run, '1-day-1.rejects.csv')
+  expect(page).toContain(`<pre>waybill mapping check clinic --export `)
+  expect(page).toContain(sha256(await readFile(rejects)))
+  expect(page).toContain('<code>0600</code>')
+  expect(page).toContain(sha256(await readFile(join(home, 'receipts', `${run}.ndjson.gz`))))
+  expect(page).toContain(sha256(Buffer.from(between(BAD))))
+  // The path of the home is nobody's concern.
+  expect(page.slice(page.indexOf('id="files"'))).not.toContain(home)
+
+  const again = await waybill('report', run, '--out', `${run}.html`, '--json')
+  expect(JSON.parse(again.out)).toMatchObject({ run, file: join(folder, `${run}.html`) })
+  // The next run is another one.
+  const other = await waybill('report', '--out', `${run}.html`)
+  expect(other).toMatchObject({ code: 2, out: '' })
+  expect(other.err).toContain(`${run}.html is there already`)
+  await writeFile(join(folder, 'mine.html'), 'mine')
+  expect((await waybill('report', run, '--out', 'mine.html')).code).toBe(2)
+  expect(await readFile(join(folder, 'mine.html'), 'utf8')).toBe('mine')
+  expect((await waybill('report', run, '--out', 'nowhere/x.html')).err).toContain('cannot be written')
+  expect((await waybill('report', run, '--out', '.')).code).toBe(2)
+  expect((await waybill('report', 'no-such-run')).err).toContain('run-not-found')
+})
+
+test('without a ledger there is nothing to report', async () => {
+  const { workplace } = await openClinic()
+  const { code, err } = await workplace.waybill('report')
+  expect(code).toBe(2)
+  expect(err).toContain('ledger-not-found')
+})
+
+test('runs that take up each other name each other; once pruned, the balance is left', async () => {
+  const { clinic, run } = await ranOnce()
+  const rejects = join(clinic.workplace.home, 'rejects', run, '1-day-1.rejects.csv')
+  const text = await readFile(rejects, 'utf8')
+  await writeFile(rejects, text.replace(',630,', ',63,'))
+  const later = summaryOf(await clinic.run('--file', rejects)).run
+  const sources = await sourcesOf(clinic)
+  const parts = { ...sources, version: '0', nextSteps: () => [] }
+  expect(await runReport(parts, run)).toContain(`1 was settled by run <code>${later}</code>`)
+  expect(await runReport(parts, run)).toContain('1 settled since by later runs')
+  expect(await runReport(parts, later)).toContain('a corrected rejects file')
+
+  const deps = { ...sources, now: Date.now, interrupt: new AbortController().signal }
+  await prune(deps, { before: Date.now() + 1, dryRun: false })
+  const pruned = await runReport(parts, run)
+  expect(pruned).toContain('Its detail was pruned on')
+  expect(pruned).toContain('<tspan class="count">6</tspan>')
+  expect((await gatherFacts(sources, run)).work).toEqual([])
+})
+
+test('a run that is cut off: what was settled is shown, and what is in hand', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day-1.csv', `${HEADER}${ANN}${BEN}`)
+  const { run } = summaryOf(await clinic.run())
+  const { ledger, ...sources } = await sourcesOf(clinic)
+  const { job_id: jobId = 0 } = (await ledger.run(run)) ?? {}
+  const request = { jobId, runId: 'cut', owner: 'h:1', now: 1_000, ttlMs: 60_000 }
+  const answer = await ledger.acquireLease(request, () => true)
+  if (!answer.ok) throw new Error('the lease is held')
+  const writing = await ledger.startRun(answer.lease, {
+    id: 'cut',
+    jobId,
+    startedAt: 1_000,
+    rejectsPath: 'rejects/cut',
+    receiptsPath: 'receipts/cut.ndjson.gz',
+  })
+  const [record] = await ledger.exportsOf(run)
+  if (record === undefined) throw new Error('the run has no export')
+  const { id } = await writing.addExport({
+    ordinal: 1,
+    exportId: record.export_id,
+    name: 'cut.csv',
+    path: record.path,
+    sha256: record.sha256,
+    bytes: record.bytes,
+    mapping: { name: 'clinic', digest: record.mapping_digest, content: 'kept' },
+  })
+  await writing.openChunk(id, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 0, rows: 2500 })
+  const facts = await gatherFacts({ ...sources, ledger, now: 2_000, isDead: () => false }, 'cut')
+  expect(facts).toMatchObject({ rowsInHand: 2500, work: [], endedAt: undefined })
+  expect(facts.summary.activity).toMatchObject({ kind: 'under-way', owner: 'h:1' })
+
+  // Taken up an hour later: from its first batch on, there was work.
+  const hour = 3_600_000
+  const key = { exportRow: id, chunk: 1 }
+  const batch = await writing.beginBatch({
+    ...key,
+    batchId: 'b',
+    kind: 'biometric',
+    holds: [],
+    at: hour - 5_000,
+  })
+  const settled = { accepted: [], exceptions: [], answer: 'success', status: 200, attempts: 1 }
+  await writing.settleBatch({ ...key, ...settled, id: batch, at: hour - 1_000 })
+  await writing.settleChunk({
+    ...key,
+    counts: JSON.stringify({ ...noCounts(), rows: { ...noCounts().rows, read: 2500, mapped: 2500 } }),
+    receiptsLength: 0,
+    rejectsLength: 0,
+    delivered: [],
+    held: [],
+    exceptions: [],
+    tallies: noTallies(),
+    at: hour,
+  })
+  expect(await gatherFacts({ ...sources, ledger, now: hour, isDead: () => true }, 'cut')).toMatchObject({
+    rowsInHand: 0,
+    work: [{ from: hour - 5_000, to: hour, rows: 2500 }],
+    summary: { activity: { kind: 'stopped' }, rows: { read: 2500 } },
+  })
+})

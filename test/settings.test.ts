@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest'
+import { examineSettings, listenAddress } from '../src/settings.ts'
+
+const LOG = '/var/log/waybill.log'
+const read = (environment: Record<string, string>) => {
+  const { settings, findings } = examineSettings(environment, '/srv')
+  return { ...settings, findings: findings.map(({ place, message }) => `${place.key} ${message}`) }
+}
+
+describe('the log file', () => {
+  test('10 MiB, and five of them, where nothing else is said', () => {
+    const maxBytes = 10_485_760
+    expect(read({ WAYBILL_LOG_FILE: 'w.log' })).toMatchObject({
+      logFile: { path: '/srv/w.log', maxBytes, files: 5 },
+      findings: [],
+    })
+    expect(read({}).logFile).toBeUndefined()
+  })
+
+  test.each([
+    ['1KiB', '1', 1_024, 1],
+    ['512MiB', '30', 536_870_912, 30],
+    ['2GiB', '999', 2_147_483_648, 999],
+  ])('%s, %s files', (size, files, maxBytes, count) => {
+    const environment = { WAYBILL_LOG_FILE: LOG, WAYBILL_LOG_FILE_SIZE: size, WAYBILL_LOG_FILES: files }
+    expect(read(environment)).toMatchObject({ logFile: { maxBytes, files: count }, findings: [] })
+  })
+
+  test.each([
+    ['WAYBILL_LOG_FILE_SIZE', '10MB', 'is "10MB"; write it like 10MiB'],
+    ['WAYBILL_LOG_FILE_SIZE', '0MiB', 'is "0MiB"; write it like 10MiB'],
+    ['WAYBILL_LOG_FILES', '0', 'is "0"; write it like 5, from 1 to 999'],
+    ['WAYBILL_METRICS', '99999', 'is "99999"; write it like 9464 or 0.0.0.0:9464'],
+  ])('%s=%s is refused', (name, value, finding) => {
+    expect(read({ WAYBILL_LOG_FILE: LOG, [name]: value }).findings).toEqual([`${name} ${finding}`])
+  })
+})
+
+test.each([
+  ['9464', { host: '127.0.0.1', port: 9464 }],
+  ['0', { host: '127.0.0.1', port: 0 }],
+  ['0.0.0.0:9464', { host: '0.0.0.0', port: 9464 }],
+  ['metrics.example:80', { host: 'metrics.example', port: 80 }],
+  ['[::1]:9464', { host: '::1', port: 9464 }],
+  ['65536', undefined],
+  ['::1:9464', undefined],
+  [':9464', undefined],
+  ['localhost', undefined],
+  ['http://localhost:9464', undefined],
+])('%s is listened on as %o', (text, address) => {
+  expect(listenAddress(text)).toEqual(address)
+})

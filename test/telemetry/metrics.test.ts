@@ -1,0 +1,295 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Registry } from 'prom-client'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { countRuns, countSchedule } from '../../src/cli/schedule-metrics.ts'
+import { WaybillError } from '../../src/errors.ts'
+import type { RunEvents } from '../../src/job/run-events.ts'
+import { type FireRecord, noTallies } from '../../src/ledger/ledger.ts'
+import { noCounts } from '../../src/reconcile/balance.ts'
+import type { ScheduleEvents } from '../../src/schedule/schedule-parts.ts'
+import { type LastRun, registerLastRun } from '../../src/telemetry/last-run-metrics.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { writeLastRun } from '../../src/telemetry/metrics-file.ts'
+import { serveMetrics } from '../../src/telemetry/metrics-server.ts'
+import { page, sections, tableRows } from '../docs/pages.ts'
+
+const LAST: LastRun = {
+  job: 'nightly',
+  endedAt: Date.UTC(2026, 2, 2, 7, 30),
+  cleanEndedAt: Date.UTC(2026, 2, 1, 7, 30),
+  exit: 1,
+  durationMs: 13_627,
+  inDoubt: 2,
+  exports: { finished: 1, failed: 0, open: 0 },
+  rows: { mapped: 8, skipped: 1, rejected: 1 },
+  records: { biometric: { accepted: 7, rejected: 1, unchanged: 0, 'in-doubt': 0, pending: 0 } },
+  rejects: [{ stage: 'transform', code: 'date-invalid', count: 1 }],
+  accounts: { registered: 3, known: 4, refused: 0 },
+  requests: { sent: 9, retried: 1, 'read-back': 0 },
+}
+
+const quiet = (): void => {}
+const RUN_EVENTS: RunEvents = {
+  ...{
+    runStarted: quiet,
+    exportStarted: quiet,
+    exportAdvanced: quiet,
+    exportEnded: quiet,
+    exportFailed: quiet,
+  },
+  ...{ exportNotArchived: quiet, waiting: quiet, waitingForRun: quiet, runEnded: quiet },
+}
+const SCHEDULE_EVENTS: ScheduleEvents = {
+  ...{ scheduled: quiet, unscheduled: quiet, broken: quiet, begun: quiet },
+  ...{ ended: quiet, missed: quiet, skipped: quiet, trouble: quiet },
+}
+
+/** `name{labels} value` of our own metrics that were touched. */
+const samplesOf = (text: string): string[] =>
+  text.split('\n').filter((line) => line.startsWith('waybill_') && !/_bucket|_build_info/.test(line))
+
+/** A run of a job that was interrupted, as it is told when it goes on in this process. */
+function resumedRun(events: RunEvents): void {
+  const tallies = { ...noTallies(), requests: { sent: 100, retried: 10, readBack: 5 } }
+  events.runStarted({ id: 'r1', job: 'nightly', gateway: 'g', resumed: true, tallies })
+  const counts = noCounts()
+  Object.assign(counts.rows, { read: 50, mapped: 50 })
+  Object.assign(counts.records.biometric, { made: 500, accepted: 500 })
+  const settled = { name: 'a.csv', counts, share: 0.5 }
+  events.exportStarted({ ...settled, bytes: 1_000 })
+  Object.assign(counts.rows, { read: 60, mapped: 58, rejected: 2 })
+  Object.assign(counts.records.biometric, { made: 580, accepted: 577, rejected: 1, inDoubt: 2 })
+  tallies.requests.sent = 104
+  tallies.requests.retried = 11
+  tallies.accounts.registered = 7
+  const place = { row: 51, line: 52, batchId: null, transaction: undefined }
+  const rejected = { ...place, outcome: 'rejected', stage: 'transform', code: 'date-invalid' } as const
+  events.waiting({
+    operation: 'create biometric records',
+    waitMs: 3_000,
+    class: 'not-taken',
+    what: '',
+    givesUpAt: 0,
+  })
+  events.exportAdvanced(settled, () => [
+    { ...rejected, rule: null },
+    { ...rejected, rule: null },
+    { ...rejected, rule: 'a1c', stage: 'submit', code: 'refused' },
+    { ...rejected, rule: 'a1c', outcome: 'in-doubt', stage: 'read-back', code: 'in-doubt' },
+  ])
+  events.exportEnded('a.csv', counts)
+  events.exportFailed('b.csv', new WaybillError('export-empty', 'b.csv has no rows'))
+  tallies.requests.readBack = 6
+  events.runEnded({ state: 'finished', reason: null, workedMs: 2_500 })
+}
+
+const EXPECTED = [
+  'waybill_runs_total{job="nightly",state="finished"} 1',
+  'waybill_run_under_way{job="nightly"} 0',
+  'waybill_run_duration_seconds_sum{job="nightly"} 2.5',
+  'waybill_run_duration_seconds_count{job="nightly"} 1',
+  'waybill_exports_total{job="nightly",state="finished"} 1',
+  'waybill_exports_total{job="nightly",state="failed"} 1',
+  'waybill_rows_total{job="nightly",outcome="mapped"} 8',
+  'waybill_rows_total{job="nightly",outcome="rejected"} 2',
+  'waybill_records_total{job="nightly",kind="biometric",outcome="accepted"} 77',
+  'waybill_records_total{job="nightly",kind="biometric",outcome="rejected"} 1',
+  'waybill_records_total{job="nightly",kind="biometric",outcome="in-doubt"} 2',
+  'waybill_rejects_total{job="nightly",stage="transform",code="date-invalid"} 2',
+  'waybill_rejects_total{job="nightly",stage="submit",code="refused"} 1',
+  'waybill_accounts_total{job="nightly",outcome="registered"} 7',
+  'waybill_requests_total{job="nightly",request="sent"} 4',
+  'waybill_requests_total{job="nightly",request="retried"} 1',
+  'waybill_requests_total{job="nightly",request="read-back"} 1',
+  'waybill_gateway_waits_total{class="not-taken"} 1',
+]
+
+test('a run is counted by what this process has done of it', async () => {
+  const metrics = createMetrics('1')
+  resumedRun(countRuns(metrics, 'nightly', RUN_EVENTS))
+  const samples = samplesOf(await metrics.text())
+  expect(samples.filter((line) => !line.endsWith(' 0') || line.includes('under_way'))).toEqual(EXPECTED)
+})
+
+test('jobs, fires and requests are counted', async () => {
+  const metrics = createMetrics('1')
+  const events = countSchedule(metrics, SCHEDULE_EVENTS)
+  const fire = (state: FireRecord['state']): FireRecord => ({
+    ...{ job_id: 1, due: 0, state, owner: null, run_id: null, begun_at: null, ended_at: null },
+    ...{ exit: null, error: null, reason: null, detail: null, made_up_by: null },
+  })
+  const timetable = { cron: '15 2 * * *', zone: 'America/New_York' }
+  for (const job of ['a', 'b', 'c']) events.scheduled(job, timetable, 0)
+  events.broken('b', new WaybillError('job-invalid', 'wrong'))
+  events.unscheduled('c')
+  events.ended('a', fire('ended'))
+  events.ended('a', fire('interrupted'))
+  events.missed('a', fire('missed'))
+  events.skipped('a', fire('skipped'), false)
+  metrics.jobEnded('a', 5)
+  metrics.requestAnswered({ operation: 'create biometrics bulk', class: 'accepted', durationMs: 250 })
+  expect(samplesOf(await metrics.text()).sort()).toEqual(
+    [
+      'waybill_job_valid{job="a"} 1',
+      'waybill_job_valid{job="b"} 0',
+      ...['ended', 'interrupted', 'missed', 'skipped'].map(
+        (state) => `waybill_fires_total{job="a",state="${state}"} 1`,
+      ),
+      'waybill_job_exits_total{job="a",exit="5"} 1',
+      'waybill_gateway_answers_total{operation="create-biometrics-bulk",class="accepted"} 1',
+      'waybill_gateway_request_duration_seconds_sum{operation="create-biometrics-bulk"} 0.25',
+      'waybill_gateway_request_duration_seconds_count{operation="create-biometrics-bulk"} 1',
+    ].sort(),
+  )
+})
+
+test('of the last run nothing stays of the one before', async () => {
+  const registry = new Registry()
+  const tell = registerLastRun(registry)
+  tell(LAST)
+  const text = await registry.metrics()
+  expect(text).toContain('waybill_last_run_duration_seconds{job="nightly"} 13.627')
+  expect(text).toContain('waybill_last_run_timestamp_seconds{job="nightly"} 1772436600')
+  expect(text).toContain('waybill_last_clean_run_timestamp_seconds{job="nightly"} 1772350200')
+  expect(text).toContain('waybill_last_run_rejects{job="nightly",stage="transform",code="date-invalid"} 1')
+  tell({ ...LAST, job: 'other' })
+  tell({ ...LAST, rejects: [], cleanEndedAt: undefined })
+  const after = await registry.metrics()
+  expect(after).not.toContain('waybill_last_run_rejects{job="nightly"')
+  expect(after).toContain('waybill_last_run_rejects{job="other"')
+  expect(after).toContain('waybill_last_clean_run_timestamp_seconds{job="nightly"} 0')
+})
+
+/** Of the text format: name → help and type. */
+function described(text: string): Map<string, { help: string; type: string }> {
+  const help = new Map(
+    [...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name = '', words = '']) => [name, words]),
+  )
+  return new Map(
+    [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [
+      name,
+      { type, help: help.get(name) ?? '' },
+    ]),
+  )
+}
+
+async function allText(): Promise<string> {
+  const metrics = createMetrics('1')
+  resumedRun(countRuns(metrics, 'nightly', RUN_EVENTS))
+  metrics.requestAnswered({ operation: 'search profile', class: 'accepted', durationMs: 9 })
+  metrics.lastRun(LAST)
+  return metrics.text()
+}
+
+describe('names', () => {
+  test('every metric has help, counters alone end in _total, times are in seconds', async () => {
+    const metrics = described(await allText())
+    for (const [name, { help, type }] of metrics) {
+      expect(name).toMatch(/^(waybill|process|nodejs)_[a-z0-9_]+$/)
+      expect(help).not.toBe('')
+      expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter'])
+      if (/duration|timestamp/.test(name)) expect(name).toMatch(/_seconds$/)
+      expect(name).not.toMatch(/milli|_ms\b|minutes|hours/)
+    }
+  })
+
+  test('docs/metrics.md has every metric with its type and labels, and no other', async () => {
+    const metrics = createMetrics('1')
+    metrics.lastRun(LAST)
+    const known = described(await metrics.text())
+    const text = page('docs/metrics.md')
+    const rows = ['Of a schedule', 'Of the last run'].flatMap((part) =>
+      tableRows(sections(text, 2).get(part) ?? ''),
+    )
+    const documented = rows.map(([name = '', type]) => `${name.replaceAll('`', '')} ${type}`)
+    expect(documented.sort()).toEqual(
+      [...known]
+        .flatMap(([name, { type }]) => (name.startsWith('waybill_') ? [`${name} ${type}`] : []))
+        .sort(),
+    )
+    // Labels as samples have them; each metric of a run has one there.
+    const samples = samplesOf(await allText())
+    for (const [name = '', type, labels = ''] of rows) {
+      const plain = `${name.replaceAll('`', '')}${type === 'histogram' ? '_count' : ''}{`
+      const sample = samples.find((line) => line.startsWith(plain))
+      if (sample === undefined) continue
+      expect([...sample.matchAll(/(\w+)="/g)].map(([, label]) => label)).toEqual(
+        [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
+      )
+    }
+  })
+})
+
+const promtool = ((): string | undefined => {
+  const { error, status } = spawnSync('promtool', ['--version'], { stdio: 'ignore' })
+  return error === undefined && status === 0 ? 'promtool' : undefined
+})()
+
+describe.skipIf(promtool === undefined)('promtool check metrics (where promtool is on the PATH)', () => {
+  test('finds nothing to say', async () => {
+    const said = execFileSync('promtool', ['check', 'metrics'], { input: await allText() }).toString()
+    expect(said).toBe('')
+  })
+})
+
+async function folder(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), 'waybill-metrics-'))
+  onTestFinished(() => rm(made, { recursive: true, force: true }))
+  return made
+}
+
+describe('the file of the last run', () => {
+  test('is written whole, for others to read, and takes the place of the one before', async () => {
+    const at = await folder()
+    const path = join(at, 'node-exporter/waybill.prom')
+    await writeLastRun(path, { ...LAST, exit: 3 })
+    await writeLastRun(path, LAST)
+    expect(await readdir(join(at, 'node-exporter'))).toEqual(['waybill.prom'])
+    expect((await stat(path)).mode & 0o777).toBe(0o644)
+    expect(await readFile(path, 'utf8')).toContain('waybill_last_run_exit_code{job="nightly"} 1\n')
+  })
+
+  test('leaves nothing behind where it cannot be written', async () => {
+    const at = await folder()
+    await writeFile(join(at, 'no-folder'), '')
+    await expect(writeLastRun(join(at, 'no-folder/waybill.prom'), LAST)).rejects.toThrow()
+    expect(await readdir(at)).toEqual(['no-folder'])
+  })
+})
+
+describe('served', () => {
+  const serving = { host: '127.0.0.1', port: 0, metrics: createMetrics('1'), version: '1' }
+
+  test('/metrics and /health, which says when the process is about to end', async () => {
+    let ending = false
+    const server = await serveMetrics({ ...serving, isEnding: () => ending })
+    onTestFinished(() => server.close())
+    const answer = await fetch(`${server.url}/metrics`)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; version=0.0.4; charset=utf-8',
+    ])
+    expect(await answer.text()).toContain('waybill_build_info{version="1"} 1')
+    const health = await fetch(`${server.url}/health`)
+    expect([health.status, await health.json()]).toEqual([200, { status: 'ok', version: '1' }])
+    ending = true
+    expect((await fetch(`${server.url}/health`)).status).toBe(503)
+    expect((await fetch(`${server.url}/`)).status).toBe(404)
+  })
+
+  test('an address that is taken is refused', async () => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void taken.close())
+    const address = taken.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    await expect(serveMetrics({ ...serving, port, isEnding: () => false })).rejects.toMatchObject({
+      code: 'settings-invalid',
+      message: expect.stringContaining('EADDRINUSE'),
+    })
+  })
+})

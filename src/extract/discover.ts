@@ -59,8 +59,14 @@ function dateSource(format: string): string {
   // Y is no token of Luxon and D a whole localised date: YYYYMMDD would compile and match no name.
   if (/[YD]/.test(format.replace(/'[^']*'/g, '')))
     throw invalidPattern(`has Y or D in its date format, "${format}": years are y, days are d`)
-  return `(?i:${regex.source.replace(/^\^|\$$/g, '')})`
+  return inAnyCase(regex.source.replace(/^\^|\$$/g, ''))
 }
+
+/** Of names of months: `JAN`, `Jan`. The pattern around them stays as it is written. */
+const inAnyCase = (source: string): string =>
+  source.replaceAll(/\\.|\[[^\]]*\]|[a-z]/gi, (piece) =>
+    piece.length === 1 ? `[${piece.toLowerCase()}${piece.toUpperCase()}]` : piece,
+  )
 
 function invalidPattern(problem: string): WaybillError {
   return new WaybillError('job-invalid', `The pattern for exports ${problem}.`, {

@@ -43,6 +43,8 @@ const STEP = { sure: 0.02, after: 0.05, guess: 0.5, greatest: 1 }
 /** How long a step is tried before the next. */
 const STEP_MS = 2_000
 const LOWEST_RATE = 0.2
+/** What is tried first where too little got through to measure it. */
+const UNMEASURED_RATE = 2
 /** What a late timer may catch up on, in milliseconds. */
 const CATCH_UP_MS = 250
 /** Given up after so long in which the pace held nothing back, */
@@ -107,8 +109,9 @@ export function paceRefused(pace: Pace, now: number): Pace {
   if (rate === undefined) {
     if (accepted >= RARE) return counted
     const isSure = inLastSecond >= SURE
+    const guess = accepted < SURE ? Math.max(measured, UNMEASURED_RATE) : measured
     return {
-      ...settleAt(counted, measured * MARGIN, now),
+      ...settleAt(counted, guess * MARGIN, now),
       estimating: true,
       quietMs: isSure ? QUIET_MS.sure : QUIET_MS.guess,
       step: isSure ? STEP.sure : STEP.guess,

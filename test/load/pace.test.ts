@@ -25,6 +25,13 @@ describe('the pace', () => {
     expect(paceRefused(taken(100, 4_000), 4_000).rate).toBeCloseTo(25 * 0.98, 0)
   })
 
+  it('is two a second where too little got through to tell', () => {
+    expect(paceRefused(NO_PACE, 100).rate).toBeCloseTo(1.96)
+    expect(paceRefused(taken(1, 100), 8_000).rate).toBeCloseTo(1.96)
+    // What can be told counts, however little it is.
+    expect(paceRefused(taken(10, 9_000), 9_000).rate).toBeCloseTo(0.98, 1)
+  })
+
   it('counts, into its first estimate, what was under way with the refused one and taken', () => {
     const first = paceRefused(taken(18, 100), 100)
     expect(paceAccepted(paceAccepted(first, 100, true), 100, true).rate).toBeCloseTo(19.6)

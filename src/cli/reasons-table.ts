@@ -1,5 +1,6 @@
 /** Why rows and records were left behind, for people: by reason, rule, export and the words that came with it. */
 import type { Reason } from '../ledger/ledger.ts'
+import { wordsOf } from '../ledger/reasons.ts'
 import { fittedTable } from './plain-table.ts'
 
 /** Reasons shown; the rest is counted. */
@@ -16,7 +17,7 @@ export function reasonsTable(reasons: readonly Reason[], columns: number | undef
   const merged = mergeRules(reasons)
   const rows = merged
     .slice(0, REASONS_SHOWN)
-    .map((one) => [n(one.count), outcomeOf(one), one.code, rulesOf(one), one.exportName, one.message])
+    .map((one) => [n(one.count), outcomeOf(one), one.code, rulesOf(one), one.exportName, wordsOf(one)])
   const head = ['count', 'outcome', 'reason', 'rule', 'export', 'message']
   const table = fittedTable(head, rows, 1, columns)
   const rest = merged.slice(REASONS_SHOWN).reduce((sum, { count }) => sum + count, 0)
@@ -29,8 +30,8 @@ type Merged = Omit<Reason, 'rule'> & { readonly rules: readonly (string | null)[
 
 /** One line for what befell several rules in the same words: a person who is not registered loses all records. */
 function mergeRules(reasons: readonly Reason[]): Merged[] {
-  const same = Map.groupBy(reasons, ({ outcome, stage, code, exportName, message }) =>
-    [outcome, stage, code, exportName, message].join('\n'),
+  const same = Map.groupBy(reasons, ({ outcome, stage, code, exportName, field, message }) =>
+    [outcome, stage, code, exportName, field, message].join('\n'),
   )
   const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
   return [...same.values()]

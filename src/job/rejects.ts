@@ -75,8 +75,8 @@ export function rejectsText(
   }
   for (const { outcome } of rows) {
     if (outcome.outcome === 'rejected') {
-      const { stage, code, message } = outcome.issue
-      add(outcome, { rule: '', stage, code, reason: message })
+      const { stage, code, message, field } = outcome.issue
+      add(outcome, { rule: '', stage, code, reason: withField(message, field) })
     } else if (outcome.outcome === 'mapped') {
       for (const { rule, issue } of outcome.rejected) {
         add(outcome, {

@@ -8,6 +8,8 @@ export interface Reason {
   readonly code: string
   readonly rule: string | null
   readonly exportName: string
+  /** Column or path that the words are about. */
+  readonly field: string | null
   readonly message: string
   readonly count: number
   /** How many of them later runs have settled. */
@@ -24,6 +26,10 @@ export interface LeftExample {
   readonly content: string
 }
 
+/** The words, behind the column that they are about: as a rejects file has them. */
+export const wordsOf = ({ field, message }: Pick<Reason, 'field' | 'message'>): string =>
+  field === null ? message : `${field}: ${message}`
+
 /** Most frequent first. */
 export async function readReasons(database: Kysely<LedgerTables>, runId: string): Promise<Reason[]> {
   const groups = await database
@@ -31,13 +37,15 @@ export async function readReasons(database: Kysely<LedgerTables>, runId: string)
     .innerJoin('export', 'export.id', 'exception.export_row')
     .where('export.run_id', '=', runId)
     .where('exception.state', '!=', 'accepted')
-    .select([REMAINING.as('outcome'), 'stage', 'code', 'rule', 'message', 'export.name as exportName'])
+    .select([REMAINING.as('outcome'), 'stage', 'code', 'rule', 'field', 'message'])
+    .select('export.name as exportName')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .select([SETTLED.as('settled'), FIRST_OPEN.as('first')])
-    .groupBy([REMAINING, 'stage', 'code', 'rule', 'message', 'export.name'])
+    .groupBy([REMAINING, 'stage', 'code', 'rule', 'field', 'message', 'export.name'])
     .orderBy('count', 'desc')
     .orderBy('code')
     .orderBy('rule')
+    .orderBy('field')
     .orderBy('export.name')
     .execute()
   const examples = await readExamples(

@@ -1,6 +1,7 @@
 /** Why rows and records were left behind, most frequent first. */
 import { html } from '../html-page.ts'
 import type { Reason } from '../ledger/ledger.ts'
+import { wordsOf } from '../ledger/reasons.ts'
 import { n } from './figures.ts'
 import { OUTCOMES } from './outcomes.ts'
 import type { RunFacts } from './run-facts.ts'
@@ -10,7 +11,7 @@ const SHOWN = 20
 const NAMED = 4
 
 export interface MergedReason
-  extends Pick<Reason, 'outcome' | 'stage' | 'code' | 'message' | 'count' | 'settled'> {
+  extends Pick<Reason, 'outcome' | 'stage' | 'code' | 'field' | 'message' | 'count' | 'settled'> {
   /** Null stands for the row as a whole. */
   readonly rules: readonly (string | null)[]
   readonly exports: readonly string[]
@@ -18,17 +19,17 @@ export interface MergedReason
 
 /** One line for what befell several rules or exports in the same words, most frequent first. */
 export function mergeReasons(reasons: readonly Reason[]): MergedReason[] {
-  const same = Map.groupBy(reasons, ({ outcome, stage, code, message }) =>
-    JSON.stringify([outcome, stage, code, message]),
+  const same = Map.groupBy(reasons, ({ outcome, stage, code, field, message }) =>
+    JSON.stringify([outcome, stage, code, field, message]),
   )
   return [...same.values()]
     .flatMap((group) => {
       const [first] = group
       if (first === undefined) return []
-      const { outcome, stage, code, message } = first
+      const { outcome, stage, code, field, message } = first
       return [
         {
-          ...{ outcome, stage, code, message },
+          ...{ outcome, stage, code, field, message },
           count: group.reduce((sum, { count }) => sum + count, 0),
           settled: group.reduce((sum, { settled }) => sum + settled, 0),
           rules: [...new Set(group.map(({ rule }) => rule))],
@@ -63,7 +64,7 @@ function reasonsTable(reasons: readonly Reason[]): string {
 }
 
 function lineOf(
-  { outcome, stage, code, message, count, settled, rules, exports }: MergedReason,
+  { outcome, stage, code, field, message, count, settled, rules, exports }: MergedReason,
   most: number,
 ): string[] {
   const since = settled === 0 ? '' : `, ${n(settled)} settled since by later runs`
@@ -71,7 +72,7 @@ function lineOf(
   return [
     n(count),
     `<span class="share ${html(outcome)}" style="width:${((100 * count) / most).toFixed(2)}%"></span>`,
-    `<code>${html(code)}</code> <span class="outcome">${html(face === undefined ? outcome : `${face.mark} ${face.name}`)}, ${html(stage)}${since}</span><br>${html(message)}`,
+    `<code>${html(code)}</code> <span class="outcome">${html(face === undefined ? outcome : `${face.mark} ${face.name}`)}, ${html(stage)}${since}</span><br>${html(wordsOf({ field, message }))}`,
     `${names(
       rules.map((rule) => rule ?? 'the row as a whole'),
       'rules',

@@ -48,7 +48,7 @@ const exportOf = (name: string, error?: string): ExportSummary => ({
 
 const reason = (outcome: string, code: string, rule: string | null, count: number): Reason => ({
   ...{ outcome, code, rule, count, settled: 0 },
-  ...{ stage: 'map', exportName: 'a.csv', message: 'words that came from elsewhere' },
+  ...{ stage: 'map', exportName: 'a.csv', field: null, message: 'words that came from elsewhere' },
 })
 
 const told = (summary: RunSummary, exit: number, reasons: readonly Reason[] = [], error?: ErrorCode) =>

@@ -166,11 +166,13 @@ test('reasons in the same words are one line, most frequent first', () => {
     reason(2, 'b', 'words'),
     reason(4, 'a', 'words', { rule: null, exportName: 'other.csv', settled: 2 }),
     reason(1, 'a', 'other words', { rule: 'x' }),
+    reason(1, 'a', 'words', { rule: 'x', field: 'sbp' }),
   ])
   expect(merged.map(({ code, message, count, settled }) => [code, message, count, settled])).toEqual([
     ['a', 'words', 7, 3],
     ['b', 'words', 2, 0],
     ['a', 'other words', 1, 0],
+    ['a', 'words', 1, 0],
   ])
   expect(merged[0]).toMatchObject({
     rules: ['x', null],

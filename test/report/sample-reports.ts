@@ -14,6 +14,7 @@ export const reason = (
   code,
   rule: 'systolic-bp',
   exportName: 'acme_screening_20260302.csv',
+  field: null,
   message,
   count,
   settled: 0,
@@ -22,6 +23,7 @@ export const reason = (
 
 const REASONS = [
   reason(71, 'registration-incomplete', 'registration needs dateOfBirth, which is empty', {
+    field: 'dob',
     stage: 'register',
   }),
   reason(10, 'value-out-of-range', 'the value is outside the plausible range 40 to 320 mm[Hg]'),

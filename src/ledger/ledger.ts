@@ -238,7 +238,9 @@ export interface Ledger {
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
   /** Whoever held the job last, whether or not it does so still. */
   lastLease(jobId: number): Promise<LeaseRecord | undefined>
+  /** @throws WaybillError `lease-lost`: looking for exports may take longer than a lease lasts without its process */
   startRun(lease: Lease, start: RunStart): Promise<RunLedger>
+  /** @throws WaybillError `lease-lost`: whoever holds the job now may have finished the run, or given it up */
   resumeRun(lease: Lease, run: RunRecord): Promise<RunLedger>
   /** To settle what a run left behind; its state stays as it is. */
   amendRun(lease: Lease): RunLedger

@@ -6,7 +6,7 @@ import { readIsBehind } from './behind.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
-import { acquireLease, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
+import { acquireLease, assertLease, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
 import type { Ledger, ProfileKey } from './ledger.ts'
 import { noTallies } from './ledger.ts'
 import { leftBehind } from './left-behind.ts'
@@ -56,6 +56,7 @@ export async function openLedger(file: string): Promise<Ledger> {
     lastLease: (jobId) => read((db) => lastLease(db, jobId)),
     async startRun(lease, start) {
       await write(async (writer) => {
+        await assertLease(writer, lease)
         await nameRun(writer, lease)
         await writer
           .insertInto('run')
@@ -77,8 +78,9 @@ export async function openLedger(file: string): Promise<Ledger> {
       return createRunLedger(database, lease)
     },
     async resumeRun(lease, run) {
-      const state = advanceRun(run.state, 'resume')
       await write(async (writer) => {
+        await assertLease(writer, lease)
+        const state = advanceRun(run.state, 'resume')
         await nameRun(writer, lease)
         await writer
           .updateTable('run')

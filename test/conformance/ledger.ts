@@ -231,6 +231,9 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const lost = { code: 'lease-lost' }
         await expect(run.renew(NOW, TTL)).rejects.toMatchObject(lost)
         await expect(addExport(run, 2)).rejects.toMatchObject(lost)
+        const start = { id: 'run-2', jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '' }
+        await expect(ledger.startRun({ ...run.lease, runId: 'run-2' }, start)).rejects.toMatchObject(lost)
+        expect(await ledger.run('run-2')).toBeUndefined()
         await expect(run.endExport(exportRow, 'finished', null)).rejects.toMatchObject(lost)
         await expect(
           run.openChunk(exportRow, { number: 2, firstRow: 4, firstLine: 5, byteOffset: 99, rows: 1 }),
@@ -376,6 +379,17 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const record = await ledger.run('run-1')
         if (record === undefined) throw new Error('the run is gone')
         await expect(ledger.resumeRun(run.lease, record)).rejects.toMatchObject({ code: 'state-illegal' })
+      })
+
+      it('does not resume for who has lost the job a run that another one has ended since', async () => {
+        const run = await startRun()
+        const before = await ledger.unfinishedRun(jobId, 'ordinary')
+        if (before === undefined) throw new Error('the run is gone')
+        const taken = await lease({ owner: 'there:2' }, () => true)
+        const resumed = await ledger.resumeRun(taken, before)
+        await resumed.endRun({ state: 'finished', endedAt: NOW, workedMs: 1, reason: null }, noTallies())
+        await expect(ledger.resumeRun(run.lease, before)).rejects.toMatchObject({ code: 'lease-lost' })
+        expect(await ledger.run('run-1')).toMatchObject({ state: 'finished' })
       })
 
       it('lists the newest first, and no more than asked for', async () => {

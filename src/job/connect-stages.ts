@@ -13,7 +13,7 @@ import { readBack } from '../reconcile/read-back.ts'
 import type { Job } from './definition-files.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import type { ExportContext } from './run-export.ts'
-import { createStopWhen } from './stop-when.ts'
+import { createStopWhen, type RowsBefore } from './stop-when.ts'
 
 export interface RunParts {
   readonly origin: RunOrigin | undefined
@@ -28,6 +28,8 @@ export interface RunParts {
   /** See `LoadContext.behind`. */
   readonly behind: boolean
   readonly turn: ExportContext['turn']
+  /** What a run that is resumed has read and settled. */
+  readonly before?: RowsBefore
 }
 
 export function connectStages(
@@ -85,7 +87,7 @@ export function connectStages(
     receipts: parts.receipts,
     rejectsFolder: join(home, parts.rejectsPath),
     // What is taken up was rejected before: a share of it says nothing of the export.
-    stopWhen: createStopWhen(parts.origin === undefined ? stopWhen : undefined),
+    stopWhen: createStopWhen(parts.origin === undefined ? stopWhen : undefined, parts.before),
     origin: parts.origin,
     stop: parts.stop,
     limit: parts.limit,

@@ -10,7 +10,7 @@ import {
   type RunRecord,
 } from '../ledger/ledger.ts'
 import { connectStages } from './connect-stages.ts'
-import { readTallies } from './counts-text.ts'
+import { readCounts, readTallies } from './counts-text.ts'
 import type { Job } from './definition-files.ts'
 import type { HeldJob } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
@@ -18,6 +18,7 @@ import type { RunEvents } from './run-events.ts'
 import type { ExportContext } from './run-export.ts'
 import { openAppended } from './run-files.ts'
 import { originOf } from './run-origin.ts'
+import type { RowsBefore } from './stop-when.ts'
 
 export interface RunOpening {
   /** Id of the run, new or resumed. */
@@ -72,7 +73,8 @@ export async function openRun(
   const tallies = resumed === undefined ? noTallies() : readTallies(resumed.tallies)
   events.runStarted({ id, job: name, gateway: deps.gatewayName, resumed: resumed !== undefined, tallies })
 
-  const receipts = openAppended(join(deps.home, receiptsPath), await settledReceipts(ledger, id))
+  const settled = await settledBefore(ledger, id)
+  const receipts = openAppended(join(deps.home, receiptsPath), settled.receiptsLength)
   const stopping = new AbortController()
   const stop = (reason: unknown): void => stopping.abort(reason)
   const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the run was interrupted'))
@@ -87,7 +89,7 @@ export async function openRun(
   const behind = await ledger.isBehind(jobId)
   const writing = { runLedger, tallies, receipts, rejectsPath }
   const turn = async (chunk: number): Promise<void> => opening.turn?.(signal, chunk)
-  const parts = { ...writing, origin, behind, stop, signal, limit, turn, startedAt: began }
+  const parts = { ...writing, origin, behind, stop, signal, limit, turn, startedAt: began, before: settled }
 
   return {
     id,
@@ -110,11 +112,21 @@ export async function openRun(
   }
 }
 
-/** Length up to which the receipts of a run are settled. */
-async function settledReceipts(ledger: Ledger, runId: string): Promise<number> {
-  const exports = await ledger.exportsOf(runId)
-  const chunks = await Promise.all(exports.map((record) => ledger.chunksOf(record.id)))
-  return Math.max(0, ...chunks.flat().map((chunk) => chunk.receipts_length ?? 0))
+/** What of a run is settled: its rows, and the length of its receipts. */
+async function settledBefore(
+  ledger: Ledger,
+  runId: string,
+): Promise<RowsBefore & { receiptsLength: number }> {
+  const before = { read: 0, rejected: 0, receiptsLength: 0 }
+  for (const record of await ledger.exportsOf(runId)) {
+    for (const chunk of await ledger.chunksOf(record.id)) {
+      const { rows } = readCounts(chunk.counts)
+      before.read += rows.read
+      before.rejected += rows.rejected
+      before.receiptsLength = Math.max(before.receiptsLength, chunk.receipts_length ?? 0)
+    }
+  }
+  return before
 }
 
 /**

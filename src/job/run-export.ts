@@ -103,7 +103,7 @@ export async function runExport(
   }
   const begin = async (chunk: Chunk): Promise<void> => {
     await context.turn(chunk.number)
-    context.stopWhen.look(chunk.rows)
+    context.stopWhen.look(chunk.rows, resumption.open.has(chunk.number))
     watch?.look(chunk.rows)
   }
   const pipeline = createPipeline(load, settle, begin)
@@ -111,7 +111,9 @@ export async function runExport(
     try {
       const blocks = opened.rows(resumption.from)
       const { number, skip, open: cutBefore } = resumption
-      const range = { number, skip, limit: context.limit, cutBefore }
+      // What is under way is settled as a whole: a chunk that is cut short would forget what of it was sent.
+      const limit = Math.max(context.limit, rowsOf(cutBefore))
+      const range = { number, skip, limit, cutBefore }
       for await (const chunk of cutChunks(blocks, mapper, context.identity, record.export_id, range)) {
         await pipeline.add(chunk)
       }
@@ -166,6 +168,9 @@ interface Resumption {
   readonly open: ReadonlyMap<number, number>
   readonly rejectsLength: number
 }
+
+const rowsOf = (chunks: ReadonlyMap<number, number>): number =>
+  [...chunks.values()].reduce((total, rows) => total + rows, 0)
 
 /** Where an export goes on, by its chunks in the ledger. They settle in order, so the last settled one tells it. */
 function resumptionOf(chunks: readonly ChunkRecord[]): Resumption {

@@ -25,8 +25,8 @@ export interface RunParts {
   readonly limit: number
   readonly startedAt: number
   readonly rejectsPath: string
-  /** See `LoadContext.behind`. */
-  readonly behind: boolean
+  /** See `LoadContext.behindSince`. */
+  readonly behindSince: number | undefined
   readonly turn: ExportContext['turn']
   /** What a run that is resumed has read and settled. */
   readonly before?: RowsBefore
@@ -96,7 +96,7 @@ export function connectStages(
       ...delivery,
       memory: ledger,
       jobId,
-      behind: parts.behind,
+      behindSince: parts.behindSince,
       limits: submit.batch,
       careTeamsAcrossAccounts: careTeams.acrossAccounts,
       held: parts.origin === undefined ? 'hold' : HELD[parts.origin.selection],

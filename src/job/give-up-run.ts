@@ -7,7 +7,7 @@ import type { RunDependencies } from './run-dependencies.ts'
 
 /**
  * What its open chunks had sent is not known as delivered: until an export of that name was read to its end, runs of the job look into
- * the profiles before they send what the ledger does not know (`Ledger.isBehind`).
+ * the profiles before they send what the ledger does not know (`Ledger.behindSince`).
  * @throws WaybillError `job-held` where it is under way, `nothing-left` where it has come to its end
  */
 export async function giveUp(

@@ -9,6 +9,7 @@ import {
   type RunOrigin,
   type RunRecord,
 } from '../ledger/ledger.ts'
+import { rangeOf } from './backfill-range.ts'
 import { connectStages } from './connect-stages.ts'
 import { readCounts, readTallies } from './counts-text.ts'
 import type { Job } from './definition-files.ts'
@@ -29,6 +30,8 @@ export interface RunOpening {
   readonly limit: number
   /** Of a new run that takes up what another one left behind. */
   readonly origin?: RunOrigin
+  /** Of a new run over exports that were named. */
+  readonly part?: 'files'
   /** Of a backfill, new or resumed. */
   readonly backfill?: BackfillRange
   /** Resolves when a chunk, by its number, may be begun. @param signal aborted when the run is to stop */
@@ -58,6 +61,7 @@ export async function openRun(
   const startedAt = now()
   const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
   const receiptsPath = resumed?.receipts_path ?? join('receipts', `${id}.ndjson.gz`)
+  const part = limit === Number.POSITIVE_INFINITY ? opening.part : 'limit'
   const runLedger =
     resumed === undefined
       ? await ledger.startRun(lease, {
@@ -68,8 +72,9 @@ export async function openRun(
           receiptsPath,
           origin: opening.origin,
           backfill: opening.backfill,
+          part,
         })
-      : await ledger.resumeRun(lease, resumed)
+      : await ledger.resumeRun(lease, resumed, part)
   const tallies = resumed === undefined ? noTallies() : readTallies(resumed.tallies)
   events.runStarted({ id, job: name, gateway: deps.gatewayName, resumed: resumed !== undefined, tallies })
 
@@ -86,10 +91,21 @@ export async function openRun(
   const { signal } = stopping
   const began = resumed?.started_at ?? startedAt
   const origin = opening.origin ?? (resumed && originOf(resumed))
-  const behind = await ledger.isBehind(jobId)
+  const backfill = opening.backfill ?? (resumed && rangeOf(resumed))
+  const behindSince = await ledger.behindSince(jobId, { backfill, takesUp: origin !== undefined })
   const writing = { runLedger, tallies, receipts, rejectsPath }
   const turn = async (chunk: number): Promise<void> => opening.turn?.(signal, chunk)
-  const parts = { ...writing, origin, behind, stop, signal, limit, turn, startedAt: began, before: settled }
+  const parts = {
+    ...writing,
+    origin,
+    behindSince,
+    stop,
+    signal,
+    limit,
+    turn,
+    startedAt: began,
+    before: settled,
+  }
 
   return {
     id,

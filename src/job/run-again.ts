@@ -69,7 +69,7 @@ function connectAgain(
   const { ledger, identity, gateway } = deps
   const tallies = noTallies()
   const stages: ExportContext = connectStages(deps, job, run.job_id, {
-    behind: false,
+    behindSince: undefined,
     origin: originOf(run),
     runLedger,
     tallies,

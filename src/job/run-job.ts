@@ -89,7 +89,8 @@ async function runWith(
       `the job ${job.definition.job} found no exports (${job.sources.map(({ from, match }) => `${from}/${match}`).join(', ')})`,
     )
   }
-  const end = await carryOut(deps, job, held, { id: runId, resumed: undefined, limit }, (run) =>
+  const part = options.files.length > 0 ? { part: 'files' as const } : {}
+  const end = await carryOut(deps, job, held, { id: runId, resumed: undefined, limit, ...part }, (run) =>
     startExports(run, arrival, others, mappings, {
       ledger,
       job: job.definition.job,

@@ -13,7 +13,7 @@ export interface BackedUp {
 /**
  * `VACUUM INTO` copies in one read transaction: writers are not held up, and never make it begin anew as they do SQLite's page-wise
  * backup (sqlite.org/lang_vacuum.html#vacuum_with_an_into_clause). The copy knows that it is one, so that who restores it
- * does not send again what was delivered after it was taken: `Ledger.isBehind`.
+ * does not send again what was delivered after it was taken: `Ledger.behindSince`.
  * @param file the ledger, in the shape of this program
  * @param copy a file that must not be there yet; made with mode 0600, and removed again where it does not come to a good end
  * @throws WaybillError `usage-wrong` (the copy's file is there, or its folder is not), `ledger-unusable`

@@ -1,39 +1,74 @@
 /** Whether a job may have delivered what its ledger knows nothing of. */
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import type { BackfillRange } from './run-start.ts'
 import type { LedgerTables } from './tables.ts'
 
-export async function readIsBehind(database: Kysely<LedgerTables>, jobId: number): Promise<boolean> {
-  return (await isCopyUnproved(database, jobId)) || (await hasGivenUp(database, jobId))
+/** A run that is about to send. */
+export interface AboutToSend {
+  /** Where it is a backfill: of which range. */
+  readonly backfill?: BackfillRange | undefined
+  /** Whether it takes up what another run left behind. */
+  readonly takesUp: boolean
 }
 
-/** On a copy no run of the job was begun and finished yet. */
-async function isCopyUnproved(database: Kysely<LedgerTables>, jobId: number): Promise<boolean> {
-  const copy = await database
-    .selectFrom('copy')
-    .select('taken_at')
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('run')
-            .select('run.id')
-            .where('run.job_id', '=', jobId)
-            .where('run.state', '=', 'finished')
-            .where('run.origin_run', 'is', null)
-            .where('run.backfill', 'is', null)
-            .whereRef('run.started_at', '>', 'copy.taken_at'),
-        ),
-      ),
-    )
+/** @returns until when something of that may have been sent; milliseconds since the epoch */
+export async function readBehind(
+  database: Kysely<LedgerTables>,
+  jobId: number,
+  run: AboutToSend,
+): Promise<number | undefined> {
+  const instants = [await copyUnproved(database, jobId, run), await givenUp(database, jobId)]
+  return instants.reduce((latest, one) => (latest === undefined ? one : Math.max(latest, one ?? latest)))
+}
+
+/**
+ * When the ledger was copied, where no run was begun and finished since that has looked for all that this one may send. An ordinary run
+ * looks for what the job finds, a backfill for what lies in its range: neither speaks for the other. What is taken up was perhaps
+ * taken up before, after the copy was made: no run speaks for that.
+ */
+async function copyUnproved(
+  database: Kysely<LedgerTables>,
+  jobId: number,
+  { backfill, takesUp }: AboutToSend,
+): Promise<number | undefined> {
+  const copies = await database.selectFrom('copy').select('taken_at').orderBy('taken_at', 'desc').execute()
+  const [last] = copies
+  if (last === undefined || takesUp) return last?.taken_at
+  const proof = database
+    .selectFrom('run')
+    .select('run.id')
+    .where('run.job_id', '=', jobId)
+    .where('run.state', '=', 'finished')
+    .where('run.origin_run', 'is', null)
+    .where('run.part', 'is', null)
+    .where('run.started_at', '>', last.taken_at)
+  if (backfill !== undefined) {
+    const proved = await proof
+      .where(sql`substr(run.backfill, 1, 10)`, '<=', backfill.from)
+      .where(sql`substr(run.backfill, 12, 10)`, '>=', backfill.to)
+      .where('run.backfill_folder', 'is', backfill.in ?? null)
+      .executeTakeFirst()
+    return proved === undefined ? last.taken_at : undefined
+  }
+  const proved = await proof.where('run.backfill', 'is', null).executeTakeFirst()
+  // It may have come far after the copy was made, and the same records may stand in other exports.
+  const filling = await database
+    .selectFrom('run')
+    .select('run.id')
+    .where('run.job_id', '=', jobId)
+    .where('run.state', 'in', ['running', 'interrupted'])
+    .where('run.backfill', 'is not', null)
+    .where('run.started_at', '<=', last.taken_at)
     .executeTakeFirst()
-  return copy !== undefined
+  return proved === undefined || filling !== undefined ? last.taken_at : undefined
 }
 
-/** A run was given up in the middle of an export, and none of that name was read to its end since. */
-async function hasGivenUp(database: Kysely<LedgerTables>, jobId: number): Promise<boolean> {
-  const open = await database
+/** When a run was given up in the middle of an export, where none of that name was read to its end by a run begun since. */
+async function givenUp(database: Kysely<LedgerTables>, jobId: number): Promise<number | undefined> {
+  const last = await database
     .selectFrom('run')
     .innerJoin('export', 'export.run_id', 'run.id')
-    .select('export.id')
+    .select('run.ended_at')
     .where('run.job_id', '=', jobId)
     .where('run.state', '=', 'failed')
     .where('run.reason', '=', 'given-up')
@@ -45,14 +80,17 @@ async function hasGivenUp(database: Kysely<LedgerTables>, jobId: number): Promis
             .innerJoin('run as since', 'since.id', 'later.run_id')
             .select('later.id')
             .whereRef('since.job_id', '=', 'run.job_id')
-            .whereRef('since.started_at', '>', 'run.started_at')
+            // While it was on, another run may have read one of that name before it did.
+            .whereRef('since.started_at', '>', 'run.ended_at')
             .where('since.state', '=', 'finished')
+            .where('since.part', 'is distinct from', 'limit')
             .whereRef('later.name', '=', 'export.name')
             .where('later.state', '=', 'finished')
             .where('later.reading', '=', 'whole'),
         ),
       ),
     )
+    .orderBy('run.ended_at', 'desc')
     .executeTakeFirst()
-  return open !== undefined
+  return last?.ended_at ?? undefined
 }

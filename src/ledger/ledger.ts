@@ -3,6 +3,7 @@
  * Everything a run writes goes through its `RunLedger`, which is fenced: once another process has taken the run over,
  * nothing more can be written with the old token.
  */
+import type { AboutToSend } from './behind.ts'
 import type { DeliveredFile, Expectations } from './expectations.ts'
 import type { Fires } from './fires.ts'
 import type { Held } from './holds.ts'
@@ -23,6 +24,7 @@ import type {
   FireRecord,
   LeaseRecord,
   Reading,
+  RunPart,
   RunRecord,
   Selection,
 } from './tables.ts'
@@ -240,8 +242,11 @@ export interface Ledger {
   lastLease(jobId: number): Promise<LeaseRecord | undefined>
   /** @throws WaybillError `lease-lost`: looking for exports may take longer than a lease lasts without its process */
   startRun(lease: Lease, start: RunStart): Promise<RunLedger>
-  /** @throws WaybillError `lease-lost`: whoever holds the job now may have finished the run, or given it up */
-  resumeRun(lease: Lease, run: RunRecord): Promise<RunLedger>
+  /**
+   * @param part where the rest of it is not read as a whole
+   * @throws WaybillError `lease-lost`: whoever holds the job now may have finished the run, or given it up
+   */
+  resumeRun(lease: Lease, run: RunRecord, part?: RunPart): Promise<RunLedger>
   /** To settle what a run left behind; its state stays as it is. */
   amendRun(lease: Lease): RunLedger
   /** The job's run of that kind that was left running or interrupted, if there is one. */
@@ -274,10 +279,10 @@ export interface Ledger {
   way: RightOfWay
   pruning: Pruning
   /**
-   * Whether the ledger is a copy (backup.ts) on which no run of the job was begun and finished yet: what was delivered after it was
-   * made is not in it.
+   * Whether such a run may be about to send what was delivered without the ledger's knowing of it: it is a copy (backup.ts) on which
+   * nobody has looked for that yet, or a run was given up. Undefined: it may not; else until when that may have been sent.
    */
-  isBehind(jobId: number): Promise<boolean>
+  behindSince(jobId: number, run: AboutToSend): Promise<number | undefined>
   accounts(gateway: string, references: readonly string[]): Promise<Map<string, string | null>>
   /** Which of the accounts the run has registered. */
   registeredBy(gateway: string, references: readonly string[], runId: string): Promise<Set<string>>

@@ -273,4 +273,9 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         primary key (job, mapping, source, timetable, due)) without rowid`.execute(db)
     },
   },
+  '0010-part-of-a-run': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('run').addColumn('part', 'text').execute()
+    },
+  },
 }

@@ -2,7 +2,7 @@
 import { Kysely, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { WaybillError } from '../errors.ts'
-import { readIsBehind } from './behind.ts'
+import { readBehind } from './behind.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
@@ -72,19 +72,20 @@ export async function openLedger(file: string): Promise<Ledger> {
             selection: start.origin?.selection,
             backfill: start.backfill && `${start.backfill.from}/${start.backfill.to}`,
             backfill_folder: start.backfill?.in,
+            part: start.part,
           })
           .execute()
       })
       return createRunLedger(database, lease)
     },
-    async resumeRun(lease, run) {
+    async resumeRun(lease, run, part) {
       await write(async (writer) => {
         await assertLease(writer, lease)
         const state = advanceRun(run.state, 'resume')
         await nameRun(writer, lease)
         await writer
           .updateTable('run')
-          .set({ state, reason: null, ended_at: null })
+          .set({ state, reason: null, ended_at: null, ...(part === undefined ? {} : { part }) })
           .where('id', '=', run.id)
           .execute()
       })
@@ -187,7 +188,7 @@ export async function openLedger(file: string): Promise<Ledger> {
     registeredBy: (gateway, references, runId) =>
       read((db) => readRegisteredBy(db, gateway, references, runId)),
     careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
-    isBehind: (jobId) => read((db) => readIsBehind(db, jobId)),
+    behindSince: (jobId, run) => read((db) => readBehind(db, jobId, run)),
     pruning: pruning(read, write),
     close: () => database.destroy(),
   }

@@ -1,5 +1,5 @@
 /** What a run begins as: an ordinary run of its job, one that takes up what another one left, or a backfill. */
-import type { Selection } from './tables.ts'
+import type { RunPart, Selection } from './tables.ts'
 
 export interface RunStart {
   readonly id: string
@@ -11,6 +11,8 @@ export interface RunStart {
   readonly origin?: RunOrigin | undefined
   /** Where it is a backfill: of which range. */
   readonly backfill?: BackfillRange | undefined
+  /** Where it does not read all that the job finds. */
+  readonly part?: RunPart | undefined
 }
 
 /** Days of the names of exports, both included: `2026-01-31`. */

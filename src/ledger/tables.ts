@@ -53,6 +53,8 @@ interface RunTable {
   /** Of a backfill: its range, `2026-01-01/2026-03-31`, and the folder of its exports where that is not the place of the job. */
   backfill: ColumnType<string | null, string | null | undefined, never>
   backfill_folder: ColumnType<string | null, string | null | undefined, never>
+  /** Of a run that has not read all that the job finds: what of it. */
+  part: ColumnType<RunPart | null, RunPart | null | undefined, RunPart>
 }
 
 /** What of another run is taken up: its rejects, what is in doubt, both; or what a person has decided to send again. */
@@ -60,6 +62,9 @@ export type Selection = 'rejected' | 'in-doubt' | 'left-behind' | 'decided'
 
 /** `selected`: rows that another run left behind. `rejects`: a rejects file, whose rows keep their place in the export they came from. */
 export type Reading = 'whole' | 'selected' | 'rejects'
+
+/** `limit`: so many rows of each export at most. `files`: the exports that were named. */
+export type RunPart = 'limit' | 'files'
 
 /** What a run maps with: mapping, catalog and tables as they were, so that a resumption maps the same way. */
 interface MappingTable {

@@ -30,8 +30,11 @@ export interface LoadContext extends Delivery {
    * it shows is not sent, what it lacks is. `resend`: as `look`, and what nobody can tell is sent, too.
    */
   readonly held: 'hold' | 'look' | 'resend'
-  /** Whether more may have been delivered than the ledger knows. Then profiles are read before anything is sent that it does not know. */
-  readonly behind: boolean
+  /**
+   * Until when more may have been sent than the ledger knows. Then profiles are read before anything is sent that it does not know, once
+   * the gateway can no longer be late with that.
+   */
+  readonly behindSince: number | undefined
 }
 
 export interface ChunkToLoad extends ChunkKey {
@@ -71,9 +74,14 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
 
   const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
   const accounts = await resolveAccounts(context.accounts, open)
-  const doubtful = context.behind
-    ? earlier.unsent
-    : earlier.unsent.filter(({ rowKey, content }) => held.get(rowKey)?.has(content))
+  if (context.behindSince !== undefined) {
+    const lateMs = context.behindSince + context.readLagMs - context.now()
+    if (lateMs > 0 && earlier.unsent.length > 0) await context.pause(Math.min(lateMs, context.readLagMs))
+  }
+  const doubtful =
+    context.behindSince !== undefined
+      ? earlier.unsent
+      : earlier.unsent.filter(({ rowKey, content }) => held.get(rowKey)?.has(content))
   const verdicts =
     doubtful.length === 0
       ? undefined

@@ -148,7 +148,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     limits: { records: 500, bytes: 1024 ** 2, ...options.limits },
     careTeamsAcrossAccounts: options.careTeamsAcrossAccounts ?? false,
     held: options.held ?? 'hold',
-    behind: false,
+    behindSince: undefined,
     accounts: {
       gateway,
       gatewayName: reference.url,

@@ -2,7 +2,7 @@
 import { WaybillError } from '../errors.ts'
 import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import type { Arrival } from './arrival.ts'
-import { type Dated, inRange, isOpen } from './backfill-range.ts'
+import { type Dated, inRange, isMemberOf, isOpen } from './backfill-range.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import type { DriftMemory } from './drift-watch.ts'
 import { type ExportStep, resumeExports, startExports } from './exports-of-run.ts'
@@ -72,10 +72,19 @@ export async function* backfillExports(
     for (const record of await ledger.exportsOf(run.id)) if (record.state === 'open') tell(record)
     yield* resumeExports(run, arrival, sources, ledger, unfinished)
   }
-  for (const [at, found] of all.entries()) {
+  // An archive that was left in the middle goes first: what appears in the range meanwhile must not make it look done with.
+  const last = (await ledger.exportsOf(run.id)).at(-1)
+  const inOrder = [...addresses.entries()].sort(
+    ([, a], [, b]) => Number(isMemberOf(b, last?.path)) - Number(isMemberOf(a, last?.path)),
+  )
+  for (const [at, address] of inOrder) {
+    const found = all[at]
+    if (found === undefined) continue
     const begun = await ledger.exportsOf(run.id)
-    const paths = begun.map(({ path }) => path)
-    if (!isOpen(addresses[at] ?? '', paths)) continue
+    // Where two mappings of the job read it, each does.
+    const { name } = mappings.get(found.mapping) ?? {}
+    const paths = begun.filter(({ mapping }) => mapping === name).map(({ path }) => path)
+    if (!isOpen(address, paths)) continue
     onPosition({ number: at + 1, of: all.length })
     yield* startExports(run, arrival, [found], mappings, memory, begun)
     await arrival.forget(found)

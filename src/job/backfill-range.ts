@@ -59,16 +59,19 @@ export function inRange<Found>(
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * Whether a run must still take something of a delivery. Exports are begun in order, so only of the last one begun can a part be missing:
- * a member of its archive.
+ * Whether a run must still take something of a delivery. Exports are begun in order, and one that was left in the middle first, so only of the
+ * last one begun can a part be missing: a member of its archive.
  * @param address of the delivery
- * @param begun addresses of the exports that the run has begun, in their order: `address`, or `address!member`
+ * @param begun addresses of the exports that the run has begun with the delivery's mapping, in their order: `address`, or `address!member`
  */
 export function isOpen(address: string, begun: readonly string[]): boolean {
   if (begun.includes(address)) return false
-  const isMember = (path: string | undefined): boolean => path?.startsWith(`${address}!`) === true
-  return !begun.some(isMember) || isMember(begun.at(-1))
+  return !begun.some((path) => isMemberOf(address, path)) || isMemberOf(address, begun.at(-1))
 }
+
+/** Whether a path is that of a member of the archive. */
+export const isMemberOf = (archive: string, path: string | undefined): boolean =>
+  path?.startsWith(`${archive}!`) === true
 
 /** The sources of a job as if their exports lay in another folder, as they are: nothing there is waited for, nothing moved away. */
 export const sourcesIn = (sources: readonly JobSource[], folder: string): JobSource[] =>

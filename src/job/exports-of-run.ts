@@ -35,11 +35,10 @@ export async function* startExports(
   deliveries: readonly FoundExport[],
   mappings: ReadonlyMap<string, LoadedMapping>,
   memory: DriftMemory,
-  begun: readonly Pick<ExportRecord, 'path' | 'ordinal'>[] = [],
+  begun: readonly (Pick<ExportRecord, 'path' | 'ordinal'> & { readonly mapping: string | null })[] = [],
 ): AsyncGenerator<ExportStep> {
   await arrival.clearUnpacked()
   let ordinal = begun.at(-1)?.ordinal ?? 0
-  const addresses = new Set(begun.map(({ path }) => path))
   const fail = async (start: ExportStart, error: unknown, watch?: DriftWatch): Promise<void> => {
     if (!isExportProblem(error)) throw error
     const record = await run.runLedger.addExport(start)
@@ -51,6 +50,7 @@ export async function* startExports(
     const mapping = mappings.get(found.mapping)
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
+    const addresses = new Set(begun.flatMap((one) => (one.mapping === mapping.name ? one.path : [])))
     const { name } = found.delivery
     const path = found.source.address(name)
     const delivered = found.isListed ? { ...found.delivery, address: path } : undefined

@@ -41,9 +41,9 @@ export async function* startExports(
   let ordinal = begun.at(-1)?.ordinal ?? 0
   const fail = async (start: ExportStart, error: unknown, watch?: DriftWatch): Promise<void> => {
     if (!isExportProblem(error)) throw error
-    const record = await run.runLedger.addExport(start)
+    // In one write: left open by a kill, it would be gone on with as if nothing were wrong with it.
+    const record = await run.runLedger.addExport({ ...start, failed: error.code })
     await watch?.begin(run.runLedger, record.id)
-    await run.runLedger.endExport(record.id, 'failed', error.code)
     run.events.exportFailed(start.name, error)
   }
   for (const found of deliveries) {

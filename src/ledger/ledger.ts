@@ -103,6 +103,8 @@ export interface ExportStart {
   /** Default: `whole`. */
   readonly reading?: Reading
   readonly originExport?: number
+  /** Code of what is wrong with it, where it is over before it has begun. */
+  readonly failed?: string
 }
 
 /** Exports that are compared with each other: those of one job that are read by one mapping. */

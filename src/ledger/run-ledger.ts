@@ -155,7 +155,7 @@ async function addExport(writer: Writer, runId: string, start: ExportStart): Pro
       mapping_digest: digest,
       reading: start.reading,
       origin_export: start.originExport,
-      state: 'open',
+      ...(start.failed === undefined ? { state: 'open' } : { state: 'failed', reason: start.failed }),
     })
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -4,7 +4,7 @@
  */
 import { WaybillError } from '../errors.ts'
 import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
-import { assertSameGateway, type RunOfJob } from './amend-run.ts'
+import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 import { type Arrival, createArrival, type ReceivedExport } from './arrival.ts'
 import { carryOut, type JobEnd } from './carry-out.ts'
 import { type Job, type LoadedMapping, loadMapping, readMapping } from './definition-files.ts'
@@ -26,7 +26,7 @@ export interface TakingUp {
   readonly begin: (run: OpenRun) => Promise<void>
 }
 
-/** To be called when the job is free. @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held` */
+/** To be called when the job is free. @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished` */
 export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {
   const { ledger } = deps
   const { run, selection } = taking
@@ -42,7 +42,9 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
     if (found.length === 0)
       throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)
     const origin = { run: run.id, selection }
-    const end = await whileHeld(deps, job, false, (held, id) => {
+    const end = await whileHeld(deps, job, false, async (held, id) => {
+      // Since it was looked another run may have begun and been killed, with the same records under way.
+      await assertNoneUnfinished(ledger, run)
       const opening = { id, resumed: undefined, limit: Number.POSITIVE_INFINITY, origin }
       return carryOut(deps, job, held, opening, (opened) => startSelected(opened, found, taking.begin))
     })

@@ -66,13 +66,14 @@ export async function tendJob<Job>(
 
 /** The fire of a job that is running, and those that are not over and not running; what a dead process ran is interrupted. */
 async function openFires<Job>(
-  { ledger, now, owner, isDead }: ScheduleParts<Job>,
+  parts: ScheduleParts<Job>,
   jobId: number,
   underWay: RunUnderWay | undefined,
 ): Promise<{
   open: (FireRecord & { state: 'due' | 'missed' | 'interrupted' })[]
   running: FireRecord | undefined
 }> {
+  const { ledger, now, owner, isDead } = parts
   const open: (FireRecord & { state: 'due' | 'missed' | 'interrupted' })[] = []
   let running: FireRecord | undefined
   for (const fire of await ledger.fires.open(jobId)) {
@@ -88,12 +89,22 @@ async function openFires<Job>(
       fire.owner === null ||
       fire.owner === owner ||
       isDead(fire.owner) ||
-      (isOld && (await ledger.holder(jobId, now(), isDead)) === undefined)
+      (isOld && !(await isHeldOrAwaited(parts, jobId)))
     const left = isGone ? await ledger.fires.move(fire, 'interrupt') : undefined
     if (left?.state === 'interrupted') open.push({ ...left, state: left.state })
     else running = fire
   }
   return { open, running }
+}
+
+/** Whether somebody runs the job, or waits for it. A backfill may have it for days, and says nothing of who has begun a fire. */
+async function isHeldOrAwaited<Job>(
+  { ledger, now, isDead }: ScheduleParts<Job>,
+  jobId: number,
+): Promise<boolean> {
+  const holder = await ledger.holder(jobId, now(), isDead)
+  if (holder === undefined || holder.gives_way === 0) return holder !== undefined
+  return (await ledger.way.waiter(jobId, now(), isDead)) !== undefined
 }
 
 /** Why the job cannot be run now. */

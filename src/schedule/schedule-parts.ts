@@ -30,7 +30,9 @@ export interface LookPlan {
 }
 
 export interface ScheduleParts<Job> {
-  readonly ledger: Pick<Ledger, 'fires' | 'holder' | 'jobId'>
+  readonly ledger: Pick<Ledger, 'fires' | 'holder' | 'jobId'> & {
+    readonly way: Pick<Ledger['way'], 'waiter'>
+  }
   /** Names the gateway in the ledger. */
   readonly gateway: string
   /** Milliseconds since the epoch. */

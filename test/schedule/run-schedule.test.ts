@@ -183,6 +183,27 @@ describe('two processes on one ledger', () => {
   })
 })
 
+describe('a backfill that has the job when nobody runs its fire any more', () => {
+  it.each([
+    ['is no sign of the process that began it', false, 'there:2'],
+    ['may be waited for by that process', true, 'here:1'],
+  ])('%s', async (_, waits, owner) => {
+    const { clock, ledger, job, start, records } = await install('2026-03-02T00:30Z')
+    job('a', { ...hourly, missed: 'skip' }, { takes: 20 * MINUTE })
+    const first = start('here:1')
+    await clock.moveTo(Date.parse('2026-03-02T01:02Z'))
+    first.kill(false)
+    const jobId = await ledger.jobId('a', 'gateway')
+    const asked = { jobId, now: clock.now(), ttlMs: 24 * HOUR }
+    await ledger.acquireLease({ ...asked, runId: 'filling', owner: 'b:3', givesWay: true }, () => true)
+    if (waits) await ledger.way.ask({ ...asked, owner: 'here:1' })
+    const second = start('there:2')
+    await clock.moveTo(Date.parse('2026-03-02T02:30Z'))
+    await second.stop()
+    expect((await records('a'))[0]?.owner).toBe(owner)
+  })
+})
+
 test('what SIGTERM interrupts goes on at the next start, and so does what is due then', async () => {
   const { clock, job, start, runs, fires } = await install('2026-03-02T00:30Z')
   job('a', { ...hourly, missed: 'skip' }, { takes: 20 * MINUTE })

@@ -90,6 +90,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
         ledger: {
           jobId: alive(ledger.jobId),
           holder: alive(ledger.holder),
+          way: { waiter: alive(ledger.way.waiter) },
           fires: {
             ...fires,
             open: alive(fires.open),

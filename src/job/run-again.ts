@@ -54,8 +54,9 @@ export async function withRunAgain<Result>(
   try {
     return await work(connectAgain(deps, job, run, amending, arrival))
   } finally {
-    // An unfinished run goes on with what was fetched for it.
-    await arrival.close(run.state !== 'finished')
+    // An unfinished run goes on with what was fetched and kept for it; that need not be this one.
+    const unfinished = await deps.ledger.unfinishedRun(run.job_id, kindOf(run))
+    await arrival.close(unfinished !== undefined)
   }
 }
 

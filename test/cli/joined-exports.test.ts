@@ -1,5 +1,5 @@
 /** A second export joined to the first, through the real command line. */
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { BUCKET, startS3Server } from '../extract/arrival/s3-server.ts'
@@ -87,4 +87,35 @@ test('a run that was interrupted goes on with what it was joined with, from a bu
   expect([second.state, second.balanced]).toEqual(['finished', true])
   expect(await stored(clinic)).toEqual(SEEN)
   expect(await readdir(join(home, 'spool'))).toEqual([])
+}, 60_000)
+
+test('reconciling a finished backfill leaves what another one, which is unfinished, was joined with', async () => {
+  const store = await startReferenceStore({ open: true })
+  let down = false
+  const proxy = await startFaultProxy(store.url, () => (down ? { do: 'answer', status: 403 } : PASS))
+  const environment = { WAYBILL_GATEWAY_URL: proxy.url }
+  const clinic = await openClinic({ store, mapping: MAPPING, job: job('../inbox'), environment })
+  const { folder, waybill } = clinic.workplace
+  const history = join(folder, 'history')
+  await mkdir(history)
+  const january = ['--from', '2026-01-01', '--to', '2026-01-31', '--in', 'history']
+  const february = ['--from', '2026-02-01', '--to', '2026-02-28', '--in', 'history']
+  await writeFile(join(history, 'visits_20260101.csv'), 'id,patient,doctor\n1,cat,d1\n')
+  await writeFile(join(history, 'providers_20260101.csv'), PROVIDERS)
+  const first = summaryOf(await waybill('backfill', 'clinic', ...january, '--json'))
+  // Three chunks, of which two are begun: those the next run of the job settles, and leaves the third.
+  const nobody = Array.from({ length: 4_999 }, (_, at) => `x${at},eve,nobody\n`).join('')
+  await writeFile(join(history, 'visits_20260201.csv'), `id,patient,doctor\n1,ann,d1\n${nobody}2,ben,d2\n`)
+  await writeFile(join(history, 'providers_20260201.csv'), PROVIDERS)
+  down = true
+  expect((await waybill('backfill', 'clinic', ...february)).code).toBe(3)
+  down = false
+  await dayOf(clinic, '20260302', 'id,patient,doctor\n1,dan,d1\n')
+  expect((await clinic.run()).code).toBe(0)
+
+  expect((await waybill('reconcile', first.run)).code).toBe(0)
+  await writeFile(join(history, 'providers_20260201.csv'), PROVIDERS.replaceAll('Dr.', 'Prof.'))
+  const second = summaryOf(await waybill('backfill', 'clinic', ...february, '--json'))
+  expect(second).toMatchObject({ state: 'finished', rows: { read: 5_001 } })
+  expect(await stored(clinic)).toEqual([SEEN[0], SEEN[1], 'cat Dr. Reed', 'dan Dr. Reed'])
 }, 60_000)

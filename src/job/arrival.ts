@@ -20,7 +20,7 @@ import { verifyChecksum, verifySize } from '../extract/arrival/verify-delivery.t
 import type { ContentLimits } from '../extract/content-limits.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { chooseBeside } from './beside.ts'
-import { ANY_RULES, completeBeside, type FoundDelivery, unlisted } from './found-delivery.ts'
+import { completeBeside, type FoundDelivery, rulesOf, unlisted } from './found-delivery.ts'
 import type { JobSource } from './job-source.ts'
 
 /** Manifests and checksum files are held in memory. */
@@ -205,7 +205,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
   ): AsyncGenerator<{ found: FoundDelivery; file: string }> {
     const name = basename(base)
     if (isAbsolute(base)) {
-      const rules = sources.find(({ from }) => from === dirname(base)) ?? ANY_RULES
+      const rules = rulesOf(sources, dirname(base), name)
       const source = createFolderSource({ folder: dirname(base) })
       if (await isFile(base)) yield { found: unlisted(source, name, rules), file: base }
       return

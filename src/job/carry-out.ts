@@ -58,6 +58,9 @@ async function runOneExport(
     return { ordinal: record.ordinal, ...(await runExport(run.export, record, mapping, limits, watch)) }
   } catch (error) {
     if (!isExportProblem(error)) throw error
+    // What an earlier process has sent of it must be settled first: with the export over, nobody would look for that.
+    const chunks = await run.export.ledger.chunksOf(record.id)
+    if (chunks.some(({ state }) => state === 'open')) throw error
     await run.runLedger.endExport(record.id, 'failed', error.code)
     run.events.exportFailed(record.name, error)
     return undefined

@@ -3,6 +3,7 @@ import { type CompleteExport, completeExports } from '../extract/arrival/complet
 import type { Delivery, ExportSource } from '../extract/arrival/export-source.ts'
 import type { Announced } from '../extract/arrival/manifest.ts'
 import { DEFAULT_LIMITS } from '../extract/content-limits.ts'
+import { compilePattern, matchExportName } from '../extract/discover.ts'
 import type { JobSource } from './job-source.ts'
 
 type DeliveryRules = Pick<
@@ -31,6 +32,19 @@ export const ANY_RULES: DeliveryRules = {
   checksum: undefined,
   marker: undefined,
   stableForMs: 0,
+}
+
+/**
+ * For a file that a run has begun with, by where it lies and what it is called: those of its source. Where no source is there (it was
+ * archived, or taken from another folder), those of the source whose pattern its name fits, as far as they say how it is read.
+ */
+export function rulesOf(sources: readonly JobSource[], folder: string, name: string): DeliveryRules {
+  const fits = ({ match }: JobSource): boolean => matchExportName(compilePattern(match), name) !== undefined
+  const there = sources.filter(({ from }) => from === folder)
+  const own = there.find(fits) ?? there[0]
+  if (own !== undefined) return own
+  const like = sources.find(fits)
+  return like === undefined ? ANY_RULES : { ...ANY_RULES, match: like.match, limits: like.limits }
 }
 
 /** A file that was named, not found in a listing. What lies beside it is taken as it is. */

@@ -6,6 +6,7 @@ import { BUCKET, startS3Server } from '../extract/arrival/s3-server.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
+import { writeMapping } from './left-behind.ts'
 import { startReferenceStore } from './reference-store.ts'
 
 const MAPPING = `mapping: clinic
@@ -118,4 +119,20 @@ test('reconciling a finished backfill leaves what another one, which is unfinish
   const second = summaryOf(await waybill('backfill', 'clinic', ...february, '--json'))
   expect(second).toMatchObject({ state: 'finished', rows: { read: 5_001 } })
   expect(await stored(clinic)).toEqual([SEEN[0], SEEN[1], 'cat Dr. Reed', 'dan Dr. Reed'])
+}, 60_000)
+
+test('a rerun joins an export that lay in another folder with what is of its day', async () => {
+  const clinic = await openClinic({ mapping: MAPPING, job: job('../inbox') })
+  const { folder, waybill } = clinic.workplace
+  const history = join(folder, 'history')
+  await mkdir(history)
+  await writeFile(join(history, 'visits_20260101.csv'), 'id,patient,doctor\n1,ann,d1\n2,ben,(d2)\n')
+  await writeFile(join(history, 'providers_20260101.csv'), PROVIDERS)
+  await writeFile(join(history, 'providers_20260102.csv'), PROVIDERS.replaceAll('Dr.', 'Prof.'))
+  const january = ['--from', '2026-01-01', '--to', '2026-01-31', '--in', 'history']
+  const first = summaryOf(await waybill('backfill', 'clinic', ...january, '--json'))
+  expect(first.rows).toMatchObject({ read: 2 })
+  await writeMapping(clinic, MAPPING.replace('on: doctor', 'on: { from: doctor, extract: "([a-z0-9]+)" }'))
+  expect((await waybill('rerun', first.run)).code).toBe(0)
+  expect(await stored(clinic)).toEqual(SEEN)
 }, 60_000)

@@ -69,8 +69,10 @@ function keep(
       gateway: deps.gatewayName,
       now: context.now,
       async sleep(ms, signal) {
+        const until = context.now() + ms
         await telling.beforeSleep()
-        await context.sleep(ms, signal)
+        // Not by as much longer as that has taken: somebody may be due.
+        await context.sleep(Math.max(0, until - context.now()), signal)
       },
       interrupt: context.interrupt,
       owner: context.owner,

@@ -16,6 +16,8 @@ export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void>
   let wake = new AbortController()
   while (!interrupt.aborted) {
     wake = new AbortController()
+    // What comes due while the jobs are tended is not in the past for who goes to sleep then.
+    const woken = now()
     const jobs = await read()
     const looks: number[] = []
     for (const listed of jobs) {
@@ -45,7 +47,7 @@ export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void>
     const until = Math.min(
       now() + parts.rereadMs,
       ...looks,
-      ...jobs.flatMap((job) => nextFire(job, now()) ?? []),
+      ...jobs.flatMap((job) => nextFire(job, woken) ?? []),
     )
     const signal = AbortSignal.any([interrupt, wake.signal])
     await sleep(Math.max(0, until - now()), signal).catch(() => undefined)
@@ -98,7 +100,7 @@ function jobReader<Job>({ ledger, gateway, now, readJobs, events }: SchedulePart
   }
 }
 
-const nextFire = <Job>(listed: ListedJob<Job>, now: number): number | undefined =>
+const nextFire = <Job>(listed: ListedJob<Job>, after: number): number | undefined =>
   'problem' in listed || listed.schedule === undefined
     ? undefined
-    : firesAfter(listed.schedule, now).next().value
+    : firesAfter(listed.schedule, after).next().value

@@ -6,6 +6,8 @@ export interface MovedClock {
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** Moves it, from sleeper to sleeper; each has gone to sleep again before the next is woken. */
   moveTo(at: number): Promise<void>
+  /** Time that work takes: nobody wakes meanwhile. */
+  pass(ms: number): void
 }
 
 interface Sleeper {
@@ -45,6 +47,9 @@ export function createMovedClock(start: number): MovedClock {
       }
       time = at
       await settle()
+    },
+    pass(ms) {
+      time += ms
     },
   }
 }

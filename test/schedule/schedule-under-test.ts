@@ -30,7 +30,8 @@ export interface Installation {
   readonly told: string[]
   /** Puts a job into the folder, or takes it away. */
   job(name: string, schedule: JobSchedule | 'broken' | 'none' | 'gone', run?: JobUnderTest): void
-  start(owner?: string, rereadMs?: number): Process
+  /** @param tending called whenever open fires are read */
+  start(owner?: string, rereadMs?: number, tending?: () => void): Process
   /** `2026-03-08T07:00Z state` of a job, oldest first. */
   fires(job: string): Promise<string[]>
   records(job: string): Promise<FireRecord[]>
@@ -76,7 +77,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
         listed.set(name, { name, problem: new WaybillError('job-invalid', `${name}.yaml: 1 problem`) })
       else listed.set(name, { name, job: name, schedule: schedule === 'none' ? undefined : schedule })
     },
-    start(owner = 'here:1', rereadMs = 30 * MINUTE) {
+    start(owner = 'here:1', rereadMs = 30 * MINUTE, tending = () => {}) {
       const interrupt = new AbortController()
       dead.delete(owner)
       silent.delete(owner)
@@ -93,7 +94,10 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
           way: { waiter: alive(ledger.way.waiter) },
           fires: {
             ...fires,
-            open: alive(fires.open),
+            open: alive((jobId) => {
+              tending()
+              return fires.open(jobId)
+            }),
             timetable: alive(fires.timetable),
             comeDue: alive(fires.comeDue),
             move: alive(fires.move),

@@ -36,11 +36,13 @@ export async function main(
     if (error.code !== 'EPIPE') throw error
     process.exit(EXIT.ok)
   })
+  // Where nobody hears it any more, or the disk under it is full: what is at work goes on, and ends as it would have.
+  process.stderr.on('error', () => {})
   const surroundings: Surroundings = {
     environment: process.env,
     folder: process.cwd(),
     out: (text) => process.stdout.write(text),
-    err: (text) => process.stderr.write(text),
+    err: writeError,
     terminal: process.stderr.isTTY === true && (() => process.stderr.columns),
     columns: process.stdout.isTTY === true ? process.stdout.columns : undefined,
     interrupt: interruptSignal(),
@@ -143,6 +145,15 @@ async function buildContext(
   }
 }
 
+/** Never throws: where standard error is a file, what befalls it is thrown to whoever writes. */
+function writeError(text: string): void {
+  try {
+    process.stderr.write(text)
+  } catch {
+    // There is no other place to say it.
+  }
+}
+
 /** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
 function interruptSignal(): AbortSignal {
   const controller = new AbortController()
@@ -150,12 +161,12 @@ function interruptSignal(): AbortSignal {
     const { stderr } = process
     if (controller.signal.aborted) {
       // The shell's prompt is not to stand behind a progress bar.
-      if (stderr.isTTY) stderr.write('\n')
+      if (stderr.isTTY) writeError('\n')
       process.exit(EXIT.interrupted)
     }
     controller.abort()
     // In a terminal in the place of the bar, which comes back below.
-    stderr.write(
+    writeError(
       `${stderr.isTTY ? '\r\x1b[2K' : ''}Stopping: what is under way is finished, nothing new is begun. Once more to stop at once.\n`,
     )
   }

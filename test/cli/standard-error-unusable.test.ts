@@ -1,0 +1,57 @@
+/** Nobody reads standard error any more, or the disk under it is full: commands do what they do, and end as they would have. */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import { createWorkplace, PROJECT, type Workplace } from './command-line.ts'
+
+const JOB = `schedule: { cron: "0 0 1 1 *", zone: Etc/UTC, missed: once }
+exports: { from: ../inbox, match: "*.csv" }
+mapping: acme-onsite
+`
+
+/** With standard error as the test has it; all else is read. */
+function start({ folder, environment }: Workplace, stderr: 'pipe' | number, ...args: string[]) {
+  const child = spawn(process.execPath, [join(PROJECT, 'bin/waybill.js'), ...args], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], ...environment },
+    stdio: ['ignore', 'ignore', stderr],
+  })
+  child.stderr?.destroy()
+  return child
+}
+
+async function standardErrors(): Promise<('pipe' | number)[]> {
+  // Linux has a file for it that is always full.
+  const full = await open('/dev/full', 'w').catch(() => undefined)
+  if (full === undefined) return ['pipe']
+  onTestFinished(() => full.close())
+  return ['pipe', full.fd]
+}
+
+it('a run that is refused ends with the same exit code', async () => {
+  const workplace = await createWorkplace()
+  await workplace.job('clinic', JOB)
+  const { code: expected } = await workplace.waybill('run', 'clinic')
+  expect(expected).toBe(2)
+  for (const stderr of await standardErrors()) {
+    const [code] = await once(start(workplace, stderr, 'run', 'clinic'), 'exit')
+    expect(code, String(stderr)).toBe(expected)
+  }
+})
+
+it('a schedule is kept, and ended by SIGTERM', async () => {
+  const workplace = await createWorkplace({ WAYBILL_LOG_FILE: 'waybill.log' })
+  await workplace.job('clinic', JOB)
+  for (const stderr of await standardErrors()) {
+    const child = start(workplace, stderr, 'schedule')
+    const over = once(child, 'exit')
+    await Promise.race([over, delay(2_000)])
+    expect(child.exitCode, String(stderr)).toBeNull()
+    child.kill('SIGTERM')
+    expect((await over)[0], String(stderr)).toBe(0)
+  }
+})

@@ -9,6 +9,7 @@ import { type RunSummary, summarise } from '../job/summary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import {
   type About,
+  brokenOffNotice,
   deadRunNotice,
   type EndedRun,
   heldNotice,
@@ -49,7 +50,8 @@ export async function runAndTell(
     )
   }
   const tellRun = async (summary: RunSummary, how: Pick<EndedRun, 'exit' | 'error'>): Promise<void> => {
-    const reasons = await ledger.reasonsOf(summary.run)
+    // What is known is told, also where the ledger says no more.
+    const reasons = await ledger.reasonsOf(summary.run).catch(() => [])
     await teller.tell(runNotice({ summary, ...how, reasons, next: nextSteps(summary), at: now() }), targets)
   }
   await quietly(() => tellDeadRun(teller, deps, name, targets))
@@ -76,9 +78,11 @@ export async function runAndTell(
     await quietly(async () => {
       let stopped = false
       for (const id of begun) {
-        const summary = await summarise(ledger, deps.home, id)
-        stopped = summary.state !== 'finished'
-        await tellRun(summary, stopped ? endOf(error) : { exit: exitOf(summary) })
+        const summary = await summarise(ledger, deps.home, id).catch(() => undefined)
+        stopped = summary?.state !== 'finished'
+        if (summary !== undefined) await tellRun(summary, stopped ? endOf(error) : { exit: exitOf(summary) })
+        // Only the last one can have been under way when the ledger failed.
+        else if (id === [...begun].at(-1)) await teller.tell(brokenOffNotice(about(), id, error), targets)
       }
       if (!stopped && refusals) await tellRefusal(teller, deps, about(), targets, error)
     })
@@ -134,12 +138,14 @@ export async function tellDeadRun(
   targets: readonly Target[],
 ): Promise<void> {
   const jobId = await ledger.jobId(job, gateway)
+  const lease = await ledger.lastLease(jobId)
+  if (lease === undefined || (lease.expires_at > now() && !isDead(lease.owner))) return
   for (const kind of ['ordinary', 'backfill'] as const) {
     const run = await ledger.unfinishedRun(jobId, kind)
-    if (run?.state !== 'running') continue
-    const lease = await ledger.lastLease(jobId)
-    if (lease === undefined || lease.run_id !== run.id) continue
-    if (lease.expires_at > now() && !isDead(lease.owner)) continue
+    if (run?.state !== 'running' || run.id !== lease.run_id) continue
+    // What was read one after the other is true of one instant only where nobody has taken the job meanwhile; and who ends a run does so
+    // before letting the job go.
+    if ((await ledger.lastLease(jobId))?.token !== lease.token) return
     const { owner, acquired_at: since } = lease
     await teller.tell(deadRunNotice({ job, gateway, at: now() }, { owner, run: run.id, since }), targets)
   }

@@ -30,7 +30,13 @@ export function createTeller(
     now,
     sleep,
     newId: () => newMessageId(context),
-    targetsOf: async (job) => (await readTargets(settings, job)) ?? known.get(job),
+    async targetsOf(job) {
+      const named = known.get(job)
+      const here = await readTargets(settings, job)
+      // A file that lies elsewhere may bear the name of one in the jobs folder, which knows nothing of its targets.
+      const elsewhere = named?.filter(({ folder }) => folder !== settings.jobs) ?? []
+      return elsewhere.length > 0 ? [...elsewhere, ...(here ?? [])] : (here ?? named)
+    },
     open: (target) => openChannel(target, settings, now),
     report: (event) => report(context, event),
   })

@@ -121,8 +121,7 @@ export interface About {
 
 /** An error kept the job from being run. Of one that nobody foresaw, nothing is told but that: its words may hold anything. */
 export function refusalNotice({ job, gateway, at }: About, error: unknown): Notice {
-  const known = error instanceof WaybillError ? error : undefined
-  const code = known?.code ?? 'unexpected'
+  const { code, exit, lines } = wordsOf(error)
   return {
     kind: 'run-refused',
     job,
@@ -131,16 +130,41 @@ export function refusalNotice({ job, gateway, at }: About, error: unknown): Noti
     failure: true,
     at,
     title: `Waybill: ${job} was not run (${code})`,
+    text: [...lines, 'Next', '  waybill doctor', `  waybill run ${job}`],
+    data: { error: code, ...exit },
+  }
+}
+
+/** As a run that was stopped, where the ledger cannot even say how far it has come. */
+export function brokenOffNotice({ job, gateway, at }: About, run: string, error: unknown): Notice {
+  const { code, exit, lines } = wordsOf(error)
+  return {
+    kind: 'run-stopped',
+    job,
+    gateway,
+    subject: `${run} ${code} ${iso(at)}`,
+    failure: true,
+    at,
+    title: `Waybill: ${job} was stopped (${code})`,
     text: [
-      ...(known === undefined
-        ? ['An unexpected error, which is a defect of Waybill: its words are in the log.']
-        : [known.message, ...findingLines(known.findings), `What to do: ${known.remedy}`]),
+      `Run      ${run}; how far it has come cannot be read`,
+      ...lines,
       'Next',
       '  waybill doctor',
       `  waybill run ${job}`,
     ],
-    data: { error: code, ...(known === undefined ? {} : { exit: known.exit }) },
+    data: { run, error: code, ...exit },
   }
+}
+
+/** Of an error that nobody foresaw, that it is one. */
+function wordsOf(error: unknown): { code: string; exit: { exit?: number }; lines: string[] } {
+  if (!(error instanceof WaybillError)) {
+    const lines = ['An unexpected error, which is a defect of Waybill: its words are in the log.']
+    return { code: 'unexpected', exit: {}, lines }
+  }
+  const { code, exit, message, findings, remedy } = error
+  return { code, exit: { exit }, lines: [message, ...findingLines(findings), `What to do: ${remedy}`] }
 }
 
 /** Each on a line of its own, the first few. */

@@ -1,0 +1,126 @@
+/** How a run ends is told, whatever has become of the ledger meanwhile; and what is told is true. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { runAndTell, tellDeadRun } from '../../src/cli/run-and-tell.ts'
+import { createTeller } from '../../src/cli/teller.ts'
+import { WaybillError } from '../../src/errors.ts'
+import type { JobEnd } from '../../src/job/carry-out.ts'
+import type { Job } from '../../src/job/definition-files.ts'
+import type { RunDependencies } from '../../src/job/run-dependencies.ts'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
+import type { Target } from '../../src/notify/target.ts'
+import { readSettings } from '../../src/settings.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
+import { SECRET, startHookServer } from '../notify/hook-server.ts'
+import { NOTICE } from '../notify/sample-notice.ts'
+
+async function install() {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-telling-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await mkdir(join(folder, 'jobs'))
+  const ledger = await openLedger(join(folder, 'ledger.sqlite'))
+  const hook = await startHookServer()
+  const lines: string[] = []
+  let ids = 0
+  const context = {
+    settings: readSettings({ WAYBILL_WEBHOOK_SECRET: SECRET }, folder),
+    logger: createLogger(
+      { level: 'warn', form: 'text', print: (line) => lines.push(line) },
+      undefined,
+      Date.now,
+    ),
+    now: Date.now,
+    sleep: async () => {},
+    randomHex: () => String(++ids),
+  }
+  const target: Target = { webhook: `${hook.url}/`, on: 'failure', folder }
+  return { folder, ledger, hook, lines, context, target }
+}
+
+test('a run that ends as the ledger is gone is told, and not as one that was never begun', async () => {
+  const { folder, ledger, hook, context, target } = await install()
+  const teller = createTeller(context, ledger)
+  const failure = new WaybillError('ledger-unusable', 'the ledger is damaged')
+  const deps = {
+    ...{ ledger, gatewayName: 'gateway', home: folder, now: Date.now, isDead: () => false },
+    events: { runStarted() {} },
+  } as unknown as RunDependencies
+  const job = {
+    definition: { job: 'nightly', notify: [target] },
+    file: join(folder, 'jobs/nightly.yaml'),
+  } as unknown as Job
+  const work = async (told: RunDependencies): Promise<JobEnd> => {
+    const begun = { job: 'nightly', gateway: 'gateway', resumed: false, tallies: noTallies() }
+    told.events.runStarted({ id: 'run-1', ...begun })
+    await ledger.close()
+    throw failure
+  }
+  await expect(runAndTell(context, { teller, deps, job, refusals: true, work })).rejects.toBe(failure)
+  expect(hook.titles()).toEqual(['waybill.run-stopped Waybill: nightly was stopped (ledger-unusable)'])
+  const [told] = hook.received()
+  expect(told?.data.details).toEqual({ run: 'run-1', error: 'ledger-unusable', exit: 2 })
+})
+
+test.each(['ends', 'takes up'])('a run that another process %s just then is not dead', async (how) => {
+  const { ledger, hook, context, target } = await install()
+  onTestFinished(() => ledger.close())
+  const jobId = await ledger.jobId('nightly', 'gateway')
+  const request = { jobId, runId: 'run-1', owner: 'there:1', now: Date.now(), ttlMs: 60_000 }
+  const answer = await ledger.acquireLease(request, () => false)
+  if (!answer.ok) return expect.fail('held')
+  const start = {
+    id: 'run-1',
+    jobId,
+    startedAt: Date.now(),
+    rejectsPath: 'rejects',
+    receiptsPath: 'receipts',
+  }
+  const run = await ledger.startRun(answer.lease, start)
+  const end = async (state: 'finished' | 'interrupted'): Promise<void> => {
+    await run.endRun({ state, endedAt: Date.now(), workedMs: 1, reason: null }, noTallies())
+    await ledger.releaseLease(answer.lease)
+  }
+  if (how === 'takes up') await end('interrupted')
+  const moved = {
+    ends: () => end('finished'),
+    async 'takes up'() {
+      const [record] = await ledger.runs(1)
+      const again = await ledger.acquireLease(request, () => false)
+      if (!again.ok || record === undefined) return expect.fail('held')
+      await ledger.resumeRun(again.lease, record)
+    },
+  }[how]
+  let asked = false
+  const once = async (): Promise<void> => {
+    if (!asked) await moved?.()
+    asked = true
+  }
+  const between: typeof ledger = {
+    ...ledger,
+    async unfinishedRun(...given) {
+      if (how === 'takes up') await once()
+      const found = await ledger.unfinishedRun(...given)
+      if (how === 'ends') await once()
+      return found
+    },
+  }
+  const deps = { ledger: between, gatewayName: 'gateway', now: Date.now, isDead: () => false }
+  const teller = createTeller(context, ledger, new Map([['nightly', [target]]]))
+  await tellDeadRun(teller, deps, 'nightly', [target])
+  await teller.deliver()
+  expect(hook.titles()).toEqual([])
+})
+
+test('a job that is run by the path of its file is told to whom that names, though the jobs folder has one of its name', async () => {
+  const { folder, ledger, hook, lines, context, target } = await install()
+  onTestFinished(() => ledger.close())
+  await writeFile(join(folder, 'jobs/nightly.yaml'), 'job: nightly\nnotify: { command: "true" }\n')
+  const teller = createTeller(context, ledger, new Map([['nightly', [target]]]))
+  await teller.tell({ ...NOTICE, job: 'nightly' }, [target])
+  await teller.deliver()
+  expect(lines).toEqual([])
+  expect(hook.received()).toHaveLength(1)
+})

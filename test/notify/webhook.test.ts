@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
@@ -94,4 +95,35 @@ it.each([
   const error = await failure(await start())
   expect(error).toBeInstanceOf(NotDelivered)
   expect(error).toMatchObject({ message: `it cannot be reached (${code})`, passing: true })
+})
+
+it.each<[string, RequestListener]>([
+  ['that does not end', (_, answer) => void answer.writeHead(200).write('taken')],
+  [
+    'that is cut off',
+    (_, answer) => void answer.writeHead(200, { 'content-length': 9 }).write('taken', () => answer.destroy()),
+  ],
+  [
+    'that is not as it says',
+    (_, answer) => void answer.writeHead(200, { 'content-encoding': 'gzip' }).end('taken'),
+  ],
+])('an answer of 2xx with a body %s is one', async (_what, answer) => {
+  const { url } = await serveRaw((request, response) => {
+    request.resume().on('end', () => answer(request, response))
+  })
+  await open(url).deliver(MESSAGE)
+})
+
+it('an answer without end fills no memory', async () => {
+  let sent = 0
+  const { url } = await serveRaw((request, answer) => {
+    const more = (): void => {
+      while (!answer.destroyed && answer.write(Buffer.alloc(2 ** 20))) sent++
+      sent++
+      answer.once('drain', more)
+    }
+    request.resume().on('end', more)
+  })
+  await open(url, 1_000).deliver(MESSAGE)
+  expect(sent).toBeLessThan(16)
 })

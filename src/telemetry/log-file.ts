@@ -39,21 +39,34 @@ export function createLogFile(
   tell: (problem: string) => void,
 ): (line: string) => void {
   let made = false
-  let failing = false
+  const write = trial('the log file cannot be written', tell)
+  const makeRoom = trial('the full log file cannot be put aside, and grows', tell)
   const isFull = (more: number): boolean => {
     const there = statOf(path)
     return there?.isFile() === true && there.size > 0 && there.size + more > maxBytes
   }
   return (line) => {
-    try {
+    write(() => {
       if (!made) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
       made = true
       const bytes = Buffer.byteLength(line)
-      if (isFull(bytes)) alone(`${path}.rotating`, now(), () => isFull(bytes) && putAside(path, files))
+      // A folder in which nothing may be renamed keeps no line from the file.
+      if (isFull(bytes))
+        makeRoom(() => alone(`${path}.rotating`, now(), () => isFull(bytes) && putAside(path, files)))
       appendFileSync(path, line, { mode: 0o600 })
+    })
+  }
+}
+
+/** Tells what fails once, until it has gone well again. Never throws. */
+function trial(problem: string, tell: (problem: string) => void): (work: () => void) => void {
+  let failing = false
+  return (work) => {
+    try {
+      work()
       failing = false
     } catch (error) {
-      if (!failing) tell(`the log file cannot be written: ${error instanceof Error ? error.message : error}`)
+      if (!failing) tell(`${problem}: ${error instanceof Error ? error.message : error}`)
       failing = true
     }
   }

@@ -89,6 +89,17 @@ test('what cannot be written is told once, and again after it went well', async 
   expect(problems).toHaveLength(2)
 })
 
+test('a full file that cannot be put aside goes on, and that is told once', async () => {
+  const at = await folder()
+  const path = join(at, 'w.log')
+  const { write, problems } = open(path, 4)
+  // What stands where the oldest file would be removed cannot be.
+  await mkdir(`${path}.2`)
+  for (const line of ['a\n', 'b\n', 'c\n', 'd\n']) write(line)
+  expect(await readFile(path, 'utf8')).toBe('a\nb\nc\nd\n')
+  expect(problems).toEqual([expect.stringMatching(/^the full log file cannot be put aside, and grows: /)])
+})
+
 test('a folder that cannot be made fails nothing', async () => {
   const at = await folder()
   await writeFile(join(at, 'no-folder'), '')

@@ -20,6 +20,8 @@ export interface LastRunTelling {
 
 /** Runs of a job among which its last clean one is looked for. */
 const RUNS_LOOKED_AT = 50
+/** Fires among which the last one is looked for that could not be run: the newest may be under way, or missed. */
+const FIRES_LOOKED_AT = 10
 
 /**
  * Runs a job and tells what that came to, also where it ended before its time. Telling never fails it.
@@ -65,16 +67,39 @@ export function lastRunFile({
   ]
 }
 
-/** What the ledger knows of the job's last run; undefined where there is none that has ended. */
-export async function knownLastRun(deps: Watched, job: string): Promise<LastRun | undefined> {
-  const [run] = (await runsOf(deps, job)).filter(({ ended_at }) => ended_at !== null)
+/** What the ledger knows of how the job was run last. */
+export interface KnownLastRun {
+  /** Another one, or another version of it, has another text. */
+  readonly version: string
+  readonly endedAt: number
+  read(): Promise<LastRun>
+}
+
+/** Undefined where no run of the job has ended; what a schedule could not run at all is known by its fire. */
+export async function latestEnd(deps: Watched, job: string): Promise<KnownLastRun | undefined> {
+  const { ledger, gatewayName, home } = deps
+  const jobId = await ledger.jobId(job, gatewayName)
+  const inDoubt = await ledger.left.heldRecords(jobId)
+  const run = (await runsOf(deps, job)).find(({ ended_at }) => ended_at !== null)
+  const endedAt = run?.ended_at ?? 0
+  const [refused] = (await ledger.fires.latest(jobId, FIRES_LOOKED_AT)).filter(
+    ({ run_id, exit, ended_at }) => run_id === null && exit !== null && (ended_at ?? 0) > endedAt,
+  )
+  if (refused !== undefined) {
+    const exit = Object.values(EXIT).find((one) => one === refused.exit) ?? EXIT.recordsLeftBehind
+    const end = { exit, summary: undefined, endedAt: refused.ended_at ?? refused.due }
+    const version = `${refused.due} ${inDoubt}`
+    return { version, endedAt: end.endedAt, read: () => readLastRun(deps, job, end) }
+  }
   if (run === undefined) return undefined
-  const summary = await summarise(deps.ledger, deps.home, run.id)
-  return readLastRun(deps, job, {
-    summary,
-    exit: exitAs(run, summary),
-    endedAt: run.ended_at ?? run.started_at,
-  })
+  return {
+    version: `${run.id} ${endedAt} ${inDoubt}`,
+    endedAt,
+    async read() {
+      const summary = await summarise(ledger, home, run.id)
+      return readLastRun(deps, job, { summary, exit: exitAs(run, summary), endedAt })
+    },
+  }
 }
 
 async function readLastRun(

@@ -8,7 +8,7 @@ import type { ListenAddress } from '../settings.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { CommandContext } from './context.ts'
-import { KIND_LABELS, knownLastRun } from './last-run.ts'
+import { KIND_LABELS, type KnownLastRun, latestEnd } from './last-run.ts'
 
 export interface ScheduleMetrics {
   readonly metrics: Metrics
@@ -30,23 +30,40 @@ export async function openScheduleMetrics(
   return { metrics, close: server.close }
 }
 
-/** What is known of the last runs of jobs is told once they are listed, so that a new process has it before it runs anything. */
+/**
+ * What the ledger knows of the last runs of jobs is told whenever they are listed and it has changed: a new process has it before it runs
+ * anything, and what is run or resolved beside the schedule is seen.
+ */
 export function watchJobs(
   { logger }: Pick<CommandContext, 'logger'>,
   deps: RunDependencies,
   metrics: Metrics,
 ): { listed(jobs: readonly { readonly name: string }[]): Promise<void> } {
-  const known = new Set<string>()
+  const known = new Map<string, KnownLastRun | undefined>()
+  const look = async (job: string): Promise<void> => {
+    const before = known.get(job)
+    const now = await latestEnd(deps, job)
+    // A run that is taken up again has not ended, and the one before it is not the last.
+    const isNews =
+      now !== undefined && now.version !== before?.version && now.endedAt >= (before?.endedAt ?? 0)
+    if (isNews) metrics.lastRun(await now.read())
+    known.set(job, isNews ? now : before)
+  }
   return {
     async listed(jobs) {
-      for (const { name } of jobs) {
-        if (known.has(name)) continue
-        known.add(name)
+      const names = new Set(jobs.map(({ name }) => name))
+      for (const gone of [...known.keys()].filter((name) => !names.has(name))) {
+        known.delete(gone)
+        metrics.forgetLastRun(gone)
+      }
+      for (const job of names) {
+        const isNew = !known.has(job)
         try {
-          const run = await knownLastRun(deps, name)
-          if (run !== undefined) metrics.lastRun(run)
+          await look(job)
         } catch {
-          logger.warn('the metrics of the last run cannot be read from the ledger', { job: name })
+          if (!isNew) continue
+          known.set(job, undefined)
+          logger.warn('the metrics of the last run cannot be read from the ledger', { job })
         }
       }
     },

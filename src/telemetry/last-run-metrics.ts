@@ -27,9 +27,15 @@ export interface LastRun {
   readonly requests: Readonly<Record<string, number>>
 }
 
-/** @returns takes the place of what was told of the job before */
-export function registerLastRun(registry: Registry): (run: LastRun) => void {
-  const gauge = <Label extends string>(name: string, help: string, labels: readonly Label[]): Gauge<Label> =>
+export interface LastRunMetrics {
+  /** Takes the place of what was told of the job before. */
+  tell(run: LastRun): void
+  /** The job is no more. */
+  forget(job: string): void
+}
+
+export function registerLastRun(registry: Registry): LastRunMetrics {
+  const gauge = (name: string, help: string, labels: readonly string[]): Gauge =>
     new Gauge({ name: `waybill_${name}`, help, labelNames: labels, registers: [registry] })
   const endedAt = gauge('last_run_timestamp_seconds', 'When the last run of the job ended.', ['job'])
   const cleanAt = gauge(
@@ -69,23 +75,42 @@ export function registerLastRun(registry: Registry): (run: LastRun) => void {
     'job',
     'request',
   ])
-  const told = new Map<string, LastRun['rejects']>()
+  const told = new Map<string, LastRun>()
 
-  return (run) => {
+  const samplesOf = (run: LastRun): Sample[] => {
     const { job } = run
-    endedAt.set({ job }, run.endedAt / 1000)
-    cleanAt.set({ job }, (run.cleanEndedAt ?? 0) / 1000)
-    exit.set({ job }, run.exit)
-    duration.set({ job }, run.durationMs / 1000)
-    inDoubt.set({ job }, run.inDoubt)
-    for (const [state, count] of Object.entries(run.exports)) exports.set({ job, state }, count)
-    for (const [outcome, count] of Object.entries(run.rows)) rows.set({ job, outcome }, count)
-    for (const [kind, outcomes] of Object.entries(run.records))
-      for (const [outcome, count] of Object.entries(outcomes)) records.set({ job, kind, outcome }, count)
-    for (const { stage, code } of told.get(job) ?? []) rejects.remove({ job, stage, code })
-    for (const { stage, code, count } of run.rejects) rejects.set({ job, stage, code }, count)
-    told.set(job, run.rejects)
-    for (const [outcome, count] of Object.entries(run.accounts)) accounts.set({ job, outcome }, count)
-    for (const [request, count] of Object.entries(run.requests)) requests.set({ job, request }, count)
+    const byLabel = (of: Gauge, label: string, counts: Readonly<Record<string, number>>): Sample[] =>
+      Object.entries(counts).map(([value, count]) => [of, { job, [label]: value }, count])
+    return [
+      [endedAt, { job }, run.endedAt / 1000],
+      [cleanAt, { job }, (run.cleanEndedAt ?? 0) / 1000],
+      [exit, { job }, run.exit],
+      [duration, { job }, run.durationMs / 1000],
+      [inDoubt, { job }, run.inDoubt],
+      ...byLabel(exports, 'state', run.exports),
+      ...byLabel(rows, 'outcome', run.rows),
+      ...Object.entries(run.records).flatMap(([kind, outcomes]) =>
+        Object.entries(outcomes).map(([outcome, count]): Sample => [records, { job, kind, outcome }, count]),
+      ),
+      ...run.rejects.map(({ stage, code, count }): Sample => [rejects, { job, stage, code }, count]),
+      ...byLabel(accounts, 'outcome', run.accounts),
+      ...byLabel(requests, 'request', run.requests),
+    ]
+  }
+  const forget = (job: string): void => {
+    const last = told.get(job)
+    if (last === undefined) return
+    for (const [of, labels] of samplesOf(last)) of.remove(labels)
+    told.delete(job)
+  }
+  return {
+    tell(run) {
+      forget(run.job)
+      for (const [of, labels, value] of samplesOf(run)) of.set(labels, value)
+      told.set(run.job, run)
+    },
+    forget,
   }
 }
+
+type Sample = readonly [gauge: Gauge, labels: Readonly<Record<string, string>>, value: number]

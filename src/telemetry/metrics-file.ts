@@ -7,7 +7,7 @@ import { type LastRun, registerLastRun } from './last-run-metrics.ts'
 /** Written whole or not at all: the collector may read at any instant. It reads what ends in `.prom`, which the copy in the making does not. */
 export async function writeLastRun(path: string, run: LastRun): Promise<void> {
   const registry = new Registry()
-  registerLastRun(registry)(run)
+  registerLastRun(registry).tell(run)
   const text = await registry.metrics()
   const making = `${path}.${process.pid}.tmp`
   await mkdir(dirname(path), { recursive: true })

@@ -38,6 +38,8 @@ export interface Metrics {
   /** @param valid undefined: it is on no schedule */
   jobSeen(job: string, valid: boolean | undefined): void
   lastRun(run: LastRun): void
+  /** The job is no more: nothing is told of its last run. */
+  forgetLastRun(job: string): void
 }
 
 /** @param version of the program */
@@ -115,6 +117,7 @@ export function createMetrics(version: string): Metrics {
       if (isValid === undefined) valid.remove({ job })
       else valid.set({ job }, isValid ? 1 : 0)
     },
-    lastRun,
+    lastRun: lastRun.tell,
+    forgetLastRun: lastRun.forget,
   }
 }

@@ -149,7 +149,7 @@ test('jobs, fires and requests are counted', async () => {
 
 test('of the last run nothing stays of the one before', async () => {
   const registry = new Registry()
-  const tell = registerLastRun(registry)
+  const { tell, forget } = registerLastRun(registry)
   tell(LAST)
   const text = await registry.metrics()
   expect(text).toContain('waybill_last_run_duration_seconds{job="nightly"} 13.627')
@@ -162,6 +162,9 @@ test('of the last run nothing stays of the one before', async () => {
   expect(after).not.toContain('waybill_last_run_rejects{job="nightly"')
   expect(after).toContain('waybill_last_run_rejects{job="other"')
   expect(after).toContain('waybill_last_clean_run_timestamp_seconds{job="nightly"} 0')
+  forget('nightly')
+  forget('nobody')
+  expect(await registry.metrics()).not.toContain('job="nightly"')
 })
 
 /** Of the text format: name → help and type. */

@@ -4,8 +4,11 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { CommandContext } from './context.ts'
 import { sourceSettings } from './run-environment.ts'
 
+/** A look that has taken so long is given up: the next one may do better, and the job is to be looked at again. */
+const PATIENCE_MS = 5 * 60_000
+
 export const expectationParts = (
-  { settings, now }: CommandContext,
+  { settings, now, interrupt }: CommandContext,
   ledger: Ledger,
   tell: ExpectationParts['tell'],
 ): ExpectationParts => ({
@@ -13,5 +16,6 @@ export const expectationParts = (
   gateway: settings.gatewayUrl ?? 'built-in',
   sources: sourceSettings(settings),
   now,
+  patience: () => AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), interrupt]),
   tell,
 })

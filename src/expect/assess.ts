@@ -45,6 +45,8 @@ export interface AssessmentParts {
   /** Credentials and keys for where exports come from. */
   readonly sources: SourceSettings
   readonly now: () => number
+  /** Of one look: aborted when its answer is waited for no longer, with a `TimeoutError` where that has taken too long. */
+  readonly patience: () => AbortSignal
 }
 
 /** Place and pattern, as people are told of them. */
@@ -61,7 +63,7 @@ export const watchedSources = (job: Job): WatchedSource[] =>
 
 /** @param judged what was judged of the source before */
 export async function assess(
-  { ledger, sources, now }: AssessmentParts,
+  { ledger, sources, now, patience }: AssessmentParts,
   watched: WatchedSource,
   deadline: Deadline,
   judged: readonly DeadlineRecord[],
@@ -71,9 +73,9 @@ export async function assess(
   const common = { watched, deadline, at }
   let look: SourceLook
   try {
-    look = await lookAt(source, sources, at)
+    look = await lookAt(source, sources, at, patience())
   } catch (error) {
-    if (!(error instanceof WaybillError)) throw error
+    if (!(error instanceof WaybillError) || error.code === 'interrupted') throw error
     const nothing = { arrived: [], small: [], waiting: [], latestDates: [], known: null }
     return { ...common, ...nothing, state: 'unreachable', error }
   }
@@ -125,15 +127,35 @@ function remembered({ due, judged_at, state, expected, arrived, known }: Deadlin
 }
 
 /** In a folder of random name that its owner alone may read: manifests are fetched to tell what is complete. */
-async function lookAt(source: JobSource, settings: SourceSettings, now: number): Promise<SourceLook> {
+async function lookAt(
+  source: JobSource,
+  settings: SourceSettings,
+  now: number,
+  patience: AbortSignal,
+): Promise<SourceLook> {
   const spool = await mkdtemp(join(tmpdir(), 'waybill-expect-'))
   const arrival = createArrival(spool, settings)
   try {
-    return await arrival.look(source, now)
+    return await Promise.race([arrival.look(source, now), impatience(source, patience)])
   } finally {
-    await arrival.close(false)
+    const closed = arrival.close(false)
+    // A server that says nothing does not say good-bye either.
+    if (patience.aborted) closed.catch(() => {})
+    else await closed
     await rm(spool, { recursive: true, force: true })
   }
+}
+
+/** Rejects once nobody waits any longer. */
+function impatience(source: JobSource, patience: AbortSignal): Promise<never> {
+  const reason = (): WaybillError =>
+    patience.reason instanceof DOMException && patience.reason.name === 'TimeoutError'
+      ? new WaybillError('source-unreachable', `${sourceName(source)} was looked at, and no answer came`)
+      : new WaybillError('interrupted', 'interrupted while it was looked whether exports have arrived')
+  return new Promise((_, reject) => {
+    if (patience.aborted) reject(reason())
+    patience.addEventListener('abort', () => reject(reason()), { once: true })
+  })
 }
 
 function datesOf(match: string, files: readonly ArrivedFile[]): string[] {

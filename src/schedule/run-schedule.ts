@@ -29,7 +29,9 @@ export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void>
         const looked = look()
           .then(
             () => wake.abort(),
-            (error: unknown) => events.trouble(name, error),
+            (error: unknown) => {
+              if (!interrupt.aborted) events.trouble(name, error)
+            },
           )
           .finally(() => looking.delete(name))
         looking.set(name, looked)

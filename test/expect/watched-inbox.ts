@@ -101,6 +101,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
     ledger,
     gateway: 'gateway',
     sources: { keyFile: undefined, passphraseFile: undefined, verifyKeyFile: undefined },
+    patience: () => new AbortController().signal,
     now,
     async tell(_, notice) {
       await outbox.tell(notice, [TARGET])

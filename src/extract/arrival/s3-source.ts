@@ -14,6 +14,9 @@ import { receiveFile } from './receive-file.ts'
 
 /** Tries of one request, by the SDK. */
 const TRIES = 4
+/** Of one try: storage that has not taken the connection, or has said nothing, for so long is gone. By default the SDK waits for ever. */
+const CONNECT_MS = 20_000
+const SILENT_MS = 60_000
 
 export interface S3Place {
   readonly bucket: string
@@ -26,13 +29,14 @@ export interface S3Place {
   readonly archive?: string | undefined
 }
 
-export function createS3Source(place: S3Place): ExportSource {
+export function createS3Source(place: S3Place, silentMs = SILENT_MS): ExportSource {
   const { bucket, region, endpoint } = place
   const prefix = asFolder(place.prefix)
   const address = (name: string): string => `s3://${bucket}/${prefix}${name}`
   const client = new S3Client({
     region,
     maxAttempts: TRIES,
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: silentMs },
     // Other storage has seldom a host name for each bucket, nor checksums beyond its entity tags.
     ...(endpoint === undefined
       ? {}

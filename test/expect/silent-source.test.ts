@@ -1,0 +1,62 @@
+/** A source that takes a question and never answers: what is asked comes to its end, and so does the schedule. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { judgeJob } from '../../src/expect/expectation-watch.ts'
+import { createS3Source } from '../../src/extract/arrival/s3-source.ts'
+import { readJob } from '../../src/job/definition-files.ts'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { serveRaw } from '../gateway/loopback.ts'
+
+async function silence(): Promise<string> {
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'key')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  return (await serveRaw(() => {})).url
+}
+
+async function ask(patience: AbortSignal) {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-silent-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await mkdir(join(folder, 'jobs'))
+  const source = `{ s3: { bucket: b, prefix: in, region: us-east-1, endpoint: "${await silence()}" } }`
+  await writeFile(
+    join(folder, 'jobs/nightly.yaml'),
+    `job: nightly
+mapping: m
+exports: { from: ${source}, match: "*.csv", expect: { by: "30 1 * * *", zone: America/New_York } }
+`,
+  )
+  const ledger = await openLedger(':memory:')
+  onTestFinished(() => ledger.close())
+  const titles: string[] = []
+  const parts = {
+    ...{ ledger, gateway: 'gateway', sources: {}, now: Date.now, patience: () => patience },
+    tell: async (_: unknown, { title }: { readonly title: string }) => void titles.push(title),
+  }
+  const jobs = join(folder, 'jobs')
+  const found = await judgeJob(parts, await readJob({ jobs, mappings: jobs }, 'nightly'))
+  return { found, titles }
+}
+
+test('a look is given up after a while, and told as one that nobody could make', async () => {
+  const { found, titles } = await ask(AbortSignal.timeout(300))
+  expect(found.map(({ state }) => state)).toEqual(['unreachable'])
+  expect(titles).toEqual([
+    'Waybill: nightly: nobody could look whether exports have arrived (source-unreachable)',
+  ])
+})
+
+test('who is interrupted does not wait, and has judged nothing', async () => {
+  const interrupt = new AbortController()
+  setTimeout(() => interrupt.abort(), 300)
+  await expect(ask(interrupt.signal)).rejects.toMatchObject({ code: 'interrupted' })
+})
+
+test('object storage that says nothing is asked again, and is not waited for any longer than that', async () => {
+  const place = { bucket: 'b', prefix: 'in', region: 'us-east-1', endpoint: await silence() }
+  const source = createS3Source(place, 100)
+  onTestFinished(() => source.close())
+  await expect(source.list()).rejects.toMatchObject({ code: 'source-unreachable' })
+})

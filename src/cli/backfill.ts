@@ -15,6 +15,7 @@ import type { BackfillRange } from '../ledger/ledger.ts'
 import { backfillPlanJson, backfillPlanText, shortPlan } from './backfill-text.ts'
 import type { Action, CommandContext } from './context.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { mailedReport } from './mailed-report.ts'
 import { reportRun } from './report-run.ts'
 import { runAndTell } from './run-and-tell.ts'
 import { sourceSettings, withRunDependencies } from './run-environment.ts'
@@ -45,7 +46,8 @@ export const backfill: Action<BackfillCommandOptions> = async (context, options)
   return withRunDependencies(context, options.quiet === true, async (opened) => {
     const { ledger } = opened
     const deps = { ...opened, requestsPerSecond: options.rate }
-    const teller = createTeller(context, ledger, new Map([[job.definition.job, targetsOf(job)]]))
+    const known = new Map([[job.definition.job, targetsOf(job)]])
+    const teller = createTeller(context, ledger, known, mailedReport(context, ledger))
     const tell = lastRunFile(context)
     const acceptDrift = options.acceptDrift === true
     try {

@@ -9,6 +9,7 @@ import { localTime } from '../schedule/local-time.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { expectationParts } from './expectation-parts.ts'
+import { mailedReport } from './mailed-report.ts'
 import { listJobs } from './scheduled-jobs.ts'
 import { createTeller } from './teller.ts'
 
@@ -61,7 +62,7 @@ async function expectingJobs(
 async function judgeJobs(context: CommandContext, jobs: readonly Job[]): Promise<Assessment[]> {
   const ledger = await context.openLedger()
   try {
-    const teller = createTeller(context, ledger)
+    const teller = createTeller(context, ledger, new Map(), mailedReport(context, ledger))
     const parts = expectationParts(context, ledger, (job, notice) => teller.tell(notice, targetsOf(job)))
     const found: Assessment[] = []
     for (const job of jobs) found.push(...(await judgeJob(parts, job)))

@@ -7,6 +7,7 @@ import { rerunJob } from '../job/rerun-job.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import type { Action } from './context.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { mailedReport } from './mailed-report.ts'
 import { assertLedger } from './open-known-ledger.ts'
 import { reportRun } from './report-run.ts'
 import { runAndTell } from './run-and-tell.ts'
@@ -26,7 +27,8 @@ export const rerun: Action<RerunOptions> = async (context, options) => {
     const run = await findRun(deps.ledger, options.run)
     const job = await readJob(context.settings, run.job)
     assertTellable(context.settings, job)
-    const teller = createTeller(context, deps.ledger, new Map([[run.job, targetsOf(job)]]))
+    const known = new Map([[run.job, targetsOf(job)]])
+    const teller = createTeller(context, deps.ledger, known, mailedReport(context, deps.ledger))
     const work = (told: RunDependencies): Promise<JobEnd> =>
       tellingLastRun(context, told, { job: run.job, tell: lastRunFile(context), refusals: false }, () =>
         rerunJob(told, job, run, options.only ?? 'left-behind'),

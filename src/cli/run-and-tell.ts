@@ -18,6 +18,7 @@ import {
 } from '../notify/run-notices.ts'
 import type { Target } from '../notify/target.ts'
 import type { CommandContext } from './context.ts'
+import { mailedReport } from './mailed-report.ts'
 import { nextSteps } from './next-steps.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
@@ -179,7 +180,7 @@ async function tellUnopened(
   const ledger = await context.openLedger().catch(() => undefined)
   if (ledger === undefined) return tellAtOnce(context, notice, targets)
   try {
-    const teller = createTeller(context, ledger, new Map([[job, targets]]))
+    const teller = createTeller(context, ledger, new Map([[job, targets]]), mailedReport(context, ledger))
     await teller.tell(notice, targets)
     await teller.deliver()
   } finally {

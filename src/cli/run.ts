@@ -13,6 +13,7 @@ import type { Action } from './context.ts'
 import { errorAsJson } from './describe-error.ts'
 import { dryRunText } from './dry-run-text.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { mailedReport } from './mailed-report.ts'
 import { reportRun } from './report-run.ts'
 import { runAndTell, tellingRefusals } from './run-and-tell.ts'
 import { sourceSettings, withRunDependencies } from './run-environment.ts'
@@ -65,7 +66,8 @@ const perform: Action<RunCommandOptions> = async (context, options) => {
     }
   }
   return withRunDependencies(context, options.quiet === true, async (deps) => {
-    const teller = createTeller(context, deps.ledger, new Map([[job.definition.job, targetsOf(job)]]))
+    const known = new Map([[job.definition.job, targetsOf(job)]])
+    const teller = createTeller(context, deps.ledger, known, mailedReport(context, deps.ledger))
     try {
       const tell = lastRunFile(context)
       const work = (told: RunDependencies): Promise<JobEnd> =>

@@ -9,6 +9,7 @@ import type { Job } from '../job/definition-files.ts'
 import { readTargets, targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
+import type { Attach } from '../notify/channel.ts'
 import type { About } from '../notify/run-notices.ts'
 import { brokenNotice, missedNotice } from '../notify/schedule-notices.ts'
 import type { Target } from '../notify/target.ts'
@@ -33,10 +34,11 @@ export interface ScheduleTeller {
 export function createScheduleTeller(
   context: Pick<CommandContext, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex'>,
   deps: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'now' | 'isDead'>,
+  attach?: Attach,
 ): ScheduleTeller {
   const { ledger, gatewayName: gateway, now } = deps
   const known = new Map<string, readonly Target[]>()
-  const teller = createTeller(context, ledger, known)
+  const teller = createTeller(context, ledger, known, attach)
   const underWay = new Set<string>()
   let jobs: readonly string[] = []
   let broken = new Map<string, WaybillError>()

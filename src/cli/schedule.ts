@@ -14,6 +14,7 @@ import type { Action, CommandContext } from './context.ts'
 import { expectationParts } from './expectation-parts.ts'
 import { explainSchedule } from './explain-schedule.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { mailedReport } from './mailed-report.ts'
 import { runAndTell } from './run-and-tell.ts'
 import { withRunDependencies } from './run-environment.ts'
 import { createRunReporter } from './run-reporter.ts'
@@ -57,7 +58,7 @@ function keep(
   const work = async (deps: RunDependencies): Promise<number> => {
     context.logger.info('the schedule is kept')
     const seen = metrics && watchJobs(context, deps, metrics)
-    const telling = createScheduleTeller(context, deps)
+    const telling = createScheduleTeller(context, deps, mailedReport(context, deps.ledger))
     const expecting = expectationParts(context, deps.ledger, async (job, notice) => {
       context.logger[notice.failure ? 'warn' : 'info'](notice.title.replace(/^Waybill: /, ''), {
         job: notice.job,

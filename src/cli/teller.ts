@@ -2,7 +2,7 @@
 
 import { readTargets } from '../job/notify-targets.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Message } from '../notify/channel.ts'
+import type { Attach, Message } from '../notify/channel.ts'
 import type { Notice } from '../notify/notice.ts'
 import { openChannel } from '../notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
@@ -18,11 +18,15 @@ export interface Teller {
   deliver(): Promise<void>
 }
 
-/** @param known targets of jobs whose files have been read: they need not lie in the jobs folder, or can be read no more */
+/**
+ * @param known targets of jobs whose files have been read: they need not lie in the jobs folder, or can be read no more
+ * @param attach what goes with mails
+ */
 export function createTeller(
   context: TellerContext,
   ledger: Pick<Ledger, 'jobId' | 'notifications'>,
   known: ReadonlyMap<string, readonly Target[]> = new Map(),
+  attach?: Attach,
 ): Teller {
   const { settings, logger, now, sleep } = context
   const outbox = createOutbox({
@@ -37,7 +41,7 @@ export function createTeller(
       const elsewhere = named?.filter(({ folder }) => folder !== settings.jobs) ?? []
       return elsewhere.length > 0 ? [...elsewhere, ...(here ?? [])] : (here ?? named)
     },
-    open: (target) => openChannel(target, settings, now),
+    open: (target) => openChannel(target, settings, now, attach),
     report: (event) => report(context, event),
   })
   return {

@@ -7,6 +7,17 @@ export interface Message {
   readonly notice: Notice
 }
 
+/** What goes with a mail. */
+export interface Attachment {
+  readonly name: string
+  /** `text/html` */
+  readonly type: string
+  readonly content: string
+}
+
+/** What goes with the mail of a notice: made when that is sent. Never rejects; nothing where it cannot be made any more. */
+export type Attach = (notice: Notice) => Promise<readonly Attachment[]>
+
 export interface Channel {
   /** Tries once, within the channel's own time limit. @throws NotDelivered */
   deliver(message: Message): Promise<void>

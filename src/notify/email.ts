@@ -1,7 +1,7 @@
-/** Sends notices as mail, in plain text. */
+/** Sends notices as mail, in plain text, with what goes with them. */
 import { createTransport } from 'nodemailer'
 import { z } from 'zod'
-import { type Channel, NotDelivered } from './channel.ts'
+import { type Attach, type Channel, NotDelivered } from './channel.ts'
 
 export interface EmailOptions {
   /** `smtp://` or `smtps://` with user and password, where the server wants them. */
@@ -10,11 +10,12 @@ export interface EmailOptions {
   readonly to: string
   /** Milliseconds for all of it. */
   readonly timeoutMs: number
+  readonly attach?: Attach
 }
 
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 
-export function createEmail({ smtpUrl, from, to, timeoutMs }: EmailOptions): Channel {
+export function createEmail({ smtpUrl, from, to, timeoutMs, attach }: EmailOptions): Channel {
   const { hostname, password } = new URL(smtpUrl)
   const transport = createTransport({
     url: smtpUrl,
@@ -29,6 +30,7 @@ export function createEmail({ smtpUrl, from, to, timeoutMs }: EmailOptions): Cha
   })
   return {
     async deliver({ id, notice }) {
+      const attachments = (await attach?.(notice)) ?? []
       const signal = AbortSignal.timeout(timeoutMs)
       const mail = {
         from,
@@ -39,6 +41,11 @@ export function createEmail({ smtpUrl, from, to, timeoutMs }: EmailOptions): Cha
         messageId: `<${id}@waybill>`,
         // Keeps holiday notes away (RFC 3834, section 5).
         headers: { 'Auto-Submitted': 'auto-generated' },
+        attachments: attachments.map(({ name, type, content }) => ({
+          filename: name,
+          contentType: type,
+          content,
+        })),
         signal,
       }
       await transport.sendMail(mail).catch((error: unknown) => {

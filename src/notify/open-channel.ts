@@ -1,5 +1,5 @@
 /** The channel of a target. What a channel needs is loaded with the first message: most runs have none. */
-import { type Channel, NotDelivered } from './channel.ts'
+import { type Attach, type Channel, NotDelivered } from './channel.ts'
 import type { NotifySettings, Target } from './target.ts'
 
 /** Milliseconds that one try may take. */
@@ -12,6 +12,7 @@ export async function openChannel(
   target: Target,
   { webhookSecret, smtpUrl, smtpFrom }: NotifySettings,
   now: () => number,
+  attach?: Attach,
 ): Promise<Channel> {
   if ('webhook' in target) {
     if (webhookSecret === undefined) throw new NotDelivered('WAYBILL_WEBHOOK_SECRET is not set', false)
@@ -22,7 +23,8 @@ export async function openChannel(
     if (smtpUrl === undefined || smtpFrom === undefined)
       throw new NotDelivered('WAYBILL_SMTP_URL and WAYBILL_SMTP_FROM are not set', false)
     const { createEmail } = await import('./email.ts')
-    return createEmail({ smtpUrl, from: smtpFrom, to: target.email, timeoutMs: EMAIL_MS })
+    const more = attach === undefined ? {} : { attach }
+    return createEmail({ smtpUrl, from: smtpFrom, to: target.email, timeoutMs: EMAIL_MS, ...more })
   }
   const { createCommand } = await import('./command.ts')
   return createCommand({ command: target.command, folder: target.folder, timeoutMs: COMMAND_MS })

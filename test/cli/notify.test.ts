@@ -1,6 +1,7 @@
 /** Who is told of runs: by the command line, with real receivers. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import PostalMime from 'postal-mime'
 import { expect, onTestFinished, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
@@ -265,4 +266,53 @@ test('the command of a notification may call Waybill: what it finds in its envir
   const hook = await startHookServer()
   const clinic = await openTold(toHook(hook), { WAYBILL_NOTICE_KIND: 'run-ended' })
   expect((await clinic.workplace.waybill('notify', 'clinic')).code).toBe(0)
+})
+
+test('the mail of a run that has ended brings its report, unless it was pruned meanwhile; the outbox keeps none', async () => {
+  let busy = true
+  const { port, mails } = await startMailServer({
+    onRcptTo: (_to, _session, done) =>
+      done(busy ? Object.assign(new Error('later'), { responseCode: 451 }) : null),
+  })
+  const clinic = await openTold('notify: { email: oncall@hospital.example, on: always }', {
+    WAYBILL_SMTP_URL: `smtp://127.0.0.1:${port}`,
+    WAYBILL_SMTP_FROM: 'waybill@hospital.example',
+  })
+  const runs: string[] = []
+  for (const name of ['a.csv', 'b.csv']) {
+    await clinic.deliver(name, `${HEADER}${name === 'a.csv' ? ANN : BEN}`)
+    runs.push(summaryOf(await clinic.run()).run)
+  }
+  const [first = '', second = ''] = runs
+  const file = new DatabaseSync(join(clinic.workplace.home, 'ledger.sqlite'))
+  const kept = file.prepare('select notice from notification').all()
+  expect(kept).toHaveLength(2)
+  expect(JSON.stringify(kept)).not.toContain('<!doctype')
+  file.prepare('update run set pruned_at = 1 where id = ?').run(first)
+  file.exec('update notification set next_at = 0')
+  file.close()
+  busy = false
+  await clinic.deliver('c.csv', `${HEADER}${ANN}`)
+  const third = summaryOf(await clinic.run()).run
+  const brought = await Promise.all(
+    mails.map(async ({ source }) => {
+      const { text, attachments } = await PostalMime.parse(source)
+      const run = runs.find((one) => text?.includes(one)) ?? third
+      return [
+        run,
+        attachments.map(({ filename, content }) => [
+          filename,
+          new TextDecoder().decode(content as ArrayBuffer),
+        ]),
+      ]
+    }),
+  )
+  const report = (run: string) => [
+    [`${run}.html`, expect.stringMatching(new RegExp(`^<!doctype html>[^]*${run}`, 'i'))],
+  ]
+  expect(Object.fromEntries(brought)).toEqual({
+    [first]: [],
+    [second]: report(second),
+    [third]: report(third),
+  })
 })

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import PostalMime from 'postal-mime'
+import PostalMime, { type Email } from 'postal-mime'
 import { describe, expect, it } from 'vitest'
 import { HEADER, JOB, openClinic } from '../cli/clinic.ts'
 import { gatewaySettings, startReferenceStore } from '../cli/reference-store.ts'
@@ -38,6 +38,11 @@ const QUOTING: Readonly<Record<string, (body: string) => Fault>> = {
     edit: (envelope) => ({ ...envelope, data: [], errors: [{ message: body }, body] }),
   }),
 }
+
+const contentsOf = (mail: Email | undefined): string =>
+  (mail?.attachments ?? [])
+    .map(({ content }) => (typeof content === 'string' ? content : new TextDecoder().decode(content)))
+    .join()
 
 describe('no content of a row is told', () => {
   it.each([
@@ -76,6 +81,7 @@ notify:
       outbox,
       webhook: hook.seen.map(({ body }) => body).join('\n'),
       mail: `${mail?.subject}\n${mail?.text}`,
+      'what goes with the mail': `${mail?.subject}\n${contentsOf(mail)}`,
       command: await readFile(join(workplace.folder, 'jobs/told'), 'utf8'),
     }
     for (const [where, text] of Object.entries(told)) {

@@ -118,3 +118,37 @@ it('a certificate that is nobody’s is not trusted', async () => {
   ).rejects.toMatchObject({ message: 'the mail server did not take it (ESOCKET)', passing: true })
   expect(mails).toEqual([])
 })
+
+it('what goes with it is made when it is sent', async () => {
+  const { port, mails } = await startMailServer()
+  const page = '<!doctype html><title>Résumé</title>'
+  const made: string[] = []
+  const channel = createEmail({
+    smtpUrl: `smtp://127.0.0.1:${port}`,
+    ...{ from: FROM, to: TO, timeoutMs: 300 },
+    async attach({ title }) {
+      made.push(title)
+      return [{ name: 'run-1.html', type: 'text/html; charset=utf-8', content: page }]
+    },
+  })
+  expect(made).toEqual([])
+  await channel.deliver(MESSAGE)
+  const { text, attachments } = await PostalMime.parse(mails[0]?.source ?? '')
+  expect(text?.trimEnd().split('\n')).toEqual(NOTICE.text)
+  expect(attachments).toMatchObject([
+    { filename: 'run-1.html', mimeType: 'text/html', disposition: 'attachment' },
+  ])
+  const [{ content } = expect.fail('none')] = attachments
+  expect(typeof content === 'string' ? content : new TextDecoder().decode(content)).toBe(page)
+})
+
+it('a title with the end of a line in it, as a vendor may name a file, adds no header and no recipient', async () => {
+  const { port, mails } = await startMailServer()
+  const title = 'Waybill: nightly: a\r\nBcc: other@elsewhere.example\r\n\r\n.csv has 3 % of the usual size'
+  await open(port).deliver({ ...MESSAGE, notice: { ...NOTICE, title } })
+  expect(mails.map(({ to }) => to)).toEqual([[TO]])
+  const { headers, bcc, text } = await PostalMime.parse(mails[0]?.source ?? '')
+  expect(bcc ?? []).toEqual([])
+  expect(headers.map(({ key }) => key)).not.toContain('bcc')
+  expect(text?.trimEnd().split('\n')).toEqual(NOTICE.text)
+})

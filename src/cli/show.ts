@@ -21,7 +21,12 @@ export const show: Action<{ readonly run: string | undefined; readonly json?: tr
     }
     const activity = await activityOf(ledger, run, context.now(), context.isDead)
     const found = await summarise(ledger, context.settings.home, run.id)
-    const summary = activity === undefined ? found : { ...found, activity }
+    const untold = await ledger.notifications.untold(run.job_id, run.id)
+    const summary = {
+      ...found,
+      ...(activity === undefined ? {} : { activity }),
+      ...(untold.length === 0 ? {} : { untold }),
+    }
     const reasons = await ledger.reasonsOf(run.id)
     context.out(
       options.json

@@ -48,10 +48,20 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...(summary.files.receipts === undefined ? [] : [['Receipts', summary.files.receipts]]),
   ]
   if (files.length > 0) lines.push('', ...files.map(([what, path = '']) => `${what} ${shownPath(path)}`))
+  lines.push(...untoldLine(summary))
   const next = nextSteps(summary, reasons)
   if (next.length > 0) lines.push('', ...next)
   else if (summary.pruned === undefined) lines.push('', 'Nothing is left to do.')
   return `${lines.join('\n')}\n`
+}
+
+/** `Not told mail to oncall@hospital.example (it answered 404; is tried again)` */
+function untoldLine({ untold = [] }: RunSummary): string[] {
+  const words = untold.map(({ target, state, error }) => {
+    const then = state === 'pending' ? (error === undefined ? 'on its way' : 'is tried again') : 'given up'
+    return `${target} (${[...(error === undefined ? [] : [error]), then].join('; ')})`
+  })
+  return words.length === 0 ? [] : ['', `Not told ${words.join(', ')}`]
 }
 
 /** A run that its ledger calls running is under way, or was killed. */

@@ -3,7 +3,15 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { WaybillError } from '../errors.ts'
-import type { BackfillRange, Ledger, OutcomeMove, Reading, RunOrigin, Tallies } from '../ledger/ledger.ts'
+import type {
+  BackfillRange,
+  Ledger,
+  OutcomeMove,
+  Reading,
+  RunOrigin,
+  Tallies,
+  UntoldTarget,
+} from '../ledger/ledger.ts'
 import {
   addCounts,
   type CodeCount,
@@ -45,6 +53,8 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   readonly reason?: string
   /** Of a run that has not come to an end, where it was asked for. */
   readonly activity?: RunActivity
+  /** Whom it was to be told to and was not, or not yet, where it was asked for; not there where all know. */
+  readonly untold?: readonly UntoldTarget[]
   /** The run of which it took up what was left behind. */
   readonly origin?: RunOrigin
   /** Of a backfill: its range, and the folder of its exports where that is not the place of the job. */

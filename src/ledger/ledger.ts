@@ -48,6 +48,7 @@ export type {
   NotificationChange,
   NotificationRecord,
   Notifications,
+  UntoldTarget,
 } from './notifications.ts'
 export type { LeftExample, Reason } from './reasons.ts'
 export type { RightOfWay, Waiter } from './right-of-way.ts'

@@ -27,7 +27,18 @@ export interface NotificationChange {
   readonly error?: string
 }
 
+/** A target that was not told of how a run ended, or not yet. */
+export interface UntoldTarget {
+  /** Names it without secrets. */
+  readonly target: string
+  readonly state: 'pending' | 'given-up'
+  /** Why, where it was tried. */
+  readonly error?: string
+}
+
 export interface Notifications {
+  /** Of how a run ended, or was stopped: who was not told, each once, with what became of the newest; in the order of their names. */
+  untold(jobId: number, runId: string): Promise<UntoldTarget[]>
   /** Writes them down in one transaction, to be delivered at once; what a target was told of before is left out. @returns how many are new */
   add(jobId: number, notifications: readonly NewNotification[], at: number): Promise<number>
   /**
@@ -46,6 +57,26 @@ export interface Notifications {
 
 export function notificationsOf({ read, write }: Pick<Exclusive, 'read' | 'write'>): Notifications {
   return {
+    async untold(jobId, runId) {
+      const rows = await read((db) =>
+        db
+          .selectFrom('notification')
+          .select(['target', 'address', 'state', 'error'])
+          .where('job_id', '=', jobId)
+          .where('kind', 'in', ['run-ended', 'run-stopped'])
+          // What begins with the run and a blank, by the index: behind the blank comes the exclamation mark.
+          .where('subject', '>=', `${runId} `)
+          .where('subject', '<', `${runId}!`)
+          .orderBy('id')
+          .execute(),
+      )
+      const newest = new Map(rows.map((row) => [row.target, row]))
+      return [...newest.values()]
+        .flatMap(({ address, state, error }): UntoldTarget[] =>
+          state === 'delivered' ? [] : [{ target: address, state, ...(error === null ? {} : { error }) }],
+        )
+        .sort((a, b) => (a.target < b.target ? -1 : 1))
+    },
     add: (jobId, notifications, at) =>
       write(async (writer) => {
         let added = 0

@@ -89,6 +89,12 @@ test('a receiver that fails changes nothing about the run; the doctor knows, and
     `1 notification of clinic to webhook ${host} not delivered: it answered 404; tried again by the next run and the schedule`,
   )
   expect(looked.out).toContain('What to do: waybill notify clinic')
+  const shown = async () => (await clinic.workplace.waybill('show', summaryOf(first).run)).out
+  expect(await shown()).toContain(`\nNot told webhook ${host} (it answered 404; is tried again)\n`)
+  const json = await clinic.workplace.waybill('show', summaryOf(first).run, '--json')
+  expect(JSON.parse(json.out)).toMatchObject({
+    untold: [{ target: `webhook ${host}`, state: 'pending', error: 'it answered 404' }],
+  })
 
   hook.answer(200)
   // As if the minute until it is tried again had passed.
@@ -98,6 +104,7 @@ test('a receiver that fails changes nothing about the run; the doctor knows, and
   await notifications.move(waiting, 'fail', { at: Date.now(), nextAt: Date.now(), error: 'it answered 404' })
   const second = await clinic.run()
   expect([second.code, second.err]).toEqual([0, expect.not.stringContaining('notification')])
+  expect(await shown()).not.toContain('Not told')
   const subjects = hook.received().map(({ data }) => data.subject.split(' ')[0])
   expect(subjects.sort()).toEqual([summaryOf(first).run, summaryOf(first).run, summaryOf(second).run].sort())
   expect((await clinic.workplace.waybill('doctor')).out).not.toContain('notification')

@@ -1,0 +1,40 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { NewNotification } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
+
+test('who was not told of a run is known by what became of the newest notification of it', async () => {
+  const ledger = await openLedger(':memory:')
+  onTestFinished(() => ledger.close())
+  const { notifications } = ledger
+  const jobId = await ledger.jobId('nightly', 'gateway')
+  let ids = 0
+  /** @param ends what becomes of it; undefined: it waits */
+  const tell = async (subject: string, address: string, ends?: 'deliver' | 'give-up', kind = 'run-ended') => {
+    const row: NewNotification = {
+      ...{ messageId: `m${++ids}`, kind, subject, target: address, address, notice: '{}' },
+    }
+    await notifications.add(jobId, [row], ids)
+    if (ends === undefined) return
+    for (;;) {
+      const claimed = (await notifications.claim(ids, ids + 1)) ?? expect.fail('not there')
+      if (claimed.subject !== subject || claimed.address !== address) continue
+      await notifications.move(claimed, ends, {
+        at: ids,
+        ...(ends === 'deliver' ? {} : { error: 'it answered 410' }),
+      })
+      return
+    }
+  }
+  await tell('run-1 interrupted 2026', 'mail to a', 'give-up', 'run-stopped')
+  await tell('run-1 finished', 'mail to a', 'deliver')
+  await tell('run-1 finished', 'mail to b', 'give-up')
+  await tell('run-1 interrupted 2026', 'webhook c', 'deliver', 'run-stopped')
+  await tell('run-1 finished', 'webhook c')
+  await tell('run-10 finished', 'mail to d', 'give-up')
+  await tell('run-1 here:1', 'mail to e', 'give-up', 'job-held')
+  expect(await notifications.untold(jobId, 'run-1')).toEqual([
+    { target: 'mail to b', state: 'given-up', error: 'it answered 410' },
+    { target: 'webhook c', state: 'pending' },
+  ])
+  expect(await notifications.untold(jobId, 'run-2')).toEqual([])
+})

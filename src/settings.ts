@@ -168,7 +168,7 @@ export function examineSettings(
     files: parsed('WAYBILL_LOG_FILES', fileCount, '5, from 1 to 999') ?? LOG_FILES,
   }
   // The ledger knows a gateway by this text: a slash at its end must not make it another one.
-  const gatewayUrl = text('WAYBILL_GATEWAY_URL')?.replace(/\/+$/, '')
+  const gatewayUrl = withoutSecrets(text('WAYBILL_GATEWAY_URL'), report)?.replace(/\/+$/, '')
   if (gatewayUrl !== undefined) checkGatewayUrl(gatewayUrl, report)
   const settings: Settings = Object.freeze({
     gatewayUrl,
@@ -252,6 +252,18 @@ function checkNotifications(
     report('WAYBILL_SMTP_FROM', 'is needed with WAYBILL_SMTP_URL: whom mails come from')
   if (smtpFrom !== undefined && !/[^\s@<>]+@[^\s@<>]+/.test(smtpFrom))
     report('WAYBILL_SMTP_FROM', 'has no mail address; write it like Waybill <waybill@hospital.example>')
+}
+
+/** The address is shown, logged, told and kept: what is secret in it goes no further than this, also where a command goes on all the same. */
+function withoutSecrets(
+  given: string | undefined,
+  report: (key: string, message: string) => void,
+): string | undefined {
+  if (given === undefined || !URL.canParse(given)) return given
+  const { username, password, search, hash } = new URL(given)
+  if (`${username}${password}${search}${hash}` === '') return given
+  report('WAYBILL_GATEWAY_URL', 'holds a user name, password, query or fragment: none is sent')
+  return given.replace(/^([a-z+.-]+:\/*)[^/?#]*@/i, '$1').replace(/[?#].*$/, '')
 }
 
 function checkGatewayUrl(url: string, report: (key: string, message: string) => void): void {

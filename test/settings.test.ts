@@ -50,3 +50,16 @@ test.each([
 ])('%s is listened on as %o', (text, address) => {
   expect(listenAddress(text)).toEqual(address)
 })
+
+test.each([
+  ['https://user:s3cret@gateway.example/api/', 'https://gateway.example/api'],
+  ['https://s3cret@gateway.example', 'https://gateway.example'],
+  ['https://gateway.example/api/?key=s3cret#s3cret', 'https://gateway.example/api'],
+  ['https://user:s3@cret@gateway.example:8443', 'https://gateway.example:8443'],
+])('%s is refused, and its secret goes no further', (WAYBILL_GATEWAY_URL, gatewayUrl) => {
+  const given = { WAYBILL_GATEWAY_URL, WAYBILL_API_KEY: 'k', WAYBILL_ACCESS_TOKEN: 't' }
+  expect(read(given)).toMatchObject({
+    gatewayUrl,
+    findings: ['WAYBILL_GATEWAY_URL holds a user name, password, query or fragment: none is sent'],
+  })
+})

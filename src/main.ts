@@ -24,6 +24,9 @@ export interface Surroundings
   readonly folder: string
 }
 
+/** Commands that may end as soon as nobody reads what they say. */
+const ONLY_LOOK = ['runs', 'show', 'trace', 'mapping', 'doctor']
+
 /** Runs the command line in this process: with its surroundings, and until its signals. @returns the exit code */
 export async function main(
   argv: readonly string[],
@@ -31,10 +34,10 @@ export async function main(
 ): Promise<number> {
   // Everything that is made here is for its owner alone: ledger, key, rejects, receipts, the built-in gateway's data.
   process.umask(0o077)
-  // Whoever reads our output may have seen enough (`| head`).
+  // Whoever reads our output may have seen enough (`| head`). What does more than look is done to its end, and told.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
-    process.exit(EXIT.ok)
+    if (ONLY_LOOK.includes(argv[0] ?? '')) process.exit(EXIT.ok)
   })
   // Where nobody hears it any more, or the disk under it is full: what is at work goes on, and ends as it would have.
   process.stderr.on('error', () => {})

@@ -43,6 +43,14 @@ it('a run that is refused ends with the same exit code', async () => {
   }
 })
 
+it('nor does a run become a clean one because nobody reads its summary', async () => {
+  const workplace = await createWorkplace()
+  await workplace.job('clinic', JOB)
+  const child = workplace.start('run', 'clinic', '--json')
+  child.stdout?.destroy()
+  expect((await once(child, 'exit'))[0]).toBe(2)
+})
+
 it('a schedule is kept, and ended by SIGTERM', async () => {
   const workplace = await createWorkplace({ WAYBILL_LOG_FILE: 'waybill.log' })
   await workplace.job('clinic', JOB)

@@ -89,7 +89,7 @@ module.exports = {
       [
         ERRORS,
         '^src/html-page.ts$',
-        '^src/ledger/ledger.ts$',
+        '^src/ledger/(ledger|reasons).ts$',
         '^src/job/(summary|counts-text|drift|run-activity).ts$',
         '^src/reconcile/balance.ts$',
         '^src/transform/record.ts$',

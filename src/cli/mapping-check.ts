@@ -1,5 +1,4 @@
 /** `waybill mapping check`: every problem of mappings and their cases, and how a mapping fits an export. */
-import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { EXIT, WaybillError } from '../errors.ts'
 import { openExport } from '../extract/open-export.ts'
@@ -38,7 +37,7 @@ export const mappingCheck: Action<MappingCheckOptions> = async (context, options
       const mapping = await readMapping(context.settings, name)
       const cases = await readCasesText(mapping)
       if (cases !== undefined) parseCases(cases, casesFile(mapping))
-      const undecided = decideLines(await readFile(mapping.file, 'utf8'))
+      const { undecided } = mapping
       if (options.export === undefined) return { undecided }
       return { undecided, fit: await fitOf(mapping, options.export, options.rows, context.now()) }
     })
@@ -48,7 +47,8 @@ export const mappingCheck: Action<MappingCheckOptions> = async (context, options
     else context.err(describeError(one.error))
   }
   if (options.json) context.out(`${JSON.stringify({ mappings: checked.map(checkedJson) })}\n`)
-  return checked.find(({ error }) => error !== undefined)?.error?.exit ?? EXIT.ok
+  const wrong = checked.find(({ error }) => error !== undefined)?.error
+  return wrong?.exit ?? (checked.some(isUndecided) ? EXIT.recordsLeftBehind : EXIT.ok)
 }
 
 /** What stops one mapping does not keep the others from being looked at. */
@@ -91,22 +91,20 @@ async function fitOf(mapping: LoadedMapping, path: string, limit: number, now: n
   return { export: name, unread: unreadColumns(reads, columns ?? []), ...coverage.result() }
 }
 
-/** As `mapping init` writes them. */
-const decideLines = (text: string): number[] =>
-  text.split('\n').flatMap((line, at) => (/#.*\bDECIDE\b/.test(line) ? [at + 1] : []))
+const isUndecided = ({ undecided = [] }: Checked): boolean => undecided.length > 0
 
 function checkedText({ mapping, fit, undecided = [] }: Checked): string {
   const against = fit === undefined ? '' : ` and fits ${fit.export}`
   const left =
     undecided.length === 0
       ? ''
-      : `It is not ready: DECIDE stands on line ${undecided.join(', ')}. Decide, and take the word out.\n`
+      : `It is not ready, and no job runs with it: a decision is asked for on line ${undecided.join(', ')} (DECIDE, or a placeholder date). Decide, and take the comment out.\n`
   return `${mapping} is well-formed${against}.\n${left}${fit === undefined ? '' : coverageText(fit)}`
 }
 
 const checkedJson = ({ mapping, error, fit, undecided = [] }: Checked): object => ({
   mapping,
-  ok: error === undefined,
+  ok: error === undefined && undecided.length === 0,
   ...(undecided.length === 0 ? {} : { undecided }),
   ...(error === undefined ? {} : errorAsJson(error)),
   ...(fit === undefined ? {} : { fit }),

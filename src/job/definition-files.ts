@@ -10,6 +10,7 @@ import { type CompiledMapping, compileMapping } from '../transform/compile.ts'
 import type { MappingResources } from '../transform/compile-context.ts'
 import type { ExportJoin, KeptRows } from '../transform/join.ts'
 import { MappingDefinition } from '../transform/mapping-definition.ts'
+import { undecidedLines } from '../transform/undecided.ts'
 import { type KeyPath, parseYaml, refusal } from '../yaml-file.ts'
 import { CatalogFiles, readCatalogFiles, resourcesOf } from './catalog-files.ts'
 import { JobDefinition } from './job-definition.ts'
@@ -80,6 +81,8 @@ export interface LoadedMapping {
   readonly compiled: CompiledMapping
   /** What it refers to by name. */
   readonly resources: MappingResources
+  /** Lines on which a draft asks for a decision that nobody has made yet, from 1. */
+  readonly undecided: readonly number[]
   /** The bundle as text, and its SHA-256. */
   readonly content: string
   readonly digest: string
@@ -106,6 +109,29 @@ export async function readMapping(
     readCatalogFiles(folders.mappings, catalog),
   ])
   return loadMapping(JSON.stringify({ file: shownPath(file), mapping, ...files } satisfies MappingBundle))
+}
+
+/**
+ * As `readMapping`, for what is to be sent: a guess that a draft has left open must not reach the gateway.
+ * @throws WaybillError as `readMapping`; `mapping-invalid` where lines are undecided
+ */
+export async function readDecidedMapping(
+  folders: DefinitionFolders,
+  name: string,
+  catalog?: string,
+): Promise<LoadedMapping> {
+  const mapping = await readMapping(folders, name, catalog)
+  const { file, undecided } = mapping
+  if (undecided.length === 0) return mapping
+  const findings = undecided.map((line) => ({
+    place: { file, line },
+    message: 'the draft asks for a decision here that was not made yet',
+  }))
+  throw new WaybillError('mapping-invalid', `${file} is a draft with lines that nobody has decided yet`, {
+    place: { file },
+    findings,
+    remedy: `Decide what stands behind DECIDE, replace a placeholder date, take the comments out, then run \`waybill mapping check ${mapping.name}\`.`,
+  })
 }
 
 /** Compiles a mapping from its bundle: one just read, or one that a run has kept. */
@@ -140,6 +166,7 @@ export function loadMapping(content: string, kept?: ReadonlyMap<string, KeptRows
     definition: file.value,
     compiled,
     resources,
+    undecided: undecidedLines(bundle.mapping),
     content,
     digest: hash('sha256', content, 'hex'),
     joins: compiled.exportJoins.flatMap((join) => {
@@ -195,7 +222,7 @@ export async function definitionsIn(folder: string): Promise<string[]> {
   return files.flatMap((file) => /^(.+)(?<!\.cases)\.ya?ml$/.exec(file)?.[1] ?? [])
 }
 
-/** The mappings of a job's sources, by name. @throws WaybillError as `readMapping` */
+/** The mappings of a job's sources, by name. @throws WaybillError as `readDecidedMapping` */
 export async function readMappings(
   folders: DefinitionFolders,
   job: Job,
@@ -203,7 +230,7 @@ export async function readMappings(
   const names = new Set(job.sources.map((source) => source.mapping))
   return new Map(
     await Promise.all(
-      [...names].map(async (name) => [name, await readMapping(folders, name, job.catalog)] as const),
+      [...names].map(async (name) => [name, await readDecidedMapping(folders, name, job.catalog)] as const),
     ),
   )
 }

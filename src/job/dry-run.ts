@@ -9,7 +9,12 @@ import { addCounts, type CodeCount, type Counts, noCounts, warningCounts } from 
 import { type Arrival, createArrival, type ReceivedExport, type SourceSettings } from './arrival.ts'
 import { cutChunks } from './chunks.ts'
 import { countChunk } from './count-chunk.ts'
-import { type DefinitionFolders, type Job, type LoadedMapping, readMapping } from './definition-files.ts'
+import {
+  type DefinitionFolders,
+  type Job,
+  type LoadedMapping,
+  readDecidedMapping,
+} from './definition-files.ts'
 import type { ExportDrift } from './drift.ts'
 import { type DriftMemory, watchDrift } from './drift-watch.ts'
 import { verifyExport } from './exports-of-run.ts'
@@ -117,7 +122,7 @@ async function mapExports(
   }
   const failed: { name: string; error: WaybillError }[] = []
   for (const delivery of found) {
-    const unjoined = await readMapping(folders, delivery.mapping, job.catalog)
+    const unjoined = await readDecidedMapping(folders, delivery.mapping, job.catalog)
     const received = await arrival.receive(delivery).catch((error: unknown) => {
       fail(failed, delivery.delivery.name, error)
       return []

@@ -7,7 +7,7 @@ import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 import { type Arrival, createArrival, type ReceivedExport } from './arrival.ts'
 import { carryOut, type JobEnd } from './carry-out.ts'
-import { type Job, type LoadedMapping, loadMapping, readMapping } from './definition-files.ts'
+import { type Job, type LoadedMapping, loadMapping, readDecidedMapping } from './definition-files.ts'
 import { type ExportStep, receiveBegun } from './exports-of-run.ts'
 import { joinExports, rejoin } from './joined-exports.ts'
 import type { OpenRun } from './open-run.ts'
@@ -72,7 +72,7 @@ async function findAgain(
   const content = await keptMapping(ledger, record)
   if (which === 'kept')
     return { record, received, mapping: await rejoin(content, record.name, arrival.kept, received.beside) }
-  const today = await readMapping(folders, loadMapping(content).name, job.catalog)
+  const today = await readDecidedMapping(folders, loadMapping(content).name, job.catalog)
   const joined = await joinExports(today, record.name, received.beside)
   for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
   return { record, received, mapping: joined.mapping }

@@ -5,6 +5,7 @@ import {
   type DefinitionFolders,
   definitionsIn,
   type Job,
+  readDecidedMapping,
   readJob,
   readMapping,
 } from '../job/definition-files.ts'
@@ -68,7 +69,7 @@ async function checkSource(
   arrival: Arrival,
   look: SourceLook,
 ): Promise<CheckFinding[]> {
-  await readMapping(folders, source.mapping, job.catalog)
+  await readDecidedMapping(folders, source.mapping, job.catalog)
   const told = (found: string): CheckFinding[] => [
     {
       check: 'job',
@@ -93,7 +94,9 @@ export async function checkMappings(
 ): Promise<CheckFinding[]> {
   const findings: CheckFinding[] = []
   for (const name of (await definitionsIn(folders.mappings)).sort())
-    findings.push(...(await tried('mapping', name, async () => [await checkMapping(name, testCases)])))
+    findings.push(
+      ...(await tried('mapping', name, async () => [await checkMapping(folders, name, testCases)])),
+    )
   if (findings.length > 0) return findings
   return [
     {
@@ -105,8 +108,20 @@ export async function checkMappings(
   ]
 }
 
-async function checkMapping(name: string, testCases: TestCases): Promise<CheckFinding> {
+async function checkMapping(
+  folders: DefinitionFolders,
+  name: string,
+  testCases: TestCases,
+): Promise<CheckFinding> {
   const common = { check: 'mapping', subject: name } as const
+  const { undecided } = await readMapping(folders, name)
+  if (undecided.length > 0)
+    return {
+      ...common,
+      level: 'warning',
+      found: `well-formed; a draft that nobody has decided yet on line ${undecided.join(', ')}, so no job can run with it`,
+      remedy: `waybill mapping check ${name}`,
+    }
   const tested = await testCases(name)
   if (tested === undefined) return { ...common, level: 'ok', found: 'well-formed; it has no cases' }
   const { cases, failed } = tested

@@ -10,6 +10,8 @@ export interface DateForms {
   readonly timed: boolean
   /** Every time tells its offset. */
   readonly offset: boolean
+  /** How many cells are no dates in these forms. */
+  readonly unread: number
 }
 
 const DAYS = [
@@ -58,75 +60,86 @@ const FORMS = [
   ],
   ...DAYS.flatMap((day) => TIMES.map((time) => day + time)),
 ]
-/** Cells looked at, and forms a column may mix. */
+/** Different cells looked at, and forms a column may mix. */
 const LOOKED_AT = 150
 const MOST_FORMS = 3
+/** Of the cells, so many more must be read by one more form for it to be one; and so many may be no dates at all. */
 const FEW = 0.02
+const WRONG = 0.05
 
 const LOOKS_LIKE_A_DATE =
   /^(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8}(?:\d{4,6})?(?:\.\d+)?(?:[+-]\d{4})?$|\d{1,2}[- ][A-Za-z]{3}[- ]\d{4}|[A-Z][a-z]{2} \d{1,2}, \d{4})/
-const SAYS_DATE = new Set([
-  'date',
-  'time',
-  'datetime',
-  'timestamp',
-  'at',
-  'on',
-  'dob',
-  'collected',
-  'ts',
-  'epoch',
-])
+const SAYS_DATE =
+  /^(?:date|time|datetime|timestamp|at|on|dob|collected|ts|epoch|fecha|zeitpunkt|\w*datum|\w*zeit)$/
 
-/** @param words of the column's name: numbers alone are dates only where it says so */
-export function findDateForms(
-  distinct: ReadonlySet<string>,
-  words: readonly string[],
-): DateForms | undefined {
-  const cells = [...distinct].slice(0, LOOKED_AT)
-  if (cells.length === 0) return undefined
-  if (words.some((word) => SAYS_DATE.has(word))) {
-    if (cells.every((cell) => /^1\d{12}$/.test(cell)))
-      return { forms: ['EPOCH_MS'], ambiguous: false, timed: true, offset: true }
-    if (cells.every((cell) => /^[2-6]\d{4}(?:\.\d+)?$/.test(cell)))
+/** A cell, and how often it stands in the column. */
+type Counted = readonly [cell: string, count: number]
+
+const total = (cells: readonly Counted[]): number => cells.reduce((sum, [, count]) => sum + count, 0)
+
+/**
+ * @param column its cells that hold something, each as often as it stands there
+ * @param words of the column's name: numbers alone are dates only where it says so
+ */
+export function findDateForms(column: Iterable<string>, words: readonly string[]): DateForms | undefined {
+  const counts = new Map<string, number>()
+  for (const cell of column) counts.set(cell, (counts.get(cell) ?? 0) + 1)
+  const counted = [...counts].slice(0, LOOKED_AT)
+  const all = total(counted)
+  if (all === 0) return undefined
+  const others = (fits: (cell: string) => boolean): number => total(counted.filter(([cell]) => !fits(cell)))
+  const most = (unread: number): boolean => unread <= all * WRONG
+  if (words.some((word) => SAYS_DATE.test(word))) {
+    const epoch = others((cell) => /^1\d{12}$/.test(cell))
+    if (most(epoch))
+      return { forms: ['EPOCH_MS'], ambiguous: false, timed: true, offset: true, unread: epoch }
+    const serial = others((cell) => /^[2-6]\d{4}(?:\.\d+)?$/.test(cell))
+    if (most(serial))
       return {
         forms: ['EXCEL'],
         ambiguous: true,
-        timed: cells.some((cell) => cell.includes('.')),
+        timed: counted.some(([cell]) => cell.includes('.')),
         offset: false,
+        unread: serial,
       }
   }
-  if (cells.filter((cell) => LOOKS_LIKE_A_DATE.test(cell)).length < cells.length * (1 - FEW)) return undefined
-  const forms = coveringForms(cells)
+  if (!most(others((cell) => LOOKS_LIKE_A_DATE.test(cell)))) return undefined
+  const forms = coveringForms(counted)
   if (forms === undefined) return undefined
+  const unread = unreadByAll(forms, counted)
+  const read = counted.flatMap(([cell]) => (forms.every((form) => unreadBy(form)(cell)) ? [] : [cell]))
+  const turned = forms.map(swapped)
   return {
     forms,
-    ambiguous: forms.some((form) => form !== swapped(form)) && coversAll(forms.map(swapped), cells),
-    timed: cells.some((cell) => cell.includes(':') || /^\d{10,}/.test(cell)),
-    offset: cells.every((cell) => /(?:Z|[+-]\d{2}:?\d{2})$/.test(cell.replace(/^\d{4}-\d{2}-\d{2}$/, ''))),
+    ambiguous:
+      forms.some((form) => form !== swapped(form)) && unreadByAll(turned, counted) <= unread + all * FEW,
+    timed: read.some((cell) => cell.includes(':') || /^\d{10,}/.test(cell)),
+    offset: read.every((cell) => /(?:Z|[+-]\d{2}:?\d{2})$/.test(cell.replace(/^\d{4}-\d{2}-\d{2}$/, ''))),
+    unread,
   }
 }
 
 /** The fewest forms, each reading the most of what those before it leave. */
-function coveringForms(cells: readonly string[]): string[] | undefined {
+function coveringForms(cells: readonly Counted[]): string[] | undefined {
   const forms: string[] = []
+  const all = total(cells)
   let left = cells
-  while (left.length > cells.length * FEW && forms.length < MOST_FORMS) {
-    let best: { form: string; left: readonly string[] } | undefined
+  while (total(left) > all * FEW && forms.length < MOST_FORMS) {
+    let best: { form: string; left: readonly Counted[] } | undefined
     for (const form of FORMS) {
-      const rest = left.filter(unreadBy(form))
-      if (rest.length < (best?.left.length ?? left.length)) best = { form, left: rest }
+      const rest = left.filter(([cell]) => unreadBy(form)(cell))
+      if (total(rest) < total(best?.left ?? left)) best = { form, left: rest }
       if (rest.length === 0) break
     }
-    if (best === undefined) return undefined
+    if (best === undefined) break
     forms.push(best.form)
     left = best.left
   }
-  return left.length <= cells.length * FEW ? forms : undefined
+  return forms.length > 0 && total(left) <= all * WRONG ? forms : undefined
 }
 
-const coversAll = (forms: readonly string[], cells: readonly string[]): boolean =>
-  cells.filter((cell) => forms.every((form) => unreadBy(form)(cell))).length <= cells.length * FEW
+const unreadByAll = (forms: readonly string[], cells: readonly Counted[]): number =>
+  total(cells.filter(([cell]) => forms.every((form) => unreadBy(form)(cell))))
 
 /** A form takes longer to compile than to read a column. */
 const READERS = new Map<string, (text: string) => boolean>()

@@ -42,13 +42,42 @@ const MEANINGLESS = [
     'NR',
     'QNS',
   ],
+  ...['k.A.', 'k. A.', 'keine Angabe', 'n.b.', 'n. b.', 'unbekannt', 'fehlt', 'entf.', 'N.D.', 'n.d.'],
+  ...['inconnu', 'non fait', 's/d', 'desconocido'],
   ...['-', '--', '.', '?', '""', 'not done', 'Not done', 'missing', 'Missing', 'unknown', 'Unknown', '\\N'],
 ]
-const YES = ['Y', 'y', 'YES', 'Yes', 'yes', 'TRUE', 'True', 'true', 'T', 'X', 'x', '1']
-const NO = ['N', 'n', 'NO', 'No', 'no', 'FALSE', 'False', 'false', 'F', '0', '']
+const YES = [
+  ...['Y', 'y', 'YES', 'Yes', 'yes', 'TRUE', 'True', 'true', 'T', 'X', 'x', '1'],
+  ...[
+    'J',
+    'j',
+    'JA',
+    'Ja',
+    'ja',
+    'O',
+    'o',
+    'OUI',
+    'Oui',
+    'oui',
+    'S',
+    's',
+    'SI',
+    'Si',
+    'si',
+    'SÍ',
+    'Sí',
+    'sí',
+  ],
+]
+const NO = [
+  ...['N', 'n', 'NO', 'No', 'no', 'FALSE', 'False', 'false', 'F', '0', ''],
+  ...['NEIN', 'Nein', 'nein', 'NON', 'Non', 'non'],
+]
+/** Words for yes and no, in whatever column they stand. */
+export const YES_OR_NO: ReadonlySet<string> = new Set([...YES, ...NO])
 
 const POINT = /^[<>]?=?\s*[+-]?(?:\d+\.?\d*|\.\d+)$/
-const COMMA = /^[+-]?\d{1,3}(?:\.\d{3})*,\d+$/
+const COMMA = /^[<>]?=?\s*[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+$/
 /** Of the cells of a column that mean something, this share must be numbers for it to be one of numbers. */
 export const MOST = 0.9
 
@@ -80,15 +109,17 @@ function profileColumn(column: Column, filled: readonly string[], comma: boolean
     filled,
     distinct,
     numbers: filled.flatMap((cell) => numberOf(cell, comma) ?? []),
-    dates: findDateForms(distinct, named.words),
+    dates: findDateForms(filled, named.words),
     yesNo: yes.length > 0 && yes.length + no.length === distinct.size ? { yes, no } : undefined,
   }
 }
 
 function numberOf(cell: string, comma: boolean): number | undefined {
-  if (comma && COMMA.test(cell)) return Number(cell.replaceAll('.', '').replace(',', '.'))
-  return POINT.test(cell) ? Number(cell.replace(/^[<>]?=?\s*/, '')) : undefined
+  if (comma && COMMA.test(cell)) return Number(bare(cell).replaceAll('.', '').replace(',', '.'))
+  return POINT.test(cell) ? Number(bare(cell)) : undefined
 }
+
+const bare = (cell: string): string => cell.replace(/^[<>]?=?\s*/, '')
 
 /** Texts for nothing: where most other cells of the column are numbers, dates or words for yes and no. */
 function findMeaningless(cells: readonly (readonly string[])[]): string[] {
@@ -110,11 +141,13 @@ function findMeaningless(cells: readonly (readonly string[])[]): string[] {
   return MEANINGLESS.filter((text) => found.has(text))
 }
 
+/** A column has the mark that most of its fractions have: one cell that was typed otherwise changes nothing. */
 function findDecimalComma(columns: readonly (readonly string[])[]): Profile['decimalComma'] {
-  const fractions = (cell: string, mark: '.' | ','): boolean =>
-    mark === ',' ? COMMA.test(cell) && !/,\d{3}$/.test(cell) : /^[+-]?\d+\.\d+$/.test(cell)
-  const share = (mark: '.' | ',') =>
-    columns.filter((cells) => cells.some((cell) => fractions(cell, mark))).length
-  if (share(',') === 0) return 'none'
-  return share('.') === 0 ? 'all' : 'some'
+  const fractions = (cells: readonly string[], mark: '.' | ','): number =>
+    cells.filter((cell) =>
+      mark === ',' ? COMMA.test(cell) && !/,\d{3}$/.test(cell) : /^[+-]?\d+\.\d+$/.test(cell),
+    ).length
+  const marks = columns.map((cells) => fractions(cells, ',') - fractions(cells, '.'))
+  if (!marks.some((more) => more > 0)) return 'none'
+  return marks.some((more) => more < 0) ? 'some' : 'all'
 }

@@ -39,3 +39,17 @@ test('numbers alone are dates where the name says so', () => {
   expect(findDateForms(new Set(['46057.5']), ['visit', 'date'])?.forms).toEqual(['EXCEL'])
   expect(findDateForms(new Set(['1790000000000']), ['time'])?.forms).toEqual(['EPOCH_MS'])
 })
+
+const often = (count: number, ...cells: readonly string[]) =>
+  Array.from({ length: count }, () => cells).flat()
+
+test.each([
+  [[...often(19, '14.02.2026'), 'morgens'], ['dd.MM.yyyy'], 1],
+  [[...often(60, '2026-02-14', '2026-02-15'), '2026-02-30'], ['ISO'], 1],
+  [[...often(19, '46057'), 'n/a'], ['EXCEL'], 1],
+  [[...often(18, '14.02.2026'), 'morgens', 'abends'], undefined, 0],
+] as const)('a column of dates may hold a few cells that are none: %#', (cells, forms, unread) => {
+  const found = findDateForms(cells, ['date'])
+  expect(found?.forms).toEqual(forms)
+  expect(found?.unread ?? 0).toBe(unread)
+})

@@ -14,6 +14,7 @@ import { draftText } from '../mapping-tools/draft/write-draft.ts'
 import { textReader } from '../mapping-tools/read-text.ts'
 import { runCases } from '../mapping-tools/run-cases.ts'
 import { updateCases } from '../mapping-tools/update-cases.ts'
+import { undecidedLines } from '../transform/undecided.ts'
 import type { Action, CommandContext } from './context.ts'
 
 export interface MappingInitOptions {
@@ -31,7 +32,7 @@ export const mappingInit: Action<MappingInitOptions> = async (context, options) 
     throw new WaybillError('usage-wrong', '--out names no YAML file', { remedy: 'Let it end in .yaml.' })
   const [files, synonyms] = await Promise.all([readCatalogFiles(folder, undefined), readSynonyms(folder)])
   const { catalog, units } = resourcesOf(files)
-  const sample = await readSample(options.sample)
+  const sample = await readSample(options.sample).catch(withRemedy)
   const drafted = draftSample(
     name,
     basename(options.sample),
@@ -46,11 +47,24 @@ export const mappingInit: Action<MappingInitOptions> = async (context, options) 
   const { biometrics, conditions, careTeams } = drafted.draft
   const usable = [...biometrics, ...conditions, ...careTeams].some(({ yaml }) => yaml !== undefined)
   if (usable) await writeCases(context, drafted, cases, { file, schema: `${schemas}/cases.schema.json` })
-  const asked = text.split('DECIDE').length - 2
+  const asked = undecidedLines(text).length
   const { found } = drafted.draft
   const result = { mapping: file, ...(usable ? { cases } : {}), name, found, decide: asked }
   context.out(options.json ? `${JSON.stringify(result)}\n` : told(result, options.sample))
   return EXIT.ok
+}
+
+/** A dialect that cannot be found out can still be told. */
+function withRemedy(error: unknown): never {
+  if (!(error instanceof WaybillError) || error.code !== 'export-unreadable' || error.cause !== undefined)
+    throw error
+  throw new WaybillError(error.code, error.message, {
+    ...(error.place === undefined ? {} : { place: error.place }),
+    findings: error.findings,
+    remedy:
+      'A spreadsheet must be saved as CSV first. Where it is CSV or JSON in an unusual form, copy a mapping of its shape and write its `read` block by hand (encoding, delimiter, header line): docs/mapping.md, "Reading CSV".',
+    cause: error,
+  })
 }
 
 /** From the file's name: without folders, endings and dates. */
@@ -90,8 +104,7 @@ async function writeCases(
   { file, schema }: { readonly file: string; readonly schema: string },
 ): Promise<void> {
   const mapping: LoadedMapping = await readMapping(context.settings, file)
-  const names = new Set(mapping.compiled.reads.map((read) => read.name))
-  const text = draftCases(drafted, { names, each: mapping.definition.read.each ?? {} }, schema)
+  const text = draftCases(drafted, mapping, schema)
   const { value } = parseCases(text, casesFile)
   const results = await runCases(mapping.compiled, value, textReader(mapping.read))
   try {
@@ -118,7 +131,7 @@ function told({ mapping, cases, found, decide }: Result, sample: string): string
   const questions = decide === 1 ? '1 line says' : `${decide} lines say`
   return [
     `${file} was drafted: ${found.length === 0 ? 'nothing of the catalog was matched yet' : `${found.length} of the catalog found (${found.join(', ')})`}.`,
-    `${questions} DECIDE: answer them first. ${shownPath(cases)} holds first rows, with made-up people, as cases.`,
+    `${questions} DECIDE: answer them first. ${shownPath(cases)} holds cases of made-up people.`,
     '',
     'Next:',
     `  waybill mapping check ${file} --export ${sample}`,

@@ -1,10 +1,10 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { cp, readFile, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { generateSamples } from '../../samples/generate.ts'
-import { createWorkplace, type Workplace } from './command-line.ts'
+import { createWorkplace, PROJECT, type Workplace } from './command-line.ts'
 
 const GOLDEN = join(import.meta.dirname, 'golden')
 const Mapping = z.looseObject({ biometrics: z.unknown().optional() })
@@ -17,7 +17,9 @@ async function drafted({ waybill, folder }: Workplace, sample: string, name: str
   expect(init.err).toBe('')
   expect(init.code).toBe(0)
   const check = await waybill('mapping', 'check', file, '--export', sample)
-  expect(check.code, check.out + check.err).toBe(0)
+  // It fits; what the draft asks is still to be decided.
+  expect(check.code, check.out + check.err).toBe(1)
+  expect(check.out).toContain(`is well-formed and fits ${basename(sample)}.`)
   const preview = await waybill('mapping', 'preview', file, sample, '--limit', '50', '--json')
   const records = preview.out
     .trim()
@@ -96,4 +98,43 @@ test('of what it does not know it leaves a skeleton, and says so', async () => {
   const { code, out } = await waybill('mapping', 'init', 'x.csv', '--out', 'x.yaml')
   expect(code).toBe(0)
   expect(out).toContain('Nothing of x.csv was recognised.')
+})
+
+test('until its lines are decided, a draft is no mapping to run: the check, the doctor and each run say which', async () => {
+  const workplace = await createWorkplace()
+  const { folder, environment } = workplace
+  const mappings = join(folder, 'mappings')
+  await cp(join(PROJECT, 'mappings/catalog'), join(mappings, 'catalog'), { recursive: true })
+  environment['WAYBILL_MAPPINGS'] = mappings
+  const waybill = workplace.waybill
+  await writeFile(join(folder, 'a.csv'), 'patient id,birthday,sbp\n1,1950-01-02,118\n2,1961-03-04,120\n')
+  expect((await waybill('mapping', 'init', 'a.csv', '--name', 'drafted')).code).toBe(0)
+  const file = join(mappings, 'drafted.yaml')
+  const draft = await readFile(file, 'utf8')
+  const lines = draft.split('\n')
+  const asked = lines.flatMap((line, at) => (/DECIDE:|1900-01-01/.test(line) ? [at + 1] : []))
+  expect(asked).toHaveLength(3)
+
+  const check = await waybill('mapping', 'check', 'drafted', '--json')
+  expect(check.code).toBe(1)
+  expect(JSON.parse(check.out)).toEqual({ mappings: [{ mapping: 'drafted', ok: false, undecided: asked }] })
+
+  await workplace.job('nightly', 'exports:\n  - { from: .., match: "a.csv", mapping: drafted }\n')
+  for (const how of [['--dry-run'], []]) {
+    const run = await waybill('run', 'nightly', ...how)
+    expect(run.code, run.out).toBe(2)
+    expect(run.err).toContain('mapping-invalid')
+    for (const line of asked) expect(run.err).toContain(`drafted.yaml:${line}`)
+  }
+  const doctor = await waybill('doctor')
+  expect(doctor.out).toContain(`nobody has decided yet on line ${asked.join(', ')}`)
+
+  // The word alone is not the decision: the placeholder must go, too.
+  await writeFile(file, draft.replaceAll('DECIDE:', ''))
+  expect(JSON.parse((await waybill('mapping', 'check', 'drafted', '--json')).out)).toMatchObject({
+    mappings: [{ undecided: asked.filter((line) => lines[line - 1]?.includes('constant')) }],
+  })
+  await writeFile(file, draft.replaceAll('DECIDE:', '').replace('1900-01-01', '2026-02-03'))
+  expect((await waybill('mapping', 'check', 'drafted')).code).toBe(0)
+  expect((await waybill('run', 'nightly', '--dry-run')).code).toBe(0)
 })

@@ -1,8 +1,9 @@
 /** A mapping drafted from JSON whose shape is known: levels and paths come from the shape, the rest from the sample. */
 import type { JsonValue } from '../../extract/row.ts'
 import { jsonNames, rootScope, type Scope } from '../../transform/scope.ts'
-import { conventionLines, dateLines, NO_DATE, title } from './draft-table.ts'
-import { diagnoses, observations, type Reader, type Rules } from './json-rules.ts'
+import { conventionLines, dateLines, datesOf, NO_DATE, title } from './draft-table.ts'
+import { genderCodes } from './gender-codes.ts'
+import { diagnoses, observations, type Reader, type Rules, type Take } from './json-rules.ts'
 import type { JsonShape } from './json-shape.ts'
 import type { Vocabulary } from './match-measurements.ts'
 import { registerLines } from './match-persons.ts'
@@ -58,6 +59,8 @@ export function draftShape(
   const levels = Object.entries(components?.each ?? shape.each).map(
     ([level, path]) => `${level}: ${JSON.stringify(path)}`,
   )
+  const register = new Map<string, string>(registered)
+  const own = new Set([reference, key, observed, ...register.values()])
   const identity = [reference, key].flatMap((path) => path ?? [])
   return {
     name,
@@ -98,10 +101,14 @@ export function draftShape(
       ...new Set([...(biometrics?.found ?? []), ...(components?.rules.found ?? [])]),
       ...(conditions?.found ?? []),
     ],
+    finding: false,
+    coded: new Set([...used, ...(components?.rules.used ?? [])].filter((path) => !own.has(path))),
     persons: new Map([
       ...(reference === undefined ? [] : [[reference, 'reference'] as const]),
       ...registered.map(([part, path]) => [path, part] as const),
     ]),
+    genders: genderCodes(column(register.get('gender'))),
+    dates: datesOf([observed, register.get('dateOfBirth')].map(column)),
   }
 }
 
@@ -110,12 +117,18 @@ function componentsOf(
   rows: readonly JsonValue[],
   shape: JsonShape,
   vocabulary: Vocabulary,
-): { each: JsonShape['each']; rules: Rules } | undefined {
+): { each: JsonShape['each']; rules: Rules & { readonly used: readonly string[] } } | undefined {
   if (shape.components === undefined) return undefined
   const { each, rules } = shape.components
   const read = readerOf(rows, { ...shape, each })
   if (read.best(rules.value) === undefined) return undefined
-  return { each, rules: observations(rules, read.best, read, vocabulary) }
+  const used: string[] = []
+  const take: Take = (paths, fits) => {
+    const path = read.best(paths, fits)
+    if (path !== undefined) used.push(path)
+    return path
+  }
+  return { each, rules: { ...observations(rules, take, read, vocabulary), used } }
 }
 
 function readerOf(rows: readonly JsonValue[], shape: JsonShape): Reader {

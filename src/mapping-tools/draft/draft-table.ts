@@ -1,15 +1,13 @@
 /** A mapping drafted from a table: one wide row a visit, or one row an observation. */
+import { PLACEHOLDER_INSTANT } from '../../transform/undecided.ts'
+import type { DateForms } from './find-dates.ts'
+import { findObserved } from './find-observed.ts'
+import { genderCodes } from './gender-codes.ts'
 import { careTeamLines } from './match-care-teams.ts'
 import { matchConditions } from './match-conditions.ts'
 import { type LongMatch, matchLong } from './match-long.ts'
 import { matchMeasurements, type Vocabulary } from './match-measurements.ts'
-import {
-  findObserved,
-  findReference,
-  findRegistration,
-  MONTH_OR_DAY,
-  registerLines,
-} from './match-persons.ts'
+import { findReference, findRegistration, MONTH_OR_DAY, registerLines } from './match-persons.ts'
 import { type ColumnProfile, type Profile, profileColumns } from './profile-columns.ts'
 import { type DraftLine, list, type SampleTable, scalar } from './sample.ts'
 import type { Draft } from './write-draft.ts'
@@ -21,16 +19,18 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   const wide = long === undefined ? matchMeasurements(vocabulary, profile) : undefined
   const conditions = long === undefined ? matchConditions(vocabulary, columns) : undefined
   const careTeams = long === undefined ? careTeamLines(columns) : undefined
-  const reference = findReference(profile)
-  const observed = findObserved(columns)
   const registered = findRegistration(columns)
   const skip = long === undefined ? skipLines(columns) : { lines: [], used: [] }
-  const used = new Set<string>([
-    ...[long?.used, wide?.used, conditions?.used].flatMap((paths) => [...(paths ?? [])]),
-    ...(careTeams?.providers.keys() ?? []),
+  const coded = new Set([long?.used, wide?.used, conditions?.used].flatMap((paths) => [...(paths ?? [])]))
+  const taken = new Set([
+    ...coded,
+    ...(careTeams?.used ?? []),
     ...skip.used,
-    ...[reference?.column, observed, ...registered.values()].flatMap((column) => column?.path ?? []),
+    ...[...registered.values()].map(({ path }) => path),
   ])
+  const reference = findReference(profile, taken)
+  const { column: observed, candidates } = findObserved(columns, reference?.column)
+  const used = new Set([...taken, ...[reference?.column, observed].flatMap((column) => column?.path ?? [])])
   return {
     name,
     sample,
@@ -40,7 +40,7 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
     row: [
       ...keyLines(profile, reference, observed, long),
       ...registerLines(registered).map(indent),
-      ...dateLines(observed),
+      ...dateLines(observed, candidates),
       {
         yaml: `source: { name: ${scalar(title(name))}, type: screening, sendingSystem: ${scalar(name)} }`,
         note: 'DECIDE: name and type go out with every record',
@@ -53,13 +53,27 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
     careTeams: careTeams?.lines ?? [],
     unused: columns.filter(({ path }) => !used.has(path)).map(({ path }) => path),
     found: [...(long?.found ?? wide?.found ?? []), ...(conditions?.found ?? [])],
+    finding: long !== undefined,
+    coded,
     persons: new Map<string, string>([
       ...(careTeams?.providers ?? []),
       ...(reference === undefined ? [] : [[reference.column.path, 'reference'] as const]),
       ...[...registered].map(([key, column]) => [column.path, key] as const),
     ]),
+    genders: genderCodes(registered.get('gender')),
+    dates: datesOf([
+      observed,
+      registered.get('dateOfBirth'),
+      ...columns.filter(({ path }) => coded.has(path)),
+    ]),
   }
 }
+
+/** In which forms columns have their dates, by path. */
+export const datesOf = (columns: readonly (ColumnProfile | undefined)[]): ReadonlyMap<string, DateForms> =>
+  new Map(
+    columns.flatMap((column) => (column?.dates === undefined ? [] : [[column.path, column.dates] as const])),
+  )
 
 export const title = (name: string): string =>
   name
@@ -73,11 +87,13 @@ const indent = ({ yaml, note }: DraftLine): DraftLine => ({
 })
 
 function keyLines(
-  { rows }: Profile,
+  { rows, columns }: Profile,
   reference: { column: ColumnProfile; sure: boolean } | undefined,
   observed: ColumnProfile | undefined,
   long: LongMatch | undefined,
 ): DraftLine[] {
+  // The check of a mapping says that an export has no such column.
+  const nobody = columns.some(({ path }) => path.startsWith('$')) ? '$' : '?'
   const parts = [reference?.column, observed, long?.code].filter((column) => column !== undefined)
   const key = [...new Set(parts.map(({ path }) => path))]
   const whole = parts.every(({ filled }) => filled.length === rows)
@@ -93,29 +109,47 @@ function keyLines(
             note: `DECIDE: ${rows - different} of ${rows} rows share their key with another row; is there a better one?`,
           },
         ]
-  const unsure =
-    reference?.sure === false ? { note: 'DECIDE: no column is named like the id of a person' } : {}
+  const note =
+    reference === undefined
+      ? 'DECIDE: no column is left that could name the person'
+      : 'DECIDE: no column is named like the id of a person'
   return [
     ...shared,
-    { yaml: `key: ${list(key.length === 0 ? [''] : key)}` },
+    { yaml: `key: ${list(key.length === 0 ? [nobody] : key)}` },
     { yaml: 'account:' },
-    { yaml: `  reference: ${scalar(reference?.column.path ?? '')}`, ...unsure },
+    {
+      yaml: `  reference: ${scalar(reference?.column.path ?? nobody)}`,
+      ...(reference?.sure === true ? {} : { note }),
+    },
   ]
 }
 
 /** Before anybody's birth, so that no record with it can pass for one with a date. */
+const PLACEHOLDER = { yaml: `observedAt: { constant: "${PLACEHOLDER_INSTANT}" }` }
+
 export const NO_DATE: readonly DraftLine[] = [
-  { note: 'DECIDE: no column of dates was found. This day is a placeholder.' },
-  { yaml: 'observedAt: { constant: "1900-01-01T00:00:00.000Z" }' },
+  { note: 'DECIDE: no column says when it was observed. This day is a placeholder.' },
+  PLACEHOLDER,
 ]
 
-export function dateLines(column: ColumnProfile | undefined): DraftLine[] {
+/** @param candidates columns of dates where none is the one for certain */
+export function dateLines(
+  column: ColumnProfile | undefined,
+  candidates: readonly ColumnProfile[] = [],
+): DraftLine[] {
   const dates = column?.dates
-  if (column === undefined || dates === undefined) return [...NO_DATE]
+  if (column === undefined || dates === undefined) {
+    if (candidates.length === 0) return [...NO_DATE]
+    const named = candidates.map(({ path, dates }) => `${scalar(path)} (${dates?.forms.join(', ')})`)
+    const note = `DECIDE: which dates say when it was observed? ${named.join(' or ')}: no name tells. This day is a placeholder.`
+    return [{ note }, PLACEHOLDER]
+  }
   const [only = ''] = dates.forms
   const format = dates.forms.length === 1 ? scalar(only) : list(dates.forms)
   const zone = only === 'EPOCH_MS' ? '' : ', zone: UTC'
   const notes: DraftLine[] = []
+  if (dates.unread > 0)
+    notes.push({ note: `${dates.unread} of the cells looked at are no such dates; their rows are rejected.` })
   if (only === 'EXCEL')
     notes.push({ note: 'DECIDE: days as a spreadsheet counts them, since 1900 or since 1904 (EXCEL_1904)?' })
   else if (dates.ambiguous) notes.push({ note: MONTH_OR_DAY })

@@ -4,8 +4,15 @@ import type { ColumnProfile } from './profile-columns.ts'
 import { type DraftLine, scalar } from './sample.ts'
 
 /** Words around the name of a condition. */
-const AROUND = new Set(['dx', 'diag', 'diagnosis', 'diagnosed', 'has', 'have', 'flag', 'ind', 'yn', 'is'])
-const HISTORY = new Set(['hx', 'history', 'past', 'prior', 'family', 'fam', 'fh', 'parent'])
+const AROUND = new Set([
+  ...['dx', 'diag', 'diagnosis', 'diagnosed', 'has', 'have', 'flag', 'ind', 'yn', 'is', 'diagnose', 'hat'],
+  ...['bekannt', 'bekannte', 'bekannter', 'bekanntes', 'diagnostic', 'diagnostico', 'tiene', 'actuel'],
+])
+const HISTORY = new Set([
+  ...['hx', 'history', 'past', 'prior', 'family', 'fam', 'fh', 'parent', 'familie', 'familien', 'vater'],
+  ...['familienanamnese', 'anamnese', 'mutter', 'eltern', 'fruher', 'frueher', 'antecedent', 'antecedents'],
+  ...['antecedente', 'antecedentes', 'familial', 'familiaux', 'familiar', 'familiares', 'ex'],
+])
 /** Words that `when` takes for its own. */
 const WORDS_OF_WHEN = new Set(['any', 'all', 'not'])
 

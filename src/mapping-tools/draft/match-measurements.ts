@@ -3,7 +3,7 @@ import type { Catalog } from '../../transform/catalog.ts'
 import { isLoinc } from '../../transform/identifiers.ts'
 import type { Units } from '../../transform/units.ts'
 import { matchUnit, withoutUnit } from './match-units.ts'
-import { createDictionary, type Dictionary } from './name-words.ts'
+import { createDictionary, type Dictionary, joined } from './name-words.ts'
 import { type ColumnProfile, MOST, type Profile } from './profile-columns.ts'
 import { type DraftLine, scalar } from './sample.ts'
 
@@ -50,7 +50,9 @@ export function matchMeasurements(
   const found: string[] = []
   const used = new Set<string>()
   const fasting = columns.find(
-    ({ words, yesNo }) => /^(is)?fast(ing|ed)$/.test(words.join('')) && yesNo?.no.length,
+    ({ words, yesNo }) =>
+      /^(?:is)?(?:fast(?:ing|ed)|nuchtern|nuechtern|ajeun|(?:en)?ayunas)$/.test(words.join('')) &&
+      yesNo?.no.length,
   )
   const write = (line: DraftLine, column: ColumnProfile, key?: string): void => {
     lines.push(line)
@@ -75,6 +77,8 @@ export function matchMeasurements(
     const entry = catalog.biometrics.get(first.key)
     if (entry === undefined) continue
     const { key } = first
+    const odd = column.filled.length - column.numbers.length
+    const oddNote = odd === 0 ? [] : [`${odd} of ${column.filled.length} cells are no numbers`]
     const rule = (unit?: string, name = key): string => `${name}: ${body(column.path, unit)}`
     if (column.filled.length === 0) {
       write({ note: `empty in the sample: ${rule(first.unit)}` }, column)
@@ -86,13 +90,8 @@ export function matchMeasurements(
       continue
     }
     if (column.numbers.length < column.filled.length * MOST) {
-      const count = column.filled.length - column.numbers.length
       // Texts under a short name are something else altogether.
-      if (column.numbers.length > 0)
-        write(
-          { note: `${count} of ${column.filled.length} cells are no numbers: ${rule(first.unit)}` },
-          column,
-        )
+      if (column.numbers.length > 0) write({ note: `${oddNote.join('')}: ${rule(first.unit)}` }, column)
       continue
     }
     if (match.kind === 'implausible')
@@ -112,14 +111,21 @@ export function matchMeasurements(
       ] as const) {
         const when = `when: { ${scalar(fasting.path)}: [${words.map((word) => JSON.stringify(word)).join(', ')}] }`
         const unit = match.unit === undefined ? '' : `unit: ${scalar(match.unit)}, `
-        write({ yaml: `${name}: { from: ${scalar(column.path)}, ${unit}${when} }` }, column, name)
+        write(noted(`${name}: { from: ${scalar(column.path)}, ${unit}${when} }`, oddNote), column, name)
       }
       used.add(fasting.path)
     } else
-      write({ yaml: rule(match.unit), ...(match.how === undefined ? {} : { note: match.how }) }, column, key)
+      write(
+        noted(rule(match.unit), [...(match.how === undefined ? [] : [match.how]), ...oddNote]),
+        column,
+        key,
+      )
   }
   return { lines, found, used }
 }
+
+const noted = (yaml: string, notes: readonly string[]): DraftLine =>
+  notes.length === 0 ? { yaml } : { yaml, note: notes.join('; ') }
 
 const body = (path: string, unit: string | undefined): string =>
   unit === undefined ? scalar(path) : `{ from: ${scalar(path)}, unit: ${scalar(unit)} }`
@@ -155,11 +161,14 @@ const ordinalLeftOut = (words: readonly string[]): readonly string[] =>
     return bare === '' ? [] : [bare]
   })
 
+const BLOOD_PRESSURE =
+  /^(?:bp|bloodpressure|bpreading|blutdruck|rr|tension(?:arterielle)?|pressionarterielle|ta|presionarterial|tensionarterial)$/
+
 /** `120/80`: both pressures in one column. */
 function bloodPressure({ filled, path, words }: ColumnProfile): readonly [string, string] | undefined {
   const both = filled.filter((cell) => /^\d{2,3}\s*\/\s*\d{2,3}$/.test(cell))
   if (both.length === 0 || both.length < filled.length * MOST) return undefined
-  if (!/^(bp|bloodpressure|bpreading)$/.test(words.join(''))) return undefined
+  if (!BLOOD_PRESSURE.test(joined(words))) return undefined
   const part = (take: number) => `{ from: ${scalar(path)}, split: { by: /, take: ${take} } }`
   return [`systolic-bp: ${part(1)}`, `diastolic-bp: ${part(2)}`]
 }

@@ -1,168 +1,41 @@
-/** Whose row it is: reference, registration, care team; and when it was observed. */
+/** Whose row it is: reference and registration. */
+import { genderLine } from './gender-codes.ts'
+import { joined } from './name-words.ts'
+import { LAST_BESIDE_FIRST, REFERENCE, REGISTER } from './person-words.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
 import { type DraftLine, list, scalar } from './sample.ts'
 
-/** The first column that is called by one of the names. */
+/** The first column that is called by one of the names; spaces within them say nothing. */
 export const named = (
   columns: readonly ColumnProfile[],
   names: readonly string[],
 ): ColumnProfile | undefined => {
   for (const name of names) {
-    const found = columns.find(({ words }) => words.join(' ') === name)
+    const found = columns.find(({ words }) => joined(words) === name.replaceAll(' ', ''))
     if (found !== undefined) return found
   }
   return undefined
 }
 
-const PERSON = [
-  'participant',
-  'patient',
-  'member',
-  'person',
-  'subject',
-  'employee',
-  'subscriber',
-  'user',
-  'client',
-  'external',
-]
-const REFERENCE = [
-  ...PERSON.flatMap((person) => [
-    `${person} id`,
-    `${person} number`,
-    `${person} no`,
-    `${person} identifier`,
-    `${person}id`,
-  ]),
-  ...['mrn', 'medical record number', 'pid', 'seqn', 'emp id', 'empid', ...PERSON, 'id', 'uid', 'identifier'],
-]
-
-/** The column that names the person; by its name, else the first whose cells are all filled and different. */
-export function findReference({
-  columns,
-  rows,
-}: Profile): { column: ColumnProfile; sure: boolean } | undefined {
-  const byName = named(
-    columns.filter(({ filled }) => filled.length > 0),
-    REFERENCE,
-  )
+/**
+ * The column that names the person; by its name, else the first whose cells are all filled and different.
+ * @param taken paths of columns that are something else: measurements, codes, parts of a name
+ */
+export function findReference(
+  { columns, rows }: Profile,
+  taken: ReadonlySet<string>,
+): { column: ColumnProfile; sure: boolean } | undefined {
+  const free = columns.filter(({ filled, path }) => filled.length > 0 && !taken.has(path))
+  const byName = named(free, REFERENCE)
   if (byName !== undefined) return { column: byName, sure: true }
-  const whole = columns.filter(({ filled }) => filled.length === rows)
+  const whole = free.filter(({ filled, dates }) => filled.length === rows && dates === undefined)
   const column =
-    whole.find(
-      ({ distinct, dates, words }) => distinct.size === rows && dates === undefined && words.includes('id'),
-    ) ??
-    whole.find(({ distinct, dates }) => distinct.size === rows && dates === undefined) ??
+    whole.find(({ distinct, words }) => distinct.size === rows && words.includes('id')) ??
+    whole.find(({ distinct }) => distinct.size === rows) ??
     whole[0]
   return column && { column, sure: false }
 }
 
-const OBSERVED = [
-  ...[
-    'collected',
-    'collection',
-    'drawn',
-    'draw',
-    'screened',
-    'screening',
-    'visit',
-    'visited',
-    'exam',
-    'examination',
-    'observation',
-  ],
-  ...[
-    'observed',
-    'measured',
-    'measurement',
-    'service',
-    'dos',
-    'encounter',
-    'test',
-    'specimen',
-    'taken',
-    'effective',
-    'event',
-    'start',
-    'onset',
-  ],
-]
-const NOT_OBSERVED = new Set([
-  'dob',
-  'birth',
-  'birthdate',
-  'death',
-  'deathdate',
-  'created',
-  'updated',
-  'modified',
-  'export',
-  'exported',
-  'loaded',
-  'stop',
-  'end',
-  'abatement',
-])
-
-/** The column of dates that most likely says when it was observed. */
-export function findObserved(columns: readonly ColumnProfile[]): ColumnProfile | undefined {
-  const dates = columns.filter(
-    ({ dates, words }) => dates !== undefined && !words.some((word) => NOT_OBSERVED.has(word)),
-  )
-  const rank = ({ words }: ColumnProfile): number => {
-    const at = OBSERVED.findIndex((word) => words.includes(word))
-    if (at !== -1) return at
-    return words.some((word) => ['date', 'datetime', 'timestamp', 'time', 'when'].includes(word)) ? 50 : 100
-  }
-  return [...dates].sort((a, b) => rank(a) - rank(b))[0]
-}
-
-const REGISTER = {
-  firstName: [
-    'first name',
-    'firstname',
-    'fname',
-    'given name',
-    'first',
-    'given',
-    'pat first name',
-    'patient first name',
-    'member first name',
-  ],
-  lastName: [
-    'last name',
-    'lastname',
-    'lname',
-    'family name',
-    'surname',
-    'last',
-    'family',
-    'patient last name',
-    'member last name',
-  ],
-  dateOfBirth: [
-    'dob',
-    'date of birth',
-    'birth date',
-    'birthdate',
-    'birth dt',
-    'birthday',
-    'patient dob',
-    'member dob',
-  ],
-  gender: ['gender', 'sex', 'patient sex', 'patient gender', 'member gender'],
-  postalCode: [
-    'zip',
-    'zip code',
-    'zipcode',
-    'postal code',
-    'postalcode',
-    'postcode',
-    'postal',
-    'home zip',
-    'zip5',
-  ],
-} as const
 type RegisterKey = keyof typeof REGISTER
 
 export type Registered = ReadonlyMap<RegisterKey, ColumnProfile>
@@ -173,7 +46,10 @@ export function findRegistration(columns: readonly ColumnProfile[]): Registered 
     const column = named(columns, REGISTER[key])
     if (column !== undefined) found.set(key, column)
   }
-  return found
+  const first = found.get('firstName')
+  if (first === undefined || found.has('lastName')) return found
+  const last = named(columns, LAST_BESIDE_FIRST[joined(first.words)] ?? [])
+  return last === undefined ? found : new Map([...found, ['lastName', last]])
 }
 
 /** The `register` block where all of it is there, or a comment that says what is not. */
@@ -215,23 +91,3 @@ function registerLine(key: RegisterKey, column: ColumnProfile): DraftLine {
 
 export const MONTH_OR_DAY =
   'DECIDE: month first or day first? No number above 12 in the sample tells; ask the vendor'
-
-const GENDERS: readonly (readonly [female: string, male: string])[] = [
-  ['F', 'M'],
-  ['f', 'm'],
-  ['Female', 'Male'],
-  ['female', 'male'],
-  ['FEMALE', 'MALE'],
-]
-
-function genderLine(column: ColumnProfile): DraftLine {
-  const pairs = GENDERS.filter((pair) => pair.some((word) => column.distinct.has(word)))
-  const table = pairs.map(([female, male]) => `${scalar(female)}: FEMALE, ${scalar(male)}: MALE`).join(', ')
-  const others = [...column.distinct].filter((text) => !pairs.flat().includes(text)).length
-  return {
-    yaml: `  gender: { from: ${scalar(column.path)}, table: { ${table} } }`,
-    ...(others === 0
-      ? {}
-      : { note: `DECIDE: ${others} other ${others === 1 ? 'code stands' : 'codes stand'} there too` }),
-  }
-}

@@ -70,10 +70,11 @@ const ALTERNATIVES: Readonly<Record<string, readonly string[]>> = {
   'pg/mL': ['pmol/L'],
   'ug/dL': ['umol/L'],
 }
-/** Medians of adults: where two units would do, one of them makes people of these sizes. */
+/** Medians of adults: where two units would do, one of them makes what is usual. */
 const USUAL: Readonly<Record<string, Readonly<Record<string, readonly [number, number]>>>> = {
   'body-weight': { kg: [45, 120], lb: [130, 260] },
   'body-height': { cm: [130, 200], in: [55, 77], m: [1.3, 2] },
+  triglycerides: { 'mg/dL': [40, 400], 'mmol/L': [0.5, 4.5] },
   'waist-circumference': { cm: [62, 140], in: [25, 55], m: [0.6, 1.4] },
 }
 /** How much nearer to the middle of the plausible range the median must be to tell. */
@@ -110,11 +111,7 @@ export function matchUnit(
   if (usual !== undefined) {
     const likely = fitting.filter((unit) => within(middle, usual[unit] ?? [0, -1]))
     return likely.length === 1 && likely[0] !== undefined
-      ? found(
-          entry,
-          likely[0],
-          `unit by the usual size of people; ${fitting.join(' or ')} would be plausible`,
-        )
+      ? found(entry, likely[0], `unit by what is usual in people; ${fitting.join(' or ')} would be plausible`)
       : { kind: 'unclear', units: fitting }
   }
   const ranked = fitting

@@ -1,7 +1,7 @@
 /** The words in a column's name: `BPSys`, `bp_sys` and `BP sys (mm Hg)` are the same two, and a unit. */
 
 export interface NameWords {
-  /** Lower case, without the text in brackets and without words that say nothing. */
+  /** Lower case, without marks above letters, without the text in brackets and without words that say nothing. */
   readonly words: readonly string[]
   /** What stands in brackets: mostly a unit. */
   readonly bracketed: string | undefined
@@ -17,13 +17,20 @@ const SAY_NOTHING = new Set([
   'lab',
   'level',
   'serum',
+  'wert',
+  'messwert',
+  'ergebnis',
+  'valeur',
+  'resultat',
+  'valor',
+  'resultado',
 ])
 const LONGEST_NAME = 200
 
 export function nameWords(name: string): NameWords {
   const short = name.slice(0, LONGEST_NAME)
   const bracketed = /[([]([^()[\]]*)[)\]]\s*$/.exec(short)?.[1]?.trim()
-  const words = short
+  const words = plainLetters(short)
     .replace(/[([][^()[\]]*[)\]]\s*$/, '')
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
@@ -33,6 +40,10 @@ export function nameWords(name: string): NameWords {
   const telling = words.filter((word) => !SAY_NOTHING.has(word))
   return { words: telling.length > 0 ? telling : words, bracketed: bracketed || undefined }
 }
+
+/** `Größe` and `Prénom` as `Grosse` and `Prenom`: exports are written with marks above letters and without. */
+const plainLetters = (text: string): string =>
+  text.replaceAll('ß', 'ss').replaceAll('µ', 'u').normalize('NFD').replaceAll(/\p{M}/gu, '')
 
 /** Words without what lies between them: `sys bp` and `sysbp` are one. */
 export const joined = (words: readonly string[]): string => words.join('')

@@ -1,4 +1,5 @@
 /** The text of a drafted mapping: rules where it is certain, comments where somebody has to decide. */
+import type { DateForms } from './find-dates.ts'
 import type { DraftLine } from './sample.ts'
 
 /** A mapping before it is text. */
@@ -19,8 +20,16 @@ export interface Draft {
   readonly unused: readonly string[]
   /** Catalog keys of which there are rules, or of which codes occur. */
   readonly found: readonly string[]
+  /** A row is one finding; else it is all of a visit. */
+  readonly finding: boolean
+  /** Columns or paths of measurements, codes, units, words for yes and no. */
+  readonly coded: ReadonlySet<string>
   /** Of the person, by what it is: cases hold made-up texts there. */
   readonly persons: ReadonlyMap<string, string>
+  /** Texts for genders that the mapping knows. */
+  readonly genders: readonly string[]
+  /** Columns or paths of dates that are read: cases hold made-up ones in the same forms. */
+  readonly dates: ReadonlyMap<string, DateForms>
 }
 
 /** Tells editors which schema a file follows. */

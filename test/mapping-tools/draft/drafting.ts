@@ -16,11 +16,11 @@ export interface Drafted {
   readonly text: string
 }
 
-/** @param csv lines with commas, no quotes, the header first */
+/** @param csv lines with commas, no quotes, the header first; a semicolon stands for a comma in a cell */
 export function draftedMapping(csv: string): Drafted {
   const [header = '', ...lines] = csv.trim().split('\n')
   const columns = header.split(',').map((name) => ({ path: name, name }))
-  const rows = lines.map((line) => line.split(','))
+  const rows = lines.map((line) => line.split(',').map((cell) => cell.replace(';', ',')))
   const table = { read: ['format: csv'], notes: [], columns, rows }
   const { draft } = draftSample('tried', 'tried.csv', { kind: 'table', table }, vocabulary)
   return { draft, text: draftText(draft, 's.json') }

@@ -37,8 +37,7 @@ async function drafted(path: string) {
       if (one.outcome === 'mapped') records.push(...one.records.map(({ rule }) => rule))
     break
   }
-  const names = new Set(mapping.compiled.reads.map(({ name }) => name))
-  const cases = draftCases(sample, { names, each: mapping.definition.read.each ?? {} }, 's.json')
+  const cases = draftCases(sample, mapping, 's.json')
   const results = await runCases(mapping.compiled, parseCases(cases, 'cases').value, textReader(mapping.read))
   expect(results.length).toBeGreaterThan(0)
   expect(results.flatMap(({ found }) => found).some(({ records: made }) => made !== undefined)).toBe(true)

@@ -100,6 +100,26 @@ describe('rows of a wide table', () => {
     expect(text).toContain('DECIDE: the clock of which place?')
   })
 
+  test('what is mapped to the catalog never names the person', () => {
+    const { draft, text } = draftedMapping(
+      'Datum,weight_kg,HDL,HbA1c\n01.02.2026,70,50,5.1\n02.02.2026,81,51,5.2\n13.02.2026,92,52,5.3',
+    )
+    expect(draft.found).toContain('hba1c')
+    expect(text).toContain('reference: "?" # DECIDE: no column is left that could name the person')
+    expect(text).toContain('key: [Datum]')
+  })
+
+  test('one bad cell among many keeps nothing from being what it is, and is told', () => {
+    const rows = Array.from({ length: 40 }, (_, at) =>
+      at === 7 ? '8,morgens,entfallen,5.4' : `${at + 1},${10 + (at % 18)}.02.2026,${60 + at},5;${at % 10}`,
+    )
+    const drafted = draftedMapping(['id,visit date,weight_kg,hba1c', ...rows].join('\n'))
+    expect(rules(drafted)).toEqual(['body-weight: weight_kg', 'hba1c: hba1c'])
+    expect(drafted.text).toContain('number: { decimal: "," }')
+    expect(notes(drafted)).toContain('1 of the cells looked at are no such dates; their rows are rejected.')
+    expect(notes(drafted)).toContain('1 of 40 cells are no numbers')
+  })
+
   test('a comment holds no cell, whatever stands in it', () => {
     const cells = ['Xylophon-Person', 'secret note', '31415']
     const drafted = draftedMapping(

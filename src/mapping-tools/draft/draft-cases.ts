@@ -158,7 +158,7 @@ function jsonCases(
 /** The document without what the mapping does not read; elements of lists keep their places. */
 function onlyRead(value: JsonValue, texts: ReadonlyMap<string, string>): JsonValue {
   if (typeof value === 'string') return texts.get(value.trim()) ?? null
-  if (typeof value !== 'object' || value === null) return value
+  if (typeof value !== 'object' || value === null) return texts.has(String(value)) ? value : null
   if (Array.isArray(value)) {
     const elements = (value as readonly JsonValue[]).map((element) => onlyRead(element, texts))
     return elements.every((element) => element === null) ? null : elements

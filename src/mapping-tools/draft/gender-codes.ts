@@ -32,7 +32,9 @@ export function genderLine(column: ColumnProfile): DraftLine {
   const { codes, why } = codesOf(column)
   const known = new Set(codes.map(([code]) => code))
   const others = [...column.distinct].filter((text) => !known.has(text)).length
-  const left = `${others} other ${others === 1 ? 'code stands' : 'codes stand'} there${known.size === 0 ? '' : ' too'}`
+  const stand = others === 1 ? 'code stands' : 'codes stand'
+  const left =
+    known.size === 0 ? `which mean what? ${others} ${stand} there` : `${others} other ${stand} there too`
   const decide = [...(why === undefined ? [] : [why]), ...(others === 0 ? [] : [left])]
   const table = codes.map(([code, gender]) => `${scalar(code)}: ${gender}`).join(', ')
   return {

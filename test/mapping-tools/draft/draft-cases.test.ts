@@ -16,6 +16,22 @@ function casesOf(names: readonly string[], rows: readonly (readonly string[])[])
   return draftCases(sample, load(draftText(sample.draft, 's.json')), 's.json')
 }
 
+test('documents hold nothing of a person, nor what the mapping does not read', () => {
+  const documents = ['Quux', 'Xyzzy'].map((name, at) => ({
+    id: `${name}-1`,
+    dob: `195${at}-06-07`,
+    name,
+    deceased: true,
+    visit: { date: `2025-01-0${at + 1}`, sbp: `${118 + at}`, remark: `${name} was late` },
+  }))
+  const sample = draftSample('tried', 'tried.json', { kind: 'json', format: 'ndjson', documents }, vocabulary)
+  const cases = draftCases(sample, load(draftText(sample.draft, 's.json')), 's.json')
+  expect(cases.split('\n').filter((line) => line.includes('{'))).toEqual([
+    '      {"id":"P-1","visit":{"date":"2026-02-03","sbp":"118"}}',
+    '      {"id":"P-2","visit":{"date":"2026-02-04","sbp":"119"}}',
+  ])
+})
+
 /** The rows of cases. */
 const rowsOf = (cases: string): Record<string, string>[] =>
   z

@@ -78,6 +78,7 @@ describe('genders', () => {
       ?.trim() ?? ''
   test.each([
     [['m', 'w', 'd'], 'table: { w: FEMALE, m: MALE } } # DECIDE: 1 other code stands there too'],
+    [['x', 'y'], 'table: {  } } # DECIDE: which mean what? 2 codes stand there'],
     [['MALE', 'FEMALE'], 'table: { FEMALE: FEMALE, MALE: MALE } }'],
     [['M'], 'table: { F: FEMALE, M: MALE } }'],
     [

@@ -76,7 +76,7 @@ function whatItCameTo({ state, reason, activity, durationMs, startedAt }: RunSum
     return `stopped; ${who} is gone, heard of last at about ${toSecond(activity.lastSign)}`
   }
   const why = reason === undefined ? '' : ` (${reason})`
-  return `${state}${why} after ${(durationMs / 1000).toFixed(1)} s`
+  return `${state}${why} after ${(durationMs / 1000).toFixed(1)} s at work`
 }
 
 const toSecond = (instant: string): string => `${instant.slice(0, 19)}Z`

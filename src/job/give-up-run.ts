@@ -23,7 +23,7 @@ export async function giveUp(
         `run ${run.id} has come to its end (${state}): it cannot be given up`,
       )
     advanceRun(state, 'give-up')
-    const end = { state: 'failed', endedAt: deps.now(), workedMs: 0, reason: 'given-up' } as const
+    const end = { state: 'failed', endedAt: deps.now(), reason: 'given-up' } as const
     await runLedger.endRun(end, readTallies(tallies))
   })
 }

@@ -34,9 +34,15 @@ export interface RunOpening {
   readonly part?: 'files'
   /** Of a backfill, new or resumed. */
   readonly backfill?: BackfillRange
-  /** Resolves when a chunk, by its number, may be begun. @param signal aborted when the run is to stop */
-  readonly turn?: (signal: AbortSignal, chunk: number) => Promise<void>
+  /**
+   * Resolves when a chunk, by its number, may be begun.
+   * @param signal aborted when the run is to stop
+   * @param pausing what is awaited within does not count as work
+   */
+  readonly turn?: (signal: AbortSignal, chunk: number, pausing: Pausing) => Promise<void>
 }
+
+export type Pausing = (wait: () => Promise<void>) => Promise<void>
 
 export interface OpenRun {
   readonly id: string
@@ -74,7 +80,7 @@ export async function openRun(
           backfill: opening.backfill,
           part,
         })
-      : await ledger.resumeRun(lease, resumed, part)
+      : await ledger.resumeRun(lease, resumed, startedAt, part)
   const tallies = resumed === undefined ? noTallies() : readTallies(resumed.tallies)
   events.runStarted({ id, job: name, gateway: deps.gatewayName, resumed: resumed !== undefined, tallies })
 
@@ -94,7 +100,16 @@ export async function openRun(
   const backfill = opening.backfill ?? (resumed && rangeOf(resumed))
   const behindSince = await ledger.behindSince(jobId, { backfill, takesUp: origin !== undefined })
   const writing = { runLedger, tallies, receipts, rejectsPath }
-  const turn = async (chunk: number): Promise<void> => opening.turn?.(signal, chunk)
+  let pausedMs = 0
+  const pausing: Pausing = async (wait) => {
+    const since = now()
+    await runLedger.pauseWork(since)
+    await wait().finally(() => {
+      pausedMs += Math.max(0, now() - since)
+    })
+    await runLedger.goOnWorking(now())
+  }
+  const turn = async (chunk: number): Promise<void> => opening.turn?.(signal, chunk, pausing)
   const parts = {
     ...writing,
     origin,
@@ -117,9 +132,9 @@ export async function openRun(
       deps.interrupt.removeEventListener('abort', onInterrupt)
       const endedAt = now()
       // A clock may be set back while a run is on.
-      const workedMs = Math.max(0, endedAt - startedAt)
-      const end = { state: endState(error), workedMs, reason: reasonOf(error) }
-      events.runEnded(end)
+      const workedMs = Math.max(0, endedAt - startedAt - pausedMs)
+      const end = { state: endState(error), reason: reasonOf(error) }
+      events.runEnded({ ...end, workedMs })
       await receipts.close()
       // Whoever has taken the run over writes down how it ends.
       if (error instanceof WaybillError && error.code === 'lease-lost') return

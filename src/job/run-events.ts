@@ -62,5 +62,6 @@ export interface RunEvents {
     /** Milliseconds since the epoch. */
     readonly since: number
   }): void
-  runEnded(end: Omit<RunEnd, 'endedAt'>): void
+  /** @param end with the milliseconds at work since it was begun or resumed */
+  runEnded(end: Omit<RunEnd, 'endedAt'> & { readonly workedMs: number }): void
 }

@@ -2,6 +2,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import { WaybillError } from '../errors.ts'
 import type { LeaseRecord, LedgerTables } from './tables.ts'
+import { countWork, forgetWork } from './worked-time.ts'
 
 /** The right to run a job, for as long as it is renewed. */
 export interface Lease {
@@ -44,6 +45,7 @@ export async function acquireLease(
     .onConflict((conflict) => conflict.column('job_id').doUpdateSet(lease))
     .execute()
   await transaction.deleteFrom('waiting').where('job_id', '=', jobId).where('owner', '=', owner).execute()
+  await forgetWork(transaction, jobId)
   return { ok: true, lease: { jobId, runId, token } }
 }
 
@@ -99,14 +101,18 @@ export async function assertLease(database: Kysely<LedgerTables>, lease: Lease):
   }
 }
 
+/** The run that the lease serves by now is at work so far. */
 export async function renewLease(
   transaction: Transaction<LedgerTables>,
   lease: Lease,
-  expiresAt: number,
+  now: number,
+  ttlMs: number,
 ): Promise<void> {
-  await transaction
+  const { run_id: runId } = await transaction
     .updateTable('lease')
-    .set({ expires_at: expiresAt })
+    .set({ expires_at: now + ttlMs })
     .where('job_id', '=', lease.jobId)
-    .execute()
+    .returning('run_id')
+    .executeTakeFirstOrThrow()
+  await countWork(transaction, runId, now, 'goes-on')
 }

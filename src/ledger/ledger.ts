@@ -28,6 +28,7 @@ import type {
   RunRecord,
   Selection,
 } from './tables.ts'
+import type { Tallies } from './tallies.ts'
 
 export type { DeadlineRecord, DeadlineState, DeliveryRecord } from './expectation-tables.ts'
 export type { DeliveredFile, ExpectationKey, Expectations } from './expectations.ts'
@@ -53,6 +54,7 @@ export type {
 export type { LeftExample, Reason } from './reasons.ts'
 export type { RightOfWay, Waiter } from './right-of-way.ts'
 export type { BackfillRange, RunKind, RunOrigin, RunStart } from './run-start.ts'
+export { noTallies, type Tallies } from './tallies.ts'
 export type {
   BatchRecord,
   CareTeamMark,
@@ -71,25 +73,8 @@ export type {
 export interface RunEnd {
   readonly state: Exclude<RunState, 'running'>
   readonly endedAt: number
-  readonly workedMs: number
   readonly reason: string | null
 }
-
-/** Counts that belong to a run as a whole. */
-export interface Tallies {
-  accounts: { registered: number; known: number; refused: number }
-  requests: { sent: number; retried: number; readBack: number }
-  primaryCare: { marked: number; refused: number }
-  /** `notReplaced`: the new entry is stored, and the old one could not be deleted. */
-  careTeams: { replaced: number; notReplaced: number }
-}
-
-export const noTallies = (): Tallies => ({
-  accounts: { registered: 0, known: 0, refused: 0 },
-  requests: { sent: 0, retried: 0, readBack: 0 },
-  primaryCare: { marked: 0, refused: 0 },
-  careTeams: { replaced: 0, notReplaced: 0 },
-})
 
 export interface ExportStart {
   readonly ordinal: number
@@ -212,7 +197,11 @@ export interface RunFilter {
 /** What a run writes. Every call is one durable transaction (calls made together may share one), fenced by the lease's token. */
 export interface RunLedger {
   readonly lease: Lease
+  /** The time since the last sign of life counts as work. */
   renew(now: number, ttlMs: number): Promise<void>
+  /** From then on nothing counts as work, until it goes on. */
+  pauseWork(at: number): Promise<void>
+  goOnWorking(at: number): Promise<void>
   addExport(start: ExportStart): Promise<ExportRecord>
   endExport(exportRow: number, state: 'finished' | 'failed', reason: string | null): Promise<void>
   /** @param drift JSON: in what the export differs from earlier deliveries */
@@ -246,10 +235,11 @@ export interface Ledger {
   /** @throws WaybillError `lease-lost`: looking for exports may take longer than a lease lasts without its process */
   startRun(lease: Lease, start: RunStart): Promise<RunLedger>
   /**
+   * @param at since when it is at work again
    * @param part where the rest of it is not read as a whole
    * @throws WaybillError `lease-lost`: whoever holds the job now may have finished the run, or given it up
    */
-  resumeRun(lease: Lease, run: RunRecord, part?: RunPart): Promise<RunLedger>
+  resumeRun(lease: Lease, run: RunRecord, at: number, part?: RunPart): Promise<RunLedger>
   /** To settle what a run left behind; its state stays as it is. */
   amendRun(lease: Lease): RunLedger
   /** The job's run of that kind that was left running or interrupted, if there is one. */
@@ -267,6 +257,8 @@ export interface Ledger {
   /** Whether an export of this content was finished, and has a profile. */
   isProfiled(key: ProfileKey, sha256: string): Promise<boolean>
   chunksOf(exportRow: number): Promise<ChunkRecord[]>
+  /** Those of all its exports, in the order of these. */
+  chunksOfRun(runId: string): Promise<ChunkRecord[]>
   batchesOf(key: ChunkKey): Promise<BatchRecord[]>
   exceptionsOf(key: ChunkKey): Promise<ExceptionRecord[]>
   /** Exceptions of a run, grouped for reading, most frequent first. */

@@ -1,6 +1,7 @@
 /** The ledger's shape, step by step. A step once released is never changed. */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
+import { addWorkedTime } from './worked-time.ts'
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-ledger': {
@@ -278,4 +279,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
       await db.schema.alterTable('run').addColumn('part', 'text').execute()
     },
   },
+  '0011-worked-time': { up: addWorkedTime },
 }

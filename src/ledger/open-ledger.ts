@@ -65,6 +65,7 @@ export async function openLedger(file: string): Promise<Ledger> {
             job_id: start.jobId,
             state: 'running',
             started_at: start.startedAt,
+            worked_at: start.startedAt,
             rejects_path: start.rejectsPath,
             receipts_path: start.receiptsPath,
             tallies: JSON.stringify(noTallies()),
@@ -78,14 +79,20 @@ export async function openLedger(file: string): Promise<Ledger> {
       })
       return createRunLedger(database, lease)
     },
-    async resumeRun(lease, run, part) {
+    async resumeRun(lease, run, at, part) {
       await write(async (writer) => {
         await assertLease(writer, lease)
         const state = advanceRun(run.state, 'resume')
         await nameRun(writer, lease)
         await writer
           .updateTable('run')
-          .set({ state, reason: null, ended_at: null, ...(part === undefined ? {} : { part }) })
+          .set({
+            state,
+            reason: null,
+            ended_at: null,
+            worked_at: at,
+            ...(part === undefined ? {} : { part }),
+          })
           .where('id', '=', run.id)
           .execute()
       })
@@ -155,6 +162,17 @@ export async function openLedger(file: string): Promise<Ledger> {
     chunksOf: (exportRow) =>
       read((db) =>
         db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute(),
+      ),
+    chunksOfRun: (runId) =>
+      read((db) =>
+        db
+          .selectFrom('chunk')
+          .innerJoin('export', 'export.id', 'chunk.export_row')
+          .selectAll('chunk')
+          .where('export.run_id', '=', runId)
+          .orderBy('export.ordinal')
+          .orderBy('chunk.number')
+          .execute(),
       ),
     batchesOf: ({ exportRow, chunk }) =>
       read((db) =>

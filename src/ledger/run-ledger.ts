@@ -9,6 +9,7 @@ import type { ChunkSettlement, DeliveredRow, Exception, ExportStart, Lease, RunL
 import { rule } from './left-behind.ts'
 import { advanceBatch, advanceChunk, type BatchEvent } from './states.ts'
 import type { ExportRecord, LedgerTables } from './tables.ts'
+import { beginWork, countWork } from './worked-time.ts'
 
 type Writer = Transaction<LedgerTables>
 
@@ -19,7 +20,9 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
   const { writeShared } = createExclusive(database, (transaction) => assertLease(transaction, lease))
   return {
     lease,
-    renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, lease, now + ttlMs)),
+    renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, lease, now, ttlMs)),
+    pauseWork: (at) => writeShared((writer) => countWork(writer, lease.runId, at, 'pauses')),
+    goOnWorking: (at) => writeShared((writer) => beginWork(writer, lease.runId, at)),
     addExport: (start) => writeShared((writer) => addExport(writer, lease.runId, start)),
     endExport: (exportRow, state, reason) =>
       writeShared(async (writer) => {
@@ -119,15 +122,15 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
       }),
     endRun: (end, tallies) =>
       writeShared(async (writer) => {
+        await countWork(writer, lease.runId, end.endedAt, 'pauses')
         await writer
           .updateTable('run')
-          .set((eb) => ({
+          .set({
             state: end.state,
             ended_at: end.endedAt,
             reason: end.reason,
-            worked_ms: eb('worked_ms', '+', end.workedMs),
             tallies: JSON.stringify(tallies),
-          }))
+          })
           .where('id', '=', lease.runId)
           .execute()
       }),
@@ -206,15 +209,17 @@ async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettle
     .where('export_row', '=', exportRow)
     .where('number', '=', chunk)
     .executeTakeFirstOrThrow()
+  await countWork(writer, lease.runId, settlement.at, 'goes-on')
   await writer
     .updateTable('chunk')
-    .set({
+    .set((eb) => ({
       state: advanceChunk(state, 'settle'),
       counts: settlement.counts,
       receipts_length: settlement.receiptsLength,
       rejects_length: settlement.rejectsLength,
       settled_at: settlement.at,
-    })
+      worked_ms: eb.selectFrom('run').select('run.worked_ms').where('run.id', '=', lease.runId),
+    }))
     .where('export_row', '=', exportRow)
     .where('number', '=', chunk)
     .execute()

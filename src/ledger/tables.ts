@@ -40,6 +40,8 @@ interface RunTable {
   reason: string | null
   /** Milliseconds in which it was at work, over all its resumptions. */
   worked_ms: ColumnType<number, number | undefined, number>
+  /** Up to when that is counted (worked-time.ts); null while nobody is at work on it. */
+  worked_at: ColumnType<number | null, number | undefined, number | null>
   /** Files of the run, relative to the home. */
   rejects_path: string
   receipts_path: string
@@ -124,6 +126,8 @@ interface ChunkTable {
   receipts_length: number | null
   rejects_length: number | null
   settled_at: number | null
+  /** What the run had worked by then, in milliseconds; null until it is settled. */
+  worked_ms: number | null
 }
 
 interface BatchTable {

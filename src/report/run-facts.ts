@@ -3,9 +3,9 @@ import { WaybillError } from '../errors.ts'
 import { readCounts } from '../job/counts-text.ts'
 import { activityOf } from '../job/run-activity.ts'
 import { type ExportSummary, type RunSummary, summarise } from '../job/summary.ts'
-import type { ExportRecord, Ledger, Reason } from '../ledger/ledger.ts'
+import type { ChunkRecord, Ledger, Reason } from '../ledger/ledger.ts'
 import { allRecords } from '../reconcile/balance.ts'
-import { PAUSE_MS, type WorkSpan, workedFrom } from './work-spans.ts'
+import type { WorkSpan } from './work-spans.ts'
 
 /** Instants are milliseconds since the epoch. */
 export interface RunFacts {
@@ -53,7 +53,6 @@ export async function gatherFacts(
     ...(activity === undefined ? {} : { activity }),
   }
   const records = await ledger.exportsOf(runId)
-  const { rowsInHand, work } = await workOf(ledger, records, run.started_at)
   return {
     summary,
     reasons: await ledger.reasonsOf(runId),
@@ -66,43 +65,25 @@ export async function gatherFacts(
         ? []
         : [{ ...one, bytes: record.bytes, mappingDigest: record.mapping_digest }]
     }),
-    rowsInHand,
-    work,
+    ...workOf(await ledger.chunksOfRun(runId), run.started_at),
   }
 }
 
-async function workOf(
-  ledger: Ledger,
-  records: readonly ExportRecord[],
-  startedAt: number,
-): Promise<Pick<RunFacts, 'rowsInHand' | 'work'>> {
-  const chunks = (await Promise.all(records.map(({ id }) => ledger.chunksOf(id)))).flat()
-  const settled = chunks.flatMap((chunk) =>
-    chunk.settled_at === null ? [] : [{ chunk, to: chunk.settled_at }],
+/** @param chunks of all exports */
+function workOf(chunks: readonly ChunkRecord[], startedAt: number): Pick<RunFacts, 'rowsInHand' | 'work'> {
+  const settled = chunks.flatMap(({ settled_at: at, worked_ms: to, counts }) =>
+    at === null || to === null ? [] : [{ at, to, counts: readCounts(counts) }],
   )
-  settled.sort((a, b) => a.to - b.to)
+  settled.sort((a, b) => a.to - b.to || a.at - b.at)
   const work: WorkSpan[] = []
-  let before = startedAt
-  for (const { chunk, to } of settled) {
-    const { export_row: exportRow, number } = chunk
-    const signs = to - before > PAUSE_MS ? await signsOfWork(ledger, { exportRow, chunk: number }) : []
-    const counts = readCounts(chunk.counts)
-    work.push({
-      from: workedFrom(before, to, signs),
-      to,
-      rows: counts.rows.read,
-      records: allRecords(counts),
-    })
-    before = Math.max(before, to)
+  let before = { at: startedAt, to: 0 }
+  for (const { at, to, counts } of settled) {
+    const from = before.to
+    // Two that were settled together stand in the order of the clock, which may have been set back.
+    const paused = Math.max(0, at - before.at - (to - from))
+    work.push({ from, to, paused, rows: counts.rows.read, records: allRecords(counts) })
+    before = { at, to }
   }
   const rowsInHand = chunks.reduce((sum, { state, rows }) => sum + (state === 'open' ? rows : 0), 0)
   return { rowsInHand, work }
 }
-
-const signsOfWork = async (
-  ledger: Ledger,
-  key: { readonly exportRow: number; readonly chunk: number },
-): Promise<number[]> =>
-  (await ledger.batchesOf(key)).flatMap(({ begun_at: begun, settled_at: ended }) =>
-    ended === null ? [begun] : [begun, ended],
-  )

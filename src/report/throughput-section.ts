@@ -33,13 +33,12 @@ ${bodyOf(facts)}
 function bodyOf({ work, summary }: RunFacts): string {
   if (summary.pruned !== undefined)
     return '<p class="none">When what was settled is gone: the detail of the run was pruned.</p>'
-  const throughput = throughputOf(work, BINS)
   const rows = work.reduce((sum, span) => sum + span.rows, 0)
   const made = work.reduce((sum, span) => sum + span.records.made, 0)
-  const { worked } = throughput
-  if (worked === 0) return '<p class="none">Nothing was settled yet.</p>'
-  const a = (count: number): string => n(Math.round((1000 * count) / worked))
-  const told = `<p>${counted(rows, 'row')} and ${counted(made, 'record')} in ${durationText(worked)} at work: on average ${a(rows)} rows and ${a(made)} records a second.</p>`
+  const worked = summary.durationMs
+  if (work.length === 0 || worked === 0) return '<p class="none">Nothing was settled yet.</p>'
+  const a = (count: number): number => Math.round((1000 * count) / worked)
+  const told = `<p>${counted(rows, 'row')} and ${counted(made, 'record')} in ${durationText(worked)} at work: on average ${counted(a(rows), 'row')} and ${counted(a(made), 'record')} a second.</p>`
   // What is settled at once says nothing of the time within.
   if (work.length < 3 || made === 0) return told
   const shown = RECORD_OUTCOMES.filter((outcome) => work.some(({ records }) => countOf(records, outcome) > 0))
@@ -47,11 +46,12 @@ function bodyOf({ work, summary }: RunFacts): string {
     (outcome) =>
       `<li><span class="swatch ${outcome}"></span>${OUTCOMES[outcome].mark} ${OUTCOMES[outcome].name}</li>`,
   )
+  const throughput = throughputOf(work, worked, BINS)
   return `${told}
 <ul class="legend">${legend.join('')}</ul>
 <div class="wide">${throughputPicture(throughput, shown, WIDE)}</div>
 <div class="narrow">${throughputPicture(throughput, shown, NARROW)}</div>
-${numbers(throughputTable(throughputOf(work, LINES)))}`
+${numbers(throughputTable(throughputOf(work, worked, LINES)))}`
 }
 
 /** Records a second in each bin, stacked. @param shown outcomes that there are */

@@ -80,7 +80,7 @@ test.each(['ends', 'takes up'])('a run that another process %s just then is not 
   }
   const run = await ledger.startRun(answer.lease, start)
   const end = async (state: 'finished' | 'interrupted'): Promise<void> => {
-    await run.endRun({ state, endedAt: Date.now(), workedMs: 1, reason: null }, noTallies())
+    await run.endRun({ state, endedAt: Date.now(), reason: null }, noTallies())
     await ledger.releaseLease(answer.lease)
   }
   if (how === 'takes up') await end('interrupted')
@@ -90,7 +90,7 @@ test.each(['ends', 'takes up'])('a run that another process %s just then is not 
       const [record] = await ledger.runs(1)
       const again = await ledger.acquireLease(request, () => false)
       if (!again.ok || record === undefined) return expect.fail('held')
-      await ledger.resumeRun(again.lease, record)
+      await ledger.resumeRun(again.lease, record, Date.now())
     },
   }[how]
   let asked = false

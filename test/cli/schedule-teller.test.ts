@@ -238,8 +238,8 @@ it('a run of this very process is not taken for one that is gone, though another
     await clock.sleep(30 * MINUTE, new AbortController().signal)
     const run = await ledger.unfinishedRun(jobId, 'ordinary')
     if (run === undefined) expect.fail('it has no run')
-    const end = { state: 'finished', endedAt: clock.now(), workedMs: 0, reason: null } as const
-    await (await ledger.resumeRun(answer.lease, run)).endRun(end, noTallies())
+    const end = { state: 'finished', endedAt: clock.now(), reason: null } as const
+    await (await ledger.resumeRun(answer.lease, run, clock.now())).endRun(end, noTallies())
     await ledger.releaseLease(answer.lease)
   })
   expect(titles(hook)).toEqual([])

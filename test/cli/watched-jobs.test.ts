@@ -53,7 +53,7 @@ async function install() {
       }
       const run = await ledger.startRun(answer.lease, begun)
       const state = reason === null ? 'finished' : 'failed'
-      await run.endRun({ state, endedAt: at, workedMs: 1_000, reason }, noTallies())
+      await run.endRun({ state, endedAt: at, reason }, noTallies())
     },
     /** A fire whose run was refused. */
     async refused(due: number): Promise<void> {

@@ -220,7 +220,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.holder(jobId, NOW, alive)).toMatchObject({ run_id: 'run-2', token: held?.token })
         const first = await ledger.run('run-1')
         if (first === undefined) throw new Error('the run is gone')
-        await ledger.resumeRun({ ...lease, runId: 'run-1' }, first)
+        await ledger.resumeRun({ ...lease, runId: 'run-1' }, first, NOW)
         expect(await ledger.holder(jobId, NOW, alive)).toMatchObject({ run_id: 'run-1', token: held?.token })
       })
 
@@ -246,7 +246,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'a' }], NOW),
         ).rejects.toMatchObject(lost)
         await expect(
-          run.endRun({ state: 'finished', endedAt: NOW, workedMs: 1, reason: null }, noTallies()),
+          run.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies()),
         ).rejects.toMatchObject(lost)
 
         expect(await ledger.exportsOf('run-1')).toMatchObject([{ id: exportRow, state: 'open' }])
@@ -337,7 +337,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         })
         const run = await ledger.startRun({ ...held, runId: 'run-2' }, { ...start, id: 'run-2' })
         expect(await ledger.unfinishedRun(jobId, 'ordinary')).toMatchObject({ id: 'run-2', backfill: null })
-        await run.endRun({ state: 'finished', endedAt: NOW, workedMs: 1, reason: null }, noTallies())
+        await run.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies())
         expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
         expect(await ledger.unfinishedRun(jobId, 'backfill')).toMatchObject({ id: 'filling' })
       })
@@ -350,14 +350,11 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           state: 'running',
           started_at: NOW,
         })
-        await run.endRun(
-          { state: 'interrupted', endedAt: NOW + 1, workedMs: 10, reason: 'interrupted' },
-          noTallies(),
-        )
+        await run.endRun({ state: 'interrupted', endedAt: NOW + 1, reason: 'interrupted' }, noTallies())
         const left = await ledger.unfinishedRun(jobId, 'ordinary')
         expect(left).toMatchObject({ state: 'interrupted', reason: 'interrupted', ended_at: NOW + 1 })
         if (left === undefined) return
-        const resumed = await ledger.resumeRun(run.lease, left)
+        const resumed = await ledger.resumeRun(run.lease, left, NOW + 5)
         expect(await ledger.run('run-1')).toMatchObject({
           state: 'running',
           reason: null,
@@ -365,20 +362,53 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           job: 'job',
           gateway: 'gateway',
         })
-        await resumed.endRun({ state: 'finished', endedAt: NOW + 2, workedMs: 5, reason: null }, noTallies())
-        expect(await ledger.run('run-1')).toMatchObject({ state: 'finished', worked_ms: 15 })
+        await resumed.endRun({ state: 'finished', endedAt: NOW + 7, reason: null }, noTallies())
+        // A millisecond before it was interrupted, and two after it was resumed.
+        expect(await ledger.run('run-1')).toMatchObject({ state: 'finished', worked_ms: 3 })
         expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
         expect(
           await ledger.unfinishedRun(await ledger.jobId('another', 'gateway'), 'ordinary'),
         ).toBeUndefined()
       })
 
+      it('counts its time at work as it goes: a session that is killed up to its last sign, and no pause', async () => {
+        const worked = async () => (await ledger.run('run-1'))?.worked_ms
+        const { run, exportRow, chunkSettled } = await openChunk()
+        await run.renew(NOW + 10_000, TTL)
+        await run.settleChunk(chunkSettled({ at: NOW + 12_000 }))
+        expect(await worked()).toBe(12_000)
+        expect((await ledger.chunksOf(exportRow)).map(({ worked_ms }) => worked_ms)).toEqual([12_000])
+        await run.pauseWork(NOW + 14_000)
+        await run.renew(NOW + 20_000, TTL)
+        await run.goOnWorking(NOW + 24_000)
+        await run.renew(NOW + 25_000, TTL)
+        expect(await worked()).toBe(15_000)
+        // Killed, and taken up by another process after three seconds.
+        const again = await lease({ owner: 'there:2', now: NOW + 28_000 }, () => true)
+        await ledger.amendRun(again).renew(NOW + 29_000, TTL)
+        expect(await worked()).toBe(15_000)
+        const left = await ledger.run('run-1')
+        if (left === undefined) throw new Error('the run is gone')
+        const resumed = await ledger.resumeRun(again, left, NOW + 30_000)
+        await resumed.renew(NOW + 31_000, TTL)
+        // A clock that is set back, and a machine that sleeps for an hour.
+        await resumed.renew(NOW + 1_000, TTL)
+        await resumed.renew(NOW + 3_600_000, TTL)
+        const end = { state: 'finished', endedAt: NOW + 3_602_000, reason: null } as const
+        await resumed.endRun(end, noTallies())
+        expect(await worked()).toBe(15_000 + 1_000 + 2_000)
+        await resumed.renew(NOW + 3_603_000, TTL)
+        expect(await worked()).toBe(18_000)
+      })
+
       it.each(['finished', 'failed'] as const)('does not resume a run that is %s', async (state) => {
         const run = await startRun()
-        await run.endRun({ state, endedAt: NOW, workedMs: 1, reason: null }, noTallies())
+        await run.endRun({ state, endedAt: NOW, reason: null }, noTallies())
         const record = await ledger.run('run-1')
         if (record === undefined) throw new Error('the run is gone')
-        await expect(ledger.resumeRun(run.lease, record)).rejects.toMatchObject({ code: 'state-illegal' })
+        await expect(ledger.resumeRun(run.lease, record, NOW)).rejects.toMatchObject({
+          code: 'state-illegal',
+        })
       })
 
       it('does not resume for who has lost the job a run that another one has ended since', async () => {
@@ -386,9 +416,9 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const before = await ledger.unfinishedRun(jobId, 'ordinary')
         if (before === undefined) throw new Error('the run is gone')
         const taken = await lease({ owner: 'there:2' }, () => true)
-        const resumed = await ledger.resumeRun(taken, before)
-        await resumed.endRun({ state: 'finished', endedAt: NOW, workedMs: 1, reason: null }, noTallies())
-        await expect(ledger.resumeRun(run.lease, before)).rejects.toMatchObject({ code: 'lease-lost' })
+        const resumed = await ledger.resumeRun(taken, before, NOW)
+        await resumed.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies())
+        await expect(ledger.resumeRun(run.lease, before, NOW)).rejects.toMatchObject({ code: 'lease-lost' })
         expect(await ledger.run('run-1')).toMatchObject({ state: 'finished' })
       })
 
@@ -580,7 +610,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
             ],
           }),
         )
-        await first.run.endRun({ state: 'finished', endedAt: NOW, workedMs: 1, reason: null }, noTallies())
+        await first.run.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies())
         await ledger.releaseLease(first.run.lease)
         const run = await startRun('run-2')
         const { id: exportRow } = await addExport(run)
@@ -753,7 +783,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       await run.settleChunk(
         chunkSettled({ exceptions: [exception(), exception({ row: 3, outcome: 'warning' })] }),
       )
-      await run.endRun({ state: 'finished', endedAt: NOW, workedMs: 1, reason: null }, noTallies())
+      await run.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies())
       expect(await listed({ failed: true })).toEqual(['run-1'])
       expect(await listed({ job: 'job', failed: true })).toEqual(['run-1'])
       expect(await listed({ job: 'another' })).toEqual([])

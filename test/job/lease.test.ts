@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createGiveWay } from '../../src/job/give-way.ts'
 import { type HeldJob, holdJob, LEASE_MS } from '../../src/job/lease.ts'
+import type { Pausing } from '../../src/job/open-run.ts'
 import type { RunEvents } from '../../src/job/run-events.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { createMovedClock } from '../schedule/moved-clock.ts'
@@ -51,8 +52,8 @@ async function scene() {
     )
     return { deps, over, release: async () => held?.release() }
   }
-  const look = (givesWay: ReturnType<typeof process>, name = 'job', id = jobId) =>
-    createGiveWay(givesWay, name, id)(givesWay.interrupt)
+  const look = (givesWay: ReturnType<typeof process>, pausing: Pausing = (wait) => wait()) =>
+    createGiveWay(givesWay, 'job', jobId)(givesWay.interrupt, 1, pausing)
   return { ledger, clock, dead, told, want, process, look, jobId }
 }
 
@@ -165,11 +166,18 @@ describe('a backfill looks before each chunk', () => {
     const other = await ledger.jobId('other', 'gateway')
     const busy = { jobId: other, runId: 'run-7', owner: 'b:2', ttlMs: 3_600_000 }
     const filling = process('a:1')
+    const pauses: number[] = []
+    const pausing: Pausing = async (wait) => {
+      const since = clock.now()
+      await wait()
+      pauses.push((clock.now() - since) / 1_000)
+    }
     await ledger.acquireLease({ ...busy, now: START, givesWay: true }, () => true)
-    await look(filling)
+    await look(filling, pausing)
+    expect(pauses).toEqual([])
     const answer = await ledger.acquireLease({ ...busy, now: START }, () => true)
     let over = false
-    const waits = look(filling).then(() => {
+    const waits = look(filling, pausing).then(() => {
       over = true
     })
     await clock.moveTo(at(30))
@@ -178,6 +186,8 @@ describe('a backfill looks before each chunk', () => {
     if (answer.ok) await ledger.releaseLease(answer.lease)
     await clock.moveTo(at(32))
     await waits
+    // It looks once a second.
+    expect(pauses).toEqual([31])
     await look(filling)
   })
 
@@ -200,7 +210,10 @@ describe('a backfill looks before each chunk', () => {
     const other = await ledger.jobId('other', 'gateway')
     await ledger.acquireLease({ jobId: other, runId: 'r', owner: 'b:2', now: START, ttlMs: FAR }, () => true)
     const stopping = new AbortController()
-    const ends = createGiveWay(process('a:1'), 'job', jobId)(stopping.signal).then(never, (error) => error)
+    const ends = createGiveWay(process('a:1'), 'job', jobId)(stopping.signal, 1, (wait) => wait()).then(
+      never,
+      (error) => error,
+    )
     await clock.moveTo(at(5))
     stopping.abort(new Error('lost'))
     expect(await ends).toMatchObject({ message: 'lost' })

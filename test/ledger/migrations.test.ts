@@ -230,3 +230,48 @@ test('a ledger from before there was a schedule takes fires', async () => {
     [7, 'due'],
   ])
 })
+
+test('a ledger from before sessions that were killed counted as work takes their chunks for it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'ledger.sqlite')
+  const old = await openAsOf(file, '0010-part-of-a-run')
+  await sql`insert into job (id, name, gateway) values (1, 'job', 'gateway')`.execute(old)
+  // Of the first nothing but the last second was counted, of the second all.
+  for (const [run, worked] of [
+    ['killed', 1_000],
+    ['whole', 90_000],
+  ]) {
+    await sql`insert into run (id, job_id, state, started_at, worked_ms, rejects_path, receipts_path, tallies)
+      values (${run}, 1, 'finished', 10000, ${worked}, '', '', '{}')`.execute(old)
+    for (const ordinal of [1, 2])
+      await sql`insert into export (run_id, ordinal, export_id, name, path, sha256, bytes, mapping_digest, state)
+        values (${run}, ${ordinal}, 'e', 'a.csv', '/in/a.csv', 'aa', 7, 'd', 'finished')`.execute(old)
+    const settlements = [
+      [1, 1, 30_000],
+      [1, 2, 50_000],
+      [2, 1, 3_650_000],
+      [2, 2, 3_655_000],
+    ]
+    for (const [ordinal, number, at] of settlements)
+      await sql`insert into chunk (export_row, number, first_row, first_line, byte_offset, rows, state, settled_at)
+        select id, ${number}, 1, 2, 50, 3, 'settled', ${at} from export where run_id = ${run} and ordinal = ${ordinal}`.execute(
+        old,
+      )
+  }
+  await old.destroy()
+
+  const ledger = await openLedger(file)
+  onTestFinished(() => ledger.close())
+  for (const [run, worked] of [
+    ['killed', 45_000],
+    ['whole', 90_000],
+  ] as const) {
+    expect((await ledger.chunksOfRun(run)).map(({ worked_ms }) => worked_ms)).toEqual([
+      ...[20_000, 40_000],
+      // An hour lies between.
+      ...[40_000, 45_000],
+    ])
+    expect(await ledger.run(run)).toMatchObject({ worked_ms: worked, worked_at: null })
+  }
+})

@@ -101,7 +101,7 @@ export async function startLoading(options: LoadingOptions = {}) {
   }
   const startOrResume = async (lease: Lease): Promise<RunLedger> => {
     const run = await ledger.run('run-1')
-    if (run !== undefined) return ledger.resumeRun(lease, run)
+    if (run !== undefined) return ledger.resumeRun(lease, run, clock.now)
     return ledger.startRun(lease, {
       id: 'run-1',
       jobId,

@@ -37,7 +37,6 @@ export const rows = (mapped: number, skipped: number, rejected: number) => ({
 
 export const RUN = '20260302T071500Z-4f2a9c'
 export const BEGAN = Date.parse('2026-03-02T07:15:00Z')
-const SECOND = 1000
 
 /** A night as it mostly is. */
 const NIGHT = {
@@ -91,14 +90,18 @@ export function exportWith(at: number, more: Partial<ExportFacts> = {}): ExportF
   }
 }
 
-/** So many chunks, a second each, that share the records evenly but for what is left over. */
-export function workOf(summary: Pick<RunFacts['summary'], 'rows' | 'records'>, chunks: number): WorkSpan[] {
+/** So many chunks that share the time and the records evenly but for what is left over. */
+export function workOf(
+  summary: Pick<RunFacts['summary'], 'rows' | 'records' | 'durationMs'>,
+  chunks: number,
+): WorkSpan[] {
   const all = allRecords(summary)
   const part = (count: number, at: number): number =>
     Math.floor((count * (at + 1)) / chunks) - Math.floor((count * at) / chunks)
   return Array.from({ length: chunks }, (_, at) => ({
-    from: BEGAN + at * SECOND,
-    to: BEGAN + (at + 1) * SECOND,
+    from: (at * summary.durationMs) / chunks,
+    to: ((at + 1) * summary.durationMs) / chunks,
+    paused: 0,
     rows: part(summary.rows.read, at),
     records: {
       made: part(all.made, at),

@@ -72,7 +72,10 @@ export const REPORTS: Readonly<Record<string, RunFacts>> = {
     },
     { reasons: REASONS, exports: [exportWith(0), exportWith(1)], zone: 'America/New_York' },
   ),
-  'huge against tiny': factsWith(HUGE, { work: workOf(HUGE, 400) }),
+  'huge against tiny': factsWith(
+    { ...HUGE, durationMs: 400_000 },
+    { work: workOf({ ...HUGE, durationMs: 400_000 }, 400) },
+  ),
   'every outcome': factsWith({
     rows: rows(300, 200, 100),
     records: kinds({ biometric: EVERYTHING, condition: EVERYTHING, careTeam: EVERYTHING }),
@@ -102,11 +105,13 @@ export const REPORTS: Readonly<Record<string, RunFacts>> = {
       endedAt: undefined,
       rowsInHand: 2500,
       work: workOf(
-        { rows: rows(990, 5, 5), records: kinds({ biometric: made({ accepted: 900, inDoubt: 43 }) }) },
+        {
+          rows: rows(990, 5, 5),
+          records: kinds({ biometric: made({ accepted: 900, inDoubt: 43 }) }),
+          durationMs: 14_000,
+        },
         20,
-      ).map((span, at) =>
-        at < 9 ? span : { ...span, from: span.from + 23 * HOUR, to: span.to + 23 * HOUR },
-      ),
+      ).map((span, at) => (at === 9 ? { ...span, paused: 23 * HOUR } : span)),
     },
   ),
   'ninety exports': factsWith(

@@ -1,6 +1,7 @@
 /** The result of `run --dry-run` for people. */
 import type { DryRunResult } from '../job/dry-run.ts'
 import { allRecords } from '../reconcile/balance.ts'
+import { counted } from '../report/figures.ts'
 import { describeError } from './describe-error.ts'
 import { plainTable } from './plain-table.ts'
 import { driftLines, warningsLine } from './summary-text.ts'
@@ -11,7 +12,7 @@ export function dryRunText(result: DryRunResult): string {
   const lines = [
     '',
     `Dry run of ${result.job}: nothing was sent, nothing was written.`,
-    ...exports.map(({ name, rows: read }) => `  ${name}: ${read} rows`),
+    ...exports.map(({ name, rows: read }) => `  ${name}: ${counted(read, 'row')}`),
     ...failed.map(({ name, error }) => `  ${name}: nothing of it would be sent${describeError(error)}`),
     `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
     `Records  made ${made}: ${pending} to send (fewer where some were delivered before), ${rejected} rejected by the mapping`,

@@ -1,6 +1,8 @@
-/** Why rows and records were left behind, for people: by reason, rule, export and the words that came with it. */
+/** Why rows and records were left behind, for people: by reason and the words that came with it, with the rules and exports. */
 import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'
+import { counted, n } from '../report/figures.ts'
+import { type MergedReason, mergeReasons } from '../report/merged-reasons.ts'
 import { fittedTable } from './plain-table.ts'
 
 /** Reasons shown; the rest is counted. */
@@ -9,48 +11,35 @@ const REASONS_SHOWN = 15
 /** Rules named in one line; more are counted. */
 const RULES_NAMED = 3
 
+/** Exports named in one line; of more one is named, as they are as wide as a line. */
+const EXPORTS_NAMED = 2
+
 /**
  * Most frequent first.
  * @param columns of the terminal; undefined: the words stand in one line, however long
  */
 export function reasonsTable(reasons: readonly Reason[], columns: number | undefined): string {
-  const merged = mergeRules(reasons)
+  const merged = mergeReasons(reasons)
   const rows = merged
     .slice(0, REASONS_SHOWN)
-    .map((one) => [n(one.count), outcomeOf(one), one.code, rulesOf(one), one.exportName, wordsOf(one)])
+    .map((one) => [n(one.count), outcomeOf(one), one.code, rulesOf(one), exportsOf(one), wordsOf(one)])
   const head = ['count', 'outcome', 'reason', 'rule', 'export', 'message']
   const table = fittedTable(head, rows, 1, columns)
   const rest = merged.slice(REASONS_SHOWN).reduce((sum, { count }) => sum + count, 0)
   return rest === 0
     ? table
-    : `${table}\n  and ${n(rest)} more for ${n(merged.length - REASONS_SHOWN)} other reasons; --json lists all of them`
+    : `${table}\n  and ${n(rest)} more for ${counted(merged.length - REASONS_SHOWN, 'other reason')}; --json lists all of them`
 }
 
-type Merged = Omit<Reason, 'rule'> & { readonly rules: readonly (string | null)[] }
-
-/** One line for what befell several rules in the same words: a person who is not registered loses all records. */
-function mergeRules(reasons: readonly Reason[]): Merged[] {
-  const same = Map.groupBy(reasons, ({ outcome, stage, code, exportName, field, message }) =>
-    [outcome, stage, code, exportName, field, message].join('\n'),
-  )
-  const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
-  return [...same.values()]
-    .flatMap((group) => {
-      const [first] = group
-      if (first === undefined) return []
-      const rules = [...new Set(group.map(({ rule }) => rule))]
-      const settled = sum(group.map((one) => one.settled))
-      return [{ ...first, rules, settled, count: sum(group.map(({ count }) => count)) }]
-    })
-    .sort((a, b) => b.count - a.count)
-}
-
-function outcomeOf({ outcome, settled, count }: Merged): string {
+function outcomeOf({ outcome, settled, count }: MergedReason): string {
   if (settled === 0) return outcome
   return settled === count ? 'settled' : `${outcome}, ${n(settled)} settled`
 }
 
-const rulesOf = ({ rules }: Merged): string =>
+const rulesOf = ({ rules }: MergedReason): string =>
   rules.length > RULES_NAMED ? `${rules.length} rules` : rules.map((rule) => rule ?? '(row)').join(', ')
 
-const n = (count: number): string => count.toLocaleString('en-US')
+const exportsOf = ({ exports }: MergedReason): string =>
+  exports.length > EXPORTS_NAMED
+    ? `${exports[0]} and ${n(exports.length - 1)} more exports`
+    : exports.join(', ')

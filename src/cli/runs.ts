@@ -2,8 +2,8 @@
 import { EXIT } from '../errors.ts'
 import { activityOf } from '../job/run-activity.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import { allRecords, type CodeCount } from '../reconcile/balance.ts'
+import { counted, n } from '../report/figures.ts'
 import type { Action } from './context.ts'
 import { openKnownLedger } from './open-known-ledger.ts'
 import { fittedTable } from './plain-table.ts'
@@ -16,7 +16,7 @@ export interface RunsOptions {
 }
 
 interface ListedRun extends RunSummary {
-  /** Why most of what is left was left behind; where an export as a whole could not be used, that. */
+  /** Why most of the rows and records that are left were left behind. */
   readonly mostFrequent?: CodeCount
 }
 
@@ -30,7 +30,7 @@ export const runs: Action<RunsOptions> = async (context, { limit, job, failed, j
       // What is under way has not failed.
       if (failed && activity?.kind === 'under-way') continue
       const summary = await summarise(ledger, context.settings.home, run.id)
-      const mostFrequent = await mostFrequentOf(ledger, summary)
+      const mostFrequent = await ledger.mostFrequentReason(run.id)
       listed.push({
         ...summary,
         ...(activity === undefined ? {} : { activity }),
@@ -53,21 +53,6 @@ function nothingListed(job: string | undefined, failed: true | undefined): strin
     : `There are no runs${of} yet. Start one with: waybill run ${job ?? 'JOB'}\n`
 }
 
-async function mostFrequentOf(
-  ledger: Pick<Ledger, 'reasonsOf'>,
-  { run, exports }: RunSummary,
-): Promise<CodeCount | undefined> {
-  const counts = new Map<string, number>()
-  const add = (code: string, count: number): void => {
-    if (count > 0) counts.set(code, (counts.get(code) ?? 0) + count)
-  }
-  for (const { error } of exports) if (error !== undefined) add(error, 1)
-  if (counts.size === 0)
-    for (const { code, count, settled } of await ledger.reasonsOf(run)) add(code, count - settled)
-  const [most] = [...counts].sort(([, a], [, b]) => b - a)
-  return most === undefined ? undefined : { code: most[0], count: most[1] }
-}
-
 function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): string {
   const head = [
     ...['run', 'age', 'job', 'state', 'rows', 'accepted', 'unchanged', 'rejected', 'in doubt', 'balance'],
@@ -83,7 +68,7 @@ function runsTable(listed: readonly ListedRun[], now: number, columns: number | 
       stateText(one),
       ...counts.map(n),
       one.balanced ? 'yes' : 'NO',
-      one.mostFrequent === undefined ? '' : `${one.mostFrequent.code} ${n(one.mostFrequent.count)}`,
+      reasonText(one),
       relatedText(one),
     ]
   })
@@ -93,6 +78,20 @@ function runsTable(listed: readonly ListedRun[], now: number, columns: number | 
 function stateText({ state, reason, activity }: ListedRun): string {
   if (activity !== undefined) return activity.kind === 'under-way' ? 'under way' : 'stopped'
   return reason === undefined ? state : `${state} (${reason})`
+}
+
+/** What most rows and records were left for, and beside it the exports that could not be used at all. */
+function reasonText({ mostFrequent, exports }: ListedRun): string {
+  const failed = Map.groupBy(
+    exports.flatMap(({ error }) => error ?? []),
+    (code) => code,
+  )
+  const codes = [...failed].map(([code, all]) => (failed.size === 1 ? code : `${code} ${n(all.length)}`))
+  const count = [...failed.values()].flat().length
+  return [
+    ...(mostFrequent === undefined ? [] : [`${mostFrequent.code} ${n(mostFrequent.count)}`]),
+    ...(count === 0 ? [] : [`${counted(count, 'export')} failed (${codes.join(', ')})`]),
+  ].join('; ')
 }
 
 /** Whose rejects it has taken up, and how many of its own later runs have settled. */
@@ -113,5 +112,3 @@ function ageText(ms: number): string {
   if (minutes < 60) return `${minutes} min`
   return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} d`
 }
-
-const n = (count: number): string => count.toLocaleString('en-US')

@@ -1,15 +1,14 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
 import type { ExportDrift } from '../job/drift.ts'
-import { shownPath } from '../job/shown-path.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import type { CodeCount, RecordCounts } from '../reconcile/balance.ts'
+import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/drift-overview.ts'
+import { n } from '../report/figures.ts'
+import { exportsTable, writtenFiles } from './exports-table.ts'
 import { nextSteps, relatedRuns } from './next-steps.ts'
 import { fittedTable, plainTable } from './plain-table.ts'
 import { reasonsTable } from './reasons-table.ts'
-
-/** Lines of drift shown; the rest is counted. */
-const DRIFT_SHOWN = 15
 
 export const KIND_NAMES = {
   biometric: 'biometrics',
@@ -43,11 +42,8 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   lines.push(...relatedRuns(summary))
   lines.push(...driftLines(summary.drift, columns))
   if (reasons.length > 0) lines.push('', reasonsTable(reasons, columns))
-  const files = [
-    ...summary.exports.flatMap((one) => (one.rejects === undefined ? [] : [['Rejects ', one.rejects]])),
-    ...(summary.files.receipts === undefined ? [] : [['Receipts', summary.files.receipts]]),
-  ]
-  if (files.length > 0) lines.push('', ...files.map(([what, path = '']) => `${what} ${shownPath(path)}`))
+  const files = writtenFiles(summary)
+  if (files.length > 0) lines.push('', ...files)
   lines.push(...untoldLine(summary))
   const next = nextSteps(summary, reasons)
   if (next.length > 0) lines.push('', ...next)
@@ -87,36 +83,19 @@ export const warningsLine = (warnings: readonly CodeCount[]): string[] =>
     ? []
     : [`Warnings ${warnings.map(({ code, count }) => `${code} ${n(count)}`).join(', ')}`]
 
-/** In what exports differ from earlier deliveries, where they do. */
+/** In what exports differ from earlier deliveries, where they do: of much its counts, and what differs most. */
 export function driftLines(drift: readonly ExportDrift[], columns?: number): string[] {
   if (drift.length === 0) return []
-  const rows = drift
+  const rows = largestFirst(drift)
     .slice(0, DRIFT_SHOWN)
     .map(({ level, export: name, measure, message }) => [level, name, measure, message])
-  const rest = drift.length - DRIFT_SHOWN
+  const rest = drift.length - rows.length
   return [
     '',
+    ...(rest > 0 ? [`Drift    ${driftCounts(drift)}. The largest:`] : []),
     fittedTable(['drift', 'export', 'what', 'differs'], rows, 'none', columns),
     ...(rest > 0 ? [`  and ${n(rest)} more; --json lists all of them`] : []),
   ]
-}
-
-const n = (count: number): string => count.toLocaleString('en-US')
-
-function exportsTable(summary: RunSummary): string {
-  const table = plainTable(['export', 'rows', 'mapped', 'skipped', 'rejected', 'state'])
-  for (const { name, counts, state, error } of summary.exports) {
-    const { read, mapped, skipped, rejected } = counts.rows
-    table.push([
-      name,
-      n(read),
-      n(mapped),
-      n(skipped),
-      n(rejected),
-      error === undefined ? state : `${state}: ${error}`,
-    ])
-  }
-  return table.toString()
 }
 
 function recordsTable(records: RunSummary['records']): string {

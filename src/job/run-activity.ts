@@ -13,7 +13,7 @@ export type RunActivity =
  * @param isDead tells of an owner on this machine whether its process is gone
  */
 export async function activityOf(
-  ledger: Pick<Ledger, 'lastLease' | 'exportsOf' | 'chunksOf'>,
+  ledger: Pick<Ledger, 'lastLease' | 'chunksOfRun'>,
   run: Pick<RunRecord, 'id' | 'job_id' | 'state' | 'started_at'>,
   now: number,
   isDead: (owner: string) => boolean,
@@ -24,18 +24,12 @@ export async function activityOf(
   const lease = last?.run_id === run.id ? last : undefined
   if (lease !== undefined && lease.expires_at > now && !isDead(lease.owner))
     return { kind: 'under-way', owner: lease.owner, since: iso(lease.acquired_at) }
-  const signs = [run.started_at, ...(await settlements(ledger, run.id))]
+  const settled = (await ledger.chunksOfRun(run.id)).flatMap(({ settled_at }) => settled_at ?? [])
+  const signs = [run.started_at, ...settled]
   // A lease that was let go has no such instant.
   if (lease !== undefined && lease.expires_at > 0) signs.push(lease.acquired_at, lease.expires_at - LEASE_MS)
   const owner = lease === undefined ? {} : { owner: lease.owner }
   return { kind: 'stopped', ...owner, lastSign: iso(Math.max(...signs)) }
-}
-
-async function settlements(ledger: Pick<Ledger, 'exportsOf' | 'chunksOf'>, runId: string): Promise<number[]> {
-  const latest: number[] = []
-  for (const { id } of await ledger.exportsOf(runId))
-    for (const { settled_at } of await ledger.chunksOf(id)) if (settled_at !== null) latest.push(settled_at)
-  return latest
 }
 
 const iso = (at: number): string => new Date(at).toISOString()

@@ -97,11 +97,12 @@ export async function summarise(
   const drift: ExportDrift[] = []
   const moves = await ledger.left.moves(runId)
   const settled = await ledger.left.settledBy(runId)
+  const chunks = Map.groupBy(await ledger.chunksOfRun(runId), ({ export_row }) => export_row)
   let receiptsLength = 0
   for (const record of await ledger.exportsOf(runId)) {
     let rejectsLength = 0
     const counts = noCounts()
-    for (const chunk of await ledger.chunksOf(record.id)) {
+    for (const chunk of chunks.get(record.id) ?? []) {
       if (record.totals === null) addCounts(counts, readCounts(chunk.counts))
       rejectsLength = Math.max(rejectsLength, chunk.rejects_length ?? 0)
       receiptsLength = Math.max(receiptsLength, chunk.receipts_length ?? 0)

@@ -263,6 +263,8 @@ export interface Ledger {
   exceptionsOf(key: ChunkKey): Promise<ExceptionRecord[]>
   /** Exceptions of a run, grouped for reading, most frequent first. */
   reasonsOf(runId: string): Promise<Reason[]>
+  /** Why most of what no later run has settled was left behind. */
+  mostFrequentReason(runId: string): Promise<Pick<Reason, 'code' | 'count'> | undefined>
   /** Delivered contents by row key, for those keys that have any. */
   delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>>
   /** Contents in doubt by row key. */

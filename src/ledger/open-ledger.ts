@@ -14,7 +14,7 @@ import { readAccounts, readCareTeams, readDelivered, readHeld, readRegisteredBy 
 import { MIGRATIONS } from './migrations.ts'
 import { notificationsOf } from './notifications.ts'
 import { pruning } from './pruning.ts'
-import { readReasons } from './reasons.ts'
+import { readMostFrequent, readReasons } from './reasons.ts'
 import { rightOfWay } from './right-of-way.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { readRuns } from './runs.ts'
@@ -195,6 +195,7 @@ export async function openLedger(file: string): Promise<Ledger> {
           .execute(),
       ),
     reasonsOf: (runId) => read((db) => readReasons(db, runId)),
+    mostFrequentReason: (runId) => read((db) => readMostFrequent(db, runId)),
     delivered: (jobId, rowKeys) => read((db) => readDelivered(db, jobId, rowKeys)),
     held: (jobId, rowKeys) => read((db) => readHeld(db, jobId, rowKeys)),
     left: leftBehind(read),

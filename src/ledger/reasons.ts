@@ -58,6 +58,24 @@ export async function readReasons(database: Kysely<LedgerTables>, runId: string)
   })
 }
 
+/** Why most of what is left of a run was left behind; undefined where nothing is. */
+export const readMostFrequent = (
+  database: Kysely<LedgerTables>,
+  runId: string,
+): Promise<Pick<Reason, 'code' | 'count'> | undefined> =>
+  database
+    .selectFrom('exception')
+    .innerJoin('export', 'export.id', 'exception.export_row')
+    .where('export.run_id', '=', runId)
+    .where('exception.state', 'not in', ['accepted', 'settled'])
+    .select('code')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .groupBy('code')
+    .orderBy('count', 'desc')
+    .orderBy('code')
+    .limit(1)
+    .executeTakeFirst()
+
 /** What is left of an exception: a reject that a later run has settled is one of its own run all the same. */
 const REMAINING = sql<string>`case exception.state when 'settled' then 'rejected' else exception.state end`
 const SETTLED = sql<number>`sum(case exception.state when 'settled' then 1 else 0 end)`

@@ -15,8 +15,7 @@ const READINGS: Readonly<Record<ExportFacts['reading'], string>> = {
 
 export function exportsSection({ exports }: RunFacts): string {
   if (exports.length === 0) return ''
-  // Two that could not be used are equal: infinities have no difference.
-  const order = [...exports].sort((a, b) => Math.sign(troubleOf(b) - troubleOf(a)) || 0)
+  const order = mostLeftFirst(exports)
   const many = exports.length > SHOWN ? ', those with most left behind first' : ''
   return `<section id="exports">
 <h2>Exports${many === '' ? '' : ` <span>${n(exports.length)}${many}</span>`}</h2>
@@ -41,10 +40,16 @@ ${foldedTable(
 }
 
 /** Rows and records that were left behind; more than any number of them, an export that could not be used. */
-const troubleOf = ({ error, counts }: ExportFacts): number =>
+export const troubleOf = ({ error, counts }: Pick<ExportFacts, 'error' | 'counts'>): number =>
   error === undefined ? counts.rows.rejected + notDelivered(counts) : Number.POSITIVE_INFINITY
 
-function notDelivered(counts: ExportFacts['counts']): number {
+/** Two that could not be used are equal: infinities have no difference. */
+export const mostLeftFirst = <One extends Pick<ExportFacts, 'error' | 'counts'>>(
+  exports: readonly One[],
+): One[] => exports.toSorted((a, b) => Math.sign(troubleOf(b) - troubleOf(a)) || 0)
+
+/** Records that were rejected, are in doubt or pending. */
+export function notDelivered(counts: ExportFacts['counts']): number {
   const { rejected, inDoubt, pending } = allRecords(counts)
   return rejected + inDoubt + pending
 }

@@ -3,42 +3,13 @@ import { html } from '../html-page.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'
 import { n } from './figures.ts'
+import { type MergedReason, mergeReasons } from './merged-reasons.ts'
 import { OUTCOMES } from './outcomes.ts'
 import type { RunFacts } from './run-facts.ts'
 import { foldedTable } from './table.ts'
 
 const SHOWN = 20
 const NAMED = 4
-
-export interface MergedReason
-  extends Pick<Reason, 'outcome' | 'stage' | 'code' | 'field' | 'message' | 'count' | 'settled'> {
-  /** Null stands for the row as a whole. */
-  readonly rules: readonly (string | null)[]
-  readonly exports: readonly string[]
-}
-
-/** One line for what befell several rules or exports in the same words, most frequent first. */
-export function mergeReasons(reasons: readonly Reason[]): MergedReason[] {
-  const same = Map.groupBy(reasons, ({ outcome, stage, code, field, message }) =>
-    JSON.stringify([outcome, stage, code, field, message]),
-  )
-  return [...same.values()]
-    .flatMap((group) => {
-      const [first] = group
-      if (first === undefined) return []
-      const { outcome, stage, code, field, message } = first
-      return [
-        {
-          ...{ outcome, stage, code, field, message },
-          count: group.reduce((sum, { count }) => sum + count, 0),
-          settled: group.reduce((sum, { settled }) => sum + settled, 0),
-          rules: [...new Set(group.map(({ rule }) => rule))],
-          exports: [...new Set(group.map(({ exportName }) => exportName))],
-        },
-      ]
-    })
-    .sort((a, b) => b.count - a.count)
-}
 
 export function reasonsSection({ summary, reasons }: RunFacts): string {
   if (reasons.length === 0 && summary.pruned === undefined) return ''

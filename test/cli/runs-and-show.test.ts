@@ -82,6 +82,15 @@ describe('waybill runs', () => {
   })
 })
 
+test('why most was left behind is told, and beside it what could not be used at all', async () => {
+  const { workplace, run, deliver } = await openClinic()
+  await deliver('bad.csv', `${HEADER}${ANN}dan,2026-03-02,400,,,,\neve,2026-03-02,500,,73.5,,\n`)
+  await deliver('broken.csv', 'nothing,known\n1,2\n')
+  await run()
+  const { out } = await workplace.waybill('runs')
+  expect(out).toContain('value-out-of-range 2; 1 export failed (columns-missing)')
+})
+
 test('a run that its threshold has ended: what show tells to type clears it', async () => {
   const clinic = await openClinic({ job: `${JOB}stopWhen: { rejectedRows: 20%, after: 2 }\n` })
   const dirty = ['cid', 'dan', 'eve'].map((id) => `${id},02.03.2026,61,5.1,70.5,kg,fine\n`).join('')

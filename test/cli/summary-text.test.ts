@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import { driftLines, summaryText } from '../../src/cli/summary-text.ts'
+import type { ExportDrift } from '../../src/job/drift.ts'
+import { exportWith, kinds, made, rows, summaryWith } from '../report/sample-facts.ts'
+import { reason } from '../report/sample-reports.ts'
+
+const CLEAN = { rows: rows(100, 0, 0), records: kinds({ biometric: made({ accepted: 100 }) }), warnings: {} }
+
+/** So many exports: the last could not be used, every third before it has rejects, more of them the later it came. */
+function exportsOf(count: number) {
+  return Array.from({ length: count }, (_, at) => {
+    if (at === count - 1)
+      return exportWith(at, { counts: CLEAN, state: 'failed', error: 'export-unreadable' })
+    if (at % 3 > 0) return exportWith(at, { counts: CLEAN })
+    const counts = { ...CLEAN, records: kinds({ biometric: made({ accepted: 90, rejected: 1 + at }) }) }
+    return exportWith(at, { counts, rejects: `/home/rejects/R/${at}.rejects.csv` })
+  })
+}
+
+const linesOf = (count: number): string[] =>
+  summaryText(summaryWith({ exports: exportsOf(count), files: { rejects: '/home/rejects/R' } }), []).split(
+    '\n',
+  )
+
+const matching = (lines: readonly string[], pattern: RegExp): string[] =>
+  lines.filter((line) => pattern.test(line))
+
+describe('the exports of a run', () => {
+  test('up to a dozen are all there, with their files of rejects', () => {
+    const lines = linesOf(12)
+    expect(matching(lines, /^ acme_/)).toHaveLength(12)
+    // The first, fourth, seventh and tenth.
+    expect(matching(lines, /^Rejects /)).toEqual(
+      [0, 3, 6, 9].map((at) => `Rejects  /home/rejects/R/${at}.rejects.csv`),
+    )
+  })
+
+  test('of many those with most left behind, and the folder of rejects', () => {
+    const lines = linesOf(90)
+    // 30 of the 89, and the one that could not be used.
+    expect(lines).toContain('90 exports, 31 of them with something left behind:')
+    const shown = matching(lines, /^ acme_/)
+    expect(shown).toHaveLength(12)
+    expect(shown[0]).toContain('failed: export-unreadable')
+    expect(shown[1]).toMatch(/acme_screening_20260389.csv +100 +100 +0 +0 +88 +finished/)
+    expect(lines).toContain(
+      '  and 19 more with something left behind, 59 with nothing left behind; --json lists all of them',
+    )
+    expect(matching(lines, /^Rejects /)).toEqual(['Rejects  /home/rejects/R: 30 files'])
+  })
+
+  test('of many that are clean there is one line', () => {
+    const clean = Array.from({ length: 90 }, (_, at) => exportWith(at, { counts: CLEAN }))
+    const lines = summaryText(summaryWith({ exports: clean }), []).split('\n')
+    expect(lines).toContain('90 exports, 0 of them with something left behind')
+    expect(matching(lines, /acme_/)).toEqual([])
+  })
+})
+
+describe('why rows and records were left behind', () => {
+  const of = (count: number) =>
+    Array.from({ length: count }, (_, at) => reason(2, 'c', 'words', { exportName: `${at}.csv` }))
+  const tableOf = (reasons: ReturnType<typeof of>): string[] =>
+    matching(summaryText(summaryWith(), reasons).split('\n'), / words/)
+
+  test('is one line for all exports: few are named, many counted', () => {
+    expect(tableOf(of(2))).toEqual([expect.stringMatching(/^ +4 .* 0\.csv, 1\.csv +words/)])
+    expect(tableOf(of(83))).toEqual([expect.stringMatching(/^ +166 .* 0\.csv and 82 more exports +words/)])
+  })
+
+  test('what is beyond the table is counted', () => {
+    const many = Array.from({ length: 16 }, (_, at) => reason(20 - at, `c-${at}`, `words ${at}`))
+    const text = summaryText(summaryWith(), many)
+    expect(text).toContain('  and 5 more for 1 other reason; --json lists all of them')
+  })
+})
+
+describe('drift', () => {
+  const finding = (at: number, more: Partial<ExportDrift> = {}): ExportDrift => ({
+    ...{ export: `${at}.csv`, measure: 'rows', level: 'warn', message: `words ${at}` },
+    ...more,
+  })
+
+  test('a little is all there, in a table', () => {
+    const text = driftLines([finding(1), finding(2)]).join('\n')
+    expect(text).toContain('words 2')
+    expect(text).not.toContain('differences')
+  })
+
+  test('of much the counts by measure, and what differs most', () => {
+    const drift = [
+      ...Array.from({ length: 300 }, (_, at) => finding(at, { change: at / 1000 })),
+      ...Array.from({ length: 10 }, (_, at) => finding(at, { measure: 'empty', change: 0.21 })),
+      finding(7, { level: 'stop', measure: 'mix', change: 0.1 }),
+    ]
+    const lines = driftLines(drift).flatMap((text) => text.split('\n'))
+    expect(lines).toContain(
+      'Drift    311 differences in 300 exports: rows 300, empty 10, mix 1. The largest:',
+    )
+    expect(matching(lines, /words/).map((line) => /words \d+/.exec(line)?.[0])).toEqual([
+      'words 7',
+      ...[299, 298, 297, 296].map((at) => `words ${at}`),
+    ])
+    expect(lines).toContain('  and 306 more; --json lists all of them')
+  })
+})

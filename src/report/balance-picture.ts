@@ -23,6 +23,8 @@ const PADDING = 24
 const MARGIN = 8
 /** Room for a line of text above what is drawn. */
 const LINE = 20
+/** About what a character takes, in fonts of the browser's choice. */
+const CHARACTER = 7.8
 /** A link of less is drawn in a stronger colour. */
 const THIN = 6
 
@@ -56,7 +58,7 @@ export function balancePicture({ nodes, links }: Flow, form: FlowForm): string {
     .slice(0, columns)
     .map((head, column) => `<text class="head" x="${column * form.columnWidth}" y="12">${html(head)}</text>`)
   return `<svg viewBox="0 0 ${px(width)} ${px(height)}" width="${px(width)}" height="${px(height)}" aria-hidden="true" class="flow">
-${[...heads, ...placed.links.map(linkSvg), ...placed.nodes.map(nodeSvg), ...placed.nodes.map(textSvg)].join('\n')}
+${[...heads, ...placed.links.map(linkSvg), ...placed.nodes.map(groundSvg), ...placed.nodes.map(nodeSvg), ...placed.nodes.map(textSvg)].filter((part) => part !== '').join('\n')}
 </svg>`
 }
 
@@ -85,11 +87,20 @@ function nodeSvg({ outcome, ...node }: PlacedNode): string {
   }`
 }
 
+/** Text above a node lies on what leaves the nodes beside it: it has a ground of its own. */
+function groundSvg({ outcome, name, count, ...node }: PlacedNode): string {
+  if (!isAbove(node)) return ''
+  const { x, y } = boxOf(node)
+  const characters = `${name} ${n(count)}`.length + (outcome === undefined ? 0 : 2)
+  return `<rect class="ground" x="${px(x)}" y="${px(y - 19)}" width="${px(characters * CHARACTER)}" height="18"/>`
+}
+
+/** Beside the node its text would lie on what leaves it. */
+const isAbove = ({ sourceLinks = [] }: Pick<PlacedNode, 'sourceLinks'>): boolean => sourceLinks.length > 0
+
 function textSvg({ outcome, name, count, ...node }: PlacedNode): string {
   const { x, y, height } = boxOf(node)
-  // Beside the node it would lie on what leaves it.
-  const isAbove = (node.sourceLinks ?? []).length > 0
-  const place = isAbove
+  const place = isAbove(node)
     ? `x="${px(x)}" y="${px(y - 6)}"`
     : `x="${px(x + NODE_WIDTH + 7)}" y="${px(y + height / 2 + 4.5)}"`
   const mark = outcome === undefined ? '' : `<tspan class="mark">${OUTCOMES[outcome].mark}</tspan> `

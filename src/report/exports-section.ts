@@ -2,6 +2,7 @@
 import { html } from '../html-page.ts'
 import { allRecords } from '../reconcile/balance.ts'
 import { n } from './figures.ts'
+import { nameHtml } from './file-name.ts'
 import type { ExportFacts, RunFacts } from './run-facts.ts'
 import { foldedTable } from './table.ts'
 
@@ -58,7 +59,7 @@ function lineOf({ name, counts, state, error, reading }: ExportFacts): string[] 
   const { read, mapped, skipped, rejected } = counts.rows
   const how = READINGS[reading]
   return [
-    `${html(name)}${how === '' ? '' : ` <span class="soft">${how}</span>`}`,
+    `${nameHtml(name)}${how === '' ? '' : ` <span class="soft">${how}</span>`}`,
     ...[read, mapped, skipped, rejected, allRecords(counts).made, notDelivered(counts)].map(n),
     error === undefined ? html(state) : `<strong>${html(state)}</strong> <code>${html(error)}</code>`,
   ]

@@ -1,6 +1,7 @@
 /** Files with their digests: the exports as they came, and what the run has written. */
 import { html } from '../html-page.ts'
-import { n } from './figures.ts'
+import { counted, n } from './figures.ts'
+import { nameHtml } from './file-name.ts'
 import type { OutputFile } from './output-files.ts'
 import type { RunFacts } from './run-facts.ts'
 import { foldedTable } from './table.ts'
@@ -15,18 +16,8 @@ export function filesSection(
   const came = foldedTable(
     {
       label: 'Exports with their digests',
-      columns: [
-        { head: 'export' },
-        { head: 'bytes', number: true },
-        { head: 'SHA-256' },
-        { head: 'mapping, and its SHA-256' },
-      ],
-      lines: exports.map(({ name, bytes, sha256, mapping, mappingDigest }) => [
-        html(name),
-        n(bytes),
-        digest(sha256),
-        `${mapping === undefined ? '' : `${html(mapping)}<br>`}${digest(mappingDigest)}`,
-      ]),
+      columns: [{ head: 'export' }, { head: 'bytes', number: true }, { head: 'SHA-256' }],
+      lines: exports.map(({ name, bytes, sha256 }) => [nameHtml(name), n(bytes), digest(sha256)]),
       kind: 'stacked files',
     },
     SHOWN,
@@ -34,9 +25,31 @@ export function filesSection(
   )
   return `<section id="files">
 <h2>Files and digests</h2>
-${exports.length === 0 ? '<p class="none">No export was taken.</p>' : came}
+${exports.length === 0 ? '<p class="none">No export was taken.</p>' : `${came}\n${mappings(exports)}`}
 ${writtenFiles(summary, outputs)}
 </section>`
+}
+
+/** Each once, however many exports it has read. What a mapping joins belongs to it: of one there may be several digests. */
+function mappings(exports: RunFacts['exports']): string {
+  const same = [...Map.groupBy(exports, ({ mappingDigest }) => mappingDigest).values()]
+  return foldedTable(
+    {
+      label: 'Mappings with their digests',
+      columns: [{ head: 'mapping' }, { head: 'read' }, { head: 'SHA-256' }],
+      lines: same.flatMap((all) => {
+        const [first] = all
+        if (first === undefined) return []
+        const { mapping = 'its name was pruned', mappingDigest } = first
+        const read =
+          all.length === 1 && same.length > 1 ? nameHtml(first.name) : counted(all.length, 'export')
+        return [[html(mapping), read, digest(mappingDigest)]]
+      }),
+      kind: 'stacked files',
+    },
+    SHOWN,
+    'more mappings',
+  )
 }
 
 function writtenFiles(
@@ -47,7 +60,11 @@ function writtenFiles(
   if (files.rejects === undefined && files.receipts === undefined)
     return '<p class="none">The run has written neither rejects nor receipts.</p>'
   if (outputs === undefined) return ''
-  return foldedTable(
+  const note =
+    files.rejects === undefined
+      ? ''
+      : '<p class="note">Rejects are rows as they came: health data, they stay where they are.</p>\n'
+  return `${note}${foldedTable(
     {
       label: 'Rejects and receipts with their digests',
       columns: [
@@ -56,8 +73,8 @@ function writtenFiles(
         { head: 'mode' },
         { head: 'SHA-256' },
       ],
-      lines: outputs.map(({ what, path, found }) => [
-        `${html(path)} <span class="soft">${what === 'rejects' ? 'rows as they came: health data, it stays where it is' : 'receipts'}</span>`,
+      lines: outputs.map(({ path, found }) => [
+        nameHtml(path),
         ...(found === undefined
           ? ['', '', '<strong>it is gone</strong>']
           : [
@@ -70,7 +87,7 @@ function writtenFiles(
     },
     SHOWN,
     'more files',
-  )
+  )}`
 }
 
-const digest = (sha256: string): string => `<code class="digest">${html(sha256)}</code>`
+const digest = (sha256: string): string => `<code>${html(sha256)}</code>`

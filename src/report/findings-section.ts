@@ -1,6 +1,8 @@
 /** What checks and the comparison with earlier deliveries have found in what went on all the same. */
 import { html } from '../html-page.ts'
+import { DRIFT_SHOWN, driftCounts, largestFirst } from './drift-overview.ts'
 import { n } from './figures.ts'
+import { nameHtml } from './file-name.ts'
 import type { RunFacts } from './run-facts.ts'
 import { foldedTable } from './table.ts'
 
@@ -27,18 +29,19 @@ ${
 ${
   drift.length === 0
     ? ''
-    : foldedTable(
+    : `${drift.length > DRIFT_SHOWN ? `<p>${driftCounts(drift)}. The largest first.</p>\n` : ''}${foldedTable(
         {
           label: 'How exports differ from earlier deliveries',
           columns: [{ head: 'export' }, { head: 'drift' }, { head: 'what' }, { head: 'differs' }],
-          lines: drift.map(({ export: name, level, measure, message }) =>
-            [name, level, measure, message].map(html),
-          ),
+          lines: largestFirst(drift).map(({ export: name, level, measure, message }) => [
+            nameHtml(name),
+            ...[level, measure, message].map(html),
+          ]),
           kind: 'drift',
         },
-        SHOWN,
+        DRIFT_SHOWN,
         'more differences',
-      )
+      )}`
 }
 </section>`
 }

@@ -3,6 +3,7 @@ import { html } from '../html-page.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'
 import { n } from './figures.ts'
+import { nameHtml } from './file-name.ts'
 import { type MergedReason, mergeReasons } from './merged-reasons.ts'
 import { OUTCOMES } from './outcomes.ts'
 import type { RunFacts } from './run-facts.ts'
@@ -45,16 +46,14 @@ function lineOf(
     `<span class="share ${html(outcome)}" style="width:${((100 * count) / most).toFixed(2)}%"></span>`,
     `<code>${html(code)}</code> <span class="outcome">${html(face === undefined ? outcome : `${face.mark} ${face.name}`)}, ${html(stage)}${since}</span><br>${html(wordsOf({ field, message }))}`,
     `${names(
-      rules.map((rule) => rule ?? 'the row as a whole'),
+      rules.map((rule) => html(rule ?? 'the row as a whole')),
       'rules',
-    )}<br><span class="soft">${names(exports, 'exports')}</span>`,
+    )}<br><span class="soft name">${names(exports.map(nameHtml), 'exports')}</span>`,
   ]
 }
 
+/** @param all as HTML */
 const names = (all: readonly string[], what: string): string =>
   all.length > NAMED
-    ? `${all
-        .slice(0, NAMED - 1)
-        .map(html)
-        .join(', ')} and ${n(all.length - NAMED + 1)} more ${what}`
-    : all.map(html).join(', ')
+    ? `${all.slice(0, NAMED - 1).join(', ')} and ${n(all.length - NAMED + 1)} more ${what}`
+    : all.join(', ')

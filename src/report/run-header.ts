@@ -38,7 +38,10 @@ export function verdictOf(summary: RunFacts['summary']): Verdict {
 const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
 
 /** @param writtenAt milliseconds since the epoch */
-export function runHeader({ summary, startedAt, endedAt, zone }: RunFacts, writtenAt: number): string {
+export function runHeader(
+  { summary, startedAt, endedAt, zone, exports }: RunFacts,
+  writtenAt: number,
+): string {
   const { level, words } = verdictOf(summary)
   const time = (at: number): string =>
     `<time datetime="${new Date(at).toISOString()}">${utcText(at)}</time>${
@@ -52,6 +55,7 @@ export function runHeader({ summary, startedAt, endedAt, zone }: RunFacts, writt
       ? ['as of', time(writtenAt)]
       : [summary.state === 'interrupted' ? 'interrupted' : 'ended', time(endedAt)],
     ['at work', durationText(summary.durationMs)],
+    ...backfillFact(summary, exports.length),
   ] as const
   return `<header>
 <p class="what">Waybill run report</p>
@@ -60,6 +64,14 @@ export function runHeader({ summary, startedAt, endedAt, zone }: RunFacts, writt
 <dl>${facts.map(([name, text]) => `<div><dt>${name}</dt><dd>${text}</dd></div>`).join('')}</dl>
 </header>`
 }
+
+/** Its folder is a matter of the machine that it ran on. */
+const backfillFact = ({ backfill }: RunFacts['summary'], exports: number) =>
+  backfill === undefined
+    ? []
+    : ([
+        ['a backfill of', `${html(`${backfill.from} to ${backfill.to}`)}: ${counted(exports, 'export')}`],
+      ] as const)
 
 /** What bears on the numbers below: other runs, a run that is not at its end, detail that is gone. */
 export function runNotes({ summary, rowsInHand }: RunFacts): string {

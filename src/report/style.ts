@@ -60,6 +60,7 @@ svg .head, svg .axis { fill: var(--soft); font-size: 12px; stroke: none }
 svg .count { font-weight: 600 }
 svg .mark { fill: var(--soft) }
 svg .end { text-anchor: end } svg .middle { text-anchor: middle }
+.ground { fill: var(--ground) }
 .node { fill: var(--own) }
 .link { fill: none; stroke: var(--own); stroke-opacity: .32 }
 .link.neutral, .link.mapped, .link.skipped { stroke-opacity: .18 }
@@ -75,7 +76,7 @@ figcaption { color: var(--soft); margin: 0 0 .4rem }
 .swatch { display: inline-block; width: .8em; height: .8em; margin-right: .4em; background: var(--own) }
 
 .scroll { overflow-x: auto }
-.scroll + .scroll, details + .scroll { margin-top: 1.75rem }
+.scroll + .scroll, details + .scroll, .scroll + .note, details + .note { margin-top: 1.75rem }
 .scroll:focus-visible, summary:focus-visible { outline: 2px solid var(--accepted); outline-offset: 2px }
 table { border-collapse: collapse; width: 100% }
 table.short { width: auto }
@@ -83,7 +84,9 @@ th, td { text-align: left; vertical-align: top; padding: .3rem 1.1rem .3rem 0; f
 th:last-child, td:last-child { padding-right: 0 }
 thead th { color: var(--soft); font-size: .87em; white-space: nowrap; border-bottom: 1px solid var(--line) }
 tbody tr + tr > * { border-top: 1px solid color-mix(in srgb, var(--line) 55%, transparent) }
-tbody th { overflow-wrap: anywhere; min-width: 9rem }
+tbody th, .name { overflow-wrap: break-word }
+.whole { white-space: nowrap }
+tbody th { min-width: 9rem }
 .kinds th, .short th, .reasons th { min-width: 0; overflow-wrap: normal; white-space: nowrap }
 tfoot > tr > * { border-top: 1px solid var(--line); font-weight: 600 }
 .number { text-align: right; white-space: nowrap }
@@ -92,7 +95,7 @@ tfoot > tr > * { border-top: 1px solid var(--line); font-weight: 600 }
 .reasons td { overflow-wrap: anywhere }
 .reasons th { font-weight: 600 }
 .share { display: block; height: .7rem; min-width: 2px; background: var(--own, var(--soft)) }
-.digest { overflow-wrap: anywhere }
+.files code { overflow-wrap: anywhere }
 details { margin: .75rem 0 0 }
 summary { color: var(--soft); cursor: pointer; width: max-content; max-width: 100% }
 details > :not(summary) { margin-top: .5rem }

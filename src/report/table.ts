@@ -1,5 +1,6 @@
 /** Tables of a report: they scroll where the page is narrow, and fold where they are long. */
 import { html } from '../html-page.ts'
+import { n } from './figures.ts'
 
 export interface Column {
   /** Plain text. */
@@ -48,9 +49,10 @@ export function foldedTable(options: TableOptions, shown: number, rest: string):
   // A fold for a line or two would cost more room than it saves.
   if (lines.length <= shown + 2) return table(options)
   const hidden = lines.slice(shown)
+  const count = `${n(hidden.length)} ${rest}`
   return `${table({ ...options, lines: lines.slice(0, shown) })}
-<details class="rest"><summary>${hidden.length} ${html(rest)}</summary>
-${table({ ...options, lines: hidden, label: `${label}, ${hidden.length} ${rest}` })}
+<details class="rest"><summary>${html(count)}</summary>
+${table({ ...options, lines: hidden, label: `${label}, ${count}` })}
 </details>`
 }
 

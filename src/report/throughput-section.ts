@@ -7,6 +7,8 @@ import type { RunFacts } from './run-facts.ts'
 import { numbers, table } from './table.ts'
 import { type Bin, type Throughput, throughputOf } from './work-spans.ts'
 
+/** Of more pauses the longest. */
+const PAUSES_SHOWN = 12
 const BINS = 60
 const LINES = 12
 const LEFT = 52
@@ -106,7 +108,7 @@ function pauseMarks(
   width: number,
 ): string[] {
   let free = 130
-  return pauses.map(({ at, length }) => {
+  return longest(pauses).map(({ at, length }) => {
     const place = x(at)
     const line = `<path class="pause" d="M${px(place)} ${TOP - 6}V${height - BOTTOM}"/>`
     const text = `pause of ${durationText(length)}`
@@ -116,6 +118,18 @@ function pauseMarks(
     return `${line}<text class="axis" x="${px(place + 4)}" y="12">${text}</text>`
   })
 }
+
+/** In their order. */
+const longest = (pauses: Throughput['pauses']): Throughput['pauses'] =>
+  pauses
+    .toSorted((a, b) => b.length - a.length)
+    .slice(0, PAUSES_SHOWN)
+    .toSorted((a, b) => a.at - b.at)
+
+const pausesText = (pauses: Throughput['pauses']): string =>
+  pauses.length <= PAUSES_SHOWN
+    ? 'Pauses that are left out'
+    : `${n(pauses.length)} pauses are left out, together ${durationText(pauses.reduce((sum, { length }) => sum + length, 0))}. The longest`
 
 function throughputTable({ bins, pauses }: Throughput): string {
   const lines = bins.map(({ at, length, rows, records }) => [
@@ -127,7 +141,9 @@ function throughputTable({ bins, pauses }: Throughput): string {
   const told =
     pauses.length === 0
       ? ''
-      : `<p>Pauses that are left out: ${pauses.map(({ at, length }) => `${durationText(length)} after ${durationText(at)}`).join(', ')}.</p>`
+      : `<p>${pausesText(pauses)}: ${longest(pauses)
+          .map(({ at, length }) => `${durationText(length)} after ${durationText(at)}`)
+          .join(', ')}.</p>`
   return `${table({
     label: 'Throughput in numbers',
     columns: [

@@ -165,7 +165,10 @@ function summary({ name, pace }: OpenExport, state: ProgressState, now: number):
 }
 
 const n = (value: number): string => value.toLocaleString('en-US')
-const counted = ({ rows, records }: ProgressState): string[] => [`${n(rows)} rows`, `${n(records)} records`]
+const counted = ({ rows, records }: ProgressState): string[] => [
+  `${n(rows)} ${rows === 1 ? 'row' : 'rows'}`,
+  `${n(records)} ${records === 1 ? 'record' : 'records'}`,
+]
 /** Not 100 before the end. */
 const percent = ({ share }: ProgressState): string =>
   `${String(Math.min(99, Math.floor(share * 100))).padStart(2)} %`

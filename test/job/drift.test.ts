@@ -150,7 +150,8 @@ describe('the number of rows', () => {
       { profile: profile({ rows: 10 }), accepted: true },
     ]
     expect(rowDrift(12, before, limits)).toEqual([])
-    expect(rowDrift(14, before, limits)).toMatchObject([{ level: 'warn' }])
+    // Four rows more than the ten that were accepted; a tenth of the usual hundred would be 0.86 away.
+    expect(rowDrift(14, before, limits)).toMatchObject([{ level: 'warn', change: 0.4 }])
   })
 })
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { reportPage } from '../../src/report/report-page.ts'
 import { layoutOf, openBrowser, openPage, PHOTOGRAPHS, photograph } from './browser.ts'
 import { CONTEXT, REPORTS } from './sample-reports.ts'
@@ -75,6 +76,35 @@ describe('the report of a night', () => {
     const wide = await shown(1280)
     expect(wide).toContain('✓ accepted 71,984')
     expect(await shown(360)).toEqual(wide)
+    await page.close()
+  })
+})
+
+describe('hundreds of exports', () => {
+  test('on a telephone: names keep their dates whole, labels have a ground', async () => {
+    const { page } = await openPage(browser, await written('a backfill'), 360)
+    const heights = await page.evaluate(
+      `[...document.querySelectorAll('.whole')].map((one) => one.getClientRects().length)`,
+    )
+    expect(
+      new Set(
+        z
+          .array(z.number())
+          .parse(heights)
+          .filter((count) => count > 0),
+      ),
+    ).toEqual(new Set([1]))
+    const labels =
+      await page.evaluate(`[...document.querySelectorAll('.narrow svg.flow .ground')].map((one) => {
+      const { left, right, top, bottom } = one.getBoundingClientRect()
+      return [...one.parentNode.querySelectorAll('text')].some((text) => {
+        const box = text.getBoundingClientRect()
+        return box.left >= left - 1 && box.right <= right + 1 && box.top >= top - 1 && box.bottom <= bottom + 1
+      })
+    })`)
+    // Rows read; biometrics, conditions and care teams.
+    expect(labels).toEqual([true, true, true, true])
+    await photograph(page, 'a-backfill-narrow')
     await page.close()
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { durationText, localText, utcText } from '../../src/report/figures.ts'
+import { nameHtml } from '../../src/report/file-name.ts'
 import { sharesOf } from '../../src/report/kinds-section.ts'
 import { mergeReasons } from '../../src/report/merged-reasons.ts'
 import { nextSection } from '../../src/report/next-section.ts'
@@ -9,7 +10,7 @@ import { foldedTable } from '../../src/report/table.ts'
 import { exportWith, factsWith, kinds, made, RUN, rows, summaryWith } from './sample-facts.ts'
 import { CONTEXT, REPORTS, reason } from './sample-reports.ts'
 
-const EMPTY = new Set(['meta', 'br', 'rect', 'path', 'circle'])
+const EMPTY = new Set(['meta', 'br', 'wbr', 'rect', 'path', 'circle'])
 
 /** Tags that are closed out of turn, or not at all; HTML's and SVG's elements without content have no end. */
 function misnested(page: string): string[] {
@@ -26,6 +27,7 @@ function misnested(page: string): string[] {
 const textOf = (page: string): string =>
   page
     .slice(page.indexOf('<body>'))
+    .replaceAll('<wbr>', '')
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
 
@@ -83,10 +85,35 @@ describe('what a page says', () => {
     expect(says('night')).toContain(
       'Mon 2026-03-02 07:15:00 UTC Mon 2026-03-02 02:15:00 -05:00 America/New_York',
     )
-    expect(says('night')).toContain(
-      `1-acme_screening_20260302.rejects.csv rows as they came: health data, it stays where it is 39,733 0600 ${'14'.repeat(32)}`,
+    expect(says('night')).toContain(`1-acme_screening_20260302.rejects.csv 39,733 0600 ${'14'.repeat(32)}`)
+    expect(says('night')).toContain(`${RUN}.ndjson.gz it is gone`)
+    expect(says('night')).toContain('Rejects are rows as they came: health data, they stay where they are.')
+  })
+
+  test('a backfill: its range and exports, drift by measure, each mapping once', () => {
+    const page = pageOf('a backfill')
+    const text = textOf(page)
+    expect(text).toContain('a backfill of 2024-01-01 to 2026-01-08: 739 exports')
+    expect(page).not.toContain('/archive')
+    // Every fourth of 311, beginning with the first.
+    expect(text).toContain('311 differences in 311 exports: rows 233, empty 78. The largest first.')
+    const drift = /<section id="findings">.*?<details class="rest"><summary>([^<]*)</s.exec(page)
+    expect(drift?.[1]).toBe('306 more differences')
+    const shown = [...(drift?.[0] ?? '').matchAll(/<td>(\d+), usually 900</g)].map(([, at]) => at)
+    expect(shown).toEqual(['200', '310', '309', '308', '307'])
+    expect(page.split('7d'.repeat(32))).toHaveLength(2)
+    expect(text).toContain(`acme-onsite 739 exports ${'7d'.repeat(32)}`)
+    expect(text).toContain('1,700')
+    // Ten times 70 s and ten times 12 s.
+    expect(text).toContain(
+      '20 pauses are left out, together 13 min 40 s. The longest: 1 min 10 s after 0.4 s, ',
     )
-    expect(says('night')).toContain(`${RUN}.ndjson.gz receipts it is gone`)
+  })
+
+  test('a mapping that joins other files has a digest for each export', () => {
+    const exports = [0, 1].map((at) => exportWith(at, { mappingDigest: `${at}e`.repeat(32) }))
+    const text = textOf(reportPage(factsWith({}, { exports }), CONTEXT))
+    expect(text).toContain(`acme-onsite acme_screening_20260303.csv ${'1e'.repeat(32)}`)
   })
 
   test('names of anything are text', () => {
@@ -178,6 +205,15 @@ test('reasons in the same words are one line, most frequent first', () => {
     rules: ['x', null],
     exports: ['acme_screening_20260302.csv', 'other.csv'],
   })
+})
+
+test.each([
+  ['acme_screening_20260302.csv', 'acme_<wbr>screening_<wbr>20260302.csv'],
+  ['acme_2026_03_02_onsite.csv', 'acme_<wbr>2026_03_02_<wbr>onsite.<wbr>csv'],
+  ['onsite-2026-03-02.csv', 'onsite-<span class="whole">2026-03-02</span>.csv'],
+  ['a/2026.03.02/<b>.csv', 'a/<wbr>2026.03.02/<wbr>&lt;b&gt;.<wbr>csv'],
+])('a name is broken between its words, never in a date: %s', (name, expected) => {
+  expect(nameHtml(name)).toBe(expected)
 })
 
 test('shares fill their bar, and none is too narrow to be seen', () => {

@@ -114,6 +114,37 @@ export const REPORTS: Readonly<Record<string, RunFacts>> = {
       ).map((span, at) => (at === 9 ? { ...span, paused: 23 * HOUR } : span)),
     },
   ),
+  'a backfill': factsWith(
+    {
+      backfill: { from: '2024-01-01', to: '2026-01-08', in: '/archive/of/the/clinic' },
+      files: { rejects: 'r', receipts: 'r' },
+      drift: Array.from({ length: 311 }, (_, at) => ({
+        export: `acme_screening_${20240101 + at}.csv`,
+        measure: at % 4 === 0 ? ('empty' as const) : ('rows' as const),
+        level: at === 200 ? ('stop' as const) : ('warn' as const),
+        message: `${at}, usually 900`,
+        change: at / 1000,
+      })),
+    },
+    {
+      reasons: Array.from({ length: 85 }, (_, at) =>
+        reason(20, 'registration-incomplete', 'registration needs dateOfBirth, which is empty', {
+          ...{ field: 'dob', stage: 'register', exportName: `acme-onsite_2026-03-02_${at}.csv` },
+        }),
+      ),
+      exports: Array.from({ length: 739 }, (_, at) =>
+        exportWith(at, { name: `acme-onsite_2026-03-02_${at}.csv` }),
+      ),
+      work: workOf(
+        {
+          rows: rows(5373, 115, 22),
+          records: kinds({ biometric: made({ accepted: 65_842, rejected: 104 }) }),
+          durationMs: 14_089,
+        },
+        40,
+      ).map((span, at) => ({ ...span, paused: [0, 70_000, 0, 12_000][at % 4] ?? 0 })),
+    },
+  ),
   'ninety exports': factsWith(
     {
       job: LONG,

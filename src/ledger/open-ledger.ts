@@ -17,6 +17,7 @@ import { pruning } from './pruning.ts'
 import { readMostFrequent, readReasons } from './reasons.ts'
 import { rightOfWay } from './right-of-way.ts'
 import { createRunLedger } from './run-ledger.ts'
+import { backfillText } from './run-start.ts'
 import { readRuns } from './runs.ts'
 import { LedgerDialect, openSqlite } from './sqlite-database.ts'
 import { advanceRun } from './states.ts'
@@ -71,7 +72,7 @@ export async function openLedger(file: string): Promise<Ledger> {
             tallies: JSON.stringify(noTallies()),
             origin_run: start.origin?.run,
             selection: start.origin?.selection,
-            backfill: start.backfill && `${start.backfill.from}/${start.backfill.to}`,
+            backfill: start.backfill && backfillText(start.backfill),
             backfill_folder: start.backfill?.in,
             part: start.part,
           })

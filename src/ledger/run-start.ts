@@ -21,7 +21,22 @@ export interface BackfillRange {
   readonly to: string
   /** The folder that its exports lie in, where that is not the place of the job. */
   readonly in?: string | undefined
+  /** Requests a second at most. */
+  readonly rate?: number | undefined
+  /** Whether exports are taken as they are, however they differ from earlier deliveries. */
+  readonly acceptDrift?: boolean | undefined
 }
+
+/** As the ledger has it, without the folder: `2026-01-01/2026-03-31`, and then what else it was begun with: `/rate=5/accept-drift`. */
+export const backfillText = ({ from, to, rate, acceptDrift }: BackfillRange): string =>
+  [
+    ...[from, to],
+    ...(rate === undefined ? [] : [`rate=${rate}`]),
+    ...(acceptDrift === true ? ['accept-drift'] : []),
+  ].join('/')
+
+/** Characters of that text that are the range. */
+export const RANGE_LENGTH = '2026-01-01/2026-03-31'.length
 
 /** A job may have one unfinished run of each kind. */
 export type RunKind = 'ordinary' | 'backfill'

@@ -1,7 +1,12 @@
 /** Runs as they are listed. */
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { RunFilter } from './ledger.ts'
+import { RANGE_LENGTH } from './run-start.ts'
 import type { LedgerTables, RunRecord } from './tables.ts'
+
+/** Of a backfill, without what else it was begun with. */
+const rangeText = (run: 'run' | 'later') =>
+  sql<string | null>`substr(${sql.ref(`${run}.backfill`)}, 1, ${RANGE_LENGTH})`
 
 /** Newest first. */
 export function readRuns(
@@ -25,7 +30,7 @@ export function readRuns(
             .whereRef('later.started_at', '>', 'run.started_at')
             .where('later.state', '=', 'finished')
             .where('later.origin_run', 'is', null)
-            .whereRef('later.backfill', 'is not distinct from', 'run.backfill'),
+            .where(rangeText('later'), 'is not distinct from', rangeText('run')),
         )
         const unread = exists(
           selectFrom('export')

@@ -52,7 +52,7 @@ interface RunTable {
   selection: ColumnType<Selection | null, Selection | null | undefined, never>
   /** Since when its detail (chunks, batches, exceptions, files) is gone, or going. */
   pruned_at: ColumnType<number | null, never, number>
-  /** Of a backfill: its range, `2026-01-01/2026-03-31`, and the folder of its exports where that is not the place of the job. */
+  /** Of a backfill: its range and what it was begun with (`backfillText`), and the folder of its exports where that is not the place of the job. */
   backfill: ColumnType<string | null, string | null | undefined, never>
   backfill_folder: ColumnType<string | null, string | null | undefined, never>
   /** Of a run that has not read all that the job finds: what of it. */

@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type BackfillRange, noTallies } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/open-ledger.ts'
+
+test('a backfill that failed is settled by a later one of its range, whatever its rate; not by one of another range', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
+  const ledger = await openLedger(join(folder, 'ledger.sqlite'))
+  onTestFinished(async () => {
+    await ledger.close()
+    await rm(folder, { recursive: true })
+  })
+  const jobId = await ledger.jobId('job', 'gateway')
+  let at = 0
+  const backfill = async (id: string, range: BackfillRange, state: 'failed' | 'finished') => {
+    at += 1
+    const held = await ledger.acquireLease(
+      { jobId, runId: id, owner: 'here:1', now: at, ttlMs: 1 },
+      () => true,
+    )
+    if (!held.ok) throw new Error('the lease is held')
+    const paths = { rejectsPath: id, receiptsPath: id }
+    const run = await ledger.startRun(held.lease, { id, jobId, startedAt: at, ...paths, backfill: range })
+    await run.endRun({ state, endedAt: at, workedMs: 1, reason: null }, noTallies())
+    await ledger.releaseLease(held.lease)
+  }
+  const failed = async () => (await ledger.runs(9, { failed: true })).map(({ id }) => id)
+  const days = { from: '2026-01-01', to: '2026-03-31' }
+  await backfill('run-1', { ...days, rate: 5 }, 'failed')
+  await backfill('run-2', { ...days, to: '2026-03-30', rate: 5 }, 'finished')
+  expect(await failed()).toEqual(['run-1'])
+  await backfill('run-3', { ...days, acceptDrift: true }, 'finished')
+  expect(await failed()).toEqual([])
+})

@@ -12,6 +12,15 @@ export interface ExportProgress {
   readonly share: number
 }
 
+/** Where a delivery stands among those of a backfill. Bytes are those of the files as delivered. */
+export interface RangePosition {
+  readonly number: number
+  readonly of: number
+  readonly bytes: number
+  readonly bytesBefore: number
+  readonly bytesOfAll: number
+}
+
 /** A row or record that did not get through, or a warning about one that did. */
 export interface LeftBehind
   extends Pick<Exception, 'row' | 'line' | 'rule' | 'outcome' | 'stage' | 'code' | 'batchId'> {
@@ -27,12 +36,18 @@ export interface RunEvents {
     readonly gateway: string
     readonly resumed: boolean
     readonly tallies: Readonly<Tallies>
+    /** Whether no more than what it has under way is settled, so that another run of its job can begin. */
+    readonly settledOnly?: boolean | undefined
   }): void
+  /** Before it begins, a run that takes up what another one left looks for the exports of that one. */
+  lookingAgain?:
+    | ((at: { readonly run: string; readonly number: number; readonly of: number }) => void)
+    | undefined
   exportStarted(
     started: ExportProgress & {
       readonly bytes: number
-      /** Of a backfill: which of its deliveries, as far as they are known. */
-      readonly position?: { readonly number: number; readonly of: number } | undefined
+      /** Of a backfill: which of its deliveries, where it is known. */
+      readonly position?: RangePosition | undefined
     },
   ): void
   /** A chunk is settled. @param left what of it did not get through, put together when it is asked for */
@@ -52,7 +67,7 @@ export interface RunEvents {
     readonly what: string
     readonly givesUpAt: number
   }): void
-  /** Another run goes first, and this one waits for it. Told once for each that is waited for. */
+  /** This run waits for another one. Told once for each that is waited for. */
   waitingForRun(other: {
     readonly job: string
     /** Undefined where that one waits, too, and has no run yet. */
@@ -61,6 +76,8 @@ export interface RunEvents {
     readonly owner: string
     /** Milliseconds since the epoch. */
     readonly since: number
+    /** Whether that is a backfill, which lets this run go first. */
+    readonly givesWay?: boolean | undefined
   }): void
   /** @param end with the milliseconds at work since it was begun or resumed */
   runEnded(end: Omit<RunEnd, 'endedAt'> & { readonly workedMs: number }): void

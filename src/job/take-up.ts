@@ -6,6 +6,7 @@ import { WaybillError } from '../errors.ts'
 import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 import { type Arrival, createArrival, type ReceivedExport } from './arrival.ts'
+import { beforeWork } from './before-work.ts'
 import { carryOut, type JobEnd } from './carry-out.ts'
 import { type Job, type LoadedMapping, loadMapping, readDecidedMapping } from './definition-files.ts'
 import { type ExportStep, receiveBegun } from './exports-of-run.ts'
@@ -35,14 +36,18 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
   let ended = false
   try {
     const found: ExportToTakeUp[] = []
-    for (const record of await ledger.exportsOf(run.id)) {
-      if (await taking.concerns(record))
-        found.push(await findAgain(deps, arrival, job, record, taking.mapping))
+    const records = await ledger.exportsOf(run.id)
+    const mappingOf = mappingReader(deps, arrival, job, taking.mapping)
+    for (const [at, record] of records.entries()) {
+      deps.events.lookingAgain?.({ run: run.id, number: at + 1, of: records.length })
+      if (!(await taking.concerns(record))) continue
+      const received = await receiveOriginal(arrival, job, record)
+      found.push({ record, received, mapping: await mappingOf(record, received) })
     }
     if (found.length === 0)
       throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)
     const origin = { run: run.id, selection }
-    const end = await whileHeld(deps, job, false, async (held, id) => {
+    const end = await whileHeld(beforeWork(deps, false), job, false, async (held, id) => {
       // Since it was looked another run may have begun and been killed, with the same records under way.
       await assertNoneUnfinished(ledger, run)
       const opening = { id, resumed: undefined, limit: Number.POSITIVE_INFINITY, origin }
@@ -61,21 +66,33 @@ interface ExportToTakeUp {
   readonly mapping: LoadedMapping
 }
 
-async function findAgain(
+/** With the name of its mapping; null where that was pruned. */
+type NamedExport = ExportRecord & { readonly mapping: string | null }
+
+/** Compiling a mapping takes longer than finding an export: it is done once for all exports that are read by the same one. */
+function mappingReader(
   { ledger, folders }: Pick<RunDependencies, 'ledger' | 'folders'>,
   arrival: Arrival,
   job: Job,
-  record: ExportRecord,
   which: TakingUp['mapping'],
-): Promise<ExportToTakeUp> {
-  const received = await receiveOriginal(arrival, job, record)
-  const content = await keptMapping(ledger, record)
-  if (which === 'kept')
-    return { record, received, mapping: await rejoin(content, record.name, arrival.kept, received.beside) }
-  const today = await readDecidedMapping(folders, loadMapping(content).name, job.catalog)
-  const joined = await joinExports(today, record.name, received.beside)
-  for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
-  return { record, received, mapping: joined.mapping }
+): (record: NamedExport, received: ReceivedExport) => Promise<LoadedMapping> {
+  const kept = new Map<string, LoadedMapping>()
+  const ofToday = new Map<string, LoadedMapping>()
+  return async (record, { beside }) => {
+    if (which === 'kept') {
+      const { mapping_digest: digest } = record
+      const before = kept.get(digest) ?? loadMapping(await keptMapping(ledger, record))
+      kept.set(digest, before)
+      const joinsNone = Object.keys(before.joined).length === 0
+      return joinsNone ? before : rejoin(before.content, record.name, arrival.kept, beside)
+    }
+    const name = record.mapping ?? loadMapping(await keptMapping(ledger, record)).name
+    const today = ofToday.get(name) ?? (await readDecidedMapping(folders, name, job.catalog))
+    ofToday.set(name, today)
+    const joined = await joinExports(today, record.name, beside)
+    for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
+    return joined.mapping
+  }
 }
 
 /** @throws WaybillError `mapping-not-found` */

@@ -5,6 +5,7 @@ import { type RunSummary, summarise } from '../job/summary.ts'
 import { allRecords, type CodeCount } from '../reconcile/balance.ts'
 import { counted, n } from '../report/figures.ts'
 import type { Action } from './context.ts'
+import { nextSteps } from './next-steps.ts'
 import { openKnownLedger } from './open-known-ledger.ts'
 import { fittedTable } from './plain-table.ts'
 
@@ -30,6 +31,7 @@ export const runs: Action<RunsOptions> = async (context, { limit, job, failed, j
       // What is under way has not failed.
       if (failed && activity?.kind === 'under-way') continue
       const summary = await summarise(ledger, context.settings.home, run.id)
+      if (failed && (await isPutRight(ledger, summary))) continue
       const mostFrequent = await ledger.mostFrequentReason(run.id)
       listed.push({
         ...summary,
@@ -45,6 +47,12 @@ export const runs: Action<RunsOptions> = async (context, { limit, job, failed, j
     await ledger.close()
   }
 }
+
+/** Whether all that it could not read was read since, and nothing else of it is left. */
+const isPutRight = async (ledger: Pick<Ledger, 'reasonsOf'>, summary: RunSummary): Promise<boolean> =>
+  summary.state === 'finished' &&
+  summary.exports.some(({ readSince }) => readSince !== undefined) &&
+  nextSteps(summary, await ledger.reasonsOf(summary.run)).length === 0
 
 function nothingListed(job: string | undefined, failed: true | undefined): string {
   const of = job === undefined ? '' : ` of ${job}`

@@ -24,6 +24,7 @@ import { RECORD_KINDS } from '../transform/record.ts'
 import { rangeOf } from './backfill-range.ts'
 import { readCounts, readTallies } from './counts-text.ts'
 import { DriftFinding, type ExportDrift } from './drift.ts'
+import { readSince } from './read-since.ts'
 import type { RunActivity } from './run-activity.ts'
 import { rejectsPath } from './run-export.ts'
 import { originOf } from './run-origin.ts'
@@ -43,6 +44,8 @@ export interface ExportSummary {
   readonly rejects?: string
   /** Code of what was wrong with the export as a whole. */
   readonly error?: string
+  /** Of such an export: the later run of the job that has read one of that name to its end. */
+  readonly readSince?: string
 }
 
 export interface RunSummary extends Omit<Counts, 'warnings'> {
@@ -57,7 +60,7 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   readonly untold?: readonly UntoldTarget[]
   /** The run of which it took up what was left behind. */
   readonly origin?: RunOrigin
-  /** Of a backfill: its range, and the folder of its exports where that is not the place of the job. */
+  /** Of a backfill: its range, the folder of its exports where that is not the place of the job, and what else it was begun with. */
   readonly backfill?: BackfillRange
   /** How many of its rejects later runs have settled. */
   readonly settled?: readonly { readonly run: string; readonly count: number }[]
@@ -99,7 +102,10 @@ export async function summarise(
   const settled = await ledger.left.settledBy(runId)
   const chunks = Map.groupBy(await ledger.chunksOfRun(runId), ({ export_row }) => export_row)
   let receiptsLength = 0
-  for (const record of await ledger.exportsOf(runId)) {
+  const records = await ledger.exportsOf(runId)
+  const failed = records.flatMap(({ name, reason }) => (reason === null ? [] : [name]))
+  const since = await readSince(ledger, run, failed)
+  for (const record of records) {
     let rejectsLength = 0
     const counts = noCounts()
     for (const chunk of chunks.get(record.id) ?? []) {
@@ -114,6 +120,7 @@ export async function summarise(
     const own = record.totals === null ? moves.filter(({ exportRow }) => exportRow === record.id) : []
     moveCounts(known, own)
     addCounts(total, known)
+    const later = since.get(record.name)
     for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
     exports.push({
       name: record.name,
@@ -128,6 +135,7 @@ export async function summarise(
         ? {}
         : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
       ...(record.reason === null ? {} : { error: record.reason }),
+      ...(record.reason === null || later === undefined ? {} : { readSince: later }),
     })
   }
   const tallies = readTallies(run.tallies)

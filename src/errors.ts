@@ -65,7 +65,7 @@ export const ERROR_CODES = {
   'export-drifted': {
     exit: EXIT.wrongUse,
     remedy:
-      'Nothing of it was sent. Ask the vendor what has changed; if it is right, take it once with `waybill run JOB --accept-drift`.',
+      'Nothing of it was sent. Ask the vendor what has changed; if it is right, take it once with --accept-drift.',
   },
   'export-too-large': {
     exit: EXIT.wrongUse,

@@ -1,9 +1,10 @@
 /** What to type for rows and records that a run has left behind, by what puts their reasons right. Pure. */
+import { shellPath, shellWord } from '../job/shell-words.ts'
 import type { ExportSummary, RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { transactionId } from '../load/identity.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
-import { command, shellPath, shellWord } from './shell-command.ts'
+import { command } from './shell-command.ts'
 
 /** Files named one by one; of more their folder is told. */
 const FILES_NAMED = 5
@@ -14,18 +15,19 @@ const CODES_NAMED = 5
 /**
  * @param open reasons of what no later run has settled, most frequent first; none: nothing is known but the counts
  * @param left counts of rows and records
+ * @param again the command that reads what the run was to read
  */
 export function leftSteps(
   summary: RunSummary,
   open: readonly Reason[],
   left: { readonly rejected: number; readonly inDoubt: number },
+  again: string,
 ): string[] {
-  const { run, job } = summary
+  const { run } = summary
   const those = (...remedies: readonly Remedy[]): readonly Reason[] =>
     open.filter((reason) => remedies.includes(remedyFor(reason)))
   const unknown = open.length === 0 && left.rejected > 0
   const rerun = command('rerun', run, '--only', 'rejected')
-  const again = command('run', shellWord(job))
   const steps: string[] = []
   const say = (words: string, ...commands: readonly string[]): number => steps.push(`  ${words}`, ...commands)
 

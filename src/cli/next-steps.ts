@@ -1,10 +1,12 @@
 /** What to type next for what a run has left. Lines that begin with four blanks are commands, to be typed as they stand. */
 import { remedyOf } from '../errors.ts'
+import { backfillCommand, remedyWith } from '../job/backfill-range.ts'
+import { shellWord } from '../job/shell-words.ts'
 import type { RunSummary } from '../job/summary.ts'
-import type { BackfillRange, Reason } from '../ledger/ledger.ts'
+import type { Reason } from '../ledger/ledger.ts'
 import { allRecords } from '../reconcile/balance.ts'
 import { leftSteps } from './left-steps.ts'
-import { command, shellPath, shellWord } from './shell-command.ts'
+import { command } from './shell-command.ts'
 
 /**
  * @param reasons of the run: then it is said by reason, and with examples
@@ -19,21 +21,17 @@ export function nextSteps(summary: RunSummary, reasons: readonly Reason[] = []):
 function stepsOf(summary: RunSummary, reasons: readonly Reason[]): string[] {
   const { run, state, activity } = summary
   const { job, backfill } = summary
-  const again = backfill === undefined ? command('run', shellWord(job)) : backfillStep(job, backfill)
+  const typed = backfill === undefined ? `waybill run ${shellWord(job)}` : backfillCommand(job, backfill)
+  const again = `    ${typed}`
   if (activity?.kind === 'under-way') return ['  It is under way. How far it is', command('show', run)]
   if (state === 'running') return ['  To finish it: it goes on where it stopped', again]
-  if (state === 'interrupted') return interruptedSteps(summary, again)
+  if (state === 'interrupted') return interruptedSteps(summary, typed)
   // Its rows are read anew, from another file: what was rejected of this one cannot be taken up.
   if (summary.reason === 'given-up') return ['  To begin anew with what is there now', again]
-  const steps = [...exportSteps(summary), ...leftSteps(summary, reasons.filter(isOpen), leftCounts(summary))]
+  const left = leftSteps(summary, reasons.filter(isOpen), leftCounts(summary), again)
+  const steps = [...exportSteps(summary, typed), ...left]
   return state === 'failed' ? [...steps, ...failedSteps(again)] : steps
 }
-
-const backfillStep = (job: string, { from, to, in: folder }: BackfillRange): string =>
-  command(
-    ...['backfill', shellWord(job), '--from', from, '--to', to],
-    ...(folder === undefined ? [] : ['--in', shellPath(folder)]),
-  )
 
 /** Its threshold has ended it, mostly in the middle of a chunk of which the ledger knows no reasons: a dry run tells them all. */
 const failedSteps = (again: string): string[] => [
@@ -53,7 +51,8 @@ function leftCounts(summary: RunSummary): { readonly rejected: number; readonly 
   return { rejected: summary.rows.rejected + rejected - settled, inDoubt }
 }
 
-function interruptedSteps({ run, reason = '', exports }: RunSummary, again: string): string[] {
+function interruptedSteps({ run, reason = '', exports }: RunSummary, typed: string): string[] {
+  const again = `    ${typed}`
   if (reason === 'export-changed' || reason === 'export-gone') {
     const open = exports.filter(({ state }) => state === 'open')
     return [
@@ -68,7 +67,7 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, again: stri
     const words = '  To see whether the gateway can be had, and to finish the run where it stopped'
     return [words, command('doctor'), again]
   }
-  const remedy = reason === 'interrupted' ? undefined : remedyOf(reason)
+  const remedy = reason === 'interrupted' ? undefined : remedyText(reason, typed)
   return [
     ...(remedy === undefined ? [] : [`  ${reason}: ${remedy}`]),
     '  To finish it: it goes on where it stopped',
@@ -76,21 +75,29 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, again: stri
   ]
 }
 
-function exportSteps({ job, exports }: RunSummary): string[] {
-  const failed = exports.flatMap(({ name, error }) => (error === undefined ? [] : [{ name, error }]))
+/** @param typed what reads the exports of the run again: an inbox need not have those of a backfill */
+function exportSteps({ exports, backfill }: RunSummary, typed: string): string[] {
+  const failed = exports.flatMap(({ name, error, readSince }) =>
+    error === undefined || readSince !== undefined ? [] : [{ name, error }],
+  )
   if (failed.length === 0) return []
   const drifted = failed.some(({ error }) => error === 'export-drifted')
   return [
     ...failed.map(
       ({ name, error }) =>
-        `  Nothing of ${name} was sent (${error}): ${remedyOf(error) ?? 'see docs/errors.md'}`,
+        `  Nothing of ${name} was sent (${error}): ${remedyText(error, typed) ?? 'see docs/errors.md'}`,
     ),
     '  Then',
-    command('run', shellWord(job)),
-    ...(drifted
-      ? ['  Or, where what differs is right', command('run', shellWord(job), '--accept-drift')]
+    `    ${typed}`,
+    ...(drifted && backfill?.acceptDrift !== true
+      ? ['  Or, where what differs is right', `    ${typed} --accept-drift`]
       : []),
   ]
+}
+
+function remedyText(code: string, typed: string): string | undefined {
+  const remedy = remedyOf(code)
+  return remedy === undefined ? undefined : remedyWith(remedy, typed)
 }
 
 /** Which later runs have settled its rejects, and whose rejects it has taken up. */

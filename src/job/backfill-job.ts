@@ -6,20 +6,16 @@ import { WaybillError } from '../errors.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
 import { archiveRun } from './archive-exports.ts'
 import { createArrival } from './arrival.ts'
-import { backfillExports, findInRange } from './backfill-exports.ts'
-import { backfillCommand, rangeOf, sourcesIn } from './backfill-range.ts'
+import { backfillExports, lookInRange } from './backfill-exports.ts'
+import { backfillCommand, rangeOf, remedyWith, sameRange, sourcesIn } from './backfill-range.ts'
+import { beforeWork } from './before-work.ts'
 import { carryOut, type JobEnd } from './carry-out.ts'
 import { type Job, readMappings } from './definition-files.ts'
 import { createGiveWay } from './give-way.ts'
 import type { RunDependencies } from './run-dependencies.ts'
+import type { RangePosition } from './run-events.ts'
 import { spoolFolder } from './spool-folder.ts'
 import { whileHeld } from './while-held.ts'
-
-export interface BackfillOptions {
-  readonly range: BackfillRange
-  /** Take exports as they are, however they differ from earlier deliveries. */
-  readonly acceptDrift: boolean
-}
 
 /** The job, with its exports where the range says that they lie. */
 export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['sources'] =>
@@ -27,19 +23,15 @@ export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['so
 
 /**
  * @throws WaybillError `run-unfinished` where a backfill of another range is; `job-held` by another backfill; `exports-none`; as
- *   `findInRange`: nothing was sent
+ *   `lookInRange`: nothing was sent
  */
-export async function backfillJob(
-  deps: RunDependencies,
-  job: Job,
-  { range, acceptDrift }: BackfillOptions,
-): Promise<JobEnd> {
+export async function backfillJob(deps: RunDependencies, job: Job, range: BackfillRange): Promise<JobEnd> {
   const { ledger, events, now } = deps
   const name = job.definition.job
   const jobId = await ledger.jobId(name, deps.gatewayName)
   const mappings = await readMappings(deps.folders, job)
   const turn = createGiveWay(deps, name, jobId)
-  let position: Parameters<RunDependencies['events']['exportStarted']>[0]['position']
+  let position: RangePosition | undefined
   const watched: RunDependencies = {
     ...deps,
     events: {
@@ -47,19 +39,20 @@ export async function backfillJob(
       exportStarted: (started) => events.exportStarted({ ...started, position }),
     },
   }
-  const once = (): Promise<JobEnd> =>
-    whileHeld(watched, job, true, async (held, runId) => {
+  const once = (): Promise<JobEnd> => {
+    position = undefined
+    return whileHeld(beforeWork(watched, true), job, true, async (held, runId) => {
       const unfinished = await ledger.unfinishedRun(jobId, 'backfill')
       if (unfinished !== undefined) assertSameRange(name, unfinished, range)
       const arrival = createArrival(spoolFolder(deps.home, jobId, 'backfill'), deps.sources)
       let ended = false
       try {
-        const onPosition = (at: typeof position): void => {
+        const onPosition = (at: RangePosition | undefined): void => {
           position = at
         }
         const sources = backfillSources(job, range)
         const parts = { range, sources, mappings, ledger, arrival, now, onPosition }
-        const found = (await findInRange(parts)).map((one) => one.found)
+        const found = (await lookInRange(parts)).found.map((one) => one.found)
         if (found.length === 0 && unfinished === undefined) throw noneInRange(name, sources, range)
         const opening = {
           ...{ id: unfinished?.id ?? runId, resumed: unfinished, backfill: range, turn },
@@ -67,7 +60,7 @@ export async function backfillJob(
         }
         const end = await carryOut(watched, job, held, opening, (run) =>
           backfillExports(run, parts, unfinished, {
-            ...{ ledger, job: name, rules: job.definition.drift, accept: acceptDrift },
+            ...{ ledger, job: name, rules: job.definition.drift, accept: range.acceptDrift === true },
             ...{ readsAhead: true, whole: true, now: run.export.startedAt },
           }),
         )
@@ -78,25 +71,42 @@ export async function backfillJob(
         await arrival.close(!ended)
       }
     })
+  }
 
+  const typed = backfillCommand(name, range)
   let end: JobEnd | undefined
   do {
     end = await once().catch((error: unknown) => {
-      if (end === undefined || !(error instanceof WaybillError)) throw error
+      if (!(error instanceof WaybillError)) throw error
+      if (end === undefined) throw error.code === 'interrupted' ? notBegun(error, typed) : error
       return { summary: end.summary, exit: error.exit, error }
     })
   } while (end.error?.code === 'gave-way')
-  return end
+  if (end.error === undefined) return end
+  return { ...end, error: withRemedy(end.error, remedyWith(end.error.remedy, typed)) }
+}
+
+/** `waybill run` does not go on with a backfill, and where nothing was begun there is nothing to go on with. */
+const notBegun = (error: WaybillError, typed: string): WaybillError =>
+  withRemedy(error, `Nothing was sent. To begin: \`${typed}\`.`)
+
+function withRemedy(error: WaybillError, remedy: string): WaybillError {
+  const { code, message, place, findings } = error
+  return new WaybillError(code, message, {
+    ...{ findings, remedy, cause: error },
+    ...(place === undefined ? {} : { place }),
+  })
 }
 
 function assertSameRange(job: string, unfinished: RunRecord, range: BackfillRange): void {
   const before = rangeOf(unfinished)
-  if (before === undefined) return
-  if (before.from === range.from && before.to === range.to && before.in === range.in) return
+  if (before === undefined || sameRange(before, range)) return
   throw new WaybillError(
     'run-unfinished',
     `run ${unfinished.id}, a backfill of ${before.from} to ${before.to}, is not finished`,
-    { remedy: `Finish it first: ${backfillCommand(job, before)}` },
+    {
+      remedy: `Finish it first: ${backfillCommand(job, before)}; or, where it was a mistake, give it up: waybill resolve ${unfinished.id} --give-up`,
+    },
   )
 }
 

@@ -4,6 +4,7 @@ import { WaybillError } from '../errors.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
 import type { BackfillRange, RunKind, RunRecord } from '../ledger/ledger.ts'
 import type { JobSource } from './job-source.ts'
+import { shellPath, shellWord } from './shell-words.ts'
 
 /**
  * @param from both days are included; ISO dates
@@ -13,13 +14,39 @@ import type { JobSource } from './job-source.ts'
 export function readRange(from: string, to: string, command: string): BackfillRange {
   const remedy = `Write it like: ${command} --from 2026-01-01 --to 2026-03-31`
   for (const [option, day] of Object.entries({ '--from': from, '--to': to })) {
-    const isDay = /^\d{4}-\d{2}-\d{2}$/.test(day) && DateTime.fromISO(day, { zone: 'utc' }).isValid
-    if (!isDay)
+    if (isDay(day)) continue
+    if (/^\d{4}-\d{2}-\d{2}$/.test(day))
       throw new WaybillError('usage-wrong', `${option} ${day} is no day of the calendar`, { remedy })
+    const meant = dayMeant(day, option === '--to') ?? '2026-02-01'
+    throw new WaybillError('usage-wrong', `${option} ${day} is not how a day is written here`, {
+      remedy: `Write it as ${meant}, like: ${command} --from 2026-01-01 --to 2026-03-31`,
+    })
   }
   if (from > to)
     throw new WaybillError('usage-wrong', `the range ends (${to}) before it begins (${from})`, { remedy })
   return { from, to }
+}
+
+const isDay = (text: string): boolean =>
+  /^\d{4}-\d{2}-\d{2}$/.test(text) && DateTime.fromISO(text, { zone: 'utc' }).isValid
+
+/** Forms of a day that cannot be taken for another day: day, month and year with dots; year, month and day; a month. */
+const OTHER_FORMS: readonly RegExp[] = [
+  /^(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})$/,
+  /^(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})$/,
+  /^(?<year>\d{4})[-/.](?<month>\d{1,2})(?:[-/.](?<day>\d{1,2}))?$/,
+]
+
+/** The day as it is to be written, where it is another form of one; of a month its first, or its last. */
+function dayMeant(text: string, isLast: boolean): string | undefined {
+  const { year, month, day } = OTHER_FORMS.map((form) => form.exec(text)?.groups).find(Boolean) ?? {}
+  if (year === undefined || month === undefined) return undefined
+  const at = DateTime.fromObject(
+    { year: Number(year), month: Number(month), day: Number(day ?? 1) },
+    { zone: 'utc' },
+  )
+  if (!at.isValid) return undefined
+  return (day === undefined && isLast ? at.endOf('month') : at).toISODate() ?? undefined
 }
 
 /** @throws WaybillError `usage-wrong` where a pattern of the job says no date: its exports lie in no range */
@@ -86,15 +113,42 @@ export const sourcesIn = (sources: readonly JobSource[], folder: string): JobSou
     archived: false,
   }))
 
-/** Undefined for a run that is no backfill. */
-export function rangeOf({ backfill, backfill_folder: folder }: RunRecord): BackfillRange | undefined {
-  const [from, to] = backfill?.split('/') ?? []
+/** With what it was begun with. Undefined for a run that is no backfill. */
+export function rangeOf({
+  backfill,
+  backfill_folder: folder,
+}: Pick<RunRecord, 'backfill' | 'backfill_folder'>): BackfillRange | undefined {
+  const [from, to, ...options] = backfill?.split('/') ?? []
   if (from === undefined || to === undefined) return undefined
-  return { from, to, ...(folder === null ? {} : { in: folder }) }
+  const rate = options.flatMap((option) => /^rate=(.+)$/.exec(option)?.[1] ?? []).at(0)
+  return {
+    ...{ from, to },
+    ...(folder === null ? {} : { in: folder }),
+    ...(rate === undefined ? {} : { rate: Number(rate) }),
+    ...(options.includes('accept-drift') ? { acceptDrift: true } : {}),
+  }
 }
+
+/** Of the same days in the same place, whatever else they were begun with. */
+export const sameRange = (one: BackfillRange | undefined, other: BackfillRange): boolean =>
+  one !== undefined && one.from === other.from && one.to === other.to && one.in === other.in
 
 export const kindOf = ({ backfill }: RunRecord): RunKind => (backfill === null ? 'ordinary' : 'backfill')
 
-/** What to type for a backfill. */
-export const backfillCommand = (job: string, { from, to, in: folder }: BackfillRange): string =>
-  `waybill backfill ${job} --from ${from} --to ${to}${folder === undefined ? '' : ` --in ${folder}`}`
+/** What to type for a backfill: with its rate, so that what is typed as it stands does not reach the gateway at full speed. */
+export const backfillCommand = (
+  job: string,
+  { from, to, in: folder, rate, acceptDrift }: BackfillRange,
+): string =>
+  [
+    ...['waybill backfill', shellWord(job), '--from', from, '--to', to],
+    ...(folder === undefined ? [] : ['--in', shellPath(folder)]),
+    ...(rate === undefined ? [] : ['--rate', rate]),
+    ...(acceptDrift === true ? ['--accept-drift'] : []),
+  ].join(' ')
+
+/** A remedy that is to run the job again, as it reads for what another command goes on with. @param command to be typed as it stands */
+export const remedyWith = (remedy: string, command: string): string =>
+  remedy.replace(/\b(r)un the job again\b/i, (_words, first: string) =>
+    first === 'R' ? `Type \`${command}\` again` : `type \`${command}\` again`,
+  )

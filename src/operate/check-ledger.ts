@@ -1,4 +1,7 @@
 /** The ledger: that it is whole, of a shape that can be used, and what stands open in it. Pure. */
+
+import { backfillCommand, rangeOf } from '../job/backfill-range.ts'
+import { shellWord } from '../job/shell-words.ts'
 import type { LedgerFacts, UnfinishedRun } from '../ledger/inspect.ts'
 import type { CheckFinding, Level } from './finding.ts'
 
@@ -69,9 +72,8 @@ export function checkLedger(
 
 /** What goes on with it. */
 function commandOf({ job, backfill, folder }: UnfinishedRun): string {
-  if (backfill === undefined) return `waybill run ${job}`
-  const [from, to] = backfill.split('/')
-  return `waybill backfill ${job} --from ${from} --to ${to}${folder === undefined ? '' : ` --in ${folder}`}`
+  const range = rangeOf({ backfill: backfill ?? null, backfill_folder: folder ?? null })
+  return range === undefined ? `waybill run ${shellWord(job)}` : backfillCommand(job, range)
 }
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { nextSteps } from '../../src/cli/next-steps.ts'
-import { shellPath, shellWord } from '../../src/cli/shell-command.ts'
+import { shellPath, shellWord } from '../../src/job/shell-words.ts'
 import type { ExportSummary, RunSummary } from '../../src/job/summary.ts'
 import type { Reason } from '../../src/ledger/ledger.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
@@ -69,6 +69,22 @@ describe('what to type next', () => {
     expect(commands(nextSteps(summary({ state: 'interrupted', reason: 'interrupted', backfill })))).toEqual([
       "waybill backfill clinic --from 2026-01-01 --to 2026-01-31 --in 'old files'",
     ])
+  })
+
+  it('of a backfill with exports that could not be read is to type it again, with what it was begun with', () => {
+    const backfill = { from: '2026-01-01', to: '2026-01-31', in: join(process.cwd(), 'old'), rate: 5 }
+    const typed = 'waybill backfill clinic --from 2026-01-01 --to 2026-01-31 --in old --rate 5'
+    const failed = (error: string, more: Partial<ExportSummary> = {}) =>
+      nextSteps(summary({ backfill, exports: [exported('day.csv', { state: 'failed', error, ...more })] }))
+    expect(commands(failed('export-empty'))).toEqual([typed])
+    expect(commands(failed('export-drifted'))).toEqual([typed, `${typed} --accept-drift`])
+    expect(failed('source-unreachable').join('\n')).toContain(`then type \`${typed}\` again`)
+    expect(failed('export-empty', { readSince: RUN })).toEqual([])
+    const unread = [reason('rest-unreadable')]
+    expect(commands(nextSteps(summary({ backfill, ...rejecting(1) }), unread))).toEqual([typed])
+    const taken = { ...backfill, acceptDrift: true }
+    const exports = [exported('day.csv', { state: 'failed', error: 'export-drifted' })]
+    expect(commands(nextSteps(summary({ backfill: taken, exports })))).toEqual([`${typed} --accept-drift`])
   })
 
   it('of a run that was given up is to begin anew', () => {

@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { inRange, isOpen, readRange } from '../../src/job/backfill-range.ts'
+import {
+  backfillCommand,
+  inRange,
+  isOpen,
+  rangeOf,
+  readRange,
+  remedyWith,
+} from '../../src/job/backfill-range.ts'
+import type { BackfillRange } from '../../src/ledger/ledger.ts'
+import { backfillText } from '../../src/ledger/run-start.ts'
 
 describe('a range', () => {
   const read = (from: string, to: string) => () => readRange(from, to, 'waybill backfill nightly')
@@ -31,6 +40,70 @@ describe('a range', () => {
         remedy: expect.stringContaining('waybill backfill nightly --from 2026-01-01 --to 2026-03-31'),
       }),
     )
+  })
+
+  it.each([
+    ['01.02.2026', '2026-02-01'],
+    ['1.2.2026', '2026-02-01'],
+    ['20260201', '2026-02-01'],
+    ['2026-2-1', '2026-02-01'],
+    ['2026/02/01', '2026-02-01'],
+    ['2026-02', '2026-02-01'],
+    // Nobody knows which of the two is the month.
+    ['03/04/2026', '2026-02-01'],
+    ['31.02.2026', '2026-02-01'],
+  ])('is told how to write its first day, %s', (written, meant) => {
+    expect(read(written, '2026-03-31')).toThrow(
+      expect.objectContaining({ remedy: expect.stringContaining(`Write it as ${meant}`) }),
+    )
+  })
+
+  it.each([
+    ['28.02.2026', '2026-02-28'],
+    ['2026-02', '2026-02-28'],
+    ['2024-02', '2024-02-29'],
+  ])('is told how to write its last day, %s', (written, meant) => {
+    expect(read('2024-01-01', written)).toThrow(
+      expect.objectContaining({ remedy: expect.stringContaining(`Write it as ${meant}`) }),
+    )
+  })
+
+  it('is not said to be of another form where its day does not exist', () => {
+    expect(read('2026-02-29', '2026-03-31')).toThrow('is no day of the calendar')
+    expect(read('01.02.2026', '2026-03-31')).not.toThrow('is no day of the calendar')
+  })
+})
+
+describe('what a backfill was begun with', () => {
+  const days = { from: '2026-01-01', to: '2026-03-31' }
+  it.each<[BackfillRange, string]>([
+    [days, ''],
+    [{ ...days, rate: 0.5 }, ' --rate 0.5'],
+    [{ ...days, acceptDrift: true }, ' --accept-drift'],
+    [
+      { ...days, in: '/archive/two words', rate: 12, acceptDrift: true },
+      " --in '/archive/two words' --rate 12 --accept-drift",
+    ],
+  ])('is kept in its run, and typed again: %j', (range, options) => {
+    const kept = rangeOf({ backfill: backfillText(range), backfill_folder: range.in ?? null })
+    expect(kept).toEqual(range)
+    expect(backfillCommand('nightly', kept ?? days)).toBe(
+      `waybill backfill nightly --from 2026-01-01 --to 2026-03-31${options}`,
+    )
+  })
+
+  it('is in no ordinary run', () => {
+    expect(rangeOf({ backfill: null, backfill_folder: null })).toBeUndefined()
+  })
+
+  it('stands in place of the job in a remedy', () => {
+    expect(remedyWith('Run the job again: it goes on.', 'waybill backfill x')).toBe(
+      'Type `waybill backfill x` again: it goes on.',
+    )
+    expect(remedyWith('Look, then run the job again.', 'waybill backfill x')).toBe(
+      'Look, then type `waybill backfill x` again.',
+    )
+    expect(remedyWith('Put the file back.', 'waybill backfill x')).toBe('Put the file back.')
   })
 })
 

@@ -8,17 +8,25 @@ import { plainTable } from './plain-table.ts'
 import { sizeText } from './sizes.ts'
 
 /** One line, of what the listing alone says. */
-export function shortPlan(job: string, range: BackfillRange, found: readonly Dated<FoundExport>[]): string {
+export function shortPlan(
+  job: string,
+  range: BackfillRange,
+  found: readonly Dated<FoundExport>[],
+  { without, unmatched }: Pick<BackfillPlan, 'without' | 'unmatched'>,
+): string {
   const bytes = found.reduce((total, { found: { delivery } }) => total + delivery.bytes, 0)
   const dates = found.length === 0 ? '' : `, of ${found[0]?.date} to ${found.at(-1)?.date}`
-  return `Backfill of ${job}, ${rangeText(range)}: ${deliveries(found.length)}${dates}, ${sizeText(bytes)}.\n`
+  const gaps = without.count === 0 ? '' : `; ${counted(without.count, without.unit)} without one`
+  const left = unmatched.length === 0 ? '' : `; ${counted(unmatched.length, 'file')} left out by name`
+  const more = gaps + left === '' ? '' : ' (--dry-run lists them)'
+  return `Backfill of ${job}, ${rangeText(range)}: ${counted(found.length, 'export')}${dates}, ${sizeText(bytes)}${gaps}${left}${more}.\n`
 }
 
 export function backfillPlanText(plan: BackfillPlan): string {
   const { exports, deliveredBefore } = plan
   const table = plainTable(['date', 'bytes', 'rows', 'export', 'state'], { from: 1, to: 2 })
-  for (const { date, bytes, rows, name, deliveredBefore: known, error } of exports) {
-    const state = error?.code ?? (known ? 'delivered before' : '')
+  for (const { date, bytes, rows, name, deliveredBefore: known, done, error } of exports) {
+    const state = error?.code ?? (done ? 'done' : known ? 'delivered before' : '')
     table.push([date, n(bytes), rows === undefined ? '' : n(rows), name, state])
   }
   const lines = [
@@ -28,8 +36,10 @@ export function backfillPlanText(plan: BackfillPlan): string {
     table.toString(),
     '',
     `Exports  ${n(exports.length)}, ${sizeText(plan.bytes)}, ${n(plan.rows)} rows`,
+    ...goesOnLine(plan),
     `Known    ${n(deliveredBefore.exports)} of them with ${n(deliveredBefore.rows)} rows were delivered before: they are read, and nothing of them is sent that has not changed`,
     `Time     ${timeText(plan)}`,
+    ...leftOutLines(plan),
     ...exports.flatMap(({ name, error }) =>
       error === undefined ? [] : [`  ${name}: nothing of it would be sent${describeError(error)}`],
     ),
@@ -45,11 +55,44 @@ export function backfillPlanJson(plan: BackfillPlan): object {
   return { ...plan, dryRun: true, exports }
 }
 
+const goesOnLine = ({ unfinished }: BackfillPlan): string[] =>
+  unfinished === undefined
+    ? []
+    : [
+        `Goes on  run ${unfinished.run} is not finished: ${n(unfinished.exports)} of them with ${n(unfinished.rows)} rows are done, and not read again`,
+      ]
+
+/** Of a list, so many are named; the rest is counted. */
+const NAMED = 20
+
+function leftOutLines({ without, unmatched }: BackfillPlan): string[] {
+  const named = (all: readonly string[]): string[] => [
+    ...all.slice(0, NAMED).map((one) => `  ${one}`),
+    ...(all.length > NAMED ? [`  and ${n(all.length - NAMED)} more: --json lists all`] : []),
+  ]
+  const ranges = without.ranges.map(({ from, to, count }) =>
+    from === to ? from : `${from} to ${to} (${n(count)})`,
+  )
+  return [
+    ...(without.count === 0
+      ? []
+      : [`Without  ${n(without.count)} of ${counted(without.of, without.unit)} have no export here:`]),
+    ...named(ranges),
+    ...(unmatched.length === 0
+      ? []
+      : [
+          `Left out ${counted(unmatched.length, 'file')}, as no pattern of the job, or no date, fits the name:`,
+        ]),
+    ...named(unmatched),
+  ]
+}
+
 function timeText({ estimate }: BackfillPlan): string {
-  if (estimate === undefined)
-    return 'not known: no run of this job has sent anything to this gateway and finished'
-  const { seconds, rowsPerSecond, runs, limitedByRate } = estimate
-  const by = `by ${n(Math.round(rowsPerSecond))} rows a second in the latest ${n(runs)} runs`
+  if (estimate === undefined) return 'not known: no run of this job tells how fast it sends to this gateway'
+  const { seconds, rowsPerSecond, knownRowsPerSecond, runs, limitedByRate } = estimate
+  const sent = rowsPerSecond === undefined ? [] : [`${n(Math.round(rowsPerSecond))} rows a second sent`]
+  const rates = [...sent, `${n(Math.round(knownRowsPerSecond))} known ones read`].join(' and ')
+  const by = `by ${rates} in the latest ${counted(runs, 'run')}`
   return `about ${durationText(seconds)}, ${by}${limitedByRate ? ', and by --rate' : ''}`
 }
 
@@ -63,6 +106,6 @@ function durationText(seconds: number): string {
 const rangeText = ({ from, to, in: folder }: BackfillRange): string =>
   `${from} to ${to}${folder === undefined ? '' : ` in ${folder}`}`
 
-const deliveries = (count: number): string => (count === 1 ? '1 export' : `${n(count)} exports`)
+const counted = (count: number, what: string): string => `${n(count)} ${what}${count === 1 ? '' : 's'}`
 
 const n = (count: number): string => count.toLocaleString('en-US')

@@ -1,17 +1,18 @@
 /** `waybill backfill`: runs a job over the exports of a range of days; or prints what that would be. */
 import { existsSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { EXIT } from '../errors.ts'
+import { EXIT, WaybillError } from '../errors.ts'
 import { type Arrival, createArrival } from '../job/arrival.ts'
-import { findInRange } from '../job/backfill-exports.ts'
-import { backfillJob, backfillSources } from '../job/backfill-job.ts'
-import { planBackfill } from '../job/backfill-plan.ts'
+import { lookInRange } from '../job/backfill-exports.ts'
+import { backfillJob, backfillSources, noneInRange } from '../job/backfill-job.ts'
+import { leftOut, planBackfill } from '../job/backfill-plan.ts'
 import { assertDated, readRange } from '../job/backfill-range.ts'
-import { type Job, readJob } from '../job/definition-files.ts'
+import { type Job, readJob, readMappings } from '../job/definition-files.ts'
 import { assertTellable, targetsOf } from '../job/notify-targets.ts'
 import type { BackfillRange } from '../ledger/ledger.ts'
+import { createCounting } from '../telemetry/counting.ts'
 import { backfillPlanJson, backfillPlanText, shortPlan } from './backfill-text.ts'
 import type { Action, CommandContext } from './context.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
@@ -37,25 +38,30 @@ export interface BackfillCommandOptions {
 export const backfill: Action<BackfillCommandOptions> = async (context, options) => {
   const { settings } = context
   const days = readRange(options.from, options.to, `waybill backfill ${options.job}`)
-  const range = options.in === undefined ? days : { ...days, in: resolve(options.in) }
+  const range = {
+    ...days,
+    ...(options.in === undefined ? {} : { in: await folderOf(options.in) }),
+    ...(options.rate === undefined ? {} : { rate: options.rate }),
+    ...(options.acceptDrift === true ? { acceptDrift: true } : {}),
+  }
   const job = await readJob(settings, options.job)
   assertDated(job.definition.job, job.sources)
   if (options.dryRun) return printPlan(context, options, job, range)
   assertTellable(settings, job)
-  if (showsProgress(context, options)) context.err(await tellPlan(context, job, range))
+  const plan = await lookBefore(context, job, range)
+  if (showsProgress(context, options)) context.err(plan)
   return withRunDependencies(context, options.quiet === true, async (opened) => {
     const { ledger } = opened
-    const deps = { ...opened, requestsPerSecond: options.rate }
+    const deps = { ...opened, requestsPerSecond: range.rate }
     const known = new Map([[job.definition.job, targetsOf(job)]])
     const teller = createTeller(context, ledger, known, mailedReport(context, ledger))
     const tell = lastRunFile(context)
-    const acceptDrift = options.acceptDrift === true
     try {
       const end = await runAndTell(context, {
         ...{ teller, deps, job, refusals: false },
         work: (told) =>
           tellingLastRun(context, told, { job: job.definition.job, tell, refusals: false }, () =>
-            backfillJob(told, job, { range, acceptDrift }),
+            backfillJob(told, job, range),
           ),
       })
       await reportRun(context, options, ledger, end)
@@ -66,17 +72,52 @@ export const backfill: Action<BackfillCommandOptions> = async (context, options)
   })
 }
 
+/** @throws WaybillError `usage-wrong` where it is no folder */
+async function folderOf(given: string): Promise<string> {
+  const folder = resolve(given)
+  const found = await stat(folder).catch(() => undefined)
+  if (found?.isDirectory() === true) return folder
+  const what = found === undefined ? 'is not there, or may not be looked at' : 'is a file'
+  throw new WaybillError('usage-wrong', `the folder of --in ${what}`, {
+    place: { file: folder },
+    remedy:
+      'Name the folder that the exports of the range lie in; where they lie at the source of the job, leave --in out.',
+  })
+}
+
 /** Where the log is for a machine, lines between its lines would not be. */
 const showsProgress = ({ settings }: CommandContext, { quiet }: BackfillCommandOptions): boolean =>
   !quiet && settings.logFormat !== 'json'
 
-/** What is about to be run. That nothing of the range is there may mean that an unfinished backfill has taken it all. */
-async function tellPlan(context: CommandContext, job: Job, range: BackfillRange): Promise<string> {
+/**
+ * What is about to be run, in a line. That nothing of the range is there may mean that an unfinished backfill has taken it all.
+ * @throws WaybillError `exports-none` before a ledger is made; as `backfillJob`
+ */
+async function lookBefore(context: CommandContext, job: Job, range: BackfillRange): Promise<string> {
+  const { settings, now } = context
+  const name = job.definition.job
+  const mappings = await readMappings(settings, job)
   const sources = backfillSources(job, range)
-  return withTemporaryArrival(context, async (arrival) =>
-    shortPlan(job.definition.job, range, await findInRange({ range, sources, arrival, now: context.now })),
-  )
+  const look = await withTemporaryArrival(context, (arrival) => lookInRange({ range, sources, arrival, now }))
+  if (look.found.length === 0 && !(await hasUnfinished(context, name)))
+    throw noneInRange(name, sources, range)
+  return shortPlan(name, range, look.found, leftOut(job, range, look, mappings))
 }
+
+async function hasUnfinished(context: CommandContext, job: string): Promise<boolean> {
+  if (!existsSync(ledgerFile(context))) return false
+  const ledger = await context.openLedger()
+  try {
+    return (await ledger.unfinishedRun(await ledger.jobId(job, gatewayOf(context)), 'backfill')) !== undefined
+  } finally {
+    await ledger.close()
+  }
+}
+
+const ledgerFile = ({ settings }: CommandContext): string => join(settings.home, 'ledger.sqlite')
+
+/** As runs have it. */
+const gatewayOf = ({ settings }: CommandContext): string => settings.gatewayUrl ?? 'built-in'
 
 async function printPlan(
   context: CommandContext,
@@ -86,26 +127,30 @@ async function printPlan(
 ): Promise<number> {
   const { settings, now, err } = context
   const { home } = settings
+  const counting = showsProgress(context, options)
+    ? createCounting({ columns: context.terminal, now, write: err })
+    : undefined
   // Without a ledger nothing was delivered yet, and a plan makes none.
-  const ledger = existsSync(join(home, 'ledger.sqlite')) ? await context.openLedger() : undefined
+  const ledger = existsSync(ledgerFile(context)) ? await context.openLedger() : undefined
   try {
     const plan = await withTemporaryArrival(context, (arrival) =>
       planBackfill(
         {
           ...{ folders: settings, home, ledger, arrival, now },
-          gateway: settings.gatewayUrl ?? 'built-in',
-          perSecond: options.rate,
+          gateway: gatewayOf(context),
           onExport: (name, number, of) => {
-            if (showsProgress(context, options)) err(`${number} of ${of}: counting ${name}\n`)
+            counting?.at(`${number} of ${of}: counting ${name}`)
           },
         },
         job,
         range,
       ),
     )
+    counting?.end()
     context.out(options.json ? `${JSON.stringify(backfillPlanJson(plan))}\n` : backfillPlanText(plan))
     return plan.exports.some(({ error }) => error !== undefined) ? EXIT.recordsLeftBehind : EXIT.ok
   } finally {
+    counting?.end()
     await ledger?.close()
   }
 }

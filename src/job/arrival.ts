@@ -57,6 +57,8 @@ export type Beside = (pattern: string) => Promise<BesideExport | undefined>
 export interface SourceLook {
   readonly complete: readonly FoundDelivery[]
   readonly waiting: readonly WaitingExport[]
+  /** Of all files that lie there, exports or not. */
+  readonly names: readonly string[]
   /** Names a file of the source as the ledger does. */
   address(name: string): string
 }
@@ -235,7 +237,8 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       isListed: true,
       archived,
     }))
-    return { complete: found, waiting, address: source.address }
+    const names = listing.map(({ name }) => name)
+    return { complete: found, waiting, names, address: source.address }
   }
 
   return {

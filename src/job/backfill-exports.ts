@@ -9,6 +9,7 @@ import { type ExportStep, resumeExports, startExports } from './exports-of-run.t
 import type { FoundExport } from './find-exports.ts'
 import type { JobSource } from './job-source.ts'
 import type { OpenRun } from './open-run.ts'
+import type { RangePosition } from './run-events.ts'
 
 export interface BackfillParts {
   readonly range: BackfillRange
@@ -19,23 +20,33 @@ export interface BackfillParts {
   readonly arrival: Arrival
   readonly now: () => number
   /** Told before each export which of how many deliveries it is in; undefined: it lies elsewhere by now. */
-  readonly onPosition: (position: { readonly number: number; readonly of: number } | undefined) => void
+  readonly onPosition: (position: RangePosition | undefined) => void
+}
+
+/** What lies at the sources of a job. */
+export interface RangeLook {
+  readonly found: readonly Dated<FoundExport>[]
+  /** Names of all files at each source. */
+  readonly names: readonly (readonly string[])[]
 }
 
 /**
  * @throws WaybillError `usage-wrong` where a name fits two sources of different mappings in one folder; as `findExports`
  */
-export async function findInRange({
+export async function lookInRange({
   range,
   sources,
   arrival,
   now,
-}: Pick<BackfillParts, 'range' | 'sources' | 'arrival' | 'now'>): Promise<Dated<FoundExport>[]> {
+}: Pick<BackfillParts, 'range' | 'sources' | 'arrival' | 'now'>): Promise<RangeLook> {
   const found: { found: FoundExport; name: string; match: string }[] = []
   const seen = new Map<string, string>()
+  const names: (readonly string[])[] = []
   for (const source of sources) {
     const { mapping, match } = source
-    for (const delivery of await arrival.find(source, now())) {
+    const look = await arrival.look(source, now())
+    names.push(look.names)
+    for (const delivery of look.complete) {
       const { name } = delivery.delivery
       const address = delivery.source.address(name)
       const before = seen.get(address)
@@ -51,7 +62,7 @@ export async function findInRange({
       found.push({ found: { ...delivery, mapping }, name, match })
     }
   }
-  return inRange(found, range)
+  return { found: inRange(found, range), names }
 }
 
 /** What of the range the run has not finished. What it has begun is not found again. */
@@ -62,11 +73,12 @@ export async function* backfillExports(
   memory: DriftMemory,
 ): AsyncGenerator<ExportStep> {
   const { ledger, arrival, sources, mappings, onPosition } = parts
-  const all = (await findInRange(parts)).map(({ found }) => found)
+  const all = (await lookInRange(parts)).found.map(({ found }) => found)
+  const positions = positionsOf(all)
   const addresses = all.map(({ source, delivery }) => source.address(delivery.name))
   const tell = ({ path }: Pick<ExportRecord, 'path'>): void => {
     const at = addresses.findIndex((address) => path === address || path.startsWith(`${address}!`))
-    onPosition(at === -1 ? undefined : { number: at + 1, of: all.length })
+    onPosition(positions[at])
   }
   if (unfinished !== undefined) {
     for (const record of await ledger.exportsOf(run.id)) if (record.state === 'open') tell(record)
@@ -85,8 +97,18 @@ export async function* backfillExports(
     const { name } = mappings.get(found.mapping) ?? {}
     const paths = begun.filter(({ mapping }) => mapping === name).map(({ path }) => path)
     if (!isOpen(address, paths)) continue
-    onPosition({ number: at + 1, of: all.length })
+    onPosition(positions[at])
     yield* startExports(run, arrival, [found], mappings, memory, begun)
     await arrival.forget(found)
   }
+}
+
+function positionsOf(all: readonly FoundExport[]): RangePosition[] {
+  const bytesOfAll = all.reduce((sum, { delivery }) => sum + delivery.bytes, 0)
+  let bytesBefore = 0
+  return all.map(({ delivery: { bytes } }, at) => {
+    const position = { number: at + 1, of: all.length, bytes, bytesBefore, bytesOfAll }
+    bytesBefore += bytes
+    return position
+  })
 }

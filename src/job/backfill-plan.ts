@@ -2,20 +2,18 @@
 import { WaybillError } from '../errors.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { openExport } from '../extract/open-export.ts'
-import type { BackfillRange, ExportRecord, Ledger } from '../ledger/ledger.ts'
-import { allRecords } from '../reconcile/balance.ts'
+import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
-import { type Estimate, estimate, type PastRun } from './backfill-estimate.ts'
-import { findInRange } from './backfill-exports.ts'
+import { type Estimate, estimate } from './backfill-estimate.ts'
+import { lookInRange, type RangeLook } from './backfill-exports.ts'
+import { type Gaps, gapsOf, unmatchedNames } from './backfill-gaps.ts'
 import { backfillSources, noneInRange } from './backfill-job.ts'
+import { isOpen, rangeOf, sameRange } from './backfill-range.ts'
 import { readCounts } from './counts-text.ts'
 import { type DefinitionFolders, type Job, type LoadedMapping, readMappings } from './definition-files.ts'
 import { countRows } from './exports-of-run.ts'
+import { pastRuns } from './past-runs.ts'
 import { isExportProblem } from './run-export.ts'
-import { summarise } from './summary.ts'
-
-/** The latest runs that tell how fast the job is. */
-const RUNS_LOOKED_AT = 5
 
 export interface PlannedExport {
   readonly name: string
@@ -27,6 +25,8 @@ export interface PlannedExport {
   readonly rows?: number
   /** Whether this very content was read to its end by an earlier run of the job at this gateway. */
   readonly deliveredBefore: boolean
+  /** Whether the unfinished backfill of this range is through with it: it is not read again. */
+  readonly done?: true
   /** What is wrong with it. */
   readonly error?: WaybillError
 }
@@ -38,9 +38,15 @@ export interface BackfillPlan {
   readonly exports: readonly PlannedExport[]
   readonly bytes: number
   readonly rows: number
-  /** How many of the exports, and how many of their rows, were delivered before. */
+  /** How many of the exports that are to be read, and how many of their rows, were delivered before. */
   readonly deliveredBefore: { readonly exports: number; readonly rows: number }
-  /** Of what was not; undefined where no finished run tells. */
+  /** The unfinished backfill of this range, which is gone on with, and what it is through with. */
+  readonly unfinished?: { readonly run: string; readonly exports: number; readonly rows: number }
+  /** Days of the range without an export. */
+  readonly without: Gaps
+  /** Names of files that are left out, as no pattern or date fits them. */
+  readonly unmatched: readonly string[]
+  /** Of what is to be read; undefined where no run tells. */
   readonly estimate?: Estimate
 }
 
@@ -52,8 +58,6 @@ export interface PlanParts {
   readonly gateway: string
   readonly arrival: Arrival
   readonly now: () => number
-  /** Requests a second at most. */
-  readonly perSecond: number | undefined
   /** Told before each export is counted. */
   readonly onExport: (name: string, number: number, of: number) => void
 }
@@ -64,8 +68,14 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
   const name = job.definition.job
   const mappings = await readMappings(parts.folders, job)
   const sources = backfillSources(job, range)
-  const found = await findInRange({ range, sources, arrival, now })
+  const look = await lookInRange({ range, sources, arrival, now })
+  const { found } = look
   if (found.length === 0) throw noneInRange(name, sources, range)
+  const runs = ((await parts.ledger?.runs(RUNS_LISTED, { job: name })) ?? []).filter(
+    (run) => run.gateway === gateway,
+  )
+  const unfinished = runs.find((run) => isUnfinished(run.state) && sameRange(rangeOf(run), range))
+  const begun = unfinished && (await parts.ledger?.exportsOf(unfinished.id))
   const exports: PlannedExport[] = []
   for (const [at, { found: delivery, date, name: file }] of found.entries()) {
     parts.onExport(file, at + 1, found.length)
@@ -73,8 +83,12 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${delivery.mapping}`)
     try {
-      for (const received of await arrival.receive(delivery))
-        exports.push(await planOne(parts, name, received, date, mapping))
+      const own = begun?.filter((one) => one.mapping === mapping.name).map(({ path }) => path)
+      const done = own !== undefined && !isOpen(delivery.source.address(file), own)
+      for (const received of await arrival.receive(delivery)) {
+        const planned = await planOne(parts, name, received, date, mapping)
+        exports.push(done ? { ...planned, done } : planned)
+      }
     } catch (error) {
       if (!isExportProblem(error)) throw error
       exports.push({ name: file, date, bytes: delivery.delivery.bytes, deliveredBefore: false, error })
@@ -82,11 +96,12 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
     await arrival.clearUnpacked()
     await arrival.forget(delivery)
   }
-  const known = exports.filter(({ deliveredBefore }) => deliveredBefore)
+  const toRead = exports.filter(({ done }) => done === undefined)
+  const known = toRead.filter(({ deliveredBefore }) => deliveredBefore)
   const rows = rowsOf(exports)
-  const fresh = rows - rowsOf(known)
-  const past = parts.ledger === undefined ? [] : await pastRuns(parts.ledger, parts.home, name, gateway)
-  const expected = estimate(fresh, past, parts.perSecond)
+  const fresh = rowsOf(toRead) - rowsOf(known)
+  const past = parts.ledger === undefined ? [] : await pastRuns(parts.ledger, parts.home, runs)
+  const expected = estimate({ fresh, known: rowsOf(known) }, past, range.rate)
   return {
     job: name,
     gateway,
@@ -95,9 +110,43 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
     bytes: exports.reduce((total, { bytes }) => total + bytes, 0),
     rows,
     deliveredBefore: { exports: known.length, rows: rowsOf(known) },
+    ...(unfinished === undefined
+      ? {}
+      : {
+          unfinished: {
+            run: unfinished.id,
+            exports: exports.length - toRead.length,
+            rows: rows - rowsOf(toRead),
+          },
+        }),
+    ...leftOut(job, range, look, mappings),
     ...(expected === undefined ? {} : { estimate: expected }),
   }
 }
+
+/** What of the range has no export, and what lies there that is none. */
+export function leftOut(
+  job: Job,
+  range: BackfillRange,
+  { found, names }: RangeLook,
+  mappings: ReadonlyMap<string, LoadedMapping>,
+): Pick<BackfillPlan, 'without' | 'unmatched'> {
+  const joins = [...mappings.values()].flatMap((mapping) => mapping.joins.map((join) => join.export))
+  const listed = job.sources.map((rules, at) => ({ rules, names: names[at] ?? [] }))
+  return {
+    without: gapsOf(
+      range,
+      job.sources.map(({ match }) => match),
+      found.map(({ date }) => date),
+    ),
+    unmatched: unmatchedNames(listed, range.in !== undefined, joins),
+  }
+}
+
+/** Runs of the job among which an unfinished one, and the latest ones, are looked for. */
+const RUNS_LISTED = 1_000
+
+const isUnfinished = (state: RunRecord['state']): boolean => state === 'running' || state === 'interrupted'
 
 const rowsOf = (exports: readonly PlannedExport[]): number =>
   exports.reduce((total, { rows = 0 }) => total + rows, 0)
@@ -142,19 +191,4 @@ async function rowsRead(ledger: Ledger, { id, totals }: ExportRecord): Promise<n
   if (totals !== null) return readCounts(totals).rows.read
   const chunks = (await ledger.chunksOf(id)).filter(({ state }) => state === 'settled')
   return chunks.reduce((total, { counts }) => total + readCounts(counts).rows.read, 0)
-}
-
-async function pastRuns(ledger: Ledger, home: string, job: string, gateway: string): Promise<PastRun[]> {
-  const runs = (await ledger.runs(1000, { job })).filter(
-    (run) => run.gateway === gateway && run.state === 'finished' && run.origin_run === null,
-  )
-  return Promise.all(
-    runs.slice(0, RUNS_LOOKED_AT).map(async ({ id }) => {
-      const summary = await summarise(ledger, home, id)
-      const { made, unchanged } = allRecords(summary)
-      const { sent, readBack } = summary.requests
-      const { rows, durationMs } = summary
-      return { rows: rows.read, made, unchanged, requests: sent + readBack, durationMs }
-    }),
-  )
 }

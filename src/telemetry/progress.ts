@@ -7,13 +7,16 @@
  */
 import cliProgress from 'cli-progress'
 import { type Pace, startPace } from './pace.ts'
+import { CLEAR, DRAW_EVERY_MS, LINE_EVERY_MS } from './terminal-line.ts'
 
-/** Of an export. */
+/** Of an export, or of several that are one whole. */
 export interface ProgressState {
   readonly rows: number
   readonly records: number
-  /** Of the file, from 0 to 1. */
+  /** Of the file, or of all files, from 0 to 1. */
   readonly share: number
+  /** Of several: the one that it is at. */
+  readonly at?: { readonly name: string; readonly number: number; readonly of: number } | undefined
 }
 
 export interface Progress {
@@ -34,9 +37,6 @@ export interface ProgressDisplay {
   readonly now: () => number
   readonly write: (text: string) => void
 }
-
-const LINE_EVERY_MS = 5_000
-const DRAW_EVERY_MS = 100
 
 export function createProgress(display: ProgressDisplay): Progress {
   const { columns } = display
@@ -73,9 +73,8 @@ function createLines({ now, write }: ProgressDisplay): Progress {
       if (now() - open.drawnAt < LINE_EVERY_MS) return
       open.drawnAt = now()
       const { rate, left } = open.pace
-      write(
-        `${open.name}: ${[...counted(state), percent(state), rateText(rate), leftText(left)].join(', ')}\n`,
-      )
+      const name = state.at === undefined ? open.name : `${placeText(state.at)}, ${state.at.name}`
+      write(`${name}: ${[...counted(state), percent(state), rateText(rate), leftText(left)].join(', ')}\n`)
     },
     note: (text) => write(`${text}\n`),
     end(state) {
@@ -87,9 +86,6 @@ function createLines({ now, write }: ProgressDisplay): Progress {
     },
   }
 }
-
-/** To the start of the line, and clear it: ECMA-48, CR and EL. */
-const CLEAR = '\r\x1b[2K'
 
 function createBar({ now, write }: ProgressDisplay, columns: () => number): Progress {
   let open: OpenExport | undefined
@@ -125,16 +121,19 @@ function createBar({ now, write }: ProgressDisplay, columns: () => number): Prog
   }
 }
 
-/** As much as there is room for: the name goes first, then the bar, then the records. */
-function barLine({ name, pace, state }: OpenExport, room: number): string {
+/** As much as there is room for: the name goes first, then the bar, then the records, then which one it is. */
+function barLine({ name: whole, pace, state }: OpenExport, room: number): string {
   const { rate, left } = pace
-  const [rows = '', records = ''] = counted(state)
+  const name = state.at?.name ?? whole
+  const [counts = '', records = ''] = counted(state)
+  const rows = state.at === undefined ? counts : `${placeText(state.at)}, ${counts}`
   const times = `${rateText(rate)}, ${leftText(left)}`
   const lines = [
     ...[20, 10].map((size) => `${percent(state)} ${bar(state.share, size)} ${rows}, ${records}, ${times}`),
     `${percent(state)} ${rows}, ${records}, ${times}`,
     `${percent(state)} ${rows}, ${times}`,
     `${percent(state)} ${rows}, ${leftText(left)}`,
+    `${percent(state)} ${counts}, ${leftText(left)}`,
   ]
   const line = lines.find((one) => one.length <= room) ?? `${percent(state)} ${leftText(left)}`.slice(0, room)
   const spare = room - line.length - 2
@@ -164,6 +163,7 @@ function summary({ name, pace }: OpenExport, state: ProgressState, now: number):
   return `${name}: ${counted(state).join(', ')} in ${(ms / 1000).toFixed(1)} s, ${rateText(rate)}`
 }
 
+const placeText = ({ number, of }: NonNullable<ProgressState['at']>): string => `${n(number)} of ${n(of)}`
 const n = (value: number): string => value.toLocaleString('en-US')
 const counted = ({ rows, records }: ProgressState): string[] => [
   `${n(rows)} ${rows === 1 ? 'row' : 'rows'}`,

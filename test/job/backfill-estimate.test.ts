@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { estimate } from '../../src/job/backfill-estimate.ts'
+import { estimate, type PastRun } from '../../src/job/backfill-estimate.ts'
 
-const run = (fields: Partial<Parameters<typeof estimate>[1][number]> = {}) => ({
+const run = (fields: Partial<PastRun> = {}): PastRun => ({
   ...{ rows: 1_000, made: 5_000, unchanged: 0, requests: 200, durationMs: 10_000 },
   ...fields,
 })
@@ -25,7 +25,11 @@ it.each([
   ['a rate above it', [run()], 40, 6_000, 60, 100, false],
   ['nothing to send', [run()], 4, 0, 0, 100, false],
 ] as const)('is made of %s', (_of, past, rate, rows, seconds, rowsPerSecond, limitedByRate) => {
-  expect(estimate(rows, past, rate)).toMatchObject({ seconds, rowsPerSecond, limitedByRate })
+  expect(estimate({ fresh: rows, known: 0 }, past, rate)).toMatchObject({
+    seconds,
+    rowsPerSecond,
+    limitedByRate,
+  })
 })
 
 it.each([
@@ -34,5 +38,26 @@ it.each([
   ['a run that made nothing', [run({ made: 0 })]],
   ['a run whose clock stood', [run({ durationMs: 0 })]],
 ])('is not made of %s', (_of, past) => {
-  expect(estimate(6_000, past, 5)).toBeUndefined()
+  expect(estimate({ fresh: 6_000, known: 0 }, past, 5)).toBeUndefined()
+})
+
+/** A thousand rows in two seconds, of which nothing was sent. */
+const again = run({ unchanged: 5_000, requests: 0, durationMs: 2_000 })
+
+it.each([
+  ['as fast as a run that sent nothing', { fresh: 0, known: 10_000 }, [run(), again], undefined, 20],
+  ['where nothing was ever sent', { fresh: 0, known: 10_000 }, [again], undefined, 20],
+  ['in addition to new ones', { fresh: 6_000, known: 10_000 }, [run(), again], undefined, 60 + 20],
+  ['in addition to the requests of new ones', { fresh: 6_000, known: 10_000 }, [run(), again], 4, 300 + 20],
+  ['no slower than rows of runs that sent', { fresh: 0, known: 10_000 }, [run()], undefined, 100],
+  // Half of its rows in one second, so the others in nine.
+  [
+    'apart from the new ones of the same run',
+    { fresh: 5_000, known: 0 },
+    [run({ unchanged: 2_500 }), again],
+    undefined,
+    90,
+  ],
+] as const)('of known rows is told: %s', (_what, rows, past, rate, seconds) => {
+  expect(estimate(rows, past, rate)?.seconds).toBeCloseTo(seconds, 6)
 })

@@ -1,9 +1,11 @@
 /** Turns what a run tells into progress and log lines (docs/logging.md). */
 import { describePlace, type WaybillError } from '../errors.ts'
-import type { ExportProgress, LeftBehind, RunEvents } from '../job/run-events.ts'
+import type { LeftBehind, RunEvents } from '../job/run-events.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../reconcile/balance.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
-import type { Progress, ProgressState } from '../telemetry/progress.ts'
+import type { Progress } from '../telemetry/progress.ts'
+import { LINE_EVERY_MS } from '../telemetry/terminal-line.ts'
+import { showProgress } from './export-progress.ts'
 
 /** A wait shorter than this is not worth a line. */
 const LONG_WAIT_MS = 2_000
@@ -13,6 +15,8 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
   /** Fields of every line. */
   let about: LogFields = {}
   let exportSince = 0
+  const shown = showProgress(progress)
+  let lookingSaidAt: number | undefined
   /** What this process has done of the run. */
   const ended = noCounts()
   const tellLeft = (name: string, left: readonly LeftBehind[]): void => {
@@ -24,35 +28,43 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
     }
   }
   return {
-    runStarted({ id, job, gateway, resumed }) {
+    runStarted({ id, job, gateway, resumed, settledOnly }) {
       about = { run: id, job }
       logger.info('run started', { ...about, gateway, resumed })
-      if (resumed) progress.note(`Run ${id} was not finished: it goes on where it stopped.`)
+      if (settledOnly === true)
+        progress.note(
+          `Run ${id} was not finished: what it has under way is settled first, and no more of it is run now.`,
+        )
+      else if (resumed) progress.note(`Run ${id} was not finished: it goes on where it stopped.`)
+    },
+    lookingAgain({ run, number, of }) {
+      // What takes less than the first wait is not worth a line.
+      lookingSaidAt ??= now() - LINE_EVERY_MS + LONG_WAIT_MS
+      if (now() - lookingSaidAt < LINE_EVERY_MS) return
+      lookingSaidAt = now()
+      progress.note(`Looking for what run ${run} has read: ${number} of ${of} exports.`)
     },
     exportStarted(started) {
-      const { name, bytes, counts, position } = started
+      const { name, bytes, counts } = started
       exportSince = now()
       logger.info('export started', { ...about, export: name, bytes, ...resumedAt(counts) })
-      progress.start(
-        position === undefined ? name : `${position.number} of ${position.of}: ${name}`,
-        stateOf(started),
-      )
+      shown.started(started)
     },
     exportAdvanced(settled, left) {
       if (logger.writes('debug')) {
         logger.debug('chunk settled', { ...about, export: settled.name, rows: settled.counts.rows.read })
         tellLeft(settled.name, left())
       }
-      progress.advance(stateOf(settled))
+      shown.advanced(settled)
     },
     exportEnded(name, counts) {
-      progress.end(stateOf({ name, counts, share: 1 }))
+      shown.ended(name, counts)
       addCounts(ended, counts)
       const durationMs = Math.max(0, now() - exportSince)
       logger.info('export ended', { ...about, export: name, ...countFields(counts), durationMs })
     },
     exportFailed(name, error) {
-      progress.stop()
+      shown.failed()
       logger.error(failureText(name, error), { ...about, export: name, code: error.code })
     },
     exportNotArchived(name, error) {
@@ -74,24 +86,23 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
         { ...about, operation, waitMs, class: reason },
       )
     },
-    waitingForRun({ job, run, owner, since }) {
+    waitingForRun({ job, run, owner, since, givesWay }) {
       const which = run === undefined ? '' : `run ${run}, `
       const others = `${job} (${which}${owner}, since ${new Date(since).toISOString()})`
-      logger.warn(`waiting for another run, which goes first: ${others}`, about)
+      logger.warn(
+        givesWay === true
+          ? `waiting for the backfill of ${others}, which gives way at its next chunk`
+          : `waiting for another run, which goes first: ${others}`,
+        about,
+      )
     },
     runEnded({ state, reason, workedMs }) {
-      progress.stop()
+      shown.runEnded(state === 'finished')
       const code = reason ?? undefined
       logger.info('run ended', { ...about, state, code, ...countFields(ended), durationMs: workedMs })
     },
   }
 }
-
-const stateOf = ({ counts, share }: ExportProgress): ProgressState => ({
-  rows: counts.rows.read,
-  records: allRecords(counts).made,
-  share,
-})
 
 /** Of an export that an earlier process has begun. */
 const resumedAt = ({ rows }: Counts): LogFields => (rows.read === 0 ? {} : { resumed: true, rows: rows.read })

@@ -136,7 +136,9 @@ test('a backfill of 90 exports, killed twice, has each delivered once, oldest fi
   expect(sent).toEqual(sent.toSorted())
   // 90 batches, and the one that never arrived once more.
   expect(sent).toHaveLength(91)
-  expect(last.err).toContain(`90 of 90: ${nameOf('2026-03-31')}`)
+  expect(last.err).toContain('Backfill of 90 exports: ')
+  // Not a line for each of them.
+  expect(last.err).not.toContain(nameOf('2026-03-31'))
 }, 60_000)
 
 const HISTORY = ['--in', 'history'] as const
@@ -162,7 +164,9 @@ describe('a run of the same job that comes while a backfill is on', () => {
     await scene.clinic.deliver(nameOf(TODAY), HEADER + rowsOf(LAST) + rowsOf(TODAY))
     const backfill = await ended(scene.start(...HISTORY, '--json'))
     expect(nightly).toBeDefined()
-    const own = summaryOf((await nightly) ?? backfill)
+    const first = (await nightly) ?? backfill
+    const own = summaryOf(first)
+    expect(first.err).toMatch(/waiting for the backfill of clinic .* which gives way at its next chunk/)
     expect(own).toMatchObject({ state: 'finished', balanced: true, rows: { read: 4 } })
     expect(own.records.biometric).toMatchObject({ accepted: 12, unchanged: 0 })
     const filled = summaryOf(backfill)
@@ -198,6 +202,8 @@ describe('a run of the same job that comes while a backfill is on', () => {
     await ended(running)
     const { code, out, err } = (await nightly) ?? { code: 1, out: '', err: '' }
     expect({ code, err }).toMatchObject({ code: 0 })
+    expect(err).toContain('what it has under way is settled first')
+    expect(err).not.toContain('goes on where it stopped')
     const own = summaryOf({ code, out, err })
     expect(own.records.biometric).toMatchObject({ made: 12, accepted: 6, unchanged: 6 })
     expect(await stored(scene.store)).toEqual(recordsOf([...WEEK.slice(0, 3), TODAY]).sort())
@@ -217,6 +223,7 @@ describe('a run of the same job that comes while a backfill is on', () => {
       expect(refused.code).toBe(2)
       expect(JSON.parse(refused.out).error).toMatchObject({ code: 'run-unfinished' })
       expect(refused.err).toContain(`waybill backfill clinic ${RANGE.join(' ')} --in `)
+      expect(refused.err).toContain(`waybill resolve ${runs[1].run} --give-up`)
     }
     const last = summaryOf(await scene.backfill(...HISTORY))
     expect(last).toMatchObject({ run: runs[1].run, state: 'finished', balanced: true, rows: { read: 16 } })
@@ -376,6 +383,53 @@ test('a backfill sends nothing while another job is run at the gateway, and no s
   expect(sentDays(scene)).toEqual([TODAY, ...WEEK])
 }, 60_000)
 
+test('what is typed to go on has the rate and the folder; another rate is taken, too', async () => {
+  let batches = 0
+  let running: ChildProcess | undefined
+  const scene = await openScene(
+    WEEK,
+    (request) => {
+      if (isBatch(request) && ++batches === 3) running?.kill('SIGINT')
+      return PASS
+    },
+    'two words',
+  )
+  const typed = `waybill backfill clinic ${RANGE.join(' ')} --in 'two words' --rate 50`
+  running = scene.start('--in', 'two words', '--rate', '50')
+  const { code, out, err } = await ended(running)
+  expect(code).toBe(130)
+  expect(out).toContain(`\n    ${typed}\n`)
+  expect(err).toContain(`Type \`${typed}\` again: it goes on where it stopped.`)
+  expect(err).not.toContain('Run the job again')
+  const { workplace } = scene.clinic
+  expect((await ended(workplace.start('doctor'))).out).toContain(typed)
+  const last = summaryOf(await scene.backfill('--in', 'two words', '--rate', '100'))
+  expect(last).toMatchObject({ state: 'finished', balanced: true, rows: { read: 16 } })
+}, 30_000)
+
+test('an export that could not be read is read by the backfill typed again, and nothing is left to do', async () => {
+  const [first = '', second = ''] = WEEK
+  const scene = await openScene([first], undefined, 'history')
+  const { workplace } = scene.clinic
+  const file = join(workplace.folder, 'history', nameOf(second))
+  await writeFile(file, '')
+  const filled = await scene.backfill(...HISTORY, '--rate', '50')
+  expect(filled.code).toBe(1)
+  const { run } = summaryOf(filled)
+  const step = `Nothing of ${nameOf(second)} was sent (export-empty)`
+  const before = await workplace.waybill('show', run)
+  expect(before.out).toContain(step)
+  expect(before.out).toContain(`\n    waybill backfill clinic ${RANGE.join(' ')} --in `)
+  expect(before.out).not.toContain('waybill run clinic')
+  await writeFile(file, HEADER + rowsOf(second))
+  expect((await workplace.waybill('runs', '--failed')).out).toContain(run)
+  expect((await scene.clinic.run('--file', file)).code).toBe(0)
+  const after = await workplace.waybill('show', run)
+  expect(after.out).not.toContain(step)
+  expect(after.out).toContain('Nothing is left to do.')
+  expect((await workplace.waybill('runs', '--failed')).out).not.toContain(run)
+}, 30_000)
+
 test('--rate keeps requests apart', async () => {
   const times: number[] = []
   const scene = await openScene(WEEK, () => {
@@ -392,6 +446,7 @@ test('--rate keeps requests apart', async () => {
 describe('--dry-run', () => {
   it('prints exports, sizes, rows and time, and writes and sends nothing', async () => {
     const scene = await openScene(WEEK.slice(0, 3), undefined, 'history')
+    await writeFile(join(scene.clinic.workplace.folder, 'history', 'clinic_20260231.csv'), HEADER)
     const args = [...HISTORY, '--dry-run', '--rate', '5'] as const
     const { code, out } = await scene.backfill(...args)
     const bytes = (HEADER + rowsOf(LAST)).length
@@ -399,6 +454,11 @@ describe('--dry-run', () => {
       from: '2026-01-01',
       to: '2026-03-31',
       in: join(scene.clinic.workplace.folder, 'history'),
+      rate: 5,
+    }
+    const without = {
+      ...{ unit: 'day', count: 87, of: 90 },
+      ranges: [{ from: '2026-01-04', to: '2026-03-31', count: 87 }],
     }
     const exports = WEEK.slice(0, 3).map((date) => {
       return { name: nameOf(date), date, bytes, rows: 2, deliveredBefore: false }
@@ -407,6 +467,7 @@ describe('--dry-run', () => {
     expect(JSON.parse(out)).toEqual({
       ...{ job: 'clinic', gateway: scene.proxy.url, backfill, exports, bytes: 3 * bytes, rows: 6 },
       ...{ deliveredBefore: { exports: 0, rows: 0 }, dryRun: true },
+      ...{ without, unmatched: ['clinic_20260231.csv'] },
     })
     expect(existsSync(scene.clinic.workplace.home)).toBe(false)
     expect(scene.proxy.seen).toEqual([])
@@ -420,12 +481,20 @@ describe('--dry-run', () => {
     expect((await scene.clinic.run('--file', path)).code).toBe(0)
     const known = JSON.parse((await scene.backfill(...args)).out)
     expect(known.deliveredBefore).toEqual({ exports: 1, rows: 2 })
-    // One request for each row that those runs sent.
-    expect(known.estimate).toMatchObject({ seconds: 4 / 5, runs: 2, limitedByRate: true })
+    // One request for each row that those runs sent, and reading two known ones.
+    const { seconds, knownRowsPerSecond } = known.estimate
+    expect(known.estimate).toMatchObject({ runs: 2, limitedByRate: true })
+    expect(seconds - 2 / knownRowsPerSecond).toBeCloseTo(4 / 5, 6)
     const text = await scene.clinic.workplace.waybill('backfill', 'clinic', ...RANGE, ...args)
     expect(text.out).toContain(`${nameOf(first)}   delivered before`)
-    expect(text.out).toContain('Time     about 1 s, by ')
-    expect(text.err).toContain(`2 of 3: counting ${nameOf(WEEK[1] ?? '')}`)
+    expect(text.out).toContain('Time     about ')
+    expect(text.out).toContain(
+      'Without  87 of 90 days have no export here:\n  2026-01-04 to 2026-03-31 (87)\n',
+    )
+    expect(text.out).toContain(
+      'Left out 1 file, as no pattern of the job, or no date, fits the name:\n  clinic_20260231.csv\n',
+    )
+    expect(text.err).toContain(`1 of 3: counting ${nameOf(first)}`)
   })
 
   it('tells of an export that cannot be read', async () => {
@@ -473,10 +542,23 @@ describe('is refused at once', () => {
   it('a range without exports', async () => {
     const clinic = await dated()
     const range = ['--from', '2026-01-02', '--to', '2026-01-03'] as const
-    const { code, out } = await clinic.workplace.waybill('backfill', 'clinic', ...range, '--json')
+    const { code, out, err } = await clinic.workplace.waybill('backfill', 'clinic', ...range, '--json')
     expect(code).toBe(2)
     expect(JSON.parse(out).error).toMatchObject({ code: 'exports-none' })
+    expect(err).not.toContain('Records go to')
+    expect(existsSync(clinic.workplace.home)).toBe(false)
     expect(await clinic.store.allRecords()).toEqual([])
+  })
+
+  it.each([
+    ['is not there', 'nowhere'],
+    ['is a file', 'jobs/clinic.yaml'],
+  ])('a folder that %s', async (words, folder) => {
+    const clinic = await dated()
+    const { code, err } = await clinic.workplace.waybill('backfill', 'clinic', ...RANGE, '--in', folder)
+    expect(code).toBe(2)
+    expect(err).toContain(`the folder of --in ${words}`)
+    expect(existsSync(clinic.workplace.home)).toBe(false)
   })
 
   it.each(['0', '-1', 'fast'])('--rate %s', async (rate) => {

@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest'
+import { createRunReporter } from '../../src/cli/run-reporter.ts'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { type Counts, noCounts } from '../../src/reconcile/balance.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
+import { createProgress } from '../../src/telemetry/progress.ts'
+
+/** A reporter whose standard error is kept, with a clock that the test moves. */
+function reporter(columns: number | undefined) {
+  const at = { ms: 0 }
+  let text = ''
+  const write = (more: string): void => {
+    text += more
+  }
+  const now = (): number => at.ms
+  const progress = createProgress({ columns: columns !== undefined && (() => columns), now, write })
+  const logger = createLogger({ level: 'info', form: 'text', print: write }, undefined, now).beside((line) =>
+    progress.note(line.trimEnd()),
+  )
+  return { at, events: createRunReporter(progress, logger, now), text: () => text }
+}
+
+/** What stands on a terminal in the end, line by line. */
+function screen(text: string): string[] {
+  let shown = ''
+  for (const drawn of text.split('\r\x1b[2K')) shown = shown.slice(0, shown.lastIndexOf('\n') + 1) + drawn
+  return shown.split('\n')
+}
+
+const counts = (rows: number, rejected = 0): Counts => {
+  const none = noCounts()
+  return { ...none, rows: { ...none.rows, read: rows, mapped: rows - rejected, rejected } }
+}
+
+/** So many exports of 1,000 bytes and 100 rows each, one each second; of the fifth three rows are rejected. */
+function backfill({ at, events }: ReturnType<typeof reporter>, of: number, upTo = of): void {
+  for (let number = 1; number <= upTo; number++) {
+    const name = `day-${number}.csv`
+    const position = { number, of, bytes: 1_000, bytesBefore: (number - 1) * 1_000, bytesOfAll: of * 1_000 }
+    events.exportStarted({ name, counts: noCounts(), share: 0, bytes: 1_000, position })
+    at.ms += 500
+    events.exportAdvanced({ name, counts: counts(50), share: 0.5 }, () => [])
+    at.ms += 500
+    events.exportEnded(name, counts(100, number === 5 ? 3 : 0))
+  }
+}
+
+const end = { reason: null, workedMs: 0 }
+
+test('one bar over all bytes of a backfill, with which export it is; a line for those alone that left something behind', () => {
+  const shown = reporter(100)
+  backfill(shown, 739, 312)
+  expect(screen(shown.text())).toEqual([
+    'day-5.csv: 100 rows, 0 records, 3 left behind',
+    // 427 exports of a second each are left, or 7:07.
+    '42 % [████████░░░░░░░░░░░░] 312 of 739, 31,200 rows, 0 records, 100 rows/s, 7:07 left  day-312.csv',
+  ])
+  shown.events.runEnded({ ...end, state: 'finished' })
+  expect(screen(shown.text()).at(-2)).toBe(
+    'Backfill of 739 exports: 31,200 rows, 0 records in 312.0 s, 100 rows/s',
+  )
+})
+
+test('a line for each export of a backfill of few', () => {
+  const shown = reporter(100)
+  backfill(shown, 10)
+  expect(screen(shown.text()).slice(0, -1)).toEqual(
+    Array.from(
+      { length: 10 },
+      (_, at) => `day-${at + 1}.csv: 100 rows, 0 records${at === 4 ? ', 3 left behind' : ''}`,
+    ),
+  )
+})
+
+test('without a terminal: a line every five seconds, however many exports there are', () => {
+  const shown = reporter(undefined)
+  backfill(shown, 20)
+  shown.events.runEnded({ ...end, state: 'finished' })
+  expect(shown.text()).toBe(`day-5.csv: 100 rows, 0 records, 3 left behind
+5 of 20, day-5.csv: 500 rows, 0 records, 25 %, 100 rows/s, 0:15 left
+10 of 20, day-10.csv: 1,000 rows, 0 records, 50 %, 100 rows/s, 0:10 left
+15 of 20, day-15.csv: 1,500 rows, 0 records, 75 %, 100 rows/s, 0:05 left
+20 of 20, day-20.csv: 2,000 rows, 0 records, 99 %, 100 rows/s, 0:00 left
+Backfill of 20 exports: 2,000 rows, 0 records in 20.0 s, 100 rows/s
+`)
+})
+
+test('a backfill that is stopped leaves no bar behind, and one that goes on has its share from the start', () => {
+  const shown = reporter(100)
+  backfill(shown, 100, 50)
+  shown.events.runEnded({ ...end, state: 'interrupted' })
+  expect(screen(shown.text()).at(-1)).toBe('')
+  const position = { number: 51, of: 100, bytes: 1_000, bytesBefore: 50_000, bytesOfAll: 100_000 }
+  shown.events.exportStarted({ name: 'day-51.csv', counts: noCounts(), share: 0, bytes: 1_000, position })
+  expect(screen(shown.text()).at(-1)).toContain(
+    '50 % [██████████░░░░░░░░░░] 51 of 100, 0 rows, 0 records, 0 rows/s',
+  )
+})
+
+test('of a run that waits, and of one that is settled for another, it is said which', () => {
+  const { events, text } = reporter(undefined)
+  const other = { job: 'clinic', run: 'run-1', owner: 'host:1', since: 0 }
+  events.waitingForRun({ ...other, givesWay: true })
+  events.waitingForRun({ ...other, givesWay: false })
+  const run = { id: 'run-1', job: 'clinic', gateway: 'built-in', resumed: true, tallies: noTallies() }
+  events.runStarted({ ...run, settledOnly: true })
+  events.runStarted(run)
+  const lines = text().trimEnd().split('\n')
+  expect(lines[0]).toContain(
+    'waiting for the backfill of clinic (run run-1, host:1, since 1970-01-01T00:00:00.000Z), which gives way at its next chunk',
+  )
+  expect(lines[1]).toContain('waiting for another run, which goes first: clinic')
+  expect(lines[2]).toContain('what it has under way is settled first')
+  expect(lines[2]).not.toContain('goes on where it stopped')
+  expect(lines[3]).toBe('Run run-1 was not finished: it goes on where it stopped.')
+})
+
+test('looking for many exports again is told when it takes long', () => {
+  const { at, events, text } = reporter(undefined)
+  for (let number = 1; number <= 300; number++) {
+    events.lookingAgain?.({ run: 'run-1', number, of: 300 })
+    at.ms += 30
+  }
+  // In nine seconds: after two of them, and five later.
+  expect(text()).toBe(`Looking for what run run-1 has read: 68 of 300 exports.
+Looking for what run run-1 has read: 235 of 300 exports.
+`)
+})

@@ -2,6 +2,7 @@
 import { EXIT } from '../errors.ts'
 import { activityOf } from '../job/run-activity.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { allRecords, type CodeCount } from '../reconcile/balance.ts'
 import { counted, n } from '../report/figures.ts'
 import type { Action } from './context.ts'
@@ -91,7 +92,8 @@ function stateText({ state, reason, activity }: ListedRun): string {
 /** What most rows and records were left for, and beside it the exports that could not be used at all. */
 function reasonText({ mostFrequent, exports }: ListedRun): string {
   const failed = Map.groupBy(
-    exports.flatMap(({ error }) => error ?? []),
+    // What a later run of the job has read is put right.
+    exports.flatMap(({ error, readSince }) => (readSince === undefined ? (error ?? []) : [])),
     (code) => code,
   )
   const codes = [...failed].map(([code, all]) => (failed.size === 1 ? code : `${code} ${n(all.length)}`))

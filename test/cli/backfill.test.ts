@@ -447,14 +447,14 @@ describe('--dry-run', () => {
   it('prints exports, sizes, rows and time, and writes and sends nothing', async () => {
     const scene = await openScene(WEEK.slice(0, 3), undefined, 'history')
     await writeFile(join(scene.clinic.workplace.folder, 'history', 'clinic_20260231.csv'), HEADER)
-    const args = [...HISTORY, '--dry-run', '--rate', '5'] as const
+    const args = [...HISTORY, '--dry-run', '--rate', '1'] as const
     const { code, out } = await scene.backfill(...args)
     const bytes = (HEADER + rowsOf(LAST)).length
     const backfill = {
       from: '2026-01-01',
       to: '2026-03-31',
       in: join(scene.clinic.workplace.folder, 'history'),
-      rate: 5,
+      rate: 1,
     }
     const without = {
       ...{ unit: 'day', count: 87, of: 90 },
@@ -484,7 +484,7 @@ describe('--dry-run', () => {
     // One request for each row that those runs sent, and reading two known ones.
     const { seconds, knownRowsPerSecond } = known.estimate
     expect(known.estimate).toMatchObject({ runs: 2, limitedByRate: true })
-    expect(seconds - 2 / knownRowsPerSecond).toBeCloseTo(4 / 5, 6)
+    expect(seconds - 2 / knownRowsPerSecond).toBeCloseTo(4, 6)
     const text = await scene.clinic.workplace.waybill('backfill', 'clinic', ...RANGE, ...args)
     expect(text.out).toContain(`${nameOf(first)}   delivered before`)
     expect(text.out).toContain('Time     about ')

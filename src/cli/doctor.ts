@@ -4,7 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describePlace, type Finding } from '../errors.ts'
-import { inspectLedger, type LedgerFacts } from '../ledger/inspect.ts'
+import { readTargets } from '../job/notify-targets.ts'
+import { inspectLedger, type LedgerFacts, type UndeliveredNotifications } from '../ledger/inspect.ts'
+import { keyOf, type Target } from '../notify/target.ts'
 import { checkClock } from '../operate/check-clock.ts'
 import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
 import { checkGateway, type GatewayLook } from '../operate/check-gateway.ts'
@@ -15,6 +17,7 @@ import { printedToken } from './access-token-command.ts'
 import type { Action, CommandContext } from './context.ts'
 import { countCases } from './mapping-test.ts'
 import { sourceSettings } from './run-environment.ts'
+import { gatewaySetting } from './shell-command.ts'
 import { sizeText } from './sizes.ts'
 
 export interface DoctorOptions {
@@ -24,7 +27,7 @@ export interface DoctorOptions {
 
 export const doctor: Action<DoctorOptions> = async (context, options) => {
   const { settings, settingsFindings, now } = context
-  const [ledger, facts] = lookAtLedger(context, join(settings.home, 'ledger.sqlite'))
+  const [ledger, facts] = await lookAtLedger(context, join(settings.home, 'ledger.sqlite'))
   const gateway = await lookAtGateway(context)
   const findings: CheckFinding[] = [
     ...checkSettings(settingsFindings),
@@ -52,13 +55,18 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
   }))
 }
 
-function lookAtLedger(
-  { now, isDead }: CommandContext,
+async function lookAtLedger(
+  { settings, now, isDead }: CommandContext,
   file: string,
-): [CheckFinding[], LedgerFacts | undefined] {
+): Promise<[CheckFinding[], LedgerFacts | undefined]> {
   try {
     const facts = inspectLedger(file, now())
-    return [checkLedger(facts, sizeText, isDead), facts]
+    const targets = new Map<string, readonly Target[] | undefined>()
+    for (const { job } of facts?.undelivered ?? []) targets.set(job, await readTargets(settings, job))
+    const isTold = ({ job, key }: UndeliveredNotifications): boolean | undefined =>
+      targets.get(job)?.some((target) => keyOf(target) === key)
+    const gateway = settings.gatewayUrl ?? 'built-in'
+    return [checkLedger(facts, { sizeText, isDead, gateway, settingOf: gatewaySetting, isTold }), facts]
   } catch (error) {
     const found = `${file} cannot be opened: ${error instanceof Error ? error.message : String(error)}`
     const remedy =

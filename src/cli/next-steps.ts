@@ -6,7 +6,7 @@ import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords } from '../reconcile/balance.ts'
 import { leftSteps } from './left-steps.ts'
-import { command } from './shell-command.ts'
+import { command, gatewaySetting } from './shell-command.ts'
 
 /**
  * @param reasons of the run: then it is said by reason, and with examples
@@ -15,7 +15,7 @@ import { command } from './shell-command.ts'
 export function nextSteps(summary: RunSummary, reasons: readonly Reason[] = []): string[] {
   if (summary.pruned !== undefined) return []
   const steps = stepsOf(summary, reasons)
-  return steps.length === 0 ? [] : ['Next', ...steps]
+  return steps.length === 0 ? [] : ['Next', ...atItsGateway(summary, steps)]
 }
 
 function stepsOf(summary: RunSummary, reasons: readonly Reason[]): string[] {
@@ -31,6 +31,20 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[]): string[] {
   const left = leftSteps(summary, reasons.filter(isOpen), leftCounts(summary), again)
   const steps = [...exportSteps(summary, typed), ...left]
   return state === 'failed' ? [...steps, ...failedSteps(again)] : steps
+}
+
+/** Of a run that went to another gateway than the settings name: commands that go there say so, and those alone can finish it. */
+function atItsGateway({ run, gateway, state, settingsName }: RunSummary, steps: readonly string[]): string[] {
+  if (settingsName === undefined) return [...steps]
+  const setting = gatewaySetting(gateway)
+  const isOpen = state === 'running' || state === 'interrupted'
+  return [
+    `  The run went to ${gateway}, and the settings name ${settingsName}: there with the keys of that gateway`,
+    ...steps.map((step) =>
+      step.replace(/^ {4}(?=waybill (run|backfill|rerun|reconcile|resolve) )/, `    ${setting} `),
+    ),
+    ...(isOpen ? ['  Or, to end it as it is', command('resolve', run, '--give-up')] : []),
+  ]
 }
 
 /** Its threshold has ended it, mostly in the middle of a chunk of which the ledger knows no reasons: a dry run tells them all. */

@@ -87,6 +87,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'not-echoed': 'gateway',
   'in-doubt': 'doubt',
   held: 'doubt',
+  'perhaps-sent': 'doubt',
   'mark-refused': 'next-run',
   'replaced-not-deleted': 'by-hand',
   'replacement-not-listed': 'by-hand',

@@ -4,7 +4,7 @@ import { findRun } from '../job/amend-run.ts'
 import { readJob } from '../job/definition-files.ts'
 import { giveUp } from '../job/give-up-run.ts'
 import { acceptInDoubt, resendInDoubt } from '../job/resolve-run.ts'
-import { summarise } from '../job/summary.ts'
+import { type RunSummary, summarise } from '../job/summary.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { assertLedger, openKnownLedger } from './open-known-ledger.ts'
@@ -40,13 +40,20 @@ async function abandon(context: CommandContext, options: ResolveOptions): Promis
     const summary = await summarise(ledger, context.settings.home, run.id)
     if (options.json) context.out(`${JSON.stringify({ decision: 'give-up', records: 0, summary })}\n`)
     else {
-      context.out(`Run ${run.id} is given up: it will not be finished.\n`)
+      context.out(`Run ${run.id} is given up: it will not be finished.\n${readFirst(summary)}`)
       context.out(summaryText(summary, await ledger.reasonsOf(run.id), context.columns))
     }
     return EXIT.ok
   } finally {
     await ledger.close()
   }
+}
+
+/** What its open chunks had in hand the ledger does not know. */
+function readFirst({ run, job, exports }: RunSummary): string {
+  const open = exports.flatMap(({ name, state }) => (state === 'open' ? [name] : []))
+  if (open.length === 0) return ''
+  return `What it had sent of ${open.join(', ')} is not known in full: until a later run of ${job} has read ${open.length === 1 ? 'an export of that name' : 'exports of these names'} to the end, the job reads profiles before it sends what the ledger does not know (run ${run} was given up).\n`
 }
 
 async function accept(context: CommandContext, options: ResolveOptions): Promise<number> {

@@ -1,2 +1,11 @@
+import { shellWord } from '../job/shell-words.ts'
+
 /** Commands that people are told to type: they can be typed as they stand. On a line of its own. @param words quoted where they must be */
 export const command = (...words: readonly string[]): string => `    waybill ${words.join(' ')}`
+
+/**
+ * Before a command that is to go to another gateway than the settings name.
+ * @param gateway as the ledger names it: an address without secrets, or `built-in`, which is that of an empty address
+ */
+export const gatewaySetting = (gateway: string): string =>
+  `WAYBILL_GATEWAY_URL=${gateway === 'built-in' ? '' : shellWord(gateway)}`

@@ -22,10 +22,12 @@ export const show: Action<{ readonly run: string | undefined; readonly json?: tr
     const activity = await activityOf(ledger, run, context.now(), context.isDead)
     const found = await summarise(ledger, context.settings.home, run.id)
     const untold = await ledger.notifications.untold(run.job_id, run.id)
+    const gateway = context.settings.gatewayUrl ?? 'built-in'
     const summary = {
       ...found,
       ...(activity === undefined ? {} : { activity }),
       ...(untold.length === 0 ? {} : { untold }),
+      ...(gateway === found.gateway ? {} : { settingsName: gateway }),
     }
     const reasons = await ledger.reasonsOf(run.id)
     context.out(

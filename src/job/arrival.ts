@@ -91,8 +91,8 @@ export interface Arrival {
   /** Keeps what is joined, by its SHA-256, until a run has ended well; and gives it back. */
   keep(sha256: string, text: string): Promise<void>
   kept(sha256: string): Promise<string | undefined>
-  /** Moves the delivery and what lies beside it to the archive. */
-  archive(found: FoundDelivery): Promise<void>
+  /** Moves the delivery and what lies beside it to the archive. @returns the address of the delivery there */
+  archive(found: FoundDelivery): Promise<string>
   /** Removes what processes that are gone have left decrypted. To be called by who holds the job. */
   clearUnpacked(): Promise<void>
   /** @param keepFetched where a resumption will need it */
@@ -266,7 +266,8 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       // The marker goes first: an export without its marker waits, a marker without its export vouches for the next one.
       // A checksum file of another name may be that of other exports, too.
       const own = checksum?.name.includes(delivery.name) ? checksum : undefined
-      for (const one of [marker, own, delivery]) if (one !== undefined) await source.archive(one)
+      for (const one of [marker, own]) if (one !== undefined) await source.archive(one)
+      return source.archive(delivery)
     },
     forget: ({ source, delivery }) => spool.forget(source.address(delivery.name)),
     keep: spool.keep,

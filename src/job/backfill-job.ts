@@ -65,8 +65,9 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
           }),
         )
         ended = end.error === undefined
-        if (ended) await archiveRun({ arrival, events }, ledger, end.summary, found)
-        return end
+        if (!ended) return end
+        const archiving = { arrival, events, ledger, runLedger: ledger.amendRun(held.lease), home: deps.home }
+        return { ...end, summary: await archiveRun(archiving, end.summary, found) }
       } finally {
         await arrival.close(!ended)
       }

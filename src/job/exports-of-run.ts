@@ -134,16 +134,16 @@ export async function* resumeExports(
   }
 }
 
-/** The very file that a run has begun with: where it was, or where the job archives it. Undefined where it is neither there nor there. */
+/** The very file that a run has begun with: where it was, where it was archived, or where the job archives. Undefined where it is at none of these. */
 export async function receiveBegun(
   arrival: Arrival,
   sources: readonly JobSource[],
-  { path, sha256 }: Pick<ExportRecord, 'path' | 'sha256'>,
+  { path, sha256, archived }: Pick<ExportRecord, 'path' | 'sha256' | 'archived'>,
 ): Promise<ReceivedExport | undefined> {
   const archives = sources.flatMap(({ place }) =>
     place.kind === 'folder' && place.archive !== undefined ? [join(place.archive, basename(path))] : [],
   )
-  for (const address of [path, ...archives]) {
+  for (const address of [path, ...(archived === null ? [] : [archived]), ...archives]) {
     const received = await arrival.receiveAgain(address, sha256, sources)
     if (received !== undefined) return received
   }

@@ -82,7 +82,8 @@ async function runWith(
   const contents = new Set(resumed?.origin === undefined ? resumed?.exports.map(({ sha256 }) => sha256) : [])
   const { others, done } =
     resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, contents)
-  if (resumed !== undefined && whole) await archiveResumed({ arrival, events }, resumed, done)
+  const archiving = { arrival, events, ledger, runLedger: ledger.amendRun(held.lease), home: deps.home }
+  if (resumed !== undefined && whole) resumed = await archiveResumed(archiving, resumed, done)
   if (others.length === 0) {
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
     throw new WaybillError(
@@ -102,6 +103,7 @@ async function runWith(
       now: run.export.startedAt,
     }),
   )
-  if (end.error === undefined && whole) await archiveRun({ arrival, events }, ledger, end.summary, others)
-  return { ...end, summary: { ...end.summary, ...(resumed === undefined ? {} : { resumed }) } }
+  const { summary } = end
+  const ended = end.error === undefined && whole ? await archiveRun(archiving, summary, others) : summary
+  return { ...end, summary: { ...ended, ...(resumed === undefined ? {} : { resumed }) } }
 }

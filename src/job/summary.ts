@@ -1,10 +1,11 @@
 /** The summary of a run, drawn from the ledger (docs/cli.md: what `--json` prints). */
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { WaybillError } from '../errors.ts'
 import type {
   BackfillRange,
+  ExportRecord,
   Ledger,
   OutcomeMove,
   Reading,
@@ -38,7 +39,7 @@ export interface ExportSummary {
   /** The mapping that it is read by; undefined where that was pruned. */
   readonly mapping?: string
   readonly reading: Reading
-  /** Where it lies, while a file is there: an archived, fetched or packed one is elsewhere. */
+  /** Where it lies now: where it was read, or where Waybill archived it. Undefined where it is gone, and of a fetched or packed one. */
   readonly file?: string
   /** The rejects file, where there is one. */
   readonly rejects?: string
@@ -56,6 +57,8 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   readonly reason?: string
   /** Of a run that has not come to an end, where it was asked for. */
   readonly activity?: RunActivity
+  /** The gateway that the settings name, where that was asked for and is another one. */
+  readonly settingsName?: string
   /** Whom it was to be told to and was not, or not yet, where it was asked for; not there where all know. */
   readonly untold?: readonly UntoldTarget[]
   /** The run of which it took up what was left behind. */
@@ -122,6 +125,7 @@ export async function summarise(
     addCounts(total, known)
     const later = since.get(record.name)
     for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
+    const file = fileOf(record)
     exports.push({
       name: record.name,
       sha256: record.sha256,
@@ -130,7 +134,7 @@ export async function summarise(
       counts: known,
       reading: record.reading,
       ...(record.mapping === null ? {} : { mapping: record.mapping }),
-      ...(existsSync(record.path) ? { file: record.path } : {}),
+      ...(file === undefined ? {} : { file }),
       ...(rejectsLength === 0 || run.pruned_at !== null
         ? {}
         : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
@@ -167,6 +171,19 @@ export async function summarise(
     },
     startedAt: new Date(run.started_at).toISOString(),
     durationMs: run.worked_ms,
+  }
+}
+
+/** By its size: a vendor may have put the next export where this one was, and to read all of a large one takes long. */
+const fileOf = ({ path, archived, bytes }: ExportRecord): string | undefined =>
+  [path, archived].flatMap((file) => file ?? []).find((file) => sizeOf(file) === bytes)
+
+const sizeOf = (file: string): number | undefined => {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.size
+  } catch {
+    // In a folder that may not be entered it cannot be named for anybody to read.
+    return undefined
   }
 }
 

@@ -125,8 +125,8 @@ async function* startSelected(
 ): AsyncGenerator<ExportStep> {
   const steps: ExportStep[] = []
   for (const [at, { record, received, mapping }] of found.entries()) {
-    const { name, path, sha256, bytes, export_id: exportId, id: originExport } = record
-    const start = { ordinal: at + 1, name, path, sha256, bytes, exportId, mapping, originExport }
+    const { name, path, sha256, bytes, archived, export_id: exportId, id: originExport } = record
+    const start = { ordinal: at + 1, name, path, sha256, bytes, archived, exportId, mapping, originExport }
     const added = await run.runLedger.addExport({ ...start, reading: 'selected' })
     const { file, limits } = received
     steps.push({ record: { ...added, path: file }, mapping, limits, watch: undefined })

@@ -113,8 +113,8 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
       },
     )
   }
-  const origin = await findRow(ledger, place.record, place.chunk, parts.row)
-  const { name, path, sha256 } = place.record
+  const { name, sha256 } = place.record
+  const { file: path, origin } = await findRow(ledger, place.record, place.chunk, parts.row)
   return {
     transactionId,
     rule: parts.rule,
@@ -191,18 +191,32 @@ const tracedBatch = (batch: BatchRecord): TracedBatch => ({
   settledAt: batch.settled_at === null ? null : new Date(batch.settled_at).toISOString(),
 })
 
-/** Reads on from the chunk's start to the row, if the file is still the one that was read. */
+/** Where the row stands, in the file where it was read or where it was archived, if it is still the one that was read. */
 async function findRow(
   ledger: Ledger,
   record: ExportRecord,
   chunk: ChunkRecord,
   wanted: number,
+): Promise<{ file: string; origin?: Pick<Origin, 'line' | 'byteOffset'> }> {
+  const content = await ledger.mapping(record.mapping_digest)
+  if (content === undefined) return { file: record.path }
+  for (const file of [record.path, record.archived].flatMap((one) => one ?? [])) {
+    const origin = await rowOf({ ...record, path: file }, content, chunk, wanted)
+    if (origin !== undefined) return { file, origin }
+  }
+  return { file: record.path }
+}
+
+/** Reads on from the chunk's start to the row. */
+async function rowOf(
+  { path, sha256 }: ExportRecord,
+  mapping: string,
+  chunk: ChunkRecord,
+  wanted: number,
 ): Promise<Pick<Origin, 'line' | 'byteOffset'> | undefined> {
   try {
-    if ((await fingerprint(record.path)).sha256 !== record.sha256) return undefined
-    const content = await ledger.mapping(record.mapping_digest)
-    if (content === undefined) return undefined
-    const opened = await openExport(record.path, loadMapping(content).read)
+    if ((await fingerprint(path)).sha256 !== sha256) return undefined
+    const opened = await openExport(path, loadMapping(mapping).read)
     const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
     for await (const block of opened.rows(from)) {
       const found = block.find(({ row }) => row === wanted)

@@ -1,6 +1,7 @@
 /** Looks at a ledger file without changing it: for a person who wants to know whether it is well. */
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { z } from 'zod'
 import { MIGRATIONS } from './migrations.ts'
 
 /** How much SQLite says of a damaged file at most. */
@@ -20,6 +21,8 @@ export interface UndeliveredNotifications {
   readonly job: string
   /** Names the target, without secrets. */
   readonly target: string
+  /** Sixteen hex digits, which tell it from others of that name. */
+  readonly key: string
   readonly state: 'pending' | 'given-up'
   readonly count: number
   /** Why the last of them was not delivered; null where nobody has tried. */
@@ -34,10 +37,19 @@ const UNDELIVERED_MS = 10 * 60_000
 export interface UnfinishedRun {
   readonly run: string
   readonly job: string
+  readonly gateway: string
   readonly state: string
   /** Of a backfill: its range, as the ledger has it, and its folder. */
   readonly backfill: string | undefined
   readonly folder: string | undefined
+}
+
+/** A run that was given up in the middle of exports, none of whose names was read to its end since: src/ledger/behind.ts. */
+export interface GivenUpRun {
+  readonly run: string
+  readonly job: string
+  readonly gateway: string
+  readonly exports: readonly string[]
 }
 
 export interface LedgerFacts {
@@ -51,6 +63,7 @@ export interface LedgerFacts {
   readonly older: boolean
   readonly leases: readonly HeldLease[]
   readonly unfinished: readonly UnfinishedRun[]
+  readonly givenUp: readonly GivenUpRun[]
   readonly inDoubt: readonly { readonly run: string; readonly job: string; readonly records: number }[]
   /** Notifications that could not be delivered, by job, target and whether they are tried again: of late, those that were given up. */
   readonly undelivered: readonly UndeliveredNotifications[]
@@ -74,7 +87,9 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
     const facts = { bytes: statSync(file).size, damage, newer, shape: steps.at(-1) ?? 'none' }
     const older = steps.length - newer.length < Object.keys(MIGRATIONS).length
     if (!tables.has('run')) return { ...facts, older, ...NOTHING_KNOWN }
-    return { ...facts, older, ...contentsOf(database, tables, now) }
+    // What it rests on has come with later steps of the shape.
+    const givenUp = older ? [] : givenUpRuns(database)
+    return { ...facts, older, ...contentsOf(database, tables, now), givenUp }
   } finally {
     database.close()
   }
@@ -85,7 +100,8 @@ type Contents = Pick<
   'leases' | 'unfinished' | 'inDoubt' | 'undelivered' | 'latestRunAt' | 'copiedAt'
 >
 
-const NOTHING_KNOWN: Contents = {
+const NOTHING_KNOWN: Contents & Pick<LedgerFacts, 'givenUp'> = {
+  givenUp: [],
   leases: [],
   unfinished: [],
   inDoubt: [],
@@ -115,10 +131,11 @@ function contentsOf(database: DatabaseSync, tables: ReadonlySet<string>, now: nu
       until: Number(row['until']),
     })),
     unfinished: rows(
-      `select run.*, run.id as run, job.name as job from run join job on job.id = run.job_id
+      `select run.*, run.id as run, job.name as job, job.gateway as gateway from run join job on job.id = run.job_id
       where state in ('running', 'interrupted') order by started_at`,
     ).map((row) => ({
       ...{ run: String(row['run']), job: String(row['job']), state: String(row['state']) },
+      gateway: String(row['gateway']),
       backfill: textOf(row['backfill']),
       folder: textOf(row['backfill_folder']),
     })),
@@ -139,7 +156,7 @@ type Rows = (sql: string, ...parameters: number[]) => readonly Readonly<Record<s
 /** SQLite takes the other columns from the row that has the maximum (sqlite.org/lang_select.html#bareagg). */
 const undeliveredOf = (rows: Rows, now: number): UndeliveredNotifications[] =>
   rows(
-    `select job.name as job, address, notification.state as state, count(*) as count, error, max(notification.id)
+    `select job.name as job, address, target, notification.state as state, count(*) as count, error, max(notification.id)
     from notification join job on job.id = notification.job_id
     where (notification.state = 'pending' and (error is not null or created_at < ?))
     or (notification.state = 'given-up' and created_at > ?)
@@ -149,10 +166,30 @@ const undeliveredOf = (rows: Rows, now: number): UndeliveredNotifications[] =>
   ).map((row) => ({
     job: String(row['job']),
     target: String(row['address']),
+    key: String(row['target']),
     state: row['state'] === 'pending' ? 'pending' : 'given-up',
     count: Number(row['count']),
     error: row['error'] === null ? null : String(row['error']),
   }))
+
+function givenUpRuns(database: DatabaseSync): GivenUpRun[] {
+  const rows = database
+    .prepare(
+      `select run.id as run, job.name as job, job.gateway as gateway, json_group_array(export.name) as exports
+      from run join job on job.id = run.job_id join export on export.run_id = run.id
+      where run.state = 'failed' and run.reason = 'given-up' and export.state = 'open' and not exists (
+        select 1 from export as later join run as since on since.id = later.run_id
+        where since.job_id = run.job_id and since.started_at > run.ended_at and since.state = 'finished'
+        and since.part is not 'limit' and later.name = export.name and later.state = 'finished'
+        and later.reading = 'whole')
+      group by run.id order by run.started_at`,
+    )
+    .all()
+  return rows.map((row) => ({
+    ...{ run: String(row['run']), job: String(row['job']), gateway: String(row['gateway']) },
+    exports: z.array(z.string()).parse(JSON.parse(String(row['exports']))),
+  }))
+}
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 

@@ -14,6 +14,7 @@ import type { Pruning } from './pruned-detail.ts'
 import type { Reason } from './reasons.ts'
 import type { RightOfWay } from './right-of-way.ts'
 import type { RunKind, RunStart } from './run-start.ts'
+import type { OpenExport, RunFilter } from './runs.ts'
 import type { LeftEvent, RunState } from './states.ts'
 import type {
   BatchRecord,
@@ -89,6 +90,8 @@ export interface ExportStart {
   /** Default: `whole`. */
   readonly reading?: Reading
   readonly originExport?: number
+  /** Where it lies by now, of one that was archived before. */
+  readonly archived?: string | null
   /** Code of what is wrong with it, where it is over before it has begun. */
   readonly failed?: string
 }
@@ -187,13 +190,6 @@ export interface KnownAccount {
   readonly isNew?: boolean
 }
 
-/** Which runs are listed. */
-export interface RunFilter {
-  readonly job?: string | undefined
-  /** Those alone that no later run has finished, made up for or settled: unfinished, ended before their time, or with something left behind. */
-  readonly failed?: boolean | undefined
-}
-
 /** What a run writes. Every call is one durable transaction (calls made together may share one), fenced by the lease's token. */
 export interface RunLedger {
   readonly lease: Lease
@@ -204,6 +200,8 @@ export interface RunLedger {
   goOnWorking(at: number): Promise<void>
   addExport(start: ExportStart): Promise<ExportRecord>
   endExport(exportRow: number, state: 'finished' | 'failed', reason: string | null): Promise<void>
+  /** For this export and for all that were read of the same file. */
+  noteArchived(file: Pick<ExportRecord, 'path' | 'sha256'>, archived: string): Promise<void>
   /** @param drift JSON: in what the export differs from earlier deliveries */
   noteDrift(exportRow: number, drift: string): Promise<void>
   saveProfile(exportRow: number, profile: ProfileStart): Promise<void>
@@ -249,6 +247,8 @@ export interface Ledger {
   runs(limit: number, only?: RunFilter): Promise<(RunRecord & { job: string; gateway: string })[]>
   /** With the names of their mappings; null where a mapping was pruned. */
   exportsOf(runId: string): Promise<(ExportRecord & { readonly mapping: string | null })[]>
+  /** What unfinished runs of jobs of that name have open, at whatever gateway. */
+  openExports(job: string): Promise<OpenExport[]>
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
   mapping(digest: string): Promise<string | undefined>

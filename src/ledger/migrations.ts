@@ -280,4 +280,9 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
     },
   },
   '0011-worked-time': { up: addWorkedTime },
+  '0012-archived': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('export').addColumn('archived', 'text').execute()
+    },
+  },
 }

@@ -18,7 +18,7 @@ import { readMostFrequent, readReasons } from './reasons.ts'
 import { rightOfWay } from './right-of-way.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { backfillText } from './run-start.ts'
-import { readRuns } from './runs.ts'
+import { readOpenExports, readRuns } from './runs.ts'
 import { LedgerDialect, openSqlite } from './sqlite-database.ts'
 import { advanceRun } from './states.ts'
 import type { LedgerTables } from './tables.ts'
@@ -120,6 +120,7 @@ export async function openLedger(file: string): Promise<Ledger> {
           .executeTakeFirst(),
       ),
     runs: (limit, only = {}) => read((db) => readRuns(db, limit, only)),
+    openExports: (job) => read((db) => readOpenExports(db, job)),
     exportsOf: (runId) =>
       read((db) =>
         db

@@ -28,6 +28,11 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
       writeShared(async (writer) => {
         await writer.updateTable('export').set({ state, reason }).where('id', '=', exportRow).execute()
       }),
+    noteArchived: ({ path, sha256 }, archived) =>
+      writeShared(async (writer) => {
+        const same = writer.updateTable('export').where('path', '=', path).where('sha256', '=', sha256)
+        await same.set({ archived }).execute()
+      }),
     noteDrift: (exportRow, drift) =>
       writeShared(async (writer) => {
         await writer.updateTable('export').set({ drift }).where('id', '=', exportRow).execute()
@@ -158,6 +163,7 @@ async function addExport(writer: Writer, runId: string, start: ExportStart): Pro
       mapping_digest: digest,
       reading: start.reading,
       origin_export: start.originExport,
+      archived: start.archived,
       ...(start.failed === undefined ? { state: 'open' } : { state: 'failed', reason: start.failed }),
     })
     .returningAll()

@@ -1,8 +1,21 @@
 /** Runs as they are listed. */
 import { type Kysely, sql } from 'kysely'
-import type { RunFilter } from './ledger.ts'
 import { RANGE_LENGTH } from './run-start.ts'
 import type { LedgerTables, RunRecord } from './tables.ts'
+
+/** An export that an unfinished run goes on with. */
+export interface OpenExport {
+  readonly run: string
+  readonly gateway: string
+  readonly path: string
+}
+
+/** Which runs are listed. */
+export interface RunFilter {
+  readonly job?: string | undefined
+  /** Those alone that no later run has finished, made up for or settled: unfinished, ended before their time, or with something left behind. */
+  readonly failed?: boolean | undefined
+}
 
 /** Of a backfill, without what else it was begun with. */
 const rangeText = (run: 'run' | 'later') =>
@@ -56,5 +69,18 @@ export function readRuns(
     )
     .orderBy('run.started_at', 'desc')
     .limit(limit)
+    .execute()
+}
+
+/** What unfinished runs of jobs of that name have open. */
+export function readOpenExports(database: Kysely<LedgerTables>, job: string): Promise<OpenExport[]> {
+  return database
+    .selectFrom('export')
+    .innerJoin('run', 'run.id', 'export.run_id')
+    .innerJoin('job', 'job.id', 'run.job_id')
+    .select(['run.id as run', 'job.gateway', 'export.path'])
+    .where('job.name', '=', job)
+    .where('run.state', 'in', ['running', 'interrupted'])
+    .where('export.state', '=', 'open')
     .execute()
 }

@@ -92,6 +92,8 @@ interface ExportTable {
   reading: ColumnType<Reading, Reading | undefined, never>
   /** Of `selected`: the export whose rows these are, as the other run read it. */
   origin_export: ColumnType<number | null, number | null | undefined, never>
+  /** Where Waybill has moved it, as its `path` names where it was. */
+  archived: ColumnType<string | null, string | null | undefined, string>
   /** JSON: the counts of rows and records of a run that was pruned; else its chunks have them. */
   totals: ColumnType<string | null, never, string>
 }

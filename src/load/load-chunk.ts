@@ -91,7 +91,11 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     const verdict = verdicts?.get(entry)
     const reason = accounts.refusalOf(entry)
     if (verdict === 'stored') outcomes.set(entry, { entry, outcome: 'unchanged', found: true })
-    else if (verdict === 'unknown' && context.held !== 'resend') outcomes.set(entry, stillInDoubt(entry))
+    else if (verdict === 'unknown' && context.held !== 'resend')
+      outcomes.set(
+        entry,
+        held.get(entry.rowKey)?.has(entry.content) ? stillInDoubt(entry) : perhapsSent(entry),
+      )
     else if (reason !== undefined) outcomes.set(entry, { entry, outcome: 'rejected', batchId: null, reason })
     else sendable.push(entry)
   }
@@ -215,12 +219,19 @@ function recalled(entry: Entry, exception: ExceptionRecord, outcome: 'rejected' 
 
 const HELD = 'the record is in doubt since an earlier run; it is not sent again until that is decided'
 
-const stillInDoubt = (entry: Entry): EntryOutcome => ({
+const PERHAPS_SENT =
+  'not sent: a run of the job was given up, or the ledger is a copy, so that it may have been sent before; and the profile cannot tell'
+
+const notSent = (entry: Entry, code: 'held' | 'perhaps-sent', message: string): EntryOutcome => ({
   entry,
   outcome: 'in-doubt',
   batchId: null,
-  reason: { stage: 'submit', code: 'held', message: HELD, scrubbed: HELD },
+  reason: { stage: 'submit', code, message, scrubbed: message },
 })
+
+const stillInDoubt = (entry: Entry): EntryOutcome => notSent(entry, 'held', HELD)
+
+const perhapsSent = (entry: Entry): EntryOutcome => notSent(entry, 'perhaps-sent', PERHAPS_SENT)
 
 /** A twin of a record that was accepted is unchanged: the gateway has it, and it is not sent a second time. */
 function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {

@@ -1,15 +1,24 @@
 /** The ledger: that it is whole, of a shape that can be used, and what stands open in it. Pure. */
-
 import { backfillCommand, rangeOf } from '../job/backfill-range.ts'
 import { shellWord } from '../job/shell-words.ts'
-import type { LedgerFacts, UnfinishedRun } from '../ledger/inspect.ts'
+import type { GivenUpRun, LedgerFacts, UndeliveredNotifications, UnfinishedRun } from '../ledger/inspect.ts'
 import type { CheckFinding, Level } from './finding.ts'
 
-/** @param isDead tells of a holder on this machine whether its process is gone: then the next run takes over */
+export interface LedgerSurroundings {
+  readonly sizeText: (bytes: number) => string
+  /** Tells of a holder on this machine whether its process is gone: then the next run takes over. */
+  readonly isDead: (owner: string) => boolean
+  /** The gateway that the settings name. */
+  readonly gateway: string
+  /** What stands before a command that is to go to another one. */
+  readonly settingOf: (gateway: string) => string
+  /** Whether the job file names that target still; undefined where it cannot be read. */
+  readonly isTold: (undelivered: UndeliveredNotifications) => boolean | undefined
+}
+
 export function checkLedger(
   facts: LedgerFacts | undefined,
-  sizeText: (bytes: number) => string,
-  isDead: (owner: string) => boolean,
+  { sizeText, isDead, gateway, settingOf, isTold }: LedgerSurroundings,
 ): CheckFinding[] {
   const told = (level: Level, found: string, remedy?: string): CheckFinding => ({
     check: 'ledger',
@@ -52,8 +61,15 @@ export function checkLedger(
     ...facts.unfinished
       .filter(({ run }) => !leases.some((lease) => lease.run === run))
       .map((one) =>
-        told('warning', `run ${one.run} of ${one.job} is not finished (${one.state})`, commandOf(one)),
+        told(
+          'warning',
+          `run ${one.run} of ${one.job} is not finished (${one.state})${elsewhere(one, gateway)}`,
+          one.gateway === gateway
+            ? commandOf(one)
+            : `${settingOf(one.gateway)} ${commandOf(one)} (or, to end it as it is: waybill resolve ${one.run} --give-up)`,
+        ),
       ),
+    ...facts.givenUp.map((one) => told('ok', givenUpText(one, gateway))),
     ...facts.inDoubt.map(({ run, job, records }) =>
       told(
         'warning',
@@ -61,13 +77,27 @@ export function checkLedger(
         `waybill reconcile ${run}`,
       ),
     ),
-    ...facts.undelivered.map(({ job, target, state, count, error }) => {
+    ...facts.undelivered.map((one) => {
+      const { job, target, state, count, error } = one
       const what = `${count.toLocaleString('en-US')} ${count === 1 ? 'notification' : 'notifications'} of ${job}`
+      if (state === 'given-up' && isTold(one) === false)
+        return told(
+          'ok',
+          `${what} to ${target} not delivered; given up, and the job names that target no more`,
+        )
       const then = state === 'pending' ? 'tried again by the next run and the schedule' : 'given up'
       const why = error === null ? '' : `: ${error}`
       return told('warning', `${what} to ${target} not delivered${why}; ${then}`, `waybill notify ${job}`)
     }),
   ]
+}
+
+const elsewhere = (one: { readonly gateway: string }, gateway: string): string =>
+  one.gateway === gateway ? '' : `; it went to ${one.gateway}, and the settings name ${gateway}`
+
+function givenUpText(one: GivenUpRun, gateway: string): string {
+  const { run, job, exports } = one
+  return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: until ${exports.join(', ')} ${exports.length === 1 ? 'was' : 'were'} read to the end by a later run, profiles are read before that job sends`
 }
 
 /** What goes on with it. */

@@ -133,6 +133,7 @@ export const Summary = z.object({
       sha256: z.string(),
       rows: count,
       error: z.string().optional(),
+      file: z.string().optional(),
       rejects: z.string().optional(),
     }),
   ),

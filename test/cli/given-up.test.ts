@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, GOOD, HEADER, JOB } from './clinic.ts'
 import { createWorkplace, summaryOf } from './command-line.ts'
-import { type FaultyClinic, openFaultyClinic } from './left-behind.ts'
+import { type FaultyClinic, openFaultyClinic, showOf } from './left-behind.ts'
 
 const CAT = 'cat,2026-03-02,63,5.3,72.5,kg,fine\n'
 const ALL = [...GOOD, 'cat body-weight 72.5', 'cat hba1c 5.3', 'cat heart-rate 63']
@@ -53,11 +53,21 @@ test.each([
 
 test('where nobody can tell whether the gateway has it, it is in doubt, and not sent', async () => {
   const clinic = await replaced('pass-then-reset')
-  await clinic.workplace.waybill('resolve', clinic.id, '--give-up')
+  const { waybill } = clinic.workplace
+  const told = `until a later run of clinic has read an export of that name to the end`
+  expect((await waybill('resolve', clinic.id, '--give-up')).out).toContain(told)
+  const looked = `run ${clinic.id} of clinic was given up: until day.csv was read to the end by a later run`
+  expect((await waybill('doctor')).out).toContain(looked)
   clinic.strike(({ method }) => (method === 'GET' ? answer(400) : PASS))
   const after = summaryOf(await clinic.run())
+  const { reasons } = await showOf(clinic, after.run)
+  // Nobody has sent those of cat, and none of them was in doubt since an earlier run.
+  expect(reasons.map(({ code, outcome, count }) => [code, outcome, count])).toEqual(
+    Array(3).fill(['perhaps-sent', 'in-doubt', 3]),
+  )
   expect(after.records.biometric).toMatchObject({ made: 9, accepted: 0, inDoubt: 9 })
   expect(await clinic.stored()).toEqual(GOOD)
+  expect((await waybill('doctor')).out).not.toContain(looked)
 })
 
 test.each([

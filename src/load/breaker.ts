@@ -7,6 +7,8 @@ export interface Breaker {
   readonly state: 'closed' | 'open' | 'trying'
   /** While open: nothing is sent before. */
   readonly until: number
+  /** While open: until when the gateway has asked for nothing to be sent. */
+  readonly notBefore: number
   /** Openings since something got through. */
   readonly openings: number
   /** Failures since something got through. Each keeps its place among those under way: an outage is not fed with new requests. */
@@ -28,6 +30,7 @@ const LONGEST_JITTER_MS = 500
 export const CLOSED: Breaker = {
   state: 'closed',
   until: Number.NEGATIVE_INFINITY,
+  notBefore: Number.NEGATIVE_INFINITY,
   openings: 0,
   failures: 0,
   underWay: 0,
@@ -92,15 +95,26 @@ export function notTaken(
   random: () => number,
 ): Breaker {
   const told = retryAfterMs === undefined ? 0 : asTold(retryAfterMs, random)
-  if (epoch !== breaker.epoch)
-    return breaker.state === 'open' ? { ...breaker, until: Math.max(breaker.until, now + told) } : breaker
+  const notBefore = now + told
+  if (epoch !== breaker.epoch) {
+    if (breaker.state !== 'open') return breaker
+    const later = Math.max(breaker.notBefore, notBefore)
+    return { ...breaker, until: Math.max(breaker.until, notBefore), notBefore: later }
+  }
   const own = retryAfterMs === undefined || breaker.openings > 0 ? backoff(breaker.openings, random) : 0
-  return open(breaker, now + Math.max(told, own))
+  return { ...open(breaker, now + Math.max(told, own)), notBefore }
+}
+
+/** Brings the next try forward to that moment, but not before the one that the gateway has asked for. */
+export function hastened(breaker: Breaker, at: number): Breaker {
+  if (breaker.state !== 'open') return breaker
+  return { ...breaker, until: Math.min(breaker.until, Math.max(at, breaker.notBefore)) }
 }
 
 const open = ({ openings, epoch }: Breaker, until: number): Breaker => ({
   state: 'open',
   until,
+  notBefore: Number.NEGATIVE_INFINITY,
   openings: openings + 1,
   failures: 0,
   underWay: 0,

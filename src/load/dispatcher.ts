@@ -3,6 +3,7 @@
  * with its own ceiling; the lanes take turns.
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
+import { hastened } from './breaker.ts'
 import { admit, beginFlow, type Ending, end, type Flow, nextStart, start } from './flow.ts'
 
 export interface Dispatcher {
@@ -13,6 +14,8 @@ export interface Dispatcher {
   lane(ceiling: number, signal: AbortSignal): Lane
   /** Milliseconds for which nothing is sent, as the gateway wants it or nothing gets through; 0: it is not so. */
   heldForMs(): number
+  /** Lets one request try in so many milliseconds, where it would be later and the gateway has not asked for that. */
+  tryWithin(ms: number): void
 }
 
 export interface Lane {
@@ -130,6 +133,11 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
     heldForMs() {
       if (flow === undefined || flow.breaker.state !== 'open') return 0
       return Math.max(0, flow.breaker.until - clock())
+    },
+    tryWithin(ms) {
+      if (flow === undefined) return
+      flow = { ...flow, breaker: hastened(flow.breaker, clock() + ms) }
+      sendNext()
     },
   }
 }

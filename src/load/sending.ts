@@ -92,11 +92,16 @@ export function createSending(options: SendingOptions): Sending {
 
   /** While sending is held, the dispatcher is what waits: any request may be the one that tries. */
   const waitForRetry = async (operation: string, waitMs: number, failure: GatewayError): Promise<void> => {
+    if (dispatcher.heldForMs() === 0 && waitMs === 0) return
+    const since = failingSince ?? now()
+    const leftMs = since + options.patienceMs - now()
+    // What is left of the patience is waited out, and one more try is made at its end.
+    if (leftMs > 0 && dispatcher.heldForMs() > leftMs) dispatcher.tryWithin(leftMs)
     const heldMs = dispatcher.heldForMs()
-    if (heldMs === 0 && waitMs === 0) return
+    const ownMs = leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs
     const reason = { class: failure.class, what: failure.message }
-    announce(operation, heldMs || waitMs, reason, failingSince ?? now())
-    if (heldMs === 0) await options.sleep(waitMs, signal)
+    announce(operation, heldMs || ownMs, reason, since)
+    if (heldMs === 0) await options.sleep(ownMs, signal)
   }
 
   const send = <T>(

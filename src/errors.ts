@@ -143,7 +143,8 @@ export const ERROR_CODES = {
   'lease-lost': { exit: EXIT.jobHeld, remedy: 'Another process took this run over. See `waybill runs`.' },
   'job-held': {
     exit: EXIT.jobHeld,
-    remedy: 'Wait for the other run to end, or end its process; its lease then runs out by itself.',
+    remedy:
+      'Wait for the other run to end. Or end its process, and its lease runs out by itself: but where that is `waybill schedule`, this ends the whole schedule, with the runs of all its jobs.',
   },
   'gateway-unreachable': {
     exit: EXIT.gatewayUnavailable,

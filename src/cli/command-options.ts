@@ -14,6 +14,11 @@ export type Perform = (
 export const json = (): Option =>
   new Option('--json', 'print one JSON object on standard output; logs go to standard error')
 
+export function positiveNumber(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on.')
+  return Number(text)
+}
+
 export function wholeNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
   return Number(text)

@@ -12,6 +12,7 @@ import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
 import { checkGateway, type GatewayLook } from '../operate/check-gateway.ts'
 import { checkHome } from '../operate/check-home.ts'
 import { checkLedger } from '../operate/check-ledger.ts'
+import { checkLogFile } from '../operate/check-log-file.ts'
 import { type CheckFinding, exitOf } from '../operate/finding.ts'
 import { printedToken } from './access-token-command.ts'
 import type { Action, CommandContext } from './context.ts'
@@ -31,6 +32,7 @@ export const doctor: Action<DoctorOptions> = async (context, options) => {
   const gateway = await lookAtGateway(context)
   const findings: CheckFinding[] = [
     ...checkSettings(settingsFindings),
+    ...(await checkLogFile(settings.logFile?.path)),
     ...(await checkHome(settings.home, sizeText)),
     ...ledger,
     checkClock(now(), facts?.latestRunAt, gateway.clock),

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option, type OutputConfiguration } from 
 import { bindingOf, type TokenOwner } from '../reference-gateway/token-book.ts'
 import { type ListenAddress, listenAddress } from '../settings.ts'
 import { addBackfillCommand } from './backfill-program.ts'
-import { json, type Perform, wholeNumber } from './command-options.ts'
+import { json, type Perform, positiveNumber, wholeNumber } from './command-options.ts'
 import { addLeftBehindCommands } from './left-behind-program.ts'
 import { addMappingCommands } from './mapping-program.ts'
 import { addOperateCommands } from './operate-program.ts'
@@ -76,7 +76,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
   program
     .command('runs')
     .description('list runs, newest first')
-    .option('--limit <n>', 'how many', wholeNumber, 20)
+    .option('--limit <n>', 'how many', positiveNumber, 20)
     .option('--job <job>', 'those of this job alone')
     .option('--failed', 'those alone that did not come to their end, or have left something behind')
     .addOption(json())

@@ -44,12 +44,12 @@ export const prune: Action<PruneOptions> = async (context, options) => {
 function pruneText(pruned: Pruned, before: number, compacted: Compacted | undefined): string {
   const { runs, resumed, kept, detail, files } = pruned
   const n = (count: number): string => count.toLocaleString('en-US')
-  const days = new Date(before).toISOString().slice(0, 10)
+  const instant = `${new Date(before).toISOString().slice(0, 16)}Z`
   const did = compacted === undefined ? 'Would remove' : 'Removed'
   const { bytes, ...counts } = detail
   const told = Object.entries(counts).map(([what, count]) => `${what} ${n(count)}`)
   return [
-    `${did} the detail of ${n(runs.length)} ${runs.length === 1 ? 'run' : 'runs'} that ended before ${days}.`,
+    `${did} the detail of ${n(runs.length)} ${runs.length === 1 ? 'run' : 'runs'} that ended before ${instant}.`,
     ...(resumed.length === 0 ? [] : [`And what an earlier pruning had begun with: ${n(resumed.length)}.`]),
     `Files    receipts and rejects ${n(files.files)} (${sizeText(files.bytes)})`,
     `Ledger   ${told.join(', ')} (${sizeText(bytes)})`,

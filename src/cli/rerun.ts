@@ -8,7 +8,7 @@ import type { RunDependencies } from '../job/run-dependencies.ts'
 import type { Action } from './context.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { mailedReport } from './mailed-report.ts'
-import { assertLedger } from './open-known-ledger.ts'
+import { assertRun } from './open-known-ledger.ts'
 import { reportRun } from './report-run.ts'
 import { runAndTell } from './run-and-tell.ts'
 import { withRunDependencies } from './run-environment.ts'
@@ -22,7 +22,7 @@ export interface RerunOptions {
 }
 
 export const rerun: Action<RerunOptions> = async (context, options) => {
-  assertLedger(context)
+  await assertRun(context, options.run)
   return withRunDependencies(context, options.quiet === true, async (deps) => {
     const run = await findRun(deps.ledger, options.run)
     const job = await readJob(context.settings, run.job)

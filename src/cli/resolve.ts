@@ -7,7 +7,7 @@ import { acceptInDoubt, resendInDoubt } from '../job/resolve-run.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import { assertLedger, openKnownLedger } from './open-known-ledger.ts'
+import { assertRun, openKnownLedger } from './open-known-ledger.ts'
 import { withRunDependencies } from './run-environment.ts'
 import { summaryText } from './summary-text.ts'
 
@@ -74,7 +74,7 @@ async function accept(context: CommandContext, options: ResolveOptions): Promise
 }
 
 const resend = async (context: CommandContext, options: ResolveOptions): Promise<number> => {
-  assertLedger(context)
+  await assertRun(context, options.run)
   return withRunDependencies(context, options.json === true, async (deps) => {
     const run = await findRun(deps.ledger, options.run)
     const job = await readJob(context.settings, run.job)

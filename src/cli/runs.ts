@@ -1,11 +1,12 @@
 /** `waybill runs`: lists runs, newest first. */
-import { EXIT } from '../errors.ts'
+import { EXIT, WaybillError } from '../errors.ts'
+import { readJob } from '../job/definition-files.ts'
 import { activityOf } from '../job/run-activity.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { allRecords, type CodeCount } from '../reconcile/balance.ts'
 import { counted, n } from '../report/figures.ts'
-import type { Action } from './context.ts'
+import type { Action, CommandContext } from './context.ts'
 import { nextSteps } from './next-steps.ts'
 import { openKnownLedger } from './open-known-ledger.ts'
 import { fittedTable } from './plain-table.ts'
@@ -40,6 +41,7 @@ export const runs: Action<RunsOptions> = async (context, { limit, job, failed, j
         ...(mostFrequent === undefined ? {} : { mostFrequent }),
       })
     }
+    if (job !== undefined && listed.length === 0) await assertKnown(context, ledger, job)
     if (json) context.out(`${JSON.stringify({ runs: listed })}\n`)
     else if (listed.length > 0) context.out(`${runsTable(listed, now, context.columns)}\n`)
     else context.out(nothingListed(job, failed))
@@ -54,6 +56,20 @@ const isPutRight = async (ledger: Pick<Ledger, 'reasonsOf'>, summary: RunSummary
   summary.state === 'finished' &&
   summary.exports.some(({ readSince }) => readSince !== undefined) &&
   nextSteps(summary, await ledger.reasonsOf(summary.run)).length === 0
+
+/** A job that was run, or can be, by the name of its file. @throws WaybillError `job-not-found` */
+async function assertKnown(
+  { settings }: Pick<CommandContext, 'settings'>,
+  ledger: Pick<Ledger, 'runs'>,
+  job: string,
+): Promise<void> {
+  if ((await ledger.runs(1, { job })).length > 0) return
+  await readJob(settings, job).catch((error: unknown) => {
+    // What is wrong in its file is no matter of its runs.
+    if (error instanceof WaybillError && error.code !== 'job-not-found') return
+    throw error
+  })
+}
 
 function nothingListed(job: string | undefined, failed: true | undefined): string {
   const of = job === undefined ? '' : ` of ${job}`

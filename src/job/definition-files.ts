@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, parse as parsePath, resolve } from 'node:path'
 import { z } from 'zod'
-import { type Finding, WaybillError } from '../errors.ts'
+import { type Finding, type Place, WaybillError } from '../errors.ts'
 import { type ReadDefinition, readDefinition } from '../extract/read-definition.ts'
 import { extendCatalog } from '../transform/catalog-extension.ts'
 import { type CompiledMapping, compileMapping } from '../transform/compile.ts'
@@ -30,6 +30,8 @@ export interface Job {
   readonly sources: readonly JobSource[]
   /** Path of the job's own catalog file. */
   readonly catalog: string | undefined
+  /** Where in the file a key stands. */
+  readonly locate: (path: KeyPath) => Place
 }
 
 /** @throws WaybillError `job-not-found`, `job-invalid` */
@@ -54,7 +56,7 @@ export async function readJob(folders: DefinitionFolders, name: string): Promise
     jobSource(one, value.mapping, dirname(file), value.schedule?.zone),
   )
   const catalog = value.catalog && resolve(dirname(file), value.catalog)
-  return { file, definition: value, sources, catalog }
+  return { file, definition: value, sources, catalog, locate }
 }
 
 /** A mapping with all that it refers to, as text: what a run keeps, so that its resumption maps the same way. */

@@ -18,7 +18,7 @@ import {
 import type { ExportDrift } from './drift.ts'
 import { type DriftMemory, watchDrift } from './drift-watch.ts'
 import { verifyExport } from './exports-of-run.ts'
-import { type FoundExport, findExports } from './find-exports.ts'
+import { type FoundExport, findExports, noneFound } from './find-exports.ts'
 import { joinExports } from './joined-exports.ts'
 import { openReading } from './open-rows.ts'
 import { isExportProblem } from './run-export.ts'
@@ -50,7 +50,7 @@ export interface DryRunOptions {
   readonly ledger?: DriftMemory['ledger'] | undefined
 }
 
-/** Records that would be sent are counted as pending. @throws WaybillError as a run does for what is wrong with job or mapping */
+/** Records that would be sent are counted as pending. @throws WaybillError as a run does for what is wrong with job or mapping, and `exports-none` */
 export async function dryRun(
   folders: DefinitionFolders,
   job: Job,
@@ -63,6 +63,7 @@ export async function dryRun(
   const arrival = createArrival(await mkdtemp(join(tmpdir(), 'waybill-dry-run-')), settings)
   try {
     const found = await findExports(arrival, job, options.files, now)
+    if (found.length === 0) throw noneFound(job)
     return await mapExports(folders, job, identity, options, arrival, found, now)
   } finally {
     await arrival.close(false)

@@ -10,7 +10,9 @@ export const CronText = z.string().superRefine((text, context) => {
   if ('problem' in line) context.addIssue({ code: 'custom', message: line.problem })
 })
 
-export const ZoneName = z.string().refine(isZone, 'is no IANA time zone; write it like America/New_York')
+export const ZoneName = z
+  .string('must be an IANA time zone, like America/New_York')
+  .refine(isZone, 'is no IANA time zone; write it like America/New_York')
 
 export const ExpectDefinition = z.strictObject({
   by: CronText.meta({

@@ -45,6 +45,12 @@ export async function findExports(
   return found
 }
 
+export const noneFound = ({ definition: { job }, sources }: Job): WaybillError =>
+  new WaybillError(
+    'exports-none',
+    `the job ${job} found no exports (${sources.map(({ from, match }) => `${from}/${match}`).join(', ')})`,
+  )
+
 /** Of `archive.zip!member.csv` the archive. */
 const deliveredName = (name: string): string => name.replace(/!.*$/, '')
 

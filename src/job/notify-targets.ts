@@ -7,7 +7,6 @@ import { NotifyDefinition } from '../notify/notify-definition.ts'
 import { missingSettings, type NotifySettings, type Target } from '../notify/target.ts'
 import { parseYaml } from '../yaml-file.ts'
 import type { DefinitionFolders, Job } from './definition-files.ts'
-import { shownPath } from './shown-path.ts'
 
 export const targetsOf = ({ definition, file }: Pick<Job, 'definition' | 'file'>): Target[] =>
   definition.notify.map((target) => ({ ...target, folder: dirname(file) }))
@@ -36,11 +35,11 @@ export async function readTargets(
 }
 
 /** @throws WaybillError `settings-invalid` where a target of the job cannot be told without a setting that is missing */
-export function assertTellable(settings: NotifySettings, { definition, file }: Job): void {
+export function assertTellable(settings: NotifySettings, { definition, locate }: Job): void {
   const findings = missingSettings(definition.notify, settings)
   if (findings.length === 0) return
   throw new WaybillError('settings-invalid', `the job ${definition.job} cannot tell its targets`, {
-    place: { file: shownPath(file), key: 'notify' },
+    place: locate(['notify']),
     findings,
     remedy: 'Set what is named above, or take the target out of the job file: docs/notifications.md.',
   })

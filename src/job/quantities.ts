@@ -26,5 +26,5 @@ export const ByteSize = quantity(SIZE_BYTES, '1MiB')
 /** A fraction from 0 to 1. */
 export const Share = z
   .string()
-  .regex(/^(100(\.0+)?|\d{1,2}(\.\d+)?)\s*%$/, 'must be a percentage, like 5%')
+  .regex(/^(100(\.0+)?|\d{1,2}(\.\d+)?)\s*%$/, 'must be a percentage from 0% to 100%, like 5%')
   .transform((text) => Number.parseFloat(text) / 100)

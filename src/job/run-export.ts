@@ -148,15 +148,14 @@ function leftBehind(record: ExportRecord, chunk: Chunk, loaded: LoadedChunk): Le
   })
 }
 
-/** `<ordinal>-<export>.rejects.csv`, in the run's folder. */
+/** `<ordinal>-<export>.rejects.csv`, in the run's folder; that of a rejects file bears the name of the export that its rows came from. */
 export function rejectsPath(
   context: Pick<ExportContext, 'rejectsFolder'>,
-  { ordinal, name }: ExportRecord,
+  { ordinal, name, reading }: Pick<ExportRecord, 'ordinal' | 'name' | 'reading'>,
 ): string {
-  return join(
-    context.rejectsFolder,
-    `${ordinal}-${name.replace(/(\.csv|\.ndjson|\.json)?(\.gz)?$/i, '')}.rejects.csv`,
-  )
+  const stem = name.replace(/(\.csv|\.ndjson|\.json)?(\.gz)?$/i, '')
+  const own = reading === 'rejects' ? stem.replace(/^\d+-(.+)\.rejects$/i, '$1') : stem
+  return join(context.rejectsFolder, `${ordinal}-${own}.rejects.csv`)
 }
 
 interface Resumption {

@@ -6,14 +6,13 @@
  *
  * carry-out.ts takes a run through; run-export.ts one export; load/load-chunk.ts one chunk; load/deliver.ts one batch.
  */
-import { WaybillError } from '../errors.ts'
 import { archiveResumed, archiveRun } from './archive-exports.ts'
 import { type Arrival, createArrival } from './arrival.ts'
 import { beforeWork } from './before-work.ts'
 import { carryOut, exitOf, type JobEnd } from './carry-out.ts'
 import { type Job, type LoadedMapping, readMappings } from './definition-files.ts'
 import { divideByContents, resumeExports, startExports } from './exports-of-run.ts'
-import { findExports } from './find-exports.ts'
+import { findExports, noneFound } from './find-exports.ts'
 import type { HeldJob } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import { spoolFolder } from './spool-folder.ts'
@@ -86,10 +85,7 @@ async function runWith(
   if (resumed !== undefined && whole) resumed = await archiveResumed(archiving, resumed, done)
   if (others.length === 0) {
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
-    throw new WaybillError(
-      'exports-none',
-      `the job ${job.definition.job} found no exports (${job.sources.map(({ from, match }) => `${from}/${match}`).join(', ')})`,
-    )
+    throw noneFound(job)
   }
   const part = options.files.length > 0 ? { part: 'files' as const } : {}
   const end = await carryOut(deps, job, held, { id: runId, resumed: undefined, limit, ...part }, (run) =>

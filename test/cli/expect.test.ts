@@ -135,7 +135,7 @@ describe('waybill expect', () => {
     const { code, out, err } = await workplace.waybill('expect', '--json')
     expect(code).toBe(2)
     expect(err).toMatch(/wrong\.yaml:7:.*its hour cannot be "25"; write it like "15 2 \* \* \*"/)
-    expect(err).toMatch(/wrong\.yaml:7:.*must be a percentage, like 5%/)
+    expect(err).toMatch(/wrong\.yaml:7:.*must be a percentage from 0% to 100%, like 5%/)
     const { expectations } = Found.parse(JSON.parse(out))
     expect(expectations.map(({ job, state, error }) => [job, state, error !== undefined])).toEqual([
       ['clinic', 'arrived', false],

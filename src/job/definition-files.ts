@@ -30,8 +30,8 @@ export interface Job {
   readonly sources: readonly JobSource[]
   /** Path of the job's own catalog file. */
   readonly catalog: string | undefined
-  /** Where in the file a key stands. */
-  readonly locate: (path: KeyPath) => Place
+  /** Where in the file it stands who is told. */
+  readonly notifyAt: Place
 }
 
 /** @throws WaybillError `job-not-found`, `job-invalid` */
@@ -56,7 +56,7 @@ export async function readJob(folders: DefinitionFolders, name: string): Promise
     jobSource(one, value.mapping, dirname(file), value.schedule?.zone),
   )
   const catalog = value.catalog && resolve(dirname(file), value.catalog)
-  return { file, definition: value, sources, catalog, locate }
+  return { file, definition: value, sources, catalog, notifyAt: locate(['notify']) }
 }
 
 /** A mapping with all that it refers to, as text: what a run keeps, so that its resumption maps the same way. */

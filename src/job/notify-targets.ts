@@ -35,11 +35,11 @@ export async function readTargets(
 }
 
 /** @throws WaybillError `settings-invalid` where a target of the job cannot be told without a setting that is missing */
-export function assertTellable(settings: NotifySettings, { definition, locate }: Job): void {
+export function assertTellable(settings: NotifySettings, { definition, notifyAt }: Job): void {
   const findings = missingSettings(definition.notify, settings)
   if (findings.length === 0) return
   throw new WaybillError('settings-invalid', `the job ${definition.job} cannot tell its targets`, {
-    place: locate(['notify']),
+    place: notifyAt,
     findings,
     remedy: 'Set what is named above, or take the target out of the job file: docs/notifications.md.',
   })

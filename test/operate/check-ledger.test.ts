@@ -1,0 +1,65 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { LedgerFacts } from '../../src/ledger/inspect.ts'
+import { checkLedger, type LedgerSurroundings } from '../../src/operate/check-ledger.ts'
+import { checkLogFile } from '../../src/operate/check-log-file.ts'
+
+const FACTS: LedgerFacts = {
+  ...{ bytes: 1, damage: [], newer: [], shape: 'LATEST', older: false, leases: [], unfinished: [] },
+  ...{ givenUp: [], inDoubt: [], undelivered: [], latestRunAt: undefined, copiedAt: undefined },
+}
+
+const AROUND: LedgerSurroundings = {
+  sizeText: String,
+  isDead: () => false,
+  gateway: 'https://here.example',
+  settingOf: (gateway) => `AT=${gateway}`,
+  isTold: () => true,
+}
+
+const toldOf = (facts: Partial<LedgerFacts>, around: Partial<LedgerSurroundings> = {}) =>
+  checkLedger({ ...FACTS, ...facts }, { ...AROUND, ...around }).slice(1)
+
+const LOST = { job: 'nightly', target: 'webhook old.example', key: 'a'.repeat(16), count: 2, error: null }
+
+test.each([
+  ['given-up', true, 'warning'],
+  ['given-up', undefined, 'warning'],
+  ['pending', false, 'warning'],
+  ['given-up', false, 'ok'],
+] as const)(
+  'notifications that are %s, to a target that the job names (%s), are %s',
+  (state, named, level) => {
+    const [told] = toldOf({ undelivered: [{ ...LOST, state }] }, { isTold: () => named })
+    expect(told?.level).toBe(level)
+  },
+)
+
+const OPEN = { run: 'RUN', job: 'nightly', state: 'interrupted', backfill: undefined, folder: undefined }
+
+test('an unfinished run is finished at the gateway that it went to, or given up', () => {
+  expect(toldOf({ unfinished: [{ ...OPEN, gateway: AROUND.gateway }] })).toMatchObject([
+    { remedy: 'waybill run nightly' },
+  ])
+  const [elsewhere] = toldOf({ unfinished: [{ ...OPEN, gateway: 'https://there.example' }] })
+  expect(elsewhere?.found).toContain(
+    'it went to https://there.example, and the settings name https://here.example',
+  )
+  expect(elsewhere?.remedy).toMatch(
+    /^AT=https:\/\/there\.example waybill run nightly .*resolve RUN --give-up/,
+  )
+})
+
+test('a log file that can be written, or made, is no finding; a folder, and what lies below a file, is a problem', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-log-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const log = join(folder, 'waybill.log')
+  await writeFile(log, '')
+  await mkdir(join(folder, 'logs'))
+  for (const well of [undefined, log, join(folder, 'new', 'deep', 'waybill.log')])
+    expect(await checkLogFile(well)).toEqual([])
+  for (const wrong of [join(folder, 'logs'), join(log, 'waybill.log')])
+    expect(await checkLogFile(wrong)).toMatchObject([{ level: 'problem', subject: 'WAYBILL_LOG_FILE' }])
+})

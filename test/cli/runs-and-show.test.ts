@@ -71,6 +71,7 @@ describe('waybill runs', () => {
       JSON.parse((await workplace.waybill('runs', '--json', ...args)).out).runs
     expect(await listed()).toHaveLength(2)
     expect(await listed('--job', 'clinic')).toHaveLength(2)
+    await workplace.job('other', JOB)
     expect(await listed('--job', 'other')).toEqual([])
     expect(await listed('--failed')).toMatchObject([
       { run: bad.run, mostFrequent: { code: 'value-out-of-range', count: 2 } },

@@ -1,6 +1,6 @@
 /** Turns what a run tells into progress and log lines (docs/logging.md). */
 import { describePlace, type WaybillError } from '../errors.ts'
-import type { LeftBehind, RunEvents } from '../job/run-events.ts'
+import type { ExportProgress, LeftBehind, RunEvents } from '../job/run-events.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../reconcile/balance.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import type { Progress } from '../telemetry/progress.ts'
@@ -17,8 +17,10 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
   let exportSince = 0
   const shown = showProgress(progress)
   let lookingSaidAt: number | undefined
-  /** What this process has done of the run. */
-  const ended = noCounts()
+  /** Of the exports of the run that have ended in this process, */
+  let ended = noCounts()
+  /** and of the one under way what is settled: a run that is stopped ends in the middle of one. */
+  let open: ExportProgress | undefined
   const tellLeft = (name: string, left: readonly LeftBehind[]): void => {
     for (const { outcome, row, line, rule, transaction, stage, code, batchId } of left) {
       const what = rule === null ? 'row' : 'record'
@@ -30,6 +32,8 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
   return {
     runStarted({ id, job, gateway, resumed, settledOnly }) {
       about = { run: id, job }
+      ended = noCounts()
+      open = undefined
       logger.info('run started', { ...about, gateway, resumed })
       if (settledOnly === true)
         progress.note(
@@ -47,10 +51,12 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
     exportStarted(started) {
       const { name, bytes, counts } = started
       exportSince = now()
+      open = started
       logger.info('export started', { ...about, export: name, bytes, ...resumedAt(counts) })
       shown.started(started)
     },
     exportAdvanced(settled, left) {
+      open = settled
       if (logger.writes('debug')) {
         logger.debug('chunk settled', { ...about, export: settled.name, rows: settled.counts.rows.read })
         tellLeft(settled.name, left())
@@ -60,11 +66,13 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
     exportEnded(name, counts) {
       shown.ended(name, counts)
       addCounts(ended, counts)
+      open = undefined
       const durationMs = Math.max(0, now() - exportSince)
       logger.info('export ended', { ...about, export: name, ...countFields(counts), durationMs })
     },
     exportFailed(name, error) {
       shown.failed()
+      if (open?.name === name) open = undefined
       logger.error(failureText(name, error), { ...about, export: name, code: error.code })
     },
     exportNotArchived(name, error) {
@@ -83,7 +91,7 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       const until = new Date(givesUpAt).toISOString()
       logger.warn(
         `waiting ${Math.round(waitMs / 1000)} s for the gateway (${reason}: ${what}); gives up at ${until}`,
-        { ...about, operation, waitMs, class: reason },
+        { ...about, operation, waitMs: Math.round(waitMs), class: reason },
       )
     },
     waitingForRun({ job, run, owner, since, givesWay }) {
@@ -99,6 +107,8 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
     runEnded({ state, reason, workedMs }) {
       shown.runEnded(state === 'finished')
       const code = reason ?? undefined
+      if (open !== undefined) addCounts(ended, open.counts)
+      open = undefined
       logger.info('run ended', { ...about, state, code, ...countFields(ended), durationMs: workedMs })
     },
   }
@@ -109,7 +119,8 @@ const resumedAt = ({ rows }: Counts): LogFields => (rows.read === 0 ? {} : { res
 
 function countFields(counts: Counts): LogFields {
   const { made, accepted, rejected, unchanged, inDoubt } = allRecords(counts)
-  return { rows: counts.rows.read, records: made, accepted, rejected, unchanged, inDoubt }
+  const { read: rows, rejected: rejectedRows } = counts.rows
+  return { rows, rejectedRows, records: made, accepted, rejected, unchanged, inDoubt }
 }
 
 const failureText = (name: string, { message, place, remedy }: WaybillError): string =>

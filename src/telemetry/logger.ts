@@ -27,6 +27,7 @@ export const LOG_FIELDS = [
   'durationMs',
   'waitMs',
   'rows',
+  'rejectedRows',
   'records',
   'accepted',
   'rejected',

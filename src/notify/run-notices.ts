@@ -1,5 +1,6 @@
 /**
- * What is told of a run: its balance, and the reasons by code and rule alone, as the words of a reason come from elsewhere. Pure.
+ * What is told of a run: its balance, and the reasons by code alone, for programs by code and rule, as the words of a reason come from
+ * elsewhere. Pure.
  */
 import { describePlace, type ErrorCode, type Finding, WaybillError } from '../errors.ts'
 import type { RunSummary } from '../job/summary.ts'
@@ -28,6 +29,8 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
   const isOver = state === 'finished' || state === 'failed'
   const stop = error ?? summary.reason
   const because = stop === undefined ? '' : ` (${stop})`
+  // A run that was interrupted because it was interrupted is just that.
+  const stateWords = stop === state ? state : `${state}${because}`
   const left = leftOf(summary)
   const ended = left.length === 0 ? 'finished: all accounted for' : `finished with ${left.join(', ')}`
   const told = state === 'finished' ? ended : `${state === 'failed' ? 'failed' : 'was stopped'}${because}`
@@ -43,18 +46,13 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
     at,
     title: `Waybill: ${job} ${told}`,
     text: [
-      `Run      ${run}, ${state}${because}, exit code ${exit}`,
+      `Run      ${run}, ${stateWords}, exit code ${exit}`,
       `Time     begun ${startedAt}, ${(durationMs / 1000).toFixed(1)} s of work`,
       `Gateway  ${gateway}`,
       `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
       `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
       ...failed.slice(0, AT_MOST).map(({ name, error }) => `Export   not sent: ${name} (${error})`),
-      ...grouped
-        .slice(0, AT_MOST)
-        .map(
-          ({ outcome, count, code, rule }) =>
-            `Reason   ${n(count)} ${outcome}: ${code}${rule === null ? '' : ` at ${rule}`}`,
-        ),
+      ...reasonLines(grouped, run),
       ...next,
     ],
     data: {
@@ -109,6 +107,29 @@ function groupReasons(reasons: EndedRun['reasons']): CountedReason[] {
     groups.set(key, { outcome, code, rule, count: count + (groups.get(key)?.count ?? 0) })
   }
   return [...groups.values()].sort((a, b) => b.count - a.count)
+}
+
+/** By outcome and code: one cause at many rules is told once, and not pushed aside by a rarer one at a single rule. */
+function reasonLines(grouped: readonly CountedReason[], run: string): string[] {
+  const groups = [...Map.groupBy(grouped, ({ outcome, code }) => `${outcome}: ${code}`)]
+    .map(([what, group]) => ({
+      what,
+      count: group.reduce((sum, { count }) => sum + count, 0),
+      rules: group.flatMap(({ rule }) => rule ?? []),
+    }))
+    .sort((a, b) => b.count - a.count)
+  const more = groups.length - AT_MOST
+  return [
+    ...groups
+      .slice(0, AT_MOST)
+      .map(({ what, count, rules }) => `Reason   ${n(count)} ${what}${atRules(rules)}`),
+    ...(more > 0 ? [`         and ${n(more)} more: waybill show ${run}`] : []),
+  ]
+}
+
+function atRules([first, ...others]: readonly string[]): string {
+  if (first === undefined) return ''
+  return others.length === 0 ? ` at ${first}` : ` at ${n(others.length + 1)} rules`
 }
 
 /** Of whom it is told, and when. */

@@ -114,6 +114,31 @@ describe('the end of a run', () => {
     expect(data['reasons']).toHaveLength(3)
   })
 
+  it('adds a cause up over its rules, and says how many reasons are left out', () => {
+    const rare = ['a', 'b', 'c', 'd', 'e'].map((code, at) =>
+      reason('rejected', `code-${code}`, 'hba1c', 50 - at),
+    )
+    const common = Array.from({ length: 14 }, (_, rule) =>
+      reason('rejected', 'unit-unknown', `rule-${rule}`, 40),
+    )
+    const { text, data } = told(summaryOf(), 1, [...rare, ...common, reason('in-doubt', 'code-a', null, 3)])
+    const from = text.findIndex((line) => line.startsWith('Reason'))
+    expect(text.slice(from, from + 6)).toEqual([
+      'Reason   560 rejected: unit-unknown at 14 rules',
+      ...['a 50', 'b 49', 'c 48', 'd 47'].map((one) => {
+        const [code, count] = one.split(' ')
+        return `Reason   ${count} rejected: code-${code} at hba1c`
+      }),
+      `         and 2 more: waybill show ${RUN}`,
+    ])
+    expect(data['reasons']).toHaveLength(20)
+  })
+
+  it('says once that it was interrupted', () => {
+    const stopped = told(summaryOf({ state: 'interrupted', reason: 'interrupted' }), 5, [], 'interrupted')
+    expect(stopped.text[0]).toBe(`Run      ${RUN}, interrupted, exit code 5`)
+  })
+
   it('by its threshold is an end; by anything else it is a stop, told each time that it is stopped', () => {
     const failed = told(summaryOf({ state: 'failed', reason: 'threshold-passed' }), 4, [], 'threshold-passed')
     expect(failed).toMatchObject({

@@ -46,7 +46,8 @@ export const ERROR_CODES = {
   'catalog-invalid': { exit: EXIT.wrongUse, remedy: 'Correct the catalog file at the lines named above.' },
   'exports-none': {
     exit: EXIT.wrongUse,
-    remedy: 'Check the folder and the pattern of the job, or name a file with --file.',
+    remedy:
+      'Where nothing has arrived, ask the vendor. Else check the folder and the pattern of the job, or name a file with --file.',
   },
   'export-unreadable': {
     exit: EXIT.wrongUse,

@@ -7,6 +7,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'not-scheduled': 'no schedule was running',
   'job-held': 'the job was being run',
   'job-invalid': 'the job file was wrong',
+  'earlier-first': 'an earlier fire goes first',
   unscheduled: 'the job is on no schedule any more',
 }
 
@@ -18,11 +19,15 @@ export const whyNot = ({ reason, detail }: Pick<FireRecord, 'reason' | 'detail'>
   return reason === 'job-held' ? `${words} by ${detail}` : `${words}: ${detail}`
 }
 
+/** Of one that is made up for, why it did not run at its time. */
+export const lateWords = (fire: FireRecord): string =>
+  fire.made_up_by === fire.due ? `made up for (${whyNot(fire)})` : ''
+
 /** What became of it, in a line. */
 export function fireWords(fire: FireRecord): string {
   const run = fire.run_id === null ? '' : `run ${fire.run_id}`
   const why = whyNot(fire)
-  const late = fire.made_up_by === fire.due ? `made up for (${why})` : ''
+  const late = lateWords(fire)
   const words = (...parts: string[]): string => parts.filter((part) => part !== '').join(', ')
   switch (fire.state) {
     case 'due':
@@ -41,6 +46,7 @@ export function fireWords(fire: FireRecord): string {
 }
 
 function outcome({ exit, error }: FireRecord): string {
+  if (error === 'exports-none') return 'found no exports'
   if (error !== null) return `${error} (exit ${exit})`
   return exit === EXIT.ok ? 'all accounted for' : `something was left behind (exit ${exit})`
 }

@@ -15,7 +15,7 @@ export interface LastRunTelling {
   /** Given the metrics of the run; without any nothing is put together. */
   readonly tell: readonly ((run: LastRun) => void | Promise<void>)[]
   /** Whether what could not be run at all counts as a run. */
-  readonly refusals: boolean
+  readonly refusals: boolean | ((error: unknown) => boolean)
 }
 
 /** Runs of a job among which its last clean one is looked for. */
@@ -49,7 +49,8 @@ export async function tellingLastRun<End extends JobEnd>(
     await quietly(end.exit, end.summary)
     return end
   } catch (error) {
-    if (refusals) await quietly(error instanceof WaybillError ? error.exit : EXIT.recordsLeftBehind)
+    if (typeof refusals === 'boolean' ? refusals : refusals(error))
+      await quietly(error instanceof WaybillError ? error.exit : EXIT.recordsLeftBehind)
     throw error
   }
 }

@@ -30,7 +30,7 @@ export interface ToldRun {
   readonly deps: RunDependencies
   readonly job: Job
   /** Whether it is told where nothing could be run; not where somebody has just typed what is refused. */
-  readonly refusals: boolean
+  readonly refusals: boolean | ((error: unknown) => Promise<boolean>)
   /** Runs the job with what it is handed. */
   readonly work: (deps: RunDependencies) => Promise<JobEnd>
 }
@@ -85,7 +85,8 @@ export async function runAndTell(
         // Only the last one can have been under way when the ledger failed.
         else if (id === [...begun].at(-1)) await teller.tell(brokenOffNotice(about(), id, error), targets)
       }
-      if (!stopped && refusals) await tellRefusal(teller, deps, about(), targets, error)
+      const isTold = typeof refusals === 'boolean' ? refusals : await refusals(error)
+      if (!stopped && isTold) await tellRefusal(teller, deps, about(), targets, error)
     })
     if (typeof error === 'object' && error !== null) TOLD.add(error)
     throw error
@@ -108,8 +109,12 @@ async function tellRefusal(
 ): Promise<void> {
   const isHeld = error instanceof WaybillError && error.code === 'job-held'
   if (isHeld && (await tellHolder(teller, ledger, about, targets, now))) return
-  await teller.tell(refusalNotice(about, error), targets)
+  await teller.tell(refusalNotice(about, error, await latestRun(ledger, about.job)), targets)
 }
+
+/** Until another run has begun, the same refusal is told once. */
+const latestRun = async (ledger: Pick<Ledger, 'runs'>, job: string): Promise<string | undefined> =>
+  (await ledger.runs(1, { job }))[0]?.id
 
 /** @returns whether somebody holds the job */
 export async function tellHolder(
@@ -176,10 +181,11 @@ async function tellUnopened(
   error: unknown,
 ): Promise<void> {
   const { settings, now } = context
-  const notice = refusalNotice({ job, gateway: settings.gatewayUrl ?? 'built-in', at: now() }, error)
+  const about = { job, gateway: settings.gatewayUrl ?? 'built-in', at: now() }
   const ledger = await context.openLedger().catch(() => undefined)
-  if (ledger === undefined) return tellAtOnce(context, notice, targets)
+  if (ledger === undefined) return tellAtOnce(context, refusalNotice(about, error), targets)
   try {
+    const notice = refusalNotice(about, error, await latestRun(ledger, job))
     const teller = createTeller(context, ledger, new Map([[job, targets]]), mailedReport(context, ledger))
     await teller.tell(notice, targets)
     await teller.deliver()

@@ -4,26 +4,33 @@ import type { FireRecord } from '../ledger/ledger.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { fireWords } from './fire-text.ts'
+import { fireWords, lateWords } from './fire-text.ts'
 
 export function createScheduleLog(logger: Logger): ScheduleEvents {
   const tell =
-    (level: 'info' | 'warn', what: string) =>
-    (job: string, fire: FireRecord): void =>
-      logger[level](`the fire of ${utcTime(fire.due)} UTC ${what}: ${fireWords(fire)}`, {
+    (level: 'info' | 'warn', what: string, words = fireWords) =>
+    (job: string, fire: FireRecord): void => {
+      const more = words(fire)
+      logger[level](`the fire of ${utcTime(fire.due)} UTC ${what}${more === '' ? '' : `: ${more}`}`, {
         job,
         run: fire.run_id ?? undefined,
         code: fire.error ?? undefined,
       })
+    }
   return {
     scheduled: (job, { cron, zone }, next) =>
       logger.info(`scheduled "${cron}" in ${zone}, next on ${localTime(next, zone)}`, { job }),
     unscheduled: (job) => logger.info('on no schedule any more', { job }),
     broken: (job, problem) =>
       logger.error(`not run until it is corrected: ${inOneLine(problem)}`, { job, code: problem.code }),
-    begun: tell('info', 'is run'),
+    begun: (job, fire, _, again) =>
+      tell('info', again ? 'is taken up again' : 'is run', lateWords)(job, fire),
+    abandoned: tell('warn', 'was interrupted, and its process is gone', ({ owner, begun_at }) =>
+      begun_at === null ? `${owner}` : `${owner}, which had begun it at ${utcTime(begun_at)} UTC`,
+    ),
     ended: (job, fire) => {
-      const isWell = fire.exit === EXIT.ok || fire.state === 'interrupted'
+      // Where nothing says why there was nothing to run, that is logged as the error it is.
+      const isWell = fire.exit === EXIT.ok || fire.state === 'interrupted' || fire.error === 'exports-none'
       tell(isWell ? 'info' : 'warn', fire.state === 'interrupted' ? 'was interrupted' : 'has ended')(
         job,
         fire,

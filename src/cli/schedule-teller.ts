@@ -31,6 +31,9 @@ export interface ScheduleTeller {
   end(): Promise<void>
 }
 
+/** Reasons of missed fires whose cause is told otherwise: the wrong job file once, and the earlier fire when it was missed or interrupted. */
+const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first'])
+
 export function createScheduleTeller(
   context: Pick<CommandContext, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex'>,
   deps: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'now' | 'isDead'>,
@@ -49,7 +52,7 @@ export function createScheduleTeller(
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
     (await readTargets(context.settings, job)) ?? known.get(job) ?? []
   const note = (job: string, fire: FireRecord, isNews: boolean): void => {
-    if (isNews) missed.set(job, [...(missed.get(job) ?? []), fire])
+    if (isNews && !TOLD_OTHERWISE.has(fire.reason ?? '')) missed.set(job, [...(missed.get(job) ?? []), fire])
   }
 
   const tellMissed = async (job: string, fires: readonly FireRecord[]): Promise<void> => {
@@ -124,9 +127,9 @@ export const logAndTell = (log: ScheduleEvents, { events: told }: ScheduleTeller
     log.broken(job, problem)
     told.broken(job, problem)
   },
-  begun(job, fire, isNews) {
-    log.begun(job, fire, isNews)
-    told.begun(job, fire, isNews)
+  begun(job, fire, isNews, again) {
+    log.begun(job, fire, isNews, again)
+    told.begun(job, fire, isNews, again)
   },
   missed(job, fire) {
     log.missed(job, fire)

@@ -5,8 +5,9 @@ import type { Job } from '../job/definition-files.ts'
 import { targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { runJob } from '../job/run-job.ts'
+import type { FireRecord } from '../ledger/ledger.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
-import type { FireRunEnd, ListedJob } from '../schedule/schedule-parts.ts'
+import type { FireEnd, ListedJob } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
@@ -15,6 +16,7 @@ import { expectationParts } from './expectation-parts.ts'
 import { explainSchedule } from './explain-schedule.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { mailedReport } from './mailed-report.ts'
+import { isNothingExplained, isNothingFound } from './nothing-to-run.ts'
 import { runAndTell } from './run-and-tell.ts'
 import { withRunDependencies } from './run-environment.ts'
 import { createRunReporter } from './run-reporter.ts'
@@ -85,9 +87,9 @@ function keep(
         await seen?.listed(jobs)
         return jobs
       },
-      run: (job, onRun) =>
+      run: (job, onRun, fire) =>
         telling.running(job.definition.job, () =>
-          runOnce(context, { teller: telling.teller, metrics }, deps, job, onRun),
+          runOnce(context, { teller: telling.teller, metrics }, deps, { job, onRun, fire }),
         ),
       planLook: (job) => planLooks(expecting, job),
       events: countSchedule(metrics, logAndTell(createScheduleLog(context.logger), telling)),
@@ -104,9 +106,12 @@ async function runOnce(
   context: CommandContext,
   { teller, metrics }: { readonly teller: Teller; readonly metrics: Metrics | undefined },
   deps: RunDependencies,
-  job: Job,
-  onRun: (id: string) => void,
-): Promise<FireRunEnd> {
+  {
+    job,
+    onRun,
+    fire,
+  }: { readonly job: Job; readonly onRun: (id: string) => void; readonly fire: FireRecord },
+): Promise<FireEnd> {
   const { logger, now } = context
   const name = job.definition.job
   const reporter = countRuns(metrics, name, createRunReporter(NO_PROGRESS, logger, now))
@@ -119,14 +124,23 @@ async function runOnce(
   }
   const tell = [...lastRunFile(context), ...countEnd(metrics)]
   const options = { files: [], limit: Number.POSITIVE_INFINITY, acceptDrift: false }
-  const { summary, exit, error } = await runAndTell(context, {
+  const isNothing = async (error: unknown): Promise<boolean> =>
+    isNothingFound(error) && (await isNothingExplained(deps.ledger, deps.gatewayName, job, fire))
+  const ended = await runAndTell(context, {
     teller,
     deps: { ...deps, events },
     job,
-    refusals: true,
+    refusals: async (error) => !(await isNothing(error)),
     work: (told) =>
-      tellingLastRun(context, told, { job: name, tell, refusals: true }, () => runJob(told, job, options)),
+      tellingLastRun(context, told, { job: name, tell, refusals: (error) => !isNothingFound(error) }, () =>
+        runJob(told, job, options),
+      ),
+  }).catch(async (error: unknown) => {
+    if (await isNothing(error)) return 'nothing' as const
+    throw error
   })
+  if (ended === 'nothing') return ended
+  const { summary, exit, error } = ended
   if (error !== undefined)
     logger.error(`${error.message}. ${error.remedy}`, {
       job: summary.job,

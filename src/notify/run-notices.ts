@@ -2,6 +2,7 @@
  * What is told of a run: its balance, and the reasons by code alone, for programs by code and rule, as the words of a reason come from
  * elsewhere. Pure.
  */
+import { hash } from 'node:crypto'
 import { describePlace, type ErrorCode, type Finding, WaybillError } from '../errors.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
@@ -140,14 +141,18 @@ export interface About {
   readonly at: number
 }
 
-/** An error kept the job from being run. Of one that nobody foresaw, nothing is told but that: its words may hold anything. */
-export function refusalNotice({ job, gateway, at }: About, error: unknown): Notice {
+/**
+ * An error kept the job from being run. Of one that nobody foresaw, nothing is told but that: its words may hold anything.
+ * @param latestRun of the job: the same error is told again once another one has begun
+ */
+export function refusalNotice({ job, gateway, at }: About, error: unknown, latestRun?: string): Notice {
   const { code, exit, lines } = wordsOf(error)
+  const digest = hash('sha256', JSON.stringify(lines), 'hex').slice(0, 16)
   return {
     kind: 'run-refused',
     job,
     gateway,
-    subject: `${code} ${iso(at)}`,
+    subject: `${code} ${digest} after ${latestRun ?? 'no run'}`,
     failure: true,
     at,
     title: `Waybill: ${job} was not run (${code})`,

@@ -37,7 +37,7 @@ export async function tendJob<Job>(
   const news = comeDue(known, schedule, now())
   if (news !== undefined) await fires.comeDue(jobId, known, news.timetable, news.fires)
 
-  const { open, running } = await openFires(parts, jobId, underWay)
+  const { open, running } = await openFires(parts, name, jobId, underWay)
   const hindered = await hindrance(parts, jobId, listed, running ?? underWay?.fire)
   const { begin, missed, skipped } = decide(open, schedule?.missed, now(), hindered)
   const settle = async (fire: FireRecord, event: 'miss' | 'skip', change: FireChange): Promise<void> => {
@@ -51,22 +51,27 @@ export async function tendJob<Job>(
     await settle(fire, 'skip', { ...why, made_up_by: by ?? null, ended_at: now() })
   if (begin === undefined || 'problem' in listed || parts.interrupt.aborted) return undefined
   const { fire, late, why } = begin
-  const begun = await fires.move(fire, fire.state === 'interrupted' ? 'resume' : 'begin', {
+  const again = fire.state === 'interrupted'
+  const begun = await fires.move(fire, again ? 'resume' : 'begin', {
     ...why,
     ...(late ? { made_up_by: fire.due } : {}),
     owner: parts.owner,
     begun_at: now(),
+    // Of how it was interrupted, nothing holds any more.
+    ended_at: null,
     exit: null,
+    error: null,
   })
   // Where another process was faster, the run is its.
   if (begun === undefined) return undefined
-  events.begun(name, begun, why !== undefined)
+  events.begun(name, begun, why !== undefined, again)
   return { fire: begun, over: runFire(parts, name, listed.job, begun) }
 }
 
 /** The fire of a job that is running, and those that are not over and not running; what a dead process ran is interrupted. */
 async function openFires<Job>(
   parts: ScheduleParts<Job>,
+  name: string,
   jobId: number,
   underWay: RunUnderWay | undefined,
 ): Promise<{
@@ -91,8 +96,10 @@ async function openFires<Job>(
       isDead(fire.owner) ||
       (isOld && !(await isHeldOrAwaited(parts, jobId)))
     const left = isGone ? await ledger.fires.move(fire, 'interrupt') : undefined
-    if (left?.state === 'interrupted') open.push({ ...left, state: left.state })
-    else running = fire
+    if (left?.state === 'interrupted') {
+      parts.events.abandoned(name, left)
+      open.push({ ...left, state: left.state })
+    } else running = fire
   }
   return { open, running }
 }
@@ -142,7 +149,7 @@ async function runFire<Job>(
     noted = noted.then(() => fires.noteRun(fire, id)).catch((error) => events.trouble(name, error))
   }
   try {
-    const end = await parts.run(job, note).catch((error: unknown) => endOf(error, name, events))
+    const end = await parts.run(job, note, fire).catch((error: unknown) => endOf(error, name, events))
     await noted
     if (end === 'held') {
       const holder = await ledger.holder(fire.job_id, now(), parts.isDead)
@@ -151,12 +158,15 @@ async function runFire<Job>(
       if (missed !== undefined) events.missed(name, missed)
       return
     }
-    const ended = await fires.move(fire, end.exit === EXIT.interrupted ? 'interrupt' : 'end', {
-      ...(end.run === undefined ? {} : { run_id: end.run }),
-      ended_at: now(),
-      exit: end.exit,
-      error: end.error ?? null,
-    })
+    const ended =
+      end === 'nothing'
+        ? await fires.move(fire, 'end', { ended_at: now(), exit: null, error: 'exports-none' })
+        : await fires.move(fire, end.exit === EXIT.interrupted ? 'interrupt' : 'end', {
+            ...(end.run === undefined ? {} : { run_id: end.run }),
+            ended_at: now(),
+            exit: end.exit,
+            error: end.error ?? null,
+          })
     if (ended !== undefined) events.ended(name, ended)
   } catch (error) {
     events.trouble(name, error)
@@ -165,12 +175,17 @@ async function runFire<Job>(
 
 type SettledRun = Omit<FireRunEnd, 'run'> & { readonly run?: string }
 
-function endOf(error: unknown, name: string, events: ScheduleParts<unknown>['events']): SettledRun | 'held' {
+function endOf(
+  error: unknown,
+  name: string,
+  events: ScheduleParts<unknown>['events'],
+): SettledRun | 'held' | 'nothing' {
   if (!(error instanceof WaybillError)) {
     events.trouble(name, error)
     return { exit: EXIT.recordsLeftBehind, error: 'unexpected' }
   }
   if (error.code === 'job-held') return 'held'
   events.trouble(name, error)
+  if (error.code === 'exports-none') return 'nothing'
   return { exit: error.exit, error: error.code }
 }

@@ -42,7 +42,7 @@ const timetableOf = ({ cron, zone }: Timetable): Timetable => ({ cron, zone })
 
 /** Why a fire did not run at its time. */
 export interface Hindrance {
-  readonly reason: 'not-scheduled' | 'job-held' | 'job-invalid'
+  readonly reason: 'not-scheduled' | 'job-held' | 'job-invalid' | 'earlier-first'
   /** Who holds the job, or where its file is wrong. */
   readonly detail: string | null
 }
@@ -101,7 +101,7 @@ export function decide<Fire extends OpenFire>(
 }
 
 /** Of a fire that is due while an older one is begun. */
-const OTHER_RUN: Hindrance = { reason: 'job-held', detail: null }
+const OTHER_RUN: Hindrance = { reason: 'earlier-first', detail: null }
 
 /** Undefined for a fire that can be run in time, and for one that is known as missed. */
 function whyNotNow(

@@ -13,7 +13,9 @@ export type ListedJob<Job> =
   | { readonly name: string; readonly job: Job; readonly schedule: JobSchedule | undefined }
   | { readonly name: string; readonly problem: WaybillError }
 
-/** What the run of a fire came to. */
+/** What the run of a fire came to; `nothing`: there was nothing to run, and that is as it should be, or told by another way. */
+export type FireEnd = FireRunEnd | 'nothing'
+
 export interface FireRunEnd {
   readonly run: string
   readonly exit: number
@@ -52,7 +54,7 @@ export interface ScheduleParts<Job> {
    * @param onRun told the id of each run that is begun or taken up
    * @throws WaybillError `job-held`, or what kept it from being run
    */
-  readonly run: (job: Job, onRun: (id: string) => void) => Promise<FireRunEnd>
+  readonly run: (job: Job, onRun: (id: string) => void, fire: FireRecord) => Promise<FireEnd>
   readonly planLook: (job: Job) => Promise<LookPlan>
   readonly events: ScheduleEvents
 }
@@ -64,8 +66,13 @@ export interface ScheduleEvents {
   unscheduled(job: string): void
   /** Once, until it is another problem. */
   broken(job: string, problem: WaybillError): void
-  /** @param isNews whether it could not run at its time, and was not told as missed */
-  begun(job: string, fire: FireRecord, isNews: boolean): void
+  /**
+   * @param isNews whether it could not run at its time, and was not told as missed
+   * @param again whether its run was interrupted, and is taken up again
+   */
+  begun(job: string, fire: FireRecord, isNews: boolean, again: boolean): void
+  /** The process that had begun it is gone, and has said nothing: it was killed, or its machine is gone. */
+  abandoned(job: string, fire: FireRecord): void
   /** Its run has come to an end, whatever it was, or was interrupted. */
   ended(job: string, fire: FireRecord): void
   /** It could not run at its time; the job says whether it is made up for. */

@@ -62,7 +62,7 @@ async function install() {
       const [fire = expect.fail('not due')] = await ledger.fires.open(jobId)
       const begun = await ledger.fires.move(fire, 'begin', { owner: 'here:1', begun_at: due })
       if (begun !== undefined)
-        await ledger.fires.move(begun, 'end', { ended_at: due + 5_000, exit: 2, error: 'exports-none' })
+        await ledger.fires.move(begun, 'end', { ended_at: due + 5_000, exit: 2, error: 'mapping-not-found' })
     },
   }
 }

@@ -195,6 +195,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
             scheduled: () => {},
             unscheduled: () => {},
             begun: () => {},
+            abandoned: () => {},
             ended: () => {},
             missed: () => {},
           },

@@ -164,6 +164,14 @@ describe('the end of a run', () => {
 describe('what kept a job from being run', () => {
   const about = { job: 'nightly-screenings', gateway: 'built-in', at: AT }
 
+  it('is told once, until it is another error or a run has begun', () => {
+    const error = (message: string) => new WaybillError('mapping-not-found', message)
+    const { subject } = refusalNotice(about, error('one'), RUN)
+    expect(refusalNotice({ ...about, at: AT + 60_000 }, error('one'), RUN).subject).toBe(subject)
+    expect(refusalNotice(about, error('two'), RUN).subject).not.toBe(subject)
+    expect(refusalNotice(about, error('one'), 'another').subject).not.toBe(subject)
+  })
+
   it.each(Object.keys(ERROR_CODES) as ErrorCode[])('is told with its code, words and remedy: %s', (code) => {
     const findings = Array.from({ length: 7 }, (_, line) => ({
       place: { file: 'm.yaml', line },

@@ -57,7 +57,7 @@ describe('what becomes of open fires', () => {
   const missed = (hour: number) => ({ due: hour * HOUR, state: 'missed' as const })
   const interrupted = (hour: number) => ({ due: hour * HOUR, state: 'interrupted' as const })
   const held: Hindrance = { reason: 'job-held', detail: 'here:1' }
-  const busy: Hindrance = { reason: 'job-held', detail: null }
+  const busy: Hindrance = { reason: 'earlier-first', detail: null }
   const down: Hindrance = { reason: 'not-scheduled', detail: null }
 
   it('at its time a fire begins, whatever the policy', () => {

@@ -168,7 +168,7 @@ describe('two processes on one ledger', () => {
     ['at once, where it can see that it is gone', true, '01:02'],
     ['once its lease has run out, where it cannot', false, '07:00'],
   ])('one goes on with what the other was killed over: %s', async (_, seen, time) => {
-    const { clock, job, start, runs, records } = await install('2026-03-02T00:30Z')
+    const { clock, job, start, runs, records, told } = await install('2026-03-02T00:30Z')
     job('a', { ...hourly, missed: 'skip' }, { takes: 20 * MINUTE })
     const first = start('here:1')
     await clock.moveTo(Date.parse('2026-03-02T01:02Z'))
@@ -178,6 +178,7 @@ describe('two processes on one ledger', () => {
     await second.stop()
     expect(runs.slice(0, 2)).toEqual(['a 2026-03-02T01:00Z here:1', `a 2026-03-02T${time}Z there:2`])
     const [one, two] = await records('a')
+    expect(told.filter((text) => text.includes('01:00Z'))).toContain('a abandoned 2026-03-02T01:00Z here:1')
     expect(one).toMatchObject({ state: 'ended', owner: 'there:2', run_id: 'run-2', exit: 0 })
     expect(two).toMatchObject(seen ? { state: 'ended' } : { state: 'skipped', reason: 'job-held' })
   })
@@ -286,7 +287,7 @@ test('a run that fails has had its fire, and the next comes', async () => {
   const process = start()
   await clock.moveTo(Date.parse('2026-03-02T02:30Z'))
   await process.stop()
-  const none = { state: 'ended', exit: 2, error: 'exports-none' }
+  const none = { state: 'ended', exit: null, error: 'exports-none' }
   expect(await records('none')).toMatchObject([none, none])
   const defect = { state: 'ended', exit: 1, error: 'unexpected' }
   expect(await records('defect')).toMatchObject([defect, defect])

@@ -133,7 +133,10 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
           scheduled: (job, { cron }, next) => told.push(`${job} scheduled ${cron} ${short(next)}`),
           unscheduled: (job) => told.push(`${job} unscheduled`),
           broken: (job, { message }) => told.push(`${job} broken ${message}`),
-          begun: () => {},
+          begun: (job, { due, ended_at, error }, _, again) => {
+            if (again) told.push(`${job} again ${short(due)} ${ended_at} ${error}`)
+          },
+          abandoned: (job, { due, owner }) => told.push(`${job} abandoned ${short(due)} ${owner}`),
           ended: () => {},
           missed: () => {},
           skipped: () => {},

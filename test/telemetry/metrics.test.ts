@@ -45,7 +45,7 @@ const RUN_EVENTS: RunEvents = {
 }
 const SCHEDULE_EVENTS: ScheduleEvents = {
   ...{ scheduled: quiet, unscheduled: quiet, broken: quiet, begun: quiet },
-  ...{ ended: quiet, missed: quiet, skipped: quiet, trouble: quiet },
+  ...{ abandoned: quiet, ended: quiet, missed: quiet, skipped: quiet, trouble: quiet },
 }
 
 /** `name{labels} value` of our own metrics that were touched. */

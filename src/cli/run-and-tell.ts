@@ -29,6 +29,8 @@ export interface ToldRun {
   readonly teller: Teller
   readonly deps: RunDependencies
   readonly job: Job
+  /** What to type next; otherwise as `waybill show` says. */
+  readonly next?: (summary: RunSummary) => readonly string[]
   /** Whether it is told where nothing could be run; not where somebody has just typed what is refused. */
   readonly refusals: boolean | ((error: unknown) => Promise<boolean>)
   /** Runs the job with what it is handed. */
@@ -38,7 +40,7 @@ export interface ToldRun {
 /** @returns what `work` returns; what it throws is told, and thrown again. How it ended is still to be delivered */
 export async function runAndTell(
   { logger }: Pick<CommandContext, 'logger'>,
-  { teller, deps, job, refusals, work }: ToldRun,
+  { teller, deps, job, next = (summary) => nextSteps(summary), refusals, work }: ToldRun,
 ): Promise<JobEnd> {
   const targets = targetsOf(job)
   const name = job.definition.job
@@ -53,9 +55,10 @@ export async function runAndTell(
   const tellRun = async (summary: RunSummary, how: Pick<EndedRun, 'exit' | 'error'>): Promise<void> => {
     // What is known is told, also where the ledger says no more.
     const reasons = await ledger.reasonsOf(summary.run).catch(() => [])
-    await teller.tell(runNotice({ summary, ...how, reasons, next: nextSteps(summary), at: now() }), targets)
+    await teller.tell(runNotice({ summary, ...how, reasons, next: next(summary), at: now() }), targets)
   }
-  await quietly(() => tellDeadRun(teller, deps, name, targets))
+  // Who is told what is refused runs the job itself, and so goes on with it; a rerun or a backfill does not.
+  await quietly(() => tellDeadRun(teller, deps, name, targets, refusals !== false))
   // What is known before the run need not wait for its end, nor the run for that.
   const delivered = teller.deliver()
   const begun = new Set<string>()
@@ -131,7 +134,10 @@ export async function tellHolder(
   return true
 }
 
-/** Tells of a run that is `running` though nobody runs it. To be called while this process runs nothing of the job. */
+/**
+ * Tells of a run that is `running` though nobody runs it. To be called while this process runs nothing of the job.
+ * @param goesOn whether this process is to go on with the job's ordinary run; a backfill goes on when somebody types it
+ */
 export async function tellDeadRun(
   teller: Teller,
   {
@@ -142,6 +148,7 @@ export async function tellDeadRun(
   }: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'now' | 'isDead'>,
   job: string,
   targets: readonly Target[],
+  goesOn: boolean,
 ): Promise<void> {
   const jobId = await ledger.jobId(job, gateway)
   const lease = await ledger.lastLease(jobId)
@@ -153,7 +160,9 @@ export async function tellDeadRun(
     // before letting the job go.
     if ((await ledger.lastLease(jobId))?.token !== lease.token) return
     const { owner, acquired_at: since } = lease
-    await teller.tell(deadRunNotice({ job, gateway, at: now() }, { owner, run: run.id, since }), targets)
+    const about = { job, gateway, at: now() }
+    const holder = { owner, run: run.id, since }
+    await teller.tell(deadRunNotice(about, holder, goesOn && kind === 'ordinary'), targets)
   }
 }
 

@@ -43,7 +43,8 @@ export function createScheduleTeller(
   const known = new Map<string, readonly Target[]>()
   const teller = createTeller(context, ledger, known, attach)
   const underWay = new Set<string>()
-  let jobs: readonly string[] = []
+  /** With whether they are on the schedule. */
+  let jobs: readonly (readonly [name: string, scheduled: boolean])[] = []
   let broken = new Map<string, WaybillError>()
   let missed = new Map<string, FireRecord[]>()
   let delivery: Promise<void> | undefined
@@ -75,9 +76,9 @@ export function createScheduleTeller(
       await teller.tell(brokenNotice(about(job), problem, version), await targetsFor(job))
     }
     for (const [job, ofJob] of fires) await tellMissed(job, ofJob)
-    for (const job of jobs) {
+    for (const [job, scheduled] of jobs) {
       const targets = known.get(job) ?? []
-      if (targets.length > 0 && !underWay.has(job)) await tellDeadRun(teller, deps, job, targets)
+      if (targets.length > 0 && !underWay.has(job)) await tellDeadRun(teller, deps, job, targets, scheduled)
     }
   }
   const tellQuietly = (): Promise<void> =>
@@ -95,7 +96,7 @@ export function createScheduleTeller(
     },
     listed(all) {
       const good = all.flatMap((one) => ('problem' in one ? [] : [one]))
-      jobs = good.map(({ name }) => name)
+      jobs = good.map(({ name, schedule }) => [name, schedule !== undefined])
       for (const { name, job } of good) known.set(name, targetsOf(job))
     },
     async running(job, run) {

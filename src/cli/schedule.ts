@@ -5,6 +5,7 @@ import type { Job } from '../job/definition-files.ts'
 import { targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { runJob } from '../job/run-job.ts'
+import type { RunSummary } from '../job/summary.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
 import type { FireEnd, ListedJob } from '../schedule/schedule-parts.ts'
@@ -16,6 +17,7 @@ import { expectationParts } from './expectation-parts.ts'
 import { explainSchedule } from './explain-schedule.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { mailedReport } from './mailed-report.ts'
+import { nextSteps } from './next-steps.ts'
 import { isNothingExplained, isNothingFound } from './nothing-to-run.ts'
 import { runAndTell } from './run-and-tell.ts'
 import { withRunDependencies } from './run-environment.ts'
@@ -24,6 +26,7 @@ import { createScheduleLog } from './schedule-log.ts'
 import { countEnd, countRuns, countSchedule, openScheduleMetrics, watchJobs } from './schedule-metrics.ts'
 import { createScheduleTeller, logAndTell } from './schedule-teller.ts'
 import { listJobs } from './scheduled-jobs.ts'
+import { command } from './shell-command.ts'
 import type { Teller } from './teller.ts'
 
 /** A job file that is new, changed or repaired is taken up after this time. */
@@ -62,9 +65,9 @@ function keep(
     const seen = metrics && watchJobs(context, deps, metrics)
     const telling = createScheduleTeller(context, deps, mailedReport(context, deps.ledger))
     const expecting = expectationParts(context, deps.ledger, async (job, notice) => {
-      context.logger[notice.failure ? 'warn' : 'info'](notice.title.replace(/^Waybill: /, ''), {
-        job: notice.job,
-      })
+      const [cause] = notice.text.filter((line) => line.startsWith('Because'))
+      const words = `${notice.title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. ${cause}`}`
+      context.logger[notice.failure ? 'warn' : 'info'](words, { job: notice.job })
       await telling.teller.tell(notice, targetsOf(job))
     })
     await runSchedule<Job>({
@@ -130,6 +133,7 @@ async function runOnce(
     teller,
     deps: { ...deps, events },
     job,
+    next: nextOfSchedule,
     refusals: async (error) => !(await isNothing(error)),
     work: (told) =>
       tellingLastRun(context, told, { job: name, tell, refusals: (error) => !isNothingFound(error) }, () =>
@@ -149,3 +153,9 @@ async function runOnce(
     })
   return { run: summary.run, exit, ...(error === undefined ? {} : { error: error.code }) }
 }
+
+/** Nobody has to type anything for what was interrupted with the schedule. */
+const nextOfSchedule = (summary: RunSummary): readonly string[] =>
+  summary.state === 'interrupted' && summary.reason === 'interrupted'
+    ? ['Next', '  It goes on when the schedule is started; to look', command('show', summary.run)]
+    : nextSteps(summary)

@@ -5,7 +5,7 @@ import { assessmentJson, assessmentLines, countWords } from './expectation-text.
 
 /** @param gateway as the ledger names it */
 export function expectationNotices(assessment: Assessment, gateway: string): Notice[] {
-  const { watched, deadline, at, state, small, error } = assessment
+  const { watched, deadline, at, state, arrived, small, error } = assessment
   const { job, source, mapping } = watched.key
   const about = `${new Date(deadline.due).toISOString()} ${source} (${mapping})`
   const common = { job, gateway, at, data: assessmentJson(assessment) }
@@ -20,21 +20,30 @@ export function expectationNotices(assessment: Assessment, gateway: string): Not
     subject: `${about} ${what.about}`,
     failure: what.failure,
     title: `Waybill: ${job}: ${what.title}`,
-    text: [...lines, 'Next', ...next.map((command) => `    ${command}`)],
+    text: [...lines, 'Next', ...next],
   })
   const late = (failure: boolean, title: string, ...next: readonly string[]): Notice =>
     notice('export-late', { about: state, failure, title }, next)
-  const look = `waybill expect ${job}`
-  const run = `waybill run ${job}`
+  const look = `    waybill expect ${job}`
+  const run = `    waybill run ${job}`
   const ofState = {
     arrived: () => [],
-    late: () => [late(false, `${countWords(assessment)}, late`, run)],
-    missing: () => [late(true, countWords(assessment), look, run)],
+    late: () => [late(false, `${countWords(assessment)}, late`, ...lateSteps(assessment))],
+    missing: () => [
+      late(
+        true,
+        `${countWords(assessment)}, ${watched.expect.count - arrived.length} missing`,
+        '  To see whether it has come since',
+        look,
+        '  Once it has come, where the schedule does not run it',
+        run,
+      ),
+    ],
     unreachable: () => [
       late(
         true,
-        `nobody could look whether exports have arrived (${error?.code})`,
-        'waybill doctor --sources',
+        `nobody could look whether exports have arrived at ${source} (${error?.code})`,
+        '    waybill doctor --sources',
         look,
       ),
     ],
@@ -46,4 +55,15 @@ export function expectationNotices(assessment: Assessment, gateway: string): Not
       return notice('export-small', { about: `${name} ${bytes}`, failure: true, title }, [`${run} --dry-run`])
     }),
   ]
+}
+
+/** Where a run has taken all that came late, there is nothing to run any more. */
+function lateSteps({ watched, deadline, arrived }: Assessment): string[] {
+  const { job } = watched.key
+  const isTaken = arrived
+    .filter(({ modifiedAt }) => modifiedAt > deadline.due)
+    .every(({ takenAt }) => takenAt !== undefined)
+  return isTaken
+    ? ['  A run has taken it; what became of it, `waybill show RUN` says', `    waybill runs --job ${job}`]
+    : ['  Where the schedule does not run it', `    waybill run ${job}`]
 }

@@ -230,8 +230,15 @@ export function heldNotice({ job, gateway, at }: About, { owner, run, since }: H
   }
 }
 
-/** A run was found that nobody is running any more: its process was killed, or its machine is gone. */
-export function deadRunNotice({ job, gateway, at }: About, { owner, run, since }: Holder): Notice {
+/**
+ * A run was found that nobody is running any more: its process was killed, or its machine is gone.
+ * @param goesOn whether whoever tells it takes the run up as well
+ */
+export function deadRunNotice(
+  { job, gateway, at }: About,
+  { owner, run, since }: Holder,
+  goesOn: boolean,
+): Notice {
   return {
     kind: 'run-stopped',
     job,
@@ -243,10 +250,10 @@ export function deadRunNotice({ job, gateway, at }: About, { owner, run, since }
     text: [
       `Run      ${run}, begun or taken up ${iso(since)}`,
       `Process  ${owner}`,
-      'What was under way is known; the next run goes on with it.',
-      'Next',
-      `  waybill run ${job}`,
-      `  waybill show ${run}`,
+      ...(goesOn
+        ? ['What was under way is known: it goes on by itself.', 'Next', '  To look']
+        : ['What was under way is known.', 'Next', '  To look, and to see what takes it up']),
+      `    waybill show ${run}`,
     ],
     data: { run, state: 'running', owner, since: iso(since) },
   }

@@ -109,7 +109,7 @@ test.each(['ends', 'takes up'])('a run that another process %s just then is not 
   }
   const deps = { ledger: between, gatewayName: 'gateway', now: Date.now, isDead: () => false }
   const teller = createTeller(context, ledger, new Map([['nightly', [target]]]))
-  await tellDeadRun(teller, deps, 'nightly', [target])
+  await tellDeadRun(teller, deps, 'nightly', [target], true)
   await teller.deliver()
   expect(hook.titles()).toEqual([])
 })

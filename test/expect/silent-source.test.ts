@@ -44,7 +44,7 @@ test('a look is given up after a while, and told as one that nobody could make',
   const { found, titles } = await ask(AbortSignal.timeout(300))
   expect(found.map(({ state }) => state)).toEqual(['unreachable'])
   expect(titles).toEqual([
-    'Waybill: nightly: nobody could look whether exports have arrived (source-unreachable)',
+    'Waybill: nightly: nobody could look whether exports have arrived at s3://b/in/*.csv (source-unreachable)',
   ])
 })
 

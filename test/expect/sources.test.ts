@@ -9,7 +9,7 @@ test('a source that nobody can look at is told as such, once for each time; when
   const stop = inbox.start()
   await inbox.moveTo(local('2026-03-03', '03:10'))
   const nobody = (at: string) =>
-    `${at} export-late Waybill: nightly: nobody could look whether exports have arrived (export-unreadable)`
+    `${at} export-late Waybill: nightly: nobody could look whether exports have arrived at ${join(inbox.folder, 'mounted')}/*.csv (export-unreadable)`
   const nights = ['2026-03-02', '2026-03-03'].map((date) => nobody(local(date, '01:30')))
   expect(inbox.told).toEqual([nobody('2026-03-01T17:15Z'), ...nights])
   expect(inbox.messages[0]?.notice.text).toContain('    waybill doctor --sources')
@@ -18,7 +18,7 @@ test('a source that nobody can look at is told as such, once for each time; when
   await stop()
   // Nothing was seen of it before, so what was missing then is not known as missing.
   expect(inbox.told.slice(3)).toEqual([
-    `${local('2026-03-04', '01:30')} export-late Waybill: nightly: 0 of 1 export by Wed 2026-03-04 01:30 -05:00`,
+    `${local('2026-03-04', '01:30')} export-late Waybill: nightly: 0 of 1 export by Wed 2026-03-04 01:30 -05:00, 1 missing`,
   ])
 })
 
@@ -32,8 +32,8 @@ test('a source that is back is judged for the time over which it was away', asyn
   await inbox.moveTo(local('2026-03-02', '12:00'))
   await stop()
   expect(inbox.told.map((line) => `${line.split(' ')[0]} ${line.split('nightly: ')[1]}`)).toEqual([
-    `${local('2026-03-02', '01:30')} nobody could look whether exports have arrived (export-unreadable)`,
-    `${local('2026-03-02', '05:15')} 0 of 1 export by Mon 2026-03-02 01:30 -05:00`,
+    `${local('2026-03-02', '01:30')} nobody could look whether exports have arrived at ${join(inbox.folder, 'inbox')}/*.csv (export-unreadable)`,
+    `${local('2026-03-02', '05:15')} 0 of 1 export by Mon 2026-03-02 01:30 -05:00, 1 missing`,
   ])
 })
 
@@ -51,7 +51,9 @@ describe('an export that is there and not complete', () => {
       'Arrived  none',
       'Waiting  a_20260301.csv is there, but its marker a_20260301.csv.done is missing',
       'Next',
+      '  To see whether it has come since',
       '    waybill expect nightly',
+      '  Once it has come, where the schedule does not run it',
       '    waybill run nightly',
     ])
     expect(first?.notice.data).toMatchObject({
@@ -64,7 +66,7 @@ describe('an export that is there and not complete', () => {
     await inbox.moveTo(local('2026-03-02', '05:00'))
     await stop()
     expect(inbox.told.map((line) => line.split('nightly: ')[1])).toEqual([
-      '0 of 1 export by Mon 2026-03-02 01:30 -05:00',
+      '0 of 1 export by Mon 2026-03-02 01:30 -05:00, 1 missing',
       '1 of 1 export by Mon 2026-03-02 01:30 -05:00, late',
     ])
     expect(inbox.messages[1]?.notice.text).toContain('Dates    that came last: 2026-03-01')
@@ -82,7 +84,7 @@ describe('an export that is there and not complete', () => {
     await inbox.moveTo(local('2026-03-03', '12:00'))
     await stop()
     expect(inbox.told.map((line) => line.split('nightly: ')[1])).toEqual([
-      '0 of 1 export by Tue 2026-03-03 01:30 -05:00',
+      '0 of 1 export by Tue 2026-03-03 01:30 -05:00, 1 missing',
       '1 of 1 export by Tue 2026-03-03 01:30 -05:00, late',
     ])
   })
@@ -106,9 +108,9 @@ test('on workdays, as many as are expected, whatever comes beside them', async (
   await stop()
   // The second of Friday has come by noon, nearer to Friday's time than to Monday's.
   expect(inbox.told.map((line) => line.split('nightly: ')[1])).toEqual([
-    '1 of 2 exports by Fri 2026-03-06 01:30 -05:00',
+    '1 of 2 exports by Fri 2026-03-06 01:30 -05:00, 1 missing',
     '2 of 2 exports by Fri 2026-03-06 01:30 -05:00, late',
-    '1 of 2 exports by Mon 2026-03-09 01:30 -04:00',
+    '1 of 2 exports by Mon 2026-03-09 01:30 -04:00, 1 missing',
   ])
 })
 

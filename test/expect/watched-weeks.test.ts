@@ -47,14 +47,14 @@ describe.each(WAYS)('three weeks of exports that $what', ({ match, more, name })
     const told = (date: string, time: string, words: string) => `${local(date, time)} ${words}`
     const late = 'export-late Waybill: nightly:'
     expect(inbox.told).toEqual([
-      told('2026-03-06', '01:30', `${late} 0 of 1 export by Fri 2026-03-06 01:30 -05:00`),
-      told('2026-03-07', '01:30', `${late} 0 of 1 export by Sat 2026-03-07 01:30 -05:00`),
+      told('2026-03-06', '01:30', `${late} 0 of 1 export by Fri 2026-03-06 01:30 -05:00, 1 missing`),
+      told('2026-03-07', '01:30', `${late} 0 of 1 export by Sat 2026-03-07 01:30 -05:00, 1 missing`),
       told(
         '2026-03-11',
         '01:30',
         `export-small Waybill: nightly: ${name('20260310')} has 30 % of the usual size`,
       ),
-      told('2026-03-15', '01:30', `${late} 0 of 1 export by Sun 2026-03-15 01:30 -04:00`),
+      told('2026-03-15', '01:30', `${late} 0 of 1 export by Sun 2026-03-15 01:30 -04:00, 1 missing`),
       told('2026-03-15', '04:15', `${late} 1 of 1 export by Sun 2026-03-15 01:30 -04:00, late`),
     ])
     expect(inbox.messages.map(({ notice }) => notice.failure)).toEqual([true, true, true, true, false])
@@ -71,11 +71,11 @@ test('one that is late one night does not hide that none comes the next', async 
   await inbox.moveTo(local('2026-03-04', '12:00'))
   await stop()
   expect(inbox.told.map((line) => line.replace(/Waybill: nightly: /, ''))).toEqual([
-    `${local('2026-03-02', '01:30')} export-late 0 of 1 export by Mon 2026-03-02 01:30 -05:00`,
+    `${local('2026-03-02', '01:30')} export-late 0 of 1 export by Mon 2026-03-02 01:30 -05:00, 1 missing`,
     `${local('2026-03-02', '03:15')} export-late 1 of 1 export by Mon 2026-03-02 01:30 -05:00, late`,
-    `${local('2026-03-03', '01:30')} export-late 0 of 1 export by Tue 2026-03-03 01:30 -05:00`,
+    `${local('2026-03-03', '01:30')} export-late 0 of 1 export by Tue 2026-03-03 01:30 -05:00, 1 missing`,
     `${local('2026-03-03', '03:15')} export-late 1 of 1 export by Tue 2026-03-03 01:30 -05:00, late`,
-    `${local('2026-03-04', '01:30')} export-late 0 of 1 export by Wed 2026-03-04 01:30 -05:00`,
+    `${local('2026-03-04', '01:30')} export-late 0 of 1 export by Wed 2026-03-04 01:30 -05:00, 1 missing`,
   ])
 })
 
@@ -87,7 +87,7 @@ test('one that comes when the next time is nearer is for that, also where it kee
   await inbox.moveTo(local('2026-03-03', '12:00'))
   await stop()
   expect(inbox.told.map((line) => line.split('nightly: ')[1])).toEqual([
-    '0 of 1 export by Mon 2026-03-02 01:30 -05:00',
+    '0 of 1 export by Mon 2026-03-02 01:30 -05:00, 1 missing',
   ])
 })
 
@@ -104,7 +104,7 @@ describe('in the nights in which clocks change, the time to be there by', () => 
     const stop = inbox.start()
     await inbox.moveTo(short(Date.parse(due) + 20 * 3_600_000))
     await stop()
-    expect(inbox.told).toEqual([`${due} export-late Waybill: nightly: 0 of 1 export by ${words}`])
+    expect(inbox.told).toEqual([`${due} export-late Waybill: nightly: 0 of 1 export by ${words}, 1 missing`])
   })
 })
 
@@ -128,7 +128,7 @@ describe('a schedule that was down over the time', () => {
     await inbox.moveTo(local('2026-03-05', '10:00'))
     await stop()
     expect(inbox.told).toEqual([
-      `${local('2026-03-05', '09:15')} export-late Waybill: nightly: 0 of 1 export by Thu 2026-03-05 01:30 -05:00`,
+      `${local('2026-03-05', '09:15')} export-late Waybill: nightly: 0 of 1 export by Thu 2026-03-05 01:30 -05:00, 1 missing`,
     ])
   })
 
@@ -182,7 +182,7 @@ describe('nothing was missed', () => {
     await inbox.moveTo(local('2026-03-03', '11:00'))
     await stop()
     expect(inbox.told.map((line) => line.split('nightly: ')[1])).toEqual([
-      '0 of 1 export by Tue 2026-03-03 11:00 -05:00',
+      '0 of 1 export by Tue 2026-03-03 11:00 -05:00, 1 missing',
     ])
   })
 })

@@ -203,9 +203,17 @@ describe('what kept a job from being run', () => {
   })
 
   it('is a run whose process is gone, told once of each process', () => {
-    const one = deadRunNotice(about, { owner: 'there:7', run: RUN, since: AT })
+    const one = deadRunNotice(about, { owner: 'there:7', run: RUN, since: AT }, true)
     expect(one).toMatchObject({ kind: 'run-stopped', failure: true, data: { run: RUN, owner: 'there:7' } })
-    expect(one.subject).not.toBe(deadRunNotice(about, { owner: 'there:8', run: RUN, since: AT }).subject)
+    expect(one.text.slice(-4)).toEqual([
+      'What was under way is known: it goes on by itself.',
+      'Next',
+      '  To look',
+      `    waybill show ${RUN}`,
+    ])
+    expect(one.subject).not.toBe(
+      deadRunNotice(about, { owner: 'there:8', run: RUN, since: AT }, true).subject,
+    )
   })
 })
 

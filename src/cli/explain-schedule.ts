@@ -18,7 +18,7 @@ import {
 } from './explain-expectations.ts'
 import { fireWords } from './fire-text.ts'
 import { plainTable } from './plain-table.ts'
-import { listJobs } from './scheduled-jobs.ts'
+import { createJobList, withMappings } from './scheduled-jobs.ts'
 
 const LAST = 10
 const NEXT = 5
@@ -45,7 +45,9 @@ export async function explainSchedule(
 ): Promise<number> {
   const { settings } = context
   const jobs =
-    options.job === undefined ? await listJobs(settings) : [named(await readJob(settings, options.job))]
+    options.job === undefined
+      ? await createJobList(settings)()
+      : [await withMappings(settings, named(await readJob(settings, options.job)))]
   const ledger = existsSync(join(settings.home, 'ledger.sqlite')) ? await context.openLedger() : undefined
   try {
     const all: Explained[] = []
@@ -65,7 +67,7 @@ export async function explainSchedule(
   }
 }
 
-const named = (job: Job): ListedJob<Job> => ({
+const named = (job: Job) => ({
   name: job.definition.job,
   job,
   schedule: job.definition.schedule,
@@ -92,7 +94,7 @@ async function explain(
     last: [...unseen.reverse(), ...fires].slice(0, LAST),
     next: Iterator.from(upcoming).take(NEXT).toArray(),
     zone: schedule?.zone ?? known?.zone ?? 'Etc/UTC',
-    expected: 'problem' in listed ? [] : await explainExpectations(ledger, listed.job, at),
+    expected: listed.job === undefined ? [] : await explainExpectations(ledger, listed.job, at),
   }
 }
 
@@ -120,7 +122,7 @@ function explainedText({ job, schedule, problem, last, next, zone, expected }: E
     schedule === undefined
       ? problem === undefined
         ? 'no schedule'
-        : 'the job file is wrong'
+        : `it cannot be run: ${problem.code}`
       : `"${schedule.cron}" in ${schedule.zone}, missed: ${schedule.missed}`
   const lines = [`${job}: ${what}`]
   if (last.length > 0) {

@@ -6,7 +6,7 @@ import { utcTime } from '../schedule/local-time.ts'
 const REASONS: Readonly<Record<string, string>> = {
   'not-scheduled': 'no schedule was running',
   'job-held': 'the job was being run',
-  'job-invalid': 'the job file was wrong',
+  'job-invalid': 'the job file or a mapping was wrong',
   'earlier-first': 'an earlier fire goes first',
   unscheduled: 'the job is on no schedule any more',
 }

@@ -38,6 +38,7 @@ export function createScheduleLog(logger: Logger): ScheduleEvents {
     },
     missed: tell('warn', 'was missed'),
     skipped: tell('info', 'is skipped'),
+    recovered: () => logger.info('the folder of jobs can be read again'),
     trouble(job, error) {
       if (error instanceof WaybillError) logger.error(inOneLine(error), { job, code: error.code })
       else

@@ -86,19 +86,34 @@ export const countEnd = (metrics: Metrics | undefined): readonly ((run: LastRun)
 /** The same events, counted where there are metrics. */
 export function countSchedule(metrics: Metrics | undefined, events: ScheduleEvents): ScheduleEvents {
   if (metrics === undefined) return events
+  /** As they were listed last. */
+  const valid = new Map<string, boolean>()
+  const seen = (job: string, is: boolean): void => {
+    valid.set(job, is)
+    metrics.jobSeen(job, is)
+  }
   return {
     ...events,
     scheduled(job, timetable, next) {
-      metrics.jobSeen(job, true)
+      seen(job, true)
       events.scheduled(job, timetable, next)
     },
     unscheduled(job) {
+      valid.delete(job)
       metrics.jobSeen(job, undefined)
       events.unscheduled(job)
     },
     broken(job, problem) {
-      metrics.jobSeen(job, false)
+      seen(job, false)
       events.broken(job, problem)
+    },
+    trouble(job, error) {
+      if (job === undefined) for (const name of valid.keys()) metrics.jobSeen(name, false)
+      events.trouble(job, error)
+    },
+    recovered() {
+      for (const [name, is] of valid) metrics.jobSeen(name, is)
+      events.recovered()
     },
     ended(job, fire) {
       metrics.fired(job, fire.state)

@@ -2,6 +2,7 @@
  * Tells the targets of jobs what a schedule meets: job files that are wrong, fires that were missed, jobs that are held, runs that
  * nobody runs any more. What it meets in one waking is put together and told when it goes to sleep.
  */
+import { hash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WaybillError } from '../errors.ts'
@@ -14,8 +15,10 @@ import type { About } from '../notify/run-notices.ts'
 import { brokenNotice, missedNotice } from '../notify/schedule-notices.ts'
 import type { Target } from '../notify/target.ts'
 import type { ListedJob, ScheduleEvents } from '../schedule/schedule-parts.ts'
+import type { Settings } from '../settings.ts'
 import type { CommandContext } from './context.ts'
 import { tellDeadRun, tellHolder } from './run-and-tell.ts'
+import { versionOfFolder } from './scheduled-jobs.ts'
 import { createTeller, type Teller } from './teller.ts'
 
 export interface ScheduleTeller {
@@ -72,7 +75,7 @@ export function createScheduleTeller(
     broken = new Map()
     missed = new Map()
     for (const [job, problem] of problems) {
-      const version = await versionOf(context.settings.jobs, job)
+      const version = await versionOf(context.settings, job, problem)
       await teller.tell(brokenNotice(about(job), problem, version), await targetsFor(job))
     }
     for (const [job, ofJob] of fires) await tellMissed(job, ofJob)
@@ -143,7 +146,12 @@ export const logAndTell = (log: ScheduleEvents, { events: told }: ScheduleTeller
 })
 
 /** When the file was changed last: a problem that comes back later is told again, one that two processes find is told once. */
-async function versionOf(folder: string, job: string): Promise<string> {
+async function versionOf(
+  { jobs: folder, mappings }: Pick<Settings, 'jobs' | 'mappings'>,
+  job: string,
+  { code }: WaybillError,
+): Promise<string> {
+  if (!code.startsWith('job-')) return hash('sha256', await versionOfFolder(mappings), 'hex').slice(0, 16)
   for (const ending of ['yaml', 'yml']) {
     const found = await stat(join(folder, `${job}.${ending}`)).catch(() => undefined)
     if (found !== undefined) return found.mtime.toISOString()

@@ -25,7 +25,7 @@ import { createRunReporter } from './run-reporter.ts'
 import { createScheduleLog } from './schedule-log.ts'
 import { countEnd, countRuns, countSchedule, openScheduleMetrics, watchJobs } from './schedule-metrics.ts'
 import { createScheduleTeller, logAndTell } from './schedule-teller.ts'
-import { listJobs } from './scheduled-jobs.ts'
+import { createJobList } from './scheduled-jobs.ts'
 import { command } from './shell-command.ts'
 import type { Teller } from './teller.ts'
 
@@ -44,7 +44,7 @@ export const schedule: Action<ScheduleCommandOptions> = async (context, { explai
   if (explain !== undefined)
     return explainSchedule(context, { job: explain === true ? undefined : explain, json: json === true })
   if (json) throw new WaybillError('usage-wrong', '--json is given without --explain')
-  const readJobs = () => listJobs(context.settings)
+  const readJobs = createJobList(context.settings)
   await readJobs()
   const address = metrics ?? context.settings.metrics
   const served = address && (await openScheduleMetrics(context, address))

@@ -1,7 +1,8 @@
 /** The jobs folder as the schedule sees it. */
-import { access } from 'node:fs/promises'
+import { access, readdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { WaybillError } from '../errors.ts'
-import { definitionsIn, type Job, readJob } from '../job/definition-files.ts'
+import { definitionsIn, type Job, readJob, readMappings } from '../job/definition-files.ts'
 import { assertTellable } from '../job/notify-targets.ts'
 import type { ListedJob } from '../schedule/schedule-parts.ts'
 import type { Settings } from '../settings.ts'
@@ -20,6 +21,57 @@ export async function listJobs(settings: Settings): Promise<ListedJob<Job>[]> {
   })
   const names = [...new Set(await definitionsIn(settings.jobs))].sort()
   return Promise.all(names.map((name) => listJob(settings, name)))
+}
+
+/**
+ * The same with their mappings, so that a job whose mapping is wrong is known before it is due: read once, and again when a file has changed.
+ * @returns lists the jobs, as `listJobs`
+ */
+export function createJobList(settings: Settings): () => Promise<ListedJob<Job>[]> {
+  const known = new Map<string, { readonly version: string; readonly listed: ListedJob<Job> }>()
+  return async () => {
+    const listed = await listJobs(settings)
+    const mappings = await versionOfFolder(settings.mappings)
+    return Promise.all(
+      listed.map(async (one) => {
+        if (one.job === undefined || 'problem' in one) return one
+        const { name, job } = one
+        const files = [job.catalog ?? [], job.sources.map(({ mapping }) => resolve(mapping))].flat()
+        const versions = await Promise.all(files.map(versionOfFile))
+        const version = JSON.stringify([job, mappings, versions])
+        const before = known.get(name)
+        if (before?.version === version) return before.listed
+        const checked = await withMappings(settings, one)
+        known.set(name, { version, listed: checked })
+        return checked
+      }),
+    )
+  }
+}
+
+/** What is wrong with the mappings of a job, in the place of its schedule. */
+export async function withMappings(
+  settings: Settings,
+  listed: ListedJob<Job> & { readonly job: Job },
+): Promise<ListedJob<Job>> {
+  try {
+    await readMappings(settings, listed.job)
+    return listed
+  } catch (problem) {
+    if (problem instanceof WaybillError) return { name: listed.name, job: listed.job, problem }
+    throw problem
+  }
+}
+
+/** Changes whenever a file of the folder does. */
+export async function versionOfFolder(folder: string): Promise<string> {
+  const files = (await readdir(folder).catch(() => [])).sort()
+  return JSON.stringify(await Promise.all(files.map((file) => versionOfFile(join(folder, file)))))
+}
+
+async function versionOfFile(file: string): Promise<string> {
+  const found = await stat(file).catch(() => undefined)
+  return found === undefined ? `${file} gone` : `${file} ${found.mtimeMs} ${found.size} ${found.ino}`
 }
 
 async function listJob(settings: Settings, name: string): Promise<ListedJob<Job>> {

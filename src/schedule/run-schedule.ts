@@ -60,7 +60,8 @@ export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void>
 const NOTHING: LookPlan = { next: undefined, look: undefined }
 
 async function planLook<Job>(parts: ScheduleParts<Job>, listed: ListedJob<Job>): Promise<LookPlan> {
-  if ('problem' in listed) return NOTHING
+  // Whether exports have come can be seen without a mapping.
+  if (listed.job === undefined) return NOTHING
   return parts.planLook(listed.job).catch((error: unknown) => {
     parts.events.trouble(listed.name, error)
     return NOTHING
@@ -71,6 +72,7 @@ async function planLook<Job>(parts: ScheduleParts<Job>, listed: ListedJob<Job>):
 function jobReader<Job>({ ledger, gateway, now, readJobs, events }: ScheduleParts<Job>) {
   let last: readonly ListedJob<Job>[] = []
   const told = new Map<string, string>()
+  let trouble: string | undefined
   const isNews = (name: string, text: string): boolean => {
     const isNew = told.get(name) !== text
     told.set(name, text)
@@ -95,8 +97,12 @@ function jobReader<Job>({ ledger, gateway, now, readJobs, events }: SchedulePart
           events.scheduled(name, job.schedule, firesAfter(job.schedule, now()).next().value)
       }
       last = jobs
+      if (trouble !== undefined) events.recovered()
+      trouble = undefined
     } catch (error) {
-      events.trouble(undefined, error)
+      const words = String(error)
+      if (words !== trouble) events.trouble(undefined, error)
+      trouble = words
     }
     return last
   }

@@ -8,10 +8,10 @@ export interface JobSchedule extends Timetable {
   readonly missed: MissedPolicy
 }
 
-/** A file of the jobs folder: a job with its schedule, if it has one, or what is wrong with it. */
+/** A file of the jobs folder: a job with its schedule, if it has one, or what is wrong with it; `job` then: with what it refers to. */
 export type ListedJob<Job> =
   | { readonly name: string; readonly job: Job; readonly schedule: JobSchedule | undefined }
-  | { readonly name: string; readonly problem: WaybillError }
+  | { readonly name: string; readonly job?: Job; readonly problem: WaybillError }
 
 /** What the run of a fire came to; `nothing`: there was nothing to run, and that is as it should be, or told by another way. */
 export type FireEnd = FireRunEnd | 'nothing'
@@ -79,6 +79,8 @@ export interface ScheduleEvents {
   missed(job: string, fire: FireRecord): void
   /** @param isNews whether it could not run at its time, and was not told as missed */
   skipped(job: string, fire: FireRecord, isNews: boolean): void
-  /** Something went wrong in the schedule itself; it is tried again. `job` undefined: with the folder of jobs. */
+  /** Something went wrong in the schedule itself; it is tried again. `job` undefined: with the folder of jobs, told once until it can be read. */
   trouble(job: string | undefined, error: unknown): void
+  /** The folder of jobs can be read again. */
+  recovered(): void
 }

@@ -88,7 +88,9 @@ export function createMetrics(version: string): Metrics {
     'class',
   ])
   const fires = counter('fires', 'Fires of schedules that are over, by state.', ['job', 'state'])
-  const valid = gauge('job_valid', 'Whether the file of a scheduled job can be used.', ['job'])
+  const valid = gauge('job_valid', 'Whether the file of a scheduled job and its mappings can be used.', [
+    'job',
+  ])
   const lastRun = registerLastRun(registry)
 
   return {

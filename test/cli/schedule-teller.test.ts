@@ -106,6 +106,7 @@ notify: { webhook: "${hook.url}/" }
               unscheduled() {},
               broken() {},
               abandoned() {},
+              recovered() {},
               begun() {},
               ended() {},
               missed() {},

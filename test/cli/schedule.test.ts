@@ -177,5 +177,5 @@ test('a wrong job file is refused with line and example; of all jobs, the others
   }
   const { out } = await clinic.workplace.waybill('schedule', '--explain')
   expect(out).toContain('clinic: "* * * * *" in America/New_York')
-  expect(out).toContain('wrong: the job file is wrong')
+  expect(out).toContain('wrong: it cannot be run: job-invalid')
 })

@@ -196,6 +196,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
             unscheduled: () => {},
             begun: () => {},
             abandoned: () => {},
+            recovered: () => {},
             ended: () => {},
             missed: () => {},
           },

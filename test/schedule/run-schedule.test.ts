@@ -292,3 +292,21 @@ test('a run that fails has had its fire, and the next comes', async () => {
   const defect = { state: 'ended', exit: 1, error: 'unexpected' }
   expect(await records('defect')).toMatchObject([defect, defect])
 })
+
+test('a folder of jobs that is gone is told once, and what was known is run', async () => {
+  const { clock, job, start, fires, jobsFolder, told } = await install('2026-03-02T00:30Z')
+  job('a', { ...hourly, missed: 'skip' })
+  const process = start()
+  await clock.moveTo(Date.parse('2026-03-02T00:45Z'))
+  jobsFolder.gone = true
+  await clock.moveTo(Date.parse('2026-03-02T03:30Z'))
+  const trouble = 'folder trouble WaybillError: the folder is gone'
+  expect(told.slice(1)).toEqual([trouble])
+  expect(await fires('a')).toHaveLength(3)
+  jobsFolder.gone = false
+  await clock.moveTo(Date.parse('2026-03-02T04:30Z'))
+  jobsFolder.gone = true
+  await clock.moveTo(Date.parse('2026-03-02T05:30Z'))
+  await process.stop()
+  expect(told.slice(1)).toEqual([trouble, 'recovered', trouble])
+})

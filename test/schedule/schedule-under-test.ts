@@ -27,6 +27,8 @@ export interface Installation {
   /** Runs that were begun: `job 2026-03-08T07:00Z owner`, the time by the clock. */
   readonly runs: string[]
   /** What the schedules have told, without fires. */
+  /** Whether the folder of jobs can be read. */
+  readonly jobsFolder: { gone: boolean }
   readonly told: string[]
   /** Puts a job into the folder, or takes it away. */
   job(name: string, schedule: JobSchedule | 'broken' | 'none' | 'gone', run?: JobUnderTest): void
@@ -61,6 +63,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
   const silent = new Set<string>()
   const isDead = (owner: string): boolean => dead.has(owner)
   let ids = 0
+  const jobsFolder = { gone: false }
   const records = async (job: string): Promise<FireRecord[]> =>
     (await ledger.fires.latest(await ledger.jobId(job, 'gateway'), 10_000)).reverse()
   return {
@@ -70,6 +73,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
     told,
     records,
     fires: async (job) => (await records(job)).map(({ due, state }) => `${short(due)} ${state}`),
+    jobsFolder,
     job(name, schedule, run = { takes: 5 * MINUTE }) {
       ways.set(name, run)
       if (schedule === 'gone') listed.delete(name)
@@ -110,7 +114,10 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
         owner,
         isDead,
         rereadMs,
-        readJobs: async () => [...listed.values()],
+        async readJobs() {
+          if (jobsFolder.gone) throw new WaybillError('job-not-found', 'the folder is gone')
+          return [...listed.values()]
+        },
         async run(job, onRun) {
           const runId = `run-${++ids}`
           const jobId = await ledger.jobId(job, 'gateway')
@@ -136,6 +143,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
           begun: (job, { due, ended_at, error }, _, again) => {
             if (again) told.push(`${job} again ${short(due)} ${ended_at} ${error}`)
           },
+          recovered: () => told.push('recovered'),
           abandoned: (job, { due, owner }) => told.push(`${job} abandoned ${short(due)} ${owner}`),
           ended: () => {},
           missed: () => {},

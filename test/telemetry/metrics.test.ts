@@ -45,7 +45,7 @@ const RUN_EVENTS: RunEvents = {
 }
 const SCHEDULE_EVENTS: ScheduleEvents = {
   ...{ scheduled: quiet, unscheduled: quiet, broken: quiet, begun: quiet },
-  ...{ abandoned: quiet, ended: quiet, missed: quiet, skipped: quiet, trouble: quiet },
+  ...{ recovered: quiet, abandoned: quiet, ended: quiet, missed: quiet, skipped: quiet, trouble: quiet },
 }
 
 /** `name{labels} value` of our own metrics that were touched. */
@@ -113,6 +113,22 @@ test('a run is counted by what this process has done of it', async () => {
   resumedRun(countRuns(metrics, 'nightly', RUN_EVENTS))
   const samples = samplesOf(await metrics.text())
   expect(samples.filter((line) => !line.endsWith(' 0') || line.includes('under_way'))).toEqual(EXPECTED)
+})
+
+test('no job is valid while the folder of jobs is gone', async () => {
+  const metrics = createMetrics('1')
+  const events = countSchedule(metrics, SCHEDULE_EVENTS)
+  const valid = async (): Promise<string[]> => samplesOf(await metrics.text()).sort()
+  events.scheduled('a', { cron: '15 2 * * *', zone: 'America/New_York' }, 0)
+  events.broken('b', new WaybillError('job-invalid', 'wrong'))
+  const before = ['waybill_job_valid{job="a"} 1', 'waybill_job_valid{job="b"} 0']
+  expect(await valid()).toEqual(before)
+  events.trouble('a', new Error('of one job'))
+  expect(await valid()).toEqual(before)
+  events.trouble(undefined, new WaybillError('job-not-found', 'gone'))
+  expect(await valid()).toEqual(['waybill_job_valid{job="a"} 0', 'waybill_job_valid{job="b"} 0'])
+  events.recovered()
+  expect(await valid()).toEqual(before)
 })
 
 test('jobs, fires and requests are counted', async () => {

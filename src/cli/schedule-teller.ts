@@ -38,7 +38,7 @@ export interface ScheduleTeller {
 const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first'])
 
 export function createScheduleTeller(
-  context: Pick<CommandContext, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex'>,
+  context: Pick<CommandContext, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex' | 'owner'>,
   deps: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'now' | 'isDead'>,
   attach?: Attach,
 ): ScheduleTeller {

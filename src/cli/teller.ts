@@ -6,10 +6,14 @@ import type { Attach, Message } from '../notify/channel.ts'
 import type { Notice } from '../notify/notice.ts'
 import { openChannel } from '../notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
+import { type Installation, sentFrom } from '../notify/sent-from.ts'
 import { nameOf, type Target } from '../notify/target.ts'
 import type { CommandContext } from './context.ts'
 
-export type TellerContext = Pick<CommandContext, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex'>
+export type TellerContext = Pick<
+  CommandContext,
+  'settings' | 'logger' | 'now' | 'sleep' | 'randomHex' | 'owner'
+>
 
 export interface Teller {
   /** Writes the notice down, to be delivered. */
@@ -46,7 +50,7 @@ export function createTeller(
   })
   return {
     tell: (notice, targets) =>
-      outbox.tell(notice, targets).catch(async () => {
+      outbox.tell(sentFrom(notice, installation(context)), targets).catch(async () => {
         logger.warn(`the notification ${notice.kind} cannot be kept: it is delivered now or not at all`, {
           job: notice.job,
         })
@@ -83,9 +87,17 @@ export function deliverNow(
   notice: Notice,
   target: Target,
 ): Promise<string | undefined> {
-  const message: Message = { id: newMessageId(context), notice }
+  const message: Message = {
+    id: newMessageId(context),
+    notice: sentFrom(notice, installation(context)),
+  }
   return reasonOf(async () => (await openChannel(target, context.settings, context.now)).deliver(message))
 }
+
+const installation = ({ owner, settings }: TellerContext): Installation => ({
+  host: owner.slice(0, owner.lastIndexOf(':')),
+  home: settings.home,
+})
 
 const newMessageId = ({ randomHex }: TellerContext): string => `msg_${randomHex(16)}`
 

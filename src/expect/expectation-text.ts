@@ -1,7 +1,7 @@
 /** What was expected, and what is there, in words and as JSON. Names, times, sizes and counts; no health data. */
 import type { WaitingExport } from '../extract/arrival/completeness.ts'
 import type { JobSource } from '../job/job-source.ts'
-import { localTime } from '../schedule/local-time.ts'
+import { localTime, utcTime } from '../schedule/local-time.ts'
 import type { Assessment } from './assess.ts'
 import type { ArrivedFile } from './judge.ts'
 
@@ -21,6 +21,7 @@ export function assessmentLines(assessment: Assessment): string[] {
   const since = localTime(deadline.previous, expect.zone)
   return [
     line('Expected', `${countOf(expect.count)} at least since ${since}, at ${key.source}`),
+    line('Due', `${utcTime(deadline.due)} UTC (${localTime(deadline.due, expect.zone)})`),
     ...(error === undefined ? [] : [line('Because', `${error.code}: ${error.message}`)]),
     ...(error === undefined && arrived.length === 0 ? [line('Arrived', 'none')] : []),
     ...arrived.map((file) => line('Arrived', fileWords(file, expect.zone, deadline.due))),

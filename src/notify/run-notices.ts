@@ -48,7 +48,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
     title: `Waybill: ${job} ${told}`,
     text: [
       `Run      ${run}, ${stateWords}, exit code ${exit}`,
-      `Time     begun ${startedAt}, ${(durationMs / 1000).toFixed(1)} s of work`,
+      `Time     begun ${utc(Date.parse(startedAt))}, ${(durationMs / 1000).toFixed(1)} s of work`,
       `Gateway  ${gateway}`,
       `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
       `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
@@ -221,7 +221,7 @@ export function heldNotice({ job, gateway, at }: About, { owner, run, since }: H
     text: [
       `Held by  ${owner}`,
       `Run      ${run}`,
-      `Since    ${iso(since)}`,
+      `Since    ${utc(since)}`,
       'Next',
       `  waybill show ${run}`,
       '  waybill doctor',
@@ -248,7 +248,7 @@ export function deadRunNotice(
     at,
     title: `Waybill: ${job} was stopped: its process is gone`,
     text: [
-      `Run      ${run}, begun or taken up ${iso(since)}`,
+      `Run      ${run}, begun or taken up ${utc(since)}`,
       `Process  ${owner}`,
       ...(goesOn
         ? ['What was under way is known: it goes on by itself.', 'Next', '  To look']
@@ -261,3 +261,6 @@ export function deadRunNotice(
 
 const n = (count: number): string => count.toLocaleString('en-US')
 const iso = (at: number): string => new Date(at).toISOString()
+
+/** As people read it; what is sorted and compared is in the data. */
+export const utc = (at: number): string => `${iso(at).slice(0, 16).replace('T', ' ')} UTC`

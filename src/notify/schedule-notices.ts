@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { WaybillError } from '../errors.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import type { Notice } from './notice.ts'
-import { type About, findingLines } from './run-notices.ts'
+import { type About, findingLines, utc } from './run-notices.ts'
 
 /** Fires that are named, at most. */
 const AT_MOST = 5
@@ -78,10 +78,11 @@ export function missedNotice(
 }
 
 function becomes({ due, state, made_up_by }: FireRecord): string {
-  if (made_up_by === due) return 'made up for now'
+  if (made_up_by === due) return 'made up for by a run that begins now'
   if (made_up_by !== null) return `made up for by the run of ${utc(made_up_by)}`
-  return state === 'skipped' ? 'not made up for, as the job says' : 'made up for as the job says'
+  return state === 'skipped'
+    ? 'not made up for, as the job says `missed: skip`'
+    : 'made up for by a run of its own, as soon as the one before it is over'
 }
 
 const iso = (at: number): string => new Date(at).toISOString()
-const utc = (at: number): string => `${iso(at).slice(0, 16).replace('T', ' ')} UTC`

@@ -90,6 +90,7 @@ describe('waybill expect', () => {
       `${new Date(at).toUTCString().slice(0, 3)} ${new Date(at).toISOString().slice(0, 10)} 00:00 +00:00`
     expect(out).toBe(`clinic: missing: 0 of 1 export by ${shown(DUE)}
   Expected 1 export at least since ${shown(DUE - 24 * HOUR)}, at ${join(clinic.workplace.folder, 'inbox')}/a_{date:yyyyMMdd}.csv
+  Due      ${new Date(DUE).toISOString().slice(0, 16).replace('T', ' ')} UTC (${shown(DUE)})
   Arrived  none
   Dates    that came last: 2026-03-01
   Then     by ${shown(DUE + 24 * HOUR)}

@@ -159,7 +159,7 @@ test('a job that is held is told once of each holding, with who holds it and sin
   for (let times = 0; times < 2; times++) expect((await clinic.run()).code).toBe(5)
   const [told] = hook.received()
   expect(hook.titles()).toEqual(['waybill.job-held Waybill: clinic was not run, as it is being run already'])
-  expect(told?.data.details).toEqual({
+  expect(told?.data.details).toMatchObject({
     owner: 'elsewhere:7',
     run: 'by-hand',
     since: new Date(request.now).toISOString(),

@@ -35,6 +35,7 @@ async function install() {
     now: Date.now,
     sleep: async () => {},
     randomHex: () => String(++ids),
+    owner: 'night-host:7',
   }
   const target: Target = { webhook: `${hook.url}/`, on: 'failure', folder }
   return { folder, ledger, hook, lines, context, target }
@@ -61,7 +62,10 @@ test('a run that ends as the ledger is gone is told, and not as one that was nev
   await expect(runAndTell(context, { teller, deps, job, refusals: true, work })).rejects.toBe(failure)
   expect(hook.titles()).toEqual(['waybill.run-stopped Waybill: nightly was stopped (ledger-unusable)'])
   const [told] = hook.received()
-  expect(told?.data.details).toEqual({ run: 'run-1', error: 'ledger-unusable', exit: 2 })
+  expect(told?.data.details).toEqual({
+    ...{ run: 'run-1', error: 'ledger-unusable', exit: 2 },
+    ...{ host: 'night-host', home: context.settings.home },
+  })
 })
 
 test.each(['ends', 'takes up'])('a run that another process %s just then is not dead', async (how) => {

@@ -65,6 +65,7 @@ notify: { webhook: "${hook.url}/" }
         now: clock.now,
         sleep: clock.sleep,
         randomHex: () => String(++ids),
+        owner: 'here:1',
       }
       const telling = createScheduleTeller(context, {
         ledger,
@@ -135,8 +136,8 @@ const titles = ({ seen }: HookServer): string[] =>
 
 it.each([
   ['once', 'made up for by the run of 2026-03-02 04:00 UTC'],
-  ['all', 'made up for as the job says'],
-  ['skip', 'not made up for, as the job says'],
+  ['all', 'made up for by a run of its own, as soon as the one before it is over'],
+  ['skip', 'not made up for, as the job says `missed: skip`'],
 ])('fires that an absence has missed are told in one notice, with missed: %s', async (missed, becomes) => {
   const { job, keepUntil, clock, hook } = await install('2026-03-02T00:30Z')
   await job(missed)

@@ -25,6 +25,7 @@ test('where the ledger cannot be used, what is told is delivered at once, and no
     now: Date.now,
     sleep: async () => {},
     randomHex: () => '00',
+    owner: 'here:1',
   }
   const teller = createTeller(context, ledger)
   const on = 'failure'

@@ -6,6 +6,7 @@ import { noTallies } from '../../src/ledger/ledger.ts'
 import { NOTICE_KINDS } from '../../src/notify/notice.ts'
 import { payloadOf } from '../../src/notify/payload.ts'
 import { runNotice } from '../../src/notify/run-notices.ts'
+import { sentFrom } from '../../src/notify/sent-from.ts'
 import { VARIABLES } from '../../src/settings.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
 import { blocks, codeRows, page, sections } from './pages.ts'
@@ -45,7 +46,8 @@ describe('docs/notifications.md', () => {
     } as unknown as RunSummary
     const at = Date.UTC(2026, 2, 2, 7, 31)
     const notice = runNotice({ summary, exit: 1, reasons: details['reasons'], next: [], at })
-    const made = JSON.parse(payloadOf({ id: shown.data.id, notice }))
+    const from = { host: 'night-host', home: '/var/lib/waybill' }
+    const made = JSON.parse(payloadOf({ id: shown.data.id, notice: sentFrom(notice, from) }))
     const [first] = made.data.text
     expect(shown.data.text[0]).toBe(first)
     expect({ ...made, data: { ...made.data, text: shown.data.text } }).toEqual(shown)

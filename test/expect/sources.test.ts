@@ -48,6 +48,7 @@ describe('an export that is there and not complete', () => {
     const [first] = inbox.messages
     expect(first?.notice.text).toEqual([
       `Expected 1 export at least since Sun 2026-03-01 01:30 -05:00, at ${join(inbox.folder, 'inbox')}/a_{date:yyyyMMdd}.csv`,
+      'Due      2026-03-02 06:30 UTC (Mon 2026-03-02 01:30 -05:00)',
       'Arrived  none',
       'Waiting  a_20260301.csv is there, but its marker a_20260301.csv.done is missing',
       'Next',

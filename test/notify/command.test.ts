@@ -66,8 +66,11 @@ it('one that takes too long is killed with all that it has started', async () =>
   })
   const [child = ''] = await linesOf(join(folder, 'child'))
   // A process that is gone may be there as a zombie, until its parent has looked at it.
-  const state = await readFile(`/proc/${child}/stat`, 'utf8').catch(() => ') Z')
-  expect(state.split(') ')[1]?.[0]).toBe('Z')
+  const state = async (): Promise<string | undefined> => {
+    const stat = await readFile(`/proc/${child}/stat`, 'utf8').catch(() => ') Z')
+    return stat.split(') ')[1]?.[0]
+  }
+  await expect.poll(state).toBe('Z')
 })
 
 it.each([

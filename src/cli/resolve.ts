@@ -40,7 +40,7 @@ async function abandon(context: CommandContext, options: ResolveOptions): Promis
     const summary = await summarise(ledger, context.settings.home, run.id)
     if (options.json) context.out(`${JSON.stringify({ decision: 'give-up', records: 0, summary })}\n`)
     else {
-      context.out(`Run ${run.id} is given up: it will not be finished.\n${readFirst(summary)}`)
+      context.out(`Run ${run.id} is given up: it will not be finished.\n${hadInHand(summary)}`)
       context.out(summaryText(summary, await ledger.reasonsOf(run.id), context.columns))
     }
     return EXIT.ok
@@ -49,11 +49,11 @@ async function abandon(context: CommandContext, options: ResolveOptions): Promis
   }
 }
 
-/** What its open chunks had in hand the ledger does not know. */
-function readFirst({ run, job, exports }: RunSummary): string {
+/** What its open chunks had in hand is not known as delivered. */
+function hadInHand({ run, exports }: RunSummary): string {
   const open = exports.flatMap(({ name, state }) => (state === 'open' ? [name] : []))
   if (open.length === 0) return ''
-  return `What it had sent of ${open.join(', ')} is not known in full: until a later run of ${job} has read ${open.length === 1 ? 'an export of that name' : 'exports of these names'} to the end, the job reads profiles before it sends what the ledger does not know (run ${run} was given up).\n`
+  return `What it had in hand of ${open.join(', ')} is recognised where it comes again: what the gateway has taken is not sent, and for what was never answered the profiles are read first (run ${run} was given up).\n`
 }
 
 async function accept(context: CommandContext, options: ResolveOptions): Promise<number> {

@@ -1,7 +1,7 @@
 /** Connects the stages of a run: one way of sending, one memory, one reconciler for all of its exports. */
 import { join } from 'node:path'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { RunLedger, RunOrigin, Selection, Tallies } from '../ledger/ledger.ts'
+import type { PerhapsSent, RunLedger, RunOrigin, Selection, Tallies } from '../ledger/ledger.ts'
 import { createBodyBuffers } from '../load/body-buffers.ts'
 import { createDispatcher } from '../load/dispatcher.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
@@ -27,6 +27,7 @@ export interface RunParts {
   readonly rejectsPath: string
   /** See `LoadContext.behindSince`. */
   readonly behindSince: number | undefined
+  readonly perhapsSent: PerhapsSent
   readonly turn: ExportContext['turn']
   /** What a run that is resumed has read and settled. */
   readonly before?: RowsBefore
@@ -97,6 +98,7 @@ export function connectStages(
       memory: ledger,
       jobId,
       behindSince: parts.behindSince,
+      perhapsSent: parts.perhapsSent,
       limits: submit.batch,
       careTeamsAcrossAccounts: careTeams.acrossAccounts,
       held: parts.origin === undefined ? 'hold' : HELD[parts.origin.selection],

@@ -6,8 +6,8 @@ import { readTallies } from './counts-text.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 
 /**
- * What its open chunks had sent is not known as delivered: until an export of that name was read to its end, runs of the job look into
- * the profiles before they send what the ledger does not know (`Ledger.behindSince`).
+ * What its open chunks had sent is not known as delivered under the keys of its rows: later runs of the job recognise it by its content,
+ * and look into the profiles before they send what was never answered (`Ledger.perhapsSent`).
  * @throws WaybillError `job-held` where it is under way, `nothing-left` where it has come to its end
  */
 export async function giveUp(

@@ -99,6 +99,7 @@ export async function openRun(
   const origin = opening.origin ?? (resumed && originOf(resumed))
   const backfill = opening.backfill ?? (resumed && rangeOf(resumed))
   const behindSince = await ledger.behindSince(jobId, { backfill, takesUp: origin !== undefined })
+  const perhapsSent = await ledger.perhapsSent(jobId)
   const writing = { runLedger, tallies, receipts, rejectsPath }
   let pausedMs = 0
   const pausing: Pausing = async (wait) => {
@@ -114,6 +115,7 @@ export async function openRun(
     ...writing,
     origin,
     behindSince,
+    perhapsSent,
     stop,
     signal,
     limit,

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { OpenExport } from '../extract/open-export.ts'
 import type { Origin } from '../extract/row.ts'
-import { type ExportRecord, noTallies, type RunLedger } from '../ledger/ledger.ts'
+import { type ExportRecord, NOTHING_PERHAPS_SENT, noTallies, type RunLedger } from '../ledger/ledger.ts'
 import { resolveAccounts } from '../load/accounts.ts'
 import { createEntries, type Entry } from '../load/entry.ts'
 import { lookUp } from '../load/look-up.ts'
@@ -71,6 +71,7 @@ function connectAgain(
   const tallies = noTallies()
   const stages: ExportContext = connectStages(deps, job, run.job_id, {
     behindSince: undefined,
+    perhapsSent: NOTHING_PERHAPS_SENT,
     origin: originOf(run),
     runLedger,
     tallies,

@@ -1,4 +1,4 @@
-/** Whether a job may have delivered what its ledger knows nothing of. */
+/** Whether a job may have delivered what its ledger, being a copy, knows nothing of. */
 import { type Kysely, sql } from 'kysely'
 import type { BackfillRange } from './run-start.ts'
 import type { LedgerTables } from './tables.ts'
@@ -11,22 +11,13 @@ export interface AboutToSend {
   readonly takesUp: boolean
 }
 
-/** @returns until when something of that may have been sent; milliseconds since the epoch */
-export async function readBehind(
-  database: Kysely<LedgerTables>,
-  jobId: number,
-  run: AboutToSend,
-): Promise<number | undefined> {
-  const instants = [await copyUnproved(database, jobId, run), await givenUp(database, jobId)]
-  return instants.reduce((latest, one) => (latest === undefined ? one : Math.max(latest, one ?? latest)))
-}
-
 /**
  * When the ledger was copied, where no run was begun and finished since that has looked for all that this one may send. An ordinary run
  * looks for what the job finds, a backfill for what lies in its range: neither speaks for the other. What is taken up was perhaps
  * taken up before, after the copy was made: no run speaks for that.
+ * @returns until when something of that may have been sent; milliseconds since the epoch
  */
-async function copyUnproved(
+export async function readBehind(
   database: Kysely<LedgerTables>,
   jobId: number,
   { backfill, takesUp }: AboutToSend,
@@ -61,36 +52,4 @@ async function copyUnproved(
     .where('run.started_at', '<=', last.taken_at)
     .executeTakeFirst()
   return proved === undefined || filling !== undefined ? last.taken_at : undefined
-}
-
-/** When a run was given up in the middle of an export, where none of that name was read to its end by a run begun since. */
-async function givenUp(database: Kysely<LedgerTables>, jobId: number): Promise<number | undefined> {
-  const last = await database
-    .selectFrom('run')
-    .innerJoin('export', 'export.run_id', 'run.id')
-    .select('run.ended_at')
-    .where('run.job_id', '=', jobId)
-    .where('run.state', '=', 'failed')
-    .where('run.reason', '=', 'given-up')
-    .where('export.state', '=', 'open')
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('export as later')
-            .innerJoin('run as since', 'since.id', 'later.run_id')
-            .select('later.id')
-            .whereRef('since.job_id', '=', 'run.job_id')
-            // While it was on, another run may have read one of that name before it did.
-            .whereRef('since.started_at', '>', 'run.ended_at')
-            .where('since.state', '=', 'finished')
-            .where('since.part', 'is distinct from', 'limit')
-            .whereRef('later.name', '=', 'export.name')
-            .where('later.state', '=', 'finished')
-            .where('later.reading', '=', 'whole'),
-        ),
-      ),
-    )
-    .orderBy('run.ended_at', 'desc')
-    .executeTakeFirst()
-  return last?.ended_at ?? undefined
 }

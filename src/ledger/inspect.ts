@@ -1,7 +1,6 @@
 /** Looks at a ledger file without changing it: for a person who wants to know whether it is well. */
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { z } from 'zod'
 import { MIGRATIONS } from './migrations.ts'
 
 /** How much SQLite says of a damaged file at most. */
@@ -44,12 +43,13 @@ export interface UnfinishedRun {
   readonly folder: string | undefined
 }
 
-/** A run that was given up in the middle of exports, none of whose names was read to its end since: src/ledger/behind.ts. */
+/** A run that was given up with batches that were never answered: src/ledger/perhaps-sent.ts. */
 export interface GivenUpRun {
   readonly run: string
   readonly job: string
   readonly gateway: string
-  readonly exports: readonly string[]
+  /** What these hold. */
+  readonly records: number
 }
 
 export interface LedgerFacts {
@@ -175,19 +175,17 @@ const undeliveredOf = (rows: Rows, now: number): UndeliveredNotifications[] =>
 function givenUpRuns(database: DatabaseSync): GivenUpRun[] {
   const rows = database
     .prepare(
-      `select run.id as run, job.name as job, job.gateway as gateway, json_group_array(export.name) as exports
+      `select run.id as run, job.name as job, job.gateway as gateway, sum(batch.records) as records
       from run join job on job.id = run.job_id join export on export.run_id = run.id
-      where run.state = 'failed' and run.reason = 'given-up' and export.state = 'open' and not exists (
-        select 1 from export as later join run as since on since.id = later.run_id
-        where since.job_id = run.job_id and since.started_at > run.ended_at and since.state = 'finished'
-        and since.part is not 'limit' and later.name = export.name and later.state = 'finished'
-        and later.reading = 'whole')
+      join chunk on chunk.export_row = export.id and chunk.state = 'open'
+      join batch on batch.export_row = chunk.export_row and batch.chunk = chunk.number and batch.state = 'sending'
+      where run.state = 'failed' and run.reason = 'given-up'
       group by run.id order by run.started_at`,
     )
     .all()
   return rows.map((row) => ({
     ...{ run: String(row['run']), job: String(row['job']), gateway: String(row['gateway']) },
-    exports: z.array(z.string()).parse(JSON.parse(String(row['exports']))),
+    records: Number(row['records']),
   }))
 }
 

@@ -10,6 +10,7 @@ import type { Held } from './holds.ts'
 import type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
 import type { DeliveredRow, LeftBehind, Ruling } from './left-records.ts'
 import type { Notifications } from './notifications.ts'
+import type { PerhapsSent } from './perhaps-sent.ts'
 import type { Pruning } from './pruned-detail.ts'
 import type { Reason } from './reasons.ts'
 import type { RightOfWay } from './right-of-way.ts'
@@ -52,6 +53,7 @@ export type {
   Notifications,
   UntoldTarget,
 } from './notifications.ts'
+export { NOTHING_PERHAPS_SENT, type PerhapsSent } from './perhaps-sent.ts'
 export type { LeftExample, Reason } from './reasons.ts'
 export type { RightOfWay, Waiter } from './right-of-way.ts'
 export type { BackfillRange, RunKind, RunOrigin, RunStart } from './run-start.ts'
@@ -276,10 +278,12 @@ export interface Ledger {
   way: RightOfWay
   pruning: Pruning
   /**
-   * Whether such a run may be about to send what was delivered without the ledger's knowing of it: it is a copy (backup.ts) on which
-   * nobody has looked for that yet, or a run was given up. Undefined: it may not; else until when that may have been sent.
+   * Whether such a run may be about to send what was delivered without the ledger's knowing of it, as it is a copy (backup.ts) on which
+   * nobody has looked for that yet. Undefined: it may not; else until when that may have been sent.
    */
   behindSince(jobId: number, run: AboutToSend): Promise<number | undefined>
+  /** What runs of the job that were given up have in their open chunks. */
+  perhapsSent(jobId: number): Promise<PerhapsSent>
   accounts(gateway: string, references: readonly string[]): Promise<Map<string, string | null>>
   /** Which of the accounts the run has registered. */
   registeredBy(gateway: string, references: readonly string[], runId: string): Promise<Set<string>>

@@ -13,6 +13,7 @@ import { leftBehind } from './left-behind.ts'
 import { readAccounts, readCareTeams, readDelivered, readHeld, readRegisteredBy } from './lookups.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { notificationsOf } from './notifications.ts'
+import { readPerhapsSent } from './perhaps-sent.ts'
 import { pruning } from './pruning.ts'
 import { readMostFrequent, readReasons } from './reasons.ts'
 import { rightOfWay } from './right-of-way.ts'
@@ -210,6 +211,7 @@ export async function openLedger(file: string): Promise<Ledger> {
       read((db) => readRegisteredBy(db, gateway, references, runId)),
     careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
     behindSince: (jobId, run) => read((db) => readBehind(db, jobId, run)),
+    perhapsSent: (jobId) => read((db) => readPerhapsSent(db, jobId)),
     pruning: pruning(read, write),
     close: () => database.destroy(),
   }

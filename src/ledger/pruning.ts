@@ -71,6 +71,23 @@ async function fenceOf(db: Database, runId: string, now: number): Promise<Fence 
 
 const exportsOf = (runId: string): RawBuilder<unknown> => sql`select id from export where run_id = ${runId}`
 
+/** Open chunks of a run that was given up, and their batches, tell what it may have sent (perhaps-sent.ts). */
+const openOfGivenUp = (
+  runId: string,
+): RawBuilder<unknown> => sql`select chunk.export_row, chunk.number from chunk
+  join export on export.id = chunk.export_row join run on run.id = export.run_id
+  where run.id = ${runId} and run.reason = 'given-up' and chunk.state = 'open'`
+
+type DetailTable = 'batch' | 'exception' | 'chunk'
+
+const CHUNK_COLUMN = { batch: 'chunk', chunk: 'number' } as const
+
+const detailIn = (table: DetailTable, runId: string): RawBuilder<unknown> => {
+  const detail = sql`export_row in (${exportsOf(runId)})`
+  if (table === 'exception') return detail
+  return sql`${detail} and (export_row, ${sql.ref(CHUNK_COLUMN[table])}) not in (${openOfGivenUp(runId)})`
+}
+
 const MEASURES = {
   batches: sql`coalesce(sum(length(holds) + length(batch_id) + 60), 0)`,
   exceptions: sql`coalesce(sum(length(message) + length(code) + 120), 0)`,
@@ -85,7 +102,7 @@ async function detailOf(db: Database, runId: string): Promise<DetailCounts> {
       count: number
       bytes: number
     }>`select count(*) as count, ${MEASURES[what]} as bytes
-      from ${sql.table(tables[what])} where export_row in (${exportsOf(runId)})`.execute(db)
+      from ${sql.table(tables[what])} where ${detailIn(tables[what], runId)}`.execute(db)
     counts[what] += rows[0]?.count ?? 0
     counts.bytes += rows[0]?.bytes ?? 0
   }
@@ -98,8 +115,8 @@ async function detailOf(db: Database, runId: string): Promise<DetailCounts> {
 /** What refers goes before what is referred to, so that a transaction leaves nothing that leads nowhere. */
 async function removeSome(db: Database, runId: string): Promise<DetailCounts> {
   const counts = noDetail()
-  const some = (table: 'batch' | 'exception' | 'chunk') =>
-    sql`select rowid from ${sql.table(table)} where export_row in (${exportsOf(runId)}) limit ${ROWS_AT_ONCE}`
+  const some = (table: DetailTable) =>
+    sql`select rowid from ${sql.table(table)} where ${detailIn(table, runId)} limit ${ROWS_AT_ONCE}`
   const remove = async (statement: RawBuilder<unknown>): Promise<number> =>
     Number((await statement.execute(db)).numAffectedRows ?? 0)
   counts.decisions = await remove(sql`delete from decision where exception in (${some('exception')})`)

@@ -4,7 +4,14 @@
  */
 
 import { unpackHolds } from '../ledger/holds.ts'
-import type { BatchRecord, ChunkKey, ExceptionRecord, KnownCareTeam, Ledger } from '../ledger/ledger.ts'
+import type {
+  BatchRecord,
+  ChunkKey,
+  ExceptionRecord,
+  KnownCareTeam,
+  Ledger,
+  PerhapsSent,
+} from '../ledger/ledger.ts'
 import { RECORD_KINDS, type Stage } from '../transform/record.ts'
 import { type AccountsContext, resolveAccounts } from './accounts.ts'
 import { allDone } from './all-done.ts'
@@ -31,10 +38,12 @@ export interface LoadContext extends Delivery {
    */
   readonly held: 'hold' | 'look' | 'resend'
   /**
-   * Until when more may have been sent than the ledger knows. Then profiles are read before anything is sent that it does not know, once
-   * the gateway can no longer be late with that.
+   * Until when more may have been sent than the ledger, being a copy, knows. Then profiles are read before anything is sent that it does
+   * not know, once the gateway can no longer be late with that.
    */
   readonly behindSince: number | undefined
+  /** By runs that were given up: what was taken is not sent, and for what was never answered profiles are read, likewise. */
+  readonly perhapsSent: PerhapsSent
 }
 
 export interface ChunkToLoad extends ChunkKey {
@@ -72,22 +81,27 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     : nothingEarlier(recognised.fresh)
   for (const outcome of earlier.outcomes) outcomes.set(outcome.entry, outcome)
 
-  const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
-  const accounts = await resolveAccounts(context.accounts, open)
-  if (context.behindSince !== undefined) {
-    const lateMs = context.behindSince + context.readLagMs - context.now()
-    if (lateMs > 0 && earlier.unsent.length > 0) await context.pause(Math.min(lateMs, context.readLagMs))
+  const { taken, unanswered } = context.perhapsSent
+  const unsent: Entry[] = []
+  for (const entry of earlier.unsent) {
+    if (taken.has(entry.content)) outcomes.set(entry, { entry, outcome: 'unchanged', found: true })
+    else unsent.push(entry)
   }
+  const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...unsent]
+  const accounts = await resolveAccounts(context.accounts, open)
+  await waitForLate(context, unsent)
   const doubtful =
     context.behindSince !== undefined
-      ? earlier.unsent
-      : earlier.unsent.filter(({ rowKey, content }) => held.get(rowKey)?.has(content))
+      ? unsent
+      : unsent.filter(
+          ({ rowKey, content }) => unanswered.has(content) || held.get(rowKey)?.has(content) === true,
+        )
   const verdicts =
     doubtful.length === 0
       ? undefined
       : await context.reconciler.readBack(doubtful, accounts.accountIds, 'any')
   const sendable: Entry[] = []
-  for (const entry of earlier.unsent) {
+  for (const entry of unsent) {
     const verdict = verdicts?.get(entry)
     const reason = accounts.refusalOf(entry)
     if (verdict === 'stored') outcomes.set(entry, { entry, outcome: 'unchanged', found: true })
@@ -157,6 +171,18 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     careTeams: known,
     rowsCorrected: recognised.rowsCorrected,
   }
+}
+
+/** Until the gateway can no longer be late with what was sent without the ledger's knowing what has become of it. */
+async function waitForLate(context: LoadContext, unsent: readonly Entry[]): Promise<void> {
+  const { behindSince, perhapsSent, readLagMs } = context
+  const perhaps = unsent.some(({ content }) => perhapsSent.unanswered.has(content))
+  const since = [
+    ...(behindSince !== undefined && unsent.length > 0 ? [behindSince] : []),
+    ...(perhapsSent.until !== undefined && perhaps ? [perhapsSent.until] : []),
+  ]
+  const lateMs = Math.max(...since) + readLagMs - context.now()
+  if (lateMs > 0) await context.pause(Math.min(lateMs, readLagMs))
 }
 
 interface Earlier {

@@ -96,8 +96,9 @@ const elsewhere = (one: { readonly gateway: string }, gateway: string): string =
   one.gateway === gateway ? '' : `; it went to ${one.gateway}, and the settings name ${gateway}`
 
 function givenUpText(one: GivenUpRun, gateway: string): string {
-  const { run, job, exports } = one
-  return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: until ${exports.join(', ')} ${exports.length === 1 ? 'was' : 'were'} read to the end by a later run, profiles are read before that job sends`
+  const { run, job, records } = one
+  const many = records !== 1
+  return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: whether ${records.toLocaleString('en-US')} of its records ${many ? 'are' : 'is'} stored was never answered; profiles are read before that job sends ${many ? 'any of them' : 'it'}`
 }
 
 /** What goes on with it. */

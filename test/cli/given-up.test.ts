@@ -54,20 +54,61 @@ test.each([
 test('where nobody can tell whether the gateway has it, it is in doubt, and not sent', async () => {
   const clinic = await replaced('pass-then-reset')
   const { waybill } = clinic.workplace
-  const told = `until a later run of clinic has read an export of that name to the end`
+  const told = `What it had in hand of day.csv is recognised where it comes again`
   expect((await waybill('resolve', clinic.id, '--give-up')).out).toContain(told)
-  const looked = `run ${clinic.id} of clinic was given up: until day.csv was read to the end by a later run`
-  expect((await waybill('doctor')).out).toContain(looked)
+  const asked = `run ${clinic.id} of clinic was given up: whether 6 of its records are stored was never answered`
+  expect((await waybill('doctor')).out).toContain(asked)
   clinic.strike(({ method }) => (method === 'GET' ? answer(400) : PASS))
   const after = summaryOf(await clinic.run())
   const { reasons } = await showOf(clinic, after.run)
-  // Nobody has sent those of cat, and none of them was in doubt since an earlier run.
+  // Those of cat were never under way: nothing is to be asked about them.
   expect(reasons.map(({ code, outcome, count }) => [code, outcome, count])).toEqual(
-    Array(3).fill(['perhaps-sent', 'in-doubt', 3]),
+    Array(3).fill(['perhaps-sent', 'in-doubt', 2]),
   )
-  expect(after.records.biometric).toMatchObject({ made: 9, accepted: 0, inDoubt: 9 })
+  expect(after.records.biometric).toMatchObject({ made: 9, accepted: 3, inDoubt: 6 })
+  expect(await clinic.stored()).toEqual(ALL)
+})
+
+test('what was in hand comes again after another export of its name was read: each record is stored once', async () => {
+  const clinic = await openFaultyClinic({ job: JOB, patience: '1s' })
+  const { waybill } = clinic.workplace
+  await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
+  clinic.strike(({ method }) => (method === 'POST' ? { do: 'pass-then-reset' } : answer(503)))
+  const interrupted = summaryOf(await clinic.run())
+  clinic.strike(() => PASS)
+  await clinic.deliver('day.csv', `${HEADER}${CAT}`)
+  expect((await waybill('resolve', interrupted.run, '--give-up')).code).toBe(0)
+  expect(summaryOf(await clinic.run())).toMatchObject({
+    state: 'finished',
+    requests: { readBack: 0 },
+    records: { biometric: { accepted: 3 } },
+  })
+  // Neither time nor pruning makes it forget what it may have sent.
+  expect((await waybill('prune', '--older-than', '0s')).code).toBe(0)
+  await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
+  expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 0, unchanged: 6 })
+  expect(await clinic.stored()).toEqual(ALL)
+})
+
+test('what the gateway has taken of an open chunk is not sent again, and no profile is read for it', async () => {
+  const clinic = await openFaultyClinic({
+    job: JOB,
+    patience: '1s',
+    submit: 'concurrency: 1, batch: { records: 3 }',
+  })
+  await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
+  let sent = 0
+  clinic.strike(({ method }) => (method === 'POST' && ++sent === 1 ? PASS : answer(503)))
+  const interrupted = await clinic.run()
+  expect([interrupted.code, (await clinic.stored()).length]).toEqual([3, 3])
+  await clinic.workplace.waybill('resolve', summaryOf(interrupted).run, '--give-up')
+  // Profiles cannot be read: what was never answered is in doubt.
+  clinic.strike(({ method }) => (method === 'GET' ? answer(400) : PASS))
+  const after = summaryOf(await clinic.run())
+  expect(after.records.biometric).toMatchObject({ accepted: 0, unchanged: 3, inDoubt: 3 })
+  clinic.strike(() => PASS)
+  expect((await clinic.workplace.waybill('rerun', after.run, '--only', 'in-doubt')).code).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)
-  expect((await waybill('doctor')).out).not.toContain(looked)
 })
 
 test.each([

@@ -15,7 +15,7 @@ export interface FaultyClinic extends Clinic {
 
 /** A clinic whose gateway can be made to fail. */
 export async function openFaultyClinic(
-  options: Parameters<typeof openClinic>[0] & { readonly patience?: string } = {},
+  options: Parameters<typeof openClinic>[0] & { readonly patience?: string; readonly submit?: string } = {},
 ): Promise<FaultyClinic> {
   const store = await startReferenceStore({ open: true })
   let faultOf: (request: Passing) => Fault = () => PASS
@@ -23,7 +23,7 @@ export async function openFaultyClinic(
   const clinic = await openClinic({
     ...options,
     store,
-    job: `${options.job ?? JOB}submit: { readLag: 100ms, patience: ${options.patience ?? '30m'} }\n`,
+    job: `${options.job ?? JOB}submit: { readLag: 100ms, patience: ${options.patience ?? '30m'}, ${options.submit ?? ''} }\n`,
     environment: { ...gatewaySettings(proxy.url), ...options.environment },
   })
   return {

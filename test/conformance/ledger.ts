@@ -577,6 +577,43 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.exceptionsOf(key)).toHaveLength(1)
       })
 
+      it('of open chunks, of runs of the job that were given up, tell what these may have sent', async () => {
+        const { run, exportRow, intent, settled, chunkSettled } = await openChunk()
+        const holding = (chunk: number, batchId: string, at: number): BatchIntent => ({
+          ...{ ...intent, chunk, batchId },
+          holds: [{ row: at, rule: 'systolic-bp', content: content(at) }],
+        })
+        // What is settled with its chunk is known as delivered, or held.
+        await run.settleBatch(settled(await run.beginBatch(intent)))
+        await run.settleChunk(chunkSettled())
+        await run.openChunk(exportRow, { number: 2, firstRow: 4, firstLine: 5, byteOffset: 90, rows: 9 })
+        await run.beginBatch(holding(2, 'never answered', 4))
+        const taken = await run.beginBatch(holding(2, 'taken', 5))
+        await run.settleBatch(
+          settled(taken, {
+            chunk: 2,
+            accepted: holding(2, 'taken', 5).holds,
+            exceptions: [
+              exception({ row: 6, content: content(6), outcome: 'in-doubt' }),
+              exception({ row: 7, content: content(7), outcome: 'rejected' }),
+            ],
+          }),
+        )
+        await run.splitBatch(await run.beginBatch(holding(2, 'split', 8)), 'refused', 400, NOW)
+        const nothing = { taken: new Set(), unanswered: new Set(), until: undefined }
+        await run.endRun({ state: 'interrupted', endedAt: NOW + 20, reason: 'given-up' }, noTallies())
+        expect(await ledger.perhapsSent(jobId)).toEqual(nothing)
+        await run.endRun({ state: 'failed', endedAt: NOW + 30, reason: 'given-up' }, noTallies())
+        const told = {
+          taken: new Set([content(5)]),
+          unanswered: new Set([content(4), content(6)]),
+          until: NOW + 30,
+        }
+        expect(await ledger.perhapsSent(jobId)).toEqual(told)
+        expect(await ledger.perhapsSent(await ledger.jobId('job', 'other'))).toEqual(nothing)
+        expect(await (await opened.reopen()).perhapsSent(jobId)).toEqual(told)
+      })
+
       it('written at the same time are all there, in their order; one that fails leaves none', async () => {
         const { run, intent, settled, key } = await openChunk()
         const ids = await Promise.all(

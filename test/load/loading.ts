@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Timeouts } from '../../src/gateway/transport.ts'
 import { unpackHolds } from '../../src/ledger/holds.ts'
-import { type Lease, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
+import { type Lease, NOTHING_PERHAPS_SENT, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import type { BatchLimits } from '../../src/load/batches.ts'
 import { createBodyBuffers } from '../../src/load/body-buffers.ts'
@@ -149,6 +149,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     careTeamsAcrossAccounts: options.careTeamsAcrossAccounts ?? false,
     held: options.held ?? 'hold',
     behindSince: undefined,
+    perhapsSent: NOTHING_PERHAPS_SENT,
     accounts: {
       gateway,
       gatewayName: reference.url,

@@ -1,0 +1,66 @@
+/** What runs that were given up have sent, or may have sent, without its being known as delivered. */
+import type { Kysely } from 'kysely'
+import { unpackHolds } from './holds.ts'
+import type { LedgerTables } from './tables.ts'
+
+/** Contents of records, 16 hex digits each. A record of any other content was not sent by such a run, or is known as delivered. */
+export interface PerhapsSent {
+  /** The gateway has taken them. */
+  readonly taken: ReadonlySet<string>
+  /** Nobody knows whether it has. */
+  readonly unanswered: ReadonlySet<string>
+  /** When the last of these runs was given up, milliseconds since the epoch: nothing was sent later. Undefined where there is none. */
+  readonly until: number | undefined
+}
+
+export const NOTHING_PERHAPS_SENT: PerhapsSent = {
+  taken: new Set(),
+  unanswered: new Set(),
+  until: undefined,
+}
+
+/**
+ * An intent is on disk before its bytes leave, so what such a run had under way is what the batches of its open chunks hold. What a batch
+ * was settled with as in doubt stands among the exceptions; of an open chunk it is not held yet.
+ */
+export async function readPerhapsSent(database: Kysely<LedgerTables>, jobId: number): Promise<PerhapsSent> {
+  const taken = new Set<string>()
+  const unanswered = new Set<string>()
+  let until: number | undefined
+  const open = () =>
+    database
+      .selectFrom('run')
+      .innerJoin('export', 'export.run_id', 'run.id')
+      .innerJoin('chunk', 'chunk.export_row', 'export.id')
+      .where('run.job_id', '=', jobId)
+      .where('run.state', '=', 'failed')
+      .where('run.reason', '=', 'given-up')
+      .where('chunk.state', '=', 'open')
+  const batches = await open()
+    .innerJoin('batch', (join) =>
+      join.onRef('batch.export_row', '=', 'chunk.export_row').onRef('batch.chunk', '=', 'chunk.number'),
+    )
+    .where('batch.state', '!=', 'split')
+    .select(['batch.state', 'batch.holds', 'run.ended_at as endedAt'])
+    .execute()
+  for (const { state, holds, endedAt } of batches) {
+    const contents = state === 'settled' ? taken : unanswered
+    for (const { content } of unpackHolds(holds)) contents.add(content)
+    until = Math.max(until ?? 0, endedAt ?? 0)
+  }
+  const doubts = await open()
+    .innerJoin('exception', (join) =>
+      join
+        .onRef('exception.export_row', '=', 'chunk.export_row')
+        .onRef('exception.chunk', '=', 'chunk.number'),
+    )
+    .where('exception.state', '=', 'in-doubt')
+    .select(['exception.content', 'run.ended_at as endedAt'])
+    .execute()
+  for (const { content, endedAt } of doubts) {
+    if (content === null) continue
+    unanswered.add(content)
+    until = Math.max(until ?? 0, endedAt ?? 0)
+  }
+  return { taken, unanswered, until }
+}

@@ -24,7 +24,10 @@ export function addLeftBehindCommands(program: Command, perform: Perform): void 
     .argument('<run>', 'id of the run')
     .option('--accept', 'the gateway has the records: they count as delivered and are not sent')
     .option('--resend', 'send them again, but for those that a last look finds stored')
-    .option('--give-up', 'it is not finished: its export is gone; the next run looks into the profiles first')
+    .option(
+      '--give-up',
+      'it is not finished: its export is gone; what it had in hand is looked for, not sent twice',
+    )
     .option('--transaction <id...>', 'these records alone')
     .addOption(json())
     .addHelpText(

@@ -1,7 +1,7 @@
 /**
- * Takes the detail of old runs out of the ledger. Nobody else may be using it: every transaction looks first that no process holds the
- * job and no run of it is unfinished, and whoever takes the lease later finds what is left. A run is marked first and
- * emptied after, in short transactions, so that other processes have their turns; killed in between, the next pruning goes on.
+ * Takes the detail of old runs out of the ledger, but for what a run that was given up may have sent. Nobody else may be using it:
+ * every transaction looks first that no process holds the job and no run of it is unfinished, and whoever takes the lease later finds
+ * what is left. A run is marked first and emptied after, in short transactions, so that other processes have their turns; killed in between, the next pruning goes on.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Exclusive } from './exclusive.ts'

@@ -87,7 +87,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     if (taken.has(entry.content)) outcomes.set(entry, { entry, outcome: 'unchanged', found: true })
     else unsent.push(entry)
   }
-  const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...unsent]
+  const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
   const accounts = await resolveAccounts(context.accounts, open)
   await waitForLate(context, unsent)
   const doubtful =

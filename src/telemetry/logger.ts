@@ -143,11 +143,14 @@ const streamTo = (print: (line: string) => void): Writable =>
 /** In quotes where it would not stand for itself. */
 function textOf(value: unknown): string {
   const text = String(value)
-  return /^[^\s"=\p{Cc}]+$/u.test(text) ? text : JSON.stringify(text)
+  return /^[^\s"=\p{Cc}]+$/u.test(text) ? text : withoutControls(JSON.stringify(text))
 }
 
 /** What a file name or a gateway's words hold must not look like a line of its own, nor move the cursor. */
-const asOneLine = (text: string): string =>
-  text
-    .replaceAll(/\r?\n/g, '\n    ')
-    .replaceAll(/[^\P{Cc}\n]/gu, (control) => JSON.stringify(control).slice(1, -1))
+const asOneLine = (text: string): string => withoutControls(text.replaceAll(/\r?\n/g, '\n    '))
+
+/** As JSON escapes them; it leaves DEL and what stands behind it in Latin-1 as they are. */
+const withoutControls = (text: string): string =>
+  text.replaceAll(/[^\P{Cc}\n]/gu, (control) =>
+    control < '\x7f' ? JSON.stringify(control).slice(1, -1) : `\\u00${control.charCodeAt(0).toString(16)}`,
+  )

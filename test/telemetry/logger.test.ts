@@ -60,6 +60,13 @@ describe('only fields on the list are ever written', () => {
   })
 })
 
+test.each(['\u007f', '\u0085', '\u009b31m'])('%j, which JSON leaves as it is, is escaped', (control) => {
+  const { logger, lines } = open('info', 'text')
+  logger.warn(`before ${control}`, { export: `a ${control}.csv` })
+  const escaped = `\\u00${control.charCodeAt(0).toString(16)}${control.slice(1)}`
+  expect(lines).toEqual([`2026-03-02T07:15:00.000Z warn  before ${escaped} export="a ${escaped}.csv"\n`])
+})
+
 test('text and JSON', () => {
   const text = open('info', 'text')
   text.logger.info('export ended', { export: 'a b.csv', rows: 5, resumed: false, job: 'nightly' })

@@ -1,8 +1,10 @@
 /** The plan of a backfill, for people and as JSON. */
+
 import type { BackfillPlan } from '../job/backfill-plan.ts'
 import type { Dated } from '../job/backfill-range.ts'
 import type { FoundExport } from '../job/find-exports.ts'
 import type { BackfillRange } from '../ledger/ledger.ts'
+import { n } from '../report/figures.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { plainTable } from './plain-table.ts'
 import { sizeText } from './sizes.ts'
@@ -107,5 +109,3 @@ const rangeText = ({ from, to, in: folder }: BackfillRange): string =>
   `${from} to ${to}${folder === undefined ? '' : ` in ${folder}`}`
 
 const counted = (count: number, what: string): string => `${n(count)} ${what}${count === 1 ? '' : 's'}`
-
-const n = (count: number): string => count.toLocaleString('en-US')

@@ -1,5 +1,7 @@
 /** How a mapping fits an export, for people: what it does not read, and what each of its rules gave. */
+
 import type { Coverage, RuleCoverage } from '../mapping-tools/coverage.ts'
+import { n } from '../report/figures.ts'
 import { plainTable } from './plain-table.ts'
 
 /** How a mapping fits an export. */
@@ -35,5 +37,3 @@ const counted = (counts: Readonly<Record<string, number>>): string =>
     .sort(([, a], [, b]) => b - a)
     .map(([code, count]) => `${code} ${n(count)}`)
     .join(', ')
-
-const n = (count: number): string => count.toLocaleString('en-US')

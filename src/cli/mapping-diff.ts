@@ -1,4 +1,5 @@
 /** `waybill mapping diff`: which records would change if one mapping took the place of another. Prints health data, to the terminal alone. */
+
 import { basename } from 'node:path'
 import { EXIT } from '../errors.ts'
 import { openExport } from '../extract/open-export.ts'
@@ -10,6 +11,7 @@ import {
   type DifferenceExample,
 } from '../mapping-tools/compare-outcomes.ts'
 import { type Reading, rowPairs } from '../mapping-tools/row-pairs.ts'
+import { n } from '../report/figures.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { Action, CommandContext } from './context.ts'
 import { plainTable } from './plain-table.ts'
@@ -88,5 +90,3 @@ function exampleLines({ row, line, rule, change, facts }: DifferenceExample): st
     ...shown.map(([fact, [old, now]]) => `    ${fact}: ${old ?? '(none)'} → ${now ?? '(none)'}`),
   ]
 }
-
-const n = (count: number): string => count.toLocaleString('en-US')

@@ -1,10 +1,12 @@
 /** `waybill prune`: removes receipts, rejects and ledger detail of old runs. */
+
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { EXIT, WaybillError } from '../errors.ts'
 import { type Compacted, compactLedger } from '../ledger/compact.ts'
 import { type Pruned, prune as pruneRuns } from '../operate/prune.ts'
 import type { KeptBecause, KeptRun } from '../operate/prune-plan.ts'
+import { n } from '../report/figures.ts'
 import type { Action } from './context.ts'
 import { sizeText } from './sizes.ts'
 
@@ -43,7 +45,6 @@ export const prune: Action<PruneOptions> = async (context, options) => {
 
 function pruneText(pruned: Pruned, before: number, compacted: Compacted | undefined): string {
   const { runs, resumed, kept, detail, files } = pruned
-  const n = (count: number): string => count.toLocaleString('en-US')
   const instant = `${new Date(before).toISOString().slice(0, 16)}Z`
   const did = compacted === undefined ? 'Would remove' : 'Removed'
   const { bytes, ...counts } = detail

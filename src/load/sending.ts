@@ -98,10 +98,9 @@ export function createSending(options: SendingOptions): Sending {
     // What is left of the patience is waited out, and one more try is made at its end.
     if (leftMs > 0 && dispatcher.heldForMs() > leftMs) dispatcher.tryWithin(leftMs)
     const heldMs = dispatcher.heldForMs()
-    const ownMs = leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs
     const reason = { class: failure.class, what: failure.message }
-    announce(operation, heldMs || ownMs, reason, since)
-    if (heldMs === 0) await options.sleep(ownMs, signal)
+    announce(operation, heldMs || waitMs, reason, since)
+    if (heldMs === 0) await options.sleep(waitMs, signal)
   }
 
   const send = <T>(

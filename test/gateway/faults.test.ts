@@ -7,7 +7,7 @@ import { suits, targetsOf } from '../../src/reference-gateway/faults/fault-targe
 import type { FaultGiven } from '../reference-gateway/faults/struck-gateway.ts'
 import { DOCUMENTED_CALLS } from './documented-calls.ts'
 import { type Outcome, ROWS, type Row, type Struck } from './fault-outcomes.ts'
-import { freePort } from './loopback.ts'
+import { closedPort } from './loopback.ts'
 import { account, NOW, type SharedReference, startSharedReference, TOKEN } from './shared-reference.ts'
 import type { Attempt, StruckWrite, Told } from './struck-write.ts'
 import { WRITES } from './struck-writes.ts'
@@ -25,7 +25,7 @@ let cases = 0
 
 beforeAll(async () => {
   reference = await startSharedReference()
-  nowhere = `http://127.0.0.1:${await freePort()}`
+  nowhere = `http://127.0.0.1:${await closedPort()}`
   const options: GatewayOptions = {
     baseUrl: reference.url,
     apiKey: 'the-key',

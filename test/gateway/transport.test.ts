@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { client, echoing, failureOf, freePort, json, serve, serveRaw, serveTcp } from './loopback.ts'
+import { client, closedPort, echoing, failureOf, json, serve, serveRaw, serveTcp } from './loopback.ts'
 
 const SECRET = 'Wilhelmina Participant'
 const BODY = JSON.stringify([{ name: SECRET }])
@@ -63,7 +63,7 @@ describe('Retry-After', () => {
 
 describe('a request that did not leave', () => {
   it('is refused a connection', async () => {
-    const gateway = client(`http://127.0.0.1:${await freePort()}`)
+    const gateway = client(`http://127.0.0.1:${await closedPort()}`)
     const failure = await failureOf(gateway.biometrics.createBulk(BODY, 1))
     expect(failure).toMatchObject({ class: 'not-sent', cause: { code: 'ECONNREFUSED' } })
     expect(failure.message).toMatch(/ failed: ECONNREFUSED, at http:\/\/127\.0\.0\.1:\d+$/)

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { NotDelivered } from '../../src/notify/channel.ts'
 import { createEmail } from '../../src/notify/email.ts'
 import { describeChannel } from '../conformance/notify-channel.ts'
-import { freePort, serveTcp } from '../gateway/loopback.ts'
+import { closedPort, serveTcp } from '../gateway/loopback.ts'
 import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'
 import { startMailServer } from './mail-server.ts'
 import { MESSAGE, NOTICE } from './sample-notice.ts'
@@ -91,7 +91,7 @@ it('over a network a password goes through TLS or not at all; loopback is no net
 })
 
 it.each([
-  ['nobody listens', freePort, 'ESOCKET'],
+  ['nobody listens', closedPort, 'ESOCKET'],
   [
     'it hangs up',
     async () => Number(new URL((await serveTcp((socket) => socket.destroy())).url).port),

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { NotDelivered } from '../../src/notify/channel.ts'
 import { createWebhook } from '../../src/notify/webhook.ts'
 import { describeChannel } from '../conformance/notify-channel.ts'
-import { freePort, listen, serve, serveRaw, serveTcp } from '../gateway/loopback.ts'
+import { closedPort, listen, serve, serveRaw, serveTcp } from '../gateway/loopback.ts'
 import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'
 import { MESSAGE } from './sample-notice.ts'
 
@@ -80,7 +80,7 @@ it('a redirect is not followed: where it leads is not where the job says', async
 })
 
 it.each([
-  ['nobody listens', async () => `http://127.0.0.1:${await freePort()}`, 'ECONNREFUSED'],
+  ['nobody listens', async () => `http://127.0.0.1:${await closedPort()}`, 'ECONNREFUSED'],
   ['it hangs up', async () => (await serveTcp((socket) => socket.destroy())).url, 'ECONNRESET'],
   [
     'its certificate is nobody’s',

@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
+import { closedPort } from '../gateway/loopback.ts'
 import { biometric, condition, startGateway } from '../reference-gateway/gateway-under-test.ts'
 import { createWorkplace, type Ended } from './command-line.ts'
 
@@ -155,9 +156,7 @@ test('HTML, a redirect, an answer without an end and one that breaks off are dif
 
 test('a closed port ends with 3, and so do refused credentials', async () => {
   const { waybill } = await createWorkplace(CREDENTIALS)
-  const gone = await startGateway()
-  await gone.close()
-  const closed = await waybill('gateway', '--check', gone.url)
+  const closed = await waybill('gateway', '--check', `http://127.0.0.1:${await closedPort()}`)
   expect(closed.code).toBe(3)
   expect(closed.err).toContain('ECONNREFUSED')
 

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { EXIT, type WaybillError } from '../errors.ts'
 import { type Job, readJob } from '../job/definition-files.ts'
+import { type RunActivity, underWay } from '../job/run-activity.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import { firesAfter } from '../schedule/fires.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
@@ -17,6 +18,7 @@ import {
   explainExpectations,
 } from './explain-expectations.ts'
 import { fireWords } from './fire-text.ts'
+import { toSecond, waitsText } from './outage-text.ts'
 import { plainTable } from './plain-table.ts'
 import { createJobList, withMappings } from './scheduled-jobs.ts'
 
@@ -27,6 +29,8 @@ interface Explained {
   readonly job: string
   readonly schedule: JobSchedule | undefined
   readonly problem: WaybillError | undefined
+  /** The run that is on, of whatever process. */
+  readonly current: (RunActivity & { readonly kind: 'under-way'; readonly run: string }) | undefined
   /** Newest first. */
   readonly last: readonly FireRecord[]
   readonly next: readonly number[]
@@ -74,13 +78,15 @@ const named = (job: Job) => ({
 })
 
 async function explain(
-  { settings, now }: CommandContext,
+  { settings, now, isDead }: CommandContext,
   ledger: Ledger | undefined,
   listed: ListedJob<Job>,
 ): Promise<Explained> {
   const at = now()
   const schedule = 'problem' in listed ? undefined : listed.schedule
-  const { fires, known } = await readFires(ledger, listed.name, settings.gatewayUrl ?? 'built-in')
+  const jobId = await ledger?.jobId(listed.name, settings.gatewayUrl ?? 'built-in')
+  const { fires, known } = await readFires(ledger, jobId)
+  const holder = jobId === undefined ? undefined : await ledger?.holder(jobId, at, isDead)
   const dues = known === undefined ? [] : (comeDue(known, schedule, at)?.fires ?? [])
   const state = schedule?.missed === 'skip' ? 'skipped' : 'missed'
   const unseen = dues
@@ -91,6 +97,7 @@ async function explain(
     job: listed.name,
     schedule,
     problem: 'problem' in listed ? listed.problem : undefined,
+    current: holder && { run: holder.run_id, ...underWay(holder) },
     last: [...unseen.reverse(), ...fires].slice(0, LAST),
     next: Iterator.from(upcoming).take(NEXT).toArray(),
     zone: schedule?.zone ?? known?.zone ?? 'Etc/UTC',
@@ -111,13 +118,13 @@ const NOTHING_KNOWN = {
   detail: null,
 }
 
-async function readFires(ledger: Ledger | undefined, name: string, gateway: string) {
-  if (ledger === undefined) return { fires: [], known: undefined }
-  const jobId = await ledger.jobId(name, gateway)
+async function readFires(ledger: Ledger | undefined, jobId: number | undefined) {
+  if (ledger === undefined || jobId === undefined) return { fires: [], known: undefined }
   return { fires: await ledger.fires.latest(jobId, LAST), known: await ledger.fires.timetable(jobId) }
 }
 
-function explainedText({ job, schedule, problem, last, next, zone, expected }: Explained): string {
+function explainedText(explained: Explained): string {
+  const { job, schedule, problem, current, last, next, zone, expected } = explained
   const what =
     schedule === undefined
       ? problem === undefined
@@ -125,6 +132,7 @@ function explainedText({ job, schedule, problem, last, next, zone, expected }: E
         : `it cannot be run: ${problem.code}`
       : `"${schedule.cron}" in ${schedule.zone}, missed: ${schedule.missed}`
   const lines = [`${job}: ${what}`]
+  if (current !== undefined) lines.push(currentText(current))
   if (last.length > 0) {
     const table = plainTable(['last', 'UTC', 'state', 'what became of it'], 'none')
     for (const fire of last)
@@ -140,13 +148,20 @@ function explainedText({ job, schedule, problem, last, next, zone, expected }: E
   return `${lines.join('\n')}\n\n`
 }
 
+function currentText({ run, owner, since, waits }: NonNullable<Explained['current']>): string {
+  const why = waits === undefined ? '' : `; it ${waitsText(waits)}`
+  return `now run ${run} is under way since ${toSecond(since)}, by process ${owner}${why}`
+}
+
 const instant = (at: number | null): string | undefined =>
   at === null ? undefined : new Date(at).toISOString()
 
-function explainedJson({ job, schedule, problem, last, next, zone, expected }: Explained): object {
+function explainedJson(explained: Explained): object {
+  const { job, schedule, problem, current, last, next, zone, expected } = explained
   return {
     job,
     schedule,
+    now: current && { run: current.run, owner: current.owner, since: current.since, waits: current.waits },
     ...(problem === undefined ? {} : errorAsJson(problem)),
     last: last.map((fire) => ({
       due: instant(fire.due),

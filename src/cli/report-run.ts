@@ -17,7 +17,9 @@ export async function reportRun(
   }
   if (!options.quiet) {
     for (const one of summary.resumed === undefined ? [summary] : [summary.resumed, summary]) {
-      context.out(summaryText(one, await ledger.reasonsOf(one.run), context.columns))
+      // Its words are told as those of the error.
+      const { detail: _, ...shown } = one
+      context.out(summaryText(shown, await ledger.reasonsOf(one.run), context.columns))
     }
   }
   if (error !== undefined) context.err(describeError(error))

@@ -1,11 +1,12 @@
 /** Turns what a run tells into progress and log lines (docs/logging.md). */
 import { describePlace, type WaybillError } from '../errors.ts'
-import type { ExportProgress, LeftBehind, RunEvents } from '../job/run-events.ts'
+import type { ExportProgress, LeftBehind, OutageProgress, RunEvents } from '../job/run-events.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../reconcile/balance.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import type { Progress } from '../telemetry/progress.ts'
 import { LINE_EVERY_MS } from '../telemetry/terminal-line.ts'
 import { showProgress } from './export-progress.ts'
+import { outageBegins, outageChanges, outageEnds, outageProgress } from './outage-text.ts'
 
 /** A wait shorter than this is not worth a line. */
 const LONG_WAIT_MS = 2_000
@@ -21,6 +22,7 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
   let ended = noCounts()
   /** and of the one under way what is settled: a run that is stopped ends in the middle of one. */
   let open: ExportProgress | undefined
+  let outage: OutageProgress | undefined
   const tellLeft = (name: string, left: readonly LeftBehind[]): void => {
     for (const { outcome, row, line, rule, transaction, stage, code, batchId } of left) {
       const what = rule === null ? 'row' : 'record'
@@ -87,12 +89,29 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
         }
       : undefined,
     waiting({ operation, waitMs, class: reason, what, givesUpAt }) {
+      if (outage !== undefined) progress.wait(outageProgress(outage))
       if (waitMs < LONG_WAIT_MS) return
       const until = new Date(givesUpAt).toISOString()
-      logger.warn(
+      // Of an outage each try would be told else.
+      logger[outage === undefined ? 'warn' : 'debug'](
         `waiting ${Math.round(waitMs / 1000)} s for the gateway (${reason}: ${what}); gives up at ${until}`,
         { ...about, operation, waitMs: Math.round(waitMs), class: reason },
       )
+    },
+    outage(told) {
+      const { class: reason, status, pending, isOver } = told
+      const fields = { ...about, class: reason, status, pending }
+      if (isOver) {
+        const words = outageEnds(told, now())
+        logger.info(words, { ...about, pending, durationMs: Math.max(0, now() - told.since) })
+        progress.wait(undefined)
+        progress.note(`${words[0]?.toUpperCase()}${words.slice(1)}.`)
+      } else {
+        if (outage === undefined) logger.warn(outageBegins(told), fields)
+        else logger.info(outageChanges(told), fields)
+        progress.wait(outageProgress(told))
+      }
+      outage = isOver ? undefined : told
     },
     waitingForRun({ job, run, owner, since, givesWay }) {
       const which = run === undefined ? '' : `run ${run}, `
@@ -105,6 +124,8 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       )
     },
     runEnded({ state, reason, workedMs }) {
+      outage = undefined
+      progress.wait(undefined)
       shown.runEnded(state === 'finished')
       const code = reason ?? undefined
       if (open !== undefined) addCounts(ended, open.counts)

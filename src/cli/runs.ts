@@ -9,6 +9,7 @@ import { counted, n } from '../report/figures.ts'
 import type { Action, CommandContext } from './context.ts'
 import { nextSteps } from './next-steps.ts'
 import { openKnownLedger } from './open-known-ledger.ts'
+import { waitsText } from './outage-text.ts'
 import { fittedTable } from './plain-table.ts'
 
 export interface RunsOptions {
@@ -43,7 +44,8 @@ export const runs: Action<RunsOptions> = async (context, { limit, job, failed, j
     }
     if (job !== undefined && listed.length === 0) await assertKnown(context, ledger, job)
     if (json) context.out(`${JSON.stringify({ runs: listed })}\n`)
-    else if (listed.length > 0) context.out(`${runsTable(listed, now, context.columns)}\n`)
+    else if (listed.length > 0)
+      context.out(`${[runsTable(listed, now, context.columns), ...waitingLines(listed)].join('\n')}\n`)
     else context.out(nothingListed(job, failed))
     return EXIT.ok
   } finally {
@@ -100,8 +102,16 @@ function runsTable(listed: readonly ListedRun[], now: number, columns: number | 
   return fittedTable(head, rows, { from: 4, to: 8 }, columns)
 }
 
+const waitingLines = (listed: readonly ListedRun[]): string[] =>
+  listed.flatMap(({ run, activity }) =>
+    activity?.kind === 'under-way' && activity.waits !== undefined
+      ? [`Run ${run} ${waitsText(activity.waits)}`]
+      : [],
+  )
+
 function stateText({ state, reason, activity }: ListedRun): string {
-  if (activity !== undefined) return activity.kind === 'under-way' ? 'under way' : 'stopped'
+  if (activity?.kind === 'stopped') return 'stopped'
+  if (activity !== undefined) return activity.waits === undefined ? 'under way' : 'waiting'
   return reason === undefined ? state : `${state} (${reason})`
 }
 

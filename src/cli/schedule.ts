@@ -1,6 +1,7 @@
 /** `waybill schedule`: runs jobs when they are due, until it is interrupted; or explains what was and will be due. */
 import { EXIT, WaybillError } from '../errors.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
+import { trafficOf } from '../job/connect-stages.ts'
 import type { Job } from '../job/definition-files.ts'
 import { targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
@@ -62,6 +63,7 @@ function keep(
 ): Promise<number> {
   const work = async (deps: RunDependencies): Promise<number> => {
     context.logger.info('the schedule is kept')
+    metrics?.watchTraffic(() => trafficOf(deps.gateway))
     const seen = metrics && watchJobs(context, deps, metrics)
     const telling = createScheduleTeller(context, deps, mailedReport(context, deps.ledger))
     const expecting = expectationParts(context, deps.ledger, async (job, notice) => {

@@ -7,6 +7,7 @@ import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/drift-overview
 import { n } from '../report/figures.ts'
 import { exportsTable, writtenFiles } from './exports-table.ts'
 import { nextSteps, relatedRuns } from './next-steps.ts'
+import { toSecond, waitsLines } from './outage-text.ts'
 import { fittedTable, plainTable } from './plain-table.ts'
 import { reasonsTable } from './reasons-table.ts'
 
@@ -22,6 +23,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   const lines = [
     '',
     `Run ${summary.run} of ${summary.job}: ${whatItCameTo(summary)}, sent to ${summary.gateway}`,
+    ...whyLines(summary),
     '',
     exportsTable(summary),
     '',
@@ -75,7 +77,11 @@ function whatItCameTo({ state, reason, activity, durationMs, startedAt }: RunSum
   return `${state}${why} after ${(durationMs / 1000).toFixed(1)} s at work`
 }
 
-const toSecond = (instant: string): string => `${instant.slice(0, 19)}Z`
+/** Why it waits, or has ended. */
+function whyLines({ activity, detail }: RunSummary): string[] {
+  if (activity?.kind === 'under-way') return activity.waits === undefined ? [] : waitsLines(activity.waits)
+  return detail === undefined ? [] : [`Because  ${detail}`]
+}
 
 /** One line, where there is anything to warn of. */
 export const warningsLine = (warnings: readonly CodeCount[]): string[] =>

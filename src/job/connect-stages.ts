@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { PerhapsSent, RunLedger, RunOrigin, Selection, Tallies } from '../ledger/ledger.ts'
 import { createBodyBuffers } from '../load/body-buffers.ts'
-import { createDispatcher } from '../load/dispatcher.ts'
+import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
 import type { Reconciler } from '../load/reconciler.ts'
 import { createSending } from '../load/sending.ts'
@@ -11,6 +11,7 @@ import { createSizeLimits } from '../load/size-limits.ts'
 import { matchEchoes } from '../reconcile/match.ts'
 import { readBack } from '../reconcile/read-back.ts'
 import type { Job } from './definition-files.ts'
+import { watchOutages } from './outage-watch.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import type { ExportContext } from './run-export.ts'
 import { createStopWhen, type RowsBefore } from './stop-when.ts'
@@ -43,6 +44,7 @@ export function connectStages(
   const { submit, accounts, careTeams, stopWhen } = job.definition
   const { runLedger, tallies } = parts
   const { dispatcher, sizes } = sharedBy(deps)
+  const outages = watchOutages(runLedger, events.outage)
   const sending = createSending({
     dispatcher,
     concurrency: submit.concurrency,
@@ -54,6 +56,7 @@ export function connectStages(
     renewToken: () => gateway.renewToken(),
     signal: parts.signal,
     onWait: events.waiting,
+    onOutage: outages.told,
   })
   const delivery = {
     gateway,
@@ -93,6 +96,7 @@ export function connectStages(
     stop: parts.stop,
     limit: parts.limit,
     turn: parts.turn,
+    inHand: outages.inHand,
     load: {
       ...delivery,
       memory: ledger,
@@ -148,3 +152,7 @@ function sharedBy(deps: RunDependencies): ReturnType<typeof createShared> {
   shared.set(deps.gateway, found)
   return found
 }
+
+/** Of what this process sends to the gateway. */
+export const trafficOf = (gateway: Gateway): Traffic =>
+  shared.get(gateway)?.dispatcher.traffic() ?? NO_TRAFFIC

@@ -140,7 +140,10 @@ export async function openRun(
       await receipts.close()
       // Whoever has taken the run over writes down how it ends.
       if (error instanceof WaybillError && error.code === 'lease-lost') return
-      await runLedger.endRun({ ...end, endedAt }, tallies)
+      // That it was interrupted its code says already; the words of what nobody foresaw may hold anything.
+      const told = error instanceof WaybillError && error.code !== 'interrupted'
+      const detail = told ? error.message : null
+      await runLedger.endRun({ ...end, endedAt, detail }, tallies)
     },
   }
 }

@@ -1,10 +1,17 @@
 /** Whether a run that the ledger calls running is really under way, or its process is gone. */
-import type { Ledger, RunRecord } from '../ledger/ledger.ts'
+import type { LeaseRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { LEASE_MS } from './lease.ts'
+import { readOutage, type WaitsForGateway } from './outage-watch.ts'
 
 /** `owner` is `host:pid`; instants in ISO 8601, UTC. */
 export type RunActivity =
-  | { readonly kind: 'under-way'; readonly owner: string; readonly since: string }
+  | {
+      readonly kind: 'under-way'
+      readonly owner: string
+      readonly since: string
+      /** Where nothing gets through to the gateway. */
+      readonly waits?: WaitsForGateway
+    }
   /** Killed, or its machine went down: it goes on with the next run of its job. `owner`: who had it, where that is known. */
   | { readonly kind: 'stopped'; readonly owner?: string; readonly lastSign: string }
 
@@ -22,14 +29,19 @@ export async function activityOf(
   const last = await ledger.lastLease(run.job_id)
   // Where another run of the job has held it since, nothing more is known of who had this one.
   const lease = last?.run_id === run.id ? last : undefined
-  if (lease !== undefined && lease.expires_at > now && !isDead(lease.owner))
-    return { kind: 'under-way', owner: lease.owner, since: iso(lease.acquired_at) }
+  if (lease !== undefined && lease.expires_at > now && !isDead(lease.owner)) return underWay(lease)
   const settled = (await ledger.chunksOfRun(run.id)).flatMap(({ settled_at }) => settled_at ?? [])
   const signs = [run.started_at, ...settled]
   // A lease that was let go has no such instant.
   if (lease !== undefined && lease.expires_at > 0) signs.push(lease.acquired_at, lease.expires_at - LEASE_MS)
   const owner = lease === undefined ? {} : { owner: lease.owner }
   return { kind: 'stopped', ...owner, lastSign: iso(Math.max(...signs)) }
+}
+
+/** As whoever holds the job tells it. */
+export function underWay({ owner, acquired_at, outage }: LeaseRecord): RunActivity & { kind: 'under-way' } {
+  const waits = readOutage(outage)
+  return { kind: 'under-way', owner, since: iso(acquired_at), ...(waits === undefined ? {} : { waits }) }
 }
 
 const iso = (at: number): string => new Date(at).toISOString()

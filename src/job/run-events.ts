@@ -2,6 +2,7 @@
 import type { WaybillError } from '../errors.ts'
 import type { Exception, RunEnd, Tallies } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-answer.ts'
+import type { ToldOutage } from '../load/sending.ts'
 import type { Counts } from '../reconcile/balance.ts'
 
 /** Of an export, so far; `counts` goes on counting, and holds what an earlier process has settled of it. */
@@ -26,6 +27,11 @@ export interface LeftBehind
   extends Pick<Exception, 'row' | 'line' | 'rule' | 'outcome' | 'stage' | 'code' | 'batchId'> {
   /** Undefined for a row that was rejected as a whole, and a record that could not be made. */
   readonly transaction: string | undefined
+}
+
+export interface OutageProgress extends ToldOutage {
+  /** Records in hand. */
+  readonly pending: number
 }
 
 export interface RunEvents {
@@ -67,6 +73,11 @@ export interface RunEvents {
     readonly what: string
     readonly givesUpAt: number
   }): void
+  /**
+   * Nothing gets through to the gateway, or something does again. Told when that begins, when it has another cause, and when it is over; not
+   * where the run ends first.
+   */
+  outage(outage: OutageProgress): void
   /** This run waits for another one. Told once for each that is waited for. */
   waitingForRun(other: {
     readonly job: string
@@ -80,5 +91,5 @@ export interface RunEvents {
     readonly givesWay?: boolean | undefined
   }): void
   /** @param end with the milliseconds at work since it was begun or resumed */
-  runEnded(end: Omit<RunEnd, 'endedAt'> & { readonly workedMs: number }): void
+  runEnded(end: Omit<RunEnd, 'endedAt' | 'detail'> & { readonly workedMs: number }): void
 }

@@ -44,6 +44,8 @@ export interface ExportContext {
   readonly origin: RunOrigin | undefined
   /** Resolves when a chunk, by its number, may be begun. @throws what ends the run once the chunks under way are settled */
   readonly turn: (chunk: number) => Promise<void>
+  /** Told how many more records the run has in hand, or fewer. */
+  readonly inHand: (more: number) => void
 }
 
 export interface ExportEnd {
@@ -74,6 +76,7 @@ export async function runExport(
   const open = new Map<number, Chunk>()
   const load = async (chunk: Chunk): Promise<LoadedChunk> => {
     open.set(chunk.number, chunk)
+    context.inHand(chunk.entries.length)
     const { row, line, byteOffset } = chunk.start
     const resumed = resumption.open.has(chunk.number)
     await context.runLedger.openChunk(record.id, {
@@ -97,6 +100,7 @@ export async function runExport(
   const settle = async (chunk: Chunk, loaded: LoadedChunk): Promise<void> => {
     addCounts(counts, await settleChunk(context, record, inFront, rejects, chunk, loaded))
     open.delete(chunk.number)
+    context.inHand(-chunk.entries.length)
     context.events.exportAdvanced(progress(chunk.rows.at(-1)?.source.byteOffset ?? 0), () =>
       leftBehind(record, chunk, loaded),
     )

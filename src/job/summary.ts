@@ -55,6 +55,8 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   readonly gateway: string
   readonly state: string
   readonly reason?: string
+  /** The words of the error whose code that is. */
+  readonly detail?: string
   /** Of a run that has not come to an end, where it was asked for. */
   readonly activity?: RunActivity
   /** The gateway that the settings name, where that was asked for and is another one. */
@@ -151,6 +153,7 @@ export async function summarise(
     gateway: run.gateway,
     state: run.state,
     ...(run.reason === null ? {} : { reason: run.reason }),
+    ...(run.detail === null ? {} : { detail: run.detail }),
     ...(origin === undefined ? {} : { origin }),
     ...(backfill === undefined ? {} : { backfill }),
     ...(settled.length === 0 ? {} : { settled }),

@@ -38,6 +38,7 @@ export async function acquireLease(
   const lease = {
     ...{ run_id: runId, owner, token, acquired_at: now, expires_at: now + ttlMs },
     gives_way: Number(givesWay),
+    outage: null,
   }
   await transaction
     .insertInto('lease')
@@ -80,7 +81,7 @@ export async function releaseLease(transaction: Transaction<LedgerTables>, lease
 export async function nameRun(transaction: Transaction<LedgerTables>, lease: Lease): Promise<void> {
   await transaction
     .updateTable('lease')
-    .set({ run_id: lease.runId })
+    .set({ run_id: lease.runId, outage: null })
     .where('job_id', '=', lease.jobId)
     .where('token', '=', lease.token)
     .execute()

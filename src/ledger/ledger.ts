@@ -76,7 +76,10 @@ export type {
 export interface RunEnd {
   readonly state: Exclude<RunState, 'running'>
   readonly endedAt: number
+  /** Code of the error that ended it, */
   readonly reason: string | null
+  /** and its words. */
+  readonly detail?: string | null
 }
 
 export interface ExportStart {
@@ -197,6 +200,8 @@ export interface RunLedger {
   readonly lease: Lease
   /** The time since the last sign of life counts as work. */
   renew(now: number, ttlMs: number): Promise<void>
+  /** @param outage JSON: why it waits for the gateway; null: it does not any more */
+  noteOutage(outage: string | null): Promise<void>
   /** From then on nothing counts as work, until it goes on. */
   pauseWork(at: number): Promise<void>
   goOnWorking(at: number): Promise<void>

@@ -91,6 +91,7 @@ export async function openLedger(file: string): Promise<Ledger> {
           .set({
             state,
             reason: null,
+            detail: null,
             ended_at: null,
             worked_at: at,
             ...(part === undefined ? {} : { part }),

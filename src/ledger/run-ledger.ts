@@ -21,6 +21,10 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
   return {
     lease,
     renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, lease, now, ttlMs)),
+    noteOutage: (outage) =>
+      writeShared(async (writer) => {
+        await writer.updateTable('lease').set({ outage }).where('job_id', '=', lease.jobId).execute()
+      }),
     pauseWork: (at) => writeShared((writer) => countWork(writer, lease.runId, at, 'pauses')),
     goOnWorking: (at) => writeShared((writer) => beginWork(writer, lease.runId, at)),
     addExport: (start) => writeShared((writer) => addExport(writer, lease.runId, start)),
@@ -134,6 +138,7 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
             state: end.state,
             ended_at: end.endedAt,
             reason: end.reason,
+            detail: end.detail ?? null,
             tallies: JSON.stringify(tallies),
           })
           .where('id', '=', lease.runId)

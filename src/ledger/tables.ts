@@ -1,6 +1,7 @@
 /** The ledger's tables as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
 import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'
 import type { DeadlineTable, DeliveryTable } from './expectation-tables.ts'
+import type { LeaseTable, WaitingTable } from './lease-tables.ts'
 import type { NotificationTable } from './notification-table.ts'
 import type { BatchState, ChunkState, FireState, LeftEvent, LeftState, RunState } from './states.ts'
 
@@ -11,25 +12,6 @@ interface JobTable {
   gateway: string
 }
 
-interface LeaseTable {
-  job_id: number
-  run_id: string
-  owner: string
-  token: number
-  acquired_at: number
-  expires_at: number
-  /** 1: the holder lets the job go when another one asks for it. */
-  gives_way: ColumnType<number, number | undefined, number>
-}
-
-/** Who waits for a job whose holder gives way, and until when that counts unless it is said again. */
-interface WaitingTable {
-  job_id: number
-  owner: string
-  since: number
-  expires_at: number
-}
-
 interface RunTable {
   id: string
   job_id: number
@@ -38,6 +20,8 @@ interface RunTable {
   ended_at: number | null
   /** Code of the error that ended or interrupted it. */
   reason: string | null
+  /** The words of that error, which hold no health data. */
+  detail: ColumnType<string | null, never, string | null>
   /** Milliseconds in which it was at work, over all its resumptions. */
   worked_ms: ColumnType<number, number | undefined, number>
   /** Up to when that is counted (worked-time.ts); null while nobody is at work on it. */

@@ -13,6 +13,7 @@ import { type BatchToDeliver, type Delivery, type PartlyKnown, type SentBatch, s
 import type { Entry, EntryOutcome } from './entry.ts'
 import { refusalWords, type Words } from './gateway-words.ts'
 import { lookUp } from './look-up.ts'
+import { causeOf } from './outage.ts'
 import { inDoubt, rejection, toHeld } from './outcomes.ts'
 import type { Verdict } from './reconciler.ts'
 import { batchBytes, writeBatch } from './record-text.ts'
@@ -108,6 +109,7 @@ async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBat
     outcomes: [],
     open: entries,
     words: undefined,
+    cause: causeOf(error),
   })
 }
 
@@ -151,10 +153,10 @@ async function settleAnswer(
 async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnown): Promise<EntryOutcome[]> {
   const { batch, resends, firstSentAt } = sent
   const overAt = delivery.now()
-  if (known.answer === 'ambiguous') {
+  if (known.cause !== undefined) {
     // The gateway may still be at work on it: what is not there yet could be stored a moment after it was looked for.
     const waitMs = waitBeforeReadBack(resends + 1, delivery.random)
-    await delivery.sending.wait(`create ${batch.kind} records`, waitMs, known.answer, firstSentAt)
+    await delivery.sending.wait(`create ${batch.kind} records`, waitMs, known.cause, firstSentAt)
   }
   if (known.open.length === 0) return settleJudged(delivery, sent, known, new Map())
   const verdicts = await lookUp(delivery, known.open, batch.accountIds, overAt)
@@ -192,7 +194,10 @@ export async function settleJudged(
     again.pop()
   }
   await settle(delivery, sent, known.answer, known.status, outcomes)
-  if (again.length === 0) return outcomes
+  if (again.length === 0) {
+    if (known.cause !== undefined) delivery.sending.settled()
+    return outcomes
+  }
   if (failsAlone) {
     // A half that fails too is halved at once.
     const before = { ...sent, resends: TRIES_OF_A_BATCH - 2 }

@@ -6,6 +6,7 @@ import type { BatchWatch } from './batch-answer.ts'
 import type { BodyBuffers } from './body-buffers.ts'
 import type { Entry, EntryOutcome } from './entry.ts'
 import type { Identity } from './identity.ts'
+import type { Cause } from './outage.ts'
 import { toException, toHeld } from './outcomes.ts'
 import type { AccountIds, Reconciler } from './reconciler.ts'
 import type { Sending } from './sending.ts'
@@ -61,6 +62,8 @@ export interface PartlyKnown {
   readonly open: readonly Entry[]
   /** Errors that the gateway listed in an answer of success. */
   readonly words: string | undefined
+  /** Where nobody knows whether the batch was taken: why. */
+  readonly cause?: Cause
 }
 
 export async function settle(

@@ -3,7 +3,7 @@
  * with its own ceiling; the lanes take turns.
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
-import { hastened } from './breaker.ts'
+import { type Breaker, hastened } from './breaker.ts'
 import { admit, beginFlow, type Ending, end, type Flow, nextStart, start } from './flow.ts'
 
 export interface Dispatcher {
@@ -14,9 +14,22 @@ export interface Dispatcher {
   lane(ceiling: number, signal: AbortSignal): Lane
   /** Milliseconds for which nothing is sent, as the gateway wants it or nothing gets through; 0: it is not so. */
   heldForMs(): number
+  /** How things stand now. */
+  traffic(): Traffic
   /** Lets one request try in so many milliseconds, where it would be later and the gateway has not asked for that. */
   tryWithin(ms: number): void
 }
+
+export interface Traffic {
+  readonly breaker: Breaker['state']
+  /** Requests that may be under way at once, while the breaker is closed. */
+  readonly permitted: number
+  /** Requests that are. */
+  readonly underWay: number
+}
+
+/** Before anything was sent. */
+export const NO_TRAFFIC: Traffic = { breaker: 'closed', permitted: 0, underWay: 0 }
 
 export interface Lane {
   /**
@@ -133,6 +146,11 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
     heldForMs() {
       if (flow === undefined || flow.breaker.state !== 'open') return 0
       return Math.max(0, flow.breaker.until - clock())
+    },
+    traffic() {
+      if (flow === undefined) return NO_TRAFFIC
+      const { breaker, concurrency, underWay } = flow
+      return { breaker: breaker.state, permitted: concurrency.allowed, underWay }
     },
     tryWithin(ms) {
       if (flow === undefined) return

@@ -7,6 +7,7 @@ import { WaybillError } from '../errors.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import type { Dispatcher } from './dispatcher.ts'
+import { batchWaits, type Cause, causeOf, failedAgain, isNews, type Outage } from './outage.ts'
 import { decide } from './retry-policy.ts'
 import { createTokenRenewal } from './token-renewal.ts'
 
@@ -32,6 +33,17 @@ export interface SendingOptions {
     readonly what: string
     readonly givesUpAt: number
   }) => void
+  /** Told when nothing gets through, again where that has another cause, and when something does. Nothing of it is told while all goes well. */
+  readonly onOutage: (outage: ToldOutage) => void
+}
+
+/** A batch must not be repeated blindly; all else can be. */
+type RequestKind = 'batch' | 'other'
+
+export interface ToldOutage extends Outage {
+  readonly isOver: boolean
+  /** When the run ends, unless something gets through. */
+  readonly givesUpAt: number
 }
 
 /** What waited for its turn should by then go out otherwise; nothing of it was sent. */
@@ -51,11 +63,13 @@ export interface Sending {
   /** As `idempotent`, counted as a read-back. */
   read<T>(operation: string, call: () => Promise<T>): Promise<T>
   /**
-   * Waits, unless the run is stopped.
+   * Waits with a batch, unless the run is stopped.
    * @param since when it was first tried: reads that get through must not draw out what never does
    * @throws WaybillError `gateway-unreachable` when the patience would end before
    */
-  wait(operation: string, waitMs: number, reason: string, since: number): Promise<void>
+  wait(operation: string, waitMs: number, cause: Cause, since: number): Promise<void>
+  /** What was waited for needs no other try: reading has told what became of it. */
+  settled(): void
 }
 
 export function createSending(options: SendingOptions): Sending {
@@ -66,14 +80,31 @@ export function createSending(options: SendingOptions): Sending {
   const token = createTokenRenewal(options.renewToken)
   // From the first failure, not from the last answer: a long stretch in which there was nothing to send is no silence.
   let failingSince: number | undefined
+  let outage: Outage | undefined
+  let takenAt = Number.NEGATIVE_INFINITY
+
+  const tell = (told: Outage, isOver: boolean): void =>
+    options.onOutage({ ...told, isOver, givesUpAt: told.since + options.patienceMs })
+  const goesOn = (next: Outage | undefined): void => {
+    if (next !== undefined && isNews(outage, next)) tell(next, false)
+    outage = next
+  }
+  const isOver = (): void => {
+    if (outage?.isNotable === true) tell(outage, true)
+    outage = undefined
+  }
+  const gotThrough = (kind: RequestKind): void => {
+    failingSince = undefined
+    if (kind === 'batch') takenAt = now()
+    if (outage?.ofBatch !== true || kind === 'batch') isOver()
+  }
+  const didNot = (error: GatewayError, begunAt: number): void => {
+    failingSince ??= now()
+    goesOn(failedAgain(outage, causeOf(error), { begunAt, now: now(), heldMs: dispatcher.heldForMs() }))
+  }
 
   /** @throws WaybillError `gateway-unreachable` when the patience would end within the wait */
-  const announce = (
-    operation: string,
-    waitMs: number,
-    reason: { readonly class: string; readonly what: string },
-    since: number,
-  ): void => {
+  const announce = (operation: string, waitMs: number, reason: Cause, since: number): void => {
     const givesUpAt = since + options.patienceMs
     if (now() + waitMs > givesUpAt) {
       throw new WaybillError(
@@ -98,18 +129,19 @@ export function createSending(options: SendingOptions): Sending {
     // What is left of the patience is waited out, and one more try is made at its end.
     if (leftMs > 0 && dispatcher.heldForMs() > leftMs) dispatcher.tryWithin(leftMs)
     const heldMs = dispatcher.heldForMs()
-    const reason = { class: failure.class, what: failure.message }
+    const reason = causeOf(failure)
     announce(operation, heldMs || waitMs, reason, since)
     if (heldMs === 0) await options.sleep(waitMs, signal)
   }
 
   const send = <T>(
     operation: string,
-    idempotent: boolean,
+    kind: RequestKind,
     /** Of a request that has left, or may have. @param again whether it had before */
     count: (again: boolean) => void,
     call: (attempt: number) => Promise<T>,
   ) => {
+    const idempotent = kind !== 'batch'
     let tokenRenewed = false
     let sentWith = token.generation
     let hasLeft = false
@@ -118,19 +150,21 @@ export function createSending(options: SendingOptions): Sending {
       hasLeft = true
     }
     const attemptOnce = async (attempt: number): Promise<T> => {
+      let begunAt = now()
       try {
         const result = await lane.run(operation, attempt > 1, async () => {
           sentWith = token.generation
+          begunAt = now()
           return call(attempt)
         })
-        failingSince = undefined
+        gotThrough(kind)
         countOne()
         return result
       } catch (error) {
         if (!(error instanceof GatewayError)) throw asFinal(error)
         if (error.class !== 'not-sent') countOne()
-        if (error.class === 'refused' || error.class === 'too-large') failingSince = undefined
-        else failingSince ??= now()
+        if (error.class === 'refused' || error.class === 'too-large') gotThrough(kind)
+        else didNot(error, begunAt)
         const decision = decide({ class: error.class, attempt, idempotent, tokenRenewed }, random)
         if (decision.kind === 'give-back') throw new AbortError(error)
         if (decision.kind === 'stop') {
@@ -166,16 +200,18 @@ export function createSending(options: SendingOptions): Sending {
   }
   return {
     once: (operation, fits, call) =>
-      send(operation, false, countSent, async (attempt) => {
+      send(operation, 'batch', countSent, async (attempt) => {
         if (attempt === 1 && !fits()) throw new Outgrown()
         return call(attempt)
       }),
-    idempotent: (operation, call) => send(operation, true, countSent, call),
-    read: (operation, call) => send(operation, true, countRead, call),
-    async wait(operation, waitMs, reason, since) {
-      announce(operation, waitMs, { class: reason, what: reason }, since)
+    idempotent: (operation, call) => send(operation, 'other', countSent, call),
+    read: (operation, call) => send(operation, 'other', countRead, call),
+    async wait(operation, waitMs, cause, since) {
+      goesOn(batchWaits(outage, cause, { since, now: now(), waitMs, takenAt }))
+      announce(operation, waitMs, cause, since)
       await options.sleep(waitMs, signal)
     },
+    settled: isOver,
   }
 }
 

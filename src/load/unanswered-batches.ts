@@ -17,6 +17,11 @@ export interface UnansweredBatch {
   readonly records: number
 }
 
+const NEVER_ANSWERED = {
+  ...{ answer: 'ambiguous', status: null, outcomes: [], words: undefined },
+  cause: { class: 'ambiguous', what: 'an earlier process had no answer' },
+} as const
+
 /** Settles all of a chunk, with one look at each account. @throws WaybillError where the run must stop */
 export async function settleUnanswered(
   delivery: Delivery,
@@ -26,12 +31,12 @@ export async function settleUnanswered(
   if (unanswered.length === 0) return []
   const overAt = delivery.now()
   const waitMs = waitBeforeReadBack(1, delivery.random)
-  await delivery.sending.wait('create records', waitMs, 'ambiguous', overAt)
+  await delivery.sending.wait('create records', waitMs, NEVER_ANSWERED.cause, overAt)
   const entries = unanswered.flatMap(({ batch }) => batch.entries)
   const verdicts = await lookUp(delivery, entries, accountIds, overAt)
   const settled = unanswered.map(({ batch, row, batchId, records }) => {
     const sent: SentBatch = { batch, batchId, row, attempts: 1, firstSentAt: overAt, resends: 0 }
-    const known = { answer: 'ambiguous', status: null, outcomes: [], open: batch.entries, words: undefined }
+    const known = { ...NEVER_ANSWERED, open: batch.entries }
     const isWhole = records === batch.entries.length
     return settleJudged(
       delivery,

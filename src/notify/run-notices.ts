@@ -26,7 +26,7 @@ export interface EndedRun {
 
 /** `run-ended`; `run-stopped` where it is not over: the next run goes on with it. */
 export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun): Notice {
-  const { run, job, gateway, state, rows, records, exports, startedAt, durationMs } = summary
+  const { run, job, gateway, state, detail, rows, records, exports, startedAt, durationMs } = summary
   const isOver = state === 'finished' || state === 'failed'
   const stop = error ?? summary.reason
   const because = stop === undefined ? '' : ` (${stop})`
@@ -48,6 +48,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
     title: `Waybill: ${job} ${told}`,
     text: [
       `Run      ${run}, ${stateWords}, exit code ${exit}`,
+      ...(detail === undefined ? [] : [`Because  ${detail}`]),
       `Time     begun ${utc(Date.parse(startedAt))}, ${(durationMs / 1000).toFixed(1)} s of work`,
       `Gateway  ${gateway}`,
       `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
@@ -61,6 +62,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       state,
       exit,
       ...(stop === undefined ? {} : { error: stop }),
+      ...(detail === undefined ? {} : { detail }),
       startedAt,
       durationMs,
       rows,

@@ -33,6 +33,7 @@ export const LOG_FIELDS = [
   'rejected',
   'unchanged',
   'inDoubt',
+  'pending',
   'resumed',
   'bytes',
   'state',

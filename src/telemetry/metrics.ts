@@ -1,6 +1,7 @@
 /** What a schedule counts while it runs, for Prometheus (docs/metrics.md). Base units; labels hold names of jobs, words and codes. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { type LastRun, registerLastRun } from './last-run-metrics.ts'
+import { type GatewayTraffic, registerTraffic } from './traffic-metrics.ts'
 
 /** From a hundred rows to a night. */
 const RUN_SECONDS = [1, 5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800]
@@ -34,6 +35,8 @@ export interface Metrics {
     readonly durationMs: number
   }): void
   waited(reason: string): void
+  /** To be called once. @param read asked whenever the metrics are */
+  watchTraffic(read: () => GatewayTraffic): void
   fired(job: string, state: string): void
   /** @param valid undefined: it is on no schedule */
   jobSeen(job: string, valid: boolean | undefined): void
@@ -114,6 +117,7 @@ export function createMetrics(version: string): Metrics {
       requestSeconds.observe({ operation: label }, durationMs / 1000)
     },
     waited: (reason) => waits.inc({ class: reason }),
+    watchTraffic: (read) => registerTraffic(registry, read),
     fired: (job, state) => fires.inc({ job, state }),
     jobSeen(job, isValid) {
       if (isValid === undefined) valid.remove({ job })

@@ -7,7 +7,7 @@
  */
 import cliProgress from 'cli-progress'
 import { type Pace, startPace } from './pace.ts'
-import { CLEAR, DRAW_EVERY_MS, LINE_EVERY_MS } from './terminal-line.ts'
+import { CLEAR, DRAW_EVERY_MS, LINE_EVERY_MS, WAIT_LINE_EVERY_MS } from './terminal-line.ts'
 
 /** Of an export, or of several that are one whole. */
 export interface ProgressState {
@@ -23,6 +23,8 @@ export interface Progress {
   /** @param state where it stands: a run that was interrupted goes on with its share */
   start(name: string, state: ProgressState): void
   advance(state: ProgressState): void
+  /** What it waits for, in the place of the bar until that is over (undefined); to be said again now and then while it lasts. */
+  wait(text: string | undefined): void
   /** A line that stays, above the bar. */
   note(text: string): void
   end(state: ProgressState): void
@@ -48,6 +50,7 @@ const ignore = (): void => {}
 export const NO_PROGRESS: Progress = {
   start: ignore,
   advance: ignore,
+  wait: ignore,
   note: ignore,
   end: ignore,
   stop: ignore,
@@ -62,6 +65,7 @@ interface OpenExport {
 
 function createLines({ now, write }: ProgressDisplay): Progress {
   let open: OpenExport | undefined
+  let waitSaidAt: number | undefined
   return {
     start(name, state) {
       open = { name, pace: startPace(now(), state), state, drawnAt: now() }
@@ -76,6 +80,13 @@ function createLines({ now, write }: ProgressDisplay): Progress {
       const name = state.at === undefined ? open.name : `${placeText(state.at)}, ${state.at.name}`
       write(`${name}: ${[...counted(state), percent(state), rateText(rate), leftText(left)].join(', ')}\n`)
     },
+    wait(text) {
+      // That it waits is in a line of the log above, to begin with.
+      waitSaidAt = text === undefined ? undefined : (waitSaidAt ?? now())
+      if (text === undefined || waitSaidAt === undefined || now() - waitSaidAt < WAIT_LINE_EVERY_MS) return
+      waitSaidAt = now()
+      write(`${text}\n`)
+    },
     note: (text) => write(`${text}\n`),
     end(state) {
       if (open !== undefined) write(`${summary(open, state, now())}\n`)
@@ -89,11 +100,13 @@ function createLines({ now, write }: ProgressDisplay): Progress {
 
 function createBar({ now, write }: ProgressDisplay, columns: () => number): Progress {
   let open: OpenExport | undefined
+  let waiting: string | undefined
   const draw = (): void => {
     if (open === undefined) return
     open.drawnAt = now()
     // The last column stays free: there a terminal would go on to the next line.
-    write(`${CLEAR}${barLine(open, columns() - 1)}`)
+    const room = columns() - 1
+    write(`${CLEAR}${waiting === undefined ? barLine(open, room) : waiting.slice(0, room)}`)
   }
   return {
     start(name, state) {
@@ -105,6 +118,11 @@ function createBar({ now, write }: ProgressDisplay, columns: () => number): Prog
       open.state = state
       open.pace.look(now(), state)
       if (now() - open.drawnAt >= DRAW_EVERY_MS) draw()
+    },
+    wait(text) {
+      if (text === waiting) return
+      waiting = text
+      draw()
     },
     note(text) {
       write(`${open === undefined ? '' : CLEAR}${text}\n`)

@@ -27,7 +27,13 @@ async function scene() {
     const interrupt = new AbortController()
     const events: RunEvents = {
       ...{ runStarted: ignore, exportStarted: ignore, exportAdvanced: ignore, exportEnded: ignore },
-      ...{ exportFailed: ignore, exportNotArchived: ignore, waiting: ignore, runEnded: ignore },
+      ...{
+        exportFailed: ignore,
+        exportNotArchived: ignore,
+        waiting: ignore,
+        outage: ignore,
+        runEnded: ignore,
+      },
       waitingForRun: (other) => told.push(`${owner} waits for ${other.job} by ${other.owner}`),
     }
     return {

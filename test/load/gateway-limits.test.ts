@@ -28,6 +28,7 @@ function send(renewToken: () => Promise<void>): { sending: Sending; tallies: Ret
     renewToken,
     signal: new AbortController().signal,
     onWait: () => undefined,
+    onOutage: () => undefined,
   })
   return { sending, tallies }
 }

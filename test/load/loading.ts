@@ -90,6 +90,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       signal: stop.signal,
       onWait: ({ operation, waitMs, class: reason }) =>
         clock.waits.push({ operation, waitMs, class: reason }),
+      onOutage: () => undefined,
     })
 
   const jobId = await ledger.jobId('test-job', reference.url)

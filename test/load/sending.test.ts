@@ -4,15 +4,18 @@ import type { AnswerClass } from '../../src/gateway/answer-class.ts'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
-import { createSending, Outgrown } from '../../src/load/sending.ts'
+import { createSending, Outgrown, type ToldOutage } from '../../src/load/sending.ts'
 import { failureOf } from './loading.ts'
 
 const fits = () => true
 const failure = (kind: AnswerClass, retryAfterMs?: number) =>
   new GatewayError('failed: ECONNREFUSED, at GATEWAY', { class: kind, requestId: 'r', retryAfterMs })
 
+const answered = (status: number) =>
+  new GatewayError(`was answered ${status}`, { class: 'ambiguous', requestId: 'r', status })
+
 function start(options: { patienceMs?: number; concurrency?: number } = {}) {
-  const state = { now: 1000, waits: [] as number[], renewals: 0 }
+  const state = { now: 1000, waits: [] as number[], renewals: 0, outages: [] as ToldOutage[] }
   const tallies = noTallies()
   const stop = new AbortController()
   const now = () => state.now
@@ -35,6 +38,7 @@ function start(options: { patienceMs?: number; concurrency?: number } = {}) {
     },
     signal: stop.signal,
     onWait: () => undefined,
+    onOutage: (outage) => state.outages.push(outage),
   })
   /** Fails so often with these, then succeeds. */
   const failing = (...failures: Error[]) => {
@@ -117,6 +121,47 @@ describe('sending', () => {
     expect(short.state.waits).toEqual([])
   })
 
+  it('tells of an outage when it is one, of another cause, and of its end, once each', async () => {
+    const { sending, failing, state } = start()
+    const refused = Array.from({ length: 8 }, () => failure('not-sent'))
+    const { call } = failing(...refused, answered(503), answered(503))
+    await sending.idempotent('register', call)
+    // The first waits are 0.5, 1 and 2 s: by the third try nothing will have got through for two seconds.
+    expect(state.outages).toMatchObject([
+      { isOver: false, since: 1000, givesUpAt: 1_801_000, failures: 3, class: 'not-sent' },
+      { isOver: false, since: 1000, failures: 9, class: 'ambiguous', status: 503 },
+      { isOver: true, since: 1000, failures: 10 },
+    ])
+  })
+
+  it('tells of batches that do not get through where reads do; what reading settles, or another batch, ends that', async () => {
+    const { sending, failing, state } = start()
+    const cause = { class: 'ambiguous', status: 500, what: 'create was answered 500' } as const
+    const failBatch = () => failureOf(sending.once('create', fits, failing(answered(500)).call))
+    await failBatch()
+    await sending.wait('create', 300, cause, 1000)
+    expect(await sending.read('read', failing().call)).toBe('done')
+    await failBatch()
+    await sending.wait('create', 1_900, cause, 1000)
+    expect(await sending.read('read', failing().call)).toBe('done')
+    expect(state.outages).toMatchObject([{ isOver: false, since: 1000, status: 500, what: cause.what }])
+    sending.settled()
+    expect(state.outages).toMatchObject([{}, { isOver: true, since: 1000 }])
+    await sending.wait('create', 2_000, cause, state.now)
+    const other = state.now
+    await sending.once('create', fits, failing().call)
+    expect(state.outages.map(({ isOver }) => isOver)).toEqual([false, true, false, true])
+    await sending.wait('create', 60_000, cause, other)
+    expect(state.outages).toHaveLength(4)
+  })
+
+  it('tells nothing of a gateway that asks for a second now and then', async () => {
+    const { sending, failing, state } = start()
+    for (let batch = 0; batch < 5; batch++)
+      await sending.once('create', fits, failing(failure('not-taken', 1000)).call)
+    expect(state.outages).toEqual([])
+  })
+
   it('counts its patience from the first failure in a row', async () => {
     const { sending, failing, state } = start({ patienceMs: 10_000 })
     await sending.once('create', fits, failing(failure('not-sent')).call)
@@ -188,6 +233,6 @@ describe('sending', () => {
     const { call, attempts } = failing()
     expect(await failureOf(sending.read('read', call))).toBe(reason)
     expect(attempts).toEqual([])
-    expect(await failureOf(sending.wait('create', 1, 'ambiguous', 1000))).toBe(reason)
+    expect(await failureOf(sending.wait('create', 1, { class: 'ambiguous', what: 'w' }, 1000))).toBe(reason)
   })
 })

@@ -9,6 +9,7 @@ import { countRuns, countSchedule } from '../../src/cli/schedule-metrics.ts'
 import { WaybillError } from '../../src/errors.ts'
 import type { RunEvents } from '../../src/job/run-events.ts'
 import { type FireRecord, noTallies } from '../../src/ledger/ledger.ts'
+import { NO_TRAFFIC, type Traffic } from '../../src/load/dispatcher.ts'
 import { noCounts } from '../../src/reconcile/balance.ts'
 import type { ScheduleEvents } from '../../src/schedule/schedule-parts.ts'
 import { type LastRun, registerLastRun } from '../../src/telemetry/last-run-metrics.ts'
@@ -41,7 +42,7 @@ const RUN_EVENTS: RunEvents = {
     exportEnded: quiet,
     exportFailed: quiet,
   },
-  ...{ exportNotArchived: quiet, waiting: quiet, waitingForRun: quiet, runEnded: quiet },
+  ...{ exportNotArchived: quiet, waiting: quiet, outage: quiet, waitingForRun: quiet, runEnded: quiet },
 }
 const SCHEDULE_EVENTS: ScheduleEvents = {
   ...{ scheduled: quiet, unscheduled: quiet, broken: quiet, begun: quiet },
@@ -163,6 +164,23 @@ test('jobs, fires and requests are counted', async () => {
   )
 })
 
+test('how things stand with the gateway is read when the metrics are asked for', async () => {
+  const metrics = createMetrics('1')
+  let traffic: Traffic = NO_TRAFFIC
+  metrics.watchTraffic(() => traffic)
+  const stands = async (): Promise<number[]> =>
+    samplesOf(await metrics.text()).flatMap((line) => {
+      const [, value] = /^waybill_gateway_(?:breaker_state|requests)\S* (\d+)$/.exec(line) ?? []
+      return value === undefined ? [] : [Number(value)]
+    })
+  expect(await stands()).toEqual([1, 0, 0, 0, 0])
+  traffic = { breaker: 'open', permitted: 1, underWay: 0 }
+  expect(await stands()).toEqual([0, 1, 0, 1, 0])
+  traffic = { breaker: 'trying', permitted: 1, underWay: 1 }
+  expect(await stands()).toEqual([0, 0, 1, 1, 1])
+  expect(await metrics.text()).toContain('waybill_gateway_breaker_state{state="trying"} 1\n')
+})
+
 test('of the last run nothing stays of the one before', async () => {
   const registry = new Registry()
   const { tell, forget } = registerLastRun(registry)
@@ -200,6 +218,7 @@ async function allText(): Promise<string> {
   const metrics = createMetrics('1')
   resumedRun(countRuns(metrics, 'nightly', RUN_EVENTS))
   metrics.requestAnswered({ operation: 'search profile', class: 'accepted', durationMs: 9 })
+  metrics.watchTraffic(() => NO_TRAFFIC)
   metrics.lastRun(LAST)
   return metrics.text()
 }
@@ -218,6 +237,7 @@ describe('names', () => {
 
   test('docs/metrics.md has every metric with its type and labels, and no other', async () => {
     const metrics = createMetrics('1')
+    metrics.watchTraffic(() => NO_TRAFFIC)
     metrics.lastRun(LAST)
     const known = described(await metrics.text())
     const text = page('docs/metrics.md')

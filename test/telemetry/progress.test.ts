@@ -134,3 +134,34 @@ test('quiet says nothing', () => {
   const at = { ms: 0 }
   expect(() => night({ at, progress: NO_PROGRESS })).not.toThrow()
 })
+
+const WAIT = 'waiting for the gateway since 02:17, gives up at 02:47 UTC'
+
+test('in a terminal what it waits for stands in the place of the bar, also below a line that is told meanwhile', () => {
+  const shown = display(40)
+  const { progress, text } = shown
+  progress.start('a.csv', { rows: 0, records: 0, share: 0 })
+  progress.wait(WAIT)
+  expect(screen(text(), 40)).toEqual([WAIT.slice(0, 39)])
+  progress.note('a warning')
+  shown.at.ms += 5_000
+  progress.advance({ rows: 2_500, records: 2_500, share: 0.5 })
+  expect(screen(text(), 40)).toEqual(['a warning', WAIT.slice(0, 39)])
+  progress.wait(undefined)
+  expect(screen(text(), 40).at(-1)).toMatch(/^50 % 2,500 rows/)
+})
+
+test('without a terminal it is said once a minute while it lasts, the first time a minute after it began', () => {
+  const { at, progress, text } = display(undefined)
+  const waitFor = (seconds: number): void => {
+    for (let tick = 0; tick < seconds; tick += 15) {
+      progress.wait(WAIT)
+      at.ms += 15_000
+    }
+    progress.wait(undefined)
+  }
+  waitFor(60)
+  expect(text()).toBe('')
+  waitFor(150)
+  expect(text()).toBe(`${WAIT}\n${WAIT}\n`)
+})

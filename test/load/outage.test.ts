@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { batchWaits, type Cause, failedAgain, isNews, type Outage } from '../../src/load/outage.ts'
+
+const REFUSED: Cause = {
+  class: 'not-sent',
+  status: undefined,
+  what: 'create failed: ECONNREFUSED, at GATEWAY',
+}
+const BUSY: Cause = { class: 'not-taken', status: 503, what: 'create was answered 503' }
+const BEFORE: Outage = { ...REFUSED, since: 1_000, failures: 3, ofBatch: false, isNotable: false }
+
+describe('a failure', () => {
+  test.each([
+    // Held, silent for, notable: the wait and what has passed since the first failure count together.
+    ['the first, held for half a second', undefined, { begunAt: 990, now: 1_000, heldMs: 500 }, false],
+    ['the first, held for two', undefined, { begunAt: 1_000, now: 1_000, heldMs: 2_000 }, true],
+    ['the first, of a request that hung', undefined, { begunAt: 1_000, now: 61_000, heldMs: 500 }, true],
+    ['one that hung while others are tried', undefined, { begunAt: 1_000, now: 61_000, heldMs: 0 }, false],
+    ['a later one, not long after', BEFORE, { begunAt: 1_500, now: 1_500, heldMs: 1_000 }, false],
+    ['a later one', BEFORE, { begunAt: 2_500, now: 2_500, heldMs: 500 }, true],
+    ['one after it was told', { ...BEFORE, isNotable: true }, { begunAt: 9, now: 1_100, heldMs: 0 }, true],
+  ])('%s', (_name, before, times, isNotable) => {
+    const outage = failedAgain(before, BUSY, times)
+    expect(outage).toEqual({
+      ...BUSY,
+      ...{ since: before?.since ?? times.now, failures: (before?.failures ?? 0) + 1 },
+      ...{ ofBatch: false, isNotable },
+    })
+  })
+})
+
+describe('a batch that waits', () => {
+  const wait = { since: 1_000, now: 2_500, waitMs: 400, takenAt: 500 }
+  test.each([
+    ['not long yet', undefined, wait, { since: 1_000, isNotable: false }],
+    ['two seconds by the next try', undefined, { ...wait, waitMs: 500 }, { since: 1_000, isNotable: true }],
+    ['for longer than any other', { ...BEFORE, since: 2_000 }, wait, { since: 1_000, failures: 3 }],
+    ['not the first that fails', { ...BEFORE, since: 10 }, wait, { since: 10, ofBatch: true }],
+  ])('%s', (_name, before, times, expected) => {
+    expect(batchWaits(before, BUSY, times)).toMatchObject({ ...BUSY, ofBatch: true, ...expected })
+  })
+
+  test('fails by itself where another one has got through since', () => {
+    expect(batchWaits(undefined, BUSY, { ...wait, takenAt: 1_000 })).toBeUndefined()
+    expect(batchWaits(BEFORE, BUSY, { ...wait, takenAt: 1_001 })).toBe(BEFORE)
+  })
+})
+
+test.each([
+  ['nothing notable', undefined, BEFORE, false],
+  ['what was not notable before', BEFORE, { ...BEFORE, isNotable: true }, true],
+  [
+    'the same by another call',
+    { ...BEFORE, isNotable: true },
+    { ...BEFORE, isNotable: true, what: 'x' },
+    false,
+  ],
+  ['another class', { ...BEFORE, isNotable: true }, { ...BEFORE, ...BUSY, isNotable: true }, true],
+  [
+    'another status',
+    { ...BEFORE, ...BUSY, isNotable: true },
+    { ...BEFORE, ...BUSY, status: 429, isNotable: true },
+    true,
+  ],
+])('what is news: %s', (_name, before, outage, expected) => {
+  expect(isNews(before, outage)).toBe(expected)
+})

@@ -14,7 +14,11 @@ export function verdictOf(summary: RunFacts['summary']): Verdict {
   const { state, reason, activity, balanced, rows, exports, primaryCare, careTeams } = summary
   const because = reason === undefined ? '' : ` (${reason})`
   if (!balanced) return { level: 'bad', words: 'Not balanced: a defect' }
-  if (activity?.kind === 'under-way') return { level: 'open', words: 'Under way' }
+  if (activity?.kind === 'under-way')
+    return {
+      level: 'open',
+      words: `Under way${activity.waits === undefined ? '' : ': waiting for the gateway'}`,
+    }
   if (state === 'running') return { level: 'open', words: 'Stopped before its end: its job goes on with it' }
   if (state === 'interrupted')
     return { level: 'open', words: `Interrupted${because}: its job goes on with it` }

@@ -1,12 +1,17 @@
+import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
-import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { answer, PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { ANN, BEN, between, GOOD, HEADER, JOB, openClinic, rejectsOf } from './clinic.ts'
-import { summaryOf } from './command-line.ts'
+import { ended, summaryOf } from './command-line.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
 
 /** Below those that the system gives out, so that no server of another test takes it while it is free. */
 const quietPort = (): number => randomInt(20_000, 30_000)
+
+const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
+const PATIENT = { timeout: 20_000, interval: 50 }
 
 describe('a gateway that cannot be had', () => {
   test('not reachable: exit 3 after the job’s patience; once it is, the run goes on and nothing is doubled', async () => {
@@ -24,6 +29,9 @@ describe('a gateway that cannot be had', () => {
       error: { code: 'gateway-unreachable' },
     })
     expect(before.error?.message).toContain(`failed: ECONNREFUSED, at ${first.url})`)
+    // Who asks later is told the cause, not its code alone.
+    const shown = (await clinic.workplace.waybill('show')).out
+    expect(shown).toContain(`\nBecause  ${before.error?.message}\n`)
     // What found no connection was never sent.
     expect(before.requests).toEqual({ sent: 0, retried: 0, readBack: 0 })
     expect(before.records.biometric).toMatchObject({ made: 7, accepted: 0, pending: 6, rejected: 1 })
@@ -36,6 +44,18 @@ describe('a gateway that cannot be had', () => {
     expect(after.records.biometric).toMatchObject({ made: 7, accepted: 6, pending: 0, rejected: 1 })
     expect(await rejectsOf(after)).toEqual(['line 3 heart-rate value-out-of-range'])
     expect(await clinic.stored()).toEqual(GOOD)
+  })
+
+  test('it answers 503 to everything: that is what ended the run', async () => {
+    const store = await startReferenceStore({ open: true })
+    const proxy = await startFaultProxy(store.url, () => answer(503))
+    const environment = gatewaySettings(proxy.url)
+    const clinic = await openClinic({ store, environment, job: `${JOB}submit: { patience: 1s }\n` })
+    await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+    expect((await clinic.run()).code).toBe(3)
+    expect((await clinic.workplace.waybill('show')).out).toMatch(
+      /^Because {2}the gateway did not let .* \(last: .* was answered 503\); the job's patience is at its end$/m,
+    )
   })
 
   test('a run that was interrupted and new exports: both are done, and the summary tells of both', async () => {
@@ -103,4 +123,70 @@ test('a job that another process runs: exit 5, naming it; once that one is dead,
   expect(third.code).toBe(0)
   expect(summaryOf(third)).toMatchObject({ state: 'finished', balanced: true })
   expect(await clinic.stored()).toEqual(GOOD)
+})
+
+/** Times as fast as it is: tries come soon, and the patience of half an hour is not at its end. */
+const SPEED = 20
+
+test('who looks on is told that a run waits, and why; not of one that was killed; and it goes on by itself', async () => {
+  const first = await startReferenceStore({ open: true, port: quietPort() })
+  const port = Number(new URL(first.url).port)
+  await first.close()
+  const clinic = await openClinic({ store: first })
+  await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
+  const { waybill, folder, environment } = clinic.workplace
+  const start = () => {
+    const process_ = spawn(
+      process.execPath,
+      [FAST_CLOCK, new Date().toISOString(), String(SPEED), 'run', 'clinic'],
+      { cwd: folder, env: { PATH: process.env['PATH'], ...environment } },
+    )
+    return { process: process_, ended: ended(process_) }
+  }
+  const shown = async (...args: string[]): Promise<string> => (await waybill(...args)).out
+
+  const killed = start()
+  await vi.waitFor(
+    async () => expect(await shown('runs')).toContain(' waits for the gateway since '),
+    PATIENT,
+  )
+  expect(await shown('runs')).toMatch(/ clinic +waiting +0 /)
+  const cause = `failed: ECONNREFUSED, at ${first.url}`
+  const [head, ...lines] = (await shown('show')).split('\n').slice(1)
+  expect(head).toMatch(/: under way since /)
+  expect(lines.slice(0, 4)).toEqual([
+    expect.stringMatching(/^Waiting {2}for the gateway since \S+Z: nothing gets through \(not-sent\)$/),
+    expect.stringMatching(new RegExp(`^ {9}\\S.* ${cause}$`)),
+    expect.stringMatching(/^ {9}gives up at \S+Z; 6 records are pending\. To see whether /),
+    '    waybill doctor',
+  ])
+  const { activity } = JSON.parse(await shown('show', '--json'))
+  expect(activity.waits).toMatchObject({
+    class: 'not-sent',
+    pending: 6,
+    what: expect.stringContaining(cause),
+  })
+  expect(Date.parse(activity.waits.givesUpAt) - Date.parse(activity.waits.since)).toBe(30 * 60_000)
+  const explained = await shown('schedule', '--explain', 'clinic')
+  expect(explained).toContain(`\nnow run `)
+  expect(explained).toContain('; it waits for the gateway since ')
+
+  killed.process.kill('SIGKILL')
+  await killed.ended
+  expect(await shown('runs')).toMatch(/ clinic +stopped +0 /)
+  expect(`${await shown('runs')}${await shown('show')}`).not.toMatch(/waits|Waiting/)
+  expect(await shown('schedule', '--explain', 'clinic')).not.toContain('now run')
+
+  const resumed = start()
+  await vi.waitFor(
+    async () => expect(await shown('runs')).toContain(' waits for the gateway since '),
+    PATIENT,
+  )
+  const store = await startReferenceStore({ open: true, port })
+  const { code, err } = await resumed.ended
+  expect(code).toBe(0)
+  expect(err.match(/nothing gets through to the gateway since/g)).toHaveLength(1)
+  expect(err).toMatch(/^The gateway answers again, after .* in vain; 6 records are pending\.$/m)
+  expect(await shown('runs')).toMatch(/ clinic +finished +2 /)
+  expect(await store.records('biometric')).toHaveLength(6)
 })

@@ -224,6 +224,26 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.holder(jobId, NOW, alive)).toMatchObject({ run_id: 'run-1', token: held?.token })
       })
 
+      it('says why its run waits, until that is over, or another run or process has it', async () => {
+        const waits = async () => (await ledger.lastLease(jobId))?.outage
+        const run = await startRun()
+        expect(await waits()).toBeNull()
+        await run.noteOutage('{"since":1}')
+        expect(await waits()).toBe('{"since":1}')
+        await run.noteOutage(null)
+        expect(await waits()).toBeNull()
+        await run.noteOutage('{"since":2}')
+        const next = { ...run.lease, runId: 'run-2' }
+        const start = { id: 'run-2', jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '' }
+        const second = await ledger.startRun(next, start)
+        expect(await waits()).toBeNull()
+        await second.noteOutage('{"since":3}')
+        await lease({ runId: 'run-3', owner: 'there:2' }, () => true)
+        expect(await waits()).toBeNull()
+        await expect(second.noteOutage('{"since":4}')).rejects.toMatchObject({ code: 'lease-lost' })
+        expect(await waits()).toBeNull()
+      })
+
       it('lets nobody write with an old token', async () => {
         const { run, exportRow, intent, settled, chunkSettled, key } = await openChunk()
         const batch = await run.beginBatch(intent)
@@ -350,14 +370,16 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           state: 'running',
           started_at: NOW,
         })
-        await run.endRun({ state: 'interrupted', endedAt: NOW + 1, reason: 'interrupted' }, noTallies())
+        const end = { state: 'interrupted', reason: 'gateway-unreachable', detail: 'ECONNREFUSED' } as const
+        await run.endRun({ ...end, endedAt: NOW + 1 }, noTallies())
         const left = await ledger.unfinishedRun(jobId, 'ordinary')
-        expect(left).toMatchObject({ state: 'interrupted', reason: 'interrupted', ended_at: NOW + 1 })
+        expect(left).toMatchObject({ ...end, ended_at: NOW + 1 })
         if (left === undefined) return
         const resumed = await ledger.resumeRun(run.lease, left, NOW + 5)
         expect(await ledger.run('run-1')).toMatchObject({
           state: 'running',
           reason: null,
+          detail: null,
           ended_at: null,
           job: 'job',
           gateway: 'gateway',

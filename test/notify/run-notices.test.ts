@@ -153,6 +153,11 @@ describe('the end of a run', () => {
       failure: true,
       title: 'Waybill: nightly-screenings was stopped (gateway-unreachable)',
     })
+    expect(stopped.text.join()).not.toContain('Because')
+    const detail = 'the gateway did not let "search profile" through (last: ECONNREFUSED, at https://g)'
+    const known = told({ ...summary, detail }, 3, [], 'gateway-unreachable')
+    expect(known.text[1]).toBe(`Because  ${detail}`)
+    expect(known.data).toMatchObject({ error: 'gateway-unreachable', detail })
     const later = runNotice({ summary, exit: 3, reasons: [], next: [], at: AT + 60_000 })
     expect(later.subject).not.toBe(stopped.subject)
     expect(told(summaryOf(), 0).subject).toBe(

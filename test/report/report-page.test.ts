@@ -53,6 +53,11 @@ describe.each(Object.keys(REPORTS))('the page of a run: %s', (name) => {
   })
 })
 
+const WAITING = {
+  ...{ kind: 'under-way' as const, owner: 'h:1', since: '' },
+  waits: { since: '', givesUpAt: '', class: 'not-sent', what: 'ECONNREFUSED', pending: 1 },
+}
+
 describe('what a page says', () => {
   const says = (name: string): string => textOf(pageOf(name))
 
@@ -180,6 +185,7 @@ describe('how a run stands', () => {
       'Under way',
       { state: 'running', activity: { kind: 'under-way', owner: 'h:1', since: '' } as const },
     ],
+    ['open', 'Under way: waiting for the gateway', { state: 'running', activity: WAITING }],
   ])('%s: %s', (level, words, more) => {
     const verdict = verdictOf(summaryWith(more))
     expect(verdict.level).toBe(level)

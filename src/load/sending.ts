@@ -89,27 +89,27 @@ export function createSending(options: SendingOptions): Sending {
     if (next !== undefined && isNews(outage, next)) tell(next, false)
     outage = next
   }
-  const isOver = (): void => {
+  const end = (): void => {
     if (outage?.isNotable === true) tell(outage, true)
     outage = undefined
   }
   const gotThrough = (kind: RequestKind): void => {
     failingSince = undefined
     if (kind === 'batch') takenAt = now()
-    if (outage?.ofBatch !== true || kind === 'batch') isOver()
+    if (outage?.ofBatch !== true || kind === 'batch') end()
   }
   const didNot = (error: GatewayError, begunAt: number): void => {
     failingSince ??= now()
     goesOn(failedAgain(outage, causeOf(error), { begunAt, now: now(), heldMs: dispatcher.heldForMs() }))
   }
 
-  /** @throws WaybillError `gateway-unreachable` when the patience would end within the wait */
-  const announce = (operation: string, waitMs: number, reason: Cause, since: number): void => {
+  /** @throws WaybillError `gateway-unreachable` when the patience would end within the wait, which begins at `at` */
+  const announce = (operation: string, waitMs: number, reason: Cause, since: number, at: number): void => {
     const givesUpAt = since + options.patienceMs
-    if (now() + waitMs > givesUpAt) {
+    if (at + waitMs > givesUpAt) {
       throw new WaybillError(
         'gateway-unreachable',
-        `the gateway did not let "${operation}" through for ${Math.round((now() - since) / 1000)} s (last: ${reason.what}); the job's patience is at its end`,
+        `the gateway did not let "${operation}" through for ${Math.round((at - since) / 1000)} s (last: ${reason.what}); the job's patience is at its end`,
       )
     }
     options.onWait({ operation, waitMs, class: reason.class, what: reason.what, givesUpAt })
@@ -124,13 +124,15 @@ export function createSending(options: SendingOptions): Sending {
   /** While sending is held, the dispatcher is what waits: any request may be the one that tries. */
   const waitForRetry = async (operation: string, waitMs: number, failure: GatewayError): Promise<void> => {
     if (dispatcher.heldForMs() === 0 && waitMs === 0) return
-    const since = failingSince ?? now()
-    const leftMs = since + options.patienceMs - now()
+    // One look at the clock: what is left must not be found to be less when the wait is cut to it.
+    const at = now()
+    const since = failingSince ?? at
+    const leftMs = since + options.patienceMs - at
     // What is left of the patience is waited out, and one more try is made at its end.
     if (leftMs > 0 && dispatcher.heldForMs() > leftMs) dispatcher.tryWithin(leftMs)
     const heldMs = dispatcher.heldForMs()
     const reason = causeOf(failure)
-    announce(operation, heldMs || waitMs, reason, since)
+    announce(operation, heldMs || waitMs, reason, since, at)
     if (heldMs === 0) await options.sleep(waitMs, signal)
   }
 
@@ -207,11 +209,12 @@ export function createSending(options: SendingOptions): Sending {
     idempotent: (operation, call) => send(operation, 'other', countSent, call),
     read: (operation, call) => send(operation, 'other', countRead, call),
     async wait(operation, waitMs, cause, since) {
-      goesOn(batchWaits(outage, cause, { since, now: now(), waitMs, takenAt }))
-      announce(operation, waitMs, cause, since)
+      const at = now()
+      goesOn(batchWaits(outage, cause, { since, now: at, waitMs, takenAt }))
+      announce(operation, waitMs, cause, since, at)
       await options.sleep(waitMs, signal)
     },
-    settled: isOver,
+    settled: end,
   }
 }
 

@@ -14,11 +14,15 @@ const failure = (kind: AnswerClass, retryAfterMs?: number) =>
 const answered = (status: number) =>
   new GatewayError(`was answered ${status}`, { class: 'ambiguous', requestId: 'r', status })
 
-function start(options: { patienceMs?: number; concurrency?: number } = {}) {
+function start(options: { patienceMs?: number; concurrency?: number; lookMs?: number } = {}) {
   const state = { now: 1000, waits: [] as number[], renewals: 0, outages: [] as ToldOutage[] }
   const tallies = noTallies()
   const stop = new AbortController()
-  const now = () => state.now
+  // A look at the clock takes its time, where a test wants that.
+  const now = () => {
+    state.now += options.lookMs ?? 0
+    return state.now
+  }
   const random = () => 0.5
   const sleep = async (ms: number, signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted()
@@ -175,6 +179,16 @@ describe('sending', () => {
     expect(state.now - begun).toBe(10_000)
     expect(state.waits.at(-1)).toBe(2_500)
     expect(forever.attempts).toHaveLength(6)
+  })
+
+  it('waits its patience out, however the clock moves on while it looks', async () => {
+    const { sending, failing, state } = start({ patienceMs: 10_000, lookMs: 1 })
+    const begun = state.now
+    const forever = failing(...Array.from({ length: 100 }, () => failure('not-sent')))
+    expect(await failureOf(sending.once('create', fits, forever.call))).toMatchObject({
+      code: 'gateway-unreachable',
+    })
+    expect(state.now - begun).toBeGreaterThanOrEqual(10_000)
   })
 
   it('sends nothing of what no longer fits when its turn has come', async () => {

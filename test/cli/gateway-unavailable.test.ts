@@ -135,23 +135,32 @@ test('who looks on is told that a run waits, and why; not of one that was killed
   const clinic = await openClinic({ store: first })
   await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
   const { waybill, folder, environment } = clinic.workplace
-  const start = () => {
-    const process_ = spawn(
-      process.execPath,
-      [FAST_CLOCK, new Date().toISOString(), String(SPEED), 'run', 'clinic'],
-      { cwd: folder, env: { PATH: process.env['PATH'], ...environment } },
-    )
-    return { process: process_, ended: ended(process_) }
+  /** In a process of its own, until it says that nothing gets through. */
+  const startWaiting = async () => {
+    const clock = [FAST_CLOCK, new Date().toISOString(), String(SPEED)]
+    const options = { cwd: folder, env: { PATH: process.env['PATH'], ...environment } }
+    const child = spawn(process.execPath, [...clock, 'run', 'clinic'], options)
+    const over = ended(child)
+    let said = ''
+    await new Promise<void>((resolve) => {
+      child.stderr.on('data', (text: Buffer) => {
+        said += text.toString()
+        if (said.includes('nothing gets through to the gateway since')) resolve()
+      })
+    })
+    return { child, over }
   }
   const shown = async (...args: string[]): Promise<string> => (await waybill(...args)).out
 
-  const killed = start()
-  await vi.waitFor(
-    async () => expect(await shown('runs')).toContain(' waits for the gateway since '),
-    PATIENT,
-  )
-  expect(await shown('runs')).toMatch(/ clinic +waiting +0 /)
+  const killed = await startWaiting()
   const cause = `failed: ECONNREFUSED, at ${first.url}`
+  // It is told and written at the same time.
+  const listed = await vi.waitFor(async () => {
+    const text = await shown('runs')
+    expect(text).toContain(' waits for the gateway since ')
+    return text
+  }, PATIENT)
+  expect(listed).toMatch(/ clinic +waiting +0 /)
   const [head, ...lines] = (await shown('show')).split('\n').slice(1)
   expect(head).toMatch(/: under way since /)
   expect(lines.slice(0, 4)).toEqual([
@@ -160,33 +169,27 @@ test('who looks on is told that a run waits, and why; not of one that was killed
     expect.stringMatching(/^ {9}gives up at \S+Z; 6 records are pending\. To see whether /),
     '    waybill doctor',
   ])
-  const { activity } = JSON.parse(await shown('show', '--json'))
-  expect(activity.waits).toMatchObject({
+  const explained = JSON.parse(await shown('schedule', '--explain', 'clinic', '--json')).jobs[0].now
+  expect(explained).toMatchObject({ owner: expect.stringContaining(`:${killed.child.pid}`) })
+  expect(explained.waits).toMatchObject({
     class: 'not-sent',
-    pending: 6,
     what: expect.stringContaining(cause),
+    pending: 6,
   })
-  expect(Date.parse(activity.waits.givesUpAt) - Date.parse(activity.waits.since)).toBe(30 * 60_000)
-  const explained = await shown('schedule', '--explain', 'clinic')
-  expect(explained).toContain(`\nnow run `)
-  expect(explained).toContain('; it waits for the gateway since ')
+  expect(Date.parse(explained.waits.givesUpAt) - Date.parse(explained.waits.since)).toBe(30 * 60_000)
 
-  killed.process.kill('SIGKILL')
-  await killed.ended
-  expect(await shown('runs')).toMatch(/ clinic +stopped +0 /)
-  expect(`${await shown('runs')}${await shown('show')}`).not.toMatch(/waits|Waiting/)
-  expect(await shown('schedule', '--explain', 'clinic')).not.toContain('now run')
+  killed.child.kill('SIGKILL')
+  await killed.over
+  const after = await shown('runs')
+  expect(after).toMatch(/ clinic +stopped +0 /)
+  expect(after).not.toContain('waits')
 
-  const resumed = start()
-  await vi.waitFor(
-    async () => expect(await shown('runs')).toContain(' waits for the gateway since '),
-    PATIENT,
-  )
+  const resumed = await startWaiting()
   const store = await startReferenceStore({ open: true, port })
-  const { code, err } = await resumed.ended
+  const { code, err } = await resumed.over
   expect(code).toBe(0)
   expect(err.match(/nothing gets through to the gateway since/g)).toHaveLength(1)
   expect(err).toMatch(/^The gateway answers again, after .* in vain; 6 records are pending\.$/m)
   expect(await shown('runs')).toMatch(/ clinic +finished +2 /)
   expect(await store.records('biometric')).toHaveLength(6)
-})
+}, 60_000)

@@ -11,7 +11,7 @@ import { writeMapping } from './left-behind.ts'
 const RUN = '20260302T071500Z-4f2a9c'
 
 /** A ledger in which a run of that process was begun and not ended. */
-async function begunBy(owner: string, heard: number): Promise<Workplace> {
+async function begunBy(owner: string, heard: number, outage?: object): Promise<Workplace> {
   const workplace = await createWorkplace()
   await mkdir(workplace.home)
   const ledger = await openLedger(join(workplace.home, 'ledger.sqlite'))
@@ -19,9 +19,10 @@ async function begunBy(owner: string, heard: number): Promise<Workplace> {
   const request = { jobId, runId: RUN, owner, now: heard, ttlMs: 60_000 }
   const answer = await ledger.acquireLease(request, () => false)
   if (!answer.ok) throw new Error('the job is held')
-  await ledger.startRun(answer.lease, {
+  const run = await ledger.startRun(answer.lease, {
     ...{ id: RUN, jobId, startedAt: heard, rejectsPath: 'rejects', receiptsPath: 'receipts' },
   })
+  if (outage !== undefined) await run.noteOutage(JSON.stringify(outage))
   await ledger.close()
   return workplace
 }
@@ -41,6 +42,38 @@ describe('a run that its ledger calls running', () => {
       owner,
     })
     expect((await waybill('runs', '--failed')).out).toBe('No run failed or has left anything behind.\n')
+  })
+
+  const AWAY = { since: 0, givesUpAt: 1_800_000, class: 'ambiguous', status: 503, what: 'x was answered 503' }
+  const WAITS =
+    'waits for the gateway since 1970-01-01T00:00:00Z, gives up at 1970-01-01T00:30:00Z: nothing gets through (ambiguous: x was answered 503); 7 records are pending'
+
+  test('waits where nothing gets through, as long as its process lives', async () => {
+    const owner = `${hostname()}:${process.ppid}`
+    const { waybill, job } = await begunBy(owner, Date.now(), { ...AWAY, pending: 7 })
+    await job('nightly', 'exports: { from: ., match: "*.csv", mapping: acme-onsite }\n')
+    const { out } = await waybill('runs')
+    expect(out).toMatch(/ nightly +waiting +0 /)
+    expect(out).toContain(`\nRun ${RUN} ${WAITS}\n`)
+    expect(JSON.parse((await waybill('runs', '--json')).out).runs[0].activity.waits).toEqual({
+      ...{ since: '1970-01-01T00:00:00.000Z', givesUpAt: '1970-01-01T00:30:00.000Z' },
+      ...{ class: 'ambiguous', status: 503, what: 'x was answered 503', pending: 7 },
+    })
+    expect((await waybill('schedule', '--explain', 'nightly')).out).toMatch(
+      new RegExp(
+        `^now run ${RUN} is under way since \\S+Z, by process ${owner}; it waits for the gateway `,
+        'm',
+      ),
+    )
+  })
+
+  test.each([
+    ['its process is gone', `${hostname()}:5000000`, 0],
+    ['it was not heard of for a minute', 'elsewhere:1', 61_000],
+  ])('does not wait any more when %s', async (_name, owner, ago) => {
+    const { waybill } = await begunBy(owner, Date.now() - ago, { ...AWAY, pending: 7 })
+    expect((await waybill('runs')).out).toMatch(/ nightly +stopped +0 /)
+    expect(`${(await waybill('runs')).out}${(await waybill('show')).out}`).not.toMatch(/wait/i)
   })
 
   test('is stopped when its process is gone: by whom it was held, heard of last when, and what to type', async () => {

@@ -1,4 +1,4 @@
-/** How much may come out of a compressed or encrypted file: what keeps a decompression bomb from filling time or disk. */
+/** How far a file is read: what keeps a decompression bomb from filling time or disk, and who reads from reading on in vain. */
 import { WaybillError } from '../errors.ts'
 
 /** The ratio is judged from here on: a small file of repeated lines compresses beyond any bound and harms nobody. */
@@ -9,6 +9,8 @@ export interface ContentLimits {
   readonly bytes: number
   /** How many times its own size may come out of a file. */
   readonly ratio: number
+  /** Aborted, with a `WaybillError`, when what is being read is not wanted any more: reading ends with that between one piece and the next. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** DEFLATE reaches 1,032 on zeros; exports of repeated codes stay below 100. */
@@ -18,17 +20,18 @@ export const DEFAULT_LIMITS: ContentLimits = { bytes: 10 * 1024 ** 3, ratio: 200
  * Counts what comes out of a file.
  * @param packedBytes size of the file that it comes out of
  * @returns to be told the length of every chunk before it is used
- * @throws WaybillError `export-too-large`
+ * @throws WaybillError `export-too-large`; what the limits are aborted with
  */
 export function countAgainst(
   path: string,
-  { bytes, ratio }: ContentLimits,
+  { bytes, ratio, signal }: ContentLimits,
   packedBytes: number,
 ): (length: number) => void {
   const byRatio = Math.max(HARMLESS_BYTES, ratio * packedBytes)
   const most = Math.min(bytes, byRatio)
   let total = 0
   return (length) => {
+    signal?.throwIfAborted()
     total += length
     if (total <= most) return
     const limit =

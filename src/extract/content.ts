@@ -58,7 +58,7 @@ export async function detectCompression(path: string, limits: ContentLimits): Pr
  * The decoded content from an offset on, in chunks that are read as they are asked for.
  * A plain file is read from there; a compressed one is decompressed from its start and what stands before is dropped.
  * @throws WaybillError `export-unreadable` (also for a damaged or cut-off compressed file), `export-too-large`, `export-changed` where the
- *   content ends before the offset
+ *   content ends before the offset; what the limits are aborted with
  */
 export async function* readContent(
   path: string,
@@ -74,10 +74,15 @@ export async function* readContent(
   }
 }
 
-async function* readPlain(path: string, { reading }: Compression, from: number): AsyncGenerator<Buffer> {
+async function* readPlain(
+  path: string,
+  { limits, reading }: Compression,
+  from: number,
+): AsyncGenerator<Buffer> {
   if (from > (await stat(path)).size) throw tooShort(path, from)
   Object.assign(reading, { file: from, content: from, decoded: undefined } satisfies Reading)
   for await (const chunk of createReadStream(path, { start: from, highWaterMark: CHUNK_BYTES })) {
+    limits.signal?.throwIfAborted()
     reading.file += chunk.length
     reading.content += chunk.length
     yield chunk

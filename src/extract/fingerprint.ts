@@ -1,6 +1,7 @@
 /** The identity of an export: the SHA-256 of the file as it was delivered, compressed or not. */
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
+import { WaybillError } from '../errors.ts'
 import { unreadable } from './content.ts'
 
 /** Large enough that the hash, not the reading, takes the time. One buffer serves the whole file, whatever its size. */
@@ -17,9 +18,10 @@ export interface Fingerprint {
 
 /**
  * Reads the whole file once.
- * @throws WaybillError `export-unreadable`
+ * @param signal aborted, with a `WaybillError`, when it is to end before
+ * @throws WaybillError `export-unreadable`; what the signal is aborted with
  */
-export async function fingerprint(path: string): Promise<Fingerprint> {
+export async function fingerprint(path: string, signal?: AbortSignal): Promise<Fingerprint> {
   const hash = createHash('sha256')
   let bytes = 0
   try {
@@ -27,6 +29,7 @@ export async function fingerprint(path: string): Promise<Fingerprint> {
     try {
       const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
       for (;;) {
+        signal?.throwIfAborted()
         const { bytesRead } = await file.read(buffer, 0, READ_BYTES)
         if (bytesRead === 0) break
         hash.update(buffer.subarray(0, bytesRead))
@@ -36,7 +39,7 @@ export async function fingerprint(path: string): Promise<Fingerprint> {
       await file.close()
     }
   } catch (cause) {
-    throw unreadable(path, cause)
+    throw cause instanceof WaybillError ? cause : unreadable(path, cause)
   }
   const sha256 = hash.digest('hex')
   return { sha256, bytes, exportId: sha256.slice(0, 16) }

@@ -134,18 +134,19 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     return all
   }
   const verify = async (found: FoundDelivery, file: string): Promise<void> => {
-    const { source, delivery, checksum, announced } = found
+    const { source, delivery, rules, checksum, announced } = found
+    const { signal } = rules.limits
     const address = source.address(delivery.name)
     if (announced?.bytes !== undefined) await verifySize(address, file, announced.bytes)
     if (announced?.sha256 !== undefined)
-      await verifyChecksum(address, file, { algorithm: 'sha256', digest: announced.sha256 })
+      await verifyChecksum(address, file, { algorithm: 'sha256', digest: announced.sha256 }, signal)
     if (checksum === undefined) return
     const expected = readChecksum(await readCompanion(source, checksum), delivery.name)
     if (expected === undefined)
       throw new WaybillError('export-not-as-announced', `${checksum.name} has no checksum for the export.`, {
         place: { file: address },
       })
-    await verifyChecksum(address, file, expected)
+    await verifyChecksum(address, file, expected, signal)
   }
   const unpacked = async (found: FoundDelivery, file: string): Promise<ReceivedExport[]> => {
     const { source, delivery, rules, announced = {} } = found
@@ -194,7 +195,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     return received
   }
   const fetched = async (found: FoundDelivery): Promise<string> => {
-    const file = await spool.fetch(found.source, found.delivery)
+    const file = await spool.fetch(found.source, found.delivery, found.rules.limits.signal)
     await verify(found, file)
     return file
   }
@@ -219,7 +220,10 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       for (const file of await spool.fetched(base, name)) yield { found, file }
       const delivery = (await source.list()).find((one) => one.name === name)
       if (delivery !== undefined)
-        yield { found: { ...found, delivery }, file: await spool.fetch(source, delivery) }
+        yield {
+          found: { ...found, delivery },
+          file: await spool.fetch(source, delivery, rules.limits.signal),
+        }
     }
   }
 
@@ -257,7 +261,8 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
           again.set(file, again.get(file) ?? unpacked(found, file))
           const exports = (await again.get(file)) ?? []
           const same = exports.find((one) => one.address === address)
-          if (same !== undefined && (await fingerprint(same.file)).sha256 === sha256) return same
+          if (same === undefined) continue
+          if ((await fingerprint(same.file, same.limits.signal)).sha256 === sha256) return same
         }
       }
       return undefined

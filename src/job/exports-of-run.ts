@@ -70,7 +70,7 @@ export async function* startExports(
       let watch: DriftWatch | undefined
       let joined = mapping
       try {
-        start = { ...start, ...(await fingerprint(file)) }
+        start = { ...start, ...(await fingerprint(file, limits.signal)) }
         joined = await joinAndKeep(arrival, mapping, one)
         start = { ...start, mapping: joined }
         if (found.rejects === undefined) {

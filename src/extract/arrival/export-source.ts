@@ -18,11 +18,12 @@ export interface ExportSource {
   /**
    * Brings a file here. What was brought is whole and is the listed version; a half one is never left at `file`.
    * @param file where to put it, with mode 0600; its folder is made
+   * @param signal aborted, with a `WaybillError`, when it is not wanted any more
    * @returns where it is: `file`, or its own path where the source is local and nothing need be copied
    * @throws WaybillError `export-changed` where the file is another by now, `export-unreadable` where it is gone or may not be
-   *   read, `source-unreachable`
+   *   read, `source-unreachable`; what the signal is aborted with
    */
-  fetch(delivery: Delivery, file: string): Promise<string>
+  fetch(delivery: Delivery, file: string, signal?: AbortSignal): Promise<string>
   /**
    * Moves a file to the archive of the source. A name that is taken there gets a number behind it; nothing is overwritten.
    * @returns its address in the archive

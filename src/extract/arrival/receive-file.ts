@@ -23,6 +23,7 @@ export function withRetries<Result>(attempt: () => Promise<Result>): Promise<Res
 /**
  * @param file is there, of mode 0600, when this resolves
  * @param read the content from an offset on; fails where it is not the version that was asked for
+ * @param signal aborted, with a `WaybillError`, when it is not wanted any more; thrown as it is
  * @throws WaybillError as `read` does; `export-changed` where more or less came than there should be
  */
 export async function receiveFile(
@@ -30,6 +31,7 @@ export async function receiveFile(
   bytes: number,
   address: string,
   read: (from: number) => AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
 ): Promise<string> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const part = `${file}.part`
@@ -41,6 +43,7 @@ export async function receiveFile(
     await withRetries(async () => {
       if (length === bytes) return
       for await (const chunk of read(length)) {
+        signal?.throwIfAborted()
         if (length + chunk.length > bytes) break
         await out.writev([chunk], length)
         length += chunk.length

@@ -100,16 +100,17 @@ export function createS3Source(place: S3Place, silentMs = SILENT_MS): ExportSour
       }
       return found
     },
-    async fetch({ name, bytes, version }, file) {
+    async fetch({ name, bytes, version }, file, signal) {
+      const readFrom = async function* (from: number) {
+        try {
+          yield* read(`${prefix}${name}`, version, from)
+        } catch (error) {
+          // The answer says what is wrong; a connection that broke is tried again from where it broke.
+          throw error instanceof S3ServiceException ? failed(name, error) : error
+        }
+      }
       try {
-        return await receiveFile(file, bytes, address(name), async function* (from) {
-          try {
-            yield* read(`${prefix}${name}`, version, from)
-          } catch (error) {
-            // The answer says what is wrong; a connection that broke is tried again from where it broke.
-            throw error instanceof S3ServiceException ? failed(name, error) : error
-          }
-        })
+        return await receiveFile(file, bytes, address(name), readFrom, signal)
       } catch (error) {
         throw failed(name, error)
       }

@@ -82,19 +82,20 @@ export function createSftpSource(place: SftpPlace, password: string | undefined)
         .filter(({ type }) => type === '-')
         .map(({ name, size, modifyTime }) => delivery(name, size, modifyTime))
     },
-    async fetch(wanted, file) {
+    async fetch(wanted, file, signal) {
       const { name, bytes } = wanted
       await assertSame(wanted)
+      const readFrom = async function* (from: number) {
+        const client = await connection()
+        try {
+          // An empty range is an end before it is a start.
+          yield* client.createReadStream(at(name), { start: from, end: bytes - 1 })
+        } catch (error) {
+          throw await afterFailure(error, name)
+        }
+      }
       try {
-        await receiveFile(file, bytes, address(name), async function* (from) {
-          const client = await connection()
-          try {
-            // An empty range is an end before it is a start.
-            yield* client.createReadStream(at(name), { start: from, end: bytes - 1 })
-          } catch (error) {
-            throw await afterFailure(error, name)
-          }
-        })
+        await receiveFile(file, bytes, address(name), readFrom, signal)
       } catch (error) {
         throw error instanceof WaybillError ? error : unreachable(base, error)
       }

@@ -13,7 +13,7 @@ const LONGEST_NAME = 60
 
 export interface Spool {
   /** The delivery as a file here: fetched, unless this version of it already lies here whole. */
-  fetch(source: ExportSource, delivery: Delivery): Promise<string>
+  fetch(source: ExportSource, delivery: Delivery, signal?: AbortSignal): Promise<string>
   /** Files fetched from an address and still here, whichever version they are. */
   fetched(address: string, name: string): Promise<readonly string[]>
   /** Removes what was fetched from an address. */
@@ -36,12 +36,12 @@ export function createSpool(folder: string): Spool {
   const unpackedFolder = join(folder, 'unpacked')
   const keptFolder = join(folder, 'kept')
   return {
-    async fetch(source, delivery) {
+    async fetch(source, delivery, signal) {
       const address = digest(source.address(delivery.name))
       const own = join(fetchedFolder, `${address}-${digest(delivery.version)}`)
       const file = join(own, fileName(delivery.name))
       if (await isThere(file)) return file
-      return source.fetch(delivery, file)
+      return source.fetch(delivery, file, signal)
     },
     async fetched(address, name) {
       const folders = await readdir(fetchedFolder).catch(() => [])

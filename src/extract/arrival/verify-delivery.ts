@@ -28,17 +28,24 @@ export async function verifySize(address: string, file: string, bytes: number): 
   if (size !== bytes) throw notAsAnnounced(address, 'its size in bytes', bytes, size)
 }
 
-/** @throws WaybillError `export-not-as-announced`, `export-unreadable` */
+/**
+ * @param signal aborted, with a `WaybillError`, when it is to end before
+ * @throws WaybillError `export-not-as-announced`, `export-unreadable`; what the signal is aborted with
+ */
 export async function verifyChecksum(
   address: string,
   file: string,
   { algorithm, digest }: Checksum,
+  signal?: AbortSignal,
 ): Promise<void> {
   const hash = createHash(algorithm)
   try {
-    for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 })) hash.update(chunk)
+    for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 })) {
+      signal?.throwIfAborted()
+      hash.update(chunk)
+    }
   } catch (cause) {
-    throw unreadable(address, cause)
+    throw cause instanceof WaybillError ? cause : unreadable(address, cause)
   }
   const came = hash.digest('hex')
   if (came !== digest) throw notAsAnnounced(address, `its ${algorithm.toUpperCase()}`, digest, came)

@@ -10,6 +10,7 @@ import { describeError, errorAsJson } from './describe-error.ts'
 import { assertRun, openKnownLedger } from './open-known-ledger.ts'
 import { withRunDependencies } from './run-environment.ts'
 import { summaryText } from './summary-text.ts'
+import { tellingWaits } from './waiting-text.ts'
 
 export interface ResolveOptions {
   readonly run: string
@@ -36,7 +37,7 @@ async function abandon(context: CommandContext, options: ResolveOptions): Promis
   const ledger = await openKnownLedger(context)
   try {
     const run = await findRun(ledger, options.run)
-    await giveUp({ ...context, ledger }, run)
+    await giveUp({ ...context, ledger, events: tellingWaits(context) }, run)
     const summary = await summarise(ledger, context.settings.home, run.id)
     if (options.json) context.out(`${JSON.stringify({ decision: 'give-up', records: 0, summary })}\n`)
     else {
@@ -60,7 +61,11 @@ async function accept(context: CommandContext, options: ResolveOptions): Promise
   const ledger = await openKnownLedger(context)
   try {
     const run = await findRun(ledger, options.run)
-    const records = await acceptInDoubt({ ...context, ledger }, run, options.transaction ?? [])
+    const records = await acceptInDoubt(
+      { ...context, ledger, events: tellingWaits(context) },
+      run,
+      options.transaction ?? [],
+    )
     const summary = await summarise(ledger, context.settings.home, run.id)
     if (options.json) context.out(`${JSON.stringify({ decision: 'accept', records, summary })}\n`)
     else {

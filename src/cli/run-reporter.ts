@@ -7,6 +7,7 @@ import type { Progress } from '../telemetry/progress.ts'
 import { LINE_EVERY_MS } from '../telemetry/terminal-line.ts'
 import { showProgress } from './export-progress.ts'
 import { outageBegins, outageChanges, outageEnds, outageProgress } from './outage-text.ts'
+import { waitingText } from './waiting-text.ts'
 
 /** A wait shorter than this is not worth a line. */
 const LONG_WAIT_MS = 2_000
@@ -113,15 +114,8 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       }
       outage = isOver ? undefined : told
     },
-    waitingForRun({ job, run, owner, since, givesWay }) {
-      const which = run === undefined ? '' : `run ${run}, `
-      const others = `${job} (${which}${owner}, since ${new Date(since).toISOString()})`
-      logger.warn(
-        givesWay === true
-          ? `waiting for the backfill of ${others}, which gives way at its next chunk`
-          : `waiting for another run, which goes first: ${others}`,
-        about,
-      )
+    waitingForRun(other) {
+      logger.warn(waitingText(other), about)
     },
     runEnded({ state, reason, workedMs }) {
       outage = undefined

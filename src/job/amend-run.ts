@@ -2,8 +2,7 @@
 import { WaybillError } from '../errors.ts'
 import type { Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
 import { dayOf } from './day-of.ts'
-import { keepLease, takeLease } from './lease.ts'
-import type { RunDependencies } from './run-dependencies.ts'
+import { holdJob, type Turn, type WaitingDependencies } from './lease.ts'
 import { openChunksOf } from './settle-open-chunks.ts'
 
 export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
@@ -59,30 +58,28 @@ export interface Amending {
   readonly stop: (reason: unknown) => void
 }
 
-/** @throws WaybillError `job-held` where a run holds the job */
+/**
+ * Asks a backfill of the job to let it go, and waits for that.
+ * @param notWhileItRuns thrown where the run itself is under way
+ * @throws WaybillError `job-held` where another run holds the job; `interrupted` while it waited
+ */
 export async function amendRun<Result>(
-  deps: Pick<RunDependencies, 'ledger' | 'now' | 'owner' | 'isDead' | 'interrupt'>,
+  deps: WaitingDependencies,
   { id, job, job_id: jobId }: RunOfJob,
   work: (amending: Amending) => Promise<Result>,
+  notWhileItRuns?: Turn['notWhileItRuns'],
 ): Promise<Result> {
-  const { ledger, now, owner } = deps
-  const lease = await takeLease(ledger, { jobId, job, runId: id, owner, now: now() }, deps.isDead)
-  const runLedger = ledger.amendRun(lease)
+  const held = await holdJob(deps, { jobId, job, runId: id, givesWay: false, notWhileItRuns })
   const stopping = new AbortController()
   const stop = (reason: unknown): void => stopping.abort(reason)
   const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the command was interrupted'))
   deps.interrupt.addEventListener('abort', onInterrupt, { once: true })
   if (deps.interrupt.aborted) onInterrupt()
-  const kept = keepLease(runLedger, now, stop)
+  const signal = AbortSignal.any([stopping.signal, held.lost])
   try {
-    return await work({ runLedger, signal: stopping.signal, stop })
+    return await work({ runLedger: deps.ledger.amendRun(held.lease), signal, stop })
   } finally {
-    kept.stop()
     deps.interrupt.removeEventListener('abort', onInterrupt)
-    await ledger.releaseLease(lease)
+    await held.release()
   }
 }
-
-/** That no run holds the job, and none is unfinished: looked at under the lease, which is then let go. @throws WaybillError `job-held`, `run-unfinished` */
-export const assertFree = (deps: Parameters<typeof amendRun>[0], run: RunOfJob): Promise<void> =>
-  amendRun(deps, run, () => assertNoneUnfinished(deps.ledger, run))

@@ -2,7 +2,7 @@
  * A backfill: one run over the exports of a range of days, oldest first. It gives way to all other runs at its gateway, and goes on when
  * they are over; killed, it goes on when it is typed again.
  */
-import { WaybillError } from '../errors.ts'
+import { EXIT, WaybillError } from '../errors.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
 import { archiveRun } from './archive-exports.ts'
 import { createArrival } from './arrival.ts'
@@ -11,10 +11,13 @@ import { backfillCommand, rangeOf, remedyWith, sameRange, sourcesIn } from './ba
 import { beforeWork } from './before-work.ts'
 import { carryOut, type JobEnd } from './carry-out.ts'
 import { type Job, readMappings } from './definition-files.ts'
-import { createGiveWay } from './give-way.ts'
+import { createGiveWay, watchAsked } from './give-way.ts'
+import type { Pausing } from './open-run.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import type { RangePosition } from './run-events.ts'
+import { openChunksOf } from './settle-open-chunks.ts'
 import { spoolFolder } from './spool-folder.ts'
+import { summarise } from './summary.ts'
 import { whileHeld } from './while-held.ts'
 
 /** The job, with its exports where the range says that they lie. */
@@ -30,7 +33,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   const name = job.definition.job
   const jobId = await ledger.jobId(name, deps.gatewayName)
   const mappings = await readMappings(deps.folders, job)
-  const turn = createGiveWay(deps, name, jobId)
+  const giveWay = createGiveWay(deps, name, jobId)
   let position: RangePosition | undefined
   const watched: RunDependencies = {
     ...deps,
@@ -39,24 +42,31 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
       exportStarted: (started) => events.exportStarted({ ...started, position }),
     },
   }
-  const once = (): Promise<JobEnd> => {
+  const once = (before: JobEnd | undefined): Promise<JobEnd> => {
     position = undefined
-    return whileHeld(beforeWork(watched, true), job, true, async (held, runId) => {
+    return whileHeld(beforeWork(watched), job, true, async (held, runId) => {
       const unfinished = await ledger.unfinishedRun(jobId, 'backfill')
+      if (before !== undefined && unfinished?.id !== before.summary.run) return endedMeanwhile(deps, before)
       if (unfinished !== undefined) assertSameRange(name, unfinished, range)
+      // What a killed process had under way is settled before anybody goes first, who might not be able to.
+      const underWay = new Set(unfinished === undefined ? [] : await openChunksOf(ledger, unfinished))
+      const asked = watchAsked(deps, name, jobId, () => underWay.size === 0)
       const arrival = createArrival(spoolFolder(deps.home, jobId, 'backfill'), deps.sources)
       let ended = false
       try {
         const onPosition = (at: RangePosition | undefined): void => {
           position = at
         }
-        const sources = backfillSources(job, range)
+        const sources = endingWith(backfillSources(job, range), asked.signal)
         const parts = { range, sources, mappings, ledger, arrival, now, onPosition }
         const found = (await lookInRange(parts)).found.map((one) => one.found)
         if (found.length === 0 && unfinished === undefined) throw noneInRange(name, sources, range)
         const opening = {
-          ...{ id: unfinished?.id ?? runId, resumed: unfinished, backfill: range, turn },
+          ...{ id: unfinished?.id ?? runId, resumed: unfinished, backfill: range },
           limit: Number.POSITIVE_INFINITY,
+          turn: async (signal: AbortSignal, chunk: number, pausing: Pausing) => {
+            if (!underWay.delete(chunk)) await giveWay(signal, chunk, pausing)
+          },
         }
         const end = await carryOut(watched, job, held, opening, (run) =>
           backfillExports(run, parts, unfinished, {
@@ -69,6 +79,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
         const archiving = { arrival, events, ledger, runLedger: ledger.amendRun(held.lease), home: deps.home }
         return { ...end, summary: await archiveRun(archiving, end.summary, found) }
       } finally {
+        await asked.stop()
         await arrival.close(!ended)
       }
     })
@@ -77,7 +88,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   const typed = backfillCommand(name, range)
   let end: JobEnd | undefined
   do {
-    end = await once().catch((error: unknown) => {
+    end = await once(end).catch((error: unknown) => {
       if (!(error instanceof WaybillError)) throw error
       if (end === undefined) throw error.code === 'interrupted' ? notBegun(error, typed) : error
       return { summary: end.summary, exit: error.exit, error }
@@ -85,6 +96,18 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   } while (end.error?.code === 'gave-way')
   if (end.error === undefined) return end
   return { ...end, error: withRemedy(end.error, remedyWith(end.error.remedy, typed)) }
+}
+
+/** Sources whose exports are read until the signal is aborted. */
+const endingWith = (sources: Job['sources'], signal: AbortSignal): Job['sources'] =>
+  sources.map((source) => ({ ...source, limits: { ...source.limits, signal } }))
+
+/** Begun anew, it would load once more what a person has just given up. */
+async function endedMeanwhile({ ledger, home }: RunDependencies, { summary }: JobEnd): Promise<JobEnd> {
+  const now = await summarise(ledger, home, summary.run)
+  const how = now.reason === undefined ? now.state : `${now.state}, ${now.reason}`
+  const message = `run ${summary.run} was ended by somebody else while it let another one go first (${how})`
+  return { summary: now, exit: EXIT.jobHeld, error: new WaybillError('lease-lost', message) }
 }
 
 /** `waybill run` does not go on with a backfill, and where nothing was begun there is nothing to go on with. */

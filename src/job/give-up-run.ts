@@ -1,20 +1,18 @@
 /** Ends a run that cannot be finished, as the file that it had begun with is not to be had any more. */
 import { WaybillError } from '../errors.ts'
 import { advanceRun } from '../ledger/states.ts'
-import { amendRun, type RunOfJob } from './amend-run.ts'
+import { type Amending, amendRun, type RunOfJob } from './amend-run.ts'
 import { readTallies } from './counts-text.ts'
-import type { RunDependencies } from './run-dependencies.ts'
+import type { WaitingDependencies } from './lease.ts'
 
 /**
  * What its open chunks had sent is not known as delivered under the keys of its rows: later runs of the job recognise it by its content,
  * and look into the profiles before they send what was never answered (`Ledger.perhapsSent`).
- * @throws WaybillError `job-held` where it is under way, `nothing-left` where it has come to its end
+ * @throws WaybillError `job-held` where it is under way: a backfill is asked to let another run go first, never to end itself;
+ *   `nothing-left` where it has come to its end
  */
-export async function giveUp(
-  deps: Pick<RunDependencies, 'ledger' | 'now' | 'owner' | 'isDead' | 'interrupt'>,
-  run: RunOfJob,
-): Promise<void> {
-  await amendRun(deps, run, async ({ runLedger }) => {
+export async function giveUp(deps: WaitingDependencies, run: RunOfJob): Promise<void> {
+  const end = async ({ runLedger }: Amending): Promise<void> => {
     // As it is under the lease: until then it may have gone on.
     const { state, tallies } = (await deps.ledger.run(run.id)) ?? run
     if (state !== 'running' && state !== 'interrupted')
@@ -23,7 +21,11 @@ export async function giveUp(
         `run ${run.id} has come to its end (${state}): it cannot be given up`,
       )
     advanceRun(state, 'give-up')
-    const end = { state: 'failed', endedAt: deps.now(), reason: 'given-up' } as const
-    await runLedger.endRun(end, readTallies(tallies))
+    const ending = { state: 'failed', endedAt: deps.now(), reason: 'given-up' } as const
+    await runLedger.endRun(ending, readTallies(tallies))
+  }
+  await amendRun(deps, run, end, (held) => {
+    const remedy = `A run that is under way is not given up. End its process first (Ctrl-C where it was typed), then type: waybill resolve ${run.id} --give-up`
+    return new WaybillError('job-held', held, { remedy })
   })
 }

@@ -1,5 +1,6 @@
-/** What a backfill asks before each chunk: whether another run is to go first. */
+/** What a backfill asks before each chunk, and each second while it reads: whether another run is to go first. */
 import { WaybillError } from '../errors.ts'
+import type { Waiter } from '../ledger/ledger.ts'
 import { aheadOf, LOOK_EVERY_MS } from './lease.ts'
 import type { Pausing } from './open-run.ts'
 import type { RunDependencies } from './run-dependencies.ts'
@@ -18,7 +19,7 @@ export function createGiveWay(
   let waitsFor: string | undefined
   const look = async () => {
     const waiter = await ledger.way.waiter(jobId, now(), isDead)
-    if (waiter !== undefined) throw gaveWay(`the backfill lets a run of ${job} by ${waiter.owner} go first`)
+    if (waiter !== undefined) throw letGoFirst(job, waiter)
     return ledger.way.busy(gatewayName, jobId, now(), isDead)
   }
   return async (signal, _chunk, pausing) => {
@@ -33,5 +34,45 @@ export function createGiveWay(
     })
   }
 }
+
+export interface Asked {
+  /** Aborted with `gave-way` once somebody has asked for the job. */
+  readonly signal: AbortSignal
+  /** To be called, and awaited, before the ledger is closed. */
+  stop(): Promise<void>
+}
+
+/**
+ * For what takes long and begins no chunk: to fetch, unpack, fingerprint or read ahead an export.
+ * @param mayGiveWay whether nothing is under way that is to be settled first
+ */
+export function watchAsked(
+  { ledger, now, sleep, isDead }: Pick<RunDependencies, 'ledger' | 'now' | 'sleep' | 'isDead'>,
+  job: string,
+  jobId: number,
+  mayGiveWay: () => boolean,
+): Asked {
+  const stopping = new AbortController()
+  const asked = new AbortController()
+  const watch = async (): Promise<void> => {
+    for (;;) {
+      await sleep(LOOK_EVERY_MS, stopping.signal)
+      const waiter = mayGiveWay() ? await ledger.way.waiter(jobId, now(), isDead) : undefined
+      if (waiter !== undefined) return asked.abort(letGoFirst(job, waiter))
+    }
+  }
+  // That the ledger cannot be read is said by the run, which reads it, too.
+  const over = watch().catch(() => {})
+  return {
+    signal: asked.signal,
+    async stop() {
+      stopping.abort()
+      await over
+    },
+  }
+}
+
+const letGoFirst = (job: string, { owner }: Waiter): WaybillError =>
+  gaveWay(`the backfill lets ${owner} go first, which has asked for the job ${job}`)
 
 export const gaveWay = (message: string): WaybillError => new WaybillError('gave-way', message)

@@ -1,7 +1,8 @@
 /** Holding a job: the lease is renewed as long as the process lives, and everything stops when it is lost. */
 import { WaybillError } from '../errors.ts'
-import type { Lease, LeaseRecord, Ledger, RunLedger, Waiter } from '../ledger/ledger.ts'
+import type { Lease, LeaseRecord, RunLedger, Waiter } from '../ledger/ledger.ts'
 import type { RunDependencies } from './run-dependencies.ts'
+import type { RunEvents } from './run-events.ts'
 
 /** A process that has not been heard of for so long is taken for dead. */
 export const LEASE_MS = 60_000
@@ -9,32 +10,14 @@ const RENEW_EVERY_MS = LEASE_MS / 4
 /** How often who waits for another run looks whether it is over. */
 export const LOOK_EVERY_MS = 1_000
 
-export interface LeaseRequest {
-  readonly jobId: number
-  readonly job: string
-  readonly runId: string
-  /** `host:pid` */
-  readonly owner: string
-  readonly now: number
-}
-
-/** @throws WaybillError `job-held`, saying by whom and since when */
-export async function takeLease(
-  ledger: Ledger,
-  request: LeaseRequest,
-  isDead: (owner: string) => boolean,
-): Promise<Lease> {
-  const answer = await ledger.acquireLease({ ...request, ttlMs: LEASE_MS }, isDead)
-  if (answer.ok) return answer.lease
-  throw jobHeld(request.job, answer.holder)
-}
-
 export interface Turn {
   readonly jobId: number
   readonly job: string
   readonly runId: string
   /** Whether it is a backfill, which gives way to all other runs of the job. */
   readonly givesWay: boolean
+  /** Thrown at once where the job is held for this very run: nobody is then asked to let it go. */
+  readonly notWhileItRuns?: ((held: string) => WaybillError) | undefined
 }
 
 /** A job that this process holds. */
@@ -46,9 +29,9 @@ export interface HeldJob {
 }
 
 /**
- * As `takeLease`, kept until it is released; but waits where one of two is a backfill: the other one asks it to let the job go, and it waits until those that have
- * asked are done.
- * @throws WaybillError `job-held` where both are backfills, or none is; `interrupted`
+ * Kept until it is released. Waits where one of two is a backfill: the other one asks it to let the job go, and it waits until those that
+ * have asked are done. Who has asked keeps asking, also where another one that has gets it first.
+ * @throws WaybillError `job-held`, saying by whom and since when, where both are backfills, or none is; `interrupted`
  */
 export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<HeldJob> {
   const { ledger, now } = deps
@@ -65,24 +48,23 @@ export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<He
   }
 }
 
-type WaitingDependencies = Pick<
-  RunDependencies,
-  'ledger' | 'now' | 'sleep' | 'owner' | 'isDead' | 'events' | 'interrupt'
->
+export interface WaitingDependencies
+  extends Pick<RunDependencies, 'ledger' | 'now' | 'sleep' | 'owner' | 'isDead' | 'interrupt'> {
+  readonly events: Pick<RunEvents, 'waitingForRun'>
+}
 
 async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease> {
   const { ledger, now, owner, isDead, interrupt } = deps
-  const { jobId, job, givesWay } = turn
+  const { jobId, job, runId, givesWay } = turn
   let waitsFor: string | undefined
   try {
     for (;;) {
       const first = givesWay ? await ledger.way.waiter(jobId, now(), isDead) : undefined
-      const request = { ...turn, owner, now: now(), ttlMs: LEASE_MS }
+      const request = { jobId, runId, givesWay, owner, now: now(), ttlMs: LEASE_MS }
       const answer = first === undefined ? await ledger.acquireLease(request, isDead) : undefined
       if (answer?.ok) return answer.lease
       const ahead = answer === undefined ? first : answer.holder
-      if (answer !== undefined && (answer.holder.gives_way !== 0) === givesWay)
-        throw jobHeld(job, answer.holder)
+      if (answer !== undefined) refuseBeside(turn, answer.holder, waitsFor !== undefined)
       if (ahead !== undefined && waitsFor !== ahead.owner) deps.events.waitingForRun(aheadOf(job, ahead))
       waitsFor = ahead?.owner
       if (!givesWay) await ledger.way.ask(request)
@@ -91,25 +73,30 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
   } catch (error) {
     if (waitsFor !== undefined && !givesWay) await ledger.way.withdraw(jobId, owner)
     if (interrupt.aborted)
-      throw new WaybillError('interrupted', `interrupted while it waited for another run of the job ${job}`)
+      throw new WaybillError('interrupted', `interrupted while it waited for another run of the job ${job}`, {
+        remedy: 'Nothing was done. Type the same command again.',
+      })
     throw error
   }
 }
 
 /** What `waitingForRun` tells of who goes first. */
-export function aheadOf(
-  job: string,
-  ahead: LeaseRecord | Waiter,
-): { job: string; run?: string; owner: string; since: number } {
-  if ('since' in ahead) return { job, owner: ahead.owner, since: ahead.since }
-  return { job, run: ahead.run_id, owner: ahead.owner, since: ahead.acquired_at }
+export function aheadOf(job: string, ahead: LeaseRecord | Waiter): Parameters<RunEvents['waitingForRun']>[0] {
+  const { owner } = ahead
+  if ('since' in ahead) return { job, owner, since: ahead.since, givesWay: false }
+  return { job, run: ahead.run_id, owner, since: ahead.acquired_at, givesWay: ahead.gives_way !== 0 }
 }
 
-function jobHeld(job: string, { owner, run_id, acquired_at }: LeaseRecord): WaybillError {
-  return new WaybillError(
-    'job-held',
-    `the job ${job} is being run by ${owner} (run ${run_id}, since ${new Date(acquired_at).toISOString()})`,
-  )
+/** @param hasAsked whether it waits already for a backfill, and so for whoever was given the job before it */
+function refuseBeside(
+  { job, runId, givesWay, notWhileItRuns }: Turn,
+  holder: LeaseRecord,
+  hasAsked: boolean,
+): void {
+  const { owner, run_id: heldFor, acquired_at: since, gives_way: holderGivesWay } = holder
+  const held = `the job ${job} is being run by ${owner} (run ${heldFor}, since ${new Date(since).toISOString()})`
+  if (notWhileItRuns !== undefined && heldFor === runId) throw notWhileItRuns(held)
+  if ((holderGivesWay !== 0) === givesWay && (givesWay || !hasAsked)) throw new WaybillError('job-held', held)
 }
 
 /** Renews until stopped; a renewal that fails ends in `onLost`. */

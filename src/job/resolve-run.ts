@@ -2,9 +2,10 @@
 import { WaybillError } from '../errors.ts'
 import type { LeftRecord, Ruling } from '../ledger/ledger.ts'
 import { transactionId } from '../load/identity.ts'
-import { amendRun, assertFree, assertNoneUnfinished, type RunOfJob } from './amend-run.ts'
+import { amendRun, assertNoneUnfinished, type RunOfJob } from './amend-run.ts'
 import type { JobEnd } from './carry-out.ts'
 import type { Job } from './definition-files.ts'
+import type { WaitingDependencies } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import { releaseDoubts } from './settle-doubts.ts'
 import { takeUp } from './take-up.ts'
@@ -19,7 +20,7 @@ const RECORDS_AT_ONCE = 500
  * @throws WaybillError `run-unfinished`, `job-held`, `nothing-left`, `transaction-not-found`
  */
 export async function acceptInDoubt(
-  deps: Pick<RunDependencies, 'ledger' | 'now' | 'owner' | 'isDead' | 'interrupt'>,
+  deps: WaitingDependencies,
   run: RunOfJob,
   transactions: readonly string[],
 ): Promise<number> {
@@ -39,7 +40,7 @@ export async function acceptInDoubt(
 
 /**
  * Frees the records and sends them again, in a run of its own, after a last look into the profiles: what is found there is accepted.
- * @throws WaybillError `job-held`, `run-unfinished`, `nothing-left`, `transaction-not-found`, and as `takeUp`
+ * @throws WaybillError `transaction-not-found`, and as `takeUp`; what kept it from freeing any
  */
 export async function resendInDoubt(
   deps: RunDependencies,
@@ -47,26 +48,33 @@ export async function resendInDoubt(
   run: RunOfJob,
   transactions: readonly string[],
 ): Promise<JobEnd & { readonly decided: number }> {
-  const exports = new Set<number>()
   const decisions: Ruling['decisions'][number][] = []
   const contents = new Set<string>()
-  await assertFree(deps, run)
-  for await (const chosen of inDoubt(deps, run, transactions)) {
-    for (const { id, exportRow, content } of chosen) {
-      // The same record twice in the export is one record; it is sent once.
-      if (content === null || contents.has(content)) continue
-      contents.add(content)
-      exports.add(exportRow)
-      decisions.push({ exception: id, event: 'resend' })
-    }
-  }
+  let isFreed = false
   const end = await takeUp(deps, job, {
     run,
     selection: 'decided',
     mapping: 'kept',
-    concerns: async ({ id }) => exports.has(id),
-    begin: ({ id, runLedger }) => runLedger.rule({ run: id, decisions, released: [] }, deps.now()),
+    async concerned() {
+      const exports = new Set<number>()
+      for await (const chosen of inDoubt(deps, run, transactions)) {
+        for (const { id, exportRow, content } of chosen) {
+          // The same record twice in the export is one record; it is sent once.
+          if (content === null || contents.has(content)) continue
+          contents.add(content)
+          exports.add(exportRow)
+          decisions.push({ exception: id, event: 'resend' })
+        }
+      }
+      return exports
+    },
+    async begin({ id, runLedger }) {
+      await runLedger.rule({ run: id, decisions, released: [] }, deps.now())
+      isFreed = true
+    },
   })
+  // What a backfill had under way could not be settled: it is of that run that the end tells.
+  if (!isFreed && end.error !== undefined) throw end.error
   return { ...end, decided: decisions.length }
 }
 

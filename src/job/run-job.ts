@@ -35,7 +35,7 @@ export interface RunOptions {
  */
 export async function runJob(deps: RunDependencies, job: Job, options: RunOptions): Promise<JobEnd> {
   const mappings = await readMappings(deps.folders, job)
-  return whileHeld(beforeWork(deps, false), job, false, async (held, runId) => {
+  return whileHeld(beforeWork(deps), job, false, async (held, runId) => {
     const arrival = createArrival(spoolFolder(deps.home, held.lease.jobId, 'ordinary'), deps.sources)
     let ended = false
     try {

@@ -19,45 +19,59 @@ import { whileHeld } from './while-held.ts'
 export interface TakingUp {
   readonly run: RunOfJob
   readonly selection: Selection
-  /** Which exports of the run have anything to take up. */
-  readonly concerns: (record: ExportRecord) => Promise<boolean>
+  /** Which exports of the run have anything to take up. Asked while nobody else runs the job. */
+  readonly concerned: (exports: readonly ExportRecord[]) => Promise<ReadonlySet<ExportRecord['id']>>
   /** With the mapping of today, or with the one that the run had. */
   readonly mapping: 'today' | 'kept'
   /** Called once the run is open and before anything is read. */
   readonly begin: (run: OpenRun) => Promise<void>
 }
 
-/** To be called when the job is free. @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished` */
+/**
+ * All the while nobody else runs the job: what was looked at is so when it is sent. A backfill of the job is asked to let it go, and waited
+ * for; what a killed one has under way is settled first.
+ * @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`
+ */
 export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {
-  const { ledger } = deps
-  const { run, selection } = taking
+  const { run } = taking
   assertSameGateway(run, deps.gatewayName)
-  const arrival = createArrival(spoolFolder(deps.home, run.job_id, 'ordinary'), deps.sources)
-  let ended = false
-  try {
-    const found: ExportToTakeUp[] = []
-    const records = await ledger.exportsOf(run.id)
-    const mappingOf = mappingReader(deps, arrival, job, taking.mapping)
-    for (const [at, record] of records.entries()) {
-      deps.events.lookingAgain?.({ run: run.id, number: at + 1, of: records.length })
-      if (!(await taking.concerns(record))) continue
-      const received = await receiveOriginal(arrival, job, record)
-      found.push({ record, received, mapping: await mappingOf(record, received) })
-    }
-    if (found.length === 0)
-      throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)
-    const origin = { run: run.id, selection }
-    const end = await whileHeld(beforeWork(deps, false), job, false, async (held, id) => {
-      // Since it was looked another run may have begun and been killed, with the same records under way.
-      await assertNoneUnfinished(ledger, run)
+  return whileHeld(beforeWork(deps), job, false, async (held, id) => {
+    await assertNoneUnfinished(deps.ledger, run)
+    const arrival = createArrival(spoolFolder(deps.home, run.job_id, 'ordinary'), deps.sources)
+    let ended = false
+    try {
+      const found = await findToTakeUp(deps, arrival, job, taking)
+      const origin = { run: run.id, selection: taking.selection }
       const opening = { id, resumed: undefined, limit: Number.POSITIVE_INFINITY, origin }
-      return carryOut(deps, job, held, opening, (opened) => startSelected(opened, found, taking.begin))
-    })
-    ended = end.error === undefined
-    return end
-  } finally {
-    await arrival.close(!ended)
+      const end = await carryOut(deps, job, held, opening, (opened) =>
+        startSelected(opened, found, taking.begin),
+      )
+      ended = end.error === undefined
+      return end
+    } finally {
+      await arrival.close(!ended)
+    }
+  })
+}
+
+async function findToTakeUp(
+  deps: RunDependencies,
+  arrival: Arrival,
+  job: Job,
+  { run, concerned, mapping }: TakingUp,
+): Promise<ExportToTakeUp[]> {
+  const found: ExportToTakeUp[] = []
+  const records = await deps.ledger.exportsOf(run.id)
+  const meant = await concerned(records)
+  const mappingOf = mappingReader(deps, arrival, job, mapping)
+  for (const [at, record] of records.entries()) {
+    deps.events.lookingAgain?.({ run: run.id, number: at + 1, of: records.length })
+    if (!meant.has(record.id)) continue
+    const received = await receiveOriginal(arrival, job, record)
+    found.push({ record, received, mapping: await mappingOf(record, received) })
   }
+  if (found.length > 0) return found
+  throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)
 }
 
 interface ExportToTakeUp {

@@ -1,0 +1,25 @@
+/** Whom a command waits for, and since when that one is at work. */
+import type { RunEvents } from '../job/run-events.ts'
+import type { CommandContext } from './context.ts'
+
+export function waitingText({
+  job,
+  run,
+  owner,
+  since,
+  givesWay,
+}: Parameters<RunEvents['waitingForRun']>[0]): string {
+  const which = run === undefined ? '' : `run ${run}, `
+  const others = `${job} (${which}${owner}, since ${new Date(since).toISOString()})`
+  return givesWay === true
+    ? `waiting for the backfill of ${others}, which gives way at its next chunk`
+    : `waiting for another run, which goes first: ${others}`
+}
+
+/** For a command that runs nothing itself. */
+export const tellingWaits = ({
+  logger,
+  err,
+}: Pick<CommandContext, 'logger' | 'err'>): Pick<RunEvents, 'waitingForRun'> => ({
+  waitingForRun: (other) => logger.beside(err).warn(waitingText(other), { job: other.job }),
+})

@@ -1,0 +1,250 @@
+/** Whoever is on call need not wait for the end of a backfill: each command that wants its job asks it, and it gives way. */
+import type { ChildProcess } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import type { CommandContext } from '../../src/cli/context.ts'
+import { runCommandLine } from '../../src/main.ts'
+import { type Fault, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
+import { CLINIC, type Clinic, HEADER, openClinic } from './clinic.ts'
+import { type Ended, ended, summaryOf } from './command-line.ts'
+import { unanswered } from './left-behind.ts'
+import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
+
+const JOB = `exports: { from: ../inbox, match: "clinic_{date:yyyyMMdd}.csv", mapping: clinic }
+accounts: { register: never }
+submit: { readLag: 100ms }
+`
+const DAYS = Array.from({ length: 9 }, (_, at) => `2026-01-0${at + 1}`)
+const RANGE = ['--from', '2026-01-01', '--to', '2026-01-09'] as const
+
+const nameOf = (day: string): string => `clinic_${day.replaceAll('-', '')}.csv`
+/** A person of its own for each day: of somebody with newer records a profile cannot tell. */
+const rowOf = (day: string): string => `person-${day},${day},61,5.1,70.5,kg,fine\n`
+
+interface Scene extends Clinic {
+  /** What to type for it. */
+  readonly backfill: readonly string[]
+  /** What befalls requests from now on. */
+  strike(faultOf: (request: Passing) => Fault | Promise<Fault>): void
+  /** Days of the records of each batch, in the order in which they were sent. */
+  sent(): string[]
+  /** In this process, as if it were one of its own: several at once. */
+  start(
+    args: readonly string[],
+    changed?: (context: CommandContext) => Partial<CommandContext>,
+  ): Promise<Ended>
+  query(sql: string): Record<string, unknown>[]
+  untilAsked(): Promise<void>
+}
+
+const isBatch = ({ method }: Passing): boolean => method === 'POST'
+const Sent = z.array(z.object({ observationDate: z.string() }))
+const daysOf = ({ body }: Passing): string =>
+  [...new Set(Sent.parse(JSON.parse(body)).map((one) => one.observationDate.slice(0, 10)))].join(' ')
+
+/** A history of an export a day, and nothing in the inbox. */
+async function openScene(): Promise<Scene> {
+  const store = await startReferenceStore({ open: true })
+  let faultOf: (request: Passing) => Fault | Promise<Fault> = () => PASS
+  const proxy = await startFaultProxy(store.url, (request) => faultOf(request))
+  const clinic = await openClinic({ store, job: JOB, environment: gatewaySettings(proxy.url) })
+  const { folder, home, environment } = clinic.workplace
+  await mkdir(join(folder, 'history'))
+  for (const day of DAYS) await writeFile(join(folder, 'history', nameOf(day)), HEADER + rowOf(day))
+  const query = (sql: string): Record<string, unknown>[] => {
+    const database = new DatabaseSync(join(home, 'ledger.sqlite'), { readOnly: true })
+    try {
+      return database.prepare(sql).all()
+    } finally {
+      database.close()
+    }
+  }
+  let processes = 0
+  return {
+    ...clinic,
+    query,
+    backfill: ['backfill', 'clinic', ...RANGE, '--in', join(folder, 'history')],
+    strike(next) {
+      faultOf = next
+    },
+    sent: () => proxy.seen.filter(isBatch).map(daysOf),
+    async start(args, changed = () => ({})) {
+      let out = ''
+      let err = ''
+      const interrupt = new AbortController().signal
+      const streams = {
+        ...{ environment, folder, terminal: false as const, columns: undefined, interrupt },
+        out: (text: string) => {
+          out += text
+        },
+        err: (text: string) => {
+          err += text
+        },
+      }
+      const owner = `elsewhere:${++processes}`
+      const code = await runCommandLine(args, streams, (context) => ({
+        ...context,
+        owner,
+        // Who waits looks once a second.
+        sleep: (ms, signal) => context.sleep(ms === 1_000 ? 20 : ms, signal),
+        ...changed(context),
+      }))
+      return { code, out, err }
+    },
+    untilAsked: () =>
+      vi.waitFor(() => expect(query('select owner from waiting')).toHaveLength(1), { timeout: 20_000 }),
+  }
+}
+
+/** A run of that day alone that is in doubt: stored, or not. */
+async function inDoubt(scene: Scene, day: string, what: 'pass-then-reset' | 'reset'): Promise<string> {
+  scene.strike(unanswered(what))
+  const path = await scene.deliver(nameOf(day), HEADER + rowOf(day))
+  const { run } = summaryOf(await scene.run('--file', path))
+  scene.strike(() => PASS)
+  return run
+}
+
+const storedDays = async (store: ReferenceStore): Promise<string[]> =>
+  (await store.records('biometric'))
+    .map((one) => `${String(one['observationDate']).slice(0, 10)} ${one['code']}`)
+    .sort()
+const eachOnce = (days: readonly string[]): string[] =>
+  days.flatMap((day) => ['29463-7', '4548-4', '8867-4'].map((code) => `${day} ${code}`)).sort()
+
+test('reconcile, rerun and resolve wait until the backfill lets them go first, and it goes on; each record is stored once', async () => {
+  const scene = await openScene()
+  const [d1 = '', d2 = '', d3 = '', d4 = '', d5 = '', found = '', rerun = '', resent = '', accepted = ''] =
+    DAYS
+  const ids = {
+    found: await inDoubt(scene, found, 'pass-then-reset'),
+    rerun: await inDoubt(scene, rerun, 'reset'),
+    resent: await inDoubt(scene, resent, 'reset'),
+    accepted: await inDoubt(scene, accepted, 'pass-then-reset'),
+  }
+  // Typed while the backfill sends that day.
+  const typed = new Map([
+    [d1, ['reconcile', ids.found]],
+    [d2, ['rerun', ids.rerun, '--only', 'in-doubt', '--quiet']],
+    [d3, ['resolve', ids.resent, '--resend']],
+    [d4, ['resolve', ids.accepted, '--accept']],
+  ])
+  const ends: Promise<Ended>[] = []
+  let refused: Ended | undefined
+  let own: unknown
+  scene.strike(async (request) => {
+    if (!isBatch(request)) return PASS
+    const day = daysOf(request)
+    const args = typed.get(day)
+    typed.delete(day)
+    if (args === undefined) return PASS
+    own = scene.query('select run_id from lease')[0]?.['run_id']
+    if (day === d1) refused = await scene.start(['resolve', String(own), '--give-up'])
+    ends.push(scene.start(args))
+    await scene.untilAsked()
+    return PASS
+  })
+  const filled = await scene.start([...scene.backfill, '--json'])
+  expect({ code: filled.code, err: filled.err }).toMatchObject({ code: 0 })
+  expect(ends).toHaveLength(4)
+  for (const end of ends) {
+    const { code, err } = await end
+    expect({ code, err }).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(
+        /warn {2}waiting for the backfill of clinic \(run \S+, elsewhere:1, since 20\d\d-\S+Z\), which gives way/,
+      ),
+    })
+  }
+  expect(refused).toMatchObject({ code: 5, err: expect.stringContaining('error job-held') })
+  expect(refused?.err).toContain(`then type: waybill resolve ${own} --give-up`)
+  const summary = summaryOf(filled)
+  expect(summary).toMatchObject({ run: own, state: 'finished', balanced: true, rows: { read: 9 } })
+  expect(summary.records.biometric).toMatchObject({ made: 27, accepted: 15, unchanged: 12, inDoubt: 0 })
+  const before = [found, rerun, resent, accepted]
+  expect(scene.sent()).toEqual([...before, d1, d2, rerun, d3, resent, d4, d5])
+  expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
+}, 60_000)
+
+test('what a backfill that is killed then has under way is settled before a rerun sends anything', async () => {
+  const scene = await openScene()
+  const [, second = ''] = DAYS
+  const path = await scene.deliver(nameOf(second), HEADER + rowOf(second))
+  const mapping = join(scene.workplace.folder, 'mappings/clinic.yaml')
+  await writeFile(mapping, CLINIC.replace('heart-rate: "pulse"', 'heart-rate: "remark"'))
+  const first = summaryOf(await scene.run('--file', path))
+  expect(first.records.biometric).toMatchObject({ accepted: 2, rejected: 1 })
+  await writeFile(mapping, CLINIC)
+  let running: ChildProcess | undefined
+  let rerun: Promise<Ended> | undefined
+  scene.strike(async (request) => {
+    if (!isBatch(request) || daysOf(request) !== second || rerun !== undefined) return PASS
+    rerun = scene.workplace.waybill('rerun', first.run, '--json')
+    await scene.untilAsked()
+    running?.kill('SIGKILL')
+    return { do: 'pass-then-hang' }
+  })
+  running = scene.workplace.start(...scene.backfill)
+  await ended(running)
+  const { code, out, err } = (await rerun) ?? { code: 1, out: '', err: '' }
+  expect({ code, err }).toMatchObject({ code: 0, err: expect.stringContaining('is settled first') })
+  expect(summaryOf({ code, out, err }).records.biometric).toMatchObject({
+    made: 3,
+    accepted: 0,
+    unchanged: 3,
+  })
+  expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS.slice(0, 2)))
+  expect(summaryOf(await scene.start([...scene.backfill, '--json']))).toMatchObject({ state: 'finished' })
+  expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
+}, 60_000)
+
+test('a backfill that is given up while it lets another one go first ends, and does not begin anew', async () => {
+  const scene = await openScene()
+  const [d1 = '', , , , , found = ''] = DAYS
+  const run = await inDoubt(scene, found, 'pass-then-reset')
+  let goOn = (): void => {}
+  const givenUp = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  let other: Promise<Ended> | undefined
+  let own: unknown
+  scene.strike(async (request) => {
+    if (!isBatch(request) || other !== undefined) return PASS
+    own = scene.query('select run_id from lease')[0]?.['run_id']
+    const giveUp = (context: CommandContext): Partial<CommandContext> => ({
+      async openLedger() {
+        const ledger = await context.openLedger()
+        const releaseLease: typeof ledger.releaseLease = async (lease) => {
+          await ledger.releaseLease(lease)
+          expect(await scene.start(['resolve', String(own), '--give-up'])).toMatchObject({ code: 0 })
+          goOn()
+        }
+        return { ...ledger, releaseLease }
+      },
+    })
+    other = scene.start(['reconcile', run], giveUp)
+    await scene.untilAsked()
+    return PASS
+  })
+  let gaveWay = false
+  const filled = await scene.start([...scene.backfill, '--json'], (context) => ({
+    async openLedger() {
+      const ledger = await context.openLedger()
+      const releaseLease: typeof ledger.releaseLease = async (lease) => {
+        gaveWay = true
+        await ledger.releaseLease(lease)
+      }
+      return { ...ledger, releaseLease }
+    },
+    sleep: (ms, signal) => (gaveWay ? givenUp : context.sleep(Math.min(ms, 20), signal)),
+  }))
+  expect((await other)?.code).toBe(0)
+  expect({ code: filled.code, err: filled.err }).toMatchObject({ code: 5 })
+  const summary = summaryOf(filled)
+  expect(summary).toMatchObject({ run: own, state: 'failed', error: { code: 'lease-lost' } })
+  expect(summary.error?.message).toContain('(failed, given-up)')
+  expect(scene.sent()).toEqual([found, d1])
+}, 60_000)

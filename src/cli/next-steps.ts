@@ -29,11 +29,22 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[]): string[] {
   if (state === 'running') return ['  To finish it: it goes on where it stopped', again]
   if (state === 'interrupted') return interruptedSteps(summary, typed)
   // Its rows are read anew, from another file: what was rejected of this one cannot be taken up.
-  if (summary.reason === 'given-up') return ['  To begin anew with what is there now', again]
+  if (summary.reason === 'given-up')
+    return [...givenUpSteps(run, reasons), '  To begin anew with what is there now', again]
   const left = leftSteps(summary, reasons.filter(isOpen), leftCounts(summary), again)
   const steps = [...exportSteps(summary, typed), ...left]
   return state === 'failed' ? [...steps, ...failedSteps(again)] : steps
 }
+
+/** Of what it had in hand, the ledger knows what it left in doubt; what was never answered the doctor tells. */
+const givenUpSteps = (run: string, reasons: readonly Reason[]): string[] =>
+  reasons.some(({ outcome }) => outcome === 'in-doubt')
+    ? [
+        '  To look once more whether the gateway has what is in doubt; or, where somebody knows that it has',
+        command('reconcile', run),
+        command('resolve', run, '--accept'),
+      ]
+    : []
 
 /** Of a run that went to another gateway than the settings name: commands that go there say so, and those alone can finish it. */
 function atItsGateway({ run, gateway, state, settingsName }: RunSummary, steps: readonly string[]): string[] {

@@ -5,6 +5,7 @@ import { readJob } from '../job/definition-files.ts'
 import { reconcileRun } from '../job/reconcile-run.ts'
 import { withRunAgain } from '../job/run-again.ts'
 import { summarise } from '../job/summary.ts'
+import { doubtsOfGivenUp } from '../job/unanswered.ts'
 import { verifiedBadly, verifyRun } from '../job/verify-run.ts'
 import type { SampleSize } from '../job/verify-sample.ts'
 import { allRecords } from '../reconcile/balance.ts'
@@ -44,7 +45,7 @@ export const reconcile: Action<ReconcileOptions> = async (context, options) => {
       })
     })
     const summary = await summarise(ledger, deps.home, run.id)
-    const { inDoubt } = allRecords(summary)
+    const inDoubt = allRecords(summary).inDoubt + (await doubtsOfGivenUp(ledger, run))
     if (options.json) context.out(`${JSON.stringify({ ...reconciled, inDoubt, verified, summary })}\n`)
     else {
       const { found, missed, batches, reads } = reconciled

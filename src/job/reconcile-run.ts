@@ -1,11 +1,12 @@
 /** Settles by read-back what a run has open or in doubt. Reads profiles; sends nothing. */
 import { unpackHolds } from '../ledger/holds.ts'
-import type { BatchRecord, ChunkRecord, ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
+import type { ChunkRecord, ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
 import type { Entry } from '../load/entry.ts'
 import type { OpenRows } from './open-rows.ts'
 import type { RunAgain } from './run-again.ts'
 import { selectRows } from './selected-rows.ts'
 import { releaseDoubts } from './settle-doubts.ts'
+import { settlementOf, unansweredOf } from './unanswered.ts'
 
 /** Records that are judged together. */
 const RECORDS_AT_ONCE = 500
@@ -29,7 +30,10 @@ export async function reconcileRun(ledger: Ledger, again: RunAgain, now: () => n
   return reconciled
 }
 
-/** Batches of open chunks whose answer never came. Where a record remains unknown the batch stays as it is, for the run itself to settle. */
+/**
+ * Batches of open chunks whose answer never came. What is not stored is sent when the run goes on, or when it comes again; where a record
+ * remains unknown the batch stays as it is.
+ */
 async function settleOpen(
   ledger: Ledger,
   again: RunAgain,
@@ -38,34 +42,24 @@ async function settleOpen(
 ): Promise<number> {
   let settled = 0
   let rows: OpenRows | undefined
-  for (const chunk of await ledger.chunksOf(record.id)) {
-    if (chunk.state !== 'open') continue
+  for await (const { chunk, batches } of unansweredOf(ledger, record.id)) {
     const key = { exportRow: record.id, chunk: chunk.number }
-    const sending = (await ledger.batchesOf(key)).filter(({ state }) => state === 'sending')
-    if (sending.length === 0) continue
     rows ??= await again.openRows(record)
     const entries = await entriesOfChunk(again, record, rows, chunk)
-    for (const batch of sending) {
+    for (const batch of batches) {
       const sent = unpackHolds(batch.holds).flatMap((held) => entries.get(positionOf(held)) ?? [])
       const verdicts = await again.readBack(sent)
       if (sent.length < batch.records || [...verdicts.values()].includes('unknown')) continue
-      const stored = sent.filter((entry) => verdicts.get(entry) === 'stored')
+      const stored = sent.flatMap((entry) => {
+        const { row, record: made, content } = entry
+        return verdicts.get(entry) === 'stored' ? [{ row: row.row, rule: made.rule, content }] : []
+      })
       await again.runLedger.settleBatch({ ...key, ...settlementOf(batch, stored), at: now() })
       settled += 1
     }
   }
   return settled
 }
-
-/** What of the batch is not stored has no outcome, and is sent when the run goes on. */
-const settlementOf = (batch: BatchRecord, stored: readonly Entry[]) => ({
-  id: batch.id,
-  answer: 'ambiguous',
-  status: null,
-  attempts: batch.attempts,
-  accepted: stored.map(({ row, record, content }) => ({ row: row.row, rule: record.rule, content })),
-  exceptions: [],
-})
 
 async function entriesOfChunk(
   again: RunAgain,

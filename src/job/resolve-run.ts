@@ -1,6 +1,7 @@
 /** A person decides on what a run has left in doubt: it counts as delivered, or it is sent again. */
 import { WaybillError } from '../errors.ts'
-import type { LeftRecord, Ruling } from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/holds.ts'
+import type { LeftRecord, Ruling, RunLedger } from '../ledger/ledger.ts'
 import { transactionId } from '../load/identity.ts'
 import { amendRun, assertNoneUnfinished, type RunOfJob } from './amend-run.ts'
 import type { JobEnd } from './carry-out.ts'
@@ -9,12 +10,14 @@ import type { WaitingDependencies } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import { releaseDoubts } from './settle-doubts.ts'
 import { takeUp } from './take-up.ts'
+import { doubtsOfGivenUp, isGivenUp, settlementOf, unansweredOf } from './unanswered.ts'
 
 /** Records decided on in one transaction. */
 const RECORDS_AT_ONCE = 500
 
 /**
- * The records count as delivered: they are recognised later, and not sent.
+ * The records count as delivered: they are recognised later, and not sent. Of a run that was given up so do the batches, each as a whole,
+ * that were never answered.
  * @param transactions ids of those that are meant; none: all of the run
  * @returns how many were decided on
  * @throws WaybillError `run-unfinished`, `job-held`, `nothing-left`, `transaction-not-found`
@@ -34,8 +37,28 @@ export async function acceptInDoubt(
       await runLedger.rule(await releaseDoubts(ledger, run.job_id, events, null), now())
       count += chosen.length
     }
+    if (isGivenUp(run) && transactions.length === 0) count += await acceptUnanswered(deps, run, runLedger)
+    if (count === 0) throw await nothingInDoubt(ledger, run)
     return count
   })
+}
+
+async function acceptUnanswered(
+  { ledger, now }: Pick<WaitingDependencies, 'ledger' | 'now'>,
+  run: RunOfJob,
+  runLedger: RunLedger,
+): Promise<number> {
+  let count = 0
+  for (const { id: exportRow } of await ledger.exportsOf(run.id)) {
+    for await (const { chunk, batches } of unansweredOf(ledger, exportRow)) {
+      for (const batch of batches) {
+        const key = { exportRow, chunk: chunk.number, at: now() }
+        await runLedger.settleBatch({ ...key, ...settlementOf(batch, unpackHolds(batch.holds)) })
+        count += batch.records
+      }
+    }
+  }
+  return count
 }
 
 /**
@@ -66,6 +89,7 @@ export async function resendInDoubt(
           decisions.push({ exception: id, event: 'resend' })
         }
       }
+      if (exports.size === 0) throw await nothingInDoubt(deps.ledger, run)
       return exports
     },
     async begin({ id, runLedger }) {
@@ -78,7 +102,16 @@ export async function resendInDoubt(
   return { ...end, decided: decisions.length }
 }
 
-/** What of the run is in doubt, page by page. @throws WaybillError `nothing-left`, `transaction-not-found` */
+async function nothingInDoubt(ledger: RunDependencies['ledger'], run: RunOfJob): Promise<WaybillError> {
+  const unanswered = await doubtsOfGivenUp(ledger, run)
+  const message = `run ${run.id} has nothing in doubt`
+  if (unanswered === 0) return new WaybillError('nothing-left', message)
+  return new WaybillError('nothing-left', `${message} that could be sent by itself`, {
+    remedy: `What it had under way when it was given up is looked for, and sent where it is not there, whenever it comes again. To look now: waybill reconcile ${run.id}. Where somebody knows that the gateway has it: waybill resolve ${run.id} --accept.`,
+  })
+}
+
+/** What of the run is in doubt, page by page. @throws WaybillError `transaction-not-found` */
 async function* inDoubt(
   { ledger }: Pick<RunDependencies, 'ledger'>,
   run: RunOfJob,
@@ -88,12 +121,7 @@ async function* inDoubt(
     yield await chosenInDoubt(ledger, run, new Set(transactions))
     return
   }
-  let any = false
-  for await (const page of pagesInDoubt(ledger, run.id)) {
-    any = true
-    yield page
-  }
-  if (!any) throw new WaybillError('nothing-left', `run ${run.id} has nothing in doubt`)
+  yield* pagesInDoubt(ledger, run.id)
 }
 
 async function chosenInDoubt(

@@ -22,6 +22,7 @@ import { openAppended } from './run-files.ts'
 import { originOf } from './run-origin.ts'
 import { spoolFolder } from './spool-folder.ts'
 import { keptMapping, receiveOriginal } from './take-up.ts'
+import { isGivenUp } from './unanswered.ts'
 
 export interface RunAgain {
   readonly run: RunOfJob
@@ -87,8 +88,11 @@ function connectAgain(
   const { load } = stages
   // A run whose process is gone may have sent a moment ago.
   const overAt = run.state === 'running' ? deps.now() : (run.ended_at ?? deps.now())
+  const otherwise = isGivenUp(run)
+    ? `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${run.id} --accept`
+    : undefined
   const found = async (record: ExportRecord) => {
-    const { file, limits, beside } = await receiveOriginal(arrival, job, record)
+    const { file, limits, beside } = await receiveOriginal(arrival, job, record, otherwise)
     const content = await keptMapping(ledger, record)
     const mapping = await rejoin(content, record.name, arrival.kept, beside)
     return { record: { ...record, path: file }, mapping, limits }

@@ -117,18 +117,23 @@ export async function keptMapping(ledger: Pick<Ledger, 'mapping'>, record: Expor
   return content
 }
 
-/** The very file that a run has read: where it was, or where the job archives it. @throws WaybillError `export-gone` */
+/**
+ * The very file that a run has read: where it was, or where the job archives it.
+ * @param otherwise what is to be done where nobody has it
+ * @throws WaybillError `export-gone`
+ */
 export async function receiveOriginal(
   arrival: Arrival,
   job: Job,
   record: ExportRecord,
+  otherwise = `correct the rejects file of the run and run that: waybill run ${job.definition.job} --file PATH`,
 ): Promise<ReceivedExport> {
   const { name, path, sha256 } = record
   const received = await receiveBegun(arrival, job.sources, record)
   if (received !== undefined) return received
   throw new WaybillError('export-gone', `${name} is not at ${path} any more, or has changed`, {
     place: { file: path },
-    remedy: `Put the file with the SHA-256 ${sha256} back. Where that cannot be done, correct the rejects file of the run and run that: waybill run ${job.definition.job} --file PATH`,
+    remedy: `Put the file with the SHA-256 ${sha256} back. Where that cannot be done, ${otherwise}`,
   })
 }
 

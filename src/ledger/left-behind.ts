@@ -14,10 +14,8 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
   return {
     inDoubt: (runId, after, limit) =>
       read((db) =>
-        leftRecords(db)
+        doubts(db)
           .where('export.run_id', '=', runId)
-          .where('exception.outcome', '=', 'in-doubt')
-          .where('exception.state', '=', 'in-doubt')
           .where('exception.id', '>', after)
           .orderBy('exception.id')
           .limit(limit)
@@ -26,13 +24,7 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
     inDoubtWith: (jobId, contents) =>
       inSlices(contents, (slice) =>
         read((db) =>
-          leftRecords(db)
-            .innerJoin('run', 'run.id', 'export.run_id')
-            .where('run.job_id', '=', jobId)
-            .where('exception.outcome', '=', 'in-doubt')
-            .where('exception.state', '=', 'in-doubt')
-            .where('exception.content', 'in', slice)
-            .execute(),
+          doubts(db).where('run.job_id', '=', jobId).where('exception.content', 'in', slice).execute(),
         ),
       ),
     heldWith: (jobId, contents) =>
@@ -61,7 +53,7 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
       inSlices(rows, (slice) =>
         read((db) =>
           leftRecords(db)
-            .innerJoin('run', 'run.id', 'export.run_id')
+            .where('chunk.state', '=', 'settled')
             .where('run.job_id', '=', jobId)
             .where('export.export_id', '=', exportId)
             .where('export.id', '<', before)
@@ -123,7 +115,14 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
         db
           .selectFrom('exception')
           .innerJoin('export', 'export.id', 'exception.export_row')
+          .innerJoin('chunk', (join) =>
+            join
+              .onRef('chunk.export_row', '=', 'exception.export_row')
+              .onRef('chunk.number', '=', 'exception.chunk'),
+          )
           .where('export.run_id', '=', runId)
+          // Of an open chunk nothing is in the balance.
+          .where('chunk.state', '=', 'settled')
           .where('exception.outcome', '=', 'in-doubt')
           .where('exception.state', '!=', 'in-doubt')
           .select(['export.id as exportRow', 'exception.kind', BECAME.as('to')])
@@ -167,16 +166,22 @@ const STATES: Readonly<Record<Selection | 'any', readonly ('rejected' | 'in-doub
   any: [],
 }
 
-/** Of settled chunks alone: what stands in an open one is still its own run's affair. */
+/** What stands in an open chunk is still its own run's affair, but of one that was given up: that does not go on. */
+const doubts = (database: Database) =>
+  leftRecords(database)
+    .where((eb) => eb.or([eb('chunk.state', '=', 'settled'), eb('run.reason', '=', 'given-up')]))
+    .where('exception.outcome', '=', 'in-doubt')
+    .where('exception.state', '=', 'in-doubt')
+
 const leftRecords = (database: Database) =>
   database
     .selectFrom('exception')
     .innerJoin('export', 'export.id', 'exception.export_row')
+    .innerJoin('run', 'run.id', 'export.run_id')
     .innerJoin('chunk', (join) =>
       join
         .onRef('chunk.export_row', '=', 'exception.export_row')
-        .onRef('chunk.number', '=', 'exception.chunk')
-        .on('chunk.state', '=', 'settled'),
+        .onRef('chunk.number', '=', 'exception.chunk'),
     )
     .select([
       'exception.id',

@@ -25,7 +25,7 @@ export interface HeldRecord {
   readonly content: string
 }
 
-/** An exception of a settled chunk, with the export that it belongs to. */
+/** An exception, with the export that it belongs to. */
 export interface LeftRecord {
   readonly id: number
   readonly exportRow: number
@@ -52,7 +52,7 @@ export interface OutcomeMove {
   readonly count: number
 }
 
-/** What runs left behind, in chunks that are settled. */
+/** What runs left behind, in chunks that are settled; of a run that was given up, what is in doubt in open ones, too. */
 export interface LeftBehind {
   /** Records of a run that are in doubt still, in the order of their ids, those behind `after`. */
   inDoubt(runId: string, after: number, limit: number): Promise<LeftRecord[]>

@@ -21,7 +21,7 @@ export const NOTHING_PERHAPS_SENT: PerhapsSent = {
 
 /**
  * An intent is on disk before its bytes leave, so what such a run had under way is what the batches of its open chunks hold. What a batch
- * was settled with as in doubt stands among the exceptions; of an open chunk it is not held yet.
+ * was settled with as in doubt stands among the exceptions, and so does what has become of it since; of an open chunk it is not held.
  */
 export async function readPerhapsSent(database: Kysely<LedgerTables>, jobId: number): Promise<PerhapsSent> {
   const taken = new Set<string>()
@@ -54,12 +54,13 @@ export async function readPerhapsSent(database: Kysely<LedgerTables>, jobId: num
         .onRef('exception.export_row', '=', 'chunk.export_row')
         .onRef('exception.chunk', '=', 'chunk.number'),
     )
-    .where('exception.state', '=', 'in-doubt')
-    .select(['exception.content', 'run.ended_at as endedAt'])
+    .where('exception.state', 'in', ['in-doubt', 'accepted'])
+    .select(['exception.content', 'exception.state', 'run.ended_at as endedAt'])
     .execute()
-  for (const { content, endedAt } of doubts) {
+  for (const { content, state, endedAt } of doubts) {
     if (content === null) continue
-    unanswered.add(content)
+    const contents = state === 'accepted' ? taken : unanswered
+    contents.add(content)
     until = Math.max(until ?? 0, endedAt ?? 0)
   }
   return { taken, unanswered, until }

@@ -71,7 +71,7 @@ async function fenceOf(db: Database, runId: string, now: number): Promise<Fence 
 
 const exportsOf = (runId: string): RawBuilder<unknown> => sql`select id from export where run_id = ${runId}`
 
-/** Open chunks of a run that was given up, and their batches, tell what it may have sent (perhaps-sent.ts). */
+/** Open chunks of a run that was given up, their batches and exceptions, tell what it may have sent (perhaps-sent.ts). */
 const openOfGivenUp = (
   runId: string,
 ): RawBuilder<unknown> => sql`select chunk.export_row, chunk.number from chunk
@@ -80,13 +80,11 @@ const openOfGivenUp = (
 
 type DetailTable = 'batch' | 'exception' | 'chunk'
 
-const CHUNK_COLUMN = { batch: 'chunk', chunk: 'number' } as const
+const CHUNK_COLUMN = { batch: 'chunk', exception: 'chunk', chunk: 'number' } as const
 
-const detailIn = (table: DetailTable, runId: string): RawBuilder<unknown> => {
-  const detail = sql`export_row in (${exportsOf(runId)})`
-  if (table === 'exception') return detail
-  return sql`${detail} and (export_row, ${sql.ref(CHUNK_COLUMN[table])}) not in (${openOfGivenUp(runId)})`
-}
+const detailIn = (table: DetailTable, runId: string): RawBuilder<unknown> =>
+  sql`export_row in (${exportsOf(runId)})
+    and (export_row, ${sql.ref(CHUNK_COLUMN[table])}) not in (${openOfGivenUp(runId)})`
 
 const MEASURES = {
   batches: sql`coalesce(sum(length(holds) + length(batch_id) + 60), 0)`,
@@ -107,7 +105,7 @@ async function detailOf(db: Database, runId: string): Promise<DetailCounts> {
     counts.bytes += rows[0]?.bytes ?? 0
   }
   const { rows } = await sql<{ count: number }>`select count(*) as count from decision where exception in
-    (select id from exception where export_row in (${exportsOf(runId)}))`.execute(db)
+    (select id from exception where ${detailIn('exception', runId)})`.execute(db)
   counts.decisions += rows[0]?.count ?? 0
   return counts
 }

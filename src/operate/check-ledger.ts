@@ -98,7 +98,7 @@ const elsewhere = (one: { readonly gateway: string }, gateway: string): string =
 function givenUpText(one: GivenUpRun, gateway: string): string {
   const { run, job, records } = one
   const many = records !== 1
-  return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: whether ${records.toLocaleString('en-US')} of its records ${many ? 'are' : 'is'} stored was never answered; profiles are read before that job sends ${many ? 'any of them' : 'it'}`
+  return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: whether ${records.toLocaleString('en-US')} of its records ${many ? 'are' : 'is'} stored was never answered; profiles are read before that job sends ${many ? 'any of them' : 'it'}. To look now: waybill reconcile ${run}`
 }
 
 /** What goes on with it. */

@@ -1,5 +1,5 @@
 /** A vendor puts another file in the place of one that a run has begun and not finished. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, GOOD, HEADER, JOB } from './clinic.ts'
 import { createWorkplace, summaryOf } from './command-line.ts'
@@ -112,6 +112,92 @@ test('what the gateway has taken of an open chunk is not sent again, and no prof
   clinic.strike(() => PASS)
   expect((await clinic.workplace.waybill('rerun', after.run, '--only', 'in-doubt')).code).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)
+})
+
+/** Given up with an open chunk: a batch of three that was stored and whose records are in doubt, and one that was stored and never answered. */
+async function givenUpInDoubt(): Promise<FaultyClinic & { readonly id: string }> {
+  const clinic = await openFaultyClinic({
+    job: JOB,
+    patience: '1s',
+    submit: 'concurrency: 1, batch: { records: 3 }',
+  })
+  await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
+  let reads = 0
+  clinic.strike(({ method }) => {
+    if (method === 'POST') return { do: 'pass-then-reset' }
+    reads += 1
+    return answer(reads === 1 ? 400 : 503)
+  })
+  const { run } = summaryOf(await clinic.run())
+  clinic.strike(() => PASS)
+  expect(await clinic.stored()).toEqual(GOOD)
+  await clinic.workplace.waybill('resolve', run, '--give-up')
+  return { ...clinic, id: run }
+}
+/** Profiles cannot be read: whatever is to be recognised must be known. */
+const blind: Parameters<FaultyClinic['strike']>[0] = ({ method }) => (method === 'GET' ? answer(400) : PASS)
+const toldByDoctor = async ({ workplace, id }: FaultyClinic & { readonly id: string }): Promise<string[]> =>
+  (await workplace.waybill('doctor')).out.split('\n').filter((line) => line.includes(id))
+
+describe('what a run that was given up has in an open chunk, in doubt or never answered', () => {
+  test('is settled by reconcile: found in the profiles, it is known, and the doctor tells of it no more', async () => {
+    const clinic = await givenUpInDoubt()
+    const { waybill } = clinic.workplace
+    expect(await toldByDoctor(clinic)).toHaveLength(3)
+    expect((await waybill('show', clinic.id)).out).toContain(`\n    waybill reconcile ${clinic.id}\n`)
+    clinic.strike(blind)
+    const unknown = await waybill('reconcile', clinic.id, '--json')
+    expect([unknown.code, JSON.parse(unknown.out)]).toMatchObject([1, { found: 0, batches: 0, inDoubt: 6 }])
+    clinic.strike(() => PASS)
+    const { code, out } = await waybill('reconcile', clinic.id, '--json')
+    expect([code, JSON.parse(out)]).toMatchObject([
+      0,
+      { found: 3, missed: 0, batches: 1, inDoubt: 0, summary: { balanced: true, rows: { read: 0 } } },
+    ])
+    expect(await toldByDoctor(clinic)).toEqual([])
+    clinic.strike(blind)
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ made: 6, unchanged: 6 })
+    expect(await clinic.stored()).toEqual(GOOD)
+  })
+
+  test('is settled by a person where the file is gone: accepted, it is not sent, also after pruning', async () => {
+    const clinic = await givenUpInDoubt()
+    const { waybill } = clinic.workplace
+    await clinic.deliver('day.csv', `${HEADER}${CAT}${ANN}${BEN}`)
+    const gone = await waybill('reconcile', clinic.id)
+    expect([gone.code, gone.err]).toEqual([2, expect.stringContaining('error export-gone')])
+    expect(gone.err).toContain(
+      `Where somebody knows that the gateway has it: waybill resolve ${clinic.id} --accept`,
+    )
+    const { code, out } = await waybill('resolve', clinic.id, '--accept', '--json')
+    expect([code, JSON.parse(out)]).toMatchObject([0, { records: 6, summary: { balanced: true } }])
+    expect(await toldByDoctor(clinic)).toEqual([])
+    const again = await waybill('resolve', clinic.id, '--accept')
+    expect([again.code, again.err]).toEqual([2, expect.stringContaining('error nothing-left')])
+    const prune = async () => JSON.parse((await waybill('prune', '--older-than', '0s', '--json')).out)
+    expect((await prune()).runs).toContain(clinic.id)
+    expect(await prune()).toMatchObject({ runs: [], resumed: [] })
+    clinic.strike(blind)
+    const after = summaryOf(await clinic.run())
+    expect(after.records.biometric).toMatchObject({ made: 9, accepted: 3, unchanged: 6 })
+    expect(await clinic.stored()).toEqual(ALL)
+  })
+
+  test('is sent again by a person as far as it is in doubt; what was never answered is sent when it comes again', async () => {
+    const clinic = await givenUpInDoubt()
+    const { waybill } = clinic.workplace
+    clinic.strike(blind)
+    const first = JSON.parse((await waybill('reconcile', clinic.id, '--json')).out)
+    expect(first.inDoubt).toBe(6)
+    clinic.strike(() => PASS)
+    const resent = JSON.parse((await waybill('resolve', clinic.id, '--resend', '--json')).out)
+    expect(resent).toMatchObject({ records: 3, resent: { records: { biometric: { unchanged: 3 } } } })
+    const nothing = await waybill('resolve', clinic.id, '--resend')
+    expect([nothing.code, nothing.err]).toEqual([2, expect.stringContaining('error nothing-left')])
+    expect(nothing.err).toContain(`To look now: waybill reconcile ${clinic.id}.`)
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ made: 6, unchanged: 6 })
+    expect(await clinic.stored()).toEqual(GOOD)
+  })
 })
 
 test.each([

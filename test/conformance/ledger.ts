@@ -634,6 +634,17 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.perhapsSent(jobId)).toEqual(told)
         expect(await ledger.perhapsSent(await ledger.jobId('job', 'other'))).toEqual(nothing)
         expect(await (await opened.reopen()).perhapsSent(jobId)).toEqual(told)
+        // As it does not go on, others may decide on what it left in doubt.
+        const [doubt] = await ledger.left.inDoubtWith(jobId, [content(6)])
+        expect(doubt).toMatchObject({ row: 6 })
+        await run.rule(
+          { run: null, decisions: [{ exception: doubt?.id ?? 0, event: 'accept' }], released: [] },
+          NOW + 40,
+        )
+        expect(await ledger.perhapsSent(jobId)).toEqual({
+          ...{ taken: new Set([content(5), content(6)]), unanswered: new Set([content(4)]) },
+          until: NOW + 30,
+        })
       })
 
       it('written at the same time are all there, in their order; one that fails leaves none', async () => {

@@ -46,11 +46,11 @@ const daysOf = ({ body }: Passing): string =>
   [...new Set(Sent.parse(JSON.parse(body)).map((one) => one.observationDate.slice(0, 10)))].join(' ')
 
 /** A history of an export a day, and nothing in the inbox. */
-async function openScene(): Promise<Scene> {
+async function openScene(job = JOB): Promise<Scene> {
   const store = await startReferenceStore({ open: true })
   let faultOf: (request: Passing) => Fault | Promise<Fault> = () => PASS
   const proxy = await startFaultProxy(store.url, (request) => faultOf(request))
-  const clinic = await openClinic({ store, job: JOB, environment: gatewaySettings(proxy.url) })
+  const clinic = await openClinic({ store, job, environment: gatewaySettings(proxy.url) })
   const { folder, home, environment } = clinic.workplace
   await mkdir(join(folder, 'history'))
   for (const day of DAYS) await writeFile(join(folder, 'history', nameOf(day)), HEADER + rowOf(day))
@@ -247,4 +247,44 @@ test('a backfill that is given up while it lets another one go first ends, and d
   expect(summary).toMatchObject({ run: own, state: 'failed', error: { code: 'lease-lost' } })
   expect(summary.error?.message).toContain('(failed, given-up)')
   expect(scene.sent()).toEqual([found, d1])
+}, 60_000)
+
+test('a backfill that reads an export ahead gives way in the middle of that, and reads it again', async () => {
+  const scene = await openScene(`${JOB}drift: { after: 1, empty: { stop: 50% } }\n`)
+  const today = '2026-04-01'
+  await scene.deliver(nameOf(today), HEADER + rowOf(today))
+  let nightly: Promise<Ended> | undefined
+  let isSeen = (): void => {}
+  const seen = new Promise<void>((resolve) => {
+    isSeen = resolve
+  })
+  const filled = await scene.start([...scene.backfill, '--json'], (context) => ({
+    async openLedger() {
+      const ledger = await context.openLedger()
+      const waiter: typeof ledger.way.waiter = async (...looked) => {
+        const found = await ledger.way.waiter(...looked)
+        if (found !== undefined) isSeen()
+        return found
+      }
+      return {
+        ...ledger,
+        way: { ...ledger.way, waiter },
+        // Asked when an export is to be compared, before it is read.
+        async isProfiled(...asked) {
+          if (nightly === undefined && scene.sent().length === 2) {
+            nightly = scene.start(['run', 'clinic', '--json'])
+            await seen
+          }
+          return ledger.isProfiled(...asked)
+        },
+      }
+    },
+  }))
+  expect(filled.code).toBe(0)
+  expect(summaryOf((await nightly) ?? filled)).toMatchObject({ state: 'finished', rows: { read: 1 } })
+  expect(summaryOf(filled)).toMatchObject({ state: 'finished', balanced: true, rows: { read: 9 } })
+  // Nothing of the third was written down before the other run began.
+  const written = scene.query('select name from export order by id').map(({ name }) => name)
+  expect(written).toEqual([...DAYS.slice(0, 2), today, ...DAYS.slice(2)].map(nameOf))
+  expect(await storedDays(scene.store)).toEqual(eachOnce([...DAYS, today]))
 }, 60_000)

@@ -12,7 +12,7 @@ export function waitingText({
   const which = run === undefined ? '' : `run ${run}, `
   const others = `${job} (${which}${owner}, since ${new Date(since).toISOString()})`
   return givesWay === true
-    ? `waiting for the backfill of ${others}, which gives way at its next chunk`
+    ? `waiting for the backfill of ${others}, which gives way`
     : `waiting for another run, which goes first: ${others}`
 }
 

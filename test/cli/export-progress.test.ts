@@ -107,7 +107,7 @@ test('of a run that waits, and of one that is settled for another, it is said wh
   events.runStarted(run)
   const lines = text().trimEnd().split('\n')
   expect(lines[0]).toContain(
-    'waiting for the backfill of clinic (run run-1, host:1, since 1970-01-01T00:00:00.000Z), which gives way at its next chunk',
+    'waiting for the backfill of clinic (run run-1, host:1, since 1970-01-01T00:00:00.000Z), which gives way',
   )
   expect(lines[1]).toContain('waiting for another run, which goes first: clinic')
   expect(lines[2]).toContain('what it has under way is settled first')

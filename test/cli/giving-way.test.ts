@@ -1,122 +1,27 @@
 /** Whoever is on call need not wait for the end of a backfill: each command that wants its job asks it, and it gives way. */
 import type { ChildProcess } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { expect, test, vi } from 'vitest'
-import { z } from 'zod'
+import { expect, test } from 'vitest'
 import type { CommandContext } from '../../src/cli/context.ts'
-import { runCommandLine } from '../../src/main.ts'
-import { type Fault, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
-import { CLINIC, type Clinic, HEADER, openClinic } from './clinic.ts'
+import { PASS } from '../faults/fault-proxy.ts'
+import { CLINIC, HEADER } from './clinic.ts'
 import { type Ended, ended, summaryOf } from './command-line.ts'
-import { unanswered } from './left-behind.ts'
-import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
-
-const JOB = `exports: { from: ../inbox, match: "clinic_{date:yyyyMMdd}.csv", mapping: clinic }
-accounts: { register: never }
-submit: { readLag: 100ms }
-`
-const DAYS = Array.from({ length: 9 }, (_, at) => `2026-01-0${at + 1}`)
-const RANGE = ['--from', '2026-01-01', '--to', '2026-01-09'] as const
-
-const nameOf = (day: string): string => `clinic_${day.replaceAll('-', '')}.csv`
-/** A person of its own for each day: of somebody with newer records a profile cannot tell. */
-const rowOf = (day: string): string => `person-${day},${day},61,5.1,70.5,kg,fine\n`
-
-interface Scene extends Clinic {
-  /** What to type for it. */
-  readonly backfill: readonly string[]
-  /** What befalls requests from now on. */
-  strike(faultOf: (request: Passing) => Fault | Promise<Fault>): void
-  /** Days of the records of each batch, in the order in which they were sent. */
-  sent(): string[]
-  /** In this process, as if it were one of its own: several at once. */
-  start(
-    args: readonly string[],
-    changed?: (context: CommandContext) => Partial<CommandContext>,
-  ): Promise<Ended>
-  query(sql: string): Record<string, unknown>[]
-  untilAsked(): Promise<void>
-}
-
-const isBatch = ({ method }: Passing): boolean => method === 'POST'
-const Sent = z.array(z.object({ observationDate: z.string() }))
-const daysOf = ({ body }: Passing): string =>
-  [...new Set(Sent.parse(JSON.parse(body)).map((one) => one.observationDate.slice(0, 10)))].join(' ')
-
-/** A history of an export a day, and nothing in the inbox. */
-async function openScene(job = JOB): Promise<Scene> {
-  const store = await startReferenceStore({ open: true })
-  let faultOf: (request: Passing) => Fault | Promise<Fault> = () => PASS
-  const proxy = await startFaultProxy(store.url, (request) => faultOf(request))
-  const clinic = await openClinic({ store, job, environment: gatewaySettings(proxy.url) })
-  const { folder, home, environment } = clinic.workplace
-  await mkdir(join(folder, 'history'))
-  for (const day of DAYS) await writeFile(join(folder, 'history', nameOf(day)), HEADER + rowOf(day))
-  const query = (sql: string): Record<string, unknown>[] => {
-    const database = new DatabaseSync(join(home, 'ledger.sqlite'), { readOnly: true })
-    try {
-      return database.prepare(sql).all()
-    } finally {
-      database.close()
-    }
-  }
-  let processes = 0
-  return {
-    ...clinic,
-    query,
-    backfill: ['backfill', 'clinic', ...RANGE, '--in', join(folder, 'history')],
-    strike(next) {
-      faultOf = next
-    },
-    sent: () => proxy.seen.filter(isBatch).map(daysOf),
-    async start(args, changed = () => ({})) {
-      let out = ''
-      let err = ''
-      const interrupt = new AbortController().signal
-      const streams = {
-        ...{ environment, folder, terminal: false as const, columns: undefined, interrupt },
-        out: (text: string) => {
-          out += text
-        },
-        err: (text: string) => {
-          err += text
-        },
-      }
-      const owner = `elsewhere:${++processes}`
-      const code = await runCommandLine(args, streams, (context) => ({
-        ...context,
-        owner,
-        // Who waits looks once a second.
-        sleep: (ms, signal) => context.sleep(ms === 1_000 ? 20 : ms, signal),
-        ...changed(context),
-      }))
-      return { code, out, err }
-    },
-    untilAsked: () =>
-      vi.waitFor(() => expect(query('select owner from waiting')).toHaveLength(1), { timeout: 20_000 }),
-  }
-}
-
-/** A run of that day alone that is in doubt: stored, or not. */
-async function inDoubt(scene: Scene, day: string, what: 'pass-then-reset' | 'reset'): Promise<string> {
-  scene.strike(unanswered(what))
-  const path = await scene.deliver(nameOf(day), HEADER + rowOf(day))
-  const { run } = summaryOf(await scene.run('--file', path))
-  scene.strike(() => PASS)
-  return run
-}
-
-const storedDays = async (store: ReferenceStore): Promise<string[]> =>
-  (await store.records('biometric'))
-    .map((one) => `${String(one['observationDate']).slice(0, 10)} ${one['code']}`)
-    .sort()
-const eachOnce = (days: readonly string[]): string[] =>
-  days.flatMap((day) => ['29463-7', '4548-4', '8867-4'].map((code) => `${day} ${code}`)).sort()
+import {
+  DAYS,
+  daysOf,
+  eachOnce,
+  inDoubt,
+  isBatch,
+  JOB,
+  nameOf,
+  openHistory,
+  rowOf,
+  storedDays,
+} from './history.ts'
 
 test('reconcile, rerun and resolve wait until the backfill lets them go first, and it goes on; each record is stored once', async () => {
-  const scene = await openScene()
+  const scene = await openHistory()
   const [d1 = '', d2 = '', d3 = '', d4 = '', d5 = '', found = '', rerun = '', resent = '', accepted = ''] =
     DAYS
   const ids = {
@@ -170,7 +75,7 @@ test('reconcile, rerun and resolve wait until the backfill lets them go first, a
 }, 60_000)
 
 test('what a backfill that is killed then has under way is settled before a rerun sends anything', async () => {
-  const scene = await openScene()
+  const scene = await openHistory()
   const [, second = ''] = DAYS
   const path = await scene.deliver(nameOf(second), HEADER + rowOf(second))
   const mapping = join(scene.workplace.folder, 'mappings/clinic.yaml')
@@ -201,8 +106,43 @@ test('what a backfill that is killed then has under way is settled before a reru
   expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
 }, 60_000)
 
+test('a backfill that was killed settles what it had under way before it gives way, typed again', async () => {
+  const scene = await openHistory()
+  const [first = '', , , , , found = ''] = DAYS
+  const run = await inDoubt(scene, found, 'pass-then-reset')
+  let running: ChildProcess | undefined
+  scene.strike((request) => {
+    if (!isBatch(request)) return PASS
+    running?.kill('SIGKILL')
+    return { do: 'pass-then-hang' }
+  })
+  running = scene.workplace.start(...scene.backfill)
+  await ended(running)
+  scene.strike(() => PASS)
+  let other: Promise<Ended> | undefined
+  const filled = await scene.start([...scene.backfill, '--json'], (context) => ({
+    async openLedger() {
+      const ledger = await context.openLedger()
+      const acquireLease: typeof ledger.acquireLease = async (...given) => {
+        const answer = await ledger.acquireLease(...given)
+        if (answer.ok && other === undefined) {
+          other = scene.start(['reconcile', run])
+          await scene.untilAsked()
+        }
+        return answer
+      }
+      return { ...ledger, acquireLease }
+    },
+  }))
+  // It sends nothing, and could not settle that itself.
+  expect(await other).toMatchObject({ code: 0, out: expect.stringContaining('3 in doubt found stored') })
+  expect(summaryOf(filled)).toMatchObject({ state: 'finished', balanced: true, rows: { read: 9 } })
+  expect(scene.sent().slice(0, 3)).toEqual([found, first, DAYS[1]])
+  expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
+}, 60_000)
+
 test('a backfill that is given up while it lets another one go first ends, and does not begin anew', async () => {
-  const scene = await openScene()
+  const scene = await openHistory()
   const [d1 = '', , , , , found = ''] = DAYS
   const run = await inDoubt(scene, found, 'pass-then-reset')
   let goOn = (): void => {}
@@ -250,7 +190,7 @@ test('a backfill that is given up while it lets another one go first ends, and d
 }, 60_000)
 
 test('a backfill that reads an export ahead gives way in the middle of that, and reads it again', async () => {
-  const scene = await openScene(`${JOB}drift: { after: 1, empty: { stop: 50% } }\n`)
+  const scene = await openHistory(`${JOB}drift: { after: 1, empty: { stop: 50% } }\n`)
   const today = '2026-04-01'
   await scene.deliver(nameOf(today), HEADER + rowOf(today))
   let nightly: Promise<Ended> | undefined

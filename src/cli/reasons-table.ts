@@ -1,6 +1,6 @@
 /** Why rows and records were left behind, for people: by reason and the words that came with it, with the rules and exports. */
 import type { Reason } from '../ledger/ledger.ts'
-import { wordsOf } from '../ledger/reasons.ts'
+import { knownWords, wordsOf } from '../ledger/reasons.ts'
 import { counted, n } from '../report/figures.ts'
 import { type MergedReason, mergeReasons } from '../report/merged-reasons.ts'
 import { fittedTable } from './plain-table.ts'
@@ -31,9 +31,13 @@ export function reasonsTable(reasons: readonly Reason[], columns: number | undef
     : `${table}\n  and ${n(rest)} more for ${counted(merged.length - REASONS_SHOWN, 'other reason')}; --json lists all of them`
 }
 
-function outcomeOf({ outcome, settled, count }: MergedReason): string {
-  if (settled === 0) return outcome
-  return settled === count ? 'settled' : `${outcome}, ${n(settled)} settled`
+/** `rejected, 20 known since 2026-11-19, 3 settled`. */
+function outcomeOf({ outcome, settled, count, known, knownSince }: MergedReason): string {
+  return [
+    settled === count ? 'settled' : outcome,
+    ...(known === 0 ? [] : [knownWords(known, knownSince)]),
+    ...(settled === 0 || settled === count ? [] : [`${n(settled)} settled`]),
+  ].join(', ')
 }
 
 const rulesOf = ({ rules }: MergedReason): string =>

@@ -1,5 +1,6 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
 import type { ExportDrift } from '../job/drift.ts'
+import { leftBehindWords } from '../job/new-and-known.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import type { CodeCount, RecordCounts } from '../reconcile/balance.ts'
@@ -31,6 +32,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
       (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
     recordsTable(records),
     ...warningsLine(summary.warnings),
+    ...leftBehindWords(summary).map((words) => `New      ${words}`),
     summary.balanced
       ? 'Balanced: every row and every record has exactly one outcome.'
       : 'NOT BALANCED: this is a defect; keep the ledger and report it.',

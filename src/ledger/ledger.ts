@@ -7,6 +7,7 @@ import type { AboutToSend } from './behind.ts'
 import type { DeliveredFile, Expectations } from './expectations.ts'
 import type { Fires } from './fires.ts'
 import type { Held } from './holds.ts'
+import type { KnownCount } from './known-since.ts'
 import type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
 import type { DeliveredRow, LeftBehind, Ruling } from './left-records.ts'
 import type { Notifications } from './notifications.ts'
@@ -270,6 +271,8 @@ export interface Ledger {
   exceptionsOf(key: ChunkKey): Promise<ExceptionRecord[]>
   /** Exceptions of a run, grouped for reading, most frequent first. */
   reasonsOf(runId: string): Promise<Reason[]>
+  /** How much of what the run has left behind an earlier one had left so, and since when. */
+  knownOf(runId: string): Promise<KnownCount>
   /** Why most of what no later run has settled was left behind. */
   mostFrequentReason(runId: string): Promise<Pick<Reason, 'code' | 'count'> | undefined>
   /** Delivered contents by row key, for those keys that have any. */

@@ -1,6 +1,7 @@
 /** The ledger's shape, step by step. A step once released is never changed. */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
+import { addKnownSince } from './known-since.ts'
 import { addOutages } from './lease-tables.ts'
 import { addWorkedTime } from './worked-time.ts'
 
@@ -286,5 +287,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
       await db.schema.alterTable('export').addColumn('archived', 'text').execute()
     },
   },
+  '0013-known-since': { up: addKnownSince },
   '0015-outages': { up: addOutages },
 }

@@ -6,6 +6,7 @@ import { readBehind } from './behind.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
+import { countKnown } from './known-since.ts'
 import { acquireLease, assertLease, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
 import type { Ledger, ProfileKey } from './ledger.ts'
 import { noTallies } from './ledger.ts'
@@ -198,6 +199,7 @@ export async function openLedger(file: string): Promise<Ledger> {
           .orderBy('id')
           .execute(),
       ),
+    knownOf: (runId) => read((db) => countKnown(db, runId)),
     reasonsOf: (runId) => read((db) => readReasons(db, runId)),
     mostFrequentReason: (runId) => read((db) => readMostFrequent(db, runId)),
     delivered: (jobId, rowKeys) => read((db) => readDelivered(db, jobId, rowKeys)),

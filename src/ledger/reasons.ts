@@ -14,6 +14,10 @@ export interface Reason {
   readonly count: number
   /** How many of them later runs have settled. */
   readonly settled: number
+  /** How many of them an earlier run had left behind as they are. */
+  readonly known: number
+  /** When the earliest of these was met first: ISO 8601, UTC. */
+  readonly knownSince?: string
   /** One of those that are not settled, where it came so far as to be a record: one that the mapping rejected has no content. */
   readonly example?: LeftExample
 }
@@ -30,6 +34,22 @@ export interface LeftExample {
 export const wordsOf = ({ field, message }: Pick<Reason, 'field' | 'message'>): string =>
   field === null ? message : `${field}: ${message}`
 
+/** `22 known since 2026-11-19`, the day in UTC. */
+export const knownWords = (known: number, since: string | undefined): string =>
+  `${known.toLocaleString('en-US')} known${since === undefined ? '' : ` since ${since.slice(0, 10)}`}`
+
+/** Several reasons as one: since when the earliest of all is known. */
+export function addKnown(
+  reasons: readonly Pick<Reason, 'count' | 'known' | 'knownSince'>[],
+): Pick<Reason, 'count' | 'known' | 'knownSince'> {
+  const [since] = reasons.flatMap(({ knownSince }) => knownSince ?? []).sort()
+  return {
+    count: reasons.reduce((sum, { count }) => sum + count, 0),
+    known: reasons.reduce((sum, { known }) => sum + known, 0),
+    ...(since === undefined ? {} : { knownSince: since }),
+  }
+}
+
 /** Most frequent first. */
 export async function readReasons(database: Kysely<LedgerTables>, runId: string): Promise<Reason[]> {
   const groups = await database
@@ -41,6 +61,7 @@ export async function readReasons(database: Kysely<LedgerTables>, runId: string)
     .select('export.name as exportName')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .select([SETTLED.as('settled'), FIRST_OPEN.as('first')])
+    .select((eb) => [eb.fn.count<number>('known_since').as('known'), eb.fn.min('known_since').as('since')])
     .groupBy([REMAINING, 'stage', 'code', 'rule', 'field', 'message', 'export.name'])
     .orderBy('count', 'desc')
     .orderBy('code')
@@ -52,9 +73,13 @@ export async function readReasons(database: Kysely<LedgerTables>, runId: string)
     database,
     groups.flatMap(({ first }) => first ?? []),
   )
-  return groups.map(({ first, ...group }) => {
+  return groups.map(({ first, since, ...group }) => {
     const example = first === null ? undefined : examples.get(first)
-    return example === undefined ? group : { ...group, example }
+    return {
+      ...group,
+      ...(since === null ? {} : { knownSince: new Date(since).toISOString() }),
+      ...(example === undefined ? {} : { example }),
+    }
   })
 }
 

@@ -4,6 +4,7 @@ import { saveCareTeams } from './care-teams.ts'
 import { createExclusive } from './exclusive.ts'
 import { noteTaken } from './expectations.ts'
 import { packHolds } from './holds.ts'
+import { noteKnown } from './known-since.ts'
 import { assertLease, renewLease } from './leases.ts'
 import type { ChunkSettlement, DeliveredRow, Exception, ExportStart, Lease, RunLedger } from './ledger.ts'
 import { rule } from './left-behind.ts'
@@ -235,6 +236,7 @@ async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettle
     .where('number', '=', chunk)
     .execute()
   await insertExceptions(writer, exportRow, chunk, settlement.exceptions)
+  await noteKnown(writer, lease.jobId, exportRow, chunk)
   await upsertDelivered(writer, lease.jobId, settlement.delivered)
   if (settlement.careTeams !== undefined)
     await saveCareTeams(writer, settlement.careTeams.gateway, settlement.careTeams.entries)

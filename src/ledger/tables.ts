@@ -1,9 +1,10 @@
 /** The ledger's tables as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
 import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'
+import type { DecisionTable, ExceptionTable } from './exception-tables.ts'
 import type { DeadlineTable, DeliveryTable } from './expectation-tables.ts'
 import type { LeaseTable, WaitingTable } from './lease-tables.ts'
 import type { NotificationTable } from './notification-table.ts'
-import type { BatchState, ChunkState, FireState, LeftEvent, LeftState, RunState } from './states.ts'
+import type { BatchState, ChunkState, FireState, RunState } from './states.ts'
 
 /** A job as known to one gateway: what was delivered to one gateway was not delivered to another. */
 interface JobTable {
@@ -132,38 +133,6 @@ interface BatchTable {
   holds: Uint8Array
   begun_at: number
   settled_at: number | null
-}
-
-interface ExceptionTable {
-  id: Generated<number>
-  export_row: number
-  chunk: number
-  row: number
-  line: number
-  byte_offset: number
-  /** Null for a row that was rejected as a whole. */
-  kind: string | null
-  rule: string | null
-  content: string | null
-  outcome: 'rejected' | 'in-doubt' | 'warning'
-  /** What has become of it since. */
-  state: LeftState | 'warning'
-  stage: string
-  code: string
-  field: string | null
-  /** The gateway's words without anything that the record holds. */
-  message: string
-  batch_id: string | null
-}
-
-/** What has befallen an exception after its run: never changed, only added to. */
-interface DecisionTable {
-  id: Generated<number>
-  exception: number
-  event: LeftEvent
-  /** The run that it belongs to; null for what a person or a look at the profile has decided. */
-  run_id: string | null
-  at: number
 }
 
 interface DeliveredTable {

@@ -23,6 +23,8 @@ export interface Notice {
   readonly subject: string
   /** Whether a person should look. */
   readonly failure: boolean
+  /** Of a failure: all that is wrong was so in an earlier run. */
+  readonly known?: true | undefined
   /** Milliseconds since the epoch. */
   readonly at: number
   /** One line. */

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 
 /** A target as it is told: each recipient of a mail is one, so that none is told twice where another cannot be reached. */
-export type TargetDefinition = { readonly on: 'failure' | 'always' } & (
+export type TargetDefinition = { readonly on: 'failure' | 'always' | 'news' } & (
   | { readonly webhook: string }
   | { readonly email: string }
   | { readonly command: string }
@@ -32,8 +32,9 @@ const Entry = z
         description:
           'A shell command, run in the folder of the job file, with the notice on its standard input.',
       }),
-    on: z.enum(['failure', 'always'], 'is neither failure nor always').default('failure').meta({
-      description: 'Whether it is told of what a person should look at alone, or of every end of a run.',
+    on: z.enum(['failure', 'always', 'news'], 'is none of failure, always, news').default('failure').meta({
+      description:
+        'Whether it is told of what a person should look at alone, of every end of a run, or of what a person should look at and no earlier run had left so.',
     }),
   })
   .superRefine(({ webhook, email, command }, context) => {

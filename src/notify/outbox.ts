@@ -47,7 +47,10 @@ export interface Outbox {
 }
 
 /** Whether a target wants to be told. */
-export const wants = ({ on }: Target, { failure }: Notice): boolean => failure || on === 'always'
+export const wants = (
+  { on }: Pick<Target, 'on'>,
+  { failure, known }: Pick<Notice, 'failure' | 'known'>,
+): boolean => on === 'always' || (failure && (on === 'failure' || known !== true))
 
 export function createOutbox(parts: OutboxParts): Outbox {
   const { ledger, now } = parts

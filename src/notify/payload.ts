@@ -19,6 +19,7 @@ const StoredNotice = z.object({
   gateway: z.string(),
   subject: z.string(),
   failure: z.boolean(),
+  known: z.literal(true).optional(),
   at: z.number(),
   title: z.string(),
   text: z.array(z.string()),

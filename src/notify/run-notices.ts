@@ -4,8 +4,10 @@
  */
 import { hash } from 'node:crypto'
 import { describePlace, type ErrorCode, type Finding, WaybillError } from '../errors.ts'
+import { isAllKnown, leftBehindWords, newWords } from '../job/new-and-known.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
+import { addKnown, knownWords } from '../ledger/reasons.ts'
 import { allRecords } from '../reconcile/balance.ts'
 import type { Notice } from './notice.ts'
 
@@ -17,7 +19,7 @@ export interface EndedRun {
   readonly exit: number
   /** Code of what ended it before its time. */
   readonly error?: ErrorCode | 'unexpected' | undefined
-  readonly reasons: readonly Pick<Reason, 'outcome' | 'code' | 'rule' | 'count'>[]
+  readonly reasons: readonly Pick<Reason, 'outcome' | 'code' | 'rule' | 'count' | 'known' | 'knownSince'>[]
   /** What to type next. */
   readonly next: readonly string[]
   /** Milliseconds since the epoch. */
@@ -26,14 +28,15 @@ export interface EndedRun {
 
 /** `run-ended`; `run-stopped` where it is not over: the next run goes on with it. */
 export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun): Notice {
-  const { run, job, gateway, state, detail, rows, records, exports, startedAt, durationMs } = summary
+  const { run, job, gateway, state, detail, rows, records, leftBehind, exports, startedAt, durationMs } =
+    summary
   const isOver = state === 'finished' || state === 'failed'
   const stop = error ?? summary.reason
   const because = stop === undefined ? '' : ` (${stop})`
   // A run that was interrupted because it was interrupted is just that.
   const stateWords = stop === state ? state : `${state}${because}`
   const left = leftOf(summary)
-  const ended = left.length === 0 ? 'finished: all accounted for' : `finished with ${left.join(', ')}`
+  const ended = left === '' ? 'finished: all accounted for' : `finished with ${left}`
   const told = state === 'finished' ? ended : `${state === 'failed' ? 'failed' : 'was stopped'}${because}`
   const { made, accepted, unchanged, rejected, inDoubt, pending } = allRecords(summary)
   const grouped = groupReasons(reasons)
@@ -44,6 +47,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
     gateway,
     subject: isOver ? `${run} ${state}` : `${run} ${state} ${iso(at)}`,
     failure: exit !== 0,
+    ...(exit !== 0 && isAllKnown(summary) ? { known: true as const } : {}),
     at,
     title: `Waybill: ${job} ${told}`,
     text: [
@@ -54,6 +58,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
       `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
       ...failed.slice(0, AT_MOST).map(({ name, error }) => `Export   not sent: ${name} (${error})`),
+      ...leftBehindWords(summary).map((words) => `New      ${words}`),
       ...reasonLines(grouped, run),
       ...next,
     ],
@@ -67,6 +72,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       durationMs,
       rows,
       records,
+      ...(leftBehind === undefined ? {} : { leftBehind }),
       exports: exports.map(({ name, rows, state, error }) => ({
         name,
         rows,
@@ -78,17 +84,22 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
   }
 }
 
-function leftOf(summary: RunSummary): string[] {
+/** Empty where nothing was left behind; what is said of new ones is not said of exports. */
+function leftOf(summary: RunSummary): string {
   const { rejected, inDoubt } = allRecords(summary)
   const failed = summary.exports.filter(({ error }) => error !== undefined).length
   const notDone = summary.primaryCare.refused + summary.careTeams.notReplaced
-  return [
-    counted(failed, 'export not sent', 'exports not sent'),
+  const left = [
     counted(summary.rows.rejected, 'rejected row'),
     counted(rejected, 'rejected record'),
     counted(inDoubt, 'record in doubt', 'records in doubt'),
     counted(notDone, 'care-team entry not as it should be', 'care-team entries not as they should be'),
+    newWords(summary),
   ].flat()
+  return [
+    ...counted(failed, 'export not sent', 'exports not sent'),
+    ...(left.length === 0 ? [] : [left.join(', ')]),
+  ].join('; ')
 }
 
 const counted = (count: number, one: string, many = `${one}s`): string[] =>
@@ -99,33 +110,40 @@ interface CountedReason {
   readonly code: string
   readonly rule: string | null
   readonly count: number
+  /** How many of them an earlier run had left behind as they are, and since when. */
+  readonly known: number
+  readonly knownSince?: string
 }
 
 /** By outcome, code and rule, most frequent first; warnings are about what went through. */
 function groupReasons(reasons: EndedRun['reasons']): CountedReason[] {
-  const groups = new Map<string, CountedReason>()
-  for (const { outcome, code, rule, count } of reasons) {
-    if (outcome === 'warning') continue
-    const key = JSON.stringify([outcome, code, rule])
-    groups.set(key, { outcome, code, rule, count: count + (groups.get(key)?.count ?? 0) })
-  }
-  return [...groups.values()].sort((a, b) => b.count - a.count)
+  const groups = Map.groupBy(
+    reasons.filter(({ outcome }) => outcome !== 'warning'),
+    ({ outcome, code, rule }) => JSON.stringify([outcome, code, rule]),
+  )
+  return [...groups.values()]
+    .flatMap((group) =>
+      group.slice(0, 1).map(({ outcome, code, rule }) => ({ outcome, code, rule, ...addKnown(group) })),
+    )
+    .sort((a, b) => b.count - a.count)
 }
 
 /** By outcome and code: one cause at many rules is told once, and not pushed aside by a rarer one at a single rule. */
 function reasonLines(grouped: readonly CountedReason[], run: string): string[] {
-  const groups = [...Map.groupBy(grouped, ({ outcome, code }) => `${outcome}: ${code}`)]
-    .map(([what, group]) => ({
-      what,
-      count: group.reduce((sum, { count }) => sum + count, 0),
-      rules: group.flatMap(({ rule }) => rule ?? []),
-    }))
+  const groups = [...Map.groupBy(grouped, ({ outcome, code }) => JSON.stringify([outcome, code])).values()]
+    .flatMap((group) =>
+      group.slice(0, 1).map(({ outcome, code }) => ({
+        ...{ outcome, code, ...addKnown(group) },
+        rules: group.flatMap(({ rule }) => rule ?? []),
+      })),
+    )
     .sort((a, b) => b.count - a.count)
   const more = groups.length - AT_MOST
   return [
-    ...groups
-      .slice(0, AT_MOST)
-      .map(({ what, count, rules }) => `Reason   ${n(count)} ${what}${atRules(rules)}`),
+    ...groups.slice(0, AT_MOST).map(({ outcome, code, rules, count, known, knownSince }) => {
+      const since = known === 0 ? '' : `, ${knownWords(known, knownSince)}`
+      return `Reason   ${n(count)} ${outcome}${since}: ${code}${atRules(rules)}`
+    }),
     ...(more > 0 ? [`         and ${n(more)} more: waybill show ${run}`] : []),
   ]
 }

@@ -1,8 +1,12 @@
 /** Reasons as people read them, on the page and in the terminal: what befell many rules or exports in the same words is one line. Pure. */
 import type { Reason } from '../ledger/ledger.ts'
+import { addKnown } from '../ledger/reasons.ts'
 
 export interface MergedReason
-  extends Pick<Reason, 'outcome' | 'stage' | 'code' | 'field' | 'message' | 'count' | 'settled'> {
+  extends Pick<
+    Reason,
+    'outcome' | 'stage' | 'code' | 'field' | 'message' | 'count' | 'settled' | 'known' | 'knownSince'
+  > {
   /** Null stands for the row as a whole. */
   readonly rules: readonly (string | null)[]
   readonly exports: readonly string[]
@@ -21,7 +25,7 @@ export function mergeReasons(reasons: readonly Reason[]): MergedReason[] {
       return [
         {
           ...{ outcome, stage, code, field, message },
-          count: group.reduce((sum, { count }) => sum + count, 0),
+          ...addKnown(group),
           settled: group.reduce((sum, { settled }) => sum + settled, 0),
           rules: [...new Set(group.map(({ rule }) => rule))],
           exports: [...new Set(group.map(({ exportName }) => exportName))],

@@ -33,7 +33,7 @@ function summary(more: Partial<RunSummary> = {}): RunSummary {
 
 const reason = (code: string, more: Partial<Reason> = {}): Reason => ({
   ...{ outcome: 'rejected', stage: 'transform', code, rule: 'a1c', exportName: 'day.csv' },
-  ...{ field: null, message: 'words', count: 1, settled: 0 },
+  ...{ field: null, message: 'words', count: 1, settled: 0, known: 0 },
   ...more,
 })
 

@@ -18,6 +18,7 @@ export const reason = (
   message,
   count,
   settled: 0,
+  known: 0,
   ...more,
 })
 

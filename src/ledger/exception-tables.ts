@@ -1,0 +1,38 @@
+/** Tables of what runs left behind, and of what has become of it. Instants are milliseconds since the epoch. */
+import type { ColumnType, Generated } from 'kysely'
+import type { LeftEvent, LeftState } from './states.ts'
+
+/** A row or record that did not simply succeed. */
+export interface ExceptionTable {
+  id: Generated<number>
+  export_row: number
+  chunk: number
+  row: number
+  line: number
+  byte_offset: number
+  /** Null for a row that was rejected as a whole. */
+  kind: string | null
+  rule: string | null
+  content: string | null
+  outcome: 'rejected' | 'in-doubt' | 'warning'
+  /** What has become of it since. */
+  state: LeftState | 'warning'
+  stage: string
+  code: string
+  field: string | null
+  /** The gateway's words without anything that the record holds. */
+  message: string
+  batch_id: string | null
+  /** When the run began in which the same one was met first; null of one that is new (known-since.ts). */
+  known_since: ColumnType<number | null, never, number>
+}
+
+/** What has befallen an exception after its run: never changed, only added to. */
+export interface DecisionTable {
+  id: Generated<number>
+  exception: number
+  event: LeftEvent
+  /** The run that it belongs to; null for what a person or a look at the profile has decided. */
+  run_id: string | null
+  at: number
+}

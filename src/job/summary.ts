@@ -25,6 +25,7 @@ import { RECORD_KINDS } from '../transform/record.ts'
 import { rangeOf } from './backfill-range.ts'
 import { readCounts, readTallies } from './counts-text.ts'
 import { DriftFinding, type ExportDrift } from './drift.ts'
+import { type LeftBehind, newAndKnown } from './new-and-known.ts'
 import { readSince } from './read-since.ts'
 import type { RunActivity } from './run-activity.ts'
 import { rejectsPath } from './run-export.ts'
@@ -69,6 +70,8 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   readonly backfill?: BackfillRange
   /** How many of its rejects later runs have settled. */
   readonly settled?: readonly { readonly run: string; readonly count: number }[]
+  /** How much of what it left behind is new, and how much an earlier run had left so; not there where its detail was pruned. */
+  readonly leftBehind?: LeftBehind
   /** When its detail was pruned: batches, reasons and files are gone, the balance is not. */
   readonly pruned?: string
   readonly balanced: boolean
@@ -147,6 +150,7 @@ export async function summarise(
   const tallies = readTallies(run.tallies)
   const origin = originOf(run)
   const backfill = rangeOf(run)
+  const ended = { rows: total.rows, records: total.records, ...tallies }
   return {
     run: run.id,
     job: run.job,
@@ -157,7 +161,9 @@ export async function summarise(
     ...(origin === undefined ? {} : { origin }),
     ...(backfill === undefined ? {} : { backfill }),
     ...(settled.length === 0 ? {} : { settled }),
-    ...(run.pruned_at === null ? {} : { pruned: new Date(run.pruned_at).toISOString() }),
+    ...(run.pruned_at === null
+      ? { leftBehind: newAndKnown(ended, await ledger.knownOf(runId)) }
+      : { pruned: new Date(run.pruned_at).toISOString() }),
     balanced: isBalanced(total),
     drift,
     exports,

@@ -28,6 +28,8 @@ export interface Workplace {
   start(...args: string[]): ChildProcess
   /** Within this process; while another command is at work there, in one of its own. */
   waybill(...args: string[]): Promise<Ended>
+  /** Within this process, whose clock shows that instant (UTC) and goes on from there. */
+  waybillAt(instant: string, ...args: string[]): Promise<Ended>
 }
 
 /** A folder with a home and jobs of its own, and the shipped mappings; gone after the test. */
@@ -54,9 +56,16 @@ export async function createWorkplace(environment: Record<string, string> = {}):
     environment: settings,
     job: (name, yaml) => writeFile(join(folder, 'jobs', `${name}.yaml`), `job: ${name}\n${yaml}`),
     start,
+    waybillAt(instant, ...args) {
+      const ahead = Date.parse(instant) - Date.now()
+      const compose: Compose = (context) => ({ ...context, now: () => context.now() + ahead })
+      return perform(folder, settings, args, compose)
+    },
     waybill: (...args) => (busy ? ended(start(...args)) : perform(folder, settings, args)),
   }
 }
+
+type Compose = NonNullable<Parameters<typeof runCommandLine>[2]>
 
 /** Whether a command is at work within this process, which has one working folder. */
 let busy = false
@@ -66,6 +75,7 @@ async function perform(
   folder: string,
   environment: Record<string, string>,
   args: readonly string[],
+  compose?: Compose,
 ): Promise<Ended> {
   let out = ''
   let err = ''
@@ -75,18 +85,19 @@ async function perform(
   Object.assign(process.env, environment)
   busy = true
   try {
-    const code = await runCommandLine(args, {
+    const surroundings = {
       environment,
       folder,
-      out: (text) => {
+      out: (text: string) => {
         out += text
       },
-      err: (text) => {
+      err: (text: string) => {
         err += text
       },
-      terminal: false,
+      terminal: false as const,
       interrupt: new AbortController().signal,
-    })
+    }
+    const code = await runCommandLine(args, surroundings, compose)
     return { code, out, err }
   } finally {
     busy = false

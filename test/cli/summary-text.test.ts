@@ -68,6 +68,18 @@ describe('why rows and records were left behind', () => {
     expect(tableOf(of(83))).toEqual([expect.stringMatching(/^ +166 .* 0\.csv and 82 more exports +words/)])
   })
 
+  test('says what is known, and since when, beside what is settled', () => {
+    const knownSince = '2026-11-19T02:15:00.000Z'
+    const outcomes = (known: number, settled: number): string[] =>
+      tableOf([reason(22, 'c', 'words', { known, settled, ...(known === 0 ? {} : { knownSince }) })])
+    expect(outcomes(0, 0)).toEqual([expect.stringMatching(/^ +22 +rejected +c /)])
+    expect(outcomes(22, 0)).toEqual([expect.stringMatching(/^ +22 +rejected, 22 known since 2026-11-19 +c /)])
+    expect(outcomes(20, 3)).toEqual([
+      expect.stringMatching(/^ +22 +rejected, 20 known since 2026-11-19, 3 settled +c /),
+    ])
+    expect(outcomes(22, 22)).toEqual([expect.stringMatching(/^ +22 +settled, 22 known since 2026-11-19 +c /)])
+  })
+
   test('what is beyond the table is counted', () => {
     const many = Array.from({ length: 16 }, (_, at) => reason(20 - at, `c-${at}`, `words ${at}`))
     const text = summaryText(summaryWith(), many)

@@ -33,12 +33,14 @@ describe('notify', () => {
       read(`notify:
   - { webhook: "https://hooks.example/waybill", on: always }
   - { email: [a@hospital.example, b@hospital.example] }
-  - { email: c@hospital.example, on: always }`),
+  - { email: c@hospital.example, on: always }
+  - { command: ./page.sh, on: news }`),
     ).toEqual([
       { webhook: 'https://hooks.example/waybill', on: 'always' },
       { email: 'a@hospital.example', on: 'failure' },
       { email: 'b@hospital.example', on: 'failure' },
       { email: 'c@hospital.example', on: 'always' },
+      { command: './page.sh', on: 'news' },
     ])
   })
 
@@ -65,7 +67,7 @@ describe('notify', () => {
     ],
     ['{ email: [] }', '4:18 notify.email: names nobody'],
     ['{ command: " " }', '4:20 notify.command: is empty; write it like "./page-oncall.sh"'],
-    ['{ command: a, on: sometimes }', '4:27 notify.on: is neither failure nor always'],
+    ['{ command: a, on: sometimes }', '4:27 notify.on: is none of failure, always, news'],
     [
       '{ on: always }',
       '4:9 notify: has one of webhook, email, command; write it like { webhook: https://hooks.example/waybill, on: always }',

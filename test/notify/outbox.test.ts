@@ -10,7 +10,7 @@ import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import type { Notice } from '../../src/notify/notice.ts'
 import { openChannel } from '../../src/notify/open-channel.ts'
-import { createOutbox, type DeliveryEvent, type Outbox } from '../../src/notify/outbox.ts'
+import { createOutbox, type DeliveryEvent, type Outbox, wants } from '../../src/notify/outbox.ts'
 import type { Target } from '../../src/notify/target.ts'
 import { type Loopback, type Reply, serve } from '../gateway/loopback.ts'
 import { NOTICE } from './sample-notice.ts'
@@ -105,6 +105,19 @@ it('is told to those who want it, each subject once, also where it is told again
   expect(new Set(idsOf(server)).size).toBe(5)
   expect(installation.told).toHaveLength(5)
   for (const { reason } of installation.told) expect(reason).toBeUndefined()
+})
+
+it.each([
+  ['failure', { failure: true }, true],
+  ['failure', { failure: true, known: true }, true],
+  ['failure', { failure: false }, false],
+  ['always', { failure: false }, true],
+  ['always', { failure: true, known: true }, true],
+  ['news', { failure: true }, true],
+  ['news', { failure: true, known: true }, false],
+  ['news', { failure: false }, false],
+] as const)('on: %s of %o wants to be told: %s', (on, notice, wanted) => {
+  expect(wants({ on }, notice)).toBe(wanted)
 })
 
 it('two processes with forty notices between them deliver each once', async () => {

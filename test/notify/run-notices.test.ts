@@ -47,7 +47,7 @@ const exportOf = (name: string, error?: string): ExportSummary => ({
 })
 
 const reason = (outcome: string, code: string, rule: string | null, count: number): Reason => ({
-  ...{ outcome, code, rule, count, settled: 0 },
+  ...{ outcome, code, rule, count, settled: 0, known: 0 },
   ...{ stage: 'map', exportName: 'a.csv', field: null, message: 'words that came from elsewhere' },
 })
 
@@ -88,7 +88,7 @@ describe('the end of a run', () => {
     )
     const notice = told(summary, 1)
     expect(notice.title).toBe(
-      'Waybill: nightly-screenings finished with 1 export not sent, 1 rejected row, 22 rejected records, 2 records in doubt',
+      'Waybill: nightly-screenings finished with 1 export not sent; 1 rejected row, 22 rejected records, 2 records in doubt',
     )
     expect(notice.failure).toBe(true)
     expect(notice.text).toContain('Export   not sent: b.csv (export-empty)')
@@ -112,6 +112,56 @@ describe('the end of a run', () => {
       'Reason   1 rejected: row-broken',
     ])
     expect(data['reasons']).toHaveLength(3)
+  })
+
+  it('says what of it is new: in the title, in the text, and of each reason', () => {
+    const left = (leftBehind: RunSummary['leftBehind'], exports: ExportSummary[] = []) =>
+      told(
+        summaryOf({ ...(leftBehind === undefined ? {} : { leftBehind }), exports }, ({ records }) =>
+          Object.assign(records.biometric, { made: 24, rejected: 24 }),
+        ),
+        1,
+        [
+          {
+            ...reason('rejected', 'unit-unknown', 'hba1c', 22),
+            known: 20,
+            knownSince: '2026-11-19T02:15:00.000Z',
+          },
+          {
+            ...reason('rejected', 'unit-unknown', 'ldl', 2),
+            known: 2,
+            knownSince: '2026-11-18T02:15:00.000Z',
+          },
+        ],
+      )
+    const some = left({ new: 2, known: 22, since: '2026-11-18T02:15:00.000Z' })
+    expect(some).toMatchObject({
+      title: 'Waybill: nightly-screenings finished with 24 rejected records, 2 new',
+      data: {
+        leftBehind: { new: 2, known: 22 },
+        reasons: [
+          { count: 22, known: 20 },
+          { count: 2, known: 2 },
+        ],
+      },
+    })
+    expect(some.known).toBeUndefined()
+    expect(some.text).toContain('New      2 of 24 left behind; 22 known since 2026-11-18')
+    expect(some.text).toContain('Reason   24 rejected, 22 known since 2026-11-18: unit-unknown at 2 rules')
+    const known = { new: 0, known: 24, since: '2026-11-18T02:15:00.000Z' }
+    expect(left(known)).toMatchObject({
+      title: 'Waybill: nightly-screenings finished with 24 rejected records, none new',
+      failure: true,
+      known: true,
+    })
+    const unsent = left(known, [exportOf('b.csv', 'export-empty')])
+    expect(unsent.title).toBe(
+      'Waybill: nightly-screenings finished with 1 export not sent; 24 rejected records, none new',
+    )
+    expect(unsent.known).toBeUndefined()
+    const all = left({ new: 24, known: 0 })
+    expect(all.title).toBe('Waybill: nightly-screenings finished with 24 rejected records')
+    expect(all.text.join('\n')).not.toContain('New ')
   })
 
   it('adds a cause up over its rules, and says how many reasons are left out', () => {

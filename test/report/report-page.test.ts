@@ -193,6 +193,19 @@ describe('how a run stands', () => {
   })
 })
 
+test('what is known is told apart, by reason and in all', () => {
+  const leftBehind = { new: 3, known: 4, since: '2026-11-18T02:15:00.000Z' }
+  const reasons = [
+    reason(3, 'a', 'words', { known: 2, knownSince: '2026-11-19T02:15:00.000Z' }),
+    reason(3, 'a', 'words', { rule: null, known: 2, knownSince: leftBehind.since }),
+    reason(1, 'b', 'words'),
+  ]
+  const text = textOf(reportPage(factsWith({ leftBehind }, { reasons }), CONTEXT))
+  expect(text).toContain('New: 3 of 7 left behind; 4 known since 2026-11-18.')
+  expect(text).toContain('transform, 4 known since 2026-11-18')
+  expect(text.match(/known since/g)).toHaveLength(2)
+})
+
 test('reasons in the same words are one line, most frequent first', () => {
   const merged = mergeReasons([
     reason(3, 'a', 'words', { rule: 'x', settled: 1 }),

@@ -1,0 +1,61 @@
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { isAllKnown, leftBehindWords, newAndKnown, newWords } from '../../src/job/new-and-known.ts'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { noCounts } from '../../src/reconcile/balance.ts'
+
+const SINCE = '2026-11-19T02:15:00.000Z'
+
+test('new and known are together all that was left behind, of whatever kind', () => {
+  const few = fc.nat(50)
+  fc.assert(
+    fc.property(few, few, few, few, few, fc.nat(100), (row, record, doubt, mark, entry, share) => {
+      const summary = { ...noCounts(), ...noTallies() }
+      summary.rows.rejected = row
+      summary.records.biometric.rejected = record
+      summary.records.careTeam.inDoubt = doubt
+      summary.primaryCare.refused = mark
+      summary.careTeams.notReplaced = entry
+      const all = row + record + doubt + mark + entry
+      const known = Math.floor((all * share) / 100)
+      const left = newAndKnown(summary, { known, since: known === 0 ? null : Date.parse(SINCE) })
+      expect(left.new + left.known).toBe(all)
+      expect(left).toEqual({ new: all - known, known, ...(known === 0 ? {} : { since: SINCE }) })
+    }),
+  )
+})
+
+describe('in words', () => {
+  it.each([
+    [{ new: 22, known: 0 }, [], []],
+    [
+      { new: 0, known: 22, since: SINCE },
+      ['none new'],
+      ['none of 22 left behind; 22 known since 2026-11-19'],
+    ],
+    [
+      { new: 1234, known: 1, since: SINCE },
+      ['1,234 new'],
+      ['1,234 of 1,235 left behind; 1 known since 2026-11-19'],
+    ],
+    [undefined, [], []],
+  ])('%o: %s', (leftBehind, title, line) => {
+    const summary = leftBehind === undefined ? {} : { leftBehind }
+    expect(newWords(summary)).toEqual(title)
+    expect(leftBehindWords(summary)).toEqual(line)
+  })
+})
+
+describe('all is known', () => {
+  const run = { state: 'finished', exports: [{}], leftBehind: { new: 0, known: 2 } }
+  it.each([
+    ['where nothing new was left behind', run, true],
+    ['not where one is new', { ...run, leftBehind: { new: 1, known: 2 } }, false],
+    ['not where an export was not sent', { ...run, exports: [{}, { error: 'export-empty' }] }, false],
+    ['not where its threshold has ended it', { ...run, state: 'failed' }, false],
+    ['not where it was stopped', { ...run, state: 'interrupted' }, false],
+    ['not where nobody knows', { state: 'finished', exports: [{}] }, false],
+  ])('%s', (_, summary, known) => {
+    expect(isAllKnown(summary)).toBe(known)
+  })
+})

@@ -91,7 +91,7 @@ module.exports = {
         '^src/html-page.ts$',
         '^src/ledger/(ledger|reasons).ts$',
         '^src/job/(summary|counts-text|drift|run-activity).ts$',
-        '^src/reconcile/balance.ts$',
+        '^src/reconcile/(balance|new-and-known).ts$',
         '^src/transform/record.ts$',
       ],
       'a report is drawn from the ledger; it opens no export and asks no gateway',
@@ -112,7 +112,12 @@ module.exports = {
     only(
       'notify-is-told',
       '^src/notify/',
-      [ERRORS, '^src/ledger/ledger.ts$', '^src/job/summary.ts$', '^src/reconcile/balance.ts$'],
+      [
+        ERRORS,
+        '^src/ledger/ledger.ts$',
+        '^src/job/summary.ts$',
+        '^src/reconcile/(balance|new-and-known).ts$',
+      ],
       'notifications know what a run came to, not how it was run',
     ),
     only(

@@ -1,6 +1,7 @@
 /** Why rows and records were left behind, for people: by reason and the words that came with it, with the rules and exports. */
 import type { Reason } from '../ledger/ledger.ts'
-import { knownWords, wordsOf } from '../ledger/reasons.ts'
+import { wordsOf } from '../ledger/reasons.ts'
+import { knownWords } from '../reconcile/new-and-known.ts'
 import { counted, n } from '../report/figures.ts'
 import { type MergedReason, mergeReasons } from '../report/merged-reasons.ts'
 import { fittedTable } from './plain-table.ts'
@@ -32,10 +33,10 @@ export function reasonsTable(reasons: readonly Reason[], columns: number | undef
 }
 
 /** `rejected, 20 known since 2026-11-19, 3 settled`. */
-function outcomeOf({ outcome, settled, count, known, knownSince }: MergedReason): string {
+function outcomeOf({ outcome, settled, count, ...known }: MergedReason): string {
   return [
     settled === count ? 'settled' : outcome,
-    ...(known === 0 ? [] : [knownWords(known, knownSince)]),
+    ...knownWords(known),
     ...(settled === 0 || settled === count ? [] : [`${n(settled)} settled`]),
   ].join(', ')
 }

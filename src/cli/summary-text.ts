@@ -1,9 +1,9 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
 import type { ExportDrift } from '../job/drift.ts'
-import { leftBehindWords } from '../job/new-and-known.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import type { CodeCount, RecordCounts } from '../reconcile/balance.ts'
+import { leftBehindWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/drift-overview.ts'
 import { n } from '../report/figures.ts'
 import { exportsTable, writtenFiles } from './exports-table.ts'
@@ -32,7 +32,6 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
       (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
     recordsTable(records),
     ...warningsLine(summary.warnings),
-    ...leftBehindWords(summary).map((words) => `New      ${words}`),
     summary.balanced
       ? 'Balanced: every row and every record has exactly one outcome.'
       : 'NOT BALANCED: this is a defect; keep the ledger and report it.',
@@ -45,7 +44,8 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   ]
   lines.push(...relatedRuns(summary))
   lines.push(...driftLines(summary.drift, columns))
-  if (reasons.length > 0) lines.push('', reasonsTable(reasons, columns))
+  const known = leftBehindWords(summary).map((words) => `New      ${words}`)
+  if (reasons.length > 0) lines.push('', ...known, reasonsTable(reasons, columns))
   const files = writtenFiles(summary)
   if (files.length > 0) lines.push('', ...files)
   lines.push(...untoldLine(summary))

@@ -21,11 +21,11 @@ import {
   noCounts,
   warningCounts,
 } from '../reconcile/balance.ts'
+import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
 import { RECORD_KINDS } from '../transform/record.ts'
 import { rangeOf } from './backfill-range.ts'
 import { readCounts, readTallies } from './counts-text.ts'
 import { DriftFinding, type ExportDrift } from './drift.ts'
-import { type LeftBehind, newAndKnown } from './new-and-known.ts'
 import { readSince } from './read-since.ts'
 import type { RunActivity } from './run-activity.ts'
 import { rejectsPath } from './run-export.ts'

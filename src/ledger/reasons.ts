@@ -34,22 +34,6 @@ export interface LeftExample {
 export const wordsOf = ({ field, message }: Pick<Reason, 'field' | 'message'>): string =>
   field === null ? message : `${field}: ${message}`
 
-/** `22 known since 2026-11-19`, the day in UTC. */
-export const knownWords = (known: number, since: string | undefined): string =>
-  `${known.toLocaleString('en-US')} known${since === undefined ? '' : ` since ${since.slice(0, 10)}`}`
-
-/** Several reasons as one: since when the earliest of all is known. */
-export function addKnown(
-  reasons: readonly Pick<Reason, 'count' | 'known' | 'knownSince'>[],
-): Pick<Reason, 'count' | 'known' | 'knownSince'> {
-  const [since] = reasons.flatMap(({ knownSince }) => knownSince ?? []).sort()
-  return {
-    count: reasons.reduce((sum, { count }) => sum + count, 0),
-    known: reasons.reduce((sum, { known }) => sum + known, 0),
-    ...(since === undefined ? {} : { knownSince: since }),
-  }
-}
-
 /** Most frequent first. */
 export async function readReasons(database: Kysely<LedgerTables>, runId: string): Promise<Reason[]> {
   const groups = await database

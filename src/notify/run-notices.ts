@@ -4,11 +4,17 @@
  */
 import { hash } from 'node:crypto'
 import { describePlace, type ErrorCode, type Finding, WaybillError } from '../errors.ts'
-import { isAllKnown, leftBehindWords, newWords } from '../job/new-and-known.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import { addKnown, knownWords } from '../ledger/reasons.ts'
 import { allRecords } from '../reconcile/balance.ts'
+import {
+  addKnown,
+  isAllKnown,
+  type KnownShare,
+  knownWords,
+  leftBehindWords,
+  newWords,
+} from '../reconcile/new-and-known.ts'
 import type { Notice } from './notice.ts'
 
 /** Reasons, exports that failed and findings that are told, at most. */
@@ -105,14 +111,10 @@ function leftOf(summary: RunSummary): string {
 const counted = (count: number, one: string, many = `${one}s`): string[] =>
   count === 0 ? [] : [`${n(count)} ${count === 1 ? one : many}`]
 
-interface CountedReason {
+interface CountedReason extends KnownShare {
   readonly outcome: string
   readonly code: string
   readonly rule: string | null
-  readonly count: number
-  /** How many of them an earlier run had left behind as they are, and since when. */
-  readonly known: number
-  readonly knownSince?: string
 }
 
 /** By outcome, code and rule, most frequent first; warnings are about what went through. */
@@ -140,10 +142,12 @@ function reasonLines(grouped: readonly CountedReason[], run: string): string[] {
     .sort((a, b) => b.count - a.count)
   const more = groups.length - AT_MOST
   return [
-    ...groups.slice(0, AT_MOST).map(({ outcome, code, rules, count, known, knownSince }) => {
-      const since = known === 0 ? '' : `, ${knownWords(known, knownSince)}`
-      return `Reason   ${n(count)} ${outcome}${since}: ${code}${atRules(rules)}`
-    }),
+    ...groups
+      .slice(0, AT_MOST)
+      .map(
+        ({ outcome, code, rules, count, ...known }) =>
+          `Reason   ${n(count)} ${[outcome, ...knownWords(known)].join(', ')}: ${code}${atRules(rules)}`,
+      ),
     ...(more > 0 ? [`         and ${n(more)} more: waybill show ${run}`] : []),
   ]
 }

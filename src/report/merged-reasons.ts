@@ -1,6 +1,6 @@
 /** Reasons as people read them, on the page and in the terminal: what befell many rules or exports in the same words is one line. Pure. */
 import type { Reason } from '../ledger/ledger.ts'
-import { addKnown } from '../ledger/reasons.ts'
+import { addKnown } from '../reconcile/new-and-known.ts'
 
 export interface MergedReason
   extends Pick<

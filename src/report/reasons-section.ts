@@ -1,8 +1,8 @@
 /** Why rows and records were left behind, most frequent first. */
 import { html } from '../html-page.ts'
-import { leftBehindWords } from '../job/new-and-known.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import { knownWords, wordsOf } from '../ledger/reasons.ts'
+import { wordsOf } from '../ledger/reasons.ts'
+import { knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
 import { n } from './figures.ts'
 import { nameHtml } from './file-name.ts'
 import { type MergedReason, mergeReasons } from './merged-reasons.ts'
@@ -17,7 +17,11 @@ export function reasonsSection({ summary, reasons }: RunFacts): string {
   if (reasons.length === 0 && summary.pruned === undefined) return ''
   return `<section id="reasons">
 <h2>Why rows and records were left behind</h2>
-${reasons.length === 0 ? '<p class="none">Reasons are gone: the detail of the run was pruned.</p>' : [...leftBehindWords(summary).map((words) => `<p>New: ${html(words)}.</p>`), reasonsTable(reasons)].join('\n')}
+${leftBehindWords(summary)
+  .map((words) => `<p>New: ${html(words)}.</p>\n`)
+  .join(
+    '',
+  )}${reasons.length === 0 ? '<p class="none">Reasons are gone: the detail of the run was pruned.</p>' : reasonsTable(reasons)}
 </section>`
 }
 
@@ -37,16 +41,20 @@ function reasonsTable(reasons: readonly Reason[]): string {
 }
 
 function lineOf(
-  { outcome, stage, code, field, message, count, settled, known, knownSince, rules, exports }: MergedReason,
+  { outcome, stage, code, field, message, count, settled, rules, exports, ...known }: MergedReason,
   most: number,
 ): string[] {
-  const before = known === 0 ? '' : `, ${knownWords(known, knownSince)}`
-  const since = settled === 0 ? '' : `, ${n(settled)} settled since by later runs`
   const face = Object.entries(OUTCOMES).find(([name]) => name === outcome)?.[1]
+  const words = [
+    face === undefined ? outcome : `${face.mark} ${face.name}`,
+    stage,
+    ...knownWords(known),
+    ...(settled === 0 ? [] : [`${n(settled)} settled since by later runs`]),
+  ]
   return [
     n(count),
     `<span class="share ${html(outcome)}" style="width:${((100 * count) / most).toFixed(2)}%"></span>`,
-    `<code>${html(code)}</code> <span class="outcome">${html(face === undefined ? outcome : `${face.mark} ${face.name}`)}, ${html(stage)}${before}${since}</span><br>${html(wordsOf({ field, message }))}`,
+    `<code>${html(code)}</code> <span class="outcome">${html(words.join(', '))}</span><br>${html(wordsOf({ field, message }))}`,
     `${names(
       rules.map((rule) => html(rule ?? 'the row as a whole')),
       'rules',

@@ -141,6 +141,7 @@ function atTheKeyboard({ workplace }: Clinic, url: string): { type: (line: strin
     text
       .replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{6}/g, named)
       .replaceAll(/after \d+\.\d s/g, 'after N s')
+      .replaceAll(/known since \d{4}-\d\d-\d\d/g, 'known since 2026-03-03')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'INSTANT')
       .replaceAll(/\b\d+ min\b/g, 'N min')
       .replaceAll(url, 'GATEWAY')

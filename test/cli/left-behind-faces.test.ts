@@ -14,6 +14,7 @@ test('what the commands for what was left behind say, and what show says of it',
     text
       .replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{6}/g, 'RUN')
       .replaceAll(/after \d+\.\d s/g, 'after N s')
+      .replaceAll(/known since \d{4}-\d\d-\d\d/g, 'known since 2026-03-03')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'INSTANT')
       .replaceAll(clinic.proxy.url, 'GATEWAY')
   await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}dan,2026-03-02,400,,,,\n`)

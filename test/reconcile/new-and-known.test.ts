@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { isAllKnown, leftBehindWords, newAndKnown, newWords } from '../../src/job/new-and-known.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/reconcile/balance.ts'
+import { isAllKnown, leftBehindWords, newAndKnown, newWords } from '../../src/reconcile/new-and-known.ts'
 
 const SINCE = '2026-11-19T02:15:00.000Z'
 

@@ -1,7 +1,5 @@
 /** What a run has left behind, told apart: what is new, and what an earlier run had left so. Pure. */
-import type { Tallies } from '../ledger/ledger.ts'
-import { knownWords } from '../ledger/reasons.ts'
-import { allRecords, type Counts } from '../reconcile/balance.ts'
+import { allRecords, type Counts } from './balance.ts'
 
 /** Together they are all that the run has left behind: rows and records rejected or in doubt, and follow-ups that were refused. */
 export interface LeftBehind {
@@ -13,7 +11,10 @@ export interface LeftBehind {
 
 /** What is not known is new. @param since milliseconds since the epoch */
 export function newAndKnown(
-  summary: Pick<Counts, 'rows' | 'records'> & Pick<Tallies, 'primaryCare' | 'careTeams'>,
+  summary: Pick<Counts, 'rows' | 'records'> & {
+    readonly primaryCare: { readonly refused: number }
+    readonly careTeams: { readonly notReplaced: number }
+  },
   { known, since }: { readonly known: number; readonly since: number | null },
 ): LeftBehind {
   const { rejected, inDoubt } = allRecords(summary)
@@ -26,6 +27,29 @@ export function newAndKnown(
   }
 }
 
+/** How much of a reason is known, and since when: ISO 8601, UTC. */
+export interface KnownShare {
+  readonly count: number
+  readonly known: number
+  readonly knownSince?: string
+}
+
+/** Several reasons as one: since when the earliest of all is known. */
+export function addKnown(shares: readonly KnownShare[]): KnownShare {
+  const [since] = shares.flatMap(({ knownSince }) => knownSince ?? []).sort()
+  return {
+    count: shares.reduce((sum, { count }) => sum + count, 0),
+    known: shares.reduce((sum, { known }) => sum + known, 0),
+    ...(since === undefined ? {} : { knownSince: since }),
+  }
+}
+
+/** `22 known since 2026-11-19`, the day in UTC; nothing where all is new. */
+export const knownWords = ({ known, knownSince }: Omit<KnownShare, 'count'>): string[] =>
+  known === 0
+    ? []
+    : [`${n(known)} known${knownSince === undefined ? '' : ` since ${knownSince.slice(0, 10)}`}`]
+
 interface WithLeftBehind {
   readonly leftBehind?: LeftBehind
 }
@@ -37,12 +61,12 @@ export const newWords = ({ leftBehind }: WithLeftBehind): string[] => {
 }
 
 /** `2 of 24 left behind; 22 known since 2026-11-19`; nothing where all is new. */
-export const leftBehindWords = ({ leftBehind }: WithLeftBehind): string[] => {
-  if (leftBehind === undefined || leftBehind.known === 0) return []
+export function leftBehindWords({ leftBehind }: WithLeftBehind): string[] {
+  if (leftBehind === undefined) return []
   const { new: added, known, since } = leftBehind
-  return [
-    `${added === 0 ? 'none' : n(added)} of ${n(added + known)} left behind; ${knownWords(known, since)}`,
-  ]
+  return knownWords({ known, ...(since === undefined ? {} : { knownSince: since }) }).map(
+    (words) => `${added === 0 ? 'none' : n(added)} of ${n(added + known)} left behind; ${words}`,
+  )
 }
 
 /** Whether the run came to its end, and has left nothing behind that an earlier one had not left so. */

@@ -7,6 +7,9 @@ import { MESSAGE } from '../notify/sample-notice.ts'
 /** `hangs`: takes what it is given, and never says so. */
 export type Receiver = 'takes' | 'refuses' | 'hangs'
 
+/** Milliseconds: short only where they are waited out, as a machine may have much else to do. */
+export const limitOf = (receiver: Receiver): number => (receiver === 'hangs' ? 300 : 10_000)
+
 export interface ChannelUnderTest {
   readonly channel: Channel
   /** What arrived, as text that a person or program reads. */
@@ -15,7 +18,7 @@ export interface ChannelUnderTest {
   readonly secrets: readonly string[]
 }
 
-/** @param open a channel with a time limit of 300 ms to a receiver of that kind, for the running test */
+/** @param open a channel to a receiver of that kind, for the running test; with the time limit that `limitOf` gives */
 export function describeChannel(name: string, open: (receiver: Receiver) => Promise<ChannelUnderTest>): void {
   describe(`${name} as a channel`, () => {
     const failure = async ({ channel }: ChannelUnderTest): Promise<NotDelivered> => {

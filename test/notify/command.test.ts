@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { createCommand } from '../../src/notify/command.ts'
-import { describeChannel } from '../conformance/notify-channel.ts'
+import { describeChannel, limitOf } from '../conformance/notify-channel.ts'
 import { MESSAGE, NOTICE } from './sample-notice.ts'
 
 const SECRET = 'a-token-within-the-command'
@@ -25,7 +25,7 @@ describeChannel('a command', async (receiver) => {
     channel: createCommand({
       command: `TOKEN=${SECRET}; cat >> seen; echo "$TOKEN" >&2; ${ends}`,
       folder,
-      timeoutMs: 300,
+      timeoutMs: limitOf(receiver),
     }),
     received: () => linesOf(join(folder, 'seen')),
     secrets: [SECRET],

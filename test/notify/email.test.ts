@@ -2,7 +2,7 @@ import PostalMime from 'postal-mime'
 import { expect, it } from 'vitest'
 import { NotDelivered } from '../../src/notify/channel.ts'
 import { createEmail } from '../../src/notify/email.ts'
-import { describeChannel } from '../conformance/notify-channel.ts'
+import { describeChannel, limitOf } from '../conformance/notify-channel.ts'
 import { closedPort, serveTcp } from '../gateway/loopback.ts'
 import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'
 import { startMailServer } from './mail-server.ts'
@@ -12,8 +12,8 @@ const FROM = 'Waybill <waybill@hospital.example>'
 const TO = 'oncall@hospital.example'
 const PASSWORD = 'a-password-of-the-mail-server'
 
-const open = (port: number, login = '') =>
-  createEmail({ smtpUrl: `smtp://${login}127.0.0.1:${port}`, from: FROM, to: TO, timeoutMs: 300 })
+const open = (port: number, login = '', timeoutMs = limitOf('takes')) =>
+  createEmail({ smtpUrl: `smtp://${login}127.0.0.1:${port}`, from: FROM, to: TO, timeoutMs })
 
 const failure = (port: number, login?: string): Promise<unknown> =>
   open(port, login)
@@ -34,7 +34,7 @@ describeChannel('a mail', async (receiver) => {
     ...(never ? { onData: (stream) => stream.resume() } : {}),
   })
   return {
-    channel: open(port, `waybill:${PASSWORD}@`),
+    channel: open(port, `waybill:${PASSWORD}@`, limitOf(receiver)),
     async received() {
       const parsed = await Promise.all(mails.map(({ source }) => PostalMime.parse(source)))
       return parsed.map(({ subject, text, messageId }) => `${messageId}\n${subject}\n${text}`)
@@ -85,7 +85,7 @@ it('over a network a password goes through TLS or not at all; loopback is no net
     },
   })
   const smtpUrl = `smtp://waybill:${PASSWORD}@0.0.0.0:${port}`
-  const channel = createEmail({ smtpUrl, from: FROM, to: TO, timeoutMs: 300 })
+  const channel = createEmail({ smtpUrl, from: FROM, to: TO, timeoutMs: limitOf('takes') })
   await expect(channel.deliver(MESSAGE)).rejects.toThrow('the mail server did not take it (ETLS')
   expect(seen).toEqual([])
 })
@@ -114,7 +114,7 @@ it('a certificate that is nobody’s is not trusted', async () => {
   const { port, mails } = await startMailServer({ secure: true, ...selfSignedCertificate() })
   const smtpUrl = `smtps://waybill:${PASSWORD}@127.0.0.1:${port}`
   await expect(
-    createEmail({ smtpUrl, from: FROM, to: TO, timeoutMs: 300 }).deliver(MESSAGE),
+    createEmail({ smtpUrl, from: FROM, to: TO, timeoutMs: limitOf('takes') }).deliver(MESSAGE),
   ).rejects.toMatchObject({ message: 'the mail server did not take it (ESOCKET)', passing: true })
   expect(mails).toEqual([])
 })
@@ -125,7 +125,7 @@ it('what goes with it is made when it is sent', async () => {
   const made: string[] = []
   const channel = createEmail({
     smtpUrl: `smtp://127.0.0.1:${port}`,
-    ...{ from: FROM, to: TO, timeoutMs: 300 },
+    ...{ from: FROM, to: TO, timeoutMs: limitOf('takes') },
     async attach({ title }) {
       made.push(title)
       return [{ name: 'run-1.html', type: 'text/html; charset=utf-8', content: page }]

@@ -4,14 +4,14 @@ import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
 import { NotDelivered } from '../../src/notify/channel.ts'
 import { createWebhook } from '../../src/notify/webhook.ts'
-import { describeChannel } from '../conformance/notify-channel.ts'
+import { describeChannel, limitOf } from '../conformance/notify-channel.ts'
 import { closedPort, listen, serve, serveRaw, serveTcp } from '../gateway/loopback.ts'
 import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'
 import { MESSAGE } from './sample-notice.ts'
 
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes, ok').toString('base64')}`
 const PATH = '/T0/B1/path-that-is-a-secret?key=query-that-is-a-secret'
-const open = (url: string, timeoutMs = 300) =>
+const open = (url: string, timeoutMs = limitOf('takes')) =>
   createWebhook({ url: `${url}${PATH}`, secret: SECRET, timeoutMs, now: Date.now })
 
 const failure = (url: string): Promise<unknown> =>
@@ -32,7 +32,7 @@ describeChannel('a webhook', async (receiver) => {
           return { status: receiver === 'takes' ? 204 : 404, body: PATH }
         })
   return {
-    channel: open(server.url),
+    channel: open(server.url, limitOf(receiver)),
     received: async () => seen,
     secrets: [SECRET, SECRET.slice(6), 'path-that-is-a-secret', 'query-that-is-a-secret'],
   }

@@ -1,6 +1,6 @@
 /** `waybill mapping diff`: which records would change if one mapping took the place of another. Prints health data, to the terminal alone. */
-
 import { basename } from 'node:path'
+import { n } from '../count-in-words.ts'
 import { EXIT } from '../errors.ts'
 import { openExport } from '../extract/open-export.ts'
 import { readMapping } from '../job/definition-files.ts'
@@ -11,7 +11,6 @@ import {
   type DifferenceExample,
 } from '../mapping-tools/compare-outcomes.ts'
 import { type Reading, rowPairs } from '../mapping-tools/row-pairs.ts'
-import { n } from '../report/figures.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { Action, CommandContext } from './context.ts'
 import { plainTable } from './plain-table.ts'

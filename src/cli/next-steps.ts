@@ -1,12 +1,11 @@
 /** What to type next for what a run has left. Lines that begin with four blanks are commands, to be typed as they stand. */
-
+import { n } from '../count-in-words.ts'
 import { remedyOf } from '../errors.ts'
 import { backfillCommand, remedyWith } from '../job/backfill-range.ts'
 import { shellWord } from '../job/shell-words.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords } from '../reconcile/balance.ts'
-import { n } from '../report/figures.ts'
 import { leftSteps } from './left-steps.ts'
 import { command, gatewaySetting } from './shell-command.ts'
 

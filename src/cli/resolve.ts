@@ -1,4 +1,5 @@
 /** `waybill resolve`: a person decides on what a run has left in doubt, or that it is not to be finished. */
+import { counted } from '../count-in-words.ts'
 import { EXIT, WaybillError } from '../errors.ts'
 import { findRun } from '../job/amend-run.ts'
 import { readJob } from '../job/definition-files.ts'
@@ -102,5 +103,4 @@ const resend = async (context: CommandContext, options: ResolveOptions): Promise
   })
 }
 
-const count = (records: number): string =>
-  records === 1 ? '1 record in doubt' : `${records.toLocaleString('en-US')} records in doubt`
+const count = (records: number): string => `${counted(records, 'record')} in doubt`

@@ -1,4 +1,5 @@
 /** What a comparison with the profiles has shown, for people. Fields and ids, no values. */
+import { n } from '../count-in-words.ts'
 import type { Verified } from '../job/verify-run.ts'
 import type { SampleSize } from '../job/verify-sample.ts'
 import { plainTable } from './plain-table.ts'
@@ -11,7 +12,7 @@ export function verifiedText({ sample, seed, records, fields, listed }: Verified
   const table = plainTable(['accepted, read back', 'equal', 'differs', 'not visible', 'missing'])
   for (const [kind, name] of Object.entries(KIND_NAMES)) {
     const { equal, differs, hidden, missing } = records[kind as keyof typeof KIND_NAMES]
-    table.push([name, ...[equal, differs, hidden, missing].map((count) => count.toLocaleString('en-US'))])
+    table.push([name, ...[equal, differs, hidden, missing].map(n)])
   }
   const lines = ['', `Verified: ${sampleText(sample, seed)}`, table.toString()]
   const different = Object.entries(fields).map(([field, count]) => `${field} ${count}`)
@@ -30,6 +31,6 @@ function sampleText(sample: SampleSize, seed: string): string {
     case 'share':
       return `${sample.share * 100} % of the people, seed ${seed}`
     case 'people':
-      return `${sample.people.toLocaleString('en-US')} people, seed ${seed}`
+      return `${n(sample.people)} people, seed ${seed}`
   }
 }

@@ -1,4 +1,5 @@
 /** What was expected, and what is there, in words and as JSON. Names, times, sizes and counts; no health data. */
+import { counted } from '../count-in-words.ts'
 import type { WaitingExport } from '../extract/arrival/completeness.ts'
 import type { JobSource } from '../job/job-source.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
@@ -11,7 +12,7 @@ export function countWords({ watched, deadline, arrived }: Assessment): string {
   return `${arrived.length} of ${countOf(count)} by ${localTime(deadline.due, zone)}`
 }
 
-const countOf = (count: number): string => `${count} ${count === 1 ? 'export' : 'exports'}`
+const countOf = (count: number): string => counted(count, 'export')
 
 /** A line for each thing that is to be known of it. */
 export function assessmentLines(assessment: Assessment): string[] {
@@ -40,8 +41,7 @@ function fileWords({ name, bytes, modifiedAt }: ArrivedFile, zone: string, due: 
   return `${name} (${bytesWords(bytes)}, of ${localTime(modifiedAt, zone)}${late})`
 }
 
-const bytesWords = (bytes: number): string =>
-  `${Math.round(bytes).toLocaleString('en-US')} ${bytes === 1 ? 'byte' : 'bytes'}`
+const bytesWords = (bytes: number): string => counted(Math.round(bytes), 'byte')
 
 function waitingWords(
   { delivery, lacks }: WaitingExport,

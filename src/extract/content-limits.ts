@@ -1,4 +1,5 @@
 /** How far a file is read: what keeps a decompression bomb from filling time or disk, and who reads from reading on in vain. */
+import { n } from '../count-in-words.ts'
 import { WaybillError } from '../errors.ts'
 
 /** The ratio is judged from here on: a small file of repeated lines compresses beyond any bound and harms nobody. */
@@ -35,9 +36,7 @@ export function countAgainst(
     total += length
     if (total <= most) return
     const limit =
-      most === bytes
-        ? `more than ${bytes.toLocaleString('en-US')} bytes`
-        : `more than ${ratio} times its ${packedBytes.toLocaleString('en-US')} bytes`
+      most === bytes ? `more than ${n(bytes)} bytes` : `more than ${ratio} times its ${n(packedBytes)} bytes`
     throw new WaybillError('export-too-large', `The export was refused: ${limit} come out of it.`, {
       place: { file: path },
     })

@@ -1,6 +1,6 @@
 /** Compares what an export looks like with earlier deliveries of the same job and mapping (docs/jobs.md, "Drift"). Pure. */
-
 import { z } from 'zod'
+import { n } from '../count-in-words.ts'
 import { type ColumnDrift, compareColumns } from './drift-columns.ts'
 import type { DriftDefinition } from './drift-definition.ts'
 import { OTHER } from './drift-fields.ts'
@@ -238,5 +238,5 @@ function judge(
     : [{ measure, level, message: message(change.usual), change: Number(change.size.toFixed(3)) }]
 }
 
-const number = (count: number): string => Math.round(count).toLocaleString('en-US')
+const number = (count: number): string => n(Math.round(count))
 const percent = (part: number): string => `${(part * 100).toFixed(1)} %`

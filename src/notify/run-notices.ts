@@ -3,6 +3,7 @@
  * elsewhere. Pure.
  */
 import { hash } from 'node:crypto'
+import { counted, n } from '../count-in-words.ts'
 import { describePlace, type ErrorCode, type Finding, WaybillError } from '../errors.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
@@ -96,20 +97,20 @@ function leftOf(summary: RunSummary): string {
   const failed = summary.exports.filter(({ error }) => error !== undefined).length
   const notDone = summary.primaryCare.refused + summary.careTeams.notReplaced
   const left = [
-    counted(summary.rows.rejected, 'rejected row'),
-    counted(rejected, 'rejected record'),
-    counted(inDoubt, 'record in doubt', 'records in doubt'),
-    counted(notDone, 'care-team entry not as it should be', 'care-team entries not as they should be'),
+    ifAny(summary.rows.rejected, 'rejected row'),
+    ifAny(rejected, 'rejected record'),
+    ifAny(inDoubt, 'record in doubt', 'records in doubt'),
+    ifAny(notDone, 'care-team entry not as it should be', 'care-team entries not as they should be'),
     newWords(summary),
   ].flat()
   return [
-    ...counted(failed, 'export not sent', 'exports not sent'),
+    ...ifAny(failed, 'export not sent', 'exports not sent'),
     ...(left.length === 0 ? [] : [left.join(', ')]),
   ].join('; ')
 }
 
-const counted = (count: number, one: string, many = `${one}s`): string[] =>
-  count === 0 ? [] : [`${n(count)} ${count === 1 ? one : many}`]
+const ifAny = (count: number, one: string, many?: string): string[] =>
+  count === 0 ? [] : [counted(count, one, many)]
 
 interface CountedReason extends KnownShare {
   readonly outcome: string
@@ -283,7 +284,6 @@ export function deadRunNotice(
   }
 }
 
-const n = (count: number): string => count.toLocaleString('en-US')
 const iso = (at: number): string => new Date(at).toISOString()
 
 /** As people read it; what is sorted and compared is in the data. */

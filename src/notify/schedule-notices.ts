@@ -1,5 +1,6 @@
 /** What is told of a schedule: a job file that is wrong, fires that were missed. Pure. */
 import { hash } from 'node:crypto'
+import { n } from '../count-in-words.ts'
 import type { WaybillError } from '../errors.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import type { Notice } from './notice.ts'
@@ -47,7 +48,7 @@ export function missedNotice(
   const one = fires.length === 1
   const which = one
     ? `its fire of ${utc(first.due)}`
-    : `${fires.length.toLocaleString('en-US')} fires, from ${utc(first.due)} to ${utc(last.due)}`
+    : `${n(fires.length)} fires, from ${utc(first.due)} to ${utc(last.due)}`
   return {
     kind: 'fire-missed',
     job,
@@ -58,9 +59,7 @@ export function missedNotice(
     title: `Waybill: ${job} missed ${which} (${reason})`,
     text: [
       ...fires.slice(0, AT_MOST).map((fire) => `Due      ${utc(fire.due)}: ${becomes(fire)}`),
-      ...(fires.length > AT_MOST
-        ? [`         and ${(fires.length - AT_MOST).toLocaleString('en-US')} more`]
-        : []),
+      ...(fires.length > AT_MOST ? [`         and ${n(fires.length - AT_MOST)} more`] : []),
       ...(detail === undefined ? [] : [`Because  ${detail}`]),
       'Next',
       `  waybill schedule --explain ${job}`,

@@ -1,4 +1,5 @@
 /** The clock, against what the ledger has seen and what the gateway says. Pure. */
+import { n } from '../count-in-words.ts'
 import type { CheckFinding } from './finding.ts'
 
 const MOST_OFF_MS = 2 * 60_000
@@ -29,7 +30,7 @@ export function checkClock(
   return {
     check: 'clock',
     level: 'warning',
-    found: `${seconds.toLocaleString('en-US')} s ${off > 0 ? 'ahead of' : 'behind'} the gateway's`,
+    found: `${n(seconds)} s ${off > 0 ? 'ahead of' : 'behind'} the gateway's`,
     remedy: 'Let the machine keep its clock by NTP. Schedules and leases hang on it.',
   }
 }

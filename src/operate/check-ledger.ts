@@ -1,4 +1,5 @@
 /** The ledger: that it is whole, of a shape that can be used, and what stands open in it. Pure. */
+import { counted, n } from '../count-in-words.ts'
 import { backfillCommand, rangeOf } from '../job/backfill-range.ts'
 import { shellWord } from '../job/shell-words.ts'
 import type { GivenUpRun, LedgerFacts, UndeliveredNotifications, UnfinishedRun } from '../ledger/inspect.ts'
@@ -73,13 +74,13 @@ export function checkLedger(
     ...facts.inDoubt.map(({ run, job, records }) =>
       told(
         'warning',
-        `${records.toLocaleString('en-US')} of run ${run} of ${job} ${records === 1 ? 'is' : 'are'} in doubt`,
+        `${n(records)} of run ${run} of ${job} ${records === 1 ? 'is' : 'are'} in doubt`,
         `waybill reconcile ${run}`,
       ),
     ),
     ...facts.undelivered.map((one) => {
       const { job, target, state, count, error } = one
-      const what = `${count.toLocaleString('en-US')} ${count === 1 ? 'notification' : 'notifications'} of ${job}`
+      const what = `${counted(count, 'notification')} of ${job}`
       if (state === 'given-up' && isTold(one) === false)
         return told(
           'ok',
@@ -98,7 +99,7 @@ const elsewhere = (one: { readonly gateway: string }, gateway: string): string =
 function givenUpText(one: GivenUpRun, gateway: string): string {
   const { run, job, records } = one
   const many = records !== 1
-  return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: whether ${records.toLocaleString('en-US')} of its records ${many ? 'are' : 'is'} stored was never answered; profiles are read before that job sends ${many ? 'any of them' : 'it'}. To look now: waybill reconcile ${run}`
+  return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: whether ${n(records)} of its records ${many ? 'are' : 'is'} stored was never answered; profiles are read before that job sends ${many ? 'any of them' : 'it'}. To look now: waybill reconcile ${run}`
 }
 
 /** What goes on with it. */

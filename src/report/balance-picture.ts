@@ -1,8 +1,9 @@
 /** Draws a flow as SVG. Places are d3-sankey's; text stands beside each node, with the exact count. */
 import { type SankeyLink, type SankeyNode, sankey, sankeyLinkHorizontal } from 'd3-sankey'
+import { n } from '../count-in-words.ts'
 import { html } from '../html-page.ts'
 import type { Flow, FlowLink, FlowNode } from './balance-flow.ts'
-import { n, px } from './figures.ts'
+import { px } from './figures.ts'
 import { OUTCOMES } from './outcomes.ts'
 
 type PlacedNode = SankeyNode<FlowNode, FlowLink>

@@ -1,9 +1,9 @@
 /** The balance: as a picture, as tables, and what is wrong where it does not balance. */
+import { n } from '../count-in-words.ts'
 import { allRecords } from '../reconcile/balance.ts'
 import { RECORD_KINDS } from '../transform/record.ts'
 import { balanceFlow, recordFlow, rowFlow } from './balance-flow.ts'
 import { balancePicture } from './balance-picture.ts'
-import { n } from './figures.ts'
 import { KINDS } from './outcomes.ts'
 import type { RunFacts } from './run-facts.ts'
 import { numbers, table } from './table.ts'

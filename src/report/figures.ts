@@ -1,12 +1,5 @@
-/** Counts, instants and durations in words. */
+/** Instants and durations in words, and coordinates. */
 import { DateTime } from 'luxon'
-
-/** `1,234,567` */
-export const n = (count: number): string => count.toLocaleString('en-US')
-
-/** `1 row`, `2 rows` */
-export const counted = (count: number, one: string, many = `${one}s`): string =>
-  `${n(count)} ${count === 1 ? one : many}`
 
 /** `Sun 2026-11-01 05:30:09 UTC` */
 export const utcText = (at: number): string => `${clock(at, 'utc')} UTC`

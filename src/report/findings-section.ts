@@ -1,7 +1,7 @@
 /** What checks and the comparison with earlier deliveries have found in what went on all the same. */
+import { n } from '../count-in-words.ts'
 import { html } from '../html-page.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from './drift-overview.ts'
-import { n } from './figures.ts'
 import { nameHtml } from './file-name.ts'
 import type { RunFacts } from './run-facts.ts'
 import { foldedTable } from './table.ts'

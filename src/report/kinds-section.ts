@@ -1,8 +1,9 @@
 /** Outcomes by kind of record, and what else went to and fro. */
 import { scaleLinear } from 'd3-scale'
+import { counted, n } from '../count-in-words.ts'
 import { allRecords, type RecordCounts } from '../reconcile/balance.ts'
 import { RECORD_KINDS } from '../transform/record.ts'
-import { counted, n, px } from './figures.ts'
+import { px } from './figures.ts'
 import { countOf, KINDS, OUTCOMES, RECORD_OUTCOMES, type RecordOutcome } from './outcomes.ts'
 import type { RunFacts } from './run-facts.ts'
 import { table } from './table.ts'

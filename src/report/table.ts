@@ -1,6 +1,6 @@
 /** Tables of a report: they scroll where the page is narrow, and fold where they are long. */
+import { n } from '../count-in-words.ts'
 import { html } from '../html-page.ts'
-import { n } from './figures.ts'
 
 export interface Column {
   /** Plain text. */

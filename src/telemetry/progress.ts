@@ -6,6 +6,7 @@
  * when a process is killed.
  */
 import cliProgress from 'cli-progress'
+import { counted, n } from '../count-in-words.ts'
 import { type Pace, startPace } from './pace.ts'
 import { CLEAR, DRAW_EVERY_MS, LINE_EVERY_MS, WAIT_LINE_EVERY_MS } from './terminal-line.ts'
 
@@ -69,7 +70,7 @@ function createLines({ now, write }: ProgressDisplay): Progress {
   return {
     start(name, state) {
       open = { name, pace: startPace(now(), state), state, drawnAt: now() }
-      if (state.rows > 0) write(`${name}: goes on behind ${counted(state).join(', ')}\n`)
+      if (state.rows > 0) write(`${name}: goes on behind ${done(state).join(', ')}\n`)
     },
     advance(state) {
       if (open === undefined) return
@@ -78,7 +79,7 @@ function createLines({ now, write }: ProgressDisplay): Progress {
       open.drawnAt = now()
       const { rate, left } = open.pace
       const name = state.at === undefined ? open.name : `${placeText(state.at)}, ${state.at.name}`
-      write(`${name}: ${[...counted(state), percent(state), rateText(rate), leftText(left)].join(', ')}\n`)
+      write(`${name}: ${[...done(state), percent(state), rateText(rate), leftText(left)].join(', ')}\n`)
     },
     wait(text) {
       // That it waits is in a line of the log above, to begin with.
@@ -143,7 +144,7 @@ function createBar({ now, write }: ProgressDisplay, columns: () => number): Prog
 function barLine({ name: whole, pace, state }: OpenExport, room: number): string {
   const { rate, left } = pace
   const name = state.at?.name ?? whole
-  const [counts = '', records = ''] = counted(state)
+  const [counts = '', records = ''] = done(state)
   const rows = state.at === undefined ? counts : `${placeText(state.at)}, ${counts}`
   const times = `${rateText(rate)}, ${leftText(left)}`
   const lines = [
@@ -178,14 +179,13 @@ const bar = (share: number, barsize: number): string =>
 
 function summary({ name, pace }: OpenExport, state: ProgressState, now: number): string {
   const { ms, rate } = pace.whole(now, state)
-  return `${name}: ${counted(state).join(', ')} in ${(ms / 1000).toFixed(1)} s, ${rateText(rate)}`
+  return `${name}: ${done(state).join(', ')} in ${(ms / 1000).toFixed(1)} s, ${rateText(rate)}`
 }
 
 const placeText = ({ number, of }: NonNullable<ProgressState['at']>): string => `${n(number)} of ${n(of)}`
-const n = (value: number): string => value.toLocaleString('en-US')
-const counted = ({ rows, records }: ProgressState): string[] => [
-  `${n(rows)} ${rows === 1 ? 'row' : 'rows'}`,
-  `${n(records)} ${records === 1 ? 'record' : 'records'}`,
+const done = ({ rows, records }: ProgressState): string[] => [
+  counted(rows, 'row'),
+  counted(records, 'record'),
 ]
 /** Not 100 before the end. */
 const percent = ({ share }: ProgressState): string =>

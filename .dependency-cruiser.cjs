@@ -106,7 +106,7 @@ module.exports = {
         ERRORS,
         COUNTS,
         '^src/extract/(discover|arrival/completeness).ts$',
-        '^src/job/(arrival|definition-files|job-source|median).ts$',
+        '^src/job/(arrival|definition-files|job-source|small-exports).ts$',
         '^src/ledger/ledger.ts$',
         '^src/notify/notice.ts$',
         '^src/schedule/(fires|local-time|schedule-parts).ts$',

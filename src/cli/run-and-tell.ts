@@ -1,6 +1,7 @@
 /** Runs a job and tells its targets how that ended. The end is the same whatever becomes of the notifications. */
 import { parse as parsePath } from 'node:path'
 import { EXIT, WaybillError } from '../errors.ts'
+import { smallNotice } from '../expect/expectation-notices.ts'
 import { exitOf, type JobEnd } from '../job/carry-out.ts'
 import type { Job } from '../job/definition-files.ts'
 import { readTargets, targetsOf } from '../job/notify-targets.ts'
@@ -60,13 +61,19 @@ export async function runAndTell(
   // Who is told what is refused runs the job itself, and so goes on with it; a rerun or a backfill does not.
   await quietly(() => tellDeadRun(teller, deps, name, targets, refusals !== false))
   // What is known before the run need not wait for its end, nor the run for that.
-  const delivered = teller.deliver()
+  let delivered = teller.deliver()
   const begun = new Set<string>()
   const events: RunDependencies['events'] = {
     ...deps.events,
     runStarted(run) {
       begun.add(run.id)
       deps.events.runStarted(run)
+    },
+    exportSmall(small) {
+      deps.events.exportSmall?.(small)
+      const notice = smallNotice(about(), [...begun].at(-1) ?? '', small)
+      // The run does not wait for it, and whoever is told need not wait for the end of the run.
+      delivered = delivered.then(() => teller.tell(notice, targets)).then(() => teller.deliver())
     },
   }
   try {

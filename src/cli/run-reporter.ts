@@ -1,5 +1,6 @@
 /** Turns what a run tells into progress and log lines (docs/logging.md). */
 import { describePlace, type WaybillError } from '../errors.ts'
+import { smallWords } from '../expect/expectation-text.ts'
 import type { ExportProgress, LeftBehind, OutageProgress, RunEvents } from '../job/run-events.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../reconcile/balance.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
@@ -50,6 +51,13 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       if (now() - lookingSaidAt < LINE_EVERY_MS) return
       lookingSaidAt = now()
       progress.note(`Looking for what run ${run} has read: ${number} of ${of} exports.`)
+    },
+    exportSmall(small) {
+      logger.warn(`strangely small: ${smallWords(small)}`, {
+        ...about,
+        export: small.name,
+        bytes: small.bytes,
+      })
     },
     exportStarted(started) {
       const { name, bytes, counts } = started

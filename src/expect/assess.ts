@@ -7,13 +7,12 @@ import type { WaitingExport } from '../extract/arrival/completeness.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
 import { createArrival, type SourceLook, type SourceSettings } from '../job/arrival.ts'
 import type { Job } from '../job/definition-files.ts'
-import type { Expectation, JobSource } from '../job/job-source.ts'
+import { type Expectation, expectationKey, type JobSource, sourceName } from '../job/job-source.ts'
+import { knownKeys, takenFrom } from '../job/small-exports.ts'
 import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import type { Deadline } from './deadlines.ts'
 import { type ArrivedFile, type EarlierJudgement, type Judgement, judge } from './judge.ts'
 
-/** Files of runs that are looked at; an older one that is still there is known by its time. */
-const TAKEN_AT_MOST = 1_000
 const DATES = 3
 
 /** A source of which something is expected. */
@@ -49,16 +48,11 @@ export interface AssessmentParts {
   readonly patience: () => AbortSignal
 }
 
-/** Place and pattern, as people are told of them. */
-export const sourceName = ({ from, match }: JobSource): string => `${from.replace(/\/$/, '')}/${match}`
-
 export const watchedSources = (job: Job): WatchedSource[] =>
   job.sources.flatMap((source) => {
-    const { expect, mapping } = source
+    const { expect } = source
     if (expect === undefined) return []
-    const timetable = `${expect.by} ${expect.zone}`
-    const key = { job: job.definition.job, mapping, source: sourceName(source), timetable }
-    return [{ job, source, expect, key }]
+    return [{ job, source, expect, key: expectationKey(job.definition.job, source, expect) }]
   })
 
 /** @param judged what was judged of the source before */
@@ -80,12 +74,7 @@ export async function assess(
     return { ...common, ...nothing, state: 'unreachable', error }
   }
   const found = look.complete.map(({ delivery }): ArrivedFile => delivery)
-  const takenByRuns = await ledger.expectations.taken(key.job, key.mapping, TAKEN_AT_MOST)
-  const taken = takenByRuns
-    .filter(({ address, name }) => address === look.address(name))
-    .map(({ name, bytes, modified_at, taken_at }) => ({
-      ...{ name, bytes, modifiedAt: modified_at, takenAt: taken_at },
-    }))
+  const taken = await takenFrom(ledger, key, look.address)
   const question = { expected: expect, deadline, now: at, found, taken, earlier: judged.map(remembered) }
   const { state, arrived, small, known } = judge(question)
   const latestDates = datesOf(source.match, [...found, ...taken])
@@ -116,11 +105,10 @@ export const recordOf = (
 })
 
 function remembered({ due, judged_at, state, expected, arrived, known }: DeadlineRecord): EarlierJudgement {
-  const keys: unknown = known === null ? undefined : JSON.parse(known)
   return {
     due,
     judgedAt: judged_at,
-    known: Array.isArray(keys) ? new Set(keys.map(String)) : undefined,
+    known: knownKeys(known),
     missing: state === 'missing' ? expected - arrived : 0,
     wasShort: state === 'missing' || state === 'late',
   }

@@ -1,29 +1,23 @@
-/** What is told of an expectation that has not come true. Pure. Each has a subject, so that it is told once for each deadline. */
+/** What is told of an expectation that has not come true. Pure. Each has a subject, so that it is told once: for its deadline, or of a version of a file. */
+import type { SmallDelivery } from '../job/small-exports.ts'
 import type { Notice } from '../notify/notice.ts'
 import type { Assessment } from './assess.ts'
-import { assessmentJson, assessmentLines, countWords } from './expectation-text.ts'
+import { assessmentJson, assessmentLines, countWords, smallJson, smallWords } from './expectation-text.ts'
 
 /** @param gateway as the ledger names it */
 export function expectationNotices(assessment: Assessment, gateway: string): Notice[] {
   const { watched, deadline, at, state, arrived, small, error } = assessment
   const { job, source, mapping } = watched.key
-  const about = `${new Date(deadline.due).toISOString()} ${source} (${mapping})`
   const common = { job, gateway, at, data: assessmentJson(assessment) }
   const lines = assessmentLines(assessment)
-  const notice = (
-    kind: Notice['kind'],
-    what: { readonly about: string; readonly failure: boolean; readonly title: string },
-    next: readonly string[],
-  ): Notice => ({
+  const late = (failure: boolean, title: string, ...next: readonly string[]): Notice => ({
     ...common,
-    kind,
-    subject: `${about} ${what.about}`,
-    failure: what.failure,
-    title: `Waybill: ${job}: ${what.title}`,
+    kind: 'export-late',
+    subject: `${new Date(deadline.due).toISOString()} ${source} (${mapping}) ${state}`,
+    failure,
+    title: `Waybill: ${job}: ${title}`,
     text: [...lines, 'Next', ...next],
   })
-  const late = (failure: boolean, title: string, ...next: readonly string[]): Notice =>
-    notice('export-late', { about: state, failure, title }, next)
   const look = `    waybill expect ${job}`
   const run = `    waybill run ${job}`
   const ofState = {
@@ -50,12 +44,43 @@ export function expectationNotices(assessment: Assessment, gateway: string): Not
   }
   return [
     ...ofState[state](),
-    ...small.map(({ name, bytes, usual }) => {
-      const title = `${name} has ${Math.round((bytes / usual) * 100)} % of the usual size`
-      return notice('export-small', { about: `${name} ${bytes}`, failure: true, title }, [`${run} --dry-run`])
-    }),
+    ...small.map((one) => ({
+      ...common,
+      ...smallTold(job, { ...one, source, mapping }),
+      text: [...lines, 'Next', `${run} --dry-run`],
+    })),
   ]
 }
+
+/** What is told of a run that begins with an export which is strangely small. @param run its id */
+export function smallNotice(
+  { job, gateway, at }: Pick<Notice, 'job' | 'gateway' | 'at'>,
+  run: string,
+  small: SmallDelivery,
+): Notice {
+  const { source, mapping } = small
+  return {
+    ...{ job, gateway, at },
+    ...smallTold(job, small),
+    text: [
+      `Run      ${run} has begun with it`,
+      `Source   ${source}`,
+      `Small    ${smallWords(small)}`,
+      'Next',
+      '  To see what becomes of it',
+      `    waybill show ${run}`,
+    ],
+    data: { job, source, mapping, run, small: [smallJson(small)] },
+  }
+}
+
+/** The subject is the version of the file: the run that begins with it and the deadline that it counts for tell it once between them. */
+const smallTold = (job: string, { name, bytes, modifiedAt, usual, source, mapping }: SmallDelivery) => ({
+  kind: 'export-small' as const,
+  subject: `${source} (${mapping}) ${name} ${bytes} ${new Date(modifiedAt).toISOString()}`,
+  failure: true,
+  title: `Waybill: ${job}: ${name} has ${Math.round((bytes / usual) * 100)} % of the usual size`,
+})
 
 /** Where a run has taken all that came late, there is nothing to run any more. */
 function lateSteps({ watched, deadline, arrived }: Assessment): string[] {

@@ -2,6 +2,7 @@
 import { counted } from '../count-in-words.ts'
 import type { WaitingExport } from '../extract/arrival/completeness.ts'
 import type { JobSource } from '../job/job-source.ts'
+import type { SmallExport } from '../job/small-exports.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
 import type { Assessment } from './assess.ts'
 import type { ArrivedFile } from './judge.ts'
@@ -26,9 +27,7 @@ export function assessmentLines(assessment: Assessment): string[] {
     ...(error === undefined ? [] : [line('Because', `${error.code}: ${error.message}`)]),
     ...(error === undefined && arrived.length === 0 ? [line('Arrived', 'none')] : []),
     ...arrived.map((file) => line('Arrived', fileWords(file, expect.zone, deadline.due))),
-    ...small.map(({ name, bytes, usual }) =>
-      line('Small', `${name} has ${bytesWords(bytes)}, usual are ${bytesWords(usual)}`),
-    ),
+    ...small.map((one) => line('Small', smallWords(one))),
     ...waiting.map((one) =>
       line('Waiting', `${one.delivery.name} is there, but ${waitingWords(one, source)}`),
     ),
@@ -40,6 +39,10 @@ function fileWords({ name, bytes, modifiedAt }: ArrivedFile, zone: string, due: 
   const late = modifiedAt > due ? ', late' : ''
   return `${name} (${bytesWords(bytes)}, of ${localTime(modifiedAt, zone)}${late})`
 }
+
+/** `a.csv has 12 bytes, usual are 1,000 bytes` */
+export const smallWords = ({ name, bytes, usual }: Omit<SmallExport, 'modifiedAt'>): string =>
+  `${name} has ${bytesWords(bytes)}, usual are ${bytesWords(usual)}`
 
 const bytesWords = (bytes: number): string => counted(Math.round(bytes), 'byte')
 
@@ -56,6 +59,8 @@ function waitingWords(
   }
   return lacks.map((lack) => words[lack]).join(', ')
 }
+
+export const smallJson = ({ name, bytes, usual }: SmallExport) => ({ name, bytes, usual })
 
 const instant = (at: number): string => new Date(at).toISOString()
 
@@ -82,7 +87,7 @@ export const assessmentJson = (assessment: Assessment) => {
       modifiedAt: instant(modifiedAt),
       late: modifiedAt > deadline.due,
     })),
-    small,
+    small: small.map(smallJson),
     incomplete: waiting.map(({ delivery, lacks }) => ({ name: delivery.name, lacks })),
     latestDates,
     ...(error === undefined ? {} : { error: error.code }),

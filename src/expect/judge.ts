@@ -5,22 +5,14 @@
  * a run by then, is old, however often it is read; what has another size or time is another file. Where there was no judgement, the time
  * that the source gives it decides.
  */
-import { median } from '../job/median.ts'
+import { fileKey, oldestFirst, type SizedFile, type SmallExport, smallOnes } from '../job/small-exports.ts'
 import { type Deadline, lateUntil } from './deadlines.ts'
-
-/** So many earlier exports say what size is usual; with fewer than that, nothing is small. */
-const USUAL_OF = 8
-const USUAL_FROM = 3
 
 /** A clock of a source may be ahead by as much: what is judged so soon after the deadline was there by then. */
 const ON_TIME_MS = 60_000
 
 /** An export as its source lists it, or listed it when a run began with it. */
-export interface ArrivedFile {
-  readonly name: string
-  readonly bytes: number
-  /** Milliseconds since the epoch. */
-  readonly modifiedAt: number
+export interface ArrivedFile extends SizedFile {
   /** When the first run that began with it was begun. */
   readonly takenAt?: number | undefined
 }
@@ -56,13 +48,6 @@ export interface Question {
   readonly earlier: readonly EarlierJudgement[]
 }
 
-export interface SmallExport {
-  readonly name: string
-  readonly bytes: number
-  /** The median of the exports before. */
-  readonly usual: number
-}
-
 export interface Judgement {
   /** `late`: enough of them by now, and not in time. */
   readonly state: 'arrived' | 'late' | 'missing'
@@ -72,9 +57,6 @@ export interface Judgement {
   /** Keys of the files that no later deadline counts. */
   readonly known: readonly string[]
 }
-
-/** What makes a file the same one: a version of a name. */
-export const fileKey = ({ name, bytes, modifiedAt }: ArrivedFile): string => `${name} ${bytes} ${modifiedAt}`
 
 export function judge({ expected, deadline, now, found, taken, earlier }: Question): Judgement {
   const { previous, due } = deadline
@@ -108,23 +90,18 @@ export function judge({ expected, deadline, now, found, taken, earlier }: Questi
   return {
     state: arrived.length < expected.count ? 'missing' : short > 0 || wasShort ? 'late' : 'arrived',
     arrived,
-    small: smallOnes(expected.size, arrived, taken),
+    small: smallAmong(expected.size, arrived, taken),
     known: all.filter((file) => !later.has(file) && isToBeKnown(file)).map(fileKey),
   }
 }
 
-function smallOnes(
+function smallAmong(
   share: number | undefined,
   arrived: readonly ArrivedFile[],
   taken: readonly ArrivedFile[],
 ): SmallExport[] {
   if (share === undefined) return []
   const judged = new Set(arrived.map(fileKey))
-  const before = oldestFirst(taken.filter((file) => !judged.has(fileKey(file))))
-  if (before.length < USUAL_FROM) return []
-  const usual = median(before.slice(-USUAL_OF).map(({ bytes }) => bytes))
-  return arrived.flatMap(({ name, bytes }) => (bytes < share * usual ? [{ name, bytes, usual }] : []))
+  const earlier = taken.filter((file) => !judged.has(fileKey(file)))
+  return smallOnes(share, arrived, earlier)
 }
-
-const oldestFirst = (files: readonly ArrivedFile[]): ArrivedFile[] =>
-  [...files].sort((a, b) => a.modifiedAt - b.modifiedAt || (a.name < b.name ? -1 : 1))

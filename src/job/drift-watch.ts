@@ -26,7 +26,7 @@ export const DELIVERIES_COMPARED = 20
 export interface DriftMemory {
   readonly job: string
   readonly rules: DriftDefinition
-  readonly ledger: Pick<Ledger, 'profiles' | 'isProfiled'>
+  readonly ledger: Pick<Ledger, 'profiles' | 'isProfiled' | 'expectations'>
   /** Exports are taken as they are. */
   readonly accept: boolean
   /** Whether exports are read ahead where the job may stop for what is found. */

@@ -14,6 +14,7 @@ import type { JobSource } from './job-source.ts'
 import { joinExports, rejoin } from './joined-exports.ts'
 import type { RunEvents } from './run-events.ts'
 import { isExportProblem } from './run-export.ts'
+import { smallOfRun } from './small-exports.ts'
 
 /** An export of the run, with the mapping to read it by. */
 export interface ExportStep {
@@ -26,7 +27,7 @@ export interface ExportStep {
 }
 
 /**
- * New exports: fetch, fingerprint, verify, compare, write down, run.
+ * New exports: look at their size, fetch, fingerprint, verify, compare, write down, run.
  * @param begun those that the run has begun already, in their order: they are not taken again
  */
 export async function* startExports(
@@ -50,6 +51,8 @@ export async function* startExports(
     const mapping = mappings.get(found.mapping)
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
+    const small = await smallOfRun(memory.ledger, found, memory.now)
+    if (small !== undefined) run.events.exportSmall?.(small)
     const addresses = new Set(begun.flatMap((one) => (one.mapping === mapping.name ? one.path : [])))
     const { name } = found.delivery
     const path = found.source.address(name)

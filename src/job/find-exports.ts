@@ -5,15 +5,18 @@ import { compilePattern, matchExportName } from '../extract/discover.ts'
 import type { Arrival } from './arrival.ts'
 import type { Job } from './definition-files.ts'
 import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'
-import type { JobSource } from './job-source.ts'
+import { expectationKey, type JobSource } from './job-source.ts'
 import type { RejectsOrigin } from './rejects.ts'
 import { rejectsOrigin } from './rejects-export.ts'
+import type { ExpectedSize } from './small-exports.ts'
 
 /** A delivery with the mapping that its exports are read by. */
 export interface FoundExport extends FoundDelivery {
   readonly mapping: string
   /** Of a rejects file: the export that its rows came from. */
   readonly rejects?: RejectsOrigin
+  /** Where the job says below which size it is strangely small. */
+  readonly sized?: ExpectedSize
 }
 
 /**
@@ -40,9 +43,15 @@ export async function findExports(
   const found: FoundExport[] = []
   for (const source of job.sources) {
     for (const delivery of await arrival.find(source, now))
-      found.push({ ...delivery, mapping: source.mapping })
+      found.push({ ...delivery, mapping: source.mapping, ...sizedBy(job, source) })
   }
   return found
+}
+
+function sizedBy({ definition }: Job, source: JobSource): Pick<FoundExport, 'sized'> {
+  const { expect } = source
+  if (expect?.size === undefined) return {}
+  return { sized: { share: expect.size, key: expectationKey(definition.job, source, expect) } }
 }
 
 export const noneFound = ({ definition: { job }, sources }: Job): WaybillError =>

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { ArrivalRules } from '../extract/arrival/completeness.ts'
 import type { SourcePlace } from '../extract/arrival/open-source.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content-limits.ts'
+import type { ExpectationKey } from '../ledger/ledger.ts'
 import type { ExportDefinition } from './export-definition.ts'
 
 export interface JobSource extends ArrivalRules {
@@ -27,6 +28,22 @@ export interface Expectation {
   /** The share of the usual size below which an export is strangely small. */
   readonly size: number | undefined
 }
+
+/** Place and pattern, as people are told of them. */
+export const sourceName = ({ from, match }: Pick<JobSource, 'from' | 'match'>): string =>
+  `${from.replace(/\/$/, '')}/${match}`
+
+/** Names what is expected of a source in the ledger. */
+export const expectationKey = (
+  job: string,
+  source: JobSource,
+  { by, zone }: Expectation,
+): ExpectationKey => ({
+  job,
+  mapping: source.mapping,
+  source: sourceName(source),
+  timetable: `${by} ${zone}`,
+})
 
 /**
  * @param folder of the job file: paths are relative to it

@@ -4,6 +4,7 @@ import type { Exception, RunEnd, Tallies } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-answer.ts'
 import type { ToldOutage } from '../load/sending.ts'
 import type { Counts } from '../reconcile/balance.ts'
+import type { SmallDelivery } from './small-exports.ts'
 
 /** Of an export, so far; `counts` goes on counting, and holds what an earlier process has settled of it. */
 export interface ExportProgress {
@@ -49,6 +50,8 @@ export interface RunEvents {
   lookingAgain?:
     | ((at: { readonly run: string; readonly number: number; readonly of: number }) => void)
     | undefined
+  /** It is strangely small against earlier ones of its source; nobody was told of it before. It is run as any other. */
+  exportSmall?: ((small: SmallDelivery) => void) | undefined
   exportStarted(
     started: ExportProgress & {
       readonly bytes: number

@@ -49,11 +49,81 @@ const deliver = async (clinic: Clinic, name: string, at: number, content = `${HE
   await utimes(file, at / 1000, at / 1000)
 }
 
-/** Kinds and titles of the notices that the job's command was given. */
-const told = async ({ workplace }: Clinic): Promise<string[]> => {
+/** Kinds of the notices that the job's command was given of its exports. */
+const told = async (clinic: Clinic): Promise<string[]> =>
+  (await notices(clinic))
+    .map(({ type }) => type.slice('waybill.'.length))
+    .filter((kind) => kind !== 'run-ended')
+
+const Notices = z.array(
+  z.object({
+    type: z.string(),
+    data: z.object({ title: z.string(), details: z.record(z.string(), z.json()) }),
+  }),
+)
+const notices = async ({ workplace }: Clinic) => {
   const text = await readFile(join(workplace.folder, 'told.txt'), 'utf8').catch(() => '')
-  return [...text.matchAll(/"type":"waybill\.(export-[a-z]+)"/g)].map(([, kind = '']) => kind)
+  return Notices.parse(text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)])))
 }
+
+describe('a strangely small export', () => {
+  const usual = `${HEADER}${ANN}${BEN.replace('fine', 'fine'.repeat(40))}`
+  const small = `${HEADER}${ANN}`
+  /** Three exports of two rows have been run. */
+  const open = async () => {
+    const clinic = await openClinic({ job: JOB })
+    for (const [at, hours] of [75, 51, 27].entries())
+      await deliver(clinic, `old${at}.csv`, DUE - hours * HOUR, usual)
+    expect((await clinic.run('--quiet')).err).toBe('')
+    return clinic
+  }
+
+  it('is told by the run that begins with it, and not again by when it had to be there', async () => {
+    const clinic = await open()
+    await deliver(clinic, 'b.csv', DUE - HOUR, small)
+    const { err } = await clinic.run('--quiet')
+    const sizes = { bytes: small.length, usual: usual.length }
+    expect(err).toContain(`strangely small: b.csv has ${small.length} bytes, usual are ${usual.length} bytes`)
+    const [, notice, end] = await notices(clinic)
+    expect([notice?.type, end?.type]).toEqual(['waybill.export-small', 'waybill.run-ended'])
+    expect(notice?.data.title).toBe(
+      `Waybill: clinic: b.csv has ${Math.round((small.length / usual.length) * 100)} % of the usual size`,
+    )
+    expect(notice?.data.details).toMatchObject({
+      run: end?.data.details['run'],
+      small: [{ name: 'b.csv', ...sizes }],
+    })
+    expect((await ask(clinic)).small).toEqual([{ name: 'b.csv', ...sizes }])
+    expect((await told(clinic)).filter((kind) => kind === 'export-small')).toHaveLength(1)
+  })
+
+  it('that was told by when it had to be there is not told by its run', async () => {
+    const clinic = await open()
+    await deliver(clinic, 'b.csv', DUE - HOUR, small)
+    await ask(clinic)
+    expect(await told(clinic)).toEqual(['export-small'])
+    expect((await clinic.run('--quiet')).err).toBe('')
+    expect(await told(clinic)).toEqual(['export-small'])
+  })
+
+  it('is told once, however many runs read it', async () => {
+    const clinic = await open()
+    await clinic.workplace.job('clinic', JOB.replace('    archive: ../done\n', ''))
+    await deliver(clinic, 'b.csv', DUE - HOUR, small)
+    await clinic.run('--quiet')
+    expect((await clinic.run('--quiet')).err).toBe('')
+    expect(await told(clinic)).toEqual(['export-small'])
+  })
+
+  it('is small against what was run before, not against what its own run has taken', async () => {
+    const clinic = await openClinic({ job: JOB })
+    for (const [at, hours] of [75, 51, 27].entries())
+      await deliver(clinic, `old${at}.csv`, DUE - hours * HOUR, usual)
+    await deliver(clinic, 'z.csv', DUE - HOUR, small)
+    expect((await clinic.run('--quiet')).err).toBe('')
+    expect(await told(clinic)).toEqual([])
+  })
+})
 
 describe('waybill expect', () => {
   it('counts what runs have taken and archived, and what came since, each for one time alone', async () => {

@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { runAndTell, tellDeadRun } from '../../src/cli/run-and-tell.ts'
 import { createTeller } from '../../src/cli/teller.ts'
 import { WaybillError } from '../../src/errors.ts'
@@ -66,6 +66,27 @@ test('a run that ends as the ledger is gone is told, and not as one that was nev
     ...{ run: 'run-1', error: 'ledger-unusable', exit: 2 },
     ...{ host: 'night-host', home: context.settings.home },
   })
+})
+
+test('a strangely small export is told while the run is on', async () => {
+  const { folder, ledger, hook, context, target } = await install()
+  onTestFinished(() => ledger.close())
+  const teller = createTeller(context, ledger, new Map([['nightly', [target]]]))
+  const small = { name: 'a.csv', bytes: 12, modifiedAt: Date.UTC(2026, 2, 2, 6), usual: 100 }
+  const deps = {
+    ...{ ledger, gatewayName: 'gateway', home: folder, now: Date.now, isDead: () => false },
+    events: { runStarted() {} },
+  } as unknown as RunDependencies
+  const file = join(folder, 'jobs/nightly.yaml')
+  const job = { definition: { job: 'nightly', notify: [target] }, file } as unknown as Job
+  const over = new WaybillError('exports-none', 'what the run was waiting for has come')
+  const work = async (told: RunDependencies): Promise<JobEnd> => {
+    told.events.exportSmall?.({ ...small, source: '/inbox/*.csv', mapping: 'm' })
+    await vi.waitFor(() => expect(hook.titles()).toHaveLength(1))
+    throw over
+  }
+  await expect(runAndTell(context, { teller, deps, job, refusals: false, work })).rejects.toBe(over)
+  expect(hook.titles()).toEqual(['waybill.export-small Waybill: nightly: a.csv has 12 % of the usual size'])
 })
 
 test.each(['ends', 'takes up'])('a run that another process %s just then is not dead', async (how) => {

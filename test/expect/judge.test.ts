@@ -1,11 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
-import {
-  type ArrivedFile,
-  type EarlierJudgement,
-  fileKey,
-  judge,
-  type Question,
-} from '../../src/expect/judge.ts'
+import { type ArrivedFile, type EarlierJudgement, judge, type Question } from '../../src/expect/judge.ts'
+import { fileKey } from '../../src/job/small-exports.ts'
 import { ask, at, file, left, MONDAY, NOBODY_LOOKED, seen, TUESDAY } from './nightly-questions.ts'
 
 const MON = file('a_20260301.csv', '02T00:50')
@@ -221,7 +216,7 @@ describe('an export is strangely small', () => {
     ).small
 
   it('below the share of the median, and not at it', () => {
-    expect(small(499)).toEqual([{ name: 'new.csv', bytes: 499, usual: 1000 }])
+    expect(small(499)).toMatchObject([{ name: 'new.csv', bytes: 499, usual: 1000 }])
     expect(small(500)).toEqual([])
   })
 

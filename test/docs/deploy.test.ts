@@ -1,0 +1,279 @@
+/** What docs/deploy.md shows is what systemd, cron and Kubernetes take, and what Waybill does. Tools that a machine lacks are skipped visibly. */
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { parseEnv, promisify } from 'node:util'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { firesAfter } from '../../src/schedule/fires.ts'
+import { VARIABLES } from '../../src/settings.ts'
+import { ANN, BEN, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
+import { blocks, PROJECT, page, sections, tableRows } from './pages.ts'
+
+const text = page('docs/deploy.md')
+const [settings = ''] = blocks(text, 'sh')
+const [crontab = ''] = blocks(text, 'text')
+const UNITS = new Map(
+  blocks(text, 'ini').map((unit) => [/^# \/etc\/systemd\/system\/(.+)$/m.exec(unit)?.[1] ?? '', unit]),
+)
+const cronJob: unknown = parse(blocks(text, 'yaml')[0] ?? '')
+/** What of it is compared with other parts of the page; the rest is for Kubernetes' own definition. */
+const CronJob = z.object({
+  spec: z.object({
+    jobTemplate: z.object({
+      spec: z.object({
+        podFailurePolicy: z.object({
+          rules: z.array(
+            z.object({
+              onExitCodes: z.object({ containerName: z.string(), values: z.array(z.int()) }).optional(),
+            }),
+          ),
+        }),
+        template: z.object({
+          spec: z.object({
+            restartPolicy: z.string(),
+            containers: z.array(
+              z.object({
+                name: z.string(),
+                env: z.array(z.object({ name: z.string(), value: z.string() })),
+                volumeMounts: z.array(z.object({ name: z.string(), mountPath: z.string() })),
+              }),
+            ),
+            volumes: z.array(z.object({ name: z.string() })),
+          }),
+        }),
+      }),
+    }),
+  }),
+})
+const TYPES = join(PROJECT, 'node_modules/kubernetes-types')
+/** `tsc` is a program of its own. */
+const COMPILER = join(PROJECT, 'node_modules/.bin/tsc')
+
+const run = promisify(execFile)
+
+/** Values of a key of a unit, in their order. */
+const valuesOf = (unit: string, key: string): string[] =>
+  [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value)
+const numbersOf = (words: string): number[] => (words.match(/\d+/g) ?? []).map(Number)
+
+describe('the settings file', () => {
+  const read = parseEnv(settings)
+
+  it('means the same to a shell, and is written so that systemd reads it alike', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'waybill-deploy-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const file = join(folder, 'settings')
+    await writeFile(file, settings)
+    const script = 'set -a && . "$0" && exec /usr/bin/env'
+    const said = execFileSync('/bin/sh', ['-c', script, file], { env: {}, encoding: 'utf8' })
+    expect(said.split('\n')).toEqual(
+      expect.arrayContaining(Object.entries(read).map(([name, value]) => `${name}=${value}`)),
+    )
+    for (const line of settings.trim().split('\n').slice(1))
+      expect(line).toMatch(/^[A-Z_]+=([\w./:@,+=-]+|'[^']+')$/)
+  })
+
+  it('names settings that there are, one home, and where a Node is', () => {
+    const { PATH, ...own } = read
+    expect(VARIABLES).toEqual(expect.arrayContaining(Object.keys(own)))
+    expect(PATH?.split(':')[0]).toBe('/opt/waybill/node_modules/.bin')
+    for (const [name, unit] of UNITS) {
+      if (!name.endsWith('.service')) continue
+      expect(valuesOf(unit, 'EnvironmentFile')).toEqual([settings.split(/[ ,]/)[1]])
+      expect(own['WAYBILL_HOME']).toBe(`/var/lib/${valuesOf(unit, 'StateDirectory')}`)
+      expect(unit).not.toContain('WAYBILL_HOME')
+    }
+  })
+})
+
+describe('exit codes', () => {
+  const documented = tableRows(sections(page('docs/cli.md'), 2).get('Exit codes') ?? '').map(([code]) =>
+    Number(code),
+  )
+  const told =
+    /^- \*\*Exit codes\*\*.*: (\S+) is well; (.+) want a person.*; (.+) go on .*; (\S+) wants nothing/m.exec(
+      text,
+    )
+  const [well = [], person = [], again = [], nothing = []] = (told ?? []).slice(1).map(numbersOf)
+  const nightly = UNITS.get('waybill-nightly.service') ?? ''
+
+  it('are those of docs/cli.md, each once', () => {
+    expect([...well, ...person, ...again, ...nothing].sort((a, b) => a - b)).toEqual(documented)
+  })
+
+  it('make systemd try again what goes on by itself, and nothing else', () => {
+    expect(valuesOf(nightly, 'SuccessExitStatus').flatMap(numbersOf)).toEqual(nothing)
+    expect(valuesOf(nightly, 'RestartPreventExitStatus').flatMap(numbersOf)).toEqual(person)
+    expect(valuesOf(nightly, 'Restart')).toEqual(['on-failure'])
+  })
+
+  it('make Kubernetes fail at once what another try does not change, in the order that it demands', () => {
+    const values = CronJob.parse(cronJob).spec.jobTemplate.spec.podFailurePolicy.rules.flatMap(
+      ({ onExitCodes }) => onExitCodes?.values ?? [],
+    )
+    expect(values).toEqual([...person, ...nothing].sort((a, b) => a - b))
+  })
+})
+
+const systemd = spawnSync('systemd-analyze', ['--version'], { stdio: 'ignore' }).status === 0
+
+describe.skipIf(!systemd)('systemd (where systemd-analyze is on the PATH)', () => {
+  it('finds nothing wrong with the units, as they stand but for where Waybill lies', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'waybill-units-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const program = join(folder, 'waybill.js')
+    await writeFile(program, '#!/bin/sh\n')
+    await chmod(program, 0o755)
+    const files = [...UNITS].map(([name, unit]) => {
+      expect(unit.match(/\/opt\/waybill\/bin\/waybill\.js/g)?.length ?? 0).toBe(
+        name.endsWith('.service') ? 1 : 0,
+      )
+      return { file: join(folder, name), unit: unit.replace('/opt/waybill/bin/waybill.js', program) }
+    })
+    for (const { file, unit } of files) await writeFile(file, unit)
+    const { status, stdout, stderr } = spawnSync(
+      'systemd-analyze',
+      ['verify', '--man=no', ...files.map(({ file }) => file)],
+      { encoding: 'utf8' },
+    )
+    // What it does not know it tells, and ends with 0 all the same.
+    expect([status, stdout, stderr]).toEqual([0, '', ''])
+  })
+
+  /** Instants from noon before clocks are set ahead in New York. */
+  const elapses = (calendar: string): string[] => {
+    const options = ['calendar', '--base-time=2026-03-07 17:00:00 UTC', '--iterations=2', calendar]
+    const said = execFileSync('systemd-analyze', options, {
+      env: { ...process.env, TZ: 'UTC' },
+      encoding: 'utf8',
+    })
+    return [...said.matchAll(/(?:elapse|#2): \w+ (\S+ \S+) UTC/g)].map(([, instant = '']) => instant)
+  }
+
+  it('comes to the time of the timer in the night of summer time, too, and leaves out a time that there is not', () => {
+    const [calendar = ''] = valuesOf(UNITS.get('waybill-nightly.timer') ?? '', 'OnCalendar')
+    expect(elapses(calendar)).toEqual(['2026-03-08 08:15:00', '2026-03-09 08:15:00'])
+    expect(elapses(calendar.replace(' 04:', ' 02:'))).toEqual(['2026-03-09 06:15:00', '2026-03-10 06:15:00'])
+    expect(text).toContain(`systemd-analyze calendar --iterations=3 '${calendar}'`)
+  })
+})
+
+describe('the crontab', () => {
+  const lines = crontab.split('\n').flatMap((line) => {
+    const [, cron, command] = /^((?:\S+ ){4}\S+) +(cd .+)$/.exec(line) ?? []
+    return cron === undefined || command === undefined ? [] : [{ cron, command }]
+  })
+
+  it('means the times that its text tells', () => {
+    const first = lines.map(({ cron }) => firesAfter({ cron, zone: 'Etc/UTC' }, 0).next().value)
+    expect(first).toEqual([95, 135].map((minutes) => minutes * 60_000))
+    expect(crontab).not.toContain('%')
+  })
+
+  it('finds Node, settings and home in the environment of cron: says nothing, and all is sent', async () => {
+    const day = 24 * 3_600_000
+    const clinic = await openClinic()
+    const { folder } = clinic.workplace
+    await clinic.workplace.job(
+      'nightly-screenings',
+      `exports: { from: ../inbox, match: "*.csv", expect: { by: "0 0 * * *", zone: Etc/UTC } }
+mapping: clinic
+accounts: { register: never }
+`,
+    )
+    const file = await clinic.deliver('a.csv', `${HEADER}${ANN}${BEN}`)
+    const arrived = (Math.floor(Date.now() / day) * day - 1) / 1000
+    await utimes(file, arrived, arrived)
+    const key = join(folder, 'api-key')
+    await writeFile(key, clinic.store.environment['WAYBILL_API_KEY'] ?? '')
+    const here: Readonly<Record<string, string>> = {
+      WAYBILL_HOME: join(folder, 'the-home'),
+      WAYBILL_GATEWAY_URL: clinic.store.environment['WAYBILL_GATEWAY_URL'] ?? '',
+      WAYBILL_API_KEY_FILE: key,
+      WAYBILL_ACCESS_TOKEN_COMMAND: `'echo ${clinic.store.environment['WAYBILL_ACCESS_TOKEN']}'`,
+    }
+    const placed = settings
+      .replaceAll('/opt/waybill', PROJECT)
+      .replace(/^(WAYBILL_\w+)=.*$/gm, (_, name: string) => `${name}=${here[name]}`)
+    await writeFile(join(folder, 'settings'), placed)
+    for (const { command } of lines) {
+      const typed = command
+        .replaceAll('/srv/waybill', folder)
+        .replaceAll('/etc/waybill/settings', join(folder, 'settings'))
+        .replaceAll('/opt/waybill', PROJECT)
+      // What Debian's cron and cronie give a command.
+      const env = { HOME: '/', LOGNAME: 'waybill', PATH: '/usr/bin:/bin', SHELL: '/bin/sh' }
+      expect(await run('/bin/sh', ['-c', typed], { env, cwd: '/' }), typed).toEqual({
+        stdout: '',
+        stderr: '',
+      })
+    }
+    expect(await clinic.stored()).toEqual(GOOD)
+    expect([here['WAYBILL_HOME'], join(folder, '.waybill')].map((path) => existsSync(path ?? ''))).toEqual([
+      true,
+      false,
+    ])
+  })
+})
+
+describe('the CronJob', () => {
+  const { podFailurePolicy, template } = CronJob.parse(cronJob).spec.jobTemplate.spec
+  const { containers, restartPolicy, volumes } = template.spec
+
+  it('names what it defines: the container, its volumes, a home of which the volume is the parent', () => {
+    expect(podFailurePolicy.rules.flatMap(({ onExitCodes }) => onExitCodes?.containerName ?? [])).toEqual(
+      containers.map(({ name }) => name),
+    )
+    const [waybill] = containers
+    expect(waybill?.volumeMounts.map(({ name }) => name)).toEqual(volumes.map(({ name }) => name))
+    const own = waybill?.env.map(({ name }) => name) ?? []
+    expect(VARIABLES).toEqual(expect.arrayContaining(own))
+    const home = waybill?.env.find(({ name }) => name === 'WAYBILL_HOME')?.value
+    expect(waybill?.volumeMounts.map(({ mountPath }) => mountPath)).toContain(dirname(home ?? ''))
+    // Kubernetes takes a podFailurePolicy with this alone.
+    expect(restartPolicy).toBe('Never')
+  })
+
+  it.skipIf(!existsSync(TYPES))(
+    'is as Kubernetes defines it (where kubernetes-types is installed), and what is not would be told',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'waybill-cronjob-'))
+      onTestFinished(() => rm(folder, { recursive: true }))
+      const right = JSON.stringify(cronJob)
+      // As a literal, in which TypeScript takes no field that the definition does not have.
+      const texts = [right, ...WRONG.map(([part, other]) => right.replace(part, other))]
+      const files = texts.map((_, at) => join(folder, `${at}.ts`))
+      for (const [at, literal] of texts.entries())
+        await writeFile(
+          files[at] ?? '',
+          `import type { CronJob } from '${TYPES}/batch/v1'\nexport const cronJob: CronJob = ${literal}\n`,
+        )
+      const modules = ['--module', 'esnext', '--moduleResolution', 'bundler', '--types', '']
+      const { stdout } = spawnSync(COMPILER, ['--noEmit', '--strict', ...modules, ...files], {
+        cwd: folder,
+        encoding: 'utf8',
+      })
+      const told = stdout.split('\n').filter((line) => /^\d\.ts/.test(line))
+      expect(told.map((line) => line.replace(/\(.*?error TS\d+: /, ' '))).toEqual(
+        WRONG.map(([, , problem], at) => expect.stringMatching(`^${at + 1}\\.ts .*${problem}`)),
+      )
+    },
+  )
+})
+
+/** Part of the CronJob, what else may be written for it by mistake, and what is wrong with that. */
+const WRONG = [
+  ['"timeZone"', '"timezone"', "timezone.*does not exist in type 'CronJobSpec'"],
+  ['"schedule":"15 2 * * *",', '', "Property 'schedule' is missing"],
+  [
+    '"status":"True"',
+    '"state":"True"',
+    "state.*does not exist in type 'PodFailurePolicyOnPodConditionsPattern'",
+  ],
+  ['"values":[1,2,4,5]', '"values":"1"', "'string' is not assignable to type 'number\\[\\]'"],
+  ['"image":', '"img":', "img.*does not exist in type 'Container'"],
+] as const

@@ -60,7 +60,7 @@ module.exports = {
     only(
       'reconcile-after-load',
       '^src/reconcile/',
-      [ERRORS, '^src/transform/record.ts$', '^src/gateway/', '^src/load/(entry|reconciler).ts$'],
+      [ERRORS, COUNTS, '^src/transform/record.ts$', '^src/gateway/', '^src/load/(entry|reconciler).ts$'],
       'reconcile matches answers with what was sent; it calls no stage',
     ),
     only('ledger-alone', '^src/ledger/', [ERRORS], 'the ledger knows tables and states, no stage'),

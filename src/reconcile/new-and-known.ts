@@ -1,4 +1,5 @@
 /** What a run has left behind, told apart: what is new, and what an earlier run had left so. Pure. */
+import { n } from '../count-in-words.ts'
 import { allRecords, type Counts } from './balance.ts'
 
 /** Together they are all that the run has left behind: rows and records rejected or in doubt, and follow-ups that were refused. */
@@ -79,5 +80,3 @@ export const isAllKnown = ({
   readonly exports: readonly { readonly error?: string }[]
 }): boolean =>
   state === 'finished' && exports.every(({ error }) => error === undefined) && leftBehind?.new === 0
-
-const n = (count: number): string => count.toLocaleString('en-US')

@@ -14,6 +14,7 @@ import type { Endpoint } from './contract/endpoint.ts'
 import { ENDPOINTS, type EndpointName } from './contract/endpoints.ts'
 import { GatewayError, type GatewayErrorDetails, wordsOfErrorBody } from './gateway-error.ts'
 import { readTransportFailure } from './transport-failure.ts'
+import { WholeBody } from './whole-body.ts'
 
 /** Longest time, in milliseconds, that each phase of a request may take; `request` is the whole of it. */
 export interface Timeouts {
@@ -169,9 +170,7 @@ export function createTransport(options: TransportOptions): Transport {
       method: ENDPOINTS[call.endpoint].method,
       headers,
       signal: tooLong.signal,
-      // One piece, with its length: got cuts a string or buffer into pieces of 64 KiB, and drops the connection where
-      // the answer comes between the last piece and the end of the request, so that a stored batch goes unanswered.
-      ...(body === undefined ? {} : { body: [body] }),
+      ...(body === undefined ? {} : { body: new WholeBody(body) }),
     })
     exchanged.on('downloadProgress', ({ transferred, total = 0 }) => {
       if (Math.max(transferred, total) > maxAnswerBytes) tooLong.abort()

@@ -14,6 +14,7 @@ import { describeError, errorAsJson } from './cli/describe-error.ts'
 import { logFailure, openLog } from './cli/open-log.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, WaybillError } from './errors.ts'
+import { identify, processTable } from './process-identity.ts'
 import { examineSettings, readSettings } from './settings.ts'
 
 /** What a program finds around it: of a process its variables, working folder, streams and signals. */
@@ -99,7 +100,6 @@ async function buildContext(
     tolerance === undefined
       ? { settings: readSettings(environment, folder), findings: [] }
       : examineSettings(environment, folder)
-  const host = hostname()
   const makeHome = (): void => {
     try {
       mkdirSync(settings.home, { recursive: true, mode: 0o700 })
@@ -122,8 +122,7 @@ async function buildContext(
     sleep: async (ms, signal) => {
       await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
     },
-    owner: `${host}:${process.pid}`,
-    isDead: (owner) => isDeadOn(host, owner),
+    ...identify(hostname(), process.pid, randomBytes(8).toString('hex'), processTable(process.pid)),
     async openLedger() {
       makeHome()
       const { openLedger } = await import('./ledger/open-ledger.ts')
@@ -176,20 +175,4 @@ function interruptSignal(): AbortSignal {
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
   return controller.signal
-}
-
-/** Whether the owner of a lease is a process of this machine that is gone. */
-function isDeadOn(host: string, owner: string): boolean {
-  const [ownerHost, pid] = [
-    owner.slice(0, owner.lastIndexOf(':')),
-    Number(owner.slice(owner.lastIndexOf(':') + 1)),
-  ]
-  if (ownerHost !== host || !Number.isInteger(pid) || pid === process.pid)
-    return ownerHost === host && pid === process.pid
-  try {
-    process.kill(pid, 0)
-    return false
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
-  }
 }

@@ -34,7 +34,9 @@ export interface CommandContext {
   readonly randomHex: (bytes: number) => string
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly interrupt: AbortSignal
+  /** Of this process alone; `processName` of it is `host:pid`. */
   readonly owner: string
+  /** Whether that process is known to be gone. */
   readonly isDead: (owner: string) => boolean
   readonly openLedger: () => Promise<Ledger>
   /** @param onRequest told of every request */

@@ -7,7 +7,7 @@ import type { Job } from '../job/definition-files.ts'
 import { readTargets, targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import { type Ledger, processName } from '../ledger/ledger.ts'
 import {
   type About,
   brokenOffNotice,
@@ -137,7 +137,7 @@ export async function tellHolder(
   const lease = await ledger.lastLease(await ledger.jobId(about.job, about.gateway))
   if (lease === undefined || lease.expires_at <= now()) return false
   const { owner, run_id: run, acquired_at: since } = lease
-  await teller.tell(heldNotice(about, { owner, run, since }), targets)
+  await teller.tell(heldNotice(about, { owner: processName(owner), run, since }), targets)
   return true
 }
 
@@ -168,7 +168,7 @@ export async function tellDeadRun(
     if ((await ledger.lastLease(jobId))?.token !== lease.token) return
     const { owner, acquired_at: since } = lease
     const about = { job, gateway, at: now() }
-    const holder = { owner, run: run.id, since }
+    const holder = { owner: processName(owner), run: run.id, since }
     await teller.tell(deadRunNotice(about, holder, goesOn && kind === 'ordinary'), targets)
   }
 }

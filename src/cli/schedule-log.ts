@@ -1,6 +1,6 @@
 /** Turns what a schedule tells into log lines. */
 import { describePlace, EXIT, WaybillError } from '../errors.ts'
-import type { FireRecord } from '../ledger/ledger.ts'
+import { type FireRecord, processName } from '../ledger/ledger.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -25,9 +25,10 @@ export function createScheduleLog(logger: Logger): ScheduleEvents {
       logger.error(`not run until it is corrected: ${inOneLine(problem)}`, { job, code: problem.code }),
     begun: (job, fire, _, again) =>
       tell('info', again ? 'is taken up again' : 'is run', lateWords)(job, fire),
-    abandoned: tell('warn', 'was interrupted, and its process is gone', ({ owner, begun_at }) =>
-      begun_at === null ? `${owner}` : `${owner}, which had begun it at ${utcTime(begun_at)} UTC`,
-    ),
+    abandoned: tell('warn', 'was interrupted, and its process is gone', ({ owner, begun_at }) => {
+      const name = processName(owner ?? 'a process')
+      return begun_at === null ? name : `${name}, which had begun it at ${utcTime(begun_at)} UTC`
+    }),
     ended: (job, fire) => {
       // Where nothing says why there was nothing to run, that is logged as the error it is.
       const isWell = fire.exit === EXIT.ok || fire.state === 'interrupted' || fire.error === 'exports-none'

@@ -1,7 +1,7 @@
 /** Tells the targets of jobs, with the settings, clock and log of a command. Nothing that befalls a notification reaches its caller. */
 
 import { readTargets } from '../job/notify-targets.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import { type Ledger, processName } from '../ledger/ledger.ts'
 import type { Attach, Message } from '../notify/channel.ts'
 import type { Notice } from '../notify/notice.ts'
 import { openChannel } from '../notify/open-channel.ts'
@@ -95,7 +95,7 @@ export function deliverNow(
 }
 
 const installation = ({ owner, settings }: TellerContext): Installation => ({
-  host: owner.slice(0, owner.lastIndexOf(':')),
+  host: processName(owner).replace(/:\d+$/, ''),
   home: settings.home,
 })
 

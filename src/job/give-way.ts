@@ -1,6 +1,6 @@
 /** What a backfill asks before each chunk, and each second while it reads: whether another run is to go first. */
 import { WaybillError } from '../errors.ts'
-import type { Waiter } from '../ledger/ledger.ts'
+import { processName, type Waiter } from '../ledger/ledger.ts'
 import { aheadOf, LOOK_EVERY_MS } from './lease.ts'
 import type { Pausing } from './open-run.ts'
 import type { RunDependencies } from './run-dependencies.ts'
@@ -73,6 +73,6 @@ export function watchAsked(
 }
 
 const letGoFirst = (job: string, { owner }: Waiter): WaybillError =>
-  gaveWay(`the backfill lets ${owner} go first, which has asked for the job ${job}`)
+  gaveWay(`the backfill lets ${processName(owner)} go first, which has asked for the job ${job}`)
 
 export const gaveWay = (message: string): WaybillError => new WaybillError('gave-way', message)

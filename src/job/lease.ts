@@ -1,6 +1,6 @@
 /** Holding a job: the lease is renewed as long as the process lives, and everything stops when it is lost. */
 import { WaybillError } from '../errors.ts'
-import type { Lease, LeaseRecord, RunLedger, Waiter } from '../ledger/ledger.ts'
+import { type Lease, type LeaseRecord, processName, type RunLedger, type Waiter } from '../ledger/ledger.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import type { RunEvents } from './run-events.ts'
 
@@ -82,7 +82,7 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
 
 /** What `waitingForRun` tells of who goes first. */
 export function aheadOf(job: string, ahead: LeaseRecord | Waiter): Parameters<RunEvents['waitingForRun']>[0] {
-  const { owner } = ahead
+  const owner = processName(ahead.owner)
   if ('since' in ahead) return { job, owner, since: ahead.since, givesWay: false }
   return { job, run: ahead.run_id, owner, since: ahead.acquired_at, givesWay: ahead.gives_way !== 0 }
 }
@@ -94,7 +94,7 @@ function refuseBeside(
   hasAsked: boolean,
 ): void {
   const { owner, run_id: heldFor, acquired_at: since, gives_way: holderGivesWay } = holder
-  const held = `the job ${job} is being run by ${owner} (run ${heldFor}, since ${new Date(since).toISOString()})`
+  const held = `the job ${job} is being run by ${processName(owner)} (run ${heldFor}, since ${new Date(since).toISOString()})`
   if (notWhileItRuns !== undefined && heldFor === runId) throw notWhileItRuns(held)
   if ((holderGivesWay !== 0) === givesWay && (givesWay || !hasAsked)) throw new WaybillError('job-held', held)
 }

@@ -1,5 +1,5 @@
 /** Whether a run that the ledger calls running is really under way, or its process is gone. */
-import type { LeaseRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
+import { type LeaseRecord, type Ledger, processName, type RunRecord } from '../ledger/ledger.ts'
 import { LEASE_MS } from './lease.ts'
 import { readOutage, type WaitsForGateway } from './outage-watch.ts'
 
@@ -17,7 +17,7 @@ export type RunActivity =
 
 /**
  * Undefined for a run that has ended, or was interrupted in an orderly way.
- * @param isDead tells of an owner on this machine whether its process is gone
+ * @param isDead whether the process is known to be gone
  */
 export async function activityOf(
   ledger: Pick<Ledger, 'lastLease' | 'chunksOfRun'>,
@@ -34,14 +34,15 @@ export async function activityOf(
   const signs = [run.started_at, ...settled]
   // A lease that was let go has no such instant.
   if (lease !== undefined && lease.expires_at > 0) signs.push(lease.acquired_at, lease.expires_at - LEASE_MS)
-  const owner = lease === undefined ? {} : { owner: lease.owner }
+  const owner = lease === undefined ? {} : { owner: processName(lease.owner) }
   return { kind: 'stopped', ...owner, lastSign: iso(Math.max(...signs)) }
 }
 
 /** As whoever holds the job tells it. */
 export function underWay({ owner, acquired_at, outage }: LeaseRecord): RunActivity & { kind: 'under-way' } {
   const waits = readOutage(outage)
-  return { kind: 'under-way', owner, since: iso(acquired_at), ...(waits === undefined ? {} : { waits }) }
+  const at = { owner: processName(owner), since: iso(acquired_at) }
+  return { kind: 'under-way', ...at, ...(waits === undefined ? {} : { waits }) }
 }
 
 const iso = (at: number): string => new Date(at).toISOString()

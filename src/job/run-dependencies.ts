@@ -23,8 +23,9 @@ export interface RunDependencies {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** A run id that was not used before. */
   readonly newRunId: () => string
-  /** `host:pid` of this process. */
+  /** Of this process alone; `processName` of it is `host:pid`. */
   readonly owner: string
+  /** Whether that process is known to be gone. */
   readonly isDead: (owner: string) => boolean
   /** Aborted when the operator wants the run to stop: what is under way is finished, nothing new begun. */
   readonly interrupt: AbortSignal

@@ -9,7 +9,7 @@ const DAMAGES_TOLD = 5
 export interface HeldLease {
   readonly job: string
   readonly run: string
-  /** `host:pid` */
+  /** Of that process alone; `processName` of it is `host:pid`. */
   readonly owner: string
   readonly since: number
   /** Until when, unless it is renewed. */

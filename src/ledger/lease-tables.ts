@@ -4,6 +4,7 @@ import type { ColumnType, Kysely } from 'kysely'
 export interface LeaseTable {
   job_id: number
   run_id: string
+  /** `host:pid#…`: of one process alone. */
   owner: string
   token: number
   acquired_at: number

@@ -1,6 +1,7 @@
 /** Leases on jobs: who may run, with a fencing token that grows with each change of hands. */
 import type { Kysely, Transaction } from 'kysely'
 import { WaybillError } from '../errors.ts'
+import { processName } from './process-name.ts'
 import type { LeaseRecord, LedgerTables } from './tables.ts'
 import { countWork, forgetWork } from './worked-time.ts'
 
@@ -14,7 +15,7 @@ export interface Lease {
 export interface LeaseRequest {
   readonly jobId: number
   readonly runId: string
-  /** `host:pid` */
+  /** Of this process alone; `processName` of it is `host:pid`. */
   readonly owner: string
   readonly now: number
   readonly ttlMs: number
@@ -97,7 +98,7 @@ export async function assertLease(database: Kysely<LedgerTables>, lease: Lease):
   if (holder?.token !== lease.token) {
     throw new WaybillError(
       'lease-lost',
-      `run ${lease.runId} was taken over by ${holder?.owner ?? 'another process'}`,
+      `run ${lease.runId} was taken over by ${holder === undefined ? 'another process' : processName(holder.owner)}`,
     )
   }
 }

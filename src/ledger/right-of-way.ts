@@ -8,7 +8,7 @@ import { isHeld } from './leases.ts'
 import type { LeaseRecord, LedgerTables } from './tables.ts'
 
 export interface Waiter {
-  /** `host:pid` */
+  /** Of that process alone; `processName` of it is `host:pid`. */
   readonly owner: string
   readonly since: number
 }

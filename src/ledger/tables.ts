@@ -198,7 +198,7 @@ interface FireTable {
   state: FireState
   /** The fire whose run makes up for this one: itself, or a later one. Null where it ran at its time, or nothing makes up for it. */
   made_up_by: Later<number>
-  /** `host:pid` of the process that began its run. */
+  /** Of the process that began its run. */
   owner: Later<string>
   run_id: Later<string>
   begun_at: Later<number>

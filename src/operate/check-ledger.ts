@@ -3,11 +3,12 @@ import { counted, n } from '../count-in-words.ts'
 import { backfillCommand, rangeOf } from '../job/backfill-range.ts'
 import { shellWord } from '../job/shell-words.ts'
 import type { GivenUpRun, LedgerFacts, UndeliveredNotifications, UnfinishedRun } from '../ledger/inspect.ts'
+import { processName } from '../ledger/ledger.ts'
 import type { CheckFinding, Level } from './finding.ts'
 
 export interface LedgerSurroundings {
   readonly sizeText: (bytes: number) => string
-  /** Tells of a holder on this machine whether its process is gone: then the next run takes over. */
+  /** Whether the process of a holder is known to be gone: then the next run takes over. */
   readonly isDead: (owner: string) => boolean
   /** The gateway that the settings name. */
   readonly gateway: string
@@ -57,7 +58,7 @@ export function checkLedger(
           ),
         ]),
     ...leases.map(({ job, run, owner, since }) =>
-      told('ok', `${job} is being run by ${owner} (run ${run}, since ${instant(since)})`),
+      told('ok', `${job} is being run by ${processName(owner)} (run ${run}, since ${instant(since)})`),
     ),
     ...facts.unfinished
       .filter(({ run }) => !leases.some((lease) => lease.run === run))

@@ -36,7 +36,7 @@ export interface FactSources {
   readonly home: string
   /** Milliseconds since the epoch. */
   readonly now: number
-  /** Tells of an owner on this machine whether its process is gone. */
+  /** Whether the process is known to be gone. */
   readonly isDead: (owner: string) => boolean
 }
 

@@ -1,6 +1,6 @@
 /** The fires of one job at a wake-up: what has come due is written down, what is open is decided on, one run is begun. */
 import { EXIT, WaybillError } from '../errors.ts'
-import type { FireChange, FireRecord } from '../ledger/ledger.ts'
+import { type FireChange, type FireRecord, processName } from '../ledger/ledger.ts'
 import { comeDue, decide, type Hindrance } from './missed.ts'
 import type { FireRunEnd, ListedJob, ScheduleParts } from './schedule-parts.ts'
 
@@ -132,7 +132,10 @@ async function hindrance<Job>(
 
 function heldBy(owner: string, run: string | null, since: number): Hindrance {
   const which = run === null ? '' : `run ${run}, `
-  return { reason: 'job-held', detail: `${owner} (${which}since ${new Date(since).toISOString()})` }
+  return {
+    reason: 'job-held',
+    detail: `${processName(owner)} (${which}since ${new Date(since).toISOString()})`,
+  }
 }
 
 /** Runs the job, and writes down what became of the fire. */

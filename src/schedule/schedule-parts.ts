@@ -43,8 +43,9 @@ export interface ScheduleParts<Job> {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** Aborted when the schedule is to end; runs that are under way are told by the same signal. */
   readonly interrupt: AbortSignal
-  /** `host:pid` of this process. */
+  /** Of this process alone; `processName` of it is `host:pid`. */
   readonly owner: string
+  /** Whether that process is known to be gone. */
   readonly isDead: (owner: string) => boolean
   /** Jobs are read again at each wake-up, and so often at least. */
   readonly rereadMs: number

@@ -58,5 +58,8 @@ test('object storage that says nothing is asked again, and is not waited for any
   const place = { bucket: 'b', prefix: 'in', region: 'us-east-1', endpoint: await silence() }
   const source = createS3Source(place, 100)
   onTestFinished(() => source.close())
-  await expect(source.list()).rejects.toMatchObject({ code: 'source-unreachable' })
+  await expect(source.list()).rejects.toMatchObject({
+    code: 'source-unreachable',
+    message: expect.stringMatching(/^s3:\/\/b\/in\/ does not answer as it should \(listing\): .*100 ms/),
+  })
 })

@@ -47,7 +47,7 @@ export function createS3Source(place: S3Place, silentMs = SILENT_MS): ExportSour
           responseChecksumValidation: 'WHEN_REQUIRED' as const,
         }),
   })
-  const failed = (name: string, error: unknown): WaybillError => {
+  const failed = (what: string, name: string, error: unknown): WaybillError => {
     if (error instanceof WaybillError) return error
     const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
     const place = { file: address(name) }
@@ -59,7 +59,11 @@ export function createS3Source(place: S3Place, silentMs = SILENT_MS): ExportSour
     if (status === 404 && name !== '')
       return new WaybillError('export-unreadable', 'The object is not there.', { place, cause: error })
     const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-    return new WaybillError('source-unreachable', `${address('')} cannot be read: ${why}`, { cause: error })
+    return new WaybillError(
+      'source-unreachable',
+      `${address('')} does not answer as it should (${what}): ${why}`,
+      { cause: error },
+    )
   }
   const isTaken = async (key: string): Promise<boolean> => {
     try {
@@ -96,7 +100,7 @@ export function createS3Source(place: S3Place, silentMs = SILENT_MS): ExportSour
           }
         }
       } catch (error) {
-        throw failed('', error)
+        throw failed('listing', '', error)
       }
       return found
     },
@@ -106,13 +110,13 @@ export function createS3Source(place: S3Place, silentMs = SILENT_MS): ExportSour
           yield* read(`${prefix}${name}`, version, from)
         } catch (error) {
           // The answer says what is wrong; a connection that broke is tried again from where it broke.
-          throw error instanceof S3ServiceException ? failed(name, error) : error
+          throw error instanceof S3ServiceException ? failed(`reading ${name}`, name, error) : error
         }
       }
       try {
         return await receiveFile(file, bytes, address(name), readFrom, signal)
       } catch (error) {
-        throw failed(name, error)
+        throw failed(`reading ${name}`, name, error)
       }
     },
     async archive({ name, version }) {
@@ -134,7 +138,7 @@ export function createS3Source(place: S3Place, silentMs = SILENT_MS): ExportSour
         }
         throw new Error('names never end')
       } catch (error) {
-        throw failed(name, error)
+        throw failed(`archiving ${name}`, name, error)
       }
     },
     close: async () => client.destroy(),

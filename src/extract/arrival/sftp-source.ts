@@ -1,58 +1,51 @@
 /** Exports on an SFTP server. One connection, opened with the first question and again when it broke. */
 
-import { readFile } from 'node:fs/promises'
-import { createConnection } from 'node:net'
 import { posix } from 'node:path'
-import Client from 'ssh2-sftp-client'
 import { WaybillError } from '../../errors.ts'
 import { archiveNames, type Delivery, type ExportSource } from './export-source.ts'
-import { hostKeyCheck } from './host-key.ts'
 import { receiveFile, withRetries } from './receive-file.ts'
+import {
+  ANSWER_MS,
+  connectSftp,
+  type SftpConnection,
+  type SftpPlace,
+  unreachable,
+} from './sftp-connection.ts'
 
-const CONNECT_MS = 20_000
-/** A server that answers nothing for so long, three times, is gone. */
-const KEEP_ALIVE_MS = 15_000
-
-export interface SftpPlace {
-  readonly host: string
-  readonly port: number
-  readonly user: string
-  /** On the server; relative to where the login leads. */
-  readonly folder: string
-  /** `SHA256:…`, or the path of a known_hosts file. */
-  readonly hostKey: string
-  /** Path of the private key; without it the password is used. */
-  readonly keyFile?: string | undefined
-  /** Folder on the server; relative to `folder`. */
-  readonly archive?: string | undefined
-}
-
-export function createSftpSource(place: SftpPlace, password: string | undefined): ExportSource {
+/** @param answerMs what is not answered for so long is asked again, over another connection */
+export function createSftpSource(
+  place: SftpPlace,
+  password: string | undefined,
+  answerMs = ANSWER_MS,
+): ExportSource {
   const { host, port, user, folder } = place
   const base = `sftp://${user}@${host}:${port}/${folder.replace(/^\.?\/*|\/+$/g, '')}`.replace(/\/$/, '')
   const address = (name: string): string => `${base}/${name}`
   const at = (name: string): string => posix.join(folder, name)
-  let connected: Promise<Client> | undefined
+  let connected: Promise<SftpConnection> | undefined
 
-  const connection = (): Promise<Client> => {
-    connected ??= connect(place, password, base).catch((error) => {
+  const connection = (): Promise<SftpConnection> => {
+    connected ??= connectSftp(place, password, base, answerMs).catch((error) => {
       connected = undefined
       throw error
     })
     return connected
   }
-  const disconnect = async (): Promise<void> => {
-    const client = await connected?.catch(() => undefined)
+  const disconnect = async (leave: (connection: SftpConnection) => Promise<void> | void): Promise<void> => {
+    const last = await connected?.catch(() => undefined)
     connected = undefined
-    await client?.end().catch(() => undefined)
+    if (last !== undefined) await leave(last)
   }
   /** Whatever breaks, the next try has a new connection; what the server refuses stays refused. */
   const afterFailure = async (error: unknown, name: string): Promise<unknown> => {
     const refused = refusal(error, address(name))
-    if (refused === undefined) await disconnect()
+    if (refused === undefined) await disconnect((broken) => broken.cut())
     return refused ?? error
   }
-  const ask = <Result>(name: string, question: (client: Client) => Promise<Result>): Promise<Result> =>
+  const ask = <Result>(
+    name: string,
+    question: (server: SftpConnection) => Promise<Result>,
+  ): Promise<Result> =>
     withRetries(async () => {
       try {
         return await question(await connection())
@@ -63,8 +56,8 @@ export function createSftpSource(place: SftpPlace, password: string | undefined)
       throw error instanceof WaybillError ? error : unreachable(base, error)
     })
   const look = (name: string): Promise<Delivery> =>
-    ask(name, async (client) => {
-      const { size, modifyTime } = await client.stat(at(name))
+    ask(name, async (server) => {
+      const { size, modifyTime } = await server.stat(at(name))
       return delivery(name, size, modifyTime)
     })
   const assertSame = async ({ name, version }: Delivery): Promise<void> => {
@@ -77,7 +70,7 @@ export function createSftpSource(place: SftpPlace, password: string | undefined)
   return {
     address,
     async list() {
-      const found = await ask('', (client) => client.list(folder))
+      const found = await ask('', (server) => server.list(folder))
       return found
         .filter(({ type }) => type === '-')
         .map(({ name, size, modifyTime }) => delivery(name, size, modifyTime))
@@ -86,10 +79,10 @@ export function createSftpSource(place: SftpPlace, password: string | undefined)
       const { name, bytes } = wanted
       await assertSame(wanted)
       const readFrom = async function* (from: number) {
-        const client = await connection()
+        const server = await connection()
         try {
           // An empty range is an end before it is a start.
-          yield* client.createReadStream(at(name), { start: from, end: bytes - 1 })
+          yield* server.read(at(name), from, bytes - 1)
         } catch (error) {
           throw await afterFailure(error, name)
         }
@@ -107,19 +100,19 @@ export function createSftpSource(place: SftpPlace, password: string | undefined)
       await assertSame(wanted)
       const target = posix.resolve('/', folder, place.archive ?? '.')
       const to = folder.startsWith('/') ? target : target.slice(1)
-      return ask(wanted.name, async (client) => {
-        if ((await client.exists(to)) === false) await client.mkdir(to, true)
+      return ask(wanted.name, async (server) => {
+        if (!(await server.exists(to))) await server.makeFolder(to)
         for (const name of archiveNames(wanted.name)) {
           const path = posix.join(to, name)
           // SSH_FXP_RENAME fails where the name is taken (draft-ietf-secsh-filexfer-02, 6.5); some servers replace.
-          if ((await client.exists(path)) !== false) continue
-          await client.rename(at(wanted.name), path)
+          if (await server.exists(path)) continue
+          await server.rename(at(wanted.name), path)
           return `sftp://${user}@${host}:${port}/${path.replace(/^\//, '')}`
         }
         throw new Error('names never end')
       })
     },
-    close: disconnect,
+    close: () => disconnect((server) => server.end()),
   }
 }
 
@@ -129,51 +122,6 @@ const delivery = (name: string, bytes: number, modifiedAt: number): Delivery => 
   modifiedAt,
   version: `${bytes} ${modifiedAt}`,
 })
-
-async function connect(place: SftpPlace, password: string | undefined, base: string): Promise<Client> {
-  const { host, port, user: username, hostKey, keyFile } = place
-  const isHostKey = await hostKeyCheck(hostKey, host, port)
-  const credentials =
-    keyFile === undefined ? { password: password ?? '' } : { privateKey: await readKey(keyFile) }
-  if (keyFile === undefined && password === undefined)
-    throw new WaybillError('source-unreachable', `There is neither key nor password for ${base}.`, {
-      remedy: 'Name a `keyFile` in the job, or set WAYBILL_SFTP_PASSWORD.',
-    })
-  let trusted = true
-  const silent = (): void => {}
-  // Events that nobody asked about are told by the question that fails.
-  const client = new Client('waybill', { error: silent, end: silent, close: silent })
-  try {
-    await client.connect({
-      host,
-      port,
-      // Questions are small: without it each waits for the acknowledgement of the one before, which servers delay.
-      sock: createConnection({ host, port, noDelay: true }),
-      username,
-      ...credentials,
-      readyTimeout: CONNECT_MS,
-      keepaliveInterval: KEEP_ALIVE_MS,
-      hostVerifier: (key: Buffer) => {
-        trusted = isHostKey(key)
-        return trusted
-      },
-    })
-    return client
-  } catch (error) {
-    await client.end().catch(() => undefined)
-    if (!trusted)
-      throw new WaybillError('source-untrusted', `${base} shows another host key than the job pins.`, {
-        cause: error,
-      })
-    if (error instanceof Error && /authentication/i.test(error.message)) throw unreachable(base, error)
-    throw error
-  }
-}
-
-const readKey = (file: string): Promise<Buffer> =>
-  readFile(file).catch((cause) => {
-    throw new WaybillError('source-unreachable', 'The key file cannot be read.', { place: { file }, cause })
-  })
 
 /** What another try would find as well. */
 function refusal(error: unknown, file: string): WaybillError | undefined {
@@ -193,10 +141,3 @@ function refusal(error: unknown, file: string): WaybillError | undefined {
     cause: error,
   })
 }
-
-const unreachable = (base: string, cause: unknown): WaybillError =>
-  new WaybillError(
-    'source-unreachable',
-    `${base} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`,
-    { cause },
-  )

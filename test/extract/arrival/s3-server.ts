@@ -13,8 +13,8 @@ export interface S3Server {
   readonly endpoint: string
   readonly objects: Map<string, StoredObject>
   put(key: string, body: Uint8Array): void
-  /** Called with every GET of an object: it may change objects, or say after how many bytes the answer breaks off. */
-  onGet: ((key: string, from: number) => { breakAfter?: number } | undefined) | undefined
+  /** Called with every GET of an object: it may change objects, or say after how many bytes the answer breaks off, or nothing more comes. */
+  onGet: ((key: string, from: number) => { breakAfter?: number; goesSilent?: true } | undefined) | undefined
   readonly requests: string[]
   stop(): Promise<void>
 }
@@ -94,7 +94,7 @@ function list(s3: S3Server, query: URLSearchParams, response: ServerResponse): v
 
 function get(s3: S3Server, key: string, request: IncomingMessage, response: ServerResponse): void {
   const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0)
-  const { breakAfter } = s3.onGet?.(key, from) ?? {}
+  const { breakAfter, goesSilent } = s3.onGet?.(key, from) ?? {}
   const object = s3.objects.get(key)
   if (object === undefined) {
     refuse(response, 404, 'NoSuchKey')
@@ -108,6 +108,7 @@ function get(s3: S3Server, key: string, request: IncomingMessage, response: Serv
   const body = object.body.subarray(from)
   response.writeHead(from === 0 ? 200 : 206, { 'content-length': body.length, etag: object.etag })
   if (breakAfter === undefined) response.end(body)
+  else if (goesSilent) response.write(body.subarray(0, breakAfter))
   else response.write(body.subarray(0, breakAfter), () => setImmediate(() => response.destroy()))
 }
 

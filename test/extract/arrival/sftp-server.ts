@@ -15,6 +15,8 @@ export interface SftpServer {
   readonly userKey: string
   /** Called after so many bytes of a file were read; may change files or cut the connection. */
   onRead: ((path: string, offset: number, cut: () => void) => Promise<void>) | undefined
+  /** Whether a request is never answered (`STAT`, `READ`; `SFTP`: that for the subsystem); the connection stays. */
+  isSilent: ((request: string) => boolean) | undefined
   connections: number
   stop(): Promise<void>
 }
@@ -34,7 +36,9 @@ export async function startSftpServer(root: string): Promise<SftpServer> {
     client.on('authentication', (context) => authenticate(context, user.public))
     client.on('ready', () =>
       client.on('session', (accept) =>
-        accept().on('sftp', (acceptSftp) => serve(acceptSftp(), root, started, () => client.end())),
+        accept().on('sftp', (acceptSftp) => {
+          if (!started.isSilent?.('SFTP')) serve(acceptSftp(), root, started, () => client.end())
+        }),
       ),
     )
   })
@@ -48,6 +52,7 @@ export async function startSftpServer(root: string): Promise<SftpServer> {
     hostKey: publicKey(host.public),
     userKey: user.private,
     onRead: undefined,
+    isSilent: undefined,
     connections: 0,
     async stop() {
       for (const client of open) client.end()
@@ -98,7 +103,8 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
     files.clear()
   })
   const at = (path: string): string => join(root, join('/', path))
-  const answer = (id: number, work: () => Promise<void>): void => {
+  const answer = (request: string, id: number, work: () => Promise<void>): void => {
+    if (server.isSilent?.(request)) return
     work().catch((error: NodeJS.ErrnoException) => {
       sftp.status(id, error.code === 'ENOENT' ? STATUS_CODE.NO_SUCH_FILE : STATUS_CODE.FAILURE)
     })
@@ -113,7 +119,7 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
     return { mode, uid, gid, size, atime: Math.floor(atimeMs / 1000), mtime: Math.floor(mtimeMs / 1000) }
   }
   const look = (id: number, path: string): void =>
-    answer(id, async () => sftp.attrs(id, await attributes(path)))
+    answer('STAT', id, async () => sftp.attrs(id, await attributes(path)))
 
   sftp.on('STAT', look)
   sftp.on('LSTAT', look)
@@ -125,10 +131,10 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
     ])
   })
   sftp.on('OPEN', (id, path) =>
-    answer(id, async () => sftp.handle(id, keep({ path, handle: await open(at(path)) }))),
+    answer('OPEN', id, async () => sftp.handle(id, keep({ path, handle: await open(at(path)) }))),
   )
   sftp.on('READ', (id, handle, offset, length) =>
-    answer(id, async () => {
+    answer('READ', id, async () => {
       const file = files.get(handle.toString())
       await server.onRead?.(file?.path ?? '', offset, cut)
       const { bytesRead, buffer } = (await file?.handle?.read(Buffer.alloc(length), 0, length, offset)) ?? {
@@ -140,10 +146,10 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
     }),
   )
   sftp.on('OPENDIR', (id, path) =>
-    answer(id, async () => sftp.handle(id, keep({ path, names: await readdir(at(path)) }))),
+    answer('OPENDIR', id, async () => sftp.handle(id, keep({ path, names: await readdir(at(path)) }))),
   )
   sftp.on('READDIR', (id, handle) =>
-    answer(id, async () => {
+    answer('READDIR', id, async () => {
       const folder = files.get(handle.toString())
       const names = folder?.names?.splice(0, 2) ?? []
       if (names.length === 0) return sftp.status(id, STATUS_CODE.EOF) as unknown as undefined
@@ -161,7 +167,7 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
     }),
   )
   sftp.on('RENAME', (id, from, to) =>
-    answer(id, async () => {
+    answer('RENAME', id, async () => {
       // As OpenSSH does: the new name must not be taken.
       if (await stat(at(to)).catch(() => undefined)) return void sftp.status(id, STATUS_CODE.FAILURE)
       await rename(at(from), at(to))
@@ -169,13 +175,13 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
     }),
   )
   sftp.on('MKDIR', (id, path) =>
-    answer(id, async () => {
+    answer('MKDIR', id, async () => {
       await mkdir(at(path))
       sftp.status(id, STATUS_CODE.OK)
     }),
   )
   sftp.on('CLOSE', (id, handle) =>
-    answer(id, async () => {
+    answer('CLOSE', id, async () => {
       await files.get(handle.toString())?.handle?.close()
       files.delete(handle.toString())
       sftp.status(id, STATUS_CODE.OK)

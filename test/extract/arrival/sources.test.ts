@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { createFolderSource } from '../../../src/extract/arrival/folder-source.ts'
 import { hostKeyFingerprint } from '../../../src/extract/arrival/host-key.ts'
 import { createS3Source } from '../../../src/extract/arrival/s3-source.ts'
-import { createSftpSource, type SftpPlace } from '../../../src/extract/arrival/sftp-source.ts'
+import type { SftpPlace } from '../../../src/extract/arrival/sftp-connection.ts'
+import { createSftpSource } from '../../../src/extract/arrival/sftp-source.ts'
 import { exportSourceConformance, type OpenedSource } from '../../conformance/export-source.ts'
 import { tempFolder } from '../export-file.ts'
 import { BUCKET, type S3Server, startS3Server } from './s3-server.ts'
@@ -186,11 +187,70 @@ describe('an SFTP server', () => {
     await source.close()
   })
 
-  it('that is not there is unreachable', async () => {
+  /** A server that takes every connection, and does not answer the first of the requests that are named; with a file there. */
+  const silentOn = async (...requests: readonly string[]) => {
+    const { server, place, put } = await sftp()
+    await put('a.csv', CONTENT)
+    const source = createSftpSource(place, PASSWORD, 100)
+    onTestFinished(() => source.close())
+    const [delivery] = await source.list()
+    if (delivery === undefined) throw new Error('it is listed')
+    // The next question finds a server that has nothing under way, and for SFTP one that is connected to anew.
+    await source.close()
+    const left = [...requests]
+    server.isSilent = (request) => {
+      const at = left.indexOf(request)
+      if (at >= 0) left.splice(at, 1)
+      return at >= 0
+    }
+    const before = server.connections
+    return { source, delivery, connections: () => server.connections - before }
+  }
+
+  it('that keeps the connection and does not answer is connected to again, whatever it was asked', async () => {
+    const list = ['SFTP', 'OPENDIR', 'READDIR'].map(async (request) => {
+      const { source, connections } = await silentOn(request)
+      expect((await source.list()).map(({ name }) => name)).toEqual(['a.csv'])
+      return connections()
+    })
+    const fetch = ['STAT', 'OPEN', 'READ'].map(async (request) => {
+      const { source, delivery, connections } = await silentOn(request)
+      const file = await target()
+      await source.fetch(delivery, file)
+      expect((await readFile(file)).equals(CONTENT)).toBe(true)
+      return connections()
+    })
+    const { source, delivery, connections } = await silentOn('RENAME')
+    expect(await source.archive(delivery)).toMatch(/done\/a\.csv$/)
+    expect([...(await Promise.all([...list, ...fetch])), connections()]).toEqual([2, 2, 2, 2, 2, 2, 2])
+  })
+
+  it('that is not there, or answers nothing that it is asked, is unreachable; the error says what was asked', async () => {
+    const four = (request: string): string[] => [request, request, request, request]
+    const silent = await Promise.all([silentOn(...four('STAT')), silentOn(...four('READ'))])
     const { place, server } = await sftp()
     await server.stop()
-    const source = createSftpSource(place, PASSWORD)
-    await expect(source.list()).rejects.toMatchObject({ code: 'source-unreachable' })
+    const gone = createSftpSource(place, PASSWORD).list()
+    const fetched = silent.map(async ({ source, delivery }) => source.fetch(delivery, await target()))
+    const failures = await Promise.all(
+      [gone, ...fetched].map((asked) =>
+        asked.then(
+          () => undefined,
+          (error: unknown) => error,
+        ),
+      ),
+    )
+    const said = [
+      /ECONNREFUSED/,
+      /: looking at inbox\/a\.csv was not answered within 0\.1 s$/,
+      /: opening and reading inbox\/a\.csv was not answered within 0\.1 s$/,
+    ]
+    expect(failures).toEqual(
+      said.map((words) =>
+        expect.objectContaining({ code: 'source-unreachable', message: expect.stringMatching(words) }),
+      ),
+    )
+    expect(silent.map(({ connections }) => connections())).toEqual([4, 4])
   })
 })
 
@@ -216,6 +276,25 @@ describe('S3-compatible storage', () => {
     }
     const file = join(await tempFolder(), 'file')
     await opened.source.fetch(await onlyDelivery(opened), file)
+    expect((await readFile(file)).equals(CONTENT)).toBe(true)
+    expect(froms).toHaveLength(2)
+    expect(froms[1]).toBeGreaterThan(100_000)
+  })
+
+  it('falling silent is read on from there', async () => {
+    const opened = await open()
+    const { endpoint } = opened.server
+    await opened.put('a.csv', CONTENT)
+    const froms: number[] = []
+    opened.server.onGet = (_, from) => {
+      froms.push(from)
+      return froms.length === 1 ? { breakAfter: 300_000, goesSilent: true } : undefined
+    }
+    const place = { endpoint, region: 'test-1', bucket: BUCKET, prefix: 'in/acme' }
+    const source = createS3Source(place, 100)
+    onTestFinished(() => source.close())
+    const file = join(await tempFolder(), 'file')
+    await source.fetch(await onlyDelivery({ source }), file)
     expect((await readFile(file)).equals(CONTENT)).toBe(true)
     expect(froms).toHaveLength(2)
     expect(froms[1]).toBeGreaterThan(100_000)

@@ -60,8 +60,9 @@ export async function runAndTell(
   }
   // Who is told what is refused runs the job itself, and so goes on with it; a rerun or a backfill does not.
   await quietly(() => tellDeadRun(teller, deps, name, targets, refusals !== false))
-  // What is known before the run need not wait for its end, nor the run for that.
-  let delivered = teller.deliver()
+  // What is known before the run need not wait for its end, nor the run for that: who delivers how it ended waits for both.
+  void teller.deliver()
+  let noted: Promise<void> = Promise.resolve()
   const begun = new Set<string>()
   const events: RunDependencies['events'] = {
     ...deps.events,
@@ -73,7 +74,7 @@ export async function runAndTell(
       deps.events.exportSmall?.(small)
       const notice = smallNotice(about(), [...begun].at(-1) ?? '', small)
       // The run does not wait for it, and whoever is told need not wait for the end of the run.
-      delivered = delivered.then(() => teller.tell(notice, targets)).then(() => teller.deliver())
+      noted = noted.then(() => teller.tell(notice, targets)).then(() => void teller.deliver())
     },
   }
   try {
@@ -101,7 +102,7 @@ export async function runAndTell(
     if (typeof error === 'object' && error !== null) TOLD.add(error)
     throw error
   } finally {
-    await delivered
+    await noted
   }
 }
 

@@ -50,7 +50,7 @@ export function createScheduleTeller(
   let jobs: readonly (readonly [name: string, scheduled: boolean])[] = []
   let broken = new Map<string, WaybillError>()
   let missed = new Map<string, FireRecord[]>()
-  let delivery: Promise<void> | undefined
+  let isDelivering = false
 
   const about = (job: string): About => ({ job, gateway, at: now() })
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
@@ -112,13 +112,14 @@ export function createScheduleTeller(
     },
     async beforeSleep() {
       await tellQuietly()
-      delivery ??= teller.deliver().finally(() => {
-        delivery = undefined
+      if (isDelivering) return
+      isDelivering = true
+      void teller.deliver().finally(() => {
+        isDelivering = false
       })
     },
     async end() {
       await tellQuietly()
-      await delivery
       await teller.deliver()
     },
   }

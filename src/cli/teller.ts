@@ -18,7 +18,7 @@ export type TellerContext = Pick<
 export interface Teller {
   /** Writes the notice down, to be delivered. */
   tell(notice: Notice, targets: readonly Target[]): Promise<void>
-  /** Delivers what is due, of all jobs; within seconds, and the rest later. */
+  /** Delivers what is due, of all jobs: for ten seconds at most, and the rest later. Resolves once what it was asked for earlier is done, too. */
   deliver(): Promise<void>
 }
 
@@ -45,9 +45,16 @@ export function createTeller(
       const elsewhere = named?.filter(({ folder }) => folder !== settings.jobs) ?? []
       return elsewhere.length > 0 ? [...elsewhere, ...(here ?? [])] : (here ?? named)
     },
-    open: (target) => openChannel(target, settings, now, attach),
+    open: (target, withinMs) => openChannel(target, settings, now, { withinMs, attach }),
     report: (event) => report(context, event),
   })
+  const deliverDue = (): Promise<void> =>
+    outbox
+      .deliver()
+      .catch((error: unknown) =>
+        logger.warn(`notifications cannot be delivered: the ledger cannot be used (${nameOfError(error)})`),
+      )
+  let underWay: Promise<void> = Promise.resolve()
   return {
     tell: (notice, targets) =>
       outbox.tell(sentFrom(notice, installation(context)), targets).catch(async () => {
@@ -56,12 +63,11 @@ export function createTeller(
         })
         await tellAtOnce(context, notice, targets)
       }),
-    deliver: () =>
-      outbox
-        .deliver()
-        .catch((error: unknown) =>
-          logger.warn(`notifications cannot be delivered: the ledger cannot be used (${nameOfError(error)})`),
-        ),
+    deliver() {
+      const [before, pass] = [underWay, deliverDue()]
+      underWay = before.then(() => pass)
+      return underWay
+    },
   }
 }
 

@@ -23,6 +23,9 @@ export interface Channel {
   deliver(message: Message): Promise<void>
 }
 
+/** A time limit, as `NotDelivered` names it: `0.3 s`. */
+export const secondsOf = (ms: number): string => `${Math.round(ms / 100) / 10} s`
+
 /** What kept a message from being delivered. Its words hold no secret: no address beyond the host, nothing that was answered or printed. */
 export class NotDelivered extends Error {
   override readonly name = 'NotDelivered'

@@ -1,6 +1,6 @@
 /** Runs a shell command with the notice on its standard input, and a few facts in its environment. */
 import { spawn } from 'node:child_process'
-import { type Channel, type Message, NotDelivered } from './channel.ts'
+import { type Channel, type Message, NotDelivered, secondsOf } from './channel.ts'
 import { payloadOf } from './payload.ts'
 
 export interface CommandOptions {
@@ -37,7 +37,7 @@ export function createCommand({ command, folder, timeoutMs }: CommandOptions): C
         child.on('exit', (code, signal) => {
           clearTimeout(timer)
           if (isLate)
-            reject(new NotDelivered(`it took longer than ${timeoutMs / 1000} s, and was killed`, false))
+            reject(new NotDelivered(`it took longer than ${secondsOf(timeoutMs)}, and was killed`, false))
           else if (code === 0) resolve()
           else reject(new NotDelivered(`it failed (${code === null ? signal : `exit ${code}`})`, false))
         })

@@ -1,7 +1,7 @@
 /** Sends notices as mail, in plain text, with what goes with them. */
 import { createTransport } from 'nodemailer'
 import { z } from 'zod'
-import { type Attach, type Channel, NotDelivered } from './channel.ts'
+import { type Attach, type Channel, NotDelivered, secondsOf } from './channel.ts'
 
 export interface EmailOptions {
   /** `smtp://` or `smtps://` with user and password, where the server wants them. */
@@ -50,7 +50,7 @@ export function createEmail({ smtpUrl, from, to, timeoutMs, attach }: EmailOptio
       }
       await transport.sendMail(mail).catch((error: unknown) => {
         if (signal.aborted)
-          throw new NotDelivered(`the mail server took longer than ${timeoutMs / 1000} s`, true)
+          throw new NotDelivered(`the mail server took longer than ${secondsOf(timeoutMs)}`, true)
         throw failureOf(error)
       })
     },

@@ -5,27 +5,35 @@ import type { NotifySettings, Target } from './target.ts'
 /** Milliseconds that one try may take. */
 const WEBHOOK_MS = 5_000
 const EMAIL_MS = 8_000
-const COMMAND_MS = 30_000
+const COMMAND_MS = 10_000
+
+export interface ChannelOptions {
+  /** What one try may take at most, in milliseconds, where the channel's own limit is longer. */
+  readonly withinMs?: number
+  /** What goes with mails. */
+  readonly attach?: Attach | undefined
+}
 
 /** @throws NotDelivered where a setting is missing */
 export async function openChannel(
   target: Target,
   { webhookSecret, smtpUrl, smtpFrom }: NotifySettings,
   now: () => number,
-  attach?: Attach,
+  { withinMs = Number.POSITIVE_INFINITY, attach }: ChannelOptions = {},
 ): Promise<Channel> {
+  const within = (limit: number): { readonly timeoutMs: number } => ({ timeoutMs: Math.min(limit, withinMs) })
   if ('webhook' in target) {
     if (webhookSecret === undefined) throw new NotDelivered('WAYBILL_WEBHOOK_SECRET is not set', false)
     const { createWebhook } = await import('./webhook.ts')
-    return createWebhook({ url: target.webhook, secret: webhookSecret, timeoutMs: WEBHOOK_MS, now })
+    return createWebhook({ url: target.webhook, secret: webhookSecret, ...within(WEBHOOK_MS), now })
   }
   if ('email' in target) {
     if (smtpUrl === undefined || smtpFrom === undefined)
       throw new NotDelivered('WAYBILL_SMTP_URL and WAYBILL_SMTP_FROM are not set', false)
     const { createEmail } = await import('./email.ts')
     const more = attach === undefined ? {} : { attach }
-    return createEmail({ smtpUrl, from: smtpFrom, to: target.email, timeoutMs: EMAIL_MS, ...more })
+    return createEmail({ smtpUrl, from: smtpFrom, to: target.email, ...within(EMAIL_MS), ...more })
   }
   const { createCommand } = await import('./command.ts')
-  return createCommand({ command: target.command, folder: target.folder, timeoutMs: COMMAND_MS })
+  return createCommand({ command: target.command, folder: target.folder, ...within(COMMAND_MS) })
 }

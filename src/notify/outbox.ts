@@ -7,7 +7,7 @@ import type { Ledger, NotificationRecord } from '../ledger/ledger.ts'
 import { type Channel, type Message, NotDelivered } from './channel.ts'
 import type { Notice } from './notice.ts'
 import { readNotice } from './payload.ts'
-import { CLAIM_MS, nextTry, PASS_MS, QUICK_WAITS_MS } from './retry-times.ts'
+import { CLAIM_MS, LEAST_MS, nextTry, PASS_MS, QUICK_WAITS_MS } from './retry-times.ts'
 import { keyOf, nameOf, type Target } from './target.ts'
 
 /** Delivered beside each other at most. */
@@ -22,8 +22,8 @@ export interface OutboxParts {
   readonly newId: () => string
   /** The targets of a job as its file names them now; undefined where that cannot be read. */
   readonly targetsOf: (job: string) => Promise<readonly Target[] | undefined>
-  /** @throws NotDelivered */
-  readonly open: (target: Target) => Promise<Channel>
+  /** @param withinMs what a try may take at most, where the channel's own limit is longer @throws NotDelivered */
+  readonly open: (target: Target, withinMs: number) => Promise<Channel>
   readonly report: (event: DeliveryEvent) => void
 }
 
@@ -42,7 +42,7 @@ export interface DeliveryEvent {
 export interface Outbox {
   /** Writes the notice down for those of the targets that want it and were not told of its subject before. */
   tell(notice: Notice, targets: readonly Target[]): Promise<void>
-  /** Tries what is due, of all jobs. What fails is reported; rejects only where the ledger cannot be used. */
+  /** Tries what is due, of all jobs, for ten seconds at most; what is left is tried by whoever delivers next. What fails is reported; rejects only where the ledger cannot be used. */
   deliver(): Promise<void>
 }
 
@@ -74,7 +74,7 @@ export function createOutbox(parts: OutboxParts): Outbox {
     async deliver() {
       const until = now() + PASS_MS
       const work = async (): Promise<void> => {
-        while (now() < until) {
+        while (until - now() >= LEAST_MS) {
           const claimed = await ledger.notifications.claim(now(), now() + CLAIM_MS)
           if (claimed === undefined) return
           await deliverClaimed(parts, claimed, until)
@@ -116,16 +116,17 @@ async function tryQuickly(
   until: number,
 ): Promise<void> {
   const message: Message = { id: claimed.message_id, notice: readNotice(claimed.notice) }
-  const channel = await open(target)
   const waits = claimed.attempts === 1 ? QUICK_WAITS_MS : []
   await pRetry(
     async (attempt) => {
       try {
+        // Also where a clock has jumped meanwhile.
+        const channel = await open(target, Math.max(LEAST_MS, until - now()))
         await channel.deliver(message)
       } catch (error) {
         const wait = waits[attempt - 1]
         const passing = error instanceof NotDelivered && error.passing
-        if (!passing || wait === undefined || now() + wait >= until)
+        if (!passing || wait === undefined || until - now() - wait < LEAST_MS)
           throw new AbortError(error instanceof Error ? error : String(error))
         await sleep(wait, NEVER)
         throw error

@@ -7,8 +7,11 @@ const HOUR = 60 * MINUTE
 /** Waits between the tries of a notification that is new. */
 export const QUICK_WAITS_MS = [SECOND, 3 * SECOND] as const
 
-/** No try is begun so long after the first of a pass: a command that was started by cron must come to its end. */
+/** A pass is over after so long, whatever receivers do: a run that cron has started must come to its end. */
 export const PASS_MS = 10 * SECOND
+
+/** With less than that until then no try is begun. */
+export const LEAST_MS = 2 * SECOND
 
 /** A process that has claimed a notification and not said what became of it for so long is dead. */
 export const CLAIM_MS = 2 * MINUTE

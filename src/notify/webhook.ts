@@ -1,7 +1,7 @@
 /** Posts notices as JSON, signed by Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec 1.0.0). */
 import got, { type OptionsInit, RequestError, TimeoutError } from 'got'
 import { Webhook } from 'standardwebhooks'
-import { type Channel, NotDelivered } from './channel.ts'
+import { type Channel, NotDelivered, secondsOf } from './channel.ts'
 import { payloadOf } from './payload.ts'
 
 export interface WebhookOptions {
@@ -60,7 +60,7 @@ const statusOf = (url: string, options: OptionsInit): Promise<number> =>
 /** By codes alone: messages of the client show the address. */
 function failureOf(error: unknown, timeoutMs: number): unknown {
   if (error instanceof TimeoutError)
-    return new NotDelivered(`it did not answer within ${timeoutMs / 1000} s`, true)
+    return new NotDelivered(`it did not answer within ${secondsOf(timeoutMs)}`, true)
   if (error instanceof RequestError) return new NotDelivered(`it cannot be reached (${error.code})`, true)
   return error
 }

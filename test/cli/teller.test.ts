@@ -1,20 +1,19 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createTeller } from '../../src/cli/teller.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { readSettings } from '../../src/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
+import { serve } from '../gateway/loopback.ts'
 import { SECRET, startHookServer } from '../notify/hook-server.ts'
 import { NOTICE } from '../notify/sample-notice.ts'
 
-test('where the ledger cannot be used, what is told is delivered at once, and nobody is disturbed', async () => {
+async function install() {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-teller-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const ledger = await openLedger(join(folder, 'ledger.sqlite'))
-  await ledger.close()
-  const [hook, never] = [await startHookServer(), await startHookServer(500)]
   const lines: string[] = []
   const print = (line: string): void => {
     lines.push(line.replace(/^\S+ /, '').trimEnd())
@@ -25,8 +24,39 @@ test('where the ledger cannot be used, what is told is delivered at once, and no
     now: Date.now,
     sleep: async () => {},
     randomHex: () => '00',
-    owner: 'here:1',
+    owner: 'here:1#b1.500',
   }
+  return { folder, ledger, lines, context }
+}
+
+test('who delivers at the end of a run waits for what was begun before it, too', async () => {
+  const { folder, ledger, context } = await install()
+  onTestFinished(() => ledger.close())
+  const answer = Promise.withResolvers<void>()
+  const hook = await serve(async () => {
+    await answer.promise
+    return { status: 200 }
+  })
+  const target = { webhook: `${hook.url}/`, on: 'failure' as const, folder }
+  const teller = createTeller(context, ledger, new Map([[NOTICE.job, [target]]]))
+  await teller.tell(NOTICE, [target])
+  const over: string[] = []
+  const first = teller.deliver().then(() => over.push('first'))
+  await vi.waitUntil(() => hook.seen.length === 1, { interval: 1 })
+  const second = teller.deliver().then(() => over.push('second'))
+  // Nothing is due any more: alone, the second would be over.
+  await ledger.notifications.claim(Date.now(), Date.now())
+  await ledger.runs(1)
+  expect(over).toEqual([])
+  answer.resolve()
+  await Promise.all([first, second])
+  expect(over).toEqual(['first', 'second'])
+})
+
+test('where the ledger cannot be used, what is told is delivered at once, and nobody is disturbed', async () => {
+  const { folder, ledger, lines, context } = await install()
+  await ledger.close()
+  const [hook, never] = [await startHookServer(), await startHookServer(500)]
   const teller = createTeller(context, ledger)
   const on = 'failure'
   await teller.tell(NOTICE, [

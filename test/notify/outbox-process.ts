@@ -13,7 +13,7 @@ await createOutbox({
   sleep: async () => {},
   newId: () => 'none',
   targetsOf: async () => [{ webhook, on: 'failure', folder: '/' }],
-  open: (target) => openChannel(target, settings, now),
+  open: (target, withinMs) => openChannel(target, settings, now, { withinMs }),
   report: () => {},
 }).deliver()
 await ledger.close()

@@ -7,7 +7,7 @@ const USUAL_OF = 8
 const USUAL_FROM = 3
 
 /** Files of runs that are looked at; an older one that is still there is known by its time. */
-const TAKEN_AT_MOST = 1_000
+export const TAKEN_AT_MOST = 1_000
 
 /** A version of a file, as its source lists it. */
 export interface SizedFile {

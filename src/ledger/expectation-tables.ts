@@ -11,6 +11,8 @@ export interface DeliveryTable {
   name: string
   /** When the first run that did was begun. */
   taken_at: number
+  /** When the latest one was. */
+  seen_at: number
 }
 
 /** What was found when exports had to have arrived. */

@@ -84,7 +84,7 @@ export function expectationsOf({ read, write }: Pick<Exclusive, 'read' | 'write'
   }
 }
 
-/** A run has begun with the file: the first that did is remembered. */
+/** A run has begun with the file: the first and the latest that did are remembered. */
 export async function noteTaken(
   writer: Transaction<LedgerTables>,
   runId: string,
@@ -105,10 +105,15 @@ export async function noteTaken(
     bytes,
     modified_at: modifiedAt,
     taken_at: run.started_at,
+    seen_at: run.started_at,
   }
   await writer
     .insertInto('delivery')
     .values(taken)
-    .onConflict((conflict) => conflict.doNothing())
+    .onConflict((conflict) =>
+      conflict
+        .columns(['job', 'mapping', 'address', 'modified_at', 'bytes'])
+        .doUpdateSet({ seen_at: run.started_at }),
+    )
     .execute()
 }

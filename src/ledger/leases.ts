@@ -46,7 +46,12 @@ export async function acquireLease(
     .values({ job_id: jobId, ...lease })
     .onConflict((conflict) => conflict.column('job_id').doUpdateSet(lease))
     .execute()
-  await transaction.deleteFrom('waiting').where('job_id', '=', jobId).where('owner', '=', owner).execute()
+  await transaction
+    .deleteFrom('waiting')
+    .where('job_id', '=', jobId)
+    // Who was killed while it waited takes nothing back.
+    .where(({ or, eb }) => or([eb('owner', '=', owner), eb('expires_at', '<=', now)]))
+    .execute()
   await forgetWork(transaction, jobId)
   return { ok: true, lease: { jobId, runId, token } }
 }

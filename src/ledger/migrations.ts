@@ -1,6 +1,7 @@
 /** The ledger's shape, step by step. A step once released is never changed. */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
+import { addDeliveriesSeen } from './deliveries-seen.ts'
 import { addKnownSince } from './known-since.ts'
 import { addOutages } from './lease-tables.ts'
 import { addWorkedTime } from './worked-time.ts'
@@ -289,4 +290,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   },
   '0013-known-since': { up: addKnownSince },
   '0015-outages': { up: addOutages },
+  '0016-deliveries-seen': { up: addDeliveriesSeen },
 }

@@ -28,6 +28,7 @@ export interface DetailCounts {
   profiles: number
   fires: number
   notifications: number
+  deliveries: number
   bytes: number
 }
 
@@ -40,6 +41,7 @@ export const noDetail = (): DetailCounts => ({
   profiles: 0,
   fires: 0,
   notifications: 0,
+  deliveries: 0,
   bytes: 0,
 })
 
@@ -47,6 +49,14 @@ export const noDetail = (): DetailCounts => ({
 export interface Fence {
   readonly run: string
   readonly held: boolean
+}
+
+/** How many are kept of each job and mapping: as many as are ever asked for. */
+export interface KeptOfEach {
+  /** What exports looked like. */
+  readonly profiles: number
+  /** Files that runs have begun with. */
+  readonly deliveries: number
 }
 
 export interface Pruning {
@@ -60,10 +70,10 @@ export interface Pruning {
   /** Removes some of the detail of a run that is marked, in one short transaction. @returns what went; undefined where the fence is up */
   removeSome(runId: string, now: number): Promise<DetailCounts | undefined>
   /**
-   * Mappings that no run with detail was read by, what exports looked like beyond the latest `kept` of each job and mapping, and fires
-   * and notifications that are over and older than `before`.
+   * Mappings that no run with detail was read by; beyond the latest that are `kept` of each job and mapping, what exports looked like, and
+   * files that no run has found since `before`; fires and notifications that are over and older than that.
    * @param spared ids of runs that count as marked
    */
-  leftovers(kept: number, before: number, spared: readonly string[]): Promise<DetailCounts>
-  removeLeftovers(kept: number, before: number): Promise<DetailCounts>
+  leftovers(kept: KeptOfEach, before: number, spared: readonly string[]): Promise<DetailCounts>
+  removeLeftovers(kept: KeptOfEach, before: number): Promise<DetailCounts>
 }

@@ -5,7 +5,14 @@
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Exclusive } from './exclusive.ts'
-import { type DetailCounts, type Fence, noDetail, type PrunableRun, type Pruning } from './pruned-detail.ts'
+import {
+  type DetailCounts,
+  type Fence,
+  type KeptOfEach,
+  noDetail,
+  type PrunableRun,
+  type Pruning,
+} from './pruned-detail.ts'
 import type { LedgerTables } from './tables.ts'
 
 /** Rows of a table in one transaction: some milliseconds of work. */
@@ -36,8 +43,10 @@ export function pruning(read: Exclusive['read'], write: Exclusive['write']): Pru
       write(async (writer) => {
         const counts = await leftovers(writer, kept, before, [])
         await sql`delete from mapping where digest in (${unusedMappings([])})`.execute(writer)
-        await sql`update profile set content = '' where rowid in (${oldProfiles(kept)})`.execute(writer)
-        for (const { table, old } of passing(before))
+        await sql`update profile set content = '' where rowid in (${oldProfiles(kept.profiles)})`.execute(
+          writer,
+        )
+        for (const { table, old } of passing(kept, before))
           await sql`delete from ${sql.table(table)} where ${old}`.execute(writer)
         return counts
       }),
@@ -135,9 +144,19 @@ const oldProfiles = (kept: number): RawBuilder<unknown> =>
     row_number() over (partition by job, mapping order by export_row desc) as place from profile)
     where place > ${kept} and content != ''`
 
-/** What is over once it has been told, by its age alone. */
-const passing = (before: number) =>
+/** What nobody asks for any more: what is over once it has been told, by its age; files, once later ones stand before them and no run finds them. */
+const passing = (kept: KeptOfEach, before: number) =>
   [
+    {
+      what: 'deliveries',
+      table: 'delivery',
+      // In the order in which they are asked for (expectations.ts).
+      old: sql`seen_at < ${before} and (job, mapping, address, modified_at, bytes) in (
+        select job, mapping, address, modified_at, bytes from (select *, row_number() over (
+          partition by job, mapping order by taken_at desc, modified_at desc) as place from delivery)
+        where place > ${kept.deliveries})`,
+      bytes: sql`60 + length(job) + length(mapping) + length(address) + length(name)`,
+    },
     {
       what: 'fires',
       table: 'fire',
@@ -154,7 +173,7 @@ const passing = (before: number) =>
 
 async function leftovers(
   db: Database,
-  kept: number,
+  kept: KeptOfEach,
   before: number,
   spared: readonly string[],
 ): Promise<DetailCounts> {
@@ -164,11 +183,13 @@ async function leftovers(
     db,
   )
   const profiles = await sql<{ count: number; bytes: number }>`select count(*) as count,
-    coalesce(sum(length(content)), 0) as bytes from profile where rowid in (${oldProfiles(kept)})`.execute(db)
+    coalesce(sum(length(content)), 0) as bytes from profile where rowid in (${oldProfiles(kept.profiles)})`.execute(
+    db,
+  )
   counts.mappings = mappings.rows[0]?.count ?? 0
   counts.profiles = profiles.rows[0]?.count ?? 0
   counts.bytes = (mappings.rows[0]?.bytes ?? 0) + (profiles.rows[0]?.bytes ?? 0)
-  for (const { what, table, old, bytes } of passing(before)) {
+  for (const { what, table, old, bytes } of passing(kept, before)) {
     const { rows } = await sql<{ count: number; bytes: number }>`select count(*) as count,
       coalesce(sum(${bytes}), 0) as bytes from ${sql.table(table)} where ${old}`.execute(db)
     counts[what] = rows[0]?.count ?? 0

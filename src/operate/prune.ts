@@ -4,11 +4,15 @@
  */
 
 import { DELIVERIES_COMPARED } from '../job/drift-watch.ts'
+import { TAKEN_AT_MOST } from '../job/small-exports.ts'
 import { summarise } from '../job/summary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type DetailCounts, noDetail, type PrunableRun } from '../ledger/pruned-detail.ts'
 import { type KeptRun, planPrune } from './prune-plan.ts'
 import { type FileCounts, measureOutput, removeOutput } from './run-output.ts'
+
+/** As many as are looked at. */
+const KEPT = { profiles: DELIVERIES_COMPARED, deliveries: TAKEN_AT_MOST } as const
 
 export interface PruneDependencies {
   readonly ledger: Ledger
@@ -19,7 +23,7 @@ export interface PruneDependencies {
 }
 
 export interface PruneRequest {
-  /** Runs that ended earlier lose their detail, and fires and notifications from before go; milliseconds since the epoch. */
+  /** Runs that ended earlier lose their detail, and fires, notifications and known files from before go; milliseconds since the epoch. */
   readonly before: number
   /** Count, and change nothing. */
   readonly dryRun: boolean
@@ -60,8 +64,8 @@ export async function prune(deps: PruneDependencies, request: PruneRequest): Pro
     else if (done.files.files + countOf(done.detail) > 0) resumed.push(run.id)
   }
   const rest = request.dryRun
-    ? await pruning.leftovers(DELIVERIES_COMPARED, request.before, runs)
-    : await pruning.removeLeftovers(DELIVERIES_COMPARED, request.before)
+    ? await pruning.leftovers(KEPT, request.before, runs)
+    : await pruning.removeLeftovers(KEPT, request.before)
   add(detail, rest)
   return { runs, resumed, kept, detail, files }
 }

@@ -143,6 +143,9 @@ describe('who wants a job', () => {
     if (seen) dead.add('b:2')
     await clock.moveTo(at(seconds + 1))
     expect(await filling.over).toBe(`held at ${seconds}`)
+    // What has run out is not kept.
+    const left = await ledger.way.waiter(jobId, at(0), () => false)
+    expect(left?.owner).toBe(seen ? 'b:2' : undefined)
     await filling.release()
   })
 

@@ -275,3 +275,21 @@ test('a ledger from before sessions that were killed counted as work takes their
     expect(await ledger.run(run)).toMatchObject({ worked_ms: worked, worked_at: null })
   }
 })
+
+test('a ledger from before it was known which files runs still find takes all for found by the newest run', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'ledger.sqlite')
+  const old = await openAsOf(file, '0012-archived')
+  for (const at of [10, 20])
+    await sql`insert into delivery values ('job', 'm', ${`/in/${at}`}, 1, 1, 'a', ${at})`.execute(old)
+  await old.destroy()
+
+  const ledger = await openLedger(file)
+  onTestFinished(() => ledger.close())
+  const known = await ledger.expectations.taken('job', 'm', 9)
+  expect(known.map(({ taken_at, seen_at }) => [taken_at, seen_at])).toEqual([
+    [20, 20],
+    [10, 20],
+  ])
+})

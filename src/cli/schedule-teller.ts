@@ -1,19 +1,19 @@
 /**
- * Tells the targets of jobs what a schedule meets: job files that are wrong, fires that were missed, jobs that are held, runs that
- * nobody runs any more. What it meets in one waking is put together and told when it goes to sleep.
+ * Tells the targets of jobs what a schedule meets: job files that are wrong, or gone all together, fires that were missed, jobs that are
+ * held, runs that nobody runs any more. What it meets in one waking is put together and told when it goes to sleep.
  */
 import { hash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { WaybillError } from '../errors.ts'
+import { WaybillError } from '../errors.ts'
 import type { Job } from '../job/definition-files.ts'
 import { readTargets, targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import type { Attach } from '../notify/channel.ts'
 import type { About } from '../notify/run-notices.ts'
-import { brokenNotice, missedNotice } from '../notify/schedule-notices.ts'
-import type { Target } from '../notify/target.ts'
+import { brokenNotice, goneNotice, missedNotice } from '../notify/schedule-notices.ts'
+import { keyOf, type Target } from '../notify/target.ts'
 import type { ListedJob, ScheduleEvents } from '../schedule/schedule-parts.ts'
 import type { Settings } from '../settings.ts'
 import type { CommandContext } from './context.ts'
@@ -23,7 +23,7 @@ import { createTeller, type Teller } from './teller.ts'
 
 export interface ScheduleTeller {
   readonly teller: Teller
-  readonly events: Pick<ScheduleEvents, 'broken' | 'begun' | 'missed' | 'skipped'>
+  readonly events: Pick<ScheduleEvents, 'broken' | 'begun' | 'missed' | 'skipped' | 'trouble'>
   /** The jobs as they were read: each is told to the targets that its file named last. */
   listed(jobs: readonly ListedJob<Job>[]): void
   /** Keeps a run of this process from being taken for one that nobody runs. */
@@ -48,9 +48,14 @@ export function createScheduleTeller(
   const underWay = new Set<string>()
   /** With whether they are on the schedule. */
   let jobs: readonly (readonly [name: string, scheduled: boolean])[] = []
+  /** Those that the folder held when it held any. */
+  let names: readonly string[] = []
+  let isEmpty = false
+  /** That there are none any more, and why. */
+  let gone: { readonly problem?: WaybillError } | undefined
   let broken = new Map<string, WaybillError>()
   let missed = new Map<string, FireRecord[]>()
-  let isDelivering = false
+  let delivery: Promise<void> | undefined
 
   const about = (job: string): About => ({ job, gateway, at: now() })
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
@@ -70,10 +75,21 @@ export function createScheduleTeller(
       else await teller.tell(missedNotice(about(job), reason, [first, ...others]), targets)
     }
   }
+  /** Each target once, however many jobs name it. */
+  const tellGone = async (problem: WaybillError | undefined): Promise<void> => {
+    const told = new Set<string>()
+    for (const job of names) {
+      const untold = (known.get(job) ?? []).filter((target) => !told.has(keyOf(target)))
+      for (const target of untold) told.add(keyOf(target))
+      await teller.tell(goneNotice(about(job), problem, names), untold)
+    }
+  }
   const tellAll = async (): Promise<void> => {
-    const [problems, fires] = [broken, missed]
+    const [problems, fires, lost] = [broken, missed, gone]
     broken = new Map()
     missed = new Map()
+    gone = undefined
+    if (lost !== undefined) await tellGone(lost.problem)
     for (const [job, problem] of problems) {
       const version = await versionOf(context.settings, job, problem)
       await teller.tell(brokenNotice(about(job), problem, version), await targetsFor(job))
@@ -96,11 +112,18 @@ export function createScheduleTeller(
       begun: note,
       missed: (job, fire) => note(job, fire, true),
       skipped: note,
+      trouble(job, error) {
+        if (job === undefined && error instanceof WaybillError && error.code === 'job-not-found')
+          gone = { problem: error }
+      },
     },
     listed(all) {
       const good = all.flatMap((one) => ('problem' in one ? [] : [one]))
       jobs = good.map(({ name, schedule }) => [name, schedule !== undefined])
       for (const { name, job } of good) known.set(name, targetsOf(job))
+      if (all.length > 0) names = all.map(({ name }) => name)
+      else if (!isEmpty && names.length > 0) gone = {}
+      isEmpty = all.length === 0
     },
     async running(job, run) {
       underWay.add(job)
@@ -112,14 +135,13 @@ export function createScheduleTeller(
     },
     async beforeSleep() {
       await tellQuietly()
-      if (isDelivering) return
-      isDelivering = true
-      void teller.deliver().finally(() => {
-        isDelivering = false
+      delivery ??= teller.deliver().finally(() => {
+        delivery = undefined
       })
     },
     async end() {
       await tellQuietly()
+      await delivery
       await teller.deliver()
     },
   }
@@ -143,6 +165,10 @@ export const logAndTell = (log: ScheduleEvents, { events: told }: ScheduleTeller
   skipped(job, fire, isNews) {
     log.skipped(job, fire, isNews)
     told.skipped(job, fire, isNews)
+  },
+  trouble(job, error) {
+    log.trouble(job, error)
+    told.trouble(job, error)
   },
 })
 

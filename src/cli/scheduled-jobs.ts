@@ -1,5 +1,5 @@
 /** The jobs folder as the schedule sees it. */
-import { access, readdir, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { WaybillError } from '../errors.ts'
 import { definitionsIn, type Job, readJob, readMappings } from '../job/definition-files.ts'
@@ -12,7 +12,7 @@ import type { Settings } from '../settings.ts'
  * @throws WaybillError `job-not-found` where the folder cannot be read
  */
 export async function listJobs(settings: Settings): Promise<ListedJob<Job>[]> {
-  await access(settings.jobs).catch((cause: unknown) => {
+  await readdir(settings.jobs).catch((cause: unknown) => {
     const remedy = 'Check WAYBILL_JOBS.'
     throw new WaybillError('job-not-found', `the jobs folder ${settings.jobs} cannot be read`, {
       remedy,

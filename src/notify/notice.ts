@@ -7,6 +7,7 @@ export const NOTICE_KINDS = [
   'job-held',
   'job-broken',
   'fire-missed',
+  'jobs-gone',
   'export-late',
   'export-small',
   'test',

@@ -1,4 +1,4 @@
-/** What is told of a schedule: a job file that is wrong, fires that were missed. Pure. */
+/** What is told of a schedule: a job file that is wrong, a folder of jobs that is gone, fires that were missed. Pure. */
 import { hash } from 'node:crypto'
 import { n } from '../count-in-words.ts'
 import type { WaybillError } from '../errors.ts'
@@ -29,6 +29,39 @@ export function brokenNotice({ job, gateway, at }: About, problem: WaybillError,
       `  waybill schedule --explain ${job}`,
     ],
     data: { error: problem.code, findings: problem.findings },
+  }
+}
+
+/**
+ * The folder of jobs cannot be read any more, or holds none any more: a disk that is not mounted, mostly. Told once a day at most, by how many processes it may be found.
+ * @param problem undefined: it can be read, and there is no job in it
+ * @param jobs their names, as they were read last
+ */
+export function goneNotice(
+  { job, gateway, at }: About,
+  problem: WaybillError | undefined,
+  jobs: readonly string[],
+): Notice {
+  const known = `${jobs.slice(0, AT_MOST).join(', ')}${jobs.length > AT_MOST ? ` and ${(jobs.length - AT_MOST).toLocaleString('en-US')} more` : ''}`
+  return {
+    kind: 'jobs-gone',
+    job,
+    gateway,
+    subject: iso(at).slice(0, 10),
+    failure: true,
+    at,
+    title: `Waybill: the jobs folder of the schedule ${problem === undefined ? 'holds no job any more' : `cannot be read (${problem.code})`}`,
+    text: [
+      ...(problem === undefined ? [] : [problem.message]),
+      `Jobs     ${known}`,
+      problem === undefined
+        ? 'None of them is run. What comes due until they are there again is not made up for.'
+        : 'They are run as they were read last, until the schedule ends: it does not start without the folder.',
+      'What to do: Check WAYBILL_JOBS, and that the disk it lies on is there. Nothing is to be started again.',
+      'Next',
+      '  waybill schedule --explain',
+    ],
+    data: { ...(problem === undefined ? {} : { error: problem.code }), jobs },
   }
 }
 

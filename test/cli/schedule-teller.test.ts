@@ -1,5 +1,5 @@
 /** What a schedule meets is told: real job files, a real ledger, a real receiver, and a clock that the test moves. */
-import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
@@ -32,6 +32,7 @@ async function install(startAt: string) {
   const clock = createMovedClock(Date.parse(startAt))
   let ids = 0
   let versions = 0
+  const troubles: string[] = []
   const write = async (text: string): Promise<void> => {
     const file = join(folder, 'jobs/a.yaml')
     await writeFile(file, text)
@@ -39,11 +40,17 @@ async function install(startAt: string) {
     await utimes(file, ++versions, versions)
   }
   const logger = createLogger({ level: 'error', form: 'text', print() {} }, undefined, clock.now)
+  /** As when its disk is not mounted. @param from `jobs` or where it was moved */
+  const moveJobs = (from: string, to: string): Promise<void> => rename(join(folder, from), join(folder, to))
   return {
+    folder,
     ledger,
     hook,
     clock,
     write,
+    moveJobs,
+    /** Of the schedule itself. */
+    troubles,
     job: (missed: string) =>
       write(`job: a
 schedule: { cron: "0 * * * *", zone: Etc/UTC, missed: ${missed} }
@@ -113,7 +120,7 @@ notify: { webhook: "${hook.url}/" }
               missed() {},
               skipped() {},
             },
-            trouble: (_job, error) => expect.fail(String(error)),
+            trouble: (job, error) => troubles.push(`${job} ${String(error)}`),
           },
           telling,
         ),
@@ -244,4 +251,48 @@ it('a run of this very process is not taken for one that is gone, though another
     await ledger.releaseLease(answer.lease)
   })
   expect(titles(hook)).toEqual([])
+})
+
+it('a jobs folder that goes is told once, to each target that a job of it named, until it is back; fires go on', async () => {
+  const { job, keepUntil, folder, moveJobs, hook, troubles } = await install('2026-03-02T00:10Z')
+  await job('skip')
+  const other = `job: b\nschedule: { cron: "0 * * * *", zone: Etc/UTC }\nexports: { from: in, match: "*.csv" }\nmapping: m\n`
+  const both = `notify: [{ webhook: "${hook.url}/" }, { webhook: "${hook.url}/other" }]\n`
+  await writeFile(join(folder, 'jobs/b.yaml'), `${other}${both}`)
+  const at = (time: string): number => Date.parse(`2026-03-0${time}Z`)
+  let runs = 0
+  await keepUntil(
+    '2026-03-03T12:00Z',
+    async (now) => {
+      if (now === at('2T01:10') || now === at('2T11:10') || now === at('3T01:10'))
+        await moveJobs('jobs', 'away')
+      if (now === at('2T09:10') || now === at('2T20:10')) await moveJobs('away', 'jobs')
+    },
+    async () => void runs++,
+  )
+  // Of the second going on one day nobody is told again.
+  const told = 'waybill.jobs-gone Waybill: the jobs folder of the schedule cannot be read (job-not-found)'
+  expect(titles(hook)).toEqual([told, told, told, told])
+  expect(hook.seen.map(({ url }) => url).sort()).toEqual(['/', '/', '/other', '/other'])
+  const [first] = hook.seen.map(({ body }) => JSON.parse(body))
+  expect(first.timestamp).toBe('2026-03-02T01:20:00.000Z')
+  expect(first.data.details).toMatchObject({ error: 'job-not-found', jobs: ['a', 'b'] })
+  expect(troubles).toHaveLength(3)
+  expect(runs).toBe(2 * 36)
+})
+
+it('a jobs folder that is empty all at once is told, too; one that was empty from the beginning is not', async () => {
+  const { job, keepUntil, moveJobs, folder, hook } = await install('2026-03-02T00:10Z')
+  await keepUntil('2026-03-02T00:30Z')
+  expect(titles(hook)).toEqual([])
+  await job('skip')
+  await keepUntil('2026-03-02T01:10Z', async (now) => {
+    if (now !== Date.parse('2026-03-02T00:40Z')) return
+    // What is left of a disk that is mounted no more.
+    await moveJobs('jobs', 'away')
+    await mkdir(join(folder, 'jobs'))
+  })
+  expect(titles(hook)).toEqual([
+    'waybill.jobs-gone Waybill: the jobs folder of the schedule holds no job any more',
+  ])
 })

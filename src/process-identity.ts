@@ -9,7 +9,10 @@ import { join } from 'node:path'
 export interface ProcessIdentity {
   /** `host:pid#…`, of no other process that ever was. */
   readonly owner: string
-  /** Whether that process is known to be gone. Of one whose process numbers are counted elsewhere nothing is known: only its heartbeat tells. */
+  /**
+   * Whether nobody is at work any more on what that process holds. Of one whose number is counted elsewhere nothing is known: only its heartbeat tells.
+   * True of this process itself: it asks for what it is not at work on, and what it seems to hold it could not let go, as the disk was full.
+   */
   readonly isDead: (owner: string) => boolean
 }
 
@@ -26,12 +29,14 @@ export interface ProcessTable {
 export function identify(host: string, pid: number, token: string, table: ProcessTable): ProcessIdentity {
   const { place, isThere, begunAt } = table
   const begun = begunAt(pid)
+  const own =
+    place === undefined || begun === undefined
+      ? `${host}:${pid}#${token}`
+      : `${host}:${pid}#${place}.${begun}`
   return {
-    owner:
-      place === undefined || begun === undefined
-        ? `${host}:${pid}#${token}`
-        : `${host}:${pid}#${place}.${begun}`,
+    owner: own,
     isDead(owner) {
+      if (owner === own) return true
       const other = /:(?<pid>\d+)#(?<place>[0-9a-f]+)\.(?<begun>\d+)$/.exec(owner)?.groups
       if (other === undefined || other['place'] !== place) return false
       const number = Number(other['pid'])

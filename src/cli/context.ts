@@ -36,7 +36,7 @@ export interface CommandContext {
   readonly interrupt: AbortSignal
   /** Of this process alone; `processName` of it is `host:pid`. */
   readonly owner: string
-  /** Whether that process is known to be gone. */
+  /** Whether nobody is at work any more on what that process holds, as far as that is known. */
   readonly isDead: (owner: string) => boolean
   readonly openLedger: () => Promise<Ledger>
   /** @param onRequest told of every request */

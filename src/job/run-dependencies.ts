@@ -25,7 +25,7 @@ export interface RunDependencies {
   readonly newRunId: () => string
   /** Of this process alone; `processName` of it is `host:pid`. */
   readonly owner: string
-  /** Whether that process is known to be gone. */
+  /** Whether nobody is at work any more on what that process holds, as far as that is known. */
   readonly isDead: (owner: string) => boolean
   /** Aborted when the operator wants the run to stop: what is under way is finished, nothing new begun. */
   readonly interrupt: AbortSignal

@@ -45,7 +45,7 @@ export interface ScheduleParts<Job> {
   readonly interrupt: AbortSignal
   /** Of this process alone; `processName` of it is `host:pid`. */
   readonly owner: string
-  /** Whether that process is known to be gone. */
+  /** Whether nobody is at work any more on what that process holds, as far as that is known. */
   readonly isDead: (owner: string) => boolean
   /** Jobs are read again at each wake-up, and so often at least. */
   readonly rereadMs: number

@@ -4,11 +4,15 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { processTable } from '../../src/process-identity.ts'
 import { ANN, BEN, CLINIC, HEADER, JOB, openClinic } from './clinic.ts'
 import { createWorkplace, summaryOf, type Workplace } from './command-line.ts'
 import { writeMapping } from './left-behind.ts'
 
 const RUN = '20260302T071500Z-4f2a9c'
+
+/** A process of this machine that is gone: the kernel gives no number beyond 2^22. */
+const GONE = `${hostname()}:5000000#${processTable(process.pid).place}.1`
 
 /** A ledger in which a run of that process was begun and not ended. */
 async function begunBy(owner: string, heard: number, outage?: object): Promise<Workplace> {
@@ -68,7 +72,7 @@ describe('a run that its ledger calls running', () => {
   })
 
   test.each([
-    ['its process is gone', `${hostname()}:5000000`, 0],
+    ['its process is gone', GONE, 0],
     ['it was not heard of for a minute', 'elsewhere:1', 61_000],
   ])('does not wait any more when %s', async (_name, owner, ago) => {
     const { waybill } = await begunBy(owner, Date.now() - ago, { ...AWAY, pending: 7 })
@@ -77,8 +81,7 @@ describe('a run that its ledger calls running', () => {
   })
 
   test('is stopped when its process is gone: by whom it was held, heard of last when, and what to type', async () => {
-    // No process has such a number: the kernel gives none beyond 2^22.
-    const { waybill } = await begunBy(`${hostname()}:5000000`, Date.parse('2026-03-02T07:15:00Z'))
+    const { waybill } = await begunBy(GONE, Date.parse('2026-03-02T07:15:00Z'))
     const { out } = await waybill('show')
     expect(out).toContain(
       `stopped; its process ${hostname()}:5000000 is gone, heard of last at about 2026-03-02T07:15:00Z`,

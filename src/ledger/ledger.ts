@@ -4,20 +4,33 @@
  * nothing more can be written with the old token.
  */
 import type { AboutToSend } from './behind.ts'
-import type { DeliveredFile, Expectations } from './expectations.ts'
+import type { Expectations } from './expectations.ts'
 import type { Fires } from './fires.ts'
 import type { Held } from './holds.ts'
 import type { KnownCount } from './known-since.ts'
 import type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
-import type { DeliveredRow, LeftBehind, Ruling } from './left-records.ts'
+import type { LeftBehind, Ruling } from './left-records.ts'
 import type { Notifications } from './notifications.ts'
 import type { PerhapsSent } from './perhaps-sent.ts'
 import type { Pruning } from './pruned-detail.ts'
 import type { Reason } from './reasons.ts'
 import type { RightOfWay } from './right-of-way.ts'
 import type { RunKind, RunStart } from './run-start.ts'
+import type {
+  BatchIntent,
+  BatchSettlement,
+  ChunkKey,
+  ChunkSettlement,
+  ChunkStart,
+  ExportStart,
+  KnownAccount,
+  KnownCareTeam,
+  ProfileKey,
+  ProfileStart,
+  RunEnd,
+} from './run-writes.ts'
 import type { OpenExport, RunFilter } from './runs.ts'
-import type { LeftEvent, RunState } from './states.ts'
+import type { LeftEvent } from './states.ts'
 import type {
   BatchRecord,
   CareTeamMark,
@@ -59,6 +72,20 @@ export { processName } from './process-name.ts'
 export type { LeftExample, Reason } from './reasons.ts'
 export type { RightOfWay, Waiter } from './right-of-way.ts'
 export type { BackfillRange, RunKind, RunOrigin, RunStart } from './run-start.ts'
+export type {
+  BatchIntent,
+  BatchSettlement,
+  ChunkKey,
+  ChunkSettlement,
+  ChunkStart,
+  Exception,
+  ExportStart,
+  KnownAccount,
+  KnownCareTeam,
+  ProfileKey,
+  ProfileStart,
+  RunEnd,
+} from './run-writes.ts'
 export { noTallies, type Tallies } from './tallies.ts'
 export type {
   BatchRecord,
@@ -73,128 +100,6 @@ export type {
   Reading,
   RunRecord,
   Selection,
-}
-
-export interface RunEnd {
-  readonly state: Exclude<RunState, 'running'>
-  readonly endedAt: number
-  /** Code of the error that ended it, */
-  readonly reason: string | null
-  /** and its words. */
-  readonly detail?: string | null
-}
-
-export interface ExportStart {
-  readonly ordinal: number
-  readonly exportId: string
-  readonly name: string
-  readonly path: string
-  readonly sha256: string
-  readonly bytes: number
-  readonly mapping: { readonly name: string; readonly digest: string; readonly content: string }
-  /** The file that it came in, as its source listed it; undefined for one that was named. */
-  readonly delivered?: DeliveredFile | undefined
-  /** Default: `whole`. */
-  readonly reading?: Reading
-  readonly originExport?: number
-  /** Where it lies by now, of one that was archived before. */
-  readonly archived?: string | null
-  /** Code of what is wrong with it, where it is over before it has begun. */
-  readonly failed?: string
-}
-
-/** Exports that are compared with each other: those of one job that are read by one mapping. */
-export interface ProfileKey {
-  readonly job: string
-  readonly mapping: string
-}
-
-/** What an export looks like, as JSON; it counts once the export is finished. */
-export interface ProfileStart extends ProfileKey {
-  readonly sha256: string
-  readonly accepted: boolean
-  readonly content: string
-}
-
-export interface ChunkStart {
-  readonly number: number
-  readonly firstRow: number
-  readonly firstLine: number
-  readonly byteOffset: number
-  readonly rows: number
-}
-
-/** Where a chunk belongs. */
-export interface ChunkKey {
-  readonly exportRow: number
-  readonly chunk: number
-}
-
-export interface BatchIntent extends ChunkKey {
-  readonly batchId: string
-  readonly kind: string
-  readonly holds: readonly Held[]
-  readonly at: number
-}
-
-/** Something that did not simply succeed. Positions, hashes and codes; the message holds nothing of the record. */
-export interface Exception {
-  readonly row: number
-  readonly line: number
-  readonly byteOffset: number
-  readonly kind: string | null
-  readonly rule: string | null
-  readonly content: string | null
-  readonly outcome: 'rejected' | 'in-doubt' | 'warning'
-  readonly stage: string
-  readonly code: string
-  readonly field: string | null
-  readonly message: string
-  readonly batchId: string | null
-}
-
-export interface BatchSettlement extends ChunkKey {
-  readonly id: number
-  readonly answer: string
-  readonly status: number | null
-  readonly attempts: number
-  /** What the gateway has taken of it. */
-  readonly accepted: readonly Held[]
-  readonly exceptions: readonly Exception[]
-  readonly at: number
-}
-
-export interface ChunkSettlement extends ChunkKey {
-  readonly counts: string
-  readonly receiptsLength: number
-  readonly rejectsLength: number
-  readonly delivered: readonly DeliveredRow[]
-  readonly held: readonly { readonly rowKey: string; readonly content: string }[]
-  readonly exceptions: readonly Exception[]
-  /** What of earlier runs the chunk has settled. */
-  readonly ruling?: Ruling | undefined
-  readonly careTeams?: { readonly gateway: string; readonly entries: readonly KnownCareTeam[] } | undefined
-  readonly tallies: Tallies
-  readonly at: number
-}
-
-/** A care-team entry that an account has. */
-export interface KnownCareTeam {
-  /** Hashed reference and NPI, 32 hex digits each. */
-  readonly account: string
-  readonly npi: string
-  /** Of the newest that is known: milliseconds since the epoch. */
-  readonly observedAt: number
-  readonly mark: CareTeamMark
-}
-
-/** `accountId` is null where the gateway knows the account but did not tell its id. */
-export interface KnownAccount {
-  /** Hashed reference, 32 hex digits. */
-  readonly reference: string
-  readonly accountId: string | null
-  /** Whether the gateway did not know the person before. */
-  readonly isNew?: boolean
 }
 
 /** What a run writes. Every call is one durable transaction (calls made together may share one), fenced by the lease's token. */

@@ -22,12 +22,12 @@ export interface ExportsPlan {
 }
 
 /** Streams of chance of the drill, apart from those of the samples. */
-export const DRILL_STREAM = { plan: 101, exports: 102 } as const
+export const DRILL_STREAM = { plan: 101, exports: 102, backfillPlan: 103, datedExports: 104 } as const
 
 const DAY_MS = 86_400_000
 const FIRST_DAY = Date.UTC(2026, 1, 1, 8, 0)
 
-interface Person {
+export interface Person {
   readonly id: string
   readonly first: string
   readonly last: string
@@ -58,7 +58,7 @@ export function drillExports(seed: number, round: number, plan: ExportsPlan): Dr
   return made
 }
 
-function personOf(random: Random, at: number): Person {
+export function personOf(random: Random, at: number): Person {
   return {
     id: `DR${String(at + 1).padStart(5, '0')}`,
     first: random.pick(FIRST_NAMES),
@@ -69,7 +69,7 @@ function personOf(random: Random, at: number): Person {
   }
 }
 
-interface WideRow {
+export interface WideRow {
   readonly person: Person
   readonly observedMs: number
   readonly noShow: boolean
@@ -83,7 +83,12 @@ interface WideRow {
   readonly physician: { readonly npi: string; readonly name: string } | undefined
 }
 
-function newRows(random: Random, people: readonly Person[], count: number, delivery: number): WideRow[] {
+export function newRows(
+  random: Random,
+  people: readonly Person[],
+  count: number,
+  delivery: number,
+): WideRow[] {
   return Array.from({ length: count }, (_, at) => wideRow(random, people, delivery * 1000 + at))
 }
 
@@ -110,13 +115,13 @@ function wideRow(random: Random, people: readonly Person[], visit: number): Wide
 }
 
 /** Some rows of the delivery before, as they were or corrected. */
-function redelivered(random: Random, before: readonly WideRow[]): WideRow[] {
+export function redelivered(random: Random, before: readonly WideRow[]): WideRow[] {
   return before
     .slice(0, random.integer(0, Math.ceil(before.length / 2)))
     .map((row) => corrected(random, row, 0.3))
 }
 
-function corrected(random: Random, row: WideRow, probability: number): WideRow {
+export function corrected(random: Random, row: WideRow, probability: number): WideRow {
   if (!random.chance(probability)) return row
   return { ...row, pulse: String(random.integer(50, 110)) }
 }
@@ -124,11 +129,11 @@ function corrected(random: Random, row: WideRow, probability: number): WideRow {
 const COLUMNS =
   'person,visited,first,last,dob,sex,zip,no_show,sbp,dbp,pulse,a1c,weight_lb,dx_htn,dx_asthma,pcp_npi,pcp_name'
 
-function wideExport(
+export function wideExport(
   random: Random,
   name: string,
   given: readonly WideRow[],
-  { dirt }: ExportsPlan,
+  { dirt }: Pick<ExportsPlan, 'dirt'>,
 ): DrillExport {
   const book = createBook(name)
   const lines = [COLUMNS]
@@ -219,11 +224,11 @@ export function npiOf(ordinal: number): string {
 
 const LABORATORY = ['glucose', 'hba1c', 'hdl-cholesterol', 'triglycerides'] as const satisfies Measurement[]
 
-function nestedExport(
+export function nestedExport(
   random: Random,
   name: string,
   people: readonly Person[],
-  { rows, dirt }: ExportsPlan,
+  { rows, dirt }: Pick<ExportsPlan, 'rows' | 'dirt'>,
   nextOrder: () => number,
 ): DrillExport {
   const book = createBook(name)

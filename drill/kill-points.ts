@@ -3,12 +3,14 @@
  * runs any more, no handler, no flush.
  */
 import { subscribe } from 'node:diagnostics_channel'
+import { writeSync } from 'node:fs'
 import type { ClientRequest } from 'node:http'
 import { DatabaseSync } from 'node:sqlite'
 import type { Gateway } from '../src/gateway/gateway.ts'
-import type { Ledger, RunLedger } from '../src/ledger/ledger.ts'
+import type { Ledger, RunEnd, RunLedger } from '../src/ledger/ledger.ts'
 
-export const KILL_POINTS = [
+/** Those that every run passes, or can be made to. */
+export const RUN_POINTS = [
   'during-migration',
   'before-export',
   'before-chunk',
@@ -34,6 +36,25 @@ export const KILL_POINTS = [
   'before-run-end',
   'after-run-end',
 ] as const
+
+/** Those that are passed where a backfill and other runs meet. */
+export const BACKFILL_POINTS = [
+  'after-lease',
+  'before-ask',
+  'after-ask',
+  'while-waiting',
+  'before-giving-way',
+  'before-set-aside',
+  'after-set-aside',
+  'before-release',
+  'after-release',
+  'before-archived',
+  'after-archived',
+  'before-give-up',
+  'after-give-up',
+] as const
+
+export const KILL_POINTS = [...RUN_POINTS, ...BACKFILL_POINTS] as const
 export type KillPoint = (typeof KILL_POINTS)[number]
 
 /** Kills this process when the point is passed for the nth time. */
@@ -46,12 +67,23 @@ export interface Kill {
 /** Tells that a point is passed; does not come back from the last time. */
 export type Pass = (point: KillPoint) => void
 
-export function createPass(kill: Kill | undefined): Pass {
-  let passed = 0
+/** Points that are told of on standard error, as `passed POINT` in a line of its own: a backfill makes way there. */
+export const TOLD_POINTS: ReadonlySet<KillPoint> = new Set(['while-waiting', 'before-giving-way'])
+
+/** @param halt stops this process (SIGSTOP), and tells of it, when the point is passed for the nth time; who has started it lets it go on */
+export function createPass(kill: Kill | undefined, halt: Kill | undefined): Pass {
+  const passed = new Map<KillPoint, number>()
   return (point) => {
-    if (point !== kill?.point) return
-    passed++
-    if (passed === kill.nth) process.kill(process.pid, 'SIGKILL')
+    const times = (passed.get(point) ?? 0) + 1
+    passed.set(point, times)
+    const is = (one: Kill | undefined): boolean => one?.point === point && one.nth === times
+    // Written at once: behind a signal to oneself nothing is flushed.
+    if (TOLD_POINTS.has(point)) writeSync(process.stderr.fd, `passed ${point}\n`)
+    if (is(halt)) {
+      writeSync(process.stderr.fd, `halted ${point}\n`)
+      process.kill(process.pid, 'SIGSTOP')
+    }
+    if (is(kill)) process.kill(process.pid, 'SIGKILL')
   }
 }
 
@@ -76,10 +108,39 @@ export function watchBytes(pass: Pass): void {
 }
 
 export function watchedLedger(ledger: Ledger, pass: Pass): Ledger {
+  const { way } = ledger
+  let holds = false
   return {
     ...ledger,
+    async acquireLease(...given) {
+      const answer = await ledger.acquireLease(...given)
+      holds = answer.ok
+      if (holds) pass('after-lease')
+      return answer
+    },
+    async releaseLease(...given) {
+      pass('before-release')
+      await ledger.releaseLease(...given)
+      holds = false
+      pass('after-release')
+    },
+    way: {
+      ...way,
+      ask: around(way.ask, pass, 'before-ask', 'after-ask'),
+      async waiter(...given) {
+        const waiter = await way.waiter(...given)
+        if (waiter !== undefined && holds) pass('before-giving-way')
+        return waiter
+      },
+      async busy(...given) {
+        const busy = await way.busy(...given)
+        if (busy !== undefined) pass('while-waiting')
+        return busy
+      },
+    },
     startRun: async (...given) => watchedRunLedger(await ledger.startRun(...given), pass),
     resumeRun: async (...given) => watchedRunLedger(await ledger.resumeRun(...given), pass),
+    amendRun: (...given) => watchedRunLedger(ledger.amendRun(...given), pass),
   }
 }
 
@@ -94,8 +155,18 @@ function watchedRunLedger(ledger: RunLedger, pass: Pass): RunLedger {
     settleBatch: around(ledger.settleBatch, pass, 'before-settlement', 'after-settlement'),
     settleChunk: around(ledger.settleChunk, pass, 'before-chunk-settlement', 'between-chunks'),
     endExport: around(ledger.endExport, pass, 'before-export-end'),
-    endRun: around(ledger.endRun, pass, 'before-run-end', 'after-run-end'),
+    noteArchived: around(ledger.noteArchived, pass, 'before-archived', 'after-archived'),
+    endRun(end, tallies) {
+      const [before, after] = pointsOfEnd(end)
+      return around(ledger.endRun, pass, before, after)(end, tallies)
+    },
   }
+}
+
+function pointsOfEnd({ reason }: RunEnd): [KillPoint, KillPoint] {
+  if (reason === 'gave-way') return ['before-set-aside', 'after-set-aside']
+  if (reason === 'given-up') return ['before-give-up', 'after-give-up']
+  return ['before-run-end', 'after-run-end']
 }
 
 export function watchedGateway(gateway: Gateway, pass: Pass): Gateway {

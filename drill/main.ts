@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
 import { z } from 'zod'
 import { FAULT_KINDS } from './draw-faults.ts'
-import { KILL_POINTS } from './kill-points.ts'
+import { KILL_POINTS, type KillPoint } from './kill-points.ts'
 import { type RoundEnd, runRound } from './round.ts'
 
 const Options = z.strictObject({
@@ -30,6 +30,8 @@ export interface DrillEnd {
   readonly faults: ReadonlyMap<string, number>
   /** Points, and how many processes were killed there. */
   readonly kills: ReadonlyMap<string, number>
+  /** Of backfill rounds: how many, and how often a backfill waited for another job, or let a run of its own go first. */
+  readonly backfills: Readonly<Record<'rounds' | 'waited' | 'gaveWay', number>>
   readonly totals: Readonly<Record<keyof RoundEnd['counts'] | 'processes', number>>
 }
 
@@ -63,30 +65,45 @@ function sumUp(ends: readonly RoundEnd[]): DrillEnd {
     ...{ expected: 0, stored: 0, lost: 0, doubled: 0, altered: 0, refused: 0, inDoubt: 0 },
     processes: 0,
   }
+  const passings = (point: KillPoint): number =>
+    ends.reduce((sum, { passed }) => sum + passed.filter((one) => one === point).length, 0)
+  const backfills = {
+    rounds: ends.filter(({ isBackfill }) => isBackfill).length,
+    waited: ends.filter(({ passed }) => passed.includes('while-waiting')).length,
+    gaveWay: passings('before-giving-way'),
+  }
   for (const { counts, processes, struck, kills: came } of ends) {
     for (const { kind, times } of struck) faults.set(kind, (faults.get(kind) ?? 0) + times)
     for (const point of came) kills.set(point, (kills.get(point) ?? 0) + 1)
     totals.processes += processes
     for (const key of Object.keys(counts) as (keyof typeof counts)[]) totals[key] += counts[key]
   }
-  return { rounds: ends.length, failed: ends.filter((end) => end.faults.length > 0), faults, kills, totals }
+  return {
+    rounds: ends.length,
+    failed: ends.filter((end) => end.faults.length > 0),
+    faults,
+    kills,
+    backfills,
+    totals,
+  }
 }
 
 const SHOWN = 10
 
-function failureText(seed: number, { plan, folder, faults }: RoundEnd): string {
+function failureText(seed: number, { round, folder, faults }: RoundEnd): string {
   const more = faults.length > SHOWN ? `  … and ${faults.length - SHOWN} more\n` : ''
   const words = faults.slice(0, SHOWN).map((fault) => `  ${fault}\n`)
-  return `Round ${plan.round} failed; its files: ${folder}\n${words.join('')}${more}  Again: node drill/main.ts --seed ${seed} --round ${plan.round}\n`
+  return `Round ${round} failed; its files: ${folder}\n${words.join('')}${more}  Again: node drill/main.ts --seed ${seed} --round ${round}\n`
 }
 
-function endText(seed: number, { rounds, failed, faults, kills, totals }: DrillEnd): string {
+function endText(seed: number, { rounds, failed, faults, kills, backfills, totals }: DrillEnd): string {
   const table = (counts: ReadonlyMap<string, number>): string =>
     [...counts].map(([name, times]) => `  ${name.padEnd(24)} ${times}\n`).join('')
   const { expected, stored, lost, doubled, altered, refused, inDoubt, processes } = totals
   return (
     `Faults that struck:\n${table(faults)}Processes killed, by where:\n${table(kills)}` +
     `Seed ${seed}: ${rounds} rounds, ${processes} processes, ${failed.length} rounds failed.\n` +
+    `Backfills: ${backfills.rounds} rounds; in ${backfills.waited} one waited for another job, ${backfills.gaveWay} times one let a run of its own job go first.\n` +
     `Records: ${expected} expected, ${stored} stored; ${lost} lost, ${doubled} doubled, ${altered} altered; ` +
     `${refused} refused by the gateway, ${inDoubt} in doubt where it cannot tell.\n`
   )

@@ -48,6 +48,9 @@ export async function startGateway(folder: string, args: readonly string[]): Pro
 
 export interface RunningWaybill {
   kill(): void
+  /** Resolves when it has halted itself, or has ended. */
+  readonly halted: Promise<void>
+  goOn(): void
   readonly ended: Promise<Ended>
 }
 
@@ -63,7 +66,21 @@ export function startWaybill(
     cwd: folder,
     env: { PATH: process.env['PATH'], ...environment },
   })
-  return { kill: () => child.kill('SIGKILL'), ended: gather(child) }
+  const ended = gather(child)
+  return {
+    kill: () => child.kill('SIGKILL'),
+    halted: Promise.race([haltOf(child), ended.then(() => {})]),
+    goOn: () => child.kill('SIGCONT'),
+    ended,
+  }
+}
+
+function haltOf(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    child.stderr?.on('data', (text: Buffer) => {
+      if (/^halted /m.test(text.toString())) resolve()
+    })
+  })
 }
 
 async function gather(child: ChildProcess): Promise<Ended> {

@@ -1,18 +1,11 @@
-/** What happens in a round, drawn from seed and number alone: job, exports, faults, kills. Pure. */
+/** What happens in a round of one job alone, drawn from seed and number alone: job, exports, faults, kills. Pure. */
 import { Random } from '../samples/random.ts'
 import { type DrawnFault, drawFaults, faultsBefore, type Pace } from './draw-faults.ts'
 import { DRILL_STREAM, type ExportsPlan } from './exports.ts'
-import { KILL_POINTS, type Kill } from './kill-points.ts'
-
-/** How a process of the round ends. */
-export type Ending =
-  /** At a point of its way. */
-  | { readonly by: 'point'; readonly kill: Kill }
-  /** So many milliseconds after its start. */
-  | { readonly by: 'instant'; readonly afterMs: number }
+import { RUN_POINTS } from './kill-points.ts'
+import type { Ending } from './scene.ts'
 
 export interface RoundPlan {
-  readonly round: number
   readonly exports: ExportsPlan
   readonly submit: { readonly concurrency: number; readonly records: number }
   /** Runs the program as shipped, at its own pace, instead of the watched one. */
@@ -29,8 +22,8 @@ export interface RoundPlan {
 }
 
 /** Milliseconds that a watched process waits for an answer; 5 s of waiting take a twentieth of it. */
-const WATCHED: Pace = { answerWithin: 250, late: 120 }
-const SHIPPED: Pace = { answerWithin: undefined, late: 1_000 }
+export const WATCHED: Pace = { answerWithin: 250, late: 120 }
+export const SHIPPED: Pace = { answerWithin: undefined, late: 1_000 }
 
 export function planRound(seed: number, round: number): RoundPlan {
   const random = new Random(seed, DRILL_STREAM.plan, round)
@@ -38,12 +31,11 @@ export function planRound(seed: number, round: number): RoundPlan {
   const pace = shipped ? SHIPPED : WATCHED
   const rows = sizeOf(random)
   // One named point a round in turn, so that none is left to chance, with a fault that leads there where it takes one.
-  const point = KILL_POINTS[round % KILL_POINTS.length] ?? 'before-intent'
+  const point = RUN_POINTS[(round - Math.floor((round + 1) / 4)) % RUN_POINTS.length] ?? 'before-intent'
   const named: Ending = { by: 'point', kill: { point, nth: random.pick([1, 1, 2]) } }
   const kills = random.pick([0, 0, 1, 2])
   const endings = Array.from({ length: kills }, () => drawEnding(random, shipped))
   return {
-    round,
     exports: {
       exports: random.integer(1, 3),
       rows,
@@ -79,5 +71,5 @@ const nthOf = (random: Random): number => random.pick([1, 1, 1, 2, 3, random.int
 
 function drawEnding(random: Random, shipped: boolean): Ending {
   if (shipped || random.chance(0.3)) return { by: 'instant', afterMs: random.integer(150, 900) }
-  return { by: 'point', kill: { point: random.pick(KILL_POINTS), nth: nthOf(random) } }
+  return { by: 'point', kill: { point: random.pick(RUN_POINTS), nth: nthOf(random) } }
 }

@@ -26,6 +26,7 @@ const Run = z.object({
   exports: z.array(
     z.object({
       name: z.string(),
+      state: z.string(),
       error: z.string().optional(),
       rejects: z.string().optional(),
       counts: z.object(Counts),
@@ -38,6 +39,22 @@ const Run = z.object({
 export const Summary = Run.extend({ resumed: Run.optional() })
 export type Summary = z.infer<typeof Summary>
 export type ExportSummary = Summary['exports'][number]
+
+/** `waybill runs --json`. */
+export const Listed = z.object({
+  runs: z.array(
+    Run.extend({
+      job: z.string(),
+      reason: z.string().optional(),
+      origin: z.object({ run: z.string() }).optional(),
+      backfill: z.object({ from: z.string(), to: z.string() }).optional(),
+    }),
+  ),
+})
+export type ListedRun = z.infer<typeof Listed>['runs'][number]
+
+/** What a command says that has ended before there was a result. */
+export const Refusal = z.object({ error: z.object({ code: z.string() }) })
 
 const Reject = z.object({ _row: z.coerce.number(), _rule: z.string(), _stage: z.string(), _code: z.string() })
 export type Reject = z.infer<typeof Reject>

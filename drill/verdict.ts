@@ -11,12 +11,17 @@ import type { ExportSummary, Reject } from './statements.ts'
 export interface Evidence {
   readonly exports: readonly DrillExport[]
   readonly stored: readonly StoredRecord[]
-  /** The last word on each export, by name. */
-  readonly summaries: ReadonlyMap<string, ExportSummary>
-  readonly rejects: ReadonlyMap<string, readonly Reject[]>
+  /** What runs say of the exports that they have read; each export is to be read to its end by one of them at least. */
+  readonly words: readonly Word[]
   readonly receipts: readonly string[]
   /** What the faults may have cost. */
   readonly harm: Harm
+}
+
+/** The last word of a run on an export. */
+export interface Word {
+  readonly summary: ExportSummary
+  readonly rejects: readonly Reject[]
 }
 
 export interface Verdict {
@@ -37,7 +42,7 @@ const briefly = ({ kind, rule, person, observedMs }: ExpectedRecord): string =>
 
 type Said = 'through' | 'refused' | 'in-doubt'
 
-const DOUBTS: ReadonlySet<string> = new Set(['in-doubt', 'held'])
+const DOUBTS: ReadonlySet<string> = new Set(['in-doubt', 'held', 'perhaps-sent'])
 const REFUSALS: ReadonlySet<string> = new Set(['refused', 'too-large', 'listed-as-error', 'not-echoed'])
 
 export function judgeRound(evidence: Evidence): Verdict {
@@ -52,7 +57,12 @@ export function judgeRound(evidence: Evidence): Verdict {
     refused: 0,
     inDoubt: 0,
   }
-  for (const one of exports) checkBalance(one, evidence.summaries.get(one.name), faults)
+  const words = Map.groupBy(evidence.words, ({ summary }) => summary.name)
+  for (const one of exports) {
+    const own = words.get(one.name) ?? []
+    if (own.length === 0) faults.push(`${one.name}: no word on it`)
+    for (const { summary } of own) checkBalance(one, summary, faults)
+  }
 
   const said = whatWasSaid(evidence, faults)
   const times = new Map<string, number>()
@@ -85,9 +95,9 @@ export function judgeRound(evidence: Evidence): Verdict {
   return { faults, counts }
 }
 
-function checkBalance(one: DrillExport, summary: ExportSummary | undefined, faults: string[]): void {
-  if (summary === undefined || summary.error !== undefined) {
-    faults.push(`${one.name} ended with ${summary?.error ?? 'no word on it'}`)
+function checkBalance(one: DrillExport, summary: ExportSummary, faults: string[]): void {
+  if (summary.error !== undefined) {
+    faults.push(`${one.name} ended with ${summary.error}`)
     return
   }
   const { rows, records } = summary.counts
@@ -107,11 +117,13 @@ function checkBalance(one: DrillExport, summary: ExportSummary | undefined, faul
 }
 
 /** Of each record the best that was said of it: a twin of one that got through got through. */
-function whatWasSaid({ exports, rejects, harm }: Evidence, faults: string[]): Map<string, Said> {
+function whatWasSaid({ exports, words, harm }: Evidence, faults: string[]): Map<string, Said> {
   const said = new Map<string, Said>()
-  for (const { name, told } of exports) {
+  const toldBy = new Map(exports.map(({ name, told }) => [name, told]))
+  for (const { summary, rejects } of words) {
+    const told = toldBy.get(summary.name) ?? []
     const byPlace = new Map<string, Reject>()
-    for (const reject of rejects.get(name) ?? [])
+    for (const reject of rejects)
       if (reject._stage !== 'primary-care') byPlace.set(`${reject._row} ${reject._rule}`, reject)
     for (const record of told) {
       const { text, row, rule } = record

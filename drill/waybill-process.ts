@@ -17,6 +17,7 @@ import {
 
 export interface Watch {
   readonly kill?: Kill
+  readonly halt?: Kill
   /** A wait takes so many times less than it says. */
   readonly haste: number
   /** Milliseconds that an answer may take to begin. */
@@ -30,8 +31,8 @@ const [{ main }, { createGateway }] = await Promise.all([
 ])
 
 const [told = '{}', ...argv] = process.argv.slice(2)
-const { kill, haste, answerWithin } = JSON.parse(told) as Watch
-const pass = createPass(kill)
+const { kill, halt, haste, answerWithin } = JSON.parse(told) as Watch
+const pass = createPass(kill, halt)
 watchMigration(pass)
 watchBytes(pass)
 

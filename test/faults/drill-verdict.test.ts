@@ -3,8 +3,8 @@ import { expect, it } from 'vitest'
 import type { DrillExport } from '../../drill/export-book.ts'
 import { drillExports } from '../../drill/exports.ts'
 import type { StoredRecord } from '../../drill/gateway-store.ts'
-import type { ExportSummary, Reject } from '../../drill/statements.ts'
-import { type Evidence, judgeRound } from '../../drill/verdict.ts'
+import type { ExportSummary } from '../../drill/statements.ts'
+import { type Evidence, judgeRound, type Word } from '../../drill/verdict.ts'
 
 const EXPORTS = drillExports(5, 1, { exports: 2, rows: 12, people: 8, dirt: true })
 const HARMLESS = { refuses: false, refusesPeople: false, hidesProfiles: false, refusesMarks: false }
@@ -13,7 +13,7 @@ const HARMLESS = { refuses: false, refusesPeople: false, hidesProfiles: false, r
 function undisturbed(): Evidence & {
   stored: StoredRecord[]
   receipts: string[]
-  rejects: Map<string, Reject[]>
+  words: Word[]
 } {
   const told = EXPORTS.flatMap((one) => one.told)
   const records = [...new Map(told.map((record) => [record.text, record])).values()]
@@ -33,8 +33,7 @@ function undisturbed(): Evidence & {
   return {
     exports: EXPORTS,
     stored,
-    summaries: new Map(EXPORTS.map((one) => [one.name, summaryOf(one)])),
-    rejects: new Map(),
+    words: EXPORTS.map((one) => ({ summary: summaryOf(one), rejects: [] })),
     receipts: stored.map(({ id }) => id),
     harm: HARMLESS,
   }
@@ -49,8 +48,12 @@ function summaryOf({ name, rows, made }: DrillExport): ExportSummary {
     condition: all(made.condition),
     careTeam: all(made.careTeam),
   }
-  return { name, counts: { rows, records } }
+  return { name, state: 'finished', counts: { rows, records } }
 }
+
+/** The same words, but for the one on that export. */
+const wordsWith = (words: readonly Word[], name: string, change: Partial<Word>): Word[] =>
+  words.map((word) => (word.summary.name === name ? { ...word, ...change } : word))
 
 /** A care-team entry that one row alone tells of: a list shows it, so there can be no doubt about it. */
 const ALL = EXPORTS.flatMap(({ name, told }) => told.map((record) => ({ name, record })))
@@ -87,11 +90,14 @@ it('finds a record that was altered', () => {
 
 it('finds a doubt where the gateway could tell, and a rejection without cause', () => {
   const evidence = undisturbed()
-  const doubted = judgeRound({ ...evidence, rejects: new Map([[name, [place]]]) })
+  const doubted = judgeRound({
+    ...evidence,
+    words: wordsWith(evidence.words, name, { rejects: [place] }),
+  })
   expect(doubted.faults).toEqual([expect.stringContaining('could tell')])
   const refused = judgeRound({
     ...evidence,
-    rejects: new Map([[name, [{ ...place, _stage: 'submit', _code: 'refused' }]]]),
+    words: wordsWith(evidence.words, name, { rejects: [{ ...place, _stage: 'submit', _code: 'refused' }] }),
   })
   expect(refused.faults).toEqual([
     expect.stringContaining('without cause'),
@@ -109,8 +115,8 @@ it('finds rows that were not counted, and records that do not balance', () => {
     rows: { ...rows, read: rows.read - 1 },
     records: { ...records, biometric: { ...records.biometric, accepted: records.biometric.accepted - 1 } },
   }
-  const summaries = new Map(evidence.summaries).set(one.name, { ...summary, counts: wrong })
-  expect(judgeRound({ ...evidence, summaries }).faults).toEqual([
+  const words = wordsWith(evidence.words, one.name, { summary: { ...summary, counts: wrong } })
+  expect(judgeRound({ ...evidence, words }).faults).toEqual([
     expect.stringContaining('rows read'),
     expect.stringContaining('rows do not balance'),
     expect.stringContaining('biometric records do not balance'),

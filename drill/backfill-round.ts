@@ -71,7 +71,8 @@ export function backfillAct(seed: number, round: number): Act {
       for (const command of [backfill(from), RUN, OTHER]) await untilDone(scene, command)
       await scene.endFaults()
       if (plan.rerun) await rerunAll(scene)
-      return wordsOf(await runsOf(scene))
+      const runs = await runsOf(scene)
+      return { words: await wordsOf(runs), givenUp: givenUpIn(runs) }
     },
   }
 }
@@ -196,17 +197,27 @@ async function rerunAll(scene: Scene): Promise<void> {
   }
 }
 
+const isGivenUp = ({ state, reason }: Pick<ListedRun, 'state' | 'reason'>): boolean =>
+  state === 'failed' && reason === 'given-up'
+
+const givenUpIn = (runs: readonly ListedRun[]): Set<string> =>
+  new Set(
+    runs
+      .filter(isGivenUp)
+      .flatMap(({ exports }) => exports.filter(({ state }) => state === 'open').map(({ name }) => name)),
+  )
+
 /** @throws Error where a run has not come to its end, or does not balance */
 async function wordsOf(runs: readonly ListedRun[]): Promise<Word[]> {
   const words: Word[] = []
   for (const { run, state, reason, balanced, origin, exports } of runs) {
-    const isGivenUp = state === 'failed' && reason === 'given-up'
-    if (!isGivenUp && (state !== 'finished' || !balanced))
+    const isOver = isGivenUp({ state, reason })
+    if (!isOver && (state !== 'finished' || !balanced))
       throw new Error(`the run ${run} is ${state} (${reason}), balanced: ${balanced}`)
     if (origin !== undefined) continue
     const later = runs.filter((one) => one.origin?.run === run)
     for (const summary of exports) {
-      if (isGivenUp && summary.state === 'open') continue
+      if (isOver && summary.state === 'open') continue
       const taken = await Promise.all(
         later.flatMap((one) =>
           one.exports.filter(({ name }) => name === summary.name).map(({ rejects }) => readRejects(rejects)),

@@ -1,5 +1,5 @@
 /**
- * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N]` (docs/drill.md). Real processes of Waybill are
+ * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N] [--backfills]` (docs/drill.md). Real processes of Waybill are
  * killed over and over against a reference gateway that fails, and in the end what it holds is compared with what must be there.
  * Exit code 1 where anything was lost, doubled, altered or not accounted for.
  */
@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
 import { z } from 'zod'
+import { isBackfillRound } from './backfill-plan.ts'
 import { FAULT_KINDS } from './draw-faults.ts'
 import { KILL_POINTS, type KillPoint } from './kill-points.ts'
 import { type RoundEnd, runRound } from './round.ts'
@@ -20,6 +21,8 @@ const Options = z.strictObject({
   seconds: z.coerce.number().min(1).default(Number.POSITIVE_INFINITY),
   /** This round alone. */
   round: z.coerce.number().int().min(1).optional(),
+  /** Of the rounds those with a backfill alone. */
+  backfills: z.boolean().default(false),
 })
 export type DrillOptions = z.input<typeof Options>
 
@@ -40,13 +43,14 @@ const ROUNDS_AT_ONCE = 2
 
 /** @param say told of each round that failed */
 export async function drill(options: DrillOptions, say: (text: string) => void): Promise<DrillEnd> {
-  const { rounds, seed, seconds, round } = Options.parse(options)
+  const { rounds, seed, seconds, round, backfills } = Options.parse(options)
   const root = await mkdtemp(join(tmpdir(), 'waybill-drill-'))
   const mappings = join(root, 'mappings')
   await cp(join(import.meta.dirname, 'mappings'), mappings, { recursive: true })
   await cp(join(import.meta.dirname, '../mappings/catalog'), join(mappings, 'catalog'), { recursive: true })
   const endsAt = performance.now() + seconds * 1000
-  const numbers = round === undefined ? Array.from({ length: rounds }, (_, at) => at + 1) : [round]
+  const drawn = round === undefined ? Array.from({ length: rounds }, (_, at) => at + 1) : [round]
+  const numbers = backfills ? drawn.filter(isBackfillRound) : drawn
   const ends = await pLimit(ROUNDS_AT_ONCE).map(numbers, async (number) => {
     if (performance.now() > endsAt) return undefined
     const end = await runRound(seed, number, join(root, `round-${number}`), mappings)
@@ -119,6 +123,7 @@ if (import.meta.main) {
       seed: { type: 'string' },
       seconds: { type: 'string' },
       round: { type: 'string' },
+      backfills: { type: 'boolean' },
     },
   })
   const end = await drill(values, (text) => process.stdout.write(text))

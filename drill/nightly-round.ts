@@ -6,7 +6,7 @@ import type { Ended } from './processes.ts'
 import type { Act } from './round.ts'
 import { planRound } from './round-plan.ts'
 import type { Ending, Scene } from './scene.ts'
-import { readRejects, Summary } from './statements.ts'
+import { type ExportSummary, readRejects, Summary } from './statements.ts'
 
 /** More processes than this, and the job does not end by itself. */
 const MOST_PROCESSES = 14
@@ -41,7 +41,8 @@ submit: { concurrency: ${concurrency}, batch: { records: ${records} } }
       await scene.endFaults()
       if (plan.again) summary = await untilDone(scene, [], false)
       const last = [...(summary.resumed?.exports ?? []), ...summary.exports]
-      return Promise.all(last.map(async (one) => ({ summary: one, rejects: await readRejects(one.rejects) })))
+      const wordOf = async (one: ExportSummary) => ({ summary: one, rejects: await readRejects(one.rejects) })
+      return { words: await Promise.all(last.map(wordOf)) }
     },
   }
 }

@@ -11,7 +11,7 @@ import { nightlyAct } from './nightly-round.ts'
 import { startGateway } from './processes.ts'
 import { createScene, type Scene, type Struck } from './scene.ts'
 import { readReceipts } from './statements.ts'
-import { judgeRound, type Verdict, type Word } from './verdict.ts'
+import { type Evidence, judgeRound, type Verdict } from './verdict.ts'
 
 /** What is played in a round. */
 export interface Act {
@@ -23,7 +23,7 @@ export interface Act {
   /** Writes jobs and exports. */
   prepare(folder: string): Promise<void>
   /** To the end: every run has come to its own. @throws Error where one does not */
-  play(scene: Scene): Promise<Word[]>
+  play(scene: Scene): Promise<Pick<Evidence, 'words' | 'givenUp'>>
 }
 
 export interface RoundEnd extends Verdict {
@@ -61,9 +61,9 @@ export async function runRound(
   ])
   const scene = createScene({ folder, mappings, gateway, shipped, pace })
   const faults: string[] = []
-  let words: Word[] = []
+  let said: Pick<Evidence, 'words' | 'givenUp'> = { words: [] }
   try {
-    words = await act.play(scene)
+    said = await act.play(scene)
   } catch (error) {
     faults.push(error instanceof Error ? error.message : String(error))
   } finally {
@@ -71,7 +71,7 @@ export async function runRound(
   }
   const receipts = await readReceipts(scene.home)
   const harm = harmOf(act.faults)
-  const verdict = judgeRound({ exports, stored: readStore(data), words, receipts, harm })
+  const verdict = judgeRound({ exports, stored: readStore(data), receipts, harm, ...said })
   faults.push(...verdict.faults)
   if (faults.length === 0) await rm(folder, { recursive: true })
   const { processes, kills, passed, struck } = scene

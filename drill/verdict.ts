@@ -14,6 +14,8 @@ export interface Evidence {
   /** What runs say of the exports that they have read; each export is to be read to its end by one of them at least. */
   readonly words: readonly Word[]
   readonly receipts: readonly string[]
+  /** Exports that a run had open when it was given up: what it had in hand may be stored without a receipt. */
+  readonly givenUp?: ReadonlySet<string>
   /** What the faults may have cost. */
   readonly harm: Harm
 }
@@ -90,7 +92,9 @@ export function judgeRound(evidence: Evidence): Verdict {
     counts.altered++
     faults.push(`stored, but nobody said so: ${text}`)
   }
-  checkReceipts(stored, receipts, said, faults)
+  const excused = exports.filter(({ name }) => evidence.givenUp?.has(name))
+  const inHand = new Set(excused.flatMap(({ told }) => told.map(({ text }) => text)))
+  checkReceipts(stored, receipts, said, inHand, faults)
   if (!harm.refusesMarks) checkMarks(stored, expected, said, faults)
   return { faults, counts }
 }
@@ -164,6 +168,7 @@ function checkReceipts(
   stored: readonly StoredRecord[],
   receipts: readonly string[],
   said: ReadonlyMap<string, Said>,
+  inHand: ReadonlySet<string>,
   faults: string[],
 ): void {
   const ids = new Set(stored.map(({ id }) => id))
@@ -174,7 +179,8 @@ function checkReceipts(
     faults.push(`${receipts.length - receipted.size} records have more than one receipt`)
   for (const id of receipted) if (!ids.has(id)) faults.push(`a receipt of what is not stored: ${id}`)
   for (const { id, text } of stored)
-    if (!receipted.has(id) && said.get(text) !== 'in-doubt') faults.push(`stored without a receipt: ${id}`)
+    if (!receipted.has(id) && said.get(text) !== 'in-doubt' && !inHand.has(text))
+      faults.push(`stored without a receipt: ${id}`)
 }
 
 /** The physician observed last is the marked one, whatever the order of the deliveries. */

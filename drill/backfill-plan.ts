@@ -50,7 +50,7 @@ export function planBackfillRound(seed: number, round: number): BackfillRoundPla
   const shipped = random.chance(0.06)
   const rows = random.pick([5, 8, 8, 12, 20])
   const isLarge = random.chance(0.04)
-  const point = BACKFILL_POINTS[Math.floor(round / 4) % BACKFILL_POINTS.length] ?? 'after-lease'
+  const point = BACKFILL_POINTS[Math.floor(round / 4) % BACKFILL_POINTS.length] ?? 'before-giving-way'
   const named: Ending = { by: 'point', kill: { point, nth: random.pick([1, 1, 2]) } }
   const drawn = (probability: number): Ending | undefined =>
     random.chance(probability) ? drawEnding(random, shipped) : undefined

@@ -39,13 +39,13 @@ export const RUN_POINTS = [
 
 /** Those that are passed where a backfill and other runs meet. */
 export const BACKFILL_POINTS = [
-  'after-lease',
-  'before-ask',
-  'after-ask',
-  'while-waiting',
   'before-giving-way',
   'before-set-aside',
   'after-set-aside',
+  'while-waiting',
+  'before-ask',
+  'after-ask',
+  'after-lease',
   'before-release',
   'after-release',
   'before-archived',

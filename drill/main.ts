@@ -128,7 +128,9 @@ if (import.meta.main) {
   })
   const end = await drill(values, (text) => process.stdout.write(text))
   process.stdout.write(endText(Options.parse(values).seed, end))
-  const missing = [...end.faults, ...end.kills].filter(([, times]) => times === 0).map(([name]) => name)
+  const missing = [...end.faults, ...end.kills, ...Object.entries(end.backfills)]
+    .filter(([, times]) => times === 0)
+    .map(([name]) => name)
   const incomplete = end.rounds >= ROUNDS_FOR_ALL && missing.length > 0
   if (incomplete) process.stdout.write(`Never came about: ${missing.join(', ')}\n`)
   if (end.failed.length > 0 || incomplete) process.exitCode = 1

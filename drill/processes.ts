@@ -50,6 +50,7 @@ export interface RunningWaybill {
   kill(): void
   /** Resolves when it has halted itself, or has ended. */
   readonly halted: Promise<void>
+  /** From now on it is never left halted. */
   goOn(): void
   readonly ended: Promise<Ended>
 }
@@ -70,7 +71,12 @@ export function startWaybill(
   return {
     kill: () => child.kill('SIGKILL'),
     halted: Promise.race([haltOf(child), ended.then(() => {})]),
-    goOn: () => child.kill('SIGCONT'),
+    goOn() {
+      child.kill('SIGCONT')
+      // It may halt later, or be about to.
+      const again = setInterval(() => child.kill('SIGCONT'), 100)
+      ended.finally(() => clearInterval(again))
+    },
     ended,
   }
 }

@@ -22,7 +22,7 @@ import type { Word } from './verdict.ts'
 /** More processes than this, and a command does not come to its end. */
 const MOST_PROCESSES = 14
 /** Milliseconds until one that was begun beside a backfill has come to where the two meet, at most. */
-const MEETING_MS = 4_000
+const MEETING_MS = 30_000
 /** Milliseconds for which the backfill has to see one that is under way. */
 const SEEING_MS = 150
 

@@ -1,25 +1,33 @@
 import { expect, test } from 'vitest'
+import { type BackfillRoundPlan, isBackfillRound, planBackfillRound } from '../../drill/backfill-plan.ts'
 import { FAULT_KINDS } from '../../drill/draw-faults.ts'
 import { KILL_POINTS } from '../../drill/kill-points.ts'
 import { drill } from '../../drill/main.ts'
-import { planRound } from '../../drill/round-plan.ts'
+import { planRound, type RoundPlan } from '../../drill/round-plan.ts'
+import type { Ending } from '../../drill/scene.ts'
 import { FaultPlan } from '../../src/reference-gateway/faults/fault-plan.ts'
 
-test('four rounds of kills and faults: nothing lost, nothing doubled, nothing altered, all accounted for', async () => {
+test('four rounds of kills and faults, one with a backfill that gives way: nothing lost, nothing doubled, nothing altered, all accounted for', async () => {
   const said: string[] = []
-  const { rounds, failed, totals } = await drill({ rounds: 4, seed: 4 }, (text) => said.push(text))
+  const { rounds, failed, totals, backfills } = await drill({ rounds: 4, seed: 22 }, (text) =>
+    said.push(text),
+  )
   expect(said.join('')).toBe('')
   expect({ rounds, failed: failed.length }).toEqual({ rounds: 4, failed: 0 })
   expect(totals).toMatchObject({ lost: 0, doubled: 0, altered: 0 })
   expect(totals.expected).toBeGreaterThan(300)
   expect(totals.processes).toBeGreaterThan(4)
+  expect(backfills.rounds).toBe(1)
+  expect(backfills.gaveWay).toBeGreaterThan(0)
 }, 120_000)
 
 test('500 rounds of a seed plan every kind of fault and every named point, with valid fault plans', () => {
-  const plans = Array.from({ length: 500 }, (_, at) => planRound(1, at + 1))
+  const plans = Array.from({ length: 500 }, (_, at) => at + 1).map((round) =>
+    isBackfillRound(round) ? planBackfillRound(1, round) : planRound(1, round),
+  )
   const kinds = new Set(plans.flatMap(({ faults }) => faults.map(({ kind }) => kind)))
   const points = new Set(
-    plans.flatMap(({ endings }) => endings.map((one) => (one.by === 'point' ? one.kill.point : one.by))),
+    plans.flatMap(endingsOf).map((one) => (one.by === 'point' ? one.kill.point : one.by)),
   )
   expect([...kinds].sort()).toEqual([...FAULT_KINDS].sort())
   expect([...points].sort()).toEqual([...KILL_POINTS, 'instant'].sort())
@@ -27,4 +35,17 @@ test('500 rounds of a seed plan every kind of fault and every named point, with 
     if (faults.length > 0) FaultPlan.parse({ faults: faults.map(({ fault }) => fault) })
   }
   expect(planRound(1, 17)).toEqual(planRound(1, 17))
+  expect(planBackfillRound(1, 19)).toEqual(planBackfillRound(1, 19))
 })
+
+function endingsOf(plan: RoundPlan | BackfillRoundPlan): Ending[] {
+  if ('endings' in plan) return [...plan.endings]
+  const { before, mistake, processes } = plan
+  const beside = processes.flatMap((one) => one.beside)
+  return [
+    ...before,
+    ...(mistake === undefined ? [] : [mistake.ending, mistake.givingUp]),
+    ...processes.map(({ ending }) => ending),
+    ...beside.map(({ ending }) => ending),
+  ].filter((one) => one !== undefined)
+}

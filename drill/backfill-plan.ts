@@ -19,6 +19,11 @@ export interface BackfillProcess {
   /** Begun when it comes to its nth chunk. */
   readonly beside: readonly Beside[]
   readonly nth: number
+  /**
+   * What comes behind it: what it left is settled by reading profiles, or is given up; or the history is not there for a while, and both
+   * commands are tried in vain.
+   */
+  readonly after: 'reconcile' | 'give-up' | 'history-away' | undefined
 }
 
 export interface BackfillRoundPlan {
@@ -35,6 +40,8 @@ export interface BackfillRoundPlan {
   readonly rate: number | undefined
   /** Nightly runs before the history is there, and how each ends. */
   readonly before: readonly (Ending | undefined)[]
+  /** Deliveries of the history, from its last, that come only when the first process is over. */
+  readonly late: number
   /** A backfill of a wrong range, which is given up. */
   readonly mistake: { readonly ending: Ending; readonly givingUp: Ending | undefined } | undefined
   readonly processes: readonly BackfillProcess[]
@@ -49,7 +56,7 @@ export function planBackfillRound(seed: number, round: number): BackfillRoundPla
   const random = new Random(seed, DRILL_STREAM.backfillPlan, round)
   const shipped = random.chance(0.06)
   const rows = random.pick([5, 8, 8, 12, 20])
-  const isLarge = random.chance(0.04)
+  const isLarge = random.chance(0.07)
   const point = BACKFILL_POINTS[Math.floor(round / 4) % BACKFILL_POINTS.length] ?? 'before-giving-way'
   const named: Ending = { by: 'point', kill: { point, nth: random.pick([1, 1, 2]) } }
   const drawn = (probability: number): Ending | undefined =>
@@ -66,11 +73,13 @@ export function planBackfillRound(seed: number, round: number): BackfillRoundPla
       ...besides(random, drawn, 0.3),
     ],
     nth: random.integer(1, 3),
+    after: afterwards(random),
   }
   const more = Array.from({ length: random.integer(0, 3) }, () => ({
     ending: drawn(0.6),
     beside: besides(random, drawn, 0.7),
     nth: random.integer(1, 3),
+    after: afterwards(random),
   }))
   return {
     exports: {
@@ -100,7 +109,15 @@ export function planBackfillRound(seed: number, round: number): BackfillRoundPla
         : undefined,
     processes: [first, ...more],
     rerun: random.chance(0.3),
+    late: random.chance(0.3) ? random.integer(1, 2) : 0,
   }
+}
+
+function afterwards(random: Random): BackfillProcess['after'] {
+  const chance = random.next()
+  if (chance < 0.2) return 'reconcile'
+  if (chance < 0.3) return 'give-up'
+  return chance < 0.45 ? 'history-away' : undefined
 }
 
 /** Points that other processes pass than the backfill itself. */
@@ -132,6 +149,7 @@ const IN_THE_MIDDLE = [
 ] as const
 
 function drawEnding(random: Random, shipped: boolean, inTheMiddle = false): Ending {
+  if (random.chance(0.12)) return { by: 'request', afterMs: random.integer(400, 1_800) }
   if (shipped || random.chance(0.25)) return { by: 'instant', afterMs: random.integer(400, 1_800) }
   const point = inTheMiddle ? random.pick(IN_THE_MIDDLE) : random.pick(KILL_POINTS)
   return { by: 'point', kill: { point, nth: random.pick([1, 1, 2, 3, random.integer(1, 20)]) } }

@@ -2,7 +2,7 @@
  * A round with a backfill: over exports some of which a nightly run has delivered before, killed and typed again, with other commands
  * begun in the middle of it, until all that was begun is finished or given up.
  */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
@@ -16,8 +16,8 @@ import { DONE, RESUMABLE, unexpected } from './nightly-round.ts'
 import type { Ended } from './processes.ts'
 import type { Act } from './round.ts'
 import type { ProcessPlan, Scene, ScenePlayer } from './scene.ts'
-import { Listed, type ListedRun, Refusal, type Reject, readRejects } from './statements.ts'
-import type { Word } from './verdict.ts'
+import { Listed, type ListedRun, Refusal } from './statements.ts'
+import { givenUpIn, wordsOf } from './words-of-runs.ts'
 
 /** More processes than this, and a command does not come to its end. */
 const MOST_PROCESSES = 14
@@ -33,6 +33,11 @@ export function backfillAct(seed: number, round: number): Act {
   const plan = planBackfillRound(seed, round)
   const exports = datedExports(seed, round, plan.exports)
   const all = [...exports.history, ...exports.nightly]
+  const lateFiles = new Set(
+    [...new Set(exports.history.map(({ file }) => file))].toReversed().slice(0, plan.late),
+  )
+  const early = exports.history.filter(({ file }) => !lateFiles.has(file))
+  const late = exports.history.filter(({ file }) => lateFiles.has(file))
   const range = plan.apart ? exports.history : all
   const from = range.at(0)?.day ?? ''
   const to = range.at(-1)?.day ?? ''
@@ -57,17 +62,25 @@ export function backfillAct(seed: number, round: number): Act {
       for (const name of ['inbox', 'other', 'history']) await mkdir(join(folder, name))
       await writeExports(join(folder, 'inbox'), exports.nightly)
       await writeExports(join(folder, 'other'), exports.other)
-      if (plan.apart) await writeExports(join(folder, 'history'), exports.history)
+      if (plan.apart) await writeExports(join(folder, 'history'), early)
     },
     async play(scene) {
       for (const ending of plan.before) await playOnce(scene, RUN, { ending })
-      if (!plan.apart) await writeExports(join(scene.stage.folder, 'inbox'), exports.history)
+      const folder = join(scene.stage.folder, plan.apart ? 'history' : 'inbox')
+      if (!plan.apart) await writeExports(folder, early)
       if (plan.mistake !== undefined) {
         // Of the same exports: that it begins a day earlier makes it another range.
         await playOnce(scene, backfill('2026-02-28'), { ending: plan.mistake.ending })
         await giveUp(scene, plan.mistake.givingUp)
       }
-      for (const one of plan.processes) await playBeside(scene, backfill(from), one)
+      for (const [at, one] of plan.processes.entries()) {
+        await playBeside(scene, backfill(from), one)
+        if (one.after === 'reconcile') await reconcile(scene)
+        if (one.after === 'give-up') await giveUp(scene, undefined)
+        if (one.after === 'history-away')
+          await whileAway(folder, exports.history, () => inVain(scene, backfill(from)))
+        if (at === 0) await writeExports(folder, late)
+      }
       for (const command of [backfill(from), RUN, OTHER]) await untilDone(scene, command)
       await scene.endFaults()
       if (plan.rerun) await rerunAll(scene)
@@ -131,6 +144,41 @@ async function playBeside(
   }
 }
 
+/** Of the latest run that is not over; else of the latest. */
+async function reconcile(scene: Scene): Promise<void> {
+  const runs = await runsOf(scene)
+  const { run } = runs.find((one) => !isOver(one)) ?? runs.at(0) ?? {}
+  if (run !== undefined) await playOnce(scene, ['reconcile', run, '--json'], {})
+}
+
+/** What an archive has taken meanwhile is not moved. */
+async function whileAway(
+  folder: string,
+  exports: readonly DatedExport[],
+  work: () => Promise<void>,
+): Promise<void> {
+  const away = join(folder, '../away')
+  await mkdir(away, { recursive: true })
+  const moved: string[] = []
+  for (const file of new Set(exports.map((one) => one.file))) {
+    const isThere = await rename(join(folder, file), join(away, file)).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) moved.push(file)
+  }
+  await work()
+  for (const file of moved) await rename(join(away, file), join(folder, file))
+}
+
+/** They do what can be done, and say what is missing. */
+async function inVain(scene: Scene, backfill: readonly string[]): Promise<void> {
+  for (const command of [RUN, backfill]) {
+    const ended = await scene.start(command).end()
+    if (ended !== undefined && ended.code !== 2) assertAllowed(ended)
+  }
+}
+
 function commandOf(
   { command }: Beside,
   backfill: readonly string[],
@@ -179,12 +227,13 @@ async function runsOf(scene: Scene): Promise<ListedRun[]> {
   return Listed.parse(JSON.parse(ended.out)).runs
 }
 
-/** Gives up what there is of an unfinished backfill. */
+const isOver = ({ state }: ListedRun): boolean => state === 'finished' || state === 'failed'
+
+/** Gives up the latest run that is not over. */
 async function giveUp(scene: Scene, killed: BackfillProcess['ending']): Promise<void> {
-  const isOver = ({ state }: ListedRun): boolean => state === 'finished' || state === 'failed'
-  const mistake = (await runsOf(scene)).find((run) => run.backfill !== undefined && !isOver(run))
-  if (mistake === undefined) return
-  const command = ['resolve', mistake.run, '--give-up', '--json']
+  const latest = (await runsOf(scene)).find((run) => !isOver(run))
+  if (latest === undefined) return
+  const command = ['resolve', latest.run, '--give-up', '--json']
   await playOnce(scene, command, { ending: killed })
   await untilDone(scene, command)
 }
@@ -196,42 +245,3 @@ async function rerunAll(scene: Scene): Promise<void> {
       await untilDone(scene, ['rerun', run, '--json'])
   }
 }
-
-const isGivenUp = ({ state, reason }: Pick<ListedRun, 'state' | 'reason'>): boolean =>
-  state === 'failed' && reason === 'given-up'
-
-const givenUpIn = (runs: readonly ListedRun[]): Set<string> =>
-  new Set(
-    runs
-      .filter(isGivenUp)
-      .flatMap(({ exports }) => exports.filter(({ state }) => state === 'open').map(({ name }) => name)),
-  )
-
-/** @throws Error where a run has not come to its end, or does not balance */
-async function wordsOf(runs: readonly ListedRun[]): Promise<Word[]> {
-  const words: Word[] = []
-  for (const { run, state, reason, balanced, origin, exports } of runs) {
-    const isOver = isGivenUp({ state, reason })
-    if (!isOver && (state !== 'finished' || !balanced))
-      throw new Error(`the run ${run} is ${state} (${reason}), balanced: ${balanced}`)
-    if (origin !== undefined) continue
-    const later = runs.filter((one) => one.origin?.run === run)
-    for (const summary of exports) {
-      if (isOver && summary.state === 'open') continue
-      const taken = await Promise.all(
-        later.flatMap((one) =>
-          one.exports.filter(({ name }) => name === summary.name).map(({ rejects }) => readRejects(rejects)),
-        ),
-      )
-      const left = await readRejects(summary.rejects)
-      words.push({ summary, rejects: left.filter((one) => taken.every((some) => some.some(isSame(one)))) })
-    }
-  }
-  return words
-}
-
-/** Of the same row and rule: what a later run has taken up and left again. */
-const isSame =
-  (one: Reject) =>
-  (other: Reject): boolean =>
-    one._row === other._row && one._rule === other._rule

@@ -64,7 +64,7 @@ export async function drill(options: DrillOptions, say: (text: string) => void):
 
 function sumUp(ends: readonly RoundEnd[]): DrillEnd {
   const faults = new Map<string, number>(FAULT_KINDS.map((kind) => [kind, 0]))
-  const kills = new Map<string, number>([...KILL_POINTS, 'instant'].map((point) => [point, 0]))
+  const kills = new Map<string, number>([...KILL_POINTS, 'instant', 'request'].map((point) => [point, 0]))
   const totals = {
     ...{ expected: 0, stored: 0, lost: 0, doubled: 0, altered: 0, refused: 0, inDoubt: 0 },
     processes: 0,

@@ -47,7 +47,8 @@ export async function startGateway(folder: string, args: readonly string[]): Pro
 }
 
 export interface RunningWaybill {
-  kill(): void
+  /** Default: SIGKILL. */
+  kill(signal?: NodeJS.Signals): void
   /** Resolves when it has halted itself, or has ended. */
   readonly halted: Promise<void>
   /** From now on it is never left halted. */
@@ -69,7 +70,7 @@ export function startWaybill(
   })
   const ended = gather(child)
   return {
-    kill: () => child.kill('SIGKILL'),
+    kill: (signal = 'SIGKILL') => child.kill(signal),
     halted: Promise.race([haltOf(child), ended.then(() => {})]),
     goOn() {
       child.kill('SIGCONT')

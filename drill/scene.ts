@@ -11,6 +11,8 @@ export type Ending =
   | { readonly by: 'point'; readonly kill: Kill }
   /** So many milliseconds after its start. */
   | { readonly by: 'instant'; readonly afterMs: number }
+  /** Asked to end (SIGTERM), so many milliseconds after its start. */
+  | { readonly by: 'request'; readonly afterMs: number }
 
 export interface Stage {
   readonly folder: string
@@ -40,8 +42,8 @@ export interface ScenePlayer extends Pick<RunningWaybill, 'halted' | 'goOn'> {
 export interface Scene {
   readonly home: string
   readonly stage: Stage
-  /** Kills that came about: by point, and `instant`. */
-  readonly kills: (KillPoint | 'instant')[]
+  /** Kills that came about: by point, and otherwise. */
+  readonly kills: (KillPoint | 'instant' | 'request')[]
   /** Points that were told of, whenever one was passed. */
   readonly passed: KillPoint[]
   processes: number
@@ -82,13 +84,18 @@ export function createScene(stage: Stage): Scene {
       const running = startWaybill(folder, environment, shipped ? 'shipped' : watch, args)
       const { halted, goOn, ended } = running
       const killer = setTimeout(() => running.kill(), ending?.by === 'instant' ? ending.afterMs : LONGEST_MS)
+      const asker =
+        ending?.by === 'request' ? setTimeout(() => running.kill('SIGTERM'), ending.afterMs) : undefined
       const end = async (): Promise<Ended | undefined> => {
         const how = await ended
         clearTimeout(killer)
+        clearTimeout(asker)
         for (const [, point] of how.err.matchAll(/^passed (.+)$/gm)) this.passed.push(point as KillPoint)
-        if (how.signal !== 'SIGKILL') return how
-        if (ending === undefined) throw new Error(`waybill ${args[0]} hangs: ${how.err.slice(-2000)}`)
-        this.kills.push(ending.by === 'point' ? ending.kill.point : 'instant')
+        const isAsked = ending?.by === 'request' && (how.code === 130 || how.signal === 'SIGTERM')
+        if (!isAsked && how.signal !== 'SIGKILL') return how
+        if (ending === undefined || (ending.by === 'request' && !isAsked))
+          throw new Error(`waybill ${args[0]} hangs: ${how.err.slice(-2000)}`)
+        this.kills.push(ending.by === 'point' ? ending.kill.point : ending.by)
         return undefined
       }
       return { halted, goOn, end }

@@ -1,0 +1,43 @@
+/** What all runs of a home say together of the exports: those that have come to their end, and those that were given up. */
+import { type ListedRun, type Reject, readRejects } from './statements.ts'
+import type { Word } from './verdict.ts'
+
+const isGivenUp = ({ state, reason }: Pick<ListedRun, 'state' | 'reason'>): boolean =>
+  state === 'failed' && reason === 'given-up'
+
+/** Names of exports that a run had open when it was given up. */
+export const givenUpIn = (runs: readonly ListedRun[]): Set<string> =>
+  new Set(
+    runs
+      .filter(isGivenUp)
+      .flatMap(({ exports }) => exports.filter(({ state }) => state === 'open').map(({ name }) => name)),
+  )
+
+/** @throws Error where a run has not come to its end, or does not balance */
+export async function wordsOf(runs: readonly ListedRun[]): Promise<Word[]> {
+  const words: Word[] = []
+  for (const { run, state, reason, balanced, origin, exports } of runs) {
+    const isLeft = isGivenUp({ state, reason })
+    if (!isLeft && (state !== 'finished' || !balanced))
+      throw new Error(`the run ${run} is ${state} (${reason}), balanced: ${balanced}`)
+    if (origin !== undefined) continue
+    const later = runs.filter((one) => one.origin?.run === run)
+    for (const summary of exports) {
+      if (isLeft && summary.state === 'open') continue
+      const taken = await Promise.all(
+        later.flatMap((one) =>
+          one.exports.filter(({ name }) => name === summary.name).map(({ rejects }) => readRejects(rejects)),
+        ),
+      )
+      const left = await readRejects(summary.rejects)
+      words.push({ summary, rejects: left.filter((one) => taken.every((some) => some.some(isSame(one)))) })
+    }
+  }
+  return words
+}
+
+/** Of the same row and rule: what a later run has taken up and left again. */
+const isSame =
+  (one: Reject) =>
+  (other: Reject): boolean =>
+    one._row === other._row && one._rule === other._rule

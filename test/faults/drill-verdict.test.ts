@@ -130,3 +130,31 @@ it('finds an older physician marked, and none', () => {
   expect(faults.length).toBeGreaterThan(0)
   expect(faults.every((fault) => fault.includes('0 marked physicians'))).toBe(true)
 })
+
+it('finds a record without a receipt, but for one that a run had in hand when it was given up', () => {
+  const evidence = undisturbed()
+  const receipts = evidence.receipts.slice(1)
+  expect(judgeRound({ ...evidence, receipts }).faults).toEqual([expect.stringContaining('without a receipt')])
+  const [{ text } = { text: '' }] = evidence.stored
+  const tellsOf = EXPORTS.filter(({ told }) => told.some((one) => one.text === text))
+  const others = EXPORTS.filter((one) => !tellsOf.includes(one))
+  const judged = (names: readonly DrillExport[]): readonly string[] =>
+    judgeRound({ ...evidence, receipts, givenUp: new Set(names.map(({ name }) => name)) }).faults
+  expect(judged(tellsOf)).toEqual([])
+  expect(judged(others)).toHaveLength(1)
+})
+
+it('finds an export of which no run has a word', () => {
+  const evidence = undisturbed()
+  const { faults } = judgeRound({ ...evidence, words: evidence.words.slice(1) })
+  expect(faults).toEqual([expect.stringContaining('no word on it')])
+})
+
+it('takes the best that several runs say of a record', () => {
+  const evidence = undisturbed()
+  const refused = { ...place, _stage: 'submit', _code: 'refused' }
+  const words = wordsWith(evidence.words, name, { rejects: [refused] }).concat(evidence.words)
+  const { faults, counts } = judgeRound({ ...evidence, words, harm: { ...HARMLESS, refuses: true } })
+  expect(faults).toEqual([])
+  expect(counts).toMatchObject({ refused: 0 })
+})

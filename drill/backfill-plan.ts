@@ -20,10 +20,10 @@ export interface BackfillProcess {
   readonly beside: readonly Beside[]
   readonly nth: number
   /**
-   * What comes behind it: what it left is settled by reading profiles, or is given up; or the history is not there for a while, and both
+   * What comes behind it: the nightly job goes first; what it left is settled by reading profiles, or is given up; or the history is not there for a while, and both
    * commands are tried in vain.
    */
-  readonly after: 'reconcile' | 'give-up' | 'history-away' | undefined
+  readonly after: 'run' | 'reconcile' | 'give-up' | 'history-away' | undefined
 }
 
 export interface BackfillRoundPlan {
@@ -76,7 +76,7 @@ export function planBackfillRound(seed: number, round: number): BackfillRoundPla
     after: afterwards(random),
   }
   const more = Array.from({ length: random.integer(0, 3) }, () => ({
-    ending: drawn(0.6),
+    ending: random.chance(0.4) ? drawEnding(random, shipped, true) : drawn(0.4),
     beside: besides(random, drawn, 0.7),
     nth: random.integer(1, 3),
     after: afterwards(random),
@@ -115,9 +115,10 @@ export function planBackfillRound(seed: number, round: number): BackfillRoundPla
 
 function afterwards(random: Random): BackfillProcess['after'] {
   const chance = random.next()
-  if (chance < 0.2) return 'reconcile'
-  if (chance < 0.3) return 'give-up'
-  return chance < 0.45 ? 'history-away' : undefined
+  if (chance < 0.4) return 'run'
+  if (chance < 0.55) return 'reconcile'
+  if (chance < 0.65) return 'give-up'
+  return chance < 0.75 ? 'history-away' : undefined
 }
 
 /** Points that other processes pass than the backfill itself. */

@@ -75,6 +75,7 @@ export function backfillAct(seed: number, round: number): Act {
       }
       for (const [at, one] of plan.processes.entries()) {
         await playBeside(scene, backfill(from), one)
+        if (one.after === 'run') await playOnce(scene, RUN, {})
         if (one.after === 'reconcile') await reconcile(scene)
         if (one.after === 'give-up') await giveUp(scene, undefined)
         if (one.after === 'history-away')

@@ -66,7 +66,10 @@ export function datedExports(seed: number, round: number, plan: DatedPlan): Date
     const stem = `${date.replaceAll('-', '')}_${at}`
     const place = (file: string) => ({ file, day: date })
     const packed = random.pick(['', '', '.gz'])
-    const [kind, latest] = [random.pick(KINDS), made.findLast(({ file }) => file.startsWith('wide_'))]
+    const [kind, latest] = [
+      random.pick(at < plan.history ? KINDS : OVERLAPPING),
+      made.findLast(({ file }) => file.startsWith('wide_')),
+    ]
     if (kind === 'nested') {
       const file = `lab_${stem}.ndjson${packed}`
       return [{ ...nestedExport(random, file, people, plan, () => ++orders), ...place(file) }]
@@ -96,6 +99,9 @@ export function datedExports(seed: number, round: number, plan: DatedPlan): Date
 }
 
 const KINDS = ['new', 'redelivered', 'redelivered', 'cumulative', 'same', 'nested', 'archive'] as const
+
+/** What the nightly job has overlaps with the history. */
+const OVERLAPPING = ['redelivered', 'cumulative', 'cumulative', 'same'] as const
 
 /** The bytes of each file, by its name. */
 export async function filesOf(exports: readonly DatedExport[]): Promise<Map<string, Buffer>> {

@@ -30,7 +30,7 @@ test('500 rounds of a seed plan every kind of fault and every named point, with 
     plans.flatMap(endingsOf).map((one) => (one.by === 'point' ? one.kill.point : one.by)),
   )
   expect([...kinds].sort()).toEqual([...FAULT_KINDS].sort())
-  expect([...points].sort()).toEqual([...KILL_POINTS, 'instant'].sort())
+  expect([...points].sort()).toEqual([...KILL_POINTS, 'instant', 'request'].sort())
   for (const { faults } of plans) {
     if (faults.length > 0) FaultPlan.parse({ faults: faults.map(({ fault }) => fault) })
   }

@@ -107,6 +107,8 @@ export interface RunLedger {
   readonly lease: Lease
   /** The time since the last sign of life counts as work. */
   renew(now: number, ttlMs: number): Promise<void>
+  /** Before what is not written down itself. @throws WaybillError `lease-lost` */
+  assertHeld(): Promise<void>
   /** @param outage JSON: why it waits for the gateway; null: it does not any more */
   noteOutage(outage: string | null): Promise<void>
   /** From then on nothing counts as work, until it goes on. */

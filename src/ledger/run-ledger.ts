@@ -22,6 +22,8 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
   return {
     lease,
     renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, lease, now, ttlMs)),
+    // The fence is asked by each transaction.
+    assertHeld: () => writeShared(async () => undefined),
     noteOutage: (outage) =>
       writeShared(async (writer) => {
         await writer.updateTable('lease').set({ outage }).where('job_id', '=', lease.jobId).execute()

@@ -35,6 +35,8 @@ export interface LoadingOptions {
   readonly concurrency?: number
   readonly timeouts?: Partial<Timeouts>
   readonly renewAccessToken?: () => Promise<string>
+  /** What happens while something waits. */
+  readonly meanwhile?: () => Promise<unknown>
 }
 
 /** What the reference gateway holds of a record, as far as these tests look. */
@@ -76,6 +78,7 @@ export async function startLoading(options: LoadingOptions = {}) {
   const pass = async (ms: number, signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted()
     clock.now += ms
+    await options.meanwhile?.()
   }
   const startSending = () =>
     createSending({

@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { toHeld } from '../../src/load/outcomes.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
-import { BIOMETRICS, CARE_TEAMS, idsOf, type LoadingOptions, startLoading, tally } from './loading.ts'
+import {
+  BIOMETRICS,
+  CARE_TEAMS,
+  failureOf,
+  idsOf,
+  type LoadingOptions,
+  startLoading,
+  tally,
+} from './loading.ts'
 import { biometric, careTeam, condition, DAY_MS, entryOf, OBSERVED_AT, people } from './made-up-entries.ts'
 
 describe.each([
@@ -116,3 +124,31 @@ it('takes what cannot be read for unknown, also where reads lag', async () => {
   expect(tally((await loading.load([entryOf(careTeam)])).outcomes)).toEqual({ 'in-doubt': 1 })
   expect(await loading.stored('careTeam')).toHaveLength(1)
 })
+
+it.each([
+  ['was not taken', answer(429, { 'retry-after': '600' })],
+  ['had its connection refused', { do: 'reset' }],
+] as const)(
+  'is not sent again by a process that slept while another took its run over: a batch that %s',
+  async (_, fault) => {
+    let slept = false
+    const loading = await startLoading({
+      register: 'never',
+      gateway: { open: true },
+      faultOf: ({ method, earlier }) => (method === 'POST' && earlier === 0 ? fault : PASS),
+      // Its timers fire all at once when it goes on, that of its lease not first.
+      async meanwhile() {
+        if (slept) return
+        slept = true
+        const jobId = await loading.ledger.jobId('test-job', loading.reference.url)
+        const now = loading.clock.now + 600_000
+        await loading.ledger.acquireLease(
+          { jobId, runId: 'run-1', owner: 'there:2', now, ttlMs: 60_000 },
+          () => false,
+        )
+      },
+    })
+    expect(await failureOf(loading.load([entryOf(biometric)]))).toMatchObject({ code: 'lease-lost' })
+    expect([loading.posts(BIOMETRICS), await loading.stored('biometric')]).toEqual([1, []])
+  },
+)

@@ -100,13 +100,18 @@ export function createSftpSource(
       await assertSame(wanted)
       const target = posix.resolve('/', folder, place.archive ?? '.')
       const to = folder.startsWith('/') ? target : target.slice(1)
+      let moving: string | undefined
       return ask(wanted.name, async (server) => {
         if (!(await server.exists(to))) await server.makeFolder(to)
         for (const name of archiveNames(wanted.name)) {
           const path = posix.join(to, name)
           // SSH_FXP_RENAME fails where the name is taken (draft-ietf-secsh-filexfer-02, 6.5); some servers replace.
-          if (await server.exists(path)) continue
-          await server.rename(at(wanted.name), path)
+          const isTaken = await server.exists(path)
+          // A try that was not answered may have moved it.
+          const isMoved = isTaken && path === moving && !(await server.exists(at(wanted.name)))
+          if (isTaken && !isMoved) continue
+          moving = path
+          if (!isMoved) await server.rename(at(wanted.name), path)
           return `sftp://${user}@${host}:${port}/${path.replace(/^\//, '')}`
         }
         throw new Error('names never end')

@@ -1,3 +1,4 @@
+import { renameSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -192,7 +193,7 @@ describe('an SFTP server', () => {
 
   /** A server that takes every connection, and does not answer the first of the requests that are named; with a file there. */
   const silentOn = async (...requests: readonly string[]) => {
-    const { server, place, put } = await sftp()
+    const { server, place, put, folder } = await sftp()
     await put('a.csv', CONTENT)
     const source = createSftpSource(place, PASSWORD, ANSWER_MS)
     onTestFinished(() => source.close())
@@ -207,7 +208,7 @@ describe('an SFTP server', () => {
       return at >= 0
     }
     const before = server.connections
-    return { source, delivery, connections: () => server.connections - before }
+    return { source, delivery, server, folder, connections: () => server.connections - before }
   }
 
   it('that keeps the connection and does not answer is connected to again, whatever it was asked', async () => {
@@ -226,6 +227,19 @@ describe('an SFTP server', () => {
     const { source, delivery, connections } = await silentOn('RENAME')
     expect(await source.archive(delivery)).toMatch(/done\/a\.csv$/)
     expect([...(await Promise.all([...list, ...fetch])), connections()]).toEqual([2, 2, 2, 2, 2, 2, 2])
+  })
+
+  it('that moves a file to the archive and does not say so is asked where it is', async () => {
+    const { source, delivery, server, folder } = await silentOn()
+    let isMoved = false
+    server.isSilent = (request) => {
+      if (request !== 'RENAME' || isMoved) return false
+      renameSync(join(folder, 'a.csv'), join(folder, 'done', 'a.csv'))
+      isMoved = true
+      return true
+    }
+    expect(await source.archive(delivery)).toMatch(/done\/a\.csv$/)
+    expect([isMoved, await readdir(join(folder, 'done'))]).toEqual([true, ['a.csv']])
   })
 
   it('that is not there, or answers nothing that it is asked, is unreachable; the error says what was asked', async () => {

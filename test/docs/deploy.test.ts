@@ -111,14 +111,26 @@ describe('exit codes', () => {
     expect(valuesOf(nightly, 'Restart')).toEqual(['on-failure'])
   })
 
-  it('make Kubernetes fail at once what another try does not change, in the order that it demands', () => {
+  it('make Kubernetes fail at once what another try does not change, and not what a pod that was killed holds for a minute yet', () => {
     const values = CronJob.parse(cronJob).spec.jobTemplate.spec.podFailurePolicy.rules.flatMap(
       ({ onExitCodes }) => onExitCodes?.values ?? [],
     )
-    expect(values).toEqual([...person, ...nothing].sort((a, b) => a - b))
+    // Kubernetes demands their order.
+    expect(values).toEqual(person)
   })
 })
 
+/** On which the units, and what systemd adds to every unit, depend. */
+const TARGETS = [
+  'sysinit',
+  'basic',
+  'shutdown',
+  'network-online',
+  'timers',
+  'multi-user',
+  'time-sync',
+  'time-set',
+]
 const systemd = spawnSync('systemd-analyze', ['--version'], { stdio: 'ignore' }).status === 0
 
 describe.skipIf(!systemd)('systemd (where systemd-analyze is on the PATH)', () => {
@@ -135,10 +147,14 @@ describe.skipIf(!systemd)('systemd (where systemd-analyze is on the PATH)', () =
       return { file: join(folder, name), unit: unit.replace('/opt/waybill/bin/waybill.js', program) }
     })
     for (const { file, unit } of files) await writeFile(file, unit)
+    // What stands beside the units on this machine, and what may be wrong with that, is not looked at.
+    const beside = await mkdtemp(join(tmpdir(), 'waybill-targets-'))
+    onTestFinished(() => rm(beside, { recursive: true }))
+    for (const target of TARGETS) await writeFile(join(beside, `${target}.target`), '[Unit]\n')
     const { status, stdout, stderr } = spawnSync(
       'systemd-analyze',
       ['verify', '--man=no', ...files.map(({ file }) => file)],
-      { encoding: 'utf8' },
+      { env: { ...process.env, SYSTEMD_UNIT_PATH: beside }, encoding: 'utf8' },
     )
     // What it does not know it tells, and ends with 0 all the same.
     expect([status, stdout, stderr]).toEqual([0, '', ''])
@@ -274,6 +290,6 @@ const WRONG = [
     '"state":"True"',
     "state.*does not exist in type 'PodFailurePolicyOnPodConditionsPattern'",
   ],
-  ['"values":[1,2,4,5]', '"values":"1"', "'string' is not assignable to type 'number\\[\\]'"],
+  ['"values":[1,2,4]', '"values":"1"', "'string' is not assignable to type 'number\\[\\]'"],
   ['"image":', '"img":', "img.*does not exist in type 'Container'"],
 ] as const

@@ -1,12 +1,13 @@
 /** Runs a shell command with the notice on its standard input, and a few facts in its environment. */
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { type Channel, type Message, NotDelivered, secondsOf } from './channel.ts'
 import { payloadOf } from './payload.ts'
 
 export interface CommandOptions {
   /** For `/bin/sh -c`. */
   readonly command: string
-  /** Where it is run. */
+  /** Where it is run; in `/` where that is gone. */
   readonly folder: string
   /** Milliseconds, after which it is killed with all that it has started. */
   readonly timeoutMs: number
@@ -20,7 +21,7 @@ export function createCommand({ command, folder, timeoutMs }: CommandOptions): C
         // By `env`, so that the command has the environment that Waybill was started with, and these beside it.
         const args = [...factsOf(message), '/bin/sh', '-c', command]
         const child = spawn('/usr/bin/env', args, {
-          cwd: folder,
+          cwd: existsSync(folder) ? folder : '/',
           detached: true,
           stdio: ['pipe', 'ignore', 'ignore'],
         })

@@ -74,12 +74,18 @@ it('one that takes too long is killed with all that it has started', async () =>
 })
 
 it.each([
-  ['exit 3', '', 'it failed (exit 3)'],
-  ['kill -9 $$', '', 'it failed (SIGKILL)'],
-  ['true', 'no-such-folder', 'it cannot be started (ENOENT)'],
-])('%s %s: %s', async (command, below, message) => {
-  const folder = join(await makeFolder(), below)
+  ['exit 3', 'it failed (exit 3)'],
+  ['kill -9 $$', 'it failed (SIGKILL)'],
+])('%s: %s', async (command, message) => {
+  const folder = await makeFolder()
   await expect(createCommand({ command, folder, timeoutMs: 5_000 }).deliver(MESSAGE)).rejects.toMatchObject({
     message,
   })
+})
+
+it('is run elsewhere where its folder is gone: that the jobs folder is gone is told by it, too', async () => {
+  const folder = await makeFolder()
+  const command = `pwd > '${folder}/where'`
+  await createCommand({ command, folder: join(folder, 'gone'), timeoutMs: 5_000 }).deliver(MESSAGE)
+  expect(await linesOf(join(folder, 'where'))).toEqual(['/'])
 })

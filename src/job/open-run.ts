@@ -85,7 +85,7 @@ export async function openRun(
   events.runStarted({ id, job: name, gateway: deps.gatewayName, resumed: resumed !== undefined, tallies })
 
   const settled = await settledBefore(ledger, id)
-  const receipts = openAppended(join(deps.home, receiptsPath), settled.receiptsLength)
+  const receipts = openAppended(join(deps.home, receiptsPath), settled.receiptsLength, runLedger.assertHeld)
   const stopping = new AbortController()
   const stop = (reason: unknown): void => stopping.abort(reason)
   const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the run was interrupted'))

@@ -77,7 +77,7 @@ function connectAgain(
     runLedger,
     tallies,
     // Never written to, nor closed: the receipts of the run stay as they are.
-    receipts: openAppended(join(deps.home, run.receipts_path), 0),
+    receipts: openAppended(join(deps.home, run.receipts_path), 0, runLedger.assertHeld),
     stop,
     signal,
     limit: Number.POSITIVE_INFINITY,

@@ -69,7 +69,11 @@ export async function runExport(
   const inFront = columnsInFront(opened.columns, mapping.read)
   const resumption = resumptionOf(await context.ledger.chunksOf(record.id))
   const { counts } = resumption
-  const rejects = openAppended(rejectsPath(context, record), resumption.rejectsLength)
+  const rejects = openAppended(
+    rejectsPath(context, record),
+    resumption.rejectsLength,
+    context.runLedger.assertHeld,
+  )
   const progress = (byteOffset: number) => ({ name: record.name, counts, share: opened.share(byteOffset) })
   context.events.exportStarted({ ...progress(resumption.from?.byteOffset ?? 0), bytes: record.bytes })
 

@@ -11,18 +11,24 @@ export interface AppendedFile {
   readonly path: string
   /**
    * Appends, syncs, and gives the file's new length.
-   * @throws WaybillError `home-unusable` where it cannot be written
+   * @throws WaybillError `home-unusable` where it cannot be written; what `assertOurs` throws
    */
   append(bytes: Uint8Array): Promise<number>
   readonly length: number
+  /** What is another process's by now is left as it is. */
   close(): Promise<void>
 }
 
 /**
  * Opens the file at its settled length; nothing is made on the disk before the first append. Where the file is lost, as with a ledger
  * that was restored without it, what follows is written as if nothing had come before.
+ * @param assertOurs asked before each change: throws where another process has the run by now, and writes to the file
  */
-export function openAppended(path: string, settledLength: number): AppendedFile {
+export function openAppended(
+  path: string,
+  settledLength: number,
+  assertOurs: () => Promise<void>,
+): AppendedFile {
   let length = Math.min(settledLength, statSync(path, { throwIfNoEntry: false })?.size ?? 0)
   let handle: Awaited<ReturnType<typeof open>> | undefined
   const write = async (bytes: Uint8Array): Promise<void> => {
@@ -43,6 +49,7 @@ export function openAppended(path: string, settledLength: number): AppendedFile 
     },
     async append(bytes) {
       if (bytes.length === 0) return length
+      await assertOurs()
       await write(bytes).catch((cause) => {
         throw unwritable(path, cause)
       })
@@ -52,7 +59,12 @@ export function openAppended(path: string, settledLength: number): AppendedFile 
     async close() {
       if (handle !== undefined) return handle.close()
       const { size } = await stat(path).catch(() => ({ size: 0 }))
-      if (size > length) await truncate(path, length)
+      if (size <= length) return
+      const isOurs = await assertOurs().then(
+        () => true,
+        () => false,
+      )
+      if (isOurs) await truncate(path, length)
     },
   }
 }

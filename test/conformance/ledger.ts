@@ -250,6 +250,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         await lease({ owner: 'there:2' }, () => true)
         const lost = { code: 'lease-lost' }
         await expect(run.renew(NOW, TTL)).rejects.toMatchObject(lost)
+        await expect(run.assertHeld()).rejects.toMatchObject(lost)
         await expect(addExport(run, 2)).rejects.toMatchObject(lost)
         const start = { id: 'run-2', jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '' }
         await expect(ledger.startRun({ ...run.lease, runId: 'run-2' }, start)).rejects.toMatchObject(lost)

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openAppended } from '../../src/job/run-files.ts'
+import { openAppended as openAs } from '../../src/job/run-files.ts'
 
 let folder: string
 let path: string
@@ -11,6 +11,7 @@ beforeEach(async () => {
   path = join(folder, 'run', 'rejects.csv')
 })
 afterEach(() => rm(folder, { recursive: true }))
+const openAppended = (file: string, settledLength: number) => openAs(file, settledLength, async () => {})
 const text = () => readFile(path, 'utf8')
 
 it('makes nothing before there is something to write, then a file that its owner alone may read', async () => {
@@ -63,3 +64,21 @@ it('begins anew where the file was lost', async () => {
   await file.close()
   expect(await text()).toBe('ab')
 })
+
+it.each(['beforehand', 'never'])(
+  'is left alone by a process whose run another has taken over; it has written %s',
+  async (when) => {
+    let lost = false
+    const file = openAs(path, 0, async () => {
+      if (lost) throw new Error('taken over')
+    })
+    if (when === 'beforehand') await file.append(Buffer.from('ab'))
+    lost = true
+    const theirs = openAppended(path, file.length)
+    await theirs.append(Buffer.from('of the other one'))
+    await expect(file.append(Buffer.from('late'))).rejects.toThrow('taken over')
+    await file.close()
+    await theirs.close()
+    expect(await text()).toBe(`${when === 'never' ? '' : 'ab'}of the other one`)
+  },
+)

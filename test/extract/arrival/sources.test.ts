@@ -229,6 +229,17 @@ describe('an SFTP server', () => {
     expect([...(await Promise.all([...list, ...fetch])), connections()]).toEqual([2, 2, 2, 2, 2, 2, 2])
   })
 
+  it('that never says that a file is closed ends nothing by that', async () => {
+    const { source, delivery, server, connections } = await silentOn('CLOSE')
+    const file = await target()
+    await source.fetch(delivery, file)
+    expect((await readFile(file)).equals(CONTENT)).toBe(true)
+    // What is open then fails in ssh2, where nobody waits for it: an exception that nobody catches fails the test.
+    await source.close()
+    await server.stop()
+    expect(connections()).toBe(1)
+  })
+
   it('that moves a file to the archive and does not say so is asked where it is', async () => {
     const { source, delivery, server, folder } = await silentOn()
     let isMoved = false

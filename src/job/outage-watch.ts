@@ -55,10 +55,18 @@ export function watchOutages(
 ): OutageWatch {
   let pending = 0
   let current: ToldOutage | undefined
+  let isMissed = false
   const note = (): void => {
     const noted = current && JSON.stringify(NotedOutage.parse({ ...current, pending }))
     // It tells those who look on and nothing hangs on it: a ledger that cannot be written ends the run where something does.
-    runLedger.noteOutage(noted ?? null).catch(() => undefined)
+    runLedger.noteOutage(noted ?? null).then(
+      () => {
+        isMissed = false
+      },
+      () => {
+        isMissed = true
+      },
+    )
   }
   return {
     told(outage) {
@@ -68,7 +76,8 @@ export function watchOutages(
     },
     inHand(more) {
       pending += more
-      if (current !== undefined) note()
+      // A run that goes on is not to be shown as one that waits.
+      if (current !== undefined || isMissed) note()
     },
   }
 }

@@ -64,6 +64,22 @@ test('a ledger that cannot be written does not end the run by this', async () =>
   expect(told).toHaveLength(1)
 })
 
+test('an end that could not be written down is, when the run goes on with a chunk; once', async () => {
+  let full = false
+  const { watch, notes } = watched(async () => {
+    if (full) throw new Error('the disk is full')
+  })
+  watch.told(AWAY)
+  full = true
+  watch.told({ ...AWAY, isOver: true })
+  await new Promise(setImmediate)
+  full = false
+  watch.inHand(-2_500)
+  await new Promise(setImmediate)
+  watch.inHand(2_500)
+  expect(notes.map((note) => note === null)).toEqual([false, true, true])
+})
+
 test.each([[null], ['{}'], ['{"since":"later"}']])('%s tells of no outage', (noted) => {
   expect(readOutage(noted)).toBeUndefined()
 })

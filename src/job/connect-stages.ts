@@ -54,6 +54,7 @@ export function connectStages(
     random,
     sleep: deps.sleep,
     renewToken: () => gateway.renewToken(),
+    assertHeld: runLedger.assertHeld,
     signal: parts.signal,
     onWait: events.waiting,
     onOutage: outages.told,

@@ -57,8 +57,6 @@ async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBat
       () => fits(sizes.of(kind), size),
       async () => {
         firstSentAt ??= delivery.now()
-        // A process that slept while it waited may have been taken for dead: whoever has its run settles this batch, and sends it again.
-        if (row !== undefined) await ledger.assertHeld()
         row ??= await ledger.beginBatch({
           exportRow,
           chunk,

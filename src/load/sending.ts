@@ -23,6 +23,8 @@ export interface SendingOptions {
   readonly random: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly renewToken: () => Promise<void>
+  /** @throws WaybillError `lease-lost` where another process has the run by now */
+  readonly assertHeld: () => Promise<void>
   readonly signal: AbortSignal
   /** Told of every wait, for the progress display and the log. */
   readonly onWait: (event: {
@@ -155,6 +157,8 @@ export function createSending(options: SendingOptions): Sending {
       let begunAt = now()
       try {
         const result = await lane.run(operation, attempt > 1, async () => {
+          // A process that slept while it waited may have been taken for dead: whoever has its run settles what it had under way, and sends it.
+          if (attempt > 1) await options.assertHeld()
           sentWith = token.generation
           begunAt = now()
           return call(attempt)

@@ -26,6 +26,7 @@ function send(renewToken: () => Promise<void>): { sending: Sending; tallies: Ret
     patienceMs: 60_000,
     tallies,
     renewToken,
+    assertHeld: async () => undefined,
     signal: new AbortController().signal,
     onWait: () => undefined,
     onOutage: () => undefined,

@@ -90,6 +90,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       random: () => 0.5,
       sleep: pass,
       renewToken: () => gateway.renewToken(),
+      assertHeld: () => runLedger.assertHeld(),
       signal: stop.signal,
       onWait: ({ operation, waitMs, class: reason }) =>
         clock.waits.push({ operation, waitMs, class: reason }),

@@ -15,7 +15,7 @@ const answered = (status: number) =>
   new GatewayError(`was answered ${status}`, { class: 'ambiguous', requestId: 'r', status })
 
 function start(options: { patienceMs?: number; concurrency?: number; lookMs?: number } = {}) {
-  const state = { now: 1000, waits: [] as number[], renewals: 0, outages: [] as ToldOutage[] }
+  const state = { now: 1000, waits: [] as number[], renewals: 0, isLost: false, outages: [] as ToldOutage[] }
   const tallies = noTallies()
   const stop = new AbortController()
   // A look at the clock takes its time, where a test wants that.
@@ -39,6 +39,9 @@ function start(options: { patienceMs?: number; concurrency?: number; lookMs?: nu
     sleep,
     renewToken: async () => {
       state.renewals++
+    },
+    assertHeld: async () => {
+      if (state.isLost) throw new WaybillError('lease-lost', 'taken over')
     },
     signal: stop.signal,
     onWait: () => undefined,
@@ -86,6 +89,22 @@ describe('sending', () => {
     expect(await failureOf(sending.idempotent('register', call))).toMatchObject({ class: kind })
     expect([attempts.length, state.waits.length]).toEqual([1, 0])
   })
+
+  it.each(['once', 'idempotent'] as const)(
+    'sends nothing again where another process has the run by then: %s',
+    async (how) => {
+      const { sending, state } = start()
+      let sent = 0
+      const call = async (): Promise<string> => {
+        sent++
+        state.isLost = true
+        throw failure('not-taken', 600_000)
+      }
+      const asked = how === 'once' ? sending.once('create', fits, call) : sending.idempotent('mark', call)
+      expect(await failureOf(asked)).toMatchObject({ code: 'lease-lost' })
+      expect(sent).toBe(1)
+    },
+  )
 
   it('fetches the token anew once, then stops', async () => {
     const once = start()

@@ -76,10 +76,12 @@ function columnsOf(
 ): readonly string[] {
   const columns = cells.map((cell) => cell.trim())
   if (duplicates === 'number') return numbered(columns)
-  const twice = new Set(columns.filter((name, at) => name !== '' && columns.indexOf(name) !== at))
-  if (twice.size === 0) return columns
-  const names = [...twice].map((name) => `"${name}"`).join(', ')
-  throw new WaybillError('export-unreadable', `The header names a column more than once: ${names}.`, {
+  const first = (name: string): number => columns.indexOf(name)
+  const again = columns.flatMap((name, at) => (name !== '' && first(name) !== at ? [{ name, at }] : []))
+  if (again.length === 0) return columns
+  // By their numbers: a file that has lost its header has a person's data in its place.
+  const numbers = again.map(({ name, at }) => `column ${at + 1} is named as column ${first(name) + 1}`)
+  throw new WaybillError('export-unreadable', `Names in the header are not unique: ${numbers.join(', ')}.`, {
     place: { file: path, line: origin.line },
     remedy:
       'Ask the vendor for a file in which each column has a name of its own, or say `duplicates: number` in `read`.',

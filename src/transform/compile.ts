@@ -92,9 +92,9 @@ function bindCsv(
   exportName: string,
   file: string,
 ): UnboundMapper {
-  const missing = new Set<string>()
-  const mapper = compileWith(csvNames(columns, missing))
-  refuseMissing(missing, exportName, columns, `the mapping ${file}`)
+  const sought = { missing: new Set<string>(), found: new Set<string>() }
+  const mapper = compileWith(csvNames(columns, sought.missing, sought.found))
+  refuseMissing(sought, exportName, columns, `the mapping ${file}`)
   return mapper
 }
 

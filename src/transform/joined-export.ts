@@ -34,11 +34,11 @@ export function joinExport(
   const fields: string[] = []
   const kept = context.kept?.get(name)
   const bind: ExportJoin['bind'] = (columns = [], exportName) => {
-    const missing = new Set<string>()
-    const inner = context.under(csv ? csvNames(columns, missing) : documents)
+    const sought = { missing: new Set<string>(), found: new Set<string>() }
+    const inner = context.under(csv ? csvNames(columns, sought.missing, sought.found) : documents)
     const key = compileField(inner, definition.key, [...path, 'key'])
     const cells = fields.map((field) => inner.locate(nameOf(field), path))
-    refuseMissing(missing, exportName, columns, `the join ${name} of the mapping`)
+    refuseMissing(sought, exportName, columns, `the join ${name} of the mapping`)
     return (row) => {
       const scope = rootScope(row)
       const found = key.read(scope)

@@ -43,13 +43,14 @@ export function rootScope(row: CsvRow | JsonRow): Scope {
   return row.kind === 'cells' ? row.cells : [row.value, row.context ?? null]
 }
 
-/** Names of a CSV export: its columns. Unknown columns are collected, so that all of them can be reported at once. */
-export function csvNames(columns: readonly string[], missing: Set<string>): Names {
+/** Names of a CSV export: its columns. Unknown columns are collected, so that all of them can be reported at once; and those that are there. */
+export function csvNames(columns: readonly string[], missing: Set<string>, found = new Set<string>()): Names {
   const positions = new Map(columns.map((column, position) => [column, position]))
   return {
     locate(name) {
       const position = positions.get(name)
-      if (position === undefined) missing.add(name)
+      const there = position === undefined ? missing : found
+      there.add(name)
       return { depth: 0, read: position === undefined ? () => '' : (scope) => scalarText(scope[position]) }
     },
     scopes: (root) => [root],

@@ -7,6 +7,7 @@ import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords } from '../reconcile/balance.ts'
 import { leftSteps } from './left-steps.ts'
+import { remedyFor } from './remedies.ts'
 import { command, gatewaySetting } from './shell-command.ts'
 
 /**
@@ -27,23 +28,31 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[]): string[] {
   if (activity?.kind === 'under-way') return ['  It is under way. How far it is', command('show', run)]
   if (state === 'running') return ['  To finish it: it goes on where it stopped', again]
   if (state === 'interrupted') return interruptedSteps(summary, typed)
-  // Its rows are read anew, from another file: what was rejected of this one cannot be taken up.
+  // Its rows are read anew, from another file: what was rejected of this one cannot be taken up, but for what its own file has shown
+  // to be missing.
   if (summary.reason === 'given-up')
-    return [...givenUpSteps(run, reasons), '  To begin anew with what is there now', again]
+    return [...givenUpSteps(run, reasons.filter(isOpen)), '  To begin anew with what is there now', again]
   const left = leftSteps(summary, reasons.filter(isOpen), leftCounts(summary), again)
   const steps = [...exportSteps(summary, typed), ...left]
   return state === 'failed' ? [...steps, ...failedSteps(again)] : steps
 }
 
 /** Of what it had in hand, the ledger knows what it left in doubt; what was never answered the doctor tells. */
-const givenUpSteps = (run: string, reasons: readonly Reason[]): string[] =>
-  reasons.some(({ outcome }) => outcome === 'in-doubt')
+const givenUpSteps = (run: string, reasons: readonly Reason[]): string[] => [
+  ...(reasons.some(({ outcome }) => outcome === 'in-doubt')
     ? [
         '  To look once more whether the gateway has what is in doubt; or, where somebody knows that it has',
         command('reconcile', run),
         command('resolve', run, '--accept'),
       ]
-    : []
+    : []),
+  ...(reasons.some((reason) => remedyFor(reason) === 'send-again')
+    ? [
+        '  To send what a look into the profiles did not find, where the file that it had begun with is there still',
+        command('rerun', run, '--only', 'rejected'),
+      ]
+    : []),
+]
 
 /** Of a run that went to another gateway than the settings name: commands that go there say so, and those alone can finish it. */
 function atItsGateway({ run, gateway, state, settingsName }: RunSummary, steps: readonly string[]): string[] {

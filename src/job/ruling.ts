@@ -1,4 +1,7 @@
-/** What a chunk of a run that takes up earlier rows means for what earlier runs left behind. */
+/**
+ * What a chunk means for what earlier runs left behind: of a run that takes up their rows; and of any run, for what was under way in a run
+ * that was given up.
+ */
 import type { ExportRecord, Ledger, LeftEvent, LeftRecord, Ruling, RunOrigin } from '../ledger/ledger.ts'
 import type { EntryOutcome } from '../load/entry.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
@@ -9,26 +12,27 @@ import { releaseDoubts } from './settle-doubts.ts'
 interface RulingContext {
   readonly ledger: Ledger
   readonly runLedger: { readonly lease: { readonly runId: string; readonly jobId: number } }
-  readonly load: Pick<LoadContext, 'held'>
+  readonly load: Pick<LoadContext, 'held' | 'perhapsSent'>
   readonly origin: Pick<RunOrigin, 'selection'> | undefined
 }
 
-/** Undefined for a run of exports as they were delivered: it settles nothing but its own. */
+/** Undefined where it says nothing of what others have left. */
 export async function rulingOf(
   context: RulingContext,
   record: ExportRecord,
   rows: readonly ChunkRow[],
   outcomes: readonly EntryOutcome[],
 ): Promise<Ruling | undefined> {
-  if (record.reading === 'whole') return undefined
   const { ledger, runLedger, load, origin } = context
   const { jobId, runId } = runLedger.lease
-  const doubts = await releaseDoubts(
-    ledger,
-    jobId,
-    load.held === 'hold' ? new Map() : eventsOf(outcomes),
-    runId,
-  )
+  // What is held is not touched; what a run that was given up may have sent is looked for by whoever meets it.
+  const isAsked = ({ entry }: EntryOutcome): boolean =>
+    load.held !== 'hold' || load.perhapsSent.unanswered.has(entry.content)
+  const events = eventsOf(outcomes.filter(isAsked))
+  if (record.reading === 'whole' && events.size === 0) return undefined
+  const doubts = await releaseDoubts(ledger, jobId, events, runId)
+  if (record.reading === 'whole')
+    return { run: runId, decisions: doubts.decisions, released: doubts.released }
   const rejects =
     origin?.selection === 'decided'
       ? []

@@ -53,7 +53,6 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
       inSlices(rows, (slice) =>
         read((db) =>
           leftRecords(db)
-            .where('chunk.state', '=', 'settled')
             .where('run.job_id', '=', jobId)
             .where('export.export_id', '=', exportId)
             .where('export.id', '<', before)
@@ -166,13 +165,10 @@ const STATES: Readonly<Record<Selection | 'any', readonly ('rejected' | 'in-doub
   any: [],
 }
 
-/** What stands in an open chunk is still its own run's affair, but of one that was given up: that does not go on. */
 const doubts = (database: Database) =>
-  leftRecords(database)
-    .where((eb) => eb.or([eb('chunk.state', '=', 'settled'), eb('run.reason', '=', 'given-up')]))
-    .where('exception.outcome', '=', 'in-doubt')
-    .where('exception.state', '=', 'in-doubt')
+  leftRecords(database).where('exception.outcome', '=', 'in-doubt').where('exception.state', '=', 'in-doubt')
 
+/** What stands in an open chunk is still its own run's affair, but of one that was given up: that does not go on. */
 const leftRecords = (database: Database) =>
   database
     .selectFrom('exception')
@@ -183,6 +179,7 @@ const leftRecords = (database: Database) =>
         .onRef('chunk.export_row', '=', 'exception.export_row')
         .onRef('chunk.number', '=', 'exception.chunk'),
     )
+    .where((eb) => eb.or([eb('chunk.state', '=', 'settled'), eb('run.reason', '=', 'given-up')]))
     .select([
       'exception.id',
       'export.id as exportRow',

@@ -114,8 +114,10 @@ test('what the gateway has taken of an open chunk is not sent again, and no prof
   expect(await clinic.stored()).toEqual(GOOD)
 })
 
-/** Given up with an open chunk: a batch of three that was stored and whose records are in doubt, and one that was stored and never answered. */
-async function givenUpInDoubt(): Promise<FaultyClinic & { readonly id: string }> {
+/** Given up with an open chunk: a batch of three whose records are in doubt, and one that was never answered; both were stored, or not. */
+async function givenUpInDoubt(
+  what: 'pass-then-reset' | 'reset' = 'pass-then-reset',
+): Promise<FaultyClinic & { readonly id: string }> {
   const clinic = await openFaultyClinic({
     job: JOB,
     patience: '1s',
@@ -124,13 +126,13 @@ async function givenUpInDoubt(): Promise<FaultyClinic & { readonly id: string }>
   await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
   let reads = 0
   clinic.strike(({ method }) => {
-    if (method === 'POST') return { do: 'pass-then-reset' }
+    if (method === 'POST') return { do: what }
     reads += 1
     return answer(reads === 1 ? 400 : 503)
   })
   const { run } = summaryOf(await clinic.run())
   clinic.strike(() => PASS)
-  expect(await clinic.stored()).toEqual(GOOD)
+  expect(await clinic.stored()).toEqual(what === 'reset' ? [] : GOOD)
   await clinic.workplace.waybill('resolve', run, '--give-up')
   return { ...clinic, id: run }
 }
@@ -197,6 +199,37 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     expect(nothing.err).toContain(`To look now: waybill reconcile ${clinic.id}.`)
     expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ made: 6, unchanged: 6 })
     expect(await clinic.stored()).toEqual(GOOD)
+  })
+
+  test('not found by reconcile it is rejected; rerun sends it, and settles that', async () => {
+    const clinic = await givenUpInDoubt('reset')
+    const { waybill } = clinic.workplace
+    const { code, out } = await waybill('reconcile', clinic.id, '--json')
+    expect([code, JSON.parse(out)]).toMatchObject([0, { found: 0, missed: 3, batches: 1, inDoubt: 0 }])
+    const typed = `\n    waybill rerun ${clinic.id} --only rejected\n`
+    expect((await waybill('show', clinic.id)).out).toContain(typed)
+    const sent = summaryOf(await waybill('rerun', clinic.id, '--only', 'rejected', '--json'))
+    expect(sent.records.biometric).toMatchObject({ made: 3, accepted: 3 })
+    expect(await clinic.stored()).toEqual(GOOD.slice(0, 3))
+    expect((await waybill('show', clinic.id)).out).not.toContain(typed)
+    const nothing = await waybill('rerun', clinic.id)
+    expect([nothing.code, nothing.err]).toEqual([2, expect.stringContaining('error nothing-left')])
+    // What was never answered, and is not there, comes with its export.
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 3, unchanged: 3 })
+    expect(await clinic.stored()).toEqual(GOOD)
+  })
+
+  test.each([
+    ['pass-then-reset', { accepted: 0, unchanged: 6 }],
+    ['reset', { accepted: 6, unchanged: 0 }],
+  ] as const)('is settled by the run in which it comes again: %s', async (what, records) => {
+    const clinic = await givenUpInDoubt(what)
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject(records)
+    expect(await clinic.stored()).toEqual(GOOD)
+    expect((await clinic.workplace.waybill('doctor')).out).not.toContain(`3 of run ${clinic.id}`)
+    expect((await clinic.workplace.waybill('runs', '--failed')).out).toBe(
+      'No run failed or has left anything behind.\n',
+    )
   })
 })
 

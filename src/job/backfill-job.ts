@@ -35,6 +35,9 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   const mappings = await readMappings(deps.folders, job)
   const giveWay = createGiveWay(deps, name, jobId)
   let position: RangePosition | undefined
+  // An export that takes longer to read than others leave the job alone would be read from its start for ever: who has given way before it
+  // had begun a chunk, begins one the next time before it gives way again.
+  let hasAdvanced = true
   const watched: RunDependencies = {
     ...deps,
     events: {
@@ -44,18 +47,24 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   }
   const once = (before: JobEnd | undefined): Promise<JobEnd> => {
     position = undefined
+    const insists = !hasAdvanced
+    hasAdvanced = false
     return whileHeld(beforeWork(watched), job, true, async (held, runId) => {
       const unfinished = await ledger.unfinishedRun(jobId, 'backfill')
       if (before !== undefined && unfinished?.id !== before.summary.run) return endedMeanwhile(deps, before)
       if (unfinished !== undefined) assertSameRange(name, unfinished, range)
       // What a killed process had under way is settled before anybody goes first, who might not be able to.
       const underWay = new Set(unfinished === undefined ? [] : await openChunksOf(ledger, unfinished))
-      const asked = watchAsked(deps, name, jobId, () => underWay.size === 0)
+      const mayGiveWay = (): boolean => underWay.size === 0 && (hasAdvanced || !insists)
+      const asked = watchAsked(deps, name, jobId, mayGiveWay)
       const arrival = createArrival(spoolFolder(deps.home, jobId, 'backfill'), deps.sources)
       let ended = false
       try {
+        let exports = 0
         const onPosition = (at: RangePosition | undefined): void => {
           position = at
+          // One of which nothing could be sent is done with, too.
+          if (++exports > 1) hasAdvanced = true
         }
         const sources = endingWith(backfillSources(job, range), asked.signal)
         const parts = { range, sources, mappings, ledger, arrival, now, onPosition }
@@ -65,7 +74,8 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
           ...{ id: unfinished?.id ?? runId, resumed: unfinished, backfill: range },
           limit: Number.POSITIVE_INFINITY,
           turn: async (signal: AbortSignal, chunk: number, pausing: Pausing) => {
-            if (!underWay.delete(chunk)) await giveWay(signal, chunk, pausing)
+            if (!underWay.delete(chunk)) await giveWay(signal, pausing, insists && !hasAdvanced)
+            hasAdvanced = true
           },
         }
         const end = await carryOut(watched, job, held, opening, (run) =>

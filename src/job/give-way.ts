@@ -7,26 +7,28 @@ import type { RunDependencies } from './run-dependencies.ts'
 
 /**
  * Waits while another job is being run at the gateway; backfills do not wait for each other.
- * @param signal aborted when the run is to stop
- * @throws WaybillError `gave-way` where a run of the same job waits for it
+ * @returns given what is aborted when the run is to stop, and whether a run of the same job is to wait for one chunk more, unless this one
+ *   would have to wait itself; throws `gave-way` where one waits
  */
 export function createGiveWay(
   deps: Pick<RunDependencies, 'ledger' | 'now' | 'sleep' | 'isDead' | 'events' | 'gatewayName'>,
   job: string,
   jobId: number,
-): (signal: AbortSignal, chunk: number, pausing: Pausing) => Promise<void> {
+): (signal: AbortSignal, pausing: Pausing, insists: boolean) => Promise<void> {
   const { ledger, now, isDead, gatewayName } = deps
   let waitsFor: string | undefined
-  const look = async () => {
+  const look = async (insists: boolean) => {
+    const busy = await ledger.way.busy(gatewayName, jobId, now(), isDead)
+    if (insists && busy === undefined) return undefined
     const waiter = await ledger.way.waiter(jobId, now(), isDead)
     if (waiter !== undefined) throw letGoFirst(job, waiter)
-    return ledger.way.busy(gatewayName, jobId, now(), isDead)
+    return busy
   }
-  return async (signal, _chunk, pausing) => {
-    const first = await look()
+  return async (signal, pausing, insists) => {
+    const first = await look(insists)
     if (first === undefined) return
     await pausing(async () => {
-      for (let busy: typeof first | undefined = first; busy !== undefined; busy = await look()) {
+      for (let busy: typeof first | undefined = first; busy !== undefined; busy = await look(false)) {
         if (waitsFor !== busy.run_id) deps.events.waitingForRun(aheadOf(busy.job, busy))
         waitsFor = busy.run_id
         await deps.sleep(LOOK_EVERY_MS, signal)
@@ -44,7 +46,7 @@ export interface Asked {
 
 /**
  * For what takes long and begins no chunk: to fetch, unpack, fingerprint or read ahead an export.
- * @param mayGiveWay whether nothing is under way that is to be settled first
+ * @param mayGiveWay whether nothing is under way that is to be settled first, and it has not given way just before in vain
  */
 export function watchAsked(
   { ledger, now, sleep, isDead }: Pick<RunDependencies, 'ledger' | 'now' | 'sleep' | 'isDead'>,

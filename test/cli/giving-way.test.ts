@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { CommandContext } from '../../src/cli/context.ts'
 import { PASS } from '../faults/fault-proxy.ts'
 import { CLINIC, HEADER } from './clinic.ts'
@@ -226,5 +226,61 @@ test('a backfill that reads an export ahead gives way in the middle of that, and
   // Nothing of the third was written down before the other run began.
   const written = scene.query('select name from export order by id').map(({ name }) => name)
   expect(written).toEqual([...DAYS.slice(0, 2), today, ...DAYS.slice(2)].map(nameOf))
+  expect(await storedDays(scene.store)).toEqual(eachOnce([...DAYS, today]))
+}, 60_000)
+
+test('a backfill that is asked for its job whenever it reads comes through all the same', async () => {
+  const scene = await openHistory(`${JOB}drift: { after: 1, empty: { stop: 50% } }\n`)
+  const today = '2026-04-01'
+  await scene.deliver(nameOf(today), HEADER + rowOf(today))
+  const loaded = (): number => scene.sent().filter((day) => DAYS.includes(day)).length
+  /** What was loaded when each nightly run was typed. */
+  const typedAt: number[] = []
+  const nightly: Promise<Ended>[] = []
+  let isWaiting = false
+  let isSeen = false
+  let looks = 0
+  const filled = await scene.start([...scene.backfill, '--json'], (context) => ({
+    async openLedger() {
+      const ledger = await context.openLedger()
+      const waiter: typeof ledger.way.waiter = async (...looked) => {
+        const found = await ledger.way.waiter(...looked)
+        isSeen ||= found !== undefined
+        return found
+      }
+      return {
+        ...ledger,
+        way: { ...ledger.way, waiter },
+        // Asked when an export is to be compared, before it is read.
+        async isProfiled(...asked) {
+          if (!isWaiting && nightly.length < 6) {
+            isWaiting = true
+            isSeen = false
+            typedAt.push(loaded())
+            const run = scene.start(['run', 'clinic', '--json'])
+            nightly.push(run)
+            void run.finally(() => {
+              isWaiting = false
+            })
+            await scene.untilAsked()
+            const before = looks
+            // Beside the run it looks whether it is asked, and is at an end with that once it is; or does not look.
+            await vi.waitFor(() => expect(isSeen || looks > before + 2).toBe(true), { timeout: 20_000 })
+          }
+          return ledger.isProfiled(...asked)
+        },
+      }
+    },
+    sleep: (ms, signal) => {
+      looks += 1
+      return context.sleep(Math.min(ms, 20), signal)
+    },
+  }))
+  expect({ code: filled.code, err: filled.err }).toMatchObject({ code: 0 })
+  expect(nightly).toHaveLength(6)
+  for (const run of nightly) expect(await run).toMatchObject({ code: 0 })
+  // Asked twice, it has loaded an export more.
+  for (const [at, before] of typedAt.entries())
+    expect(typedAt[at + 2] ?? DAYS.length, `${typedAt}`).toBeGreaterThan(before)
   expect(await storedDays(scene.store)).toEqual(eachOnce([...DAYS, today]))
 }, 60_000)

@@ -58,8 +58,8 @@ async function scene() {
     )
     return { deps, over, release: async () => held?.release() }
   }
-  const look = (givesWay: ReturnType<typeof process>, pausing: Pausing = (wait) => wait()) =>
-    createGiveWay(givesWay, 'job', jobId)(givesWay.interrupt, 1, pausing)
+  const look = (givesWay: ReturnType<typeof process>, pausing: Pausing = (wait) => wait(), insists = false) =>
+    createGiveWay(givesWay, 'job', jobId)(givesWay.interrupt, pausing, insists)
   return { ledger, clock, dead, told, want, process, look, jobId }
 }
 
@@ -218,12 +218,22 @@ describe('a backfill looks before each chunk', () => {
     expect(await ends).toBe('gave-way')
   })
 
+  it('and goes on for a chunk where it has just given way in vain, unless it would have to wait itself', async () => {
+    const { ledger, process, look, jobId } = await scene()
+    await ledger.way.ask({ jobId, owner: 'c:3', now: START, ttlMs: LEASE_MS })
+    const insists = () => look(process('a:1'), (wait) => wait(), true)
+    await insists()
+    const other = await ledger.jobId('other', 'gateway')
+    await ledger.acquireLease({ jobId: other, runId: 'r', owner: 'b:2', now: START, ttlMs: FAR }, () => true)
+    expect(await insists().then(never, (error) => String(error.code))).toBe('gave-way')
+  })
+
   it('and waits no more once it is stopped', async () => {
     const { ledger, clock, process, jobId } = await scene()
     const other = await ledger.jobId('other', 'gateway')
     await ledger.acquireLease({ jobId: other, runId: 'r', owner: 'b:2', now: START, ttlMs: FAR }, () => true)
     const stopping = new AbortController()
-    const ends = createGiveWay(process('a:1'), 'job', jobId)(stopping.signal, 1, (wait) => wait()).then(
+    const ends = createGiveWay(process('a:1'), 'job', jobId)(stopping.signal, (wait) => wait(), false).then(
       never,
       (error) => error,
     )

@@ -53,7 +53,10 @@ export async function unpack(
     if (one.member !== undefined) throw unreadable(address, new Error('an archive in an archive is not read'))
     const { unpackZip } = await import('./zip.ts')
     const members = await unpackZip(address, one.file, rules, newFile)
-    return (await Promise.all(members.map((member) => layer(member, depth + 1, decrypted)))).flat()
+    // One after the other: where one fails, nobody goes on writing what is then removed.
+    const exports: UnpackedExport[] = []
+    for (const member of members) exports.push(...(await layer(member, depth + 1, decrypted)))
+    return exports
   }
   return layer({ file }, 0, false)
 }

@@ -309,6 +309,25 @@ describe('PGP', () => {
       await expect(unpacked(file, { pgp })).rejects.toMatchObject({ code: 'settings-invalid' })
   })
 
+  it('is decrypted by nobody any more when it is told that another file of the archive is not as it should be', async () => {
+    const file = await zip(
+      { name: 'a.csv', content: await readFile(await encrypt(content)) },
+      member('b.csv', TABLE),
+    )
+    const spool = createSpool(join(dirname(file), 'spool'))
+    const files: string[] = []
+    const newFile = async (name: string): Promise<string> => {
+      const path = await spool.unpack(name)
+      files.push(path)
+      return path
+    }
+    const rules = { ...RULES, members: '*.csv', pgp: await keys(), encrypted: true }
+    await expect(unpack(file, file, rules, newFile)).rejects.toMatchObject({ code: 'export-untrusted' })
+    // Two came out of the archive, one out of its message: whole, so nobody is at work on it still.
+    expect(files).toHaveLength(3)
+    expect(await readFile(files[2] ?? '')).toEqual(content)
+  })
+
   it('is what a job may demand', async () => {
     for (const file of [
       await exportFile(TABLE),

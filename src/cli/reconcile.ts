@@ -31,17 +31,18 @@ export const reconcile: Action<ReconcileOptions> = async (context, options) => {
   assertLedger(context)
   return withRunDependencies(context, true, async (deps) => {
     const { ledger } = deps
-    const run = await findRun(ledger, options.run)
-    const job = await readJob(context.settings, run.job)
-    assertSameGateway(run, deps.gatewayName)
-    const { verified, ...reconciled } = await amendRun(deps, run, async (amending) => {
+    const named = await findRun(ledger, options.run)
+    const job = await readJob(context.settings, named.job)
+    assertSameGateway(named, deps.gatewayName)
+    const { verified, run, ...reconciled } = await amendRun(deps, named, async (amending) => {
+      const { run } = amending
       await assertNoneUnfinished(ledger, run, run.id)
       return withRunAgain(deps, job, run, amending, async (again) => {
         const settled = await reconcileRun(ledger, again, deps.now)
         const compared = verify
           ? await verifyRun(ledger, again, sample ?? { kind: 'all' }, seed ?? run.id)
           : undefined
-        return { ...settled, reads: again.reads, verified: compared }
+        return { ...settled, reads: again.reads, verified: compared, run }
       })
     })
     const summary = await summarise(ledger, deps.home, run.id)

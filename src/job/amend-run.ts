@@ -52,6 +52,8 @@ export async function assertNoneUnfinished(
 }
 
 export interface Amending {
+  /** As it is while nobody else runs the job: until then it may have gone on. */
+  readonly run: RunOfJob
   readonly runLedger: RunLedger
   /** Aborted when the operator wants it to stop, or the lease is lost. */
   readonly signal: AbortSignal
@@ -61,7 +63,7 @@ export interface Amending {
 /**
  * Asks a backfill of the job to let it go, and waits for that.
  * @param notWhileItRuns thrown where the run itself is under way
- * @throws WaybillError `job-held` where another run holds the job; `interrupted` while it waited
+ * @throws WaybillError `job-held` where another run holds the job; `interrupted` while it waited; `run-pruned`
  */
 export async function amendRun<Result>(
   deps: WaitingDependencies,
@@ -77,7 +79,8 @@ export async function amendRun<Result>(
   if (deps.interrupt.aborted) onInterrupt()
   const signal = AbortSignal.any([stopping.signal, held.lost])
   try {
-    return await work({ runLedger: deps.ledger.amendRun(held.lease), signal, stop })
+    const run = await findRun(deps.ledger, id)
+    return await work({ run, runLedger: deps.ledger.amendRun(held.lease), signal, stop })
   } finally {
     deps.interrupt.removeEventListener('abort', onInterrupt)
     await held.release()

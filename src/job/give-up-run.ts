@@ -12,9 +12,7 @@ import type { WaitingDependencies } from './lease.ts'
  *   `nothing-left` where it has come to its end
  */
 export async function giveUp(deps: WaitingDependencies, run: RunOfJob): Promise<void> {
-  const end = async ({ runLedger }: Amending): Promise<void> => {
-    // As it is under the lease: until then it may have gone on.
-    const { state, tallies } = (await deps.ledger.run(run.id)) ?? run
+  const end = async ({ run: { state, tallies }, runLedger }: Amending): Promise<void> => {
     if (state !== 'running' && state !== 'interrupted')
       throw new WaybillError(
         'nothing-left',

@@ -24,11 +24,11 @@ const RECORDS_AT_ONCE = 500
  */
 export async function acceptInDoubt(
   deps: WaitingDependencies,
-  run: RunOfJob,
+  named: RunOfJob,
   transactions: readonly string[],
 ): Promise<number> {
   const { ledger, now } = deps
-  return amendRun(deps, run, async ({ runLedger, signal }) => {
+  return amendRun(deps, named, async ({ run, runLedger, signal }) => {
     await assertNoneUnfinished(ledger, run)
     let count = 0
     for await (const chosen of inDoubt(deps, run, transactions)) {

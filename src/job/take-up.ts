@@ -30,7 +30,7 @@ export interface TakingUp {
 /**
  * All the while nobody else runs the job: what was looked at is so when it is sent. A backfill of the job is asked to let it go, and waited
  * for; what a killed one has under way is settled first.
- * @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`
+ * @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`; `interrupted` before it has begun
  */
 export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {
   const { run } = taking
@@ -69,6 +69,11 @@ async function findToTakeUp(
     if (!meant.has(record.id)) continue
     const received = await receiveOriginal(arrival, job, record)
     found.push({ record, received, mapping: await mappingOf(record, received) })
+    // Begun, it would be gone on with by the next run, and sent.
+    if (deps.interrupt.aborted)
+      throw new WaybillError('interrupted', `interrupted while it looked for the exports of run ${run.id}`, {
+        remedy: 'Nothing was done. Type the same command again.',
+      })
   }
   if (found.length > 0) return found
   throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)

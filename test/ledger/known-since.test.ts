@@ -106,6 +106,16 @@ describe('what was left behind is known since the first of an unbroken line of r
     ['the first night', [one], [null]],
     ['the same again, and again', [one, one, one], [1]],
     ['another row', [one, { left: [{ row: 3 }] }], [null]],
+    [
+      'another row of that number, as the mapping finds other rows in it by now',
+      [one, { left: [{ byteOffset: 900 }], export: { mapping: { name: 'm', digest: 'f', content: '' } } }],
+      [null],
+    ],
+    [
+      'read again after its line of the rejects file was corrected, and is rejected still',
+      [one, { left: [{ byteOffset: 70 }], export: { reading: 'rejects' }, part: 'files' }, one],
+      [1],
+    ],
     ['the row as a whole, once its rule', [one, { left: [{ rule: null, kind: null }] }], [null]],
     ['another rule', [one, { left: [{ rule: 'ldl' }] }], [null]],
     ['another code', [one, { left: [{ code: 'value-missing' }] }], [null]],

@@ -39,6 +39,8 @@ export interface UntoldTarget {
 export interface Notifications {
   /** Of how a run ended, or was stopped: who was not told, each once, with what became of the newest; in the order of their names. */
   untold(jobId: number, runId: string): Promise<UntoldTarget[]>
+  /** Whether a target was told how a run of the job had ended, or is to be still: false where the latest such notice was given up, or there was none. */
+  isTold(jobId: number, target: string): Promise<boolean>
   /** Writes them down in one transaction, to be delivered at once; what a target was told of before is left out. @returns how many are new */
   add(jobId: number, notifications: readonly NewNotification[], at: number): Promise<number>
   /**
@@ -76,6 +78,20 @@ export function notificationsOf({ read, write }: Pick<Exclusive, 'read' | 'write
           state === 'delivered' ? [] : [{ target: address, state, ...(error === null ? {} : { error }) }],
         )
         .sort((a, b) => (a.target < b.target ? -1 : 1))
+    },
+    async isTold(jobId, target) {
+      const latest = await read((db) =>
+        db
+          .selectFrom('notification')
+          .select('state')
+          .where('job_id', '=', jobId)
+          .where('kind', '=', 'run-ended')
+          .where('target', '=', target)
+          .orderBy('id', 'desc')
+          .limit(1)
+          .executeTakeFirst(),
+      )
+      return latest !== undefined && latest.state !== 'given-up'
     },
     add: (jobId, notifications, at) =>
       write(async (writer) => {

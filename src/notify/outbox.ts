@@ -56,9 +56,14 @@ export function createOutbox(parts: OutboxParts): Outbox {
   const { ledger, now } = parts
   return {
     async tell(notice, targets) {
-      const wanted = targets.filter((target) => wants(target, notice))
-      if (wanted.length === 0) return
+      const failures = targets.filter((target) => wants(target, { ...notice, known: undefined }))
+      if (failures.length === 0) return
       const jobId = await ledger.jobId(notice.job, notice.gateway)
+      const wanted: Target[] = []
+      // What nobody has told a target is news to it.
+      for (const target of failures)
+        if (wants(target, notice) || !(await ledger.notifications.isTold(jobId, keyOf(target))))
+          wanted.push(target)
       const { kind, subject } = notice
       const written = JSON.stringify(notice)
       const rows = wanted.map((target) => ({

@@ -126,6 +126,34 @@ it.each([
   expect(wants({ on }, notice)).toBe(wanted)
 })
 
+it('who wants news alone is told of what is known until one telling of it has not failed', async () => {
+  const server = await serving(404)
+  const target = hook(server, 'news')
+  const installation = await install([target])
+  const { outbox } = await installation.open()
+  const night = async (subject: string, known: boolean): Promise<string[]> => {
+    const before = server.seen.length
+    await outbox.tell({ ...NOTICE, subject, ...(known ? { known: true } : {}) }, [target])
+    await outbox.deliver()
+    return server.seen.slice(before).map(({ body }) => dataOf(body).subject)
+  }
+  expect(new Set(await night('run-1', false))).toEqual(new Set(['run-1']))
+  // It is on its way still.
+  expect(await night('run-2', true)).toEqual([])
+  installation.time += 37 * HOUR
+  await outbox.deliver()
+  expect(installation.told.at(-1)?.nextAt).toBeUndefined()
+  expect(new Set(await night('run-3', true))).toEqual(new Set(['run-3']))
+  const other = await serving(200)
+  const moved = hook(other, 'news')
+  installation.targets = [moved]
+  for (const subject of ['run-4', 'run-5']) {
+    await outbox.tell({ ...NOTICE, subject, known: true }, [moved])
+    await outbox.deliver()
+  }
+  expect(other.seen.map(({ body }) => dataOf(body).subject)).toEqual(['run-4'])
+})
+
 it('two processes with forty notices between them deliver each once', async () => {
   const server = await serving(200)
   const target = hook(server)

@@ -7,6 +7,7 @@ import { createGzip, createZstdCompress, gzipSync, zstdCompressSync } from 'node
 import * as openpgp from 'openpgp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ZipFile } from 'yazl'
+import { WaybillError } from '../../../src/errors.ts'
 import { createSpool } from '../../../src/extract/arrival/spool.ts'
 import { unpack } from '../../../src/extract/arrival/unpack.ts'
 import type { PgpKeyFiles, UnpackRules } from '../../../src/extract/arrival/unpack-rules.ts'
@@ -307,6 +308,25 @@ describe('PGP', () => {
       { keyFile: '/nowhere/key' },
     ])
       await expect(unpacked(file, { pgp })).rejects.toMatchObject({ code: 'settings-invalid' })
+  })
+
+  it('ends between one piece and the next when nobody wants it any more, as an archive does', async () => {
+    const end = new WaybillError('gave-way', 'somebody else goes first')
+    const files = [
+      await encrypt(content),
+      await encrypt(content, { armored: true }),
+      await zip(member('a.csv', content)),
+    ]
+    for (const file of files) {
+      const stopping = new AbortController()
+      const spool = createSpool(join(await tempFolder(), 'spool'))
+      const newFile = (name: string): Promise<string> => {
+        stopping.abort(end)
+        return spool.unpack(name)
+      }
+      const limits = { ...DEFAULT_LIMITS, signal: stopping.signal }
+      await expect(unpack(file, file, { ...RULES, limits, pgp: await keys() }, newFile)).rejects.toBe(end)
+    }
   })
 
   it('is decrypted by nobody any more when it is told that another file of the archive is not as it should be', async () => {

@@ -1,6 +1,7 @@
 /** Settling what a run left behind, without running: under the job's lease, so that no run comes between. */
 import { WaybillError } from '../errors.ts'
 import type { Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
+import { kindOf } from './backfill-range.ts'
 import { dayOf } from './day-of.ts'
 import { holdJob, type Turn, type WaitingDependencies } from './lease.ts'
 import { openChunksOf } from './settle-open-chunks.ts'
@@ -67,11 +68,13 @@ export interface Amending {
  */
 export async function amendRun<Result>(
   deps: WaitingDependencies,
-  { id, job, job_id: jobId }: RunOfJob,
+  named: RunOfJob,
   work: (amending: Amending) => Promise<Result>,
   notWhileItRuns?: Turn['notWhileItRuns'],
 ): Promise<Result> {
-  const held = await holdJob(deps, { jobId, job, runId: id, givesWay: false, notWhileItRuns })
+  const { id, job, job_id: jobId, state } = named
+  const isBackfill = kindOf(named) === 'backfill' && (state === 'running' || state === 'interrupted')
+  const held = await holdJob(deps, { jobId, job, runId: id, givesWay: false, notWhileItRuns, isBackfill })
   const stopping = new AbortController()
   const stop = (reason: unknown): void => stopping.abort(reason)
   const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the command was interrupted'))

@@ -18,6 +18,8 @@ export interface Turn {
   readonly givesWay: boolean
   /** Thrown at once where the job is held for this very run: nobody is then asked to let it go. */
   readonly notWhileItRuns?: ((held: string) => WaybillError) | undefined
+  /** Whether that is the job's unfinished backfill, which a holder that gives way is about to go on with, where it has not taken it up yet. */
+  readonly isBackfill?: boolean | undefined
 }
 
 /** A job that this process holds. */
@@ -89,13 +91,14 @@ export function aheadOf(job: string, ahead: LeaseRecord | Waiter): Parameters<Ru
 
 /** @param hasAsked whether it waits already for a backfill, and so for whoever was given the job before it */
 function refuseBeside(
-  { job, runId, givesWay, notWhileItRuns }: Turn,
+  { job, runId, givesWay, notWhileItRuns, isBackfill = false }: Turn,
   holder: LeaseRecord,
   hasAsked: boolean,
 ): void {
   const { owner, run_id: heldFor, acquired_at: since, gives_way: holderGivesWay } = holder
   const held = `the job ${job} is being run by ${processName(owner)} (run ${heldFor}, since ${new Date(since).toISOString()})`
-  if (notWhileItRuns !== undefined && heldFor === runId) throw notWhileItRuns(held)
+  const isIt = heldFor === runId || (isBackfill && holderGivesWay !== 0)
+  if (notWhileItRuns !== undefined && isIt) throw notWhileItRuns(held)
   if ((holderGivesWay !== 0) === givesWay && (givesWay || !hasAsked)) throw new WaybillError('job-held', held)
 }
 

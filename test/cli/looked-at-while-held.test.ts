@@ -81,3 +81,30 @@ test('reconcile of a backfill that goes on meanwhile goes by when that has sent 
   expect(summaryOf(filled)).toMatchObject({ run, state: 'finished', balanced: true })
   expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
 }, 60_000)
+
+test('a backfill is not given up while it is under way, nor before it has taken up its run', async () => {
+  const scene = await openHistory()
+  const interrupting = new AbortController()
+  scene.strike((request) => {
+    if (isBatch(request)) interrupting.abort()
+    return PASS
+  })
+  const before = await scene.start([...scene.backfill, '--json'], () => ({ interrupt: interrupting.signal }))
+  const { run } = summaryOf(before)
+  let givenUp: Ended | undefined
+  const filled = await scene.start([...scene.backfill, '--json'], (context) => ({
+    async openLedger() {
+      const ledger = await context.openLedger()
+      const acquireLease: typeof ledger.acquireLease = async (...given) => {
+        const answered = await ledger.acquireLease(...given)
+        // It would wait for ever, did it ask.
+        givenUp ??= await scene.start(['resolve', run, '--give-up'])
+        return answered
+      }
+      return { ...ledger, acquireLease }
+    },
+  }))
+  expect(givenUp).toMatchObject({ code: 5, err: expect.stringContaining('error job-held') })
+  expect(summaryOf(filled)).toMatchObject({ run, state: 'finished' })
+  expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
+}, 20_000)

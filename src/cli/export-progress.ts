@@ -1,5 +1,5 @@
 /** What of a run's progress is shown: a bar for each export; of a backfill one for all of its range. */
-import { n } from '../count-in-words.ts'
+import { counted, n } from '../count-in-words.ts'
 import type { ExportProgress, RangePosition } from '../job/run-events.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../reconcile/balance.ts'
 import type { Progress, ProgressState } from '../telemetry/progress.ts'
@@ -47,10 +47,7 @@ export function showProgress(progress: Progress): ShownProgress {
       }
       ended = noCounts()
       state = undefined
-      progress.start(
-        `Backfill of ${n(position.of)} ${position.of === 1 ? 'export' : 'exports'}`,
-        ofRange(export_, position),
-      )
+      progress.start(rangeLabel(position), ofRange(export_, position))
     },
     advanced(export_) {
       const { counts, share } = export_
@@ -80,6 +77,10 @@ export function showProgress(progress: Progress): ShownProgress {
     },
   }
 }
+
+/** Counts are those of this process: where it has gone on with the range, of the exports from there on. */
+const rangeLabel = ({ number, of }: RangePosition): string =>
+  number === 1 ? `Backfill of ${counted(of, 'export')}` : `Backfill, exports ${n(number)} to ${n(of)}`
 
 const stateOf = (counts: Counts, share: number): ProgressState => ({
   rows: counts.rows.read,

@@ -32,9 +32,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
       (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
     recordsTable(records),
     ...warningsLine(summary.warnings),
-    summary.balanced
-      ? 'Balanced: every row and every record has exactly one outcome.'
-      : 'NOT BALANCED: this is a defect; keep the ledger and report it.',
+    balanceLine(summary),
     '',
     `Accounts registered ${n(accounts.registered)}, known ${n(accounts.known)}, refused ${n(accounts.refused)}; primary care physicians marked ${n(primaryCare.marked)}` +
       (primaryCare.refused === 0 ? '' : `, refused ${n(primaryCare.refused)}`) +
@@ -77,6 +75,14 @@ function whatItCameTo({ state, reason, activity, durationMs, startedAt }: RunSum
   }
   const why = reason === undefined ? '' : ` (${reason})`
   return `${state}${why} after ${(durationMs / 1000).toFixed(1)} s at work`
+}
+
+/** What a run that is not over has in hand is in no count: the ledger learns of it as its chunk is settled. */
+function balanceLine({ balanced, state }: RunSummary): string {
+  if (!balanced) return 'NOT BALANCED: this is a defect; keep the ledger and report it.'
+  return state === 'running'
+    ? 'Balanced so far: every row and every record that is settled has exactly one outcome; what is in hand is not counted yet.'
+    : 'Balanced: every row and every record has exactly one outcome.'
 }
 
 /** Why it waits, or has ended. */

@@ -33,8 +33,8 @@ const counts = (rows: number, rejected = 0): Counts => {
 }
 
 /** So many exports of 1,000 bytes and 100 rows each, one each second; of the fifth three rows are rejected. */
-function backfill({ at, events }: ReturnType<typeof reporter>, of: number, upTo = of): void {
-  for (let number = 1; number <= upTo; number++) {
+function backfill({ at, events }: ReturnType<typeof reporter>, of: number, upTo = of, from = 1): void {
+  for (let number = from; number <= upTo; number++) {
     const name = `day-${number}.csv`
     const position = { number, of, bytes: 1_000, bytesBefore: (number - 1) * 1_000, bytesOfAll: of * 1_000 }
     events.exportStarted({ name, counts: noCounts(), share: 0, bytes: 1_000, position })
@@ -125,4 +125,13 @@ test('looking for many exports again is told when it takes long', () => {
   expect(text()).toBe(`Looking for what run run-1 has read: 68 of 300 exports.
 Looking for what run run-1 has read: 235 of 300 exports.
 `)
+})
+
+test('a backfill that has gone on counts what it has read since, and names the exports that this was', () => {
+  const shown = reporter(undefined)
+  backfill(shown, 40, 40, 30)
+  shown.events.runEnded({ ...end, state: 'finished' })
+  expect(shown.text().trimEnd().split('\n').at(-1)).toBe(
+    'Backfill, exports 30 to 40: 1,100 rows, 0 records in 11.0 s, 100 rows/s',
+  )
 })

@@ -116,3 +116,12 @@ describe('drift', () => {
     expect(lines).toContain('  and 306 more; --json lists all of them')
   })
 })
+
+test('a run that is not over is balanced so far: what it has in hand is in no count', () => {
+  const balance = (state: 'running' | 'finished'): string[] =>
+    matching(summaryText(summaryWith({ state }), []).split('\n'), /^Balanced/)
+  expect(balance('finished')).toEqual(['Balanced: every row and every record has exactly one outcome.'])
+  expect(balance('running')).toEqual([
+    'Balanced so far: every row and every record that is settled has exactly one outcome; what is in hand is not counted yet.',
+  ])
+})

@@ -3,10 +3,11 @@ import { counted } from '../count-in-words.ts'
 import type { DryRunResult } from '../job/dry-run.ts'
 import { allRecords } from '../reconcile/balance.ts'
 import { describeError } from './describe-error.ts'
-import { plainTable } from './plain-table.ts'
+import { fittedTable } from './plain-table.ts'
 import { driftLines, warningsLine } from './summary-text.ts'
 
-export function dryRunText(result: DryRunResult): string {
+/** @param columns of the terminal; undefined: nothing is fitted to a width */
+export function dryRunText(result: DryRunResult, columns?: number): string {
   const { rows, exports, failed, reasons } = result
   const { made, rejected, pending } = allRecords(result)
   const lines = [
@@ -17,13 +18,16 @@ export function dryRunText(result: DryRunResult): string {
     `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
     `Records  made ${made}: ${pending} to send (fewer where some were delivered before), ${rejected} rejected by the mapping`,
     ...warningsLine(result.warnings),
-    ...driftLines(result.drift),
+    ...driftLines(result.drift, columns),
   ]
   if (reasons.length > 0) {
-    const table = plainTable(['count', 'code', 'rule', 'reason'], 1)
-    for (const { count, code, rule, message } of reasons)
-      table.push([String(count), code, rule ?? '(row)', message])
-    lines.push('', table.toString())
+    const rows = reasons.map(({ count, code, rule, message }) => [
+      String(count),
+      code,
+      rule ?? '(row)',
+      message,
+    ])
+    lines.push('', fittedTable(['count', 'code', 'rule', 'reason'], rows, 1, columns))
   }
   return `${lines.join('\n')}\n`
 }

@@ -5,7 +5,7 @@ import type { Expectation } from '../job/job-source.ts'
 import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { firesAfter } from '../schedule/fires.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
-import { plainTable } from './plain-table.ts'
+import { fittedTable } from './plain-table.ts'
 
 export interface ExplainedExpectation {
   readonly key: ExpectationKey
@@ -38,17 +38,21 @@ const WORDS: Readonly<Record<DeadlineState, string>> = {
   unreachable: 'nobody could look',
 }
 
-export function expectationsTable(expectations: readonly ExplainedExpectation[]): string {
-  const table = plainTable(['expected by', 'UTC', 'exports', 'what was found'], 'none')
+/** @param columns of the terminal; undefined: nothing is fitted to a width */
+export function expectationsTable(
+  expectations: readonly ExplainedExpectation[],
+  columns: number | undefined,
+): string {
+  const rows: string[][] = []
   for (const { key, expect, last, next } of expectations) {
     if (last !== undefined) {
       const small = last.small === 0 ? '' : `, ${last.small} strangely small`
       const count = last.state === 'unreachable' ? '' : ` (${last.arrived} of ${last.expected}${small})`
-      table.push([...times(last.due, expect), key.source, `${WORDS[last.state]}${count}`])
+      rows.push([...times(last.due, expect), key.source, `${WORDS[last.state]}${count}`])
     }
-    table.push([...times(next, expect), key.source, ''])
+    rows.push([...times(next, expect), key.source, ''])
   }
-  return table.toString()
+  return fittedTable(['expected by', 'UTC', 'exports', 'what was found'], rows, 'none', columns)
 }
 
 const times = (at: number, { zone }: Expectation): [string, string] => [localTime(at, zone), utcTime(at)]

@@ -19,7 +19,7 @@ import {
 } from './explain-expectations.ts'
 import { fireWords } from './fire-text.ts'
 import { toSecond, waitsText } from './outage-text.ts'
-import { plainTable } from './plain-table.ts'
+import { fittedTable, plainTable } from './plain-table.ts'
 import { createJobList, withMappings } from './scheduled-jobs.ts'
 
 const LAST = 10
@@ -62,7 +62,7 @@ export async function explainSchedule(
     )
     if (options.json) context.out(`${JSON.stringify({ jobs: shown.map(explainedJson) })}\n`)
     else if (shown.length === 0) context.out('No job has a schedule. See docs/jobs.md, "Schedule".\n')
-    else for (const one of shown) context.out(explainedText(one))
+    else for (const one of shown) context.out(explainedText(one, context.columns))
     const problems = shown.flatMap(({ problem }) => problem ?? [])
     for (const problem of problems) context.err(describeError(problem))
     return problems[0]?.exit ?? EXIT.ok
@@ -123,7 +123,7 @@ async function readFires(ledger: Ledger | undefined, jobId: number | undefined) 
   return { fires: await ledger.fires.latest(jobId, LAST), known: await ledger.fires.timetable(jobId) }
 }
 
-function explainedText(explained: Explained): string {
+function explainedText(explained: Explained, columns: number | undefined): string {
   const { job, schedule, problem, current, last, next, zone, expected } = explained
   const what =
     schedule === undefined
@@ -134,17 +134,20 @@ function explainedText(explained: Explained): string {
   const lines = [`${job}: ${what}`]
   if (current !== undefined) lines.push(currentText(current))
   if (last.length > 0) {
-    const table = plainTable(['last', 'UTC', 'state', 'what became of it'], 'none')
-    for (const fire of last)
-      table.push([localTime(fire.due, zone), utcTime(fire.due), fire.state, fireWords(fire)])
-    lines.push(table.toString())
+    const rows = last.map((fire) => [
+      localTime(fire.due, zone),
+      utcTime(fire.due),
+      fire.state,
+      fireWords(fire),
+    ])
+    lines.push(fittedTable(['last', 'UTC', 'state', 'what became of it'], rows, 'none', columns))
   }
   if (next.length > 0) {
     const table = plainTable(['next', 'UTC'], 'none')
     for (const at of next) table.push([localTime(at, zone), utcTime(at)])
     lines.push(table.toString())
   }
-  if (expected.length > 0) lines.push(expectationsTable(expected))
+  if (expected.length > 0) lines.push(expectationsTable(expected, columns))
   return `${lines.join('\n')}\n\n`
 }
 

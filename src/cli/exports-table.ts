@@ -3,14 +3,17 @@ import { counted, n } from '../count-in-words.ts'
 import { shownPath } from '../job/shown-path.ts'
 import type { ExportSummary, RunSummary } from '../job/summary.ts'
 import { mostLeftFirst, notDelivered, troubleOf } from '../report/exports-section.ts'
-import { plainTable } from './plain-table.ts'
+import { fittedTable } from './plain-table.ts'
 
 /** Exports, and files of rejects, that are shown one by one. */
 const SHOWN = 12
 
-/** Of many, those with most left behind first; the others are counted. */
-export function exportsTable({ exports }: Pick<RunSummary, 'exports'>): string {
-  if (exports.length <= SHOWN) return tableOf(exports)
+/**
+ * Of many, those with most left behind first; the others are counted.
+ * @param columns of the terminal; undefined: nothing is fitted to a width
+ */
+export function exportsTable({ exports }: Pick<RunSummary, 'exports'>, columns: number | undefined): string {
+  if (exports.length <= SHOWN) return tableOf(exports, false, columns)
   const left = mostLeftFirst(exports).filter((one) => troubleOf(one) > 0)
   const clean = exports.length - left.length
   const shown = left.slice(0, SHOWN)
@@ -20,7 +23,7 @@ export function exportsTable({ exports }: Pick<RunSummary, 'exports'>): string {
   ]
   return [
     `${counted(exports.length, 'export')}, ${n(left.length)} of them with something left behind${shown.length === 0 ? '' : ':'}`,
-    ...(shown.length === 0 ? [] : [tableOf(shown, true)]),
+    ...(shown.length === 0 ? [] : [tableOf(shown, true, columns)]),
     ...(shown.length === 0 || rest.length === 0
       ? []
       : [`  and ${rest.join(', ')}; --json lists all of them`]),
@@ -30,14 +33,18 @@ export function exportsTable({ exports }: Pick<RunSummary, 'exports'>): string {
 const HEAD = ['export', 'rows', 'mapped', 'skipped', 'rejected', 'state']
 
 /** An export may be among those with something left behind for its records alone: then these are counted, too. */
-function tableOf(exports: readonly ExportSummary[], withRecords = false): string {
-  const table = plainTable(withRecords ? HEAD.toSpliced(-1, 0, 'records not delivered') : HEAD)
-  for (const { name, counts, state, error } of exports) {
+function tableOf(
+  exports: readonly ExportSummary[],
+  withRecords: boolean,
+  columns: number | undefined,
+): string {
+  const head = withRecords ? HEAD.toSpliced(-1, 0, 'records not delivered') : HEAD
+  const rows = exports.map(({ name, counts, state, error }) => {
     const { read, mapped, skipped, rejected } = counts.rows
     const numbers = [read, mapped, skipped, rejected, ...(withRecords ? [notDelivered(counts)] : [])].map(n)
-    table.push([name, ...numbers, error === undefined ? state : `${state}: ${error}`])
-  }
-  return table.toString()
+    return [name, ...numbers, error === undefined ? state : `${state}: ${error}`]
+  })
+  return fittedTable(head, rows, 'rest', columns)
 }
 
 /** Of many files of rejects the folder alone. */

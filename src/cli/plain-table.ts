@@ -1,11 +1,14 @@
 /** Tables for people: columns without lines, and where the output is a terminal no wider than that. */
 import Table from 'cli-table3'
 
-/** Of the column that is fitted: a narrower one would be read letter by letter. */
+/** Narrower than this, words would be read letter by letter. */
 const NARROWEST = 24
 
 /** Blanks beside each column. */
 const PADDING = 2
+
+/** Blanks before what stands below a row. */
+const INDENT = 4
 
 /** A table without lines; numbers stand to the right. */
 export function plainTable(head: readonly string[], numbers: Numbers = 'rest'): Table.Table {
@@ -13,7 +16,8 @@ export function plainTable(head: readonly string[], numbers: Numbers = 'rest'): 
 }
 
 /**
- * The same, whose last column is wrapped so that the lines are no longer than that.
+ * The same, in lines no longer than that: the last column is wrapped, or where that leaves it no room, the columns that fit
+ * stay, and the others stand below each row with their names. No word is broken apart, as an id in two parts cannot be typed.
  * @param columns of the terminal; undefined: nothing is wrapped, and nothing is ever cut
  */
 export function fittedTable(
@@ -22,19 +26,57 @@ export function fittedTable(
   numbers: Numbers,
   columns: number | undefined,
 ): string {
-  const widths = head.map(
-    (_, at) => PADDING + Math.max(...[head, ...rows].map((cells) => cells[at]?.length ?? 0)),
-  )
+  const room = columns ?? Number.POSITIVE_INFINITY
+  const cellsAt = (at: number): string[] => [head, ...rows].map((cells) => cells[at] ?? '')
+  const widths = head.map((_, at) => PADDING + longest(cellsAt(at)))
   // And one blank between two columns.
-  const others = widths.slice(0, -1).reduce((sum, width) => sum + width + 1, 0)
-  const last = Math.min(
-    widths.at(-1) ?? 0,
-    Math.max(NARROWEST, (columns ?? Number.POSITIVE_INFINITY) - others),
-  )
-  const table = tableOf(head, numbers, { colWidths: [...widths.slice(0, -1), last], wordWrap: true })
-  for (const cells of rows) table.push([...cells])
-  return table.toString()
+  const widthOf = (count: number): number =>
+    widths.slice(0, count).reduce((sum, width) => sum + width + 1, -1)
+  const others = widthOf(head.length - 1) + 1
+  const words = cellsAt(head.length - 1).flatMap((cell) => cell.split(' '))
+  const least = Math.min(widths.at(-1) ?? 0, Math.max(NARROWEST, PADDING + longest(words)))
+  if (others + least <= room) {
+    const last = Math.min(widths.at(-1) ?? 0, room - others)
+    const table = tableOf(head, numbers, { colWidths: [...widths.slice(0, -1), last], wordWrap: true })
+    for (const cells of rows) table.push([...cells])
+    return table.toString()
+  }
+  const fitting = head.findIndex((_, at) => widthOf(at + 1) > room)
+  return withTheRestBelow(head, rows, numbers, { stay: Math.max(1, fitting), room })
 }
+
+/** @param stay columns that stand beside each other */
+function withTheRestBelow(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  numbers: Numbers,
+  { stay, room }: { readonly stay: number; readonly room: number },
+): string {
+  const table = tableOf(head.slice(0, stay), numbers, {})
+  for (const cells of rows) table.push(cells.slice(0, stay))
+  const [names = '', ...lines] = table.toString().split('\n')
+  const below = rows.map((cells) =>
+    head
+      .map((name, at) => (at < stay || cells[at] === '' ? '' : `${name} ${cells[at]}`))
+      .filter((words) => words !== '')
+      .join('; '),
+  )
+  return [names, ...lines.flatMap((line, at) => [line, ...wrapped(below[at] ?? '', room)])].join('\n')
+}
+
+/** Lines of words, indented. */
+function wrapped(text: string, room: number): string[] {
+  const width = Math.max(NARROWEST, room - INDENT)
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)
+    if (line === undefined || line.length + 1 + word.length > width) lines.push(word)
+    else lines[lines.length - 1] = `${line} ${word}`
+  }
+  return lines.filter((line) => line !== '').map((line) => ' '.repeat(INDENT) + line)
+}
+
+const longest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length))
 
 /** Which columns they stand in: all but the first, that one alone, none, or a range. */
 type Numbers = 'rest' | 1 | 'none' | { readonly from: number; readonly to: number }

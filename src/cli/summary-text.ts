@@ -26,7 +26,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     `Run ${summary.run} of ${summary.job}: ${whatItCameTo(summary)}, sent to ${summary.gateway}`,
     ...whyLines(summary),
     '',
-    exportsTable(summary),
+    exportsTable(summary, columns),
     '',
     `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
       (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),

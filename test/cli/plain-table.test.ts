@@ -21,6 +21,39 @@ describe('a table with words', () => {
   })
 
   it('does not break words apart in a terminal that is narrower than the other columns', () => {
-    expect(linesOf(10).join('\n')).toContain('tell whether the')
+    const lines = linesOf(10)
+    expect(lines[1]).toMatch(/^ +12 +$/)
+    expect(lines.slice(2).join(' ').replaceAll(/\s+/g, ' ').trim()).toBe(`reason in-doubt; message ${WORDS}`)
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(4 + 24)
+  })
+})
+
+describe('a table of many columns in a narrow terminal', () => {
+  const ID = '20261121T233100Z-8ca20f'
+  const MANY = ['run', 'state', 'rows', 'reason', 'see also']
+  const TWO = [
+    [ID, 'finished', '6,312', 'registration-incomplete 87', `takes up ${ID}`],
+    [ID, 'stopped', '12', 'in-doubt 1', ''],
+  ]
+  const shown = (columns: number): string[] => fittedTable(MANY, TWO, { from: 2, to: 2 }, columns).split('\n')
+
+  it('keeps the columns that fit, and puts the others below each row with their names', () => {
+    expect(shown(60).map((line) => line.trimEnd())).toEqual([
+      ' run                       state       rows',
+      ` ${ID}   finished   6,312`,
+      '    reason registration-incomplete 87; see also takes up',
+      `    ${ID}`,
+      ` ${ID}   stopped       12`,
+      '    reason in-doubt 1',
+    ])
+  })
+
+  it('never cuts an id, however wide the terminal is', () => {
+    const ids = (lines: readonly string[]): number => lines.join('\n').split(ID).length - 1
+    for (let columns = 20; columns <= 140; columns += 1) {
+      expect(ids(shown(columns)), `${columns} columns`).toBe(3)
+      if (columns >= 40)
+        expect(Math.max(...shown(columns).map(({ length }) => length))).toBeLessThanOrEqual(columns)
+    }
   })
 })

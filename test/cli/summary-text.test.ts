@@ -57,6 +57,28 @@ describe('the exports of a run', () => {
   })
 })
 
+test('tables are no wider than the terminal, and lose nothing', () => {
+  const why = Array.from({ length: 3 }, (_, at) =>
+    reason(2, `a-rather-long-code-${at}`, 'words of some length that say why it was left behind', {
+      exportName: `acme_screening_2026030${at}.csv`,
+    }),
+  )
+  const shown = (columns?: number): string =>
+    summaryText(summaryWith({ exports: exportsOf(90) }), why, columns).split('\nNext')[0] ?? ''
+  const tables = matching(shown(100).split('\n'), /^( {1,4}\S| +\d)/)
+  expect(Math.max(...tables.map(({ length }) => length))).toBeLessThanOrEqual(100)
+  expect(
+    Math.max(
+      ...shown()
+        .split('\n')
+        .map(({ length }) => length),
+    ),
+  ).toBeGreaterThan(100)
+  const words = (text: string): string[] =>
+    text.split(/[\s;]+/).filter((word) => !/^(export|message|state)$/.test(word))
+  expect(words(shown(100)).sort()).toEqual(words(shown()).sort())
+})
+
 describe('why rows and records were left behind', () => {
   const of = (count: number) =>
     Array.from({ length: count }, (_, at) => reason(2, 'c', 'words', { exportName: `${at}.csv` }))

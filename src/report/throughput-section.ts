@@ -16,6 +16,8 @@ const LEFT = 52
 const RIGHT = 12
 const TOP = 24
 const BOTTOM = 24
+/** Of the words of an axis, at most. */
+const CHARACTER = 7
 const WIDE = { width: 940, height: 230, ticks: 9 }
 const NARROW = { width: 350, height: 200, ticks: 4 }
 
@@ -91,14 +93,24 @@ export function throughputPicture(
         `<path class="grid" d="M${LEFT} ${px(y(level))}H${width - RIGHT}"/><text class="axis end" x="${LEFT - 8}" y="${px(y(level) + 4)}">${n(level)}</text>`,
     )
   const step = STEPS.find((one) => worked / one <= ticks) ?? worked
-  const times = Array.from({ length: Math.floor(worked / step) + 1 }, (_, index) => index * step).map(
-    (at) =>
-      `<text class="axis ${at === 0 ? '' : 'middle'}" x="${px(x(at))}" y="${height - 6}">${durationText(at)}</text>`,
+  const times = Array.from({ length: Math.floor(worked / step) + 1 }, (_, index) => index * step).map((at) =>
+    timeMark(x(at), durationText(at), { width, height, isFirst: at === 0 }),
   )
   return `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" aria-hidden="true" class="throughput">
 <text class="head" x="0" y="12">records a second</text>
 ${[...levels, ...bars, ...times, ...pauseMarks(pauses, x, height, width)].join('\n')}
 </svg>`
+}
+
+/** Below its place; the last one ends at the edge of the picture where there is no room beyond it. */
+function timeMark(
+  place: number,
+  text: string,
+  { width, height, isFirst }: { readonly width: number; readonly height: number; readonly isFirst: boolean },
+): string {
+  const isCut = place + (text.length * CHARACTER) / 2 > width
+  const anchor = isFirst ? '' : isCut ? 'end' : 'middle'
+  return `<text class="axis ${anchor}" x="${px(isCut ? width : place)}" y="${height - 6}">${text}</text>`
 }
 
 /** Where the run paused; named as far as there is room. */
@@ -113,7 +125,7 @@ function pauseMarks(
     const place = x(at)
     const line = `<path class="pause" d="M${px(place)} ${TOP - 6}V${height - BOTTOM}"/>`
     const text = `pause of ${durationText(length)}`
-    const room = text.length * 7
+    const room = text.length * CHARACTER
     if (place < free || place + room > width) return line
     free = place + room
     return `${line}<text class="axis" x="${px(place + 4)}" y="12">${text}</text>`

@@ -2,7 +2,7 @@
 import { n } from '../count-in-words.ts'
 import { remedyOf } from '../errors.ts'
 import { backfillCommand, remedyWith } from '../job/backfill-range.ts'
-import { shellWord } from '../job/shell-words.ts'
+import { shellPath, shellWord } from '../job/shell-words.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords } from '../reconcile/balance.ts'
@@ -112,16 +112,19 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, typed: stri
 
 /** @param typed what reads the exports of the run again: an inbox need not have those of a backfill */
 function exportSteps({ exports, backfill }: RunSummary, typed: string): string[] {
-  const failed = exports.flatMap(({ name, error, readSince }) =>
-    error === undefined || readSince !== undefined ? [] : [{ name, error }],
+  const failed = exports.flatMap(({ name, error, readSince, mapping, file }) =>
+    error === undefined || readSince !== undefined ? [] : [{ name, error, mapping, file }],
   )
   if (failed.length === 0) return []
   const drifted = failed.some(({ error }) => error === 'export-drifted')
   return [
-    ...failed.map(
-      ({ name, error }) =>
-        `  Nothing of ${name} was sent (${error}): ${remedyText(error, typed) ?? 'see docs/errors.md'}`,
-    ),
+    ...failed.flatMap(({ name, error, mapping, file }) => [
+      `  Nothing of ${name} was sent (${error}): ${remedyText(error, typed) ?? 'see docs/errors.md'}`,
+      // The ledger knows the code alone, not which columns.
+      ...(error === 'columns-missing' && mapping !== undefined && file !== undefined
+        ? [command('mapping', 'check', shellWord(mapping), '--export', shellPath(file))]
+        : []),
+    ]),
     '  Then',
     `    ${typed}`,
     ...(drifted && backfill?.acceptDrift !== true

@@ -43,6 +43,16 @@ const commands = (lines: readonly string[]): string[] =>
 const rejecting = (rejected: number): Pick<RunSummary, 'rows'> => ({ rows: { ...noCounts().rows, rejected } })
 
 describe('what to type next', () => {
+  it('of columns that are missing names what tells which, as the ledger has their code alone', () => {
+    const lacking = exported('day.csv', { state: 'failed', error: 'columns-missing', file: '/in/my day.csv' })
+    expect(commands(nextSteps(summary({ exports: [lacking] })))).toEqual([
+      "waybill mapping check clinic --export '/in/my day.csv'",
+      'waybill run clinic',
+    ])
+    const { file: _, ...gone } = lacking
+    expect(commands(nextSteps(summary({ exports: [gone] })))).toEqual(['waybill run clinic'])
+  })
+
   it('is nothing where nothing is left, or where the detail of the run is gone', () => {
     expect(nextSteps(summary())).toEqual([])
     expect(nextSteps(summary({ ...rejecting(3), pruned: '2026-09-01T00:00:00.000Z' }))).toEqual([])

@@ -112,7 +112,7 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy: 'Set WAYBILL_GATEWAY_URL to the gateway that the run went to.',
   },
-  'nothing-left': { exit: EXIT.wrongUse, remedy: 'See what became of the run with `waybill show`.' },
+  'nothing-left': { exit: EXIT.wrongUse, remedy: 'See what became of the run with `waybill show RUN`.' },
   'run-not-found': { exit: EXIT.wrongUse, remedy: 'List the runs with `waybill runs`.' },
   'run-pruned': {
     exit: EXIT.wrongUse,
@@ -145,7 +145,7 @@ export const ERROR_CODES = {
   'job-held': {
     exit: EXIT.jobHeld,
     remedy:
-      'Wait for the other run to end. Or end its process, and its lease runs out by itself: but where that is `waybill schedule`, this ends the whole schedule, with the runs of all its jobs.',
+      'Wait for the other run to end: `waybill runs` says how far it is, and whether it waits for the gateway. Or end its process, and its lease runs out by itself: but where that is `waybill schedule`, this ends the whole schedule, with the runs of all its jobs.',
   },
   'gateway-unreachable': {
     exit: EXIT.gatewayUnavailable,

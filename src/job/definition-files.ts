@@ -209,6 +209,16 @@ async function findDefinition(
       // The next candidate may be there.
     }
   }
+  // A path does not hang on the folder.
+  const isThere = isPath || (await readdir(folder).then(Boolean, () => false))
+  if (!isThere)
+    throw new WaybillError(
+      code,
+      `there is no ${what} "${name}": the folder ${shownPath(folder)} cannot be read`,
+      {
+        remedy: `Check WAYBILL_${what.toUpperCase()}S, and that the disk it lies on is there. \`waybill doctor\` looks it over.`,
+      },
+    )
   const there = await definitionsIn(folder)
   const list =
     there.length === 0 ? `${shownPath(folder)} has none` : `${shownPath(folder)} has: ${there.join(', ')}`

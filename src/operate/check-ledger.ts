@@ -65,7 +65,7 @@ export function checkLedger(
       .map((one) =>
         told(
           'warning',
-          `run ${one.run} of ${one.job} is not finished (${one.state})${elsewhere(one, gateway)}`,
+          `run ${one.run} of ${one.job} is not finished (${stateOf(one)})${elsewhere(one, gateway)}`,
           one.gateway === gateway
             ? commandOf(one)
             : `${settingOf(one.gateway)} ${commandOf(one)} (or, to end it as it is: waybill resolve ${one.run} --give-up)`,
@@ -93,6 +93,9 @@ export function checkLedger(
     }),
   ]
 }
+
+/** What its ledger calls running, and nobody is at work on, was killed: as `waybill runs` says it. */
+const stateOf = ({ state }: UnfinishedRun): string => (state === 'running' ? 'stopped' : state)
 
 const elsewhere = (one: { readonly gateway: string }, gateway: string): string =>
   one.gateway === gateway ? '' : `; it went to ${one.gateway}, and the settings name ${gateway}`

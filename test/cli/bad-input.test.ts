@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ANN, BEN, CLINIC, expectUntouched, GOOD, HEADER, JOB, openClinic } from './clinic.ts'
@@ -176,6 +176,15 @@ describe('a definition that is wrong is refused before anything is read or sent'
     expect(code).toBe(2)
     expect(err).toContain('error job-not-found')
     expect(err).toMatch(/there is no job "clinik".* has: clinic/)
+  })
+
+  test('a jobs folder that is gone: the folder is at fault, not the name', async () => {
+    const clinic = await openClinic()
+    await rename(join(clinic.workplace.folder, 'jobs'), join(clinic.workplace.folder, 'jobs.away'))
+    const { code, err } = await clinic.run()
+    expect(code).toBe(2)
+    expect(err).toMatch(/error job-not-found: there is no job "clinic": the folder \S*jobs cannot be read/)
+    expect(err).toContain('Check WAYBILL_JOBS')
   })
 
   test('an unknown option', async () => {

@@ -202,7 +202,7 @@ test('a run that is under way is told with its holder; one that was killed, with
   const [code, bad] = trouble(await workplace.waybill('doctor', '--json'))
   expect(code).toBe(0)
   expect(bad).toEqual([
-    expect.stringMatching(/^warning ledger: run \S+ of clinic is not finished \(running\)$/),
+    expect.stringMatching(/^warning ledger: run \S+ of clinic is not finished \(stopped\)$/),
   ])
 })
 

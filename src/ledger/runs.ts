@@ -35,7 +35,7 @@ export function readRuns(
     .$if(job !== undefined, (query) => query.where('job.name', '=', job ?? ''))
     .$if(failed === true, (query) =>
       query.where(({ eb, or, and, not, exists, selectFrom }) => {
-        // The next run of the job reads again what one that failed had read, and what this one could not read.
+        // The next run that reads all that the job finds reads again what one that failed had read, and what this one could not read.
         const followed = exists(
           selectFrom('run as later')
             .select('later.id')
@@ -43,6 +43,7 @@ export function readRuns(
             .whereRef('later.started_at', '>', 'run.started_at')
             .where('later.state', '=', 'finished')
             .where('later.origin_run', 'is', null)
+            .where('later.part', 'is', null)
             .where(rangeText('later'), 'is not distinct from', rangeText('run')),
         )
         const unread = exists(

@@ -97,6 +97,25 @@ describe('a run that its ledger calls running', () => {
 })
 
 describe('waybill runs', () => {
+  test('an export that could not be read is not put right by a run of another file', async () => {
+    const { workplace, run, deliver } = await openClinic()
+    await deliver('a.csv', `${HEADER}${ANN}`.replace('pulse', 'puls'))
+    await deliver('b.csv', `${HEADER}${BEN}`)
+    const bad = summaryOf(await run())
+    expect(bad.exports.map(({ error }) => error)).toEqual(['columns-missing', undefined])
+    const other = await deliver('c.csv', `${HEADER}${ANN}`)
+    const failed = async () =>
+      JSON.parse((await workplace.waybill('runs', '--failed', '--json')).out).runs.map(
+        (one: { run: string }) => one.run,
+      )
+    expect((await run('--file', other)).code).toBe(0)
+    expect((await run('--limit', '1')).code).toBe(1)
+    expect(await failed()).toContain(bad.run)
+    await deliver('a.csv', `${HEADER}${ANN}`)
+    expect((await run()).code).toBe(0)
+    expect(await failed()).toEqual([])
+  })
+
   test('lists those of a job, and those that need somebody; JSON has the same', async () => {
     const { workplace, run, deliver } = await openClinic()
     await deliver('bad.csv', `${HEADER}${ANN}dan,2026-03-02,400,,,,\neve,2026-03-02,500,,73.5,lumps,\n`)

@@ -192,6 +192,7 @@ describe('a definition that is wrong is refused before anything is read or sent'
     const { code, err } = await clinic.run('--retry')
     expect(code).toBe(2)
     expect(err).toContain("unknown option '--retry'")
+    expect(err).toContain('What to do: See the form of the command and an example with --help.')
   })
 
   test('settings: all problems at once, and no secret among them', async () => {

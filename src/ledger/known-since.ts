@@ -21,8 +21,8 @@ export async function addKnownSince(db: Kysely<unknown>): Promise<void> {
 /**
  * Says of the exceptions of a chunk, which all stand in the ledger, since when they are known. The same is what has the same row and
  * rule, as a record the same content, and the same code; a record that is in doubt is so whatever the code says of how it came to that.
- * A row is known by its place, too: by its number alone a mapping may find another one in the file by now. What was settled or decided
- * meanwhile is met anew.
+ * A row is known by its place, too: by its number alone a mapping may find another one in the file by now. In a rejects file it lies
+ * elsewhere, and its number is all that it keeps. What was settled or decided meanwhile is met anew.
  */
 export async function noteKnown(
   writer: Transaction<LedgerTables>,
@@ -35,8 +35,9 @@ export async function noteKnown(
   await sql`update exception set known_since = (
       select min(coalesce(before.known_since, run.started_at)) from exception as before
       join export on export.id = before.export_row join run on run.id = export.run_id
-      where before.export_row in (${sql.join(readings)})
-      and before.row = exception.row and before.byte_offset = exception.byte_offset
+      join export as own on own.id = exception.export_row
+      where before.export_row in (${sql.join(readings)}) and before.row = exception.row
+      and (before.byte_offset = exception.byte_offset or 'rejects' in (export.reading, own.reading))
       and before.rule is exception.rule and before.content is exception.content
       and before.outcome = exception.outcome and before.state = before.outcome
       and (before.code = exception.code or before.outcome = 'in-doubt'))

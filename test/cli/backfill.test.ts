@@ -136,7 +136,7 @@ test('a backfill of 90 exports, killed twice, has each delivered once, oldest fi
   expect(sent).toEqual(sent.toSorted())
   // 90 batches, and the one that never arrived once more.
   expect(sent).toHaveLength(91)
-  expect(last.err).toContain('Backfill of 90 exports: ')
+  expect(last.err).toMatch(/^Backfill, exports \d+ to 90: /m)
   // Not a line for each of them.
   expect(last.err).not.toContain(nameOf('2026-03-31'))
 }, 60_000)

@@ -116,6 +116,11 @@ describe('what was left behind is known since the first of an unbroken line of r
       [one, { left: [{ byteOffset: 70 }], export: { reading: 'rejects' }, part: 'files' }, one],
       [1],
     ],
+    [
+      'its line of the rejects file, as it stood there',
+      [one, { left: [{ byteOffset: 70 }], export: { reading: 'rejects' }, part: 'files' }],
+      [1],
+    ],
     ['the row as a whole, once its rule', [one, { left: [{ rule: null, kind: null }] }], [null]],
     ['another rule', [one, { left: [{ rule: 'ldl' }] }], [null]],
     ['another code', [one, { left: [{ code: 'value-missing' }] }], [null]],

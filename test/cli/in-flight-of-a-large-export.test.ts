@@ -7,15 +7,18 @@ import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, GOOD, HEADER } from './clinic.ts'
 import { type FaultyClinic, openFaultyClinic } from './left-behind.ts'
 
-/** More comes out of it than out of a packed file may, unless the job allows it. */
-const LARGE = gzipSync(
-  `${HEADER}${ANN}${BEN}${Array.from({ length: 1_000 }, (_, at) => `p${at},2026-03-02,,,,,${'x'.repeat(70_000)}\n`).join('')}`,
-)
+/** An export with so many rows of 70 kB beside the two. */
+const packed = (rows: number): Buffer =>
+  gzipSync(
+    `${HEADER}${ANN}${BEN}${Array.from({ length: rows }, (_, at) => `p${at},2026-03-02,,,,,${'x'.repeat(70_000)}\n`).join('')}`,
+  )
+
 const job = (
   limits: string,
 ): string => `exports: { from: ../inbox, match: "clinic_{date:yyyyMMdd}.csv*", mapping: clinic${limits} }
 accounts: { register: never }
 `
+/** More comes out of a thousand rows than out of a packed file may, unless the job allows it. */
 const LIMITS = ', limits: { ratio: 1100 }'
 
 async function cutOff(clinic: FaultyClinic, ...args: string[]): Promise<void> {
@@ -25,14 +28,15 @@ async function cutOff(clinic: FaultyClinic, ...args: string[]): Promise<void> {
 }
 
 test('by the limits of the job: the run stops, and goes on when it can be read', async () => {
-  const clinic = await openFaultyClinic({ job: job(LIMITS), patience: '1s' })
-  await clinic.deliver('clinic_20260302.csv.gz', LARGE)
+  const [narrow, wide] = [', limits: { bytes: 1MiB }', ', limits: { bytes: 9MiB }']
+  const clinic = await openFaultyClinic({ job: job(wide), patience: '1s' })
+  await clinic.deliver('clinic_20260302.csv.gz', packed(30))
   await cutOff(clinic, 'run', 'clinic')
   const submit = 'submit: { readLag: 100ms, patience: 1s }\n'
-  await clinic.workplace.job('clinic', job('') + submit)
+  await clinic.workplace.job('clinic', job(narrow) + submit)
   const stopped = await clinic.run()
   expect([stopped.code, JSON.parse(stopped.out).state]).toEqual([2, 'interrupted'])
-  await clinic.workplace.job('clinic', job(LIMITS) + submit)
+  await clinic.workplace.job('clinic', job(wide) + submit)
   expect((await clinic.run()).code).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)
 }, 60_000)
@@ -41,7 +45,7 @@ test('by limits that are not those of the job, as a backfill has taken it from a
   const clinic = await openFaultyClinic({ job: job(LIMITS), patience: '1s' })
   const history = join(clinic.workplace.folder, 'history')
   await mkdir(history)
-  await writeFile(join(history, 'clinic_20260302.csv.gz'), LARGE)
+  await writeFile(join(history, 'clinic_20260302.csv.gz'), packed(1_000))
   await cutOff(
     clinic,
     ...['backfill', 'clinic', '--from', '2026-03-01', '--to', '2026-03-31', '--in', 'history'],

@@ -112,7 +112,7 @@ test('any table that csv-stringify writes in any dialect reads back the same, fr
       if (form.trailer)
         expect(await opened.controlTotal()).toEqual({ stated: rows.length, found: rows.length })
     }),
-    { numRuns: 250 },
+    { numRuns: 150 },
   )
 })
 
@@ -129,7 +129,7 @@ test('any table written with escapes and no quotes reads back the same', async (
       const path = await exportFile([names, ...lines, ''].join(end))
       expect((await allRows(path, read)).map(brief)).toEqual(rows)
     }),
-    { numRuns: 100 },
+    { numRuns: 60 },
   )
 })
 
@@ -168,6 +168,6 @@ test('whatever the bytes and the dialect, nothing is lost between rows, and they
           expect(row.message).toMatch(/column \d|not closed|does not end/)
       }
     }),
-    { numRuns: 250 },
+    { numRuns: 150 },
   )
 })

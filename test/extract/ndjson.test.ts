@@ -124,7 +124,7 @@ test('accepts what JSON.parse accepts and nothing else, with the same value but 
       if ('value' in reading) expect(reading.value).toEqual(expected)
       else expect(reading.problem).toBe('an object names a key twice')
     }),
-    { numRuns: 3_000 },
+    { numRuns: 2_000 },
   )
 })
 

@@ -35,7 +35,8 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     balanceLine(summary),
     '',
     `Accounts registered ${n(accounts.registered)}, known ${n(accounts.known)}, refused ${n(accounts.refused)}; primary care physicians marked ${n(primaryCare.marked)}` +
-      (primaryCare.refused === 0 ? '' : `, refused ${n(primaryCare.refused)}`) +
+      (primaryCare.unmarked === 0 ? '' : `, unmarked ${n(primaryCare.unmarked)}`) +
+      (primaryCare.owed === 0 ? '' : `, owed ${n(primaryCare.owed)}`) +
       (careTeams.replaced === 0 ? '' : `; care teams replaced ${n(careTeams.replaced)}`) +
       (careTeams.notReplaced === 0 ? '' : `; not replaced ${n(careTeams.notReplaced)}`),
     `Requests sent ${n(requests.sent)}, of these again ${n(requests.retried)}; reads of profiles ${n(requests.readBack)}`,

@@ -1,5 +1,6 @@
 /** Carries a run out, while this process holds its job: its exports one after the other, to its end or to what stops it. */
 import { EXIT, type ExitCode, WaybillError } from '../errors.ts'
+import { settleOwedMarks } from '../load/care-teams.ts'
 import type { Job } from './definition-files.ts'
 import type { ExportStep } from './exports-of-run.ts'
 import type { HeldJob } from './lease.ts'
@@ -34,6 +35,7 @@ export async function carryOut(
       error = end.error
       if (error !== undefined) break
     }
+    if (error === undefined) await settleOwed(run)
   } catch (stopped) {
     error = stopped
   }
@@ -42,6 +44,12 @@ export async function carryOut(
   const summary = await summarise(deps.ledger, deps.home, run.id, worked)
   if (error === undefined) return { summary, exit: exitOf(summary) }
   return { summary, exit: error.exit, error }
+}
+
+/** Marks that this run or an earlier one could not set. */
+function settleOwed({ export: { load }, runLedger }: OpenRun): Promise<void> {
+  const { careTeams } = load
+  return settleOwedMarks(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
 }
 
 /** What became of an export; where it was stopped, with what is open as pending. */
@@ -74,7 +82,7 @@ export function exitOf(summary: RunSummary): ExitCode {
   if (exports.length > 0 && exports.every((one) => one.error !== undefined)) return EXIT.wrongUse
   const left =
     summary.rows.rejected > 0 ||
-    summary.primaryCare.refused + summary.careTeams.notReplaced > 0 ||
+    summary.primaryCare.owed + summary.careTeams.notReplaced > 0 ||
     exports.some((one) => one.error !== undefined) ||
     kinds.some((records) => records.rejected + records.inDoubt + records.pending > 0)
   return left ? EXIT.recordsLeftBehind : EXIT.ok

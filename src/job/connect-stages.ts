@@ -9,7 +9,7 @@ import type { Reconciler } from '../load/reconciler.ts'
 import { createSending } from '../load/sending.ts'
 import { createSizeLimits } from '../load/size-limits.ts'
 import { matchEchoes } from '../reconcile/match.ts'
-import { readBack } from '../reconcile/read-back.ts'
+import { readBack, readWholeProfile } from '../reconcile/read-back.ts'
 import type { Job } from './definition-files.ts'
 import { watchOutages } from './outage-watch.ts'
 import type { RunDependencies } from './run-dependencies.ts'
@@ -18,6 +18,7 @@ import { createStopWhen, type RowsBefore } from './stop-when.ts'
 
 export interface RunParts {
   readonly origin: RunOrigin | undefined
+  readonly isBackfill: boolean
   readonly runLedger: RunLedger
   readonly tallies: Tallies
   readonly receipts: ExportContext['receipts']
@@ -59,6 +60,12 @@ export function connectStages(
     onWait: events.waiting,
     onOutage: outages.told,
   })
+  const reconciler: Reconciler = {
+    match: matchEchoes,
+    readBack: (...[entries, accountIds, sentAs]) =>
+      readBack(gateway, sending.read, entries, accountIds, sentAs),
+    profile: (account) => readWholeProfile(gateway, sending.read, account),
+  }
   const delivery = {
     gateway,
     ledger: runLedger,
@@ -74,11 +81,7 @@ export function connectStages(
     pause: (ms: number) => deps.sleep(ms, parts.signal),
     progress: { takenAt: 0 },
     random,
-    reconciler: {
-      match: matchEchoes,
-      readBack: (...[entries, accountIds, sentAs]: Parameters<Reconciler['readBack']>) =>
-        readBack(gateway, sending.read, entries, accountIds, sentAs),
-    },
+    reconciler,
   }
   return {
     home,
@@ -94,6 +97,7 @@ export function connectStages(
     // What is taken up was rejected before: a share of it says nothing of the export.
     stopWhen: createStopWhen(parts.origin === undefined ? stopWhen : undefined, parts.before),
     origin: parts.origin,
+    isBackfill: parts.isBackfill,
     stop: parts.stop,
     limit: parts.limit,
     turn: parts.turn,
@@ -115,6 +119,7 @@ export function connectStages(
         sending,
         identity,
         register: accounts.register,
+        reconciler,
         tallies,
         now,
       },
@@ -129,6 +134,7 @@ export function connectStages(
         runId: runLedger.lease.runId,
         readLagMs: delivery.readLagMs,
         pause: delivery.pause,
+        owed: new Set(),
       },
     },
   }

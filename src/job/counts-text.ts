@@ -21,7 +21,7 @@ const CountsText = z.object({
 const TalliesText = z.object({
   accounts: z.object({ registered: count, known: count, refused: count }),
   requests: z.object({ sent: count, retried: count, readBack: count }),
-  primaryCare: z.object({ marked: count, refused: count }),
+  primaryCare: z.object({ marked: count, unmarked: count, owed: count }),
   // Tallies of earlier versions have none.
   careTeams: z.object({ replaced: count, notReplaced: count }).default({ replaced: 0, notReplaced: 0 }),
 })

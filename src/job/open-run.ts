@@ -114,6 +114,7 @@ export async function openRun(
   const parts = {
     ...writing,
     origin,
+    isBackfill: backfill !== undefined,
     behindSince,
     perhapsSent,
     stop,

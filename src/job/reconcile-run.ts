@@ -49,7 +49,11 @@ async function settleOpen(
     for (const batch of batches) {
       const sent = unpackHolds(batch.holds).flatMap((held) => entries.get(positionOf(held)) ?? [])
       const verdicts = await again.readBack(sent)
-      if (sent.length < batch.records || [...verdicts.values()].includes('unknown')) continue
+      if (
+        sent.length < batch.records ||
+        [...verdicts.values()].some((one) => one === 'hidden' || one === 'unreadable')
+      )
+        continue
       const stored = sent.flatMap((entry) => {
         const { row, record: made, content } = entry
         return verdicts.get(entry) === 'stored' ? [{ row: row.row, rule: made.rule, content }] : []

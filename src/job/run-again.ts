@@ -74,6 +74,7 @@ function connectAgain(
     behindSince: undefined,
     perhapsSent: NOTHING_PERHAPS_SENT,
     origin: originOf(run),
+    isBackfill: kindOf(run) === 'backfill',
     runLedger,
     tallies,
     // Never written to, nor closed: the receipts of the run stay as they are.

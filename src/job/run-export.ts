@@ -13,6 +13,7 @@ import { countChunk } from './count-chunk.ts'
 import { readCounts } from './counts-text.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import type { DriftWatch } from './drift-watch.ts'
+import { lastWordsOf } from './last-words.ts'
 import { openRows } from './open-rows.ts'
 import { createPipeline } from './pipeline.ts'
 import { receiptsOf } from './receipts.ts'
@@ -42,6 +43,8 @@ export interface ExportContext {
   readonly limit: number
   /** Of a run that takes up what another one left behind. */
   readonly origin: RunOrigin | undefined
+  /** Its exports are old: none of them takes anything back. */
+  readonly isBackfill: boolean
   /** Resolves when a chunk, by its number, may be begun. @throws what ends the run once the chunks under way are settled */
   readonly turn: (chunk: number) => Promise<void>
   /** Told how many more records the run has in hand, or fewer. */
@@ -66,6 +69,7 @@ export async function runExport(
   watch: DriftWatch | undefined,
 ): Promise<ExportEnd> {
   const { opened, mapper } = await openRows(context, record, mapping, limits)
+  const lastWords = lastWordsOf(context, record, { opened, mapper })
   const inFront = columnsInFront(opened.columns, mapping.read)
   const resumption = resumptionOf(await context.ledger.chunksOf(record.id))
   const { counts } = resumption
@@ -96,6 +100,7 @@ export async function runExport(
       exportId: record.export_id,
       entries: chunk.entries,
       resumed,
+      takenBack: lastWords,
     }).catch((error: unknown) => {
       context.stop(error)
       throw error
@@ -230,7 +235,7 @@ async function settleChunk(
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
     delivered: await newlyDelivered(context.ledger, context.load.jobId, loaded.outcomes),
-    held: heldBy(loaded.outcomes),
+    held: heldBy(context.identity, loaded.outcomes),
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
       outcome.batchId === null ? toException(outcome) : undefined,
     ),

@@ -22,7 +22,7 @@ export async function releaseDoubts(
   const before = await ledger.delivered(jobId, [...byKey.keys()])
   const delivered: DeliveredRow[] = [...byKey].map(([rowKey, records]) => ({
     rowKey,
-    contents: [...(before.get(rowKey) ?? new Set()).union(new Set(records.map(({ content }) => content)))],
+    records: [...(before.get(rowKey) ?? []), ...records.map(({ rule, content }) => ({ rule, content }))],
   }))
   return {
     run,

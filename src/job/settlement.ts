@@ -1,38 +1,54 @@
 /** What the ledger learns when a chunk is settled, beside its counts. */
-import type { DeliveredRow, Exception, Ledger } from '../ledger/ledger.ts'
+import type { DeliveredRecord, DeliveredRow, Exception, HeldRecord, Ledger } from '../ledger/ledger.ts'
 import type { EntryOutcome } from '../load/entry.ts'
+import type { Identity } from '../load/identity.ts'
 import type { LoadedChunk } from '../load/load-chunk.ts'
 import type { ChunkRow } from './chunks.ts'
 
-/** Row keys under which something was accepted, with all that was ever delivered under them. */
+/**
+ * Row keys under which something was accepted, with what was delivered under them, oldest first. What was replaced, came back and was not
+ * taken is forgotten: it is no longer known to have been there, so that it is sent when it comes again.
+ */
 export async function newlyDelivered(
   ledger: Pick<Ledger, 'delivered'>,
   jobId: number,
   outcomes: readonly EntryOutcome[],
 ): Promise<DeliveredRow[]> {
-  const accepted = new Map<string, Set<string>>()
-  for (const outcome of outcomes) {
-    if (!isWithGateway(outcome)) continue
-    const { entry } = outcome
-    const contents = accepted.get(entry.rowKey)
-    if (contents === undefined) accepted.set(entry.rowKey, new Set([entry.content]))
-    else contents.add(entry.content)
+  const byKey = Map.groupBy(outcomes, ({ entry }) => entry.rowKey)
+  const before = await ledger.delivered(jobId, [...byKey.keys()])
+  return [...byKey].flatMap(([rowKey, ofKey]) => {
+    const known = before.get(rowKey) ?? []
+    const records = afterChunk(known, ofKey)
+    return records.length === known.length && records.every((one, at) => one === known[at])
+      ? []
+      : [{ rowKey, records }]
+  })
+}
+
+function afterChunk(
+  before: readonly DeliveredRecord[],
+  outcomes: readonly EntryOutcome[],
+): readonly DeliveredRecord[] {
+  let records = before
+  for (const one of outcomes) {
+    const { ruleHash: rule, content } = one.entry
+    const isOther = (known: DeliveredRecord): boolean => known.rule !== rule || known.content !== content
+    if (isWithGateway(one)) records = [...records.filter(isOther), { rule, content }]
+    else if (one.outcome !== 'unchanged') records = records.filter(isOther)
   }
-  const before = await ledger.delivered(jobId, [...accepted.keys()])
-  return [...accepted].map(([rowKey, contents]) => ({
-    rowKey,
-    contents: [...(before.get(rowKey)?.union(contents) ?? contents)],
-  }))
+  return records
 }
 
 /** Whether it was learned only now that the gateway has the record. */
 export const isWithGateway = (one: EntryOutcome): boolean =>
   one.outcome === 'accepted' || (one.outcome === 'unchanged' && one.found === true)
 
-export function heldBy(outcomes: readonly EntryOutcome[]): { rowKey: string; content: string }[] {
-  return outcomes.flatMap(({ outcome, entry: { rowKey, content } }) =>
-    outcome === 'in-doubt' ? [{ rowKey, content }] : [],
-  )
+export function heldBy(identity: Identity, outcomes: readonly EntryOutcome[]): HeldRecord[] {
+  return outcomes.flatMap((one) => {
+    if (one.outcome !== 'in-doubt') return []
+    const { rowKey, content, ruleHash: rule, record } = one.entry
+    return [{ rowKey, content, rule, series: one.isAsked ? identity.series(record.series) : null }]
+  })
 }
 
 /**

@@ -19,6 +19,8 @@ export async function saveCareTeams(
       npi: Buffer.from(entry.npi, 'hex'),
       observed_at: entry.observedAt,
       mark: entry.mark,
+      account_id: entry.accountId,
+      content: entry.content === null ? null : Buffer.from(entry.content, 'hex'),
     }))
     const marked = values.filter(({ mark }) => mark === 'set').map(({ account }) => account)
     await writer
@@ -35,6 +37,8 @@ export async function saveCareTeams(
         conflict.columns(['gateway', 'account', 'npi']).doUpdateSet({
           observed_at: sql`max(care_team.observed_at, excluded.observed_at)`,
           mark: sql`excluded.mark`,
+          account_id: sql`excluded.account_id`,
+          content: sql`excluded.content`,
         }),
       )
       .execute()

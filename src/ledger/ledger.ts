@@ -9,7 +9,7 @@ import type { Fires } from './fires.ts'
 import type { Held } from './holds.ts'
 import type { KnownCount } from './known-since.ts'
 import type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
-import type { LeftBehind, Ruling } from './left-records.ts'
+import type { DeliveredRecord, LeftBehind, Ruling } from './left-records.ts'
 import type { Notifications } from './notifications.ts'
 import type { PerhapsSent } from './perhaps-sent.ts'
 import type { Pruning } from './pruned-detail.ts'
@@ -52,6 +52,7 @@ export type { FireChange, Fires, Timetable } from './fires.ts'
 export type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
 export type {
   Decision,
+  DeliveredRecord,
   DeliveredRow,
   HeldRecord,
   LeftBehind,
@@ -131,6 +132,7 @@ export interface RunLedger {
   /** @throws WaybillError `state-illegal` where an exception cannot make that move */
   rule(ruling: Ruling, at: number): Promise<void>
   saveAccounts(gateway: string, accounts: readonly KnownAccount[], at: number): Promise<void>
+  saveCareTeams(gateway: string, entries: readonly KnownCareTeam[]): Promise<void>
   endRun(end: RunEnd, tallies: Tallies): Promise<void>
 }
 
@@ -183,10 +185,14 @@ export interface Ledger {
   knownOf(runId: string): Promise<KnownCount>
   /** Why most of what no later run has settled was left behind. */
   mostFrequentReason(runId: string): Promise<Pick<Reason, 'code' | 'count'> | undefined>
-  /** Delivered contents by row key, for those keys that have any. */
-  delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>>
+  /** What was delivered by row key, oldest first, for those keys that have any. */
+  delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly DeliveredRecord[]>>
+  /** Whether another export of that name and content was read to its end by the job. */
+  wasFinished(jobId: number, record: Pick<ExportRecord, 'id' | 'name' | 'sha256'>): Promise<boolean>
   /** Contents in doubt by row key. */
   held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>>
+  /** Hashes of the series of which a record in doubt is still asked about. */
+  heldSeries(jobId: number): Promise<Set<string>>
   left: LeftBehind
   fires: Fires
   expectations: Expectations
@@ -200,10 +206,14 @@ export interface Ledger {
   behindSince(jobId: number, run: AboutToSend): Promise<number | undefined>
   /** What runs of the job that were given up have in their open chunks. */
   perhapsSent(jobId: number): Promise<PerhapsSent>
-  accounts(gateway: string, references: readonly string[]): Promise<Map<string, string | null>>
+  accounts(gateway: string, references: readonly string[]): Promise<Map<string, KnownAccount>>
   /** Which of the accounts the run has registered. */
   registeredBy(gateway: string, references: readonly string[], runId: string): Promise<Set<string>>
   /** Care-team entries by account, for those that are known to have any. */
   careTeams(gateway: string, accounts: readonly string[]): Promise<Map<string, KnownCareTeam[]>>
+  /** Accounts with a mark that is owed, by their hashes, those behind `after`. */
+  owedMarks(gateway: string, after: string, limit: number): Promise<string[]>
+  /** Which of the contents are in doubt, in whatever job. */
+  heldContents(contents: readonly string[]): Promise<Set<string>>
   close(): Promise<void>
 }

@@ -32,7 +32,7 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
         const rows = await read((db) =>
           db
             .selectFrom('held')
-            .select(['row_key', 'content'])
+            .select(['row_key', 'rule', 'content', 'series'])
             .where('job_id', '=', jobId)
             .where(
               'content',
@@ -41,7 +41,12 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
             )
             .execute(),
         )
-        return rows.map(({ row_key, content }) => ({ rowKey: hex(row_key), content: hex(content) }))
+        return rows.map(({ row_key, rule, content, series }) => ({
+          rowKey: hex(row_key),
+          rule: hex(rule),
+          content: hex(content),
+          series: series && hex(series),
+        }))
       }),
     heldRecords: (jobId) =>
       read(async (db) => {

@@ -2,12 +2,17 @@
 import type { LeftEvent } from './states.ts'
 import type { Selection } from './tables.ts'
 
-/** What was delivered under a row key. */
+/** What was delivered under a row key, oldest first: the last one of each rule is what stands at the gateway. */
 export interface DeliveredRow {
   /** Hashed row key, 32 hex digits. */
   readonly rowKey: string
-  /** Content hashes, 16 hex digits each: all that were ever delivered under the key. */
-  readonly contents: readonly string[]
+  readonly records: readonly DeliveredRecord[]
+}
+
+/** Hashes: 8 hex digits of the rule, 16 of the content. */
+export interface DeliveredRecord {
+  readonly rule: string
+  readonly content: string
 }
 
 /** What has become of exceptions of earlier runs. */
@@ -20,9 +25,13 @@ export interface Ruling {
   readonly delivered?: readonly DeliveredRow[]
 }
 
-export interface HeldRecord {
+export interface HeldRecord extends DeliveredRecord {
   readonly rowKey: string
-  readonly content: string
+  /**
+   * Hash of its series, 16 hex digits, where its profile could not be read: what is newer waits, as it would hide this one. Null where a
+   * newer one hides it already.
+   */
+  readonly series: string | null
 }
 
 /** An exception, with the export that it belongs to. */

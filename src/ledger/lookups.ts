@@ -1,6 +1,6 @@
 /** Look-ups by hashed key, many at a time: what was delivered, what is held, who is registered. */
-import { type Kysely, sql } from 'kysely'
-import type { KnownCareTeam } from './ledger.ts'
+import type { Kysely, SelectQueryBuilder } from 'kysely'
+import type { DeliveredRecord, KnownAccount, KnownCareTeam } from './ledger.ts'
 import type { LedgerTables } from './tables.ts'
 
 /** Keys in one query; SQLite takes at most 32,766 parameters. */
@@ -8,66 +8,77 @@ const KEYS_AT_ONCE = 1000
 
 type Database = Kysely<LedgerTables>
 
-/** Content hashes delivered under each row key that has any. */
-export function readDelivered(
+/** What was delivered under each row key that has any, oldest first. */
+export async function readDelivered(
   database: Database,
   jobId: number,
   rowKeys: readonly string[],
-): Promise<ContentsByRowKey> {
-  return readContents(database, jobId, rowKeys, 'delivered', 'contents')
-}
-
-/** Content hashes in doubt under each row key that has any. */
-export function readHeld(
-  database: Database,
-  jobId: number,
-  rowKeys: readonly string[],
-): Promise<ContentsByRowKey> {
-  return readContents(database, jobId, rowKeys, 'held', 'content')
-}
-
-type ContentsByRowKey = Map<string, Set<string>>
-
-async function readContents(
-  database: Database,
-  jobId: number,
-  rowKeys: readonly string[],
-  table: 'delivered' | 'held',
-  column: 'contents' | 'content',
-): Promise<ContentsByRowKey> {
-  const found: ContentsByRowKey = new Map()
-  const rows = database.selectFrom(table).where('job_id', '=', jobId)
-  const any = await rows.select('job_id').limit(1).executeTakeFirst()
-  if (any === undefined) return found
+): Promise<Map<string, readonly DeliveredRecord[]>> {
+  const found = new Map<string, readonly DeliveredRecord[]>()
+  const ofJob = database.selectFrom('delivered').where('job_id', '=', jobId)
+  if (!(await isAny(ofJob.select('job_id')))) return found
   for (const keys of slices(rowKeys)) {
-    const packed = await rows
-      .select(['row_key', sql.ref<Uint8Array>(column).as('hashes')])
-      .where('row_key', 'in', keys)
-      .execute()
-    for (const { row_key, hashes } of packed) {
-      const key = hex(row_key)
-      const contents = found.get(key) ?? new Set()
-      found.set(key, contents)
-      for (const content of hex(hashes).match(/.{16}/g) ?? []) contents.add(content)
+    const rows = await ofJob.select(['row_key', 'records']).where('row_key', 'in', keys).execute()
+    for (const { row_key, records } of rows) {
+      const packed = hex(records).match(/.{24}/g) ?? []
+      found.set(
+        hex(row_key),
+        packed.map((one) => ({ rule: one.slice(0, 8), content: one.slice(8) })),
+      )
     }
   }
   return found
 }
 
+/** Content hashes in doubt under each row key that has any. */
+export async function readHeld(
+  database: Database,
+  jobId: number,
+  rowKeys: readonly string[],
+): Promise<Map<string, Set<string>>> {
+  const found = new Map<string, Set<string>>()
+  const ofJob = database.selectFrom('held').where('job_id', '=', jobId)
+  if (!(await isAny(ofJob.select('job_id')))) return found
+  for (const keys of slices(rowKeys)) {
+    const rows = await ofJob.select(['row_key', 'content']).where('row_key', 'in', keys).execute()
+    for (const { row_key, content } of rows) {
+      const contents = found.get(hex(row_key)) ?? new Set()
+      found.set(hex(row_key), contents.add(hex(content)))
+    }
+  }
+  return found
+}
+
+export async function readHeldSeries(database: Database, jobId: number): Promise<Set<string>> {
+  const rows = await database
+    .selectFrom('held')
+    .select('series')
+    .distinct()
+    .where('job_id', '=', jobId)
+    .where('series', 'is not', null)
+    .execute()
+  return new Set(rows.flatMap(({ series }) => (series === null ? [] : [hex(series)])))
+}
+
+/** Most jobs have nothing in doubt, and a first run has delivered nothing: one look saves one for each key. */
+const isAny = async (query: SelectQueryBuilder<LedgerTables, never, unknown>): Promise<boolean> =>
+  (await query.limit(1).executeTakeFirst()) !== undefined
+
 export async function readAccounts(
   database: Database,
   gateway: string,
   references: readonly string[],
-): Promise<Map<string, string | null>> {
-  const found = new Map<string, string | null>()
+): Promise<Map<string, KnownAccount>> {
+  const found = new Map<string, KnownAccount>()
   for (const keys of slices(references)) {
     const rows = await database
       .selectFrom('account')
-      .select(['reference', 'account_id'])
+      .select(['reference', 'account_id', 'sent_before'])
       .where('gateway', '=', gateway)
       .where('reference', 'in', keys)
       .execute()
-    for (const row of rows) found.set(hex(row.reference), row.account_id)
+    for (const { reference, account_id: accountId, sent_before: sentBefore } of rows)
+      found.set(hex(reference), { reference: hex(reference), accountId, sentBefore })
   }
   return found
 }
@@ -101,16 +112,51 @@ export async function readCareTeams(
   for (const keys of slices(accounts)) {
     const rows = await database
       .selectFrom('care_team')
-      .select(['account', 'npi', 'observed_at', 'mark'])
+      .selectAll()
       .where('gateway', '=', gateway)
       .where('account', 'in', keys)
       .execute()
-    for (const { account: hashed, npi, observed_at: observedAt, mark } of rows) {
-      const account = hex(hashed)
+    for (const row of rows) {
+      const account = hex(row.account)
       const entries = found.get(account) ?? []
       found.set(account, entries)
-      entries.push({ account, npi: hex(npi), observedAt, mark })
+      const { observed_at: observedAt, mark, account_id: accountId } = row
+      const content = row.content && hex(row.content)
+      entries.push({ account, npi: hex(row.npi), observedAt, mark, accountId, content })
     }
+  }
+  return found
+}
+
+/** Accounts with a mark that is owed, in the order of their hashes. */
+export async function readOwedMarks(
+  database: Database,
+  gateway: string,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await database
+    .selectFrom('care_team')
+    .select('account')
+    .distinct()
+    .where('gateway', '=', gateway)
+    .where('mark', 'in', ['to-set', 'to-unset'])
+    .where('account', '>', Buffer.from(after, 'hex'))
+    .orderBy('account')
+    .limit(limit)
+    .execute()
+  return rows.map(({ account }) => hex(account))
+}
+
+/** Which of the contents are in doubt, in whatever job. */
+export async function readHeldContents(
+  database: Database,
+  contents: readonly string[],
+): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const keys of slices(contents)) {
+    const rows = await database.selectFrom('held').select('content').where('content', 'in', keys).execute()
+    for (const { content } of rows) found.add(hex(content))
   }
   return found
 }

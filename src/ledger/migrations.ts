@@ -117,12 +117,16 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .columns(['export_row', 'chunk', 'row'])
         .execute()
       // Keyed by their own columns and read by key alone: no second tree for them.
-      await sql`create table delivered (job_id integer not null, row_key blob not null, contents blob not null,
+      await sql`create table delivered (job_id integer not null, row_key blob not null, records blob not null,
         primary key (job_id, row_key)) without rowid`.execute(db)
       await sql`create table held (job_id integer not null, row_key blob not null, content blob not null,
-        export_row integer not null, primary key (job_id, row_key, content)) without rowid`.execute(db)
+        rule blob not null, series blob, export_row integer not null, primary key (job_id, row_key, content)) without rowid`.execute(
+        db,
+      )
       await sql`create table account (gateway text not null, reference blob not null, account_id text,
-        registered_at integer not null, primary key (gateway, reference)) without rowid`.execute(db)
+        registered_at integer not null, sent_before integer, primary key (gateway, reference)) without rowid`.execute(
+        db,
+      )
     },
   },
   '0002-drift': {
@@ -177,7 +181,9 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
     async up(db: Kysely<unknown>) {
       await db.schema.alterTable('account').addColumn('registered_by', 'text').execute()
       await sql`create table care_team (gateway text not null, account blob not null, npi blob not null,
-        observed_at integer not null, mark text not null, primary key (gateway, account, npi)) without rowid`.execute(
+        observed_at integer not null, mark text not null, account_id text, content blob,
+        primary key (gateway, account, npi)) without rowid`.execute(db)
+      await sql`create index care_team_owed on care_team (gateway, account) where mark in ('to-set', 'to-unset')`.execute(
         db,
       )
     },

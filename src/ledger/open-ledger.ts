@@ -11,7 +11,16 @@ import { acquireLease, assertLease, lastLease, nameRun, readHolder, releaseLease
 import type { Ledger, ProfileKey } from './ledger.ts'
 import { noTallies } from './ledger.ts'
 import { leftBehind } from './left-behind.ts'
-import { readAccounts, readCareTeams, readDelivered, readHeld, readRegisteredBy } from './lookups.ts'
+import {
+  readAccounts,
+  readCareTeams,
+  readDelivered,
+  readHeld,
+  readHeldContents,
+  readHeldSeries,
+  readOwedMarks,
+  readRegisteredBy,
+} from './lookups.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { notificationsOf } from './notifications.ts'
 import { readPerhapsSent } from './perhaps-sent.ts'
@@ -204,6 +213,20 @@ export async function openLedger(file: string): Promise<Ledger> {
     mostFrequentReason: (runId) => read((db) => readMostFrequent(db, runId)),
     delivered: (jobId, rowKeys) => read((db) => readDelivered(db, jobId, rowKeys)),
     held: (jobId, rowKeys) => read((db) => readHeld(db, jobId, rowKeys)),
+    heldSeries: (jobId) => read((db) => readHeldSeries(db, jobId)),
+    wasFinished: async (jobId, { id, name, sha256 }) =>
+      (await read((db) =>
+        db
+          .selectFrom('export')
+          .innerJoin('run', 'run.id', 'export.run_id')
+          .select('export.id')
+          .where('run.job_id', '=', jobId)
+          .where('export.sha256', '=', sha256)
+          .where('export.name', '=', name)
+          .where('export.state', '=', 'finished')
+          .where('export.id', '!=', id)
+          .executeTakeFirst(),
+      )) !== undefined,
     left: leftBehind(read),
     fires: firesOf({ read, write }),
     expectations: expectationsOf({ read, write }),
@@ -213,6 +236,8 @@ export async function openLedger(file: string): Promise<Ledger> {
     registeredBy: (gateway, references, runId) =>
       read((db) => readRegisteredBy(db, gateway, references, runId)),
     careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
+    owedMarks: (gateway, after, limit) => read((db) => readOwedMarks(db, gateway, after, limit)),
+    heldContents: (contents) => read((db) => readHeldContents(db, contents)),
     behindSince: (jobId, run) => read((db) => readBehind(db, jobId, run)),
     perhapsSent: (jobId) => read((db) => readPerhapsSent(db, jobId)),
     pruning: pruning(read, write),

@@ -118,12 +118,13 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
         for (let start = 0; start < accounts.length; start += ROWS_AT_ONCE) {
           const values = accounts
             .slice(start, start + ROWS_AT_ONCE)
-            .map(({ reference, accountId, isNew }) => ({
+            .map(({ reference, accountId, isNew, sentBefore }) => ({
               gateway,
               reference: Buffer.from(reference, 'hex'),
               account_id: accountId,
               registered_at: at,
               registered_by: isNew === true ? lease.runId : null,
+              sent_before: sentBefore,
             }))
           await writer
             .insertInto('account')
@@ -132,6 +133,7 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
             .execute()
         }
       }),
+    saveCareTeams: (gateway, entries) => writeShared((writer) => saveCareTeams(writer, gateway, entries)),
     endRun: (end, tallies) =>
       writeShared(async (writer) => {
         await countWork(writer, lease.runId, end.endedAt, 'pauses')
@@ -243,13 +245,15 @@ async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettle
   if (settlement.careTeams !== undefined)
     await saveCareTeams(writer, settlement.careTeams.gateway, settlement.careTeams.entries)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
-  for (const { rowKey, content } of settlement.held) {
+  for (const { rowKey, rule, content, series } of settlement.held) {
     await writer
       .insertInto('held')
       .values({
         job_id: lease.jobId,
         row_key: Buffer.from(rowKey, 'hex'),
         content: Buffer.from(content, 'hex'),
+        rule: Buffer.from(rule, 'hex'),
+        series: series === null ? null : Buffer.from(series, 'hex'),
         export_row: exportRow,
       })
       .onConflict((conflict) => conflict.doNothing())
@@ -266,16 +270,16 @@ async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettle
 async function upsertDelivered(writer: Writer, jobId: number, rows: readonly DeliveredRow[]): Promise<void> {
   const sorted = rows.toSorted((a, b) => (a.rowKey < b.rowKey ? -1 : 1))
   for (let start = 0; start < sorted.length; start += ROWS_AT_ONCE) {
-    const values = sorted.slice(start, start + ROWS_AT_ONCE).map(({ rowKey, contents }) => ({
+    const values = sorted.slice(start, start + ROWS_AT_ONCE).map(({ rowKey, records }) => ({
       job_id: jobId,
       row_key: Buffer.from(rowKey, 'hex'),
-      contents: Buffer.from(contents.join(''), 'hex'),
+      records: Buffer.from(records.map(({ rule, content }) => rule + content).join(''), 'hex'),
     }))
     await writer
       .insertInto('delivered')
       .values(values)
       .onConflict((conflict) =>
-        conflict.columns(['job_id', 'row_key']).doUpdateSet({ contents: sql`excluded.contents` }),
+        conflict.columns(['job_id', 'row_key']).doUpdateSet({ records: sql`excluded.records` }),
       )
       .execute()
   }

@@ -3,7 +3,7 @@
  */
 import type { DeliveredFile } from './expectations.ts'
 import type { Held } from './holds.ts'
-import type { DeliveredRow, Ruling } from './left-records.ts'
+import type { DeliveredRow, HeldRecord, Ruling } from './left-records.ts'
 import type { RunState } from './states.ts'
 import type { CareTeamMark, Reading } from './tables.ts'
 import type { Tallies } from './tallies.ts'
@@ -102,7 +102,7 @@ export interface ChunkSettlement extends ChunkKey {
   readonly receiptsLength: number
   readonly rejectsLength: number
   readonly delivered: readonly DeliveredRow[]
-  readonly held: readonly { readonly rowKey: string; readonly content: string }[]
+  readonly held: readonly HeldRecord[]
   readonly exceptions: readonly Exception[]
   /** What of earlier runs the chunk has settled. */
   readonly ruling?: Ruling | undefined
@@ -119,6 +119,10 @@ export interface KnownCareTeam {
   /** Of the newest that is known: milliseconds since the epoch. */
   readonly observedAt: number
   readonly mark: CareTeamMark
+  /** The gateway's id of the person, where it is known. */
+  readonly accountId: string | null
+  /** Of a mark that waits for a record in doubt: its content, 16 hex digits. */
+  readonly content: string | null
 }
 
 /** `accountId` is null where the gateway knows the account but did not tell its id. */
@@ -128,4 +132,9 @@ export interface KnownAccount {
   readonly accountId: string | null
   /** Whether the gateway did not know the person before. */
   readonly isNew?: boolean
+  /**
+   * Where the gateway has something of this person that may be ours though this ledger does not know of it: until when that may have been
+   * sent. Null where it has nothing of ours.
+   */
+  readonly sentBefore: number | null
 }

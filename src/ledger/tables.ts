@@ -138,8 +138,8 @@ interface BatchTable {
 interface DeliveredTable {
   job_id: number
   row_key: Uint8Array
-  /** Hashes of the records delivered under this row key, 8 bytes each. */
-  contents: Uint8Array
+  /** The records delivered under this row key, oldest first: 4 bytes of the rule's hash and 8 of the content's. */
+  records: Uint8Array
 }
 
 /** Records in doubt, which no later export may send again before a person has decided. */
@@ -147,6 +147,10 @@ interface HeldTable {
   job_id: number
   row_key: Uint8Array
   content: Uint8Array
+  /** Hash of the rule, 4 bytes. */
+  rule: Uint8Array
+  /** Hash of the series, 8 bytes, while newer records of it wait. */
+  series: Uint8Array | null
   export_row: number
 }
 
@@ -158,6 +162,8 @@ interface AccountTable {
   registered_at: number
   /** The run that registered the person; null where the gateway said that it knew them. */
   registered_by: string | null
+  /** Until when something may have been sent of which this ledger does not know; null where nothing was. */
+  sent_before: number | null
 }
 
 /** Care-team entries that accounts are known to have: when they were observed last, and whether they bear the mark. */
@@ -169,10 +175,17 @@ interface CareTeamTable {
   npi: Uint8Array
   observed_at: number
   mark: CareTeamMark
+  /** The gateway's id of the person, by which a mark that is owed can be set without the export; null where it gave none. */
+  account_id: string | null
+  /** Of a mark that waits for a record in doubt: hash of its content. */
+  content: Uint8Array | null
 }
 
-/** Of the primary care physician. `none`: not to bear it, or another entry of the account does. */
-export type CareTeamMark = 'none' | 'set' | 'refused'
+/**
+ * Of the primary care physician. `none`: not to bear it, or another entry of the account does. `to-set`, `to-unset`: owed, as it could not be
+ * done when the export said so.
+ */
+export type CareTeamMark = 'none' | 'set' | 'to-set' | 'to-unset'
 
 /** One row in a ledger that is a copy of another one: that may have delivered since what this one knows nothing of. */
 interface CopyTable {

@@ -8,11 +8,12 @@ import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.
 import { allDone } from './all-done.ts'
 import type { Entry, Reason } from './entry.ts'
 import { refusalWords, secretsOf, told } from './gateway-words.ts'
-import type { Identity } from './identity.ts'
-import type { AccountIds } from './reconciler.ts'
+import { type Identity, parseTransactionId } from './identity.ts'
+import type { AccountIds, Reconciler, ShownRecord } from './reconciler.ts'
 import type { Sending } from './sending.ts'
 
 export interface AccountsContext {
+  readonly reconciler: Pick<Reconciler, 'profile'>
   readonly gateway: Gateway
   /** Names the gateway in the ledger: its address. */
   readonly gatewayName: string
@@ -29,6 +30,11 @@ export interface ResolvedAccounts {
   readonly accountIds: AccountIds
   /** Why nothing can be sent for this entry's person; undefined where all is well. */
   refusalOf(entry: Entry): Reason | undefined
+  /**
+   * Whether it may have been sent by this installation before its ledger knew the person: the profile is read before it is sent. What was
+   * observed since then cannot have been.
+   */
+  isPerhapsSent(entry: Entry): boolean
 }
 
 /** @throws WaybillError where the run must stop */
@@ -52,12 +58,16 @@ export async function resolveAccounts(
   if (context.register === 'missing') {
     const missing = [...firstEntry].filter(([hashed]) => !known.has(hashed))
     const registered = await registerAll(context, missing, refusals)
-    for (const { reference, accountId } of registered) known.set(reference, accountId)
+    for (const account of registered) known.set(account.reference, account)
   }
   return {
     accountIds: ({ reference, type }) =>
-      type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '') ?? undefined),
+      type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
     refusalOf: ({ record }) => refusals.get(hashes.get(record.account.reference) ?? ''),
+    isPerhapsSent({ record }) {
+      const until = known.get(hashes.get(record.account.reference) ?? '')?.sentBefore ?? null
+      return until !== null && record.observedAt <= until + DATE_ONLY_MS
+    },
   }
 }
 
@@ -65,13 +75,18 @@ async function registerAll(
   context: AccountsContext,
   missing: readonly (readonly [string, Entry])[],
   refusals: Map<string, Reason>,
-): Promise<(KnownAccount & Registered)[]> {
-  const registered: (KnownAccount & Registered)[] = []
+): Promise<KnownAccount[]> {
+  const registered: KnownAccount[] = []
   try {
     await allDone(
       missing.map(async ([hashed, entry]) => {
         const result = await registerOne(context, entry)
-        if ('accountId' in result) registered.push({ reference: hashed, ...result })
+        if ('accountId' in result)
+          registered.push({
+            reference: hashed,
+            ...result,
+            sentBefore: result.isNew ? null : await perhapsSentUntil(context, entry, result.accountId),
+          })
         else {
           refusals.set(hashed, result)
           context.tallies.accounts.refused++
@@ -84,6 +99,27 @@ async function registerAll(
       await context.runLedger.saveAccounts(context.gatewayName, registered, context.now())
   }
   return registered
+}
+
+/** A day without a time may lie up to so much behind its start. */
+const DATE_ONLY_MS = 86_400_000
+
+/**
+ * Of a person whom the gateway knows and the ledger does not, as after a ledger was lost: now, where the profile shows something of ours, or
+ * something without an id that may be, or cannot be read; else null.
+ */
+async function perhapsSentUntil(
+  { reconciler, now }: AccountsContext,
+  { record }: Entry,
+  accountId: string | null,
+): Promise<number | null> {
+  const account = accountId === null ? record.account : { reference: accountId, type: 'accountId' as const }
+  const shown = await reconciler.profile(account)
+  const isOurs = ({ persistentId, sourceType }: ShownRecord): boolean =>
+    persistentId === undefined
+      ? (sourceType ?? record.sourceType) === record.sourceType
+      : parseTransactionId(persistentId) !== undefined
+  return shown === undefined || shown.some(isOurs) ? now() : null
 }
 
 interface Registered {

@@ -13,8 +13,10 @@ export function speakForBatch(
   batch: readonly Entry[],
   verdicts: ReadonlyMap<Entry, Verdict>,
 ): Map<Entry, Verdict> {
-  const own = batch.map((entry) => [entry, verdicts.get(entry) ?? 'unknown'] as const)
-  const known = new Set(own.map(([, verdict]) => verdict).filter((verdict) => verdict !== 'unknown'))
+  const own = batch.map((entry) => [entry, verdicts.get(entry) ?? 'hidden'] as const)
+  const known = new Set(
+    own.map(([, verdict]) => verdict).filter((one) => one === 'stored' || one === 'absent'),
+  )
   const [only] = known
   if (known.size !== 1 || only === undefined) return new Map(own)
   return new Map(batch.map((entry) => [entry, only]))

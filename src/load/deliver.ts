@@ -175,10 +175,11 @@ export async function settleJudged(
   const outcomes = [...known.outcomes]
   const again: Entry[] = []
   for (const entry of known.open) {
-    const verdict = verdicts.get(entry) ?? 'unknown'
+    const verdict = verdicts.get(entry) ?? 'hidden'
     if (verdict === 'stored')
       outcomes.push({ entry, outcome: 'accepted', batchId, status: known.status, readBack: true })
-    else if (verdict === 'unknown' && delivery.inDoubt === 'hold') outcomes.push(inDoubt(entry, batchId))
+    else if (verdict !== 'absent' && delivery.inDoubt === 'hold')
+      outcomes.push(inDoubt(entry, batchId, verdict))
     else if (known.words !== undefined)
       outcomes.push(rejection(entry, batchId, 'listed-as-error', { ours: '', theirs: known.words }))
     else if (known.answer === 'accepted-in-part' && resends > 0) {

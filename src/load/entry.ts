@@ -9,6 +9,8 @@ export interface Entry {
   readonly rowKey: string
   /** Content hash, 16 hex digits. */
   readonly content: string
+  /** Hash of the rule's name, 8 hex digits. */
+  readonly ruleHash: string
   readonly transactionId: string
 }
 
@@ -21,6 +23,7 @@ export function createEntries(identity: Identity, exportId: string, row: MappedR
       row,
       rowKey,
       content,
+      ruleHash: identity.rule(record.rule),
       transactionId: transactionId(exportId, row.row, record.rule, content),
     }
   })
@@ -53,7 +56,14 @@ export type EntryOutcome = { readonly entry: Entry } & (
       /** Learned from reading the profile, not from the answer. */
       readonly readBack?: true
     }
-  | { readonly outcome: 'rejected' | 'in-doubt'; readonly batchId: string | null; readonly reason: Reason }
+  | { readonly outcome: 'rejected'; readonly batchId: string | null; readonly reason: Reason }
+  | {
+      readonly outcome: 'in-doubt'
+      readonly batchId: string | null
+      readonly reason: Reason
+      /** The profile cannot be read now, and may tell later: newer records of the series wait, as they would hide this one. */
+      readonly isAsked?: true
+    }
   | {
       readonly outcome: 'unchanged'
       /** A look at the profile has found it, though it was not known as delivered. */

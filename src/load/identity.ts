@@ -10,10 +10,14 @@ const ROW_DIGITS = 6
 const CHUNK_DIGITS = 5
 
 export interface Identity {
-  /** Hash of a record as sent, without its ids: 16 hex digits. Same content, same record. */
+  /** Hash of a record as sent, without its ids, and of its mark: 16 hex digits. Same content, same record. */
   content(record: PreparedRecord): string
   /** Hash of a row's key: 32 hex digits. */
   rowKey(key: string): string
+  /** Hash of a rule's name: 8 hex digits. */
+  rule(rule: string): string
+  /** Hash of a series: 16 hex digits. */
+  series(series: string): string
   /** Hash of a person's reference: 32 hex digits. */
   account(account: AccountKey): string
   /** Hash of a provider's NPI: 32 hex digits. */
@@ -28,9 +32,20 @@ export interface Identity {
  */
 export function createIdentity(key: string): Identity {
   const keyed = (domain: string, text: string): string => hash('sha256', `${key}\n${domain}\n${text}`, 'hex')
+  // A mapping has some dozen rules, and each record asks.
+  const rules = new Map<string, string>()
   return {
-    content: (record) => keyed(record.kind, record.content).slice(0, 16),
+    content: ({ kind, content, primary }) =>
+      keyed(kind, primary === undefined ? content : `${content}\nprimary:${primary}`).slice(0, 16),
     rowKey: (rowKey) => keyed('row-key', rowKey).slice(0, 32),
+    rule(rule) {
+      const known = rules.get(rule)
+      if (known !== undefined) return known
+      const hashed = keyed('rule', rule).slice(0, 8)
+      rules.set(rule, hashed)
+      return hashed
+    },
+    series: (series) => keyed('series', series).slice(0, 16),
     account: ({ type, reference }) => keyed('account', `${type}\n${reference}`).slice(0, 32),
     npi: (npi) => keyed('npi', npi).slice(0, 32),
     batchId: (exportId, chunk, kind, transactionIds) =>

@@ -16,16 +16,16 @@ import { RECORD_KINDS, type Stage } from '../transform/record.ts'
 import { type AccountsContext, resolveAccounts } from './accounts.ts'
 import { allDone } from './all-done.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
+import { type CareTeamContext, careTeamsOf, type FollowUpFailure } from './care-teams.ts'
 import { deliver } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
 import type { Entry, EntryOutcome } from './entry.ts'
-import { type CareTeamContext, type FollowUpFailure, knowCareTeams } from './known-care-teams.ts'
-import { recognise } from './recognise.ts'
-import { followUpCareTeams, selectCareTeams } from './settle-care-teams.ts'
+import { fateOfRestated, recognise, replacedSince } from './recognise.ts'
+import type { Verdict } from './reconciler.ts'
 import { settleUnanswered } from './unanswered-batches.ts'
 
 export interface LoadContext extends Delivery {
-  readonly memory: Pick<Ledger, 'delivered' | 'held' | 'batchesOf' | 'exceptionsOf'>
+  readonly memory: Pick<Ledger, 'delivered' | 'held' | 'heldSeries' | 'batchesOf' | 'exceptionsOf'>
   readonly accounts: AccountsContext
   readonly careTeams: CareTeamContext
   readonly jobId: number
@@ -51,6 +51,8 @@ export interface ChunkToLoad extends ChunkKey {
   readonly entries: readonly Entry[]
   /** Whether an earlier process may have sent some of it. */
   readonly resumed: boolean
+  /** Of entries whose content was replaced since it was delivered, those with which the export takes the replacement back. */
+  readonly takenBack: (entries: readonly Entry[]) => Promise<ReadonlySet<Entry>>
 }
 
 export interface LoadedChunk {
@@ -65,61 +67,67 @@ export interface LoadedChunk {
 
 /** @throws WaybillError where the run must stop */
 export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
-  const { entries } = chunk
-  const rowKeys = [...new Set(entries.map((entry) => entry.rowKey))]
-  const held = await context.memory.held(context.jobId, rowKeys)
-  const recognised = recognise(entries, {
-    delivered: await context.memory.delivered(context.jobId, rowKeys),
-    held: context.held === 'hold' ? held : new Map(),
-  })
+  const { memory, jobId, perhapsSent } = context
+  const { entries, exportRow, exportId } = chunk
   const outcomes = new Map<Entry, EntryOutcome>()
-  for (const entry of recognised.unchanged) outcomes.set(entry, { entry, outcome: 'unchanged' })
-  for (const entry of recognised.held) outcomes.set(entry, stillInDoubt(entry))
+  const note = (ended: readonly EntryOutcome[]): void => {
+    for (const outcome of ended) outcomes.set(outcome.entry, outcome)
+  }
 
-  const earlier = chunk.resumed
-    ? await recallChunk(context.memory, chunk, recognised.fresh)
-    : nothingEarlier(recognised.fresh)
-  for (const outcome of earlier.outcomes) outcomes.set(outcome.entry, outcome)
-
-  const { taken, unanswered } = context.perhapsSent
+  const rowKeys = [...new Set(entries.map((entry) => entry.rowKey))]
+  const held = await memory.held(jobId, rowKeys)
+  const isHeld = ({ rowKey, content }: Entry): boolean => held.get(rowKey)?.has(content) === true
+  const delivered = await memory.delivered(jobId, rowKeys)
+  const replaced = replacedSince(entries, delivered)
+  const takenBack = replaced.length === 0 ? new Set<Entry>() : await chunk.takenBack(replaced)
+  const recognised = recognise(
+    entries,
+    { delivered, held: context.held === 'hold' ? held : new Map() },
+    takenBack,
+  )
+  note(recognised.unchanged.map((entry) => ({ entry, outcome: 'unchanged' })))
+  note(recognised.held.map(stillInDoubt))
+  const fresh = [...recognised.fresh, ...recognised.restated.map(({ entry }) => entry)]
+  const earlier = chunk.resumed ? await recallChunk(memory, chunk, fresh) : nothingEarlier(fresh)
+  note(earlier.outcomes)
   const unsent: Entry[] = []
   for (const entry of earlier.unsent) {
-    if (taken.has(entry.content)) outcomes.set(entry, { entry, outcome: 'unchanged', found: true })
+    if (perhapsSent.taken.has(entry.content)) note([{ entry, outcome: 'unchanged', found: true }])
     else unsent.push(entry)
   }
-  const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
-  const accounts = await resolveAccounts(context.accounts, open)
+  const accounts = await resolveAccounts(context.accounts, [
+    ...earlier.unanswered.flatMap((batch) => batch.entries),
+    ...earlier.unsent,
+  ])
+
+  const isDoubtful = (entry: Entry): boolean =>
+    context.behindSince !== undefined ||
+    perhapsSent.unanswered.has(entry.content) ||
+    isHeld(entry) ||
+    accounts.isPerhapsSent(entry)
   await waitForLate(context, unsent)
-  const doubtful =
-    context.behindSince !== undefined
-      ? unsent
-      : unsent.filter(
-          ({ rowKey, content }) => unanswered.has(content) || held.get(rowKey)?.has(content) === true,
-        )
+  // Of care teams the whole list tells more than a look for each of them.
+  const doubtful = unsent.filter((entry) => entry.record.kind !== 'careTeam' && isDoubtful(entry))
   const verdicts =
     doubtful.length === 0
-      ? undefined
+      ? new Map<Entry, Verdict>()
       : await context.reconciler.readBack(doubtful, accounts.accountIds, 'any')
+  const inDoubtStill = (entry: Entry, isAsked: boolean): EntryOutcome => ({
+    ...(isHeld(entry) ? stillInDoubt(entry) : notSent(entry, 'perhaps-sent', PERHAPS_SENT)),
+    ...(isAsked ? { isAsked } : {}),
+  })
   const sendable: Entry[] = []
   for (const entry of unsent) {
-    const verdict = verdicts?.get(entry)
+    const verdict = verdicts.get(entry)
     const reason = accounts.refusalOf(entry)
-    if (verdict === 'stored') outcomes.set(entry, { entry, outcome: 'unchanged', found: true })
-    else if (verdict === 'unknown' && context.held !== 'resend')
-      outcomes.set(
-        entry,
-        held.get(entry.rowKey)?.has(entry.content) ? stillInDoubt(entry) : perhapsSent(entry),
-      )
-    else if (reason !== undefined) outcomes.set(entry, { entry, outcome: 'rejected', batchId: null, reason })
+    if (verdict === 'stored') note([{ entry, outcome: 'unchanged', found: true }])
+    else if (verdict !== undefined && verdict !== 'absent' && context.held !== 'resend')
+      note([inDoubtStill(entry, verdict === 'unreadable')])
+    else if (reason !== undefined) note([{ entry, outcome: 'rejected', batchId: null, reason }])
     else sendable.push(entry)
   }
 
-  const place = {
-    exportRow: chunk.exportRow,
-    chunk: chunk.chunk,
-    exportId: chunk.exportId,
-    accountIds: accounts.accountIds,
-  }
+  const place = { exportRow, chunk: chunk.chunk, exportId, accountIds: accounts.accountIds }
   // What an earlier process left open is judged first: sending newer records of the same series would hide it.
   const settled = await settleUnanswered(
     context,
@@ -131,45 +139,92 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     })),
     accounts.accountIds,
   )
-  const careTeams = await knowCareTeams(
+  note(settled)
+
+  const careTeams = await careTeamsOf(
     context.careTeams,
     entries.filter(({ record }) => record.kind === 'careTeam'),
     accounts,
+    (entry) => chunk.resumed || isDoubtful(entry),
   )
-  const selected = await selectCareTeams(context.careTeams, careTeams, sendable)
-  for (const outcome of selected.outcomes) outcomes.set(outcome.entry, outcome)
-  const plan = planBatches(selected.sendable, context.limits, context.careTeamsAcrossAccounts)
-  const deliveries: Promise<EntryOutcome[]>[] = []
-  for (const { kind, entries: planned, after } of plan) {
-    const before = after.flatMap((position) => deliveries[position] ?? [])
-    deliveries.push(
-      before.length === 0
-        ? deliver(context, { ...place, kind, entries: planned })
-        : Promise.all(before).then(() => deliver(context, { ...place, kind, entries: planned })),
-    )
+  const selected = await careTeams.select(
+    sendable.filter(({ record }) => record.kind === 'careTeam'),
+    outcomes,
+  )
+  note(selected.outcomes)
+  if (context.held !== 'resend') note(selected.doubtful.map((entry) => inDoubtStill(entry, true)))
+
+  const waiting = await seriesThatWait(context, [...outcomes.values()])
+  const sendAll = async (open: readonly Entry[]): Promise<void> => {
+    const plan = planBatches(open, context.limits, context.careTeamsAcrossAccounts)
+    const deliveries: Promise<void>[] = []
+    for (const { kind, entries: planned, after } of plan) {
+      const send = async (): Promise<void> => {
+        const late = planned.filter(waiting.has)
+        note(late.map((entry) => ({ ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER), isAsked: true })))
+        const ready = late.length === 0 ? planned : planned.filter((entry) => !late.includes(entry))
+        if (ready.length === 0) return
+        const ended = await deliver(context, { ...place, kind, entries: ready })
+        note(ended)
+        waiting.add(ended)
+      }
+      const before = after.flatMap((position) => deliveries[position] ?? [])
+      deliveries.push(before.length === 0 ? send() : Promise.all(before).then(send))
+    }
+    await allDone(deliveries)
   }
-  const delivered = await allDone(deliveries)
-  for (const outcome of [...settled, ...delivered.flat()]) outcomes.set(outcome.entry, outcome)
-  for (const { entry, first } of selected.twins) {
-    const fate = outcomes.get(first)
-    if (fate !== undefined) outcomes.set(entry, shareStored(entry, fate))
+  const twins = new Set(selected.twins.map(({ entry }) => entry))
+  const later = new Set(recognised.restated.map(({ entry }) => entry))
+  const toSend = sendable.filter((entry) => !outcomes.has(entry) && !twins.has(entry))
+  await sendAll(toSend.filter((entry) => !later.has(entry)))
+  // What stood before another record of the chunk goes out again where that one has taken its place.
+  for (const one of recognised.restated) {
+    const { entry } = one
+    if (outcomes.has(entry) || twins.has(entry)) continue
+    const fate = fateOfRestated(one, (earlier) => outcomes.get(earlier)?.outcome)
+    if (fate === 'send') await sendAll([entry])
+    else if (fate === 'wait') note([notSent(entry, 'waits-for-older', WAITS_FOR_OLDER)])
+    else note([{ entry, outcome: 'unchanged' }])
   }
-  for (const { entry, first } of recognised.twins) {
+  for (const { entry, first } of [...selected.twins, ...recognised.twins]) {
     const fate = outcomes.get(first)
-    if (fate !== undefined) outcomes.set(entry, shareFate(entry, fate))
+    if (fate !== undefined) note([shareFate(entry, fate)])
   }
 
-  const { failures, careTeams: known } = await followUpCareTeams(
-    context.careTeams,
-    careTeams,
-    [...outcomes.values()],
-    accounts,
-  )
+  const { failures, known } = await careTeams.finish(outcomes)
   return {
     outcomes: entries.flatMap((entry) => outcomes.get(entry) ?? []),
     followUpFailures: failures,
     careTeams: known,
     rowsCorrected: recognised.rowsCorrected,
+  }
+}
+
+interface WaitingSeries {
+  readonly has: (entry: Entry) => boolean
+  /** Learns of records in doubt whose profile could not be read. */
+  readonly add: (outcomes: readonly EntryOutcome[]) => void
+}
+
+/**
+ * Series of which an older record is still asked about: the gateway returns the latest alone, so what is newer would hide it for good
+ * (interface, "the service: biometrics").
+ */
+async function seriesThatWait(
+  { memory, jobId, identity, held, inDoubt }: LoadContext,
+  outcomes: readonly EntryOutcome[],
+): Promise<WaitingSeries> {
+  const own = new Set<string>()
+  const before = held === 'hold' ? await memory.heldSeries(jobId) : new Set<string>()
+  const add = (ended: readonly EntryOutcome[]): void => {
+    if (inDoubt === 'resend') return
+    for (const one of ended) if (one.outcome === 'in-doubt' && one.isAsked) own.add(one.entry.record.series)
+  }
+  add(outcomes)
+  return {
+    has: ({ record }) =>
+      own.has(record.series) || (before.size > 0 && before.has(identity.series(record.series))),
+    add,
   }
 }
 
@@ -245,28 +300,30 @@ function recalled(entry: Entry, exception: ExceptionRecord, outcome: 'rejected' 
 
 const HELD = 'the record is in doubt since an earlier run; it is not sent again until that is decided'
 
-const PERHAPS_SENT =
-  'not sent: a run of the job was given up, or the ledger is a copy, so that it may have been sent before; and the profile cannot tell'
+const PERHAPS_SENT = 'not sent: it may have been sent before, and the profile cannot tell'
 
-const notSent = (entry: Entry, code: 'held' | 'perhaps-sent', message: string): EntryOutcome => ({
+const WAITS_FOR_OLDER = 'not sent: an older record of its kind is in doubt, and this one would hide it'
+
+type InDoubt = Extract<EntryOutcome, { readonly outcome: 'in-doubt' }>
+
+const notSent = (
+  entry: Entry,
+  code: 'held' | 'perhaps-sent' | 'waits-for-older',
+  message: string,
+): InDoubt => ({
   entry,
   outcome: 'in-doubt',
   batchId: null,
   reason: { stage: 'submit', code, message, scrubbed: message },
 })
 
-const stillInDoubt = (entry: Entry): EntryOutcome => notSent(entry, 'held', HELD)
+const stillInDoubt = (entry: Entry): InDoubt => notSent(entry, 'held', HELD)
 
-const perhapsSent = (entry: Entry): EntryOutcome => notSent(entry, 'perhaps-sent', PERHAPS_SENT)
-
-/** A twin of a record that was accepted is unchanged: the gateway has it, and it is not sent a second time. */
+/**
+ * A twin of a record that was accepted is unchanged: the gateway has it, and it is not sent a second time. It is known as delivered under
+ * its own row and rule.
+ */
 function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
-  const given = fate.outcome === 'accepted' || fate.outcome === 'unchanged'
-  return given ? { entry, outcome: 'unchanged' } : { ...fate, entry, batchId: null }
-}
-
-/** As a twin, but of another row: what the gateway has is known as delivered under that row's key, too. */
-function shareStored(entry: Entry, fate: EntryOutcome): EntryOutcome {
-  const shared = shareFate(entry, fate)
-  return shared.outcome === 'unchanged' ? { ...shared, found: true } : shared
+  if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true }
+  return fate.outcome === 'unchanged' ? { ...fate, entry } : { ...fate, entry, batchId: null }
 }

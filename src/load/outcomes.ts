@@ -39,9 +39,10 @@ export function rejection(entry: Entry, batchId: string, code: string, words: Wo
 
 const IN_DOUBT = 'no answer came, and the profile cannot tell whether the record was stored'
 
-export const inDoubt = (entry: Entry, batchId: string): EntryOutcome => ({
+export const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unreadable'): EntryOutcome => ({
   entry,
   outcome: 'in-doubt',
   batchId,
+  ...(verdict === 'unreadable' ? { isAsked: true } : {}),
   reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
 })

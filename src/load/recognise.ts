@@ -1,12 +1,15 @@
 /**
- * Tells, of a chunk's records, which are to be sent: not those delivered before, not those in doubt, not the second of two that are
- * the same. Pure.
+ * Tells, of a chunk's records, which are to be sent: not what stands at the gateway already, not what is in doubt, not the second of two
+ * that are the same. What was replaced and comes back is new. Pure.
  */
-import type { Entry } from './entry.ts'
+import type { DeliveredRecord } from '../ledger/ledger.ts'
+import type { Entry, EntryOutcome } from './entry.ts'
 
-/** What the ledger knows under the row keys of a chunk: content hashes. */
+/** What the ledger knows under the row keys of a chunk. */
 export interface Memory {
-  readonly delivered: ReadonlyMap<string, ReadonlySet<string>>
+  /** Oldest first. */
+  readonly delivered: ReadonlyMap<string, readonly DeliveredRecord[]>
+  /** Content hashes. */
   readonly held: ReadonlyMap<string, ReadonlySet<string>>
 }
 
@@ -16,39 +19,120 @@ export interface Recognised {
   readonly held: readonly Entry[]
   /** The same record again within the chunk: it shares the fate of the first. */
   readonly twins: readonly { readonly entry: Entry; readonly first: Entry }[]
+  /** What stood before another record of the chunk: to be sent again if that one is accepted. */
+  readonly restated: readonly Restated[]
   /** Rows whose key stood before in this chunk with other content. */
   readonly rowsCorrected: number
 }
 
-export function recognise(entries: readonly Entry[], memory: Memory): Recognised {
+export interface Restated {
+  readonly entry: Entry
+  /** What the chunk says before it under its key and rule, in that order. */
+  readonly earlier: readonly Entry[]
+  /** Content that stood at the gateway before the chunk. */
+  readonly stood: string | undefined
+  /** Whether it would be sent if nothing of that had been said. */
+  readonly isNews: boolean
+}
+
+/** What is to be done with one that is restated, once all that the chunk says before it has its outcome. */
+export function fateOfRestated(
+  { entry, earlier, stood, isNews }: Restated,
+  outcomeOf: (entry: Entry) => EntryOutcome['outcome'] | undefined,
+): 'send' | 'unchanged' | 'wait' {
+  if (earlier.some((one) => outcomeOf(one) === 'in-doubt')) return 'wait'
+  const taken = earlier.findLast((one) => outcomeOf(one) === 'accepted')
+  const stands = taken?.content ?? stood
+  if (stands === entry.content) return 'unchanged'
+  return taken !== undefined || isNews ? 'send' : 'unchanged'
+}
+
+/**
+ * Entries whose content stood at the gateway once and was replaced since. An export that has just arrived takes the replacement back;
+ * one that is read again, or that corrects itself further down, does not.
+ */
+export function replacedSince(entries: readonly Entry[], delivered: Memory['delivered']): Entry[] {
+  if (delivered.size === 0) return []
+  return entries.filter(({ rowKey, content }) => {
+    const records = delivered.get(rowKey)
+    return records !== undefined && isKnown(records, content) && !isStanding(records, content)
+  })
+}
+
+const isKnown = (records: readonly DeliveredRecord[], content: string): boolean =>
+  records.some((one) => one.content === content)
+
+const isStanding = (records: readonly DeliveredRecord[], content: string): boolean =>
+  [...standing(records).values()].includes(content)
+
+/** Rule → content that stands at the gateway. */
+const standing = (records: readonly DeliveredRecord[]): Map<string, string> =>
+  new Map(records.map(({ rule, content }) => [rule, content]))
+
+/** What a row key stands for while a chunk is looked through. */
+interface Standing {
+  /** By rule; `entries`: what this chunk says, the last of them that content. */
+  readonly ofRule: Map<string, { readonly content: string; readonly entries: readonly Entry[] }>
+  /** What this chunk has said. */
+  readonly said: Map<string, Entry>
+}
+
+/** @param takenBack of the entries that `replacedSince` gives, those that take a replacement back */
+export function recognise(
+  entries: readonly Entry[],
+  memory: Memory,
+  takenBack: ReadonlySet<Entry> = new Set(),
+): Recognised {
   const fresh: Entry[] = []
   const unchanged: Entry[] = []
   const held: Entry[] = []
   const twins: { entry: Entry; first: Entry }[] = []
-  const firstOf = new Map<string, Entry>()
+  const restated: Restated[] = []
+  const standings = new Map<string, Standing>()
   const firstRowOf = new Map<string, number>()
   const corrected = new Set<number>()
   for (const entry of entries) {
-    const { rowKey, content, row } = entry
-    if (memory.delivered.get(rowKey)?.has(content)) {
-      unchanged.push(entry)
+    const { rowKey, content, row, ruleHash } = entry
+    const delivered = memory.delivered.get(rowKey)
+    let stands = standings.get(rowKey)
+    if (stands === undefined) {
+      const ofRule = [...standing(delivered ?? [])].map(
+        ([rule, one]) => [rule, { content: one, entries: [] }] as const,
+      )
+      stands = { ofRule: new Map(ofRule), said: new Map() }
+      standings.set(rowKey, stands)
+    }
+    const { ofRule, said } = stands
+    const current = ofRule.get(ruleHash)
+    const same = said.get(content)
+    const isCurrent = current === undefined || current.content === content
+    const standsAlready =
+      current?.content === content || [...ofRule.values()].some((one) => one.content === content)
+    if (standsAlready && (same === undefined || isCurrent)) {
+      if (same === undefined) unchanged.push(entry)
+      else twins.push({ entry, first: same })
       continue
     }
     if (memory.held.get(rowKey)?.has(content)) {
       held.push(entry)
       continue
     }
-    const identity = `${rowKey}${content}`
-    const first = firstOf.get(identity)
-    if (first !== undefined) {
-      twins.push({ entry, first })
+    const wasDelivered = delivered !== undefined && isKnown(delivered, content)
+    const earlier = current?.entries ?? []
+    if (earlier.length > 0 && (same !== undefined || wasDelivered)) {
+      const stood = delivered?.findLast(({ rule }) => rule === ruleHash)?.content
+      restated.push({ entry, earlier, stood, isNews: !wasDelivered || takenBack.has(entry) })
+    } else if (wasDelivered && !takenBack.has(entry)) {
+      unchanged.push(entry)
       continue
+    } else {
+      const firstRow = firstRowOf.get(rowKey) ?? row.row
+      firstRowOf.set(rowKey, firstRow)
+      if (firstRow !== row.row || delivered !== undefined) corrected.add(row.row)
+      fresh.push(entry)
     }
-    firstOf.set(identity, entry)
-    const firstRow = firstRowOf.get(rowKey) ?? row.row
-    firstRowOf.set(rowKey, firstRow)
-    if (firstRow !== row.row || memory.delivered.has(rowKey)) corrected.add(row.row)
-    fresh.push(entry)
+    ofRule.set(ruleHash, { content, entries: [...earlier, entry] })
+    said.set(content, entry)
   }
-  return { fresh, unchanged, held, twins, rowsCorrected: corrected.size }
+  return { fresh, unchanged, held, twins, restated, rowsCorrected: corrected.size }
 }

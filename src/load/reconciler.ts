@@ -11,8 +11,17 @@ export type Verdict =
   | 'stored'
   /** It is not there and would be if it had been taken. */
   | 'absent'
-  /** A newer record of its kind hides it, or the profile cannot be read: nobody can tell. */
-  | 'unknown'
+  /** A newer record of its kind hides it: nobody can tell. */
+  | 'hidden'
+  /** The profile cannot be read, and may tell later. */
+  | 'unreadable'
+
+/** A record that a profile shows. */
+export interface ShownRecord {
+  /** `source.meta.persistentRecordId`, where the gateway keeps it. */
+  readonly persistentId: string | undefined
+  readonly sourceType: string | undefined
+}
 
 /** Under which transaction ids records can have been sent: those of this export, or of any. */
 export type SentAs = 'own' | 'any'
@@ -29,4 +38,6 @@ export interface Reconciler {
    * @param sentAs `any`: they may have been sent before under the ids that they had in another export
    */
   readBack(entries: readonly Entry[], accountIds: AccountIds, sentAs?: SentAs): Promise<Map<Entry, Verdict>>
+  /** All that the profile shows, of every kind; undefined where it cannot be read. */
+  profile(account: AccountKey): Promise<readonly ShownRecord[] | undefined>
 }

@@ -95,7 +95,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
 function leftOf(summary: RunSummary): string {
   const { rejected, inDoubt } = allRecords(summary)
   const failed = summary.exports.filter(({ error }) => error !== undefined).length
-  const notDone = summary.primaryCare.refused + summary.careTeams.notReplaced
+  const notDone = summary.primaryCare.owed + summary.careTeams.notReplaced
   const left = [
     ifAny(summary.rows.rejected, 'rejected row'),
     ifAny(rejected, 'rejected record'),

@@ -13,16 +13,17 @@ export interface LeftBehind {
 /** What is not known is new. @param since milliseconds since the epoch */
 export function newAndKnown(
   summary: Pick<Counts, 'rows' | 'records'> & {
-    readonly primaryCare: { readonly refused: number }
+    readonly primaryCare: { readonly owed: number }
     readonly careTeams: { readonly notReplaced: number }
   },
   { known, since }: { readonly known: number; readonly since: number | null },
 ): LeftBehind {
   const { rejected, inDoubt } = allRecords(summary)
-  const followUps = summary.primaryCare.refused + summary.careTeams.notReplaced
+  const followUps = summary.primaryCare.owed + summary.careTeams.notReplaced
   const all = summary.rows.rejected + rejected + inDoubt + followUps
   return {
-    new: all - known,
+    // A mark that was owed may be set before the run is over.
+    new: Math.max(0, all - known),
     known,
     ...(since === null ? {} : { since: new Date(since).toISOString() }),
   }

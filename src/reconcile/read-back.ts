@@ -7,6 +7,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Entry } from '../load/entry.ts'
 import type { AccountIds, SentAs, Verdict } from '../load/reconciler.ts'
+import { type AccountKey, RECORD_KINDS, type RecordKind } from '../transform/record.ts'
 import { codesOf, persistentId } from './profile-record.ts'
 
 /** A record of a profile in the form in which it is compared. */
@@ -40,11 +41,21 @@ export async function readBack(
     [...byAccount.values()].map(async (open) => {
       const profile = await readProfile(gateway, read, open, accountIds)
       for (const entry of open)
-        verdicts.set(entry, profile === undefined ? 'unknown' : judge(entry, profile, sentAs))
+        verdicts.set(entry, profile === undefined ? 'unreadable' : judge(entry, profile, sentAs))
     }),
   )
   for (const one of reads) if (one.status === 'rejected') throw one.reason
   return verdicts
+}
+
+/** All that the account's profile shows; undefined where a part of it cannot be read. */
+export async function readWholeProfile(
+  gateway: Gateway,
+  read: Read,
+  account: AccountKey,
+): Promise<ProfileRecord[] | undefined> {
+  const parts = await Promise.all(RECORD_KINDS.map((kind) => readKind(gateway, read, kind, account)))
+  return parts.includes(undefined) ? undefined : parts.flatMap((part) => part ?? [])
 }
 
 /** The profile of the account that all of these entries belong to; undefined where it cannot be read. */
@@ -57,7 +68,15 @@ export async function readProfile(
   if (first === undefined) return []
   const { account: key, kind } = first.record
   const id = accountIds(key)
-  const account = id === undefined ? key : { reference: id, type: 'accountId' as const }
+  return readKind(gateway, read, kind, id === undefined ? key : { reference: id, type: 'accountId' as const })
+}
+
+async function readKind(
+  gateway: Gateway,
+  read: Read,
+  kind: RecordKind,
+  account: AccountKey,
+): Promise<ProfileRecord[] | undefined> {
   try {
     switch (kind) {
       case 'biometric':
@@ -121,7 +140,7 @@ export function judge(
   // Care teams are listed in full: what is not there was not taken.
   if (kind === 'careTeam') return 'absent'
   const hides = sameSeries.some((found) => found.observedAt === undefined || found.observedAt >= observedAt)
-  return hides ? 'unknown' : 'absent'
+  return hides ? 'hidden' : 'absent'
 }
 
 /** Whether it is the id that the same record, by rule and keyed hash of its content, had in another export. */

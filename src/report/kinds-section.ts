@@ -78,11 +78,9 @@ function beside({ rows, accounts, primaryCare, careTeams, requests }: RunFacts['
       `${n(accounts.registered)} registered, ${n(accounts.known)} known, ${n(accounts.refused)} refused`,
     ],
   ]
-  if (primaryCare.marked + primaryCare.refused > 0)
-    facts.push([
-      'primary care physicians',
-      `${n(primaryCare.marked)} marked, ${n(primaryCare.refused)} refused`,
-    ])
+  const { marked, unmarked, owed } = primaryCare
+  if (marked + unmarked + owed > 0)
+    facts.push(['primary care physicians', `${n(marked)} marked, ${n(unmarked)} unmarked, ${n(owed)} owed`])
   if (careTeams.replaced + careTeams.notReplaced > 0)
     facts.push([
       'care teams with an older entry',

@@ -32,7 +32,7 @@ export function verdictOf(summary: RunFacts['summary']): Verdict {
     [rejected, 'record rejected', 'records rejected'],
     [inDoubt, 'record in doubt', 'records in doubt'],
     [pending, 'record pending', 'records pending'],
-    [primaryCare.refused, 'mark refused', 'marks refused'],
+    [primaryCare.owed, 'mark owed', 'marks owed'],
     [careTeams.notReplaced, 'care team not replaced', 'care teams not replaced'],
   ] as const
   const left = parts.flatMap(([count, one, many]) => (count === 0 ? [] : [counted(count, one, many)]))

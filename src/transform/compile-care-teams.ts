@@ -7,9 +7,24 @@ import { compileWhen } from './compile-when.ts'
 import { FIELD_MESSAGES } from './field-text.ts'
 import type { CareTeamDefinition } from './mapping-definition.ts'
 import { compileDate } from './observed-at.ts'
-import type { Issue } from './record.ts'
+import type { Issue, PreparedRecord } from './record.ts'
 import { type CompiledRule, LEFT_OUT, ordinalRule, type RuleResult, recordRule, rejected } from './rule.ts'
+import type { Scope } from './scope.ts'
 import type { SourceText } from './source-text.ts'
+
+/** Said of every entry, of none, or by a condition: then also that it is not, or no longer, the primary care physician. */
+function compilePrimary(
+  context: CompileContext,
+  definition: CareTeamDefinition['primary'],
+  path: KeyPath,
+): { readonly depth: number; readonly of: (scope: Scope) => Pick<PreparedRecord, 'primary'> } {
+  if (typeof definition === 'boolean') {
+    const said = definition ? { primary: true } : {}
+    return { depth: 0, of: () => said }
+  }
+  const { depth, holds } = compileWhen(context, definition, path)
+  return { depth, of: (scope) => ({ primary: holds(scope) }) }
+}
 
 /** What is wrong with an NPI, unless the mapping lets it go on. */
 function checkNpi(
@@ -46,6 +61,7 @@ export function compileCareTeam(
     definition.observedAt === undefined
       ? undefined
       : compileDate(context, definition.observedAt, [...path, 'observedAt'])
+  const primary = compilePrimary(context, definition.primary, [...path, 'primary'])
   const npi = compileField(context, definition.npi, [...path, 'npi'])
   const name = compileField(context, definition.name, [...path, 'name'])
   const details = DETAILS.flatMap((key) => {
@@ -54,7 +70,12 @@ export function compileCareTeam(
   })
   const type = compileField(context, context.word(definition.type, [...path, 'type']), [...path, 'type'])
   const fields = [npi, name, type, ...details.map((detail) => detail.field)]
-  const depth = Math.max(condition.depth, date?.depth ?? 0, ...fields.map((field) => field.depth))
+  const depth = Math.max(
+    condition.depth,
+    date?.depth ?? 0,
+    primary.depth,
+    ...fields.map((field) => field.depth),
+  )
 
   return {
     depth,
@@ -93,7 +114,7 @@ export function compileCareTeam(
           sourceType,
           content: `${facts.accountJson},"name":${JSON.stringify(called.text)},"type":${JSON.stringify(role.text)}${more},"npi":"${number.text}","observationDate":"${observedAt.at}",${source.beforeKey}${facts.keyJson}${source.afterKey}`,
           evidence: { codes: [], name: called.text, npi: number.text },
-          primary: definition.primary,
+          ...primary.of(scope),
         },
       }
     },

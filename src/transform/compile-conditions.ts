@@ -65,7 +65,6 @@ function compileEntry(
         sourceType,
         content: `${facts.accountJson}${beforeStatus}${JSON.stringify(state.text)},"observationDate":${observedAt.at}${afterDate}${facts.keyJson}${source.afterKey}`,
         evidence: { codes, name: entry.name },
-        primary: false,
       },
     }
   }

@@ -217,7 +217,8 @@ const CareTeam = z.strictObject({
   name: FieldDefinition,
   /** A bare word is the type itself. */
   type: z.union([z.string().min(1), FieldObject]).default('PCP'),
-  primary: z.boolean().default(false),
+  /** A condition says of each entry whether it is, or is no longer, the primary care physician. */
+  primary: z.union([z.boolean(), WhenDefinition]).default(false),
   phoneNumber: FieldDefinition.optional(),
   address: FieldDefinition.optional(),
   city: FieldDefinition.optional(),

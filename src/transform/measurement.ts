@@ -81,7 +81,6 @@ export function compileMeasurement(
         sourceType,
         content: `${facts.accountJson}${beforeDate}${observedAt.iso}${beforeRange}${ranged}${beforeValue}${value}${behind}${facts.keyJson}${source.afterKey}`,
         evidence: { codes, name: entry.name, value, unit: entry.unit },
-        primary: false,
       },
     }
   }

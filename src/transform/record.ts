@@ -55,8 +55,8 @@ export interface PreparedRecord {
   readonly sourceType: string
   readonly content: string
   readonly evidence: Evidence
-  /** A care-team entry that is to be marked as primary care physician. */
-  readonly primary: boolean
+  /** Of a care-team entry: whether it is the primary care physician; not there where the mapping does not say. */
+  readonly primary?: boolean
 }
 
 /** Stages at which a row or record can be found wanting. */

@@ -26,6 +26,7 @@ const hex = (text: string, digits: number): string =>
   Buffer.from(text).toString('hex').padStart(digits, '0').slice(-digits)
 const rowKey = (at: number): string => hex(`row ${at}`, 32)
 const content = (at: number): string => hex(`c ${at}`, 16)
+const record = (at: number) => ({ rule: hex(`r ${at % 7}`, 8), content: content(at) })
 const holds: readonly Held[] = [1, 2, 3].map((row) => ({ row, rule: 'systolic-bp', content: content(row) }))
 
 const exception = (fields: Partial<Exception> = {}): Exception => ({
@@ -113,8 +114,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         counts: '{}',
         receiptsLength: 10,
         rejectsLength: 20,
-        delivered: [{ rowKey: rowKey(1), contents: [content(1), content(2)] }],
-        held: [{ rowKey: rowKey(2), content: content(3) }],
+        delivered: [{ rowKey: rowKey(1), records: [record(1), record(2)] }],
+        held: [{ rowKey: rowKey(2), ...record(3), series: null }],
         exceptions: [exception({ row: 9, batchId: null })],
         tallies: { ...noTallies(), requests: { sent: 4, retried: 1, readBack: 2 } },
         at: NOW + 9,
@@ -264,7 +265,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         await expect(run.splitBatch(batch, 'refused', 400, NOW)).rejects.toMatchObject(lost)
         await expect(run.settleChunk(chunkSettled())).rejects.toMatchObject(lost)
         await expect(
-          run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'a' }], NOW),
+          run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'a', sentBefore: null }], NOW),
         ).rejects.toMatchObject(lost)
         await expect(
           run.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies()),
@@ -521,7 +522,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       it('settles wholly or not at all', async () => {
         const { run, exportRow, chunkSettled, key } = await openChunk()
         // The column takes no null: the failure comes after chunk and exceptions were written.
-        const broken = { rowKey: rowKey(2), content: content(3) }
+        const broken = { rowKey: rowKey(2), ...record(3), series: null }
         Object.defineProperty(broken, 'content', {
           get: () => {
             throw new Error('the disk is on fire')
@@ -743,14 +744,12 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
             ...doubts.map(({ id }) => ({ exception: id, event: 'deliver' as const })),
             { exception: reject?.id ?? 0, event: 'deliver' as const },
           ],
-          released: [{ rowKey: rowKey(2), content: content(3) }],
-          delivered: [{ rowKey: rowKey(2), contents: [content(3)] }],
+          released: [{ rowKey: rowKey(2), ...record(3), series: null }],
+          delivered: [{ rowKey: rowKey(2), records: [record(3)] }],
         }
         await run.rule(ruling, NOW + 20)
         expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map())
-        expect(await ledger.delivered(jobId, [rowKey(2)])).toEqual(
-          new Map([[rowKey(2), new Set([content(3)])]]),
-        )
+        expect(await ledger.delivered(jobId, [rowKey(2)])).toEqual(new Map([[rowKey(2), [record(3)]]]))
         const move = { kind: 'biometric', count: 1 }
         expect(await ledger.left.moves('run-1')).toEqual([{ ...move, exportRow: first, to: 'accepted' }])
         expect(await ledger.left.moves('run-2')).toMatchObject([{ ...move, to: 'unchanged' }])
@@ -874,30 +873,36 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const all = Array.from({ length: COUNT }, (_, at) => at)
       await run.settleChunk(
         chunkSettled({
-          delivered: all.map((at) => ({ rowKey: rowKey(at), contents: [content(at), content(at + 1)] })),
+          delivered: all.map((at) => ({ rowKey: rowKey(at), records: [record(at), record(at + 1)] })),
           held: all.slice(0, 1500).flatMap((at) => [
-            { rowKey: rowKey(at), content: content(at) },
-            { rowKey: rowKey(at), content: content(at + 7) },
+            { rowKey: rowKey(at), ...record(at), series: null },
+            { rowKey: rowKey(at), ...record(at + 7), series: content(at % 3) },
           ]),
           exceptions: all.slice(0, 1200).map((row) => exception({ row })),
         }),
       )
-      await run.saveAccounts(
-        'gateway',
-        all.map((at) => ({ reference: rowKey(at), accountId: at % 2 === 0 ? `account-${at}` : null })),
-        NOW,
-      )
+      const accountOf = (at: number) => ({
+        reference: rowKey(at),
+        accountId: at % 2 === 0 ? `account-${at}` : null,
+        sentBefore: at % 5 === 0 ? NOW : null,
+      })
+      await run.saveAccounts('gateway', all.map(accountOf), NOW)
       const keys = Array.from({ length: 2 * COUNT }, (_, at) => rowKey(at))
       expect(await ledger.delivered(jobId, keys)).toEqual(
-        new Map(all.map((at) => [rowKey(at), new Set([content(at), content(at + 1)])])),
+        new Map(all.map((at) => [rowKey(at), [record(at), record(at + 1)]])),
       )
       expect(await ledger.held(jobId, keys)).toEqual(
         new Map(all.slice(0, 1500).map((at) => [rowKey(at), new Set([content(at), content(at + 7)])])),
       )
       expect(await ledger.accounts('gateway', keys)).toEqual(
-        new Map(all.map((at) => [rowKey(at), at % 2 === 0 ? `account-${at}` : null])),
+        new Map(all.map((at) => [rowKey(at), accountOf(at)])),
+      )
+      expect(await ledger.heldSeries(jobId)).toEqual(new Set([0, 1, 2].map(content)))
+      expect(await ledger.heldContents([content(3), content(1507), content(4_000)])).toEqual(
+        new Set([content(3), content(1507)]),
       )
       const other = await ledger.jobId('another', 'gateway')
+      expect(await ledger.heldSeries(other)).toEqual(new Set())
       expect(await ledger.delivered(other, keys)).toEqual(new Map())
       expect(await ledger.held(other, keys)).toEqual(new Map())
       expect(await ledger.accounts('another', keys)).toEqual(new Map())
@@ -906,7 +911,12 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
 
     it('knows whom a run has registered', async () => {
       const { run } = await openChunk()
-      const accounts = [true, false].map((isNew, at) => ({ reference: rowKey(at), accountId: null, isNew }))
+      const accounts = [true, false].map((isNew, at) => ({
+        reference: rowKey(at),
+        accountId: null,
+        sentBefore: null,
+        isNew,
+      }))
       await run.saveAccounts('gateway', accounts, NOW)
       const keys = [rowKey(0), rowKey(1), rowKey(2)]
       expect(await ledger.registeredBy('gateway', keys, run.lease.runId)).toEqual(new Set([rowKey(0)]))
@@ -914,33 +924,43 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.registeredBy('another', keys, run.lease.runId)).toEqual(new Set())
     })
 
-    it('knows of care teams the newest date of each NPI, and one mark an account', async () => {
-      const { run, exportRow, chunkSettled } = await openChunk()
+    it('knows of care teams the newest date of each NPI, one mark an account, and whose mark is owed', async () => {
+      const { run } = await openChunk()
       const account = rowKey(1)
       const [first, second] = [rowKey(11), rowKey(12)]
-      const settle = (chunk: number, entries: readonly KnownCareTeam[]): Promise<void> =>
-        run.settleChunk(chunkSettled({ chunk, careTeams: { gateway: 'gateway', entries } }))
-      await settle(1, [
-        { account, npi: first, observedAt: 5, mark: 'set' },
-        { account: rowKey(2), npi: first, observedAt: 5, mark: 'set' },
-      ])
-      await run.openChunk(exportRow, { number: 2, firstRow: 4, firstLine: 5, byteOffset: 99, rows: 1 })
-      await settle(2, [{ account, npi: second, observedAt: 7, mark: 'set' }])
-      await run.openChunk(exportRow, { number: 3, firstRow: 5, firstLine: 6, byteOffset: 120, rows: 1 })
-      await settle(3, [{ account, npi: first, observedAt: 3, mark: 'refused' }])
+      const known = (npi: string, observedAt: number, mark: KnownCareTeam['mark'], of = account) => {
+        const content = mark === 'to-set' ? 'c0ffee00c0ffee00' : null
+        return { account: of, npi, observedAt, mark, accountId: `id of ${of}`, content }
+      }
+      await run.saveCareTeams('gateway', [known(first, 5, 'set'), known(first, 5, 'set', rowKey(2))])
+      await run.saveCareTeams('gateway', [known(second, 7, 'set')])
+      expect(await ledger.owedMarks('gateway', '', 9)).toEqual([])
+      await run.saveCareTeams('gateway', [known(first, 3, 'to-set')])
       expect(await ledger.careTeams('gateway', [account, rowKey(2), rowKey(3)])).toEqual(
         new Map([
-          [
-            account,
-            [
-              { account, npi: first, observedAt: 5, mark: 'refused' },
-              { account, npi: second, observedAt: 7, mark: 'set' },
-            ],
-          ],
-          [rowKey(2), [{ account: rowKey(2), npi: first, observedAt: 5, mark: 'set' }]],
+          [account, [known(first, 5, 'to-set'), known(second, 7, 'set')]],
+          [rowKey(2), [known(first, 5, 'set', rowKey(2))]],
         ]),
       )
+      await run.saveCareTeams('gateway', [known(second, 5, 'to-unset', rowKey(3))])
+      expect(await ledger.owedMarks('gateway', '', 9)).toEqual([account, rowKey(3)])
+      expect(await ledger.owedMarks('gateway', account, 9)).toEqual([rowKey(3)])
+      expect(await ledger.owedMarks('another', '', 9)).toEqual([])
       expect(await ledger.careTeams('another', [account])).toEqual(new Map())
+    })
+
+    it('knows whether an export of that name and content was read to its end before', async () => {
+      const { run, exportRow } = await openChunk()
+      const [record] = await ledger.exportsOf('run-1')
+      if (record === undefined) throw new Error('one was begun')
+      const again = { ...record, id: record.id + 1 }
+      expect(await ledger.wasFinished(jobId, again)).toBe(false)
+      await run.endExport(exportRow, 'finished', null)
+      expect(await ledger.wasFinished(jobId, again)).toBe(true)
+      expect(await ledger.wasFinished(jobId, record)).toBe(false)
+      expect(await ledger.wasFinished(jobId, { ...again, name: 'another.csv' })).toBe(false)
+      expect(await ledger.wasFinished(jobId, { ...again, sha256: 'another' })).toBe(false)
+      expect(await ledger.wasFinished(await ledger.jobId('another', 'gateway'), again)).toBe(false)
     })
 
     it('replaces what was delivered under a key, and keeps the first account id', async () => {
@@ -950,16 +970,22 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       await run.settleChunk(
         chunkSettled({
           chunk: 2,
-          delivered: [{ rowKey: rowKey(1), contents: [content(1), content(2), content(8)] }],
+          delivered: [{ rowKey: rowKey(1), records: [record(2), record(8), record(1)] }],
         }),
       )
       expect(await ledger.delivered(jobId, [rowKey(1)])).toEqual(
-        new Map([[rowKey(1), new Set([content(1), content(2), content(8)])]]),
+        new Map([[rowKey(1), [record(2), record(8), record(1)]]]),
       )
       expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map([[rowKey(2), new Set([content(3)])]]))
-      await run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'first' }], NOW)
-      await run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'second' }], NOW)
-      expect(await ledger.accounts('gateway', [rowKey(1)])).toEqual(new Map([[rowKey(1), 'first']]))
+      await run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'first', sentBefore: null }], NOW)
+      await run.saveAccounts(
+        'gateway',
+        [{ reference: rowKey(1), accountId: 'second', sentBefore: null }],
+        NOW,
+      )
+      expect(await ledger.accounts('gateway', [rowKey(1)])).toMatchObject(
+        new Map([[rowKey(1), { accountId: 'first' }]]),
+      )
     })
 
     it('remembers fires, each written down once and moved by one process', async () => {
@@ -1037,7 +1063,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       ])
       await run.settleBatch(settled(first))
       await run.settleChunk(chunkSettled())
-      await run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'a' }], NOW)
+      await run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'a', sentBefore: null }], NOW)
       const look = async (from: Ledger) => ({
         jobId: await from.jobId('job', 'gateway'),
         run: await from.run('run-1'),

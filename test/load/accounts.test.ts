@@ -13,7 +13,7 @@ describe('accounts', () => {
     await loading.load([entryOf(biometric, { row: 3 })], false, 2)
     expect(loading.posts(REGISTER)).toBe(1)
     const kept = await loading.ledger.accounts(loading.reference.url, [hashed('person-1')])
-    expect(kept.get(hashed('person-1'))).toMatch(/^id-/)
+    expect(kept.get(hashed('person-1'))?.accountId).toMatch(/^id-/)
   })
 
   it.each(['same', 'conflict'] as const)(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { CareTeamReturned } from '../../src/gateway/contract/care-team.ts'
+import { settleOwedMarks } from '../../src/load/care-teams.ts'
 import type { Entry } from '../../src/load/entry.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { CARE_TEAMS, failureOf, type LoadingOptions, startLoading, tally } from './loading.ts'
@@ -17,6 +18,16 @@ const made = (fields: Made & { day?: number } = {}): Entry =>
   })
 const isList = ({ method, path }: Passing): boolean => method === 'GET' && path === CARE_TEAMS
 
+async function listOf(
+  { reference }: { readonly reference: { readonly url: string } },
+  person: string,
+): Promise<readonly CareTeamReturned[]> {
+  const query = `accountReference=${person}&accountReferenceType=partnerAccountId`
+  const headers = { 'x-api-key': 'k', authorization: 'Bearer t' }
+  const listed = await fetch(`${reference.url}${CARE_TEAMS}?${query}`, { headers })
+  return ((await listed.json()) as { data: CareTeamReturned[] }).data
+}
+
 /** A gateway that has the entries already, and a ledger that knows nothing of them. */
 async function startWith(has: readonly Entry[], options: LoadingOptions = {}) {
   const loading = await startLoading({ register: 'never', gateway: { open: true }, ...options })
@@ -24,17 +35,11 @@ async function startWith(has: readonly Entry[], options: LoadingOptions = {}) {
     const text = `[{${entry.record.content}an earlier batch","persistentRecordId":"${entry.transactionId}"}}}]`
     await loading.gateway.careTeams.createBulk(Buffer.from(text), 1)
   }
-  const listOf = async (person = 'person-1'): Promise<readonly CareTeamReturned[]> => {
-    const query = `accountReference=${person}&accountReferenceType=partnerAccountId`
-    const headers = { 'x-api-key': 'k', authorization: 'Bearer t' }
-    const listed = await fetch(`${loading.reference.url}${CARE_TEAMS}?${query}`, { headers })
-    return ((await listed.json()) as { data: CareTeamReturned[] }).data
-  }
   const before = loading.posts(CARE_TEAMS)
   return {
     ...loading,
-    names: async () => (await listOf()).map(({ name }) => name).sort(),
-    marked: async () => (await listOf()).filter(({ pcp }) => pcp).map(({ name }) => name),
+    names: async () => (await listOf(loading, 'person-1')).map(({ name }) => name).sort(),
+    marked: async () => (await listOf(loading, 'person-1')).filter(({ pcp }) => pcp).map(({ name }) => name),
     added: () => loading.posts(CARE_TEAMS) - before,
     deletions: () => loading.proxy.seen.filter(({ method }) => method === 'DELETE').length,
   }
@@ -57,17 +62,34 @@ describe('what the account has', () => {
   it('is not asked for where the person was registered just now; the same twice in a chunk is sent once', async () => {
     const loading = await startLoading()
     const { outcomes } = await loading.load([made({ row: 1 }), made({ row: 2, day: 1 })])
-    expect(outcomes).toMatchObject([{ outcome: 'accepted' }, { outcome: 'unchanged', found: true }])
+    expect(outcomes).toMatchObject([{ outcome: 'unchanged', found: true }, { outcome: 'accepted' }])
     expect(loading.tallies.requests.readBack).toBe(0)
     expect(await loading.stored('careTeam')).toHaveLength(1)
   })
 
-  it('is added to where the list cannot be read', async () => {
-    const loading = await startWith([made()], {
+  it('is added to where the list cannot be read, but for what the ledger knows to be there', async () => {
+    const loading = await startWith([], {
       faultOf: (request) => (isList(request) ? answer(404) : PASS),
     })
-    expect(tally((await loading.load([made({ day: 1 })])).outcomes)).toEqual({ accepted: 1 })
-    expect(loading.added()).toBe(1)
+    await loading.settle(await loading.load([made()]))
+    const [again, other] = [made({ day: 1 }), made({ row: 2, npi: '1003000126' })]
+    const { outcomes } = await loading.load([again, other], false, 2)
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['in-doubt', 'accepted'])
+    expect(loading.added()).toBe(2)
+  })
+
+  it('is not added to by an earlier process and its successor, whatever was answered', async () => {
+    const visits = [1, 2, 3].map((row) => made({ row, day: row }))
+    const loading = await startLoading({
+      faultOf: ({ method, path, earlier }) =>
+        method === 'POST' && path === CARE_TEAMS && earlier === 0
+          ? { do: 'pass-then-answer', status: 403 }
+          : PASS,
+    })
+    expect(await failureOf(loading.load(visits))).toMatchObject({ code: 'gateway-refused-credentials' })
+    const { outcomes } = await loading.load(visits, true)
+    expect(tally(outcomes)).toEqual({ accepted: 1, unchanged: 2 })
+    expect(await loading.stored('careTeam')).toHaveLength(1)
   })
 })
 
@@ -207,8 +229,44 @@ describe('the mark', () => {
     for (const chunk of [1, 2, 3, 4]) await loading.settle(await loading.load([entry], false, chunk), chunk)
     expect(marks(loading)).toBe(3)
     expect(await loading.marked()).toEqual(['Test Practice'])
-    expect(loading.tallies.primaryCare).toEqual({ marked: 1, refused: 2 })
+    expect(loading.tallies.primaryCare).toEqual({ marked: 1, unmarked: 0, owed: 0 })
     expect(loading.added()).toBe(1)
+  })
+
+  it('is taken from a doctor who is no longer the primary one', async () => {
+    const loading = await startWith([])
+    await loading.settle(await loading.load([made()]))
+    await loading.load([made({ day: 1, primary: false })], false, 2)
+    expect(await loading.marked()).toEqual([])
+    expect(loading.tallies.primaryCare).toEqual({ marked: 1, unmarked: 1, owed: 0 })
+    expect(loading.added()).toBe(1)
+  })
+
+  it('of an entry in doubt is owed, and set once the list shows it, without the export', async () => {
+    let lists: Fault = answer(404)
+    const loading = await startLoading({
+      faultOf: (request) => {
+        if (isList(request)) return lists
+        const isCreate = request.method === 'POST' && request.path === CARE_TEAMS
+        return isCreate ? { do: 'pass-then-reset' } : PASS
+      },
+    })
+    const loaded = await loading.load([made()])
+    expect(tally(loaded.outcomes)).toEqual({ 'in-doubt': 1 })
+    expect(loaded.followUpFailures).toMatchObject([{ reason: { code: 'mark-waits' } }])
+    expect(loading.tallies.primaryCare).toEqual({ marked: 0, unmarked: 0, owed: 1 })
+    await loading.settle(loaded)
+    const { careTeams } = loading.context
+    const settleOwed = () =>
+      settleOwedMarks(careTeams, (known) => loading.runLedger.saveCareTeams(careTeams.gatewayName, known))
+    await settleOwed()
+    expect(marks(loading)).toBe(0)
+    lists = PASS
+    await settleOwed()
+    await settleOwed()
+    expect(marks(loading)).toBe(1)
+    expect(loading.tallies.primaryCare).toEqual({ marked: 1, unmarked: 0, owed: 0 })
+    expect(await loading.ledger.owedMarks(careTeams.gatewayName, '', 9)).toEqual([])
   })
 
   it('is not taken by what is older than the last delivery of the one that bears it', async () => {
@@ -226,6 +284,23 @@ describe('the mark', () => {
     await loading.settle(await loading.load([made({ day: 2 })]))
     await loading.load([made({ npi: '1003000126', name: 'Other Practice', day: 1 })], false, 2)
     expect(await loading.marked()).toEqual(['Test Practice'])
+  })
+})
+
+describe('two entries of one provider', () => {
+  const named = (name: string, day: number, row = day): Entry => made({ name, day, row })
+
+  it('leave the newest alone where the job replaces, though it was there before', async () => {
+    const loading = await startLoading({ changed: 'replace' })
+    await loading.settle(await loading.load([named('Second Street', 2)]))
+    const night = [named('Third Street', 26), named('Second Street', 35)]
+    const { outcomes } = await loading.load(night, false, 2)
+    expect(outcomes).toMatchObject([
+      { outcome: 'unchanged', passedOver: 'care-team-outdated' },
+      { outcome: 'unchanged', found: true },
+    ])
+    const [only, ...others] = await listOf(loading, 'person-1')
+    expect([only, others]).toMatchObject([{ name: 'Second Street', pcp: true }, []])
   })
 })
 

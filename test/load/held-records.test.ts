@@ -25,7 +25,7 @@ async function afterDoubt(
     receiptsLength: 0,
     rejectsLength: 0,
     delivered: [],
-    held: entries.map(({ rowKey, content }) => ({ rowKey, content })),
+    held: entries.map(({ rowKey, content, ruleHash: rule }) => ({ rowKey, content, rule, series: null })),
     exceptions: [],
     tallies: loading.tallies,
     at: 0,

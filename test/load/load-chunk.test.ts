@@ -25,7 +25,7 @@ describe('a chunk', () => {
     expect(followUpFailures).toEqual([])
     expect(loading.tallies).toMatchObject({
       accounts: { registered: 4 },
-      primaryCare: { marked: 4, refused: 0 },
+      primaryCare: { marked: 4, owed: 0 },
     })
   })
 
@@ -69,8 +69,10 @@ describe('a chunk', () => {
       counts: '{}',
       receiptsLength: 0,
       rejectsLength: 0,
-      delivered: [{ rowKey: delivered.rowKey, contents: [delivered.content] }],
-      held: [{ rowKey: doubtful.rowKey, content: doubtful.content }],
+      delivered: [
+        { rowKey: delivered.rowKey, records: [{ rule: delivered.ruleHash, content: delivered.content }] },
+      ],
+      held: [{ rowKey: doubtful.rowKey, content: doubtful.content, rule: doubtful.ruleHash, series: null }],
       exceptions: [],
       tallies: loading.tallies,
       at: 0,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Timeouts } from '../../src/gateway/transport.ts'
+import { heldBy, newlyDelivered } from '../../src/job/settlement.ts'
 import { unpackHolds } from '../../src/ledger/holds.ts'
 import { type Lease, NOTHING_PERHAPS_SENT, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
@@ -11,10 +12,11 @@ import { createBodyBuffers } from '../../src/load/body-buffers.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
 import type { Entry, EntryOutcome } from '../../src/load/entry.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
+import type { Reconciler } from '../../src/load/reconciler.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
 import { createSizeLimits } from '../../src/load/size-limits.ts'
 import { matchEchoes } from '../../src/reconcile/match.ts'
-import { readBack } from '../../src/reconcile/read-back.ts'
+import { readBack, readWholeProfile } from '../../src/reconcile/read-back.ts'
 import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
 import type { RecordKind } from '../../src/transform/record.ts'
 import { type Fault, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
@@ -130,6 +132,11 @@ export async function startLoading(options: LoadingOptions = {}) {
     stop.signal.throwIfAborted()
     clock.now += ms
   }
+  const reconcilerOf = (sending: Sending): Reconciler => ({
+    match: matchEchoes,
+    readBack: (entries, accountIds, sentAs) => readBack(gateway, sending.read, entries, accountIds, sentAs),
+    profile: (account) => readWholeProfile(gateway, sending.read, account),
+  })
   const connect = (sending: Sending): LoadContext => ({
     gateway,
     ledger: runLedger,
@@ -144,10 +151,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     pause,
     progress: { takenAt: 0 },
     random: () => 0.5,
-    reconciler: {
-      match: matchEchoes,
-      readBack: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds),
-    },
+    reconciler: reconcilerOf(sending),
     memory: ledger,
     jobId,
     limits: { records: 500, bytes: 1024 ** 2, ...options.limits },
@@ -163,6 +167,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       sending,
       identity: IDENTITY,
       register: options.register ?? 'missing',
+      reconciler: reconcilerOf(sending),
       tallies,
       now: () => clock.now,
     },
@@ -177,6 +182,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       runId: 'run-1',
       readLagMs: 5_000,
       pause,
+      owed: new Set(),
     },
   })
   const context = connect(startSending())
@@ -200,6 +206,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         exportId: EXPORT_ID,
         entries,
         resumed,
+        takenBack: async (replaced) => new Set(replaced),
       }),
     /** Ends the chunk in the ledger, as a run does before it begins another of the same people. */
     async settle({ outcomes, careTeams }: LoadedChunk, chunk = 1): Promise<void> {
@@ -211,8 +218,8 @@ export async function startLoading(options: LoadingOptions = {}) {
         counts: '{}',
         receiptsLength: 0,
         rejectsLength: 0,
-        delivered: outcomes.map(({ entry: { rowKey, content } }) => ({ rowKey, contents: [content] })),
-        held: [],
+        delivered: await newlyDelivered(ledger, jobId, outcomes),
+        held: heldBy(IDENTITY, outcomes),
         exceptions: [],
         careTeams: { gateway: reference.url, entries: careTeams },
         tallies,

@@ -60,7 +60,6 @@ export function biometric(made: Made = {}): PreparedRecord {
     sourceType: SOURCE_TYPE,
     content: `"account":${JSON.stringify(account)},"name":${JSON.stringify(name)},"observationDate":"${new Date(observedAt).toISOString()}","codes":[{"code":"${code}"}],"type":"Observation","value":${value},"unit":"mm[Hg]",${sourceText(key)}`,
     evidence: { codes: [code], name, value, unit: 'mm[Hg]' },
-    primary: false,
   }
 }
 
@@ -84,7 +83,6 @@ export function condition(made: Made = {}): PreparedRecord {
     sourceType: SOURCE_TYPE,
     content: `"account":${JSON.stringify(account)},"name":${JSON.stringify(name)},"status":"active","observationDate":${observedAt},"codes":[{"code":"${code}"}],${sourceText(key)}`,
     evidence: { codes: [code], name },
-    primary: false,
   }
 }
 

@@ -1,6 +1,4 @@
-import { describe, expect, it } from 'vitest'
-import type { CareTeamReturned } from '../../src/gateway/contract/care-team.ts'
-import { decideMark } from '../../src/load/primary-care.ts'
+import { expect, it } from 'vitest'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { CARE_TEAMS, startLoading, tally } from './loading.ts'
 import { careTeam, DAY_MS, entryOf, OBSERVED_AT } from './made-up-entries.ts'
@@ -27,7 +25,7 @@ it('marks the entry observed last, once an account, and no entry that is not to 
   await loading.load([newer, older, other])
   expect(await markedOf(loading)).toEqual(['1003000126'])
   expect(loading.posts(PCP)).toBe(1)
-  expect(loading.tallies.primaryCare).toEqual({ marked: 1, refused: 0 })
+  expect(loading.tallies.primaryCare).toEqual({ marked: 1, unmarked: 0, owed: 0 })
 })
 
 it('leaves the mark where it is when an older entry comes later', async () => {
@@ -79,53 +77,5 @@ it('tells of a mark that was refused; the entry stays accepted', async () => {
     { entry: older, reason: { stage: 'primary-care', code: 'mark-refused' } },
   ])
   expect(followUpFailures[0]?.reason.scrubbed).not.toContain('Practice')
-  expect(loading.tallies.primaryCare).toEqual({ marked: 0, refused: 1 })
-})
-
-describe('the mark of an account', () => {
-  const entry = entryOf(careTeam)
-  const { npi = '', name } = entry.record.evidence
-  const listed = (fields: Partial<CareTeamReturned> = {}): CareTeamReturned => ({
-    id: 'id',
-    npi,
-    name,
-    type: 'PCP',
-    pcp: true,
-    observationDate: OBSERVED_AT,
-    ...fields,
-  })
-  const other = listed({ npi: '1003000126' })
-  const dateOf = ({ observationDate }: CareTeamReturned): number | undefined =>
-    typeof observationDate === 'number' ? observationDate : undefined
-  const [before, after] = [OBSERVED_AT - DAY_MS, OBSERVED_AT + DAY_MS]
-  it.each([
-    ['is given where there is none', [listed({ pcp: false })], 'give'],
-    ['is given where there is no entry', [], 'give'],
-    ['is borne by the entry, whatever its date', [listed({ observationDate: after })], 'has'],
-    ['moves from an older one', [{ ...other, observationDate: before }], 'give'],
-    ['moves from one of the same date', [other], 'give'],
-    ['moves from one without a date', [{ ...other, observationDate: undefined }], 'give'],
-    ['stays on a newer one', [{ ...other, observationDate: after }], 'leave'],
-    ['stays on a newer one of the same NPI', [listed({ name: 'Other', observationDate: after })], 'leave'],
-    ['moves from an older one of the same NPI', [listed({ name: 'Other' })], 'give'],
-  ] as const)('%s', (_name, list, decision) => {
-    expect(decideMark(entry, false, list, dateOf, [])).toBe(decision)
-  })
-
-  it('is where it is to be on the entry that is kept in place of the one that is not sent', () => {
-    expect(decideMark(entry, true, [listed({ name: 'Other' })], dateOf, [])).toBe('has')
-  })
-
-  it.each([
-    ['set', after, 'leave'],
-    ['set', before, 'give'],
-    ['refused', after, 'give'],
-  ] as const)(
-    '%s at %i, by the ledger: the list is late, or cannot be read',
-    (mark, observedAt, decision) => {
-      const known = { account: 'a', npi: 'b', observedAt, mark }
-      expect(decideMark(entry, false, undefined, dateOf, [known])).toBe(decision)
-      expect(decideMark(entry, false, [], dateOf, [known])).toBe(decision)
-    },
-  )
+  expect(loading.tallies.primaryCare).toEqual({ marked: 0, unmarked: 0, owed: 1 })
 })

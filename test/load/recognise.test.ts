@@ -1,14 +1,57 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Entry } from '../../src/load/entry.ts'
-import { recognise } from '../../src/load/recognise.ts'
+import { newlyDelivered } from '../../src/job/settlement.ts'
+import type { DeliveredRecord } from '../../src/ledger/ledger.ts'
+import type { Entry, EntryOutcome } from '../../src/load/entry.ts'
+import { fateOfRestated, type Memory, recognise, replacedSince } from '../../src/load/recognise.ts'
 import { biometric, entryOf } from './made-up-entries.ts'
 
-const nothing = { delivered: new Map<string, Set<string>>(), held: new Map<string, Set<string>>() }
-const remember = (...entries: Entry[]) =>
+const nothing: Memory = { delivered: new Map(), held: new Map() }
+const remember = (...entries: Entry[]): Memory['delivered'] => {
+  const records = ({ ruleHash: rule, content }: Entry): DeliveredRecord => ({ rule, content })
+  const byKey = Map.groupBy(entries, ({ rowKey }) => rowKey)
+  return new Map([...byKey].map(([rowKey, ofKey]) => [rowKey, ofKey.map(records)]))
+}
+const holding = (...entries: Entry[]): Memory['held'] =>
   new Map(entries.map((entry) => [entry.rowKey, new Set([entry.content])]))
-const make = (row: number, key: string, value: string): Entry =>
-  entryOf(biometric, { row, key, value, person: 'ann' })
+const make = (row: number, key: string, value: string, rule = 'pulse'): Entry =>
+  entryOf(biometric, { row, key, value, rule, person: 'ann' })
+
+const isLastWord = (entry: Entry, entries: readonly Entry[]): boolean =>
+  entries
+    .slice(entries.indexOf(entry))
+    .every(({ rowKey, content }) => rowKey !== entry.rowKey || content === entry.content)
+
+/** What a gateway has that takes all but some values, and a ledger beside it. */
+function createModel(refuses: (value: string | undefined) => boolean = () => false) {
+  let delivered = new Map<string, readonly DeliveredRecord[]>()
+  const shown = new Map<string, string | undefined>()
+  /** @returns how many were sent */
+  const run = async (entries: readonly Entry[], isNew: boolean): Promise<number> => {
+    const replaced = replacedSince(entries, delivered)
+    const takenBack = new Set(isNew ? replaced.filter((entry) => isLastWord(entry, entries)) : [])
+    const { fresh, restated } = recognise(entries, { delivered, held: new Map() }, takenBack)
+    const outcomes = new Map<Entry, EntryOutcome>()
+    const reason = { stage: 'submit' as const, code: 'refused', message: '', scrubbed: '' }
+    let sent = 0
+    for (const entry of entries) {
+      const again = restated.find((one) => one.entry === entry)
+      const isSent = again && fateOfRestated(again, (one) => outcomes.get(one)?.outcome) === 'send'
+      if (!fresh.includes(entry) && isSent !== true) continue
+      const { value } = entry.record.evidence
+      sent += 1
+      if (refuses(value)) outcomes.set(entry, { entry, outcome: 'rejected', batchId: '', reason })
+      else {
+        outcomes.set(entry, { entry, outcome: 'accepted', batchId: '', status: 201 })
+        shown.set(entry.rowKey, value)
+      }
+    }
+    const now = await newlyDelivered({ delivered: async () => delivered }, 1, [...outcomes.values()])
+    delivered = new Map([...delivered, ...now.map(({ rowKey, records }) => [rowKey, records] as const)])
+    return sent
+  }
+  return { run, shown }
+}
 
 describe('recognise', () => {
   it('puts every entry into exactly one place, and a twin behind its first', () => {
@@ -16,49 +59,44 @@ describe('recognise', () => {
       fc.record({ key: fc.constantFrom('a', 'b', 'c'), value: fc.constantFrom('1', '2', '3') }),
       { maxLength: 30 },
     )
+    const some = fc.subarray([0, 1, 2, 3, 4, 5])
     fc.assert(
-      fc.property(
-        rows,
-        fc.subarray([0, 1, 2, 3, 4, 5]),
-        fc.subarray([0, 1, 2, 3, 4, 5]),
-        (made, before, doubted) => {
-          const entries = made.map(({ key, value }, at) => make(at + 1, key, value))
-          const pick = (positions: number[]) => remember(...positions.flatMap((at) => entries[at] ?? []))
-          const { fresh, unchanged, held, twins } = recognise(entries, {
-            delivered: pick(before),
-            held: pick(doubted),
-          })
-          const placed = [...fresh, ...unchanged, ...held, ...twins.map((twin) => twin.entry)]
-          expect(placed).toHaveLength(entries.length)
-          expect(new Set(placed)).toEqual(new Set(entries))
-          for (const { entry, first } of twins) {
-            expect(fresh).toContain(first)
-            expect([entry.rowKey, entry.content]).toEqual([first.rowKey, first.content])
-          }
-          const identities = fresh.map((entry) => `${entry.rowKey} ${entry.content}`)
-          expect(new Set(identities).size).toBe(identities.length)
-        },
-      ),
+      fc.property(rows, some, some, (made, before, doubted) => {
+        const entries = made.map(({ key, value }, at) => make(at + 1, key, value))
+        const pick = (positions: number[]) => positions.flatMap((at) => entries[at] ?? [])
+        const memory = { delivered: remember(...pick(before)), held: holding(...pick(doubted)) }
+        const { fresh, unchanged, held, twins, restated } = recognise(entries, memory)
+        const later = [...twins, ...restated].map(({ entry }) => entry)
+        const placed = [...fresh, ...unchanged, ...held, ...later]
+        expect(placed).toHaveLength(entries.length)
+        expect(new Set(placed)).toEqual(new Set(entries))
+        for (const { entry, first } of twins) {
+          expect(placed.indexOf(first)).toBeGreaterThanOrEqual(0)
+          expect([entry.rowKey, entry.content]).toEqual([first.rowKey, first.content])
+        }
+        const identities = fresh.map((entry) => `${entry.rowKey} ${entry.content}`)
+        expect(new Set(identities).size).toBe(identities.length)
+      }),
     )
   })
 
   it('does not send what was delivered, nor what is in doubt', () => {
     const [old, doubtful, other] = [make(1, 'a', '1'), make(2, 'b', '1'), make(3, 'c', '1')]
-    const recognised = recognise([old, doubtful, other], {
-      delivered: remember(old),
-      held: remember(doubtful),
-    })
+    const memory = { delivered: remember(old), held: holding(doubtful) }
+    const recognised = recognise([old, doubtful, other], memory)
     expect(recognised).toMatchObject({ unchanged: [old], held: [doubtful], fresh: [other], twins: [] })
   })
 
   it('takes the same record under another row key for another', () => {
     const entries = [make(1, 'a', '1'), make(2, 'b', '1')]
-    expect(
-      recognise(entries, {
-        ...nothing,
-        delivered: new Map([['0'.repeat(32), new Set(entries.map((one) => one.content))]]),
-      }).fresh,
-    ).toEqual(entries)
+    const records = entries.map(({ ruleHash: rule, content }) => ({ rule, content }))
+    const delivered = new Map([['0'.repeat(32), records]])
+    expect(recognise(entries, { ...nothing, delivered }).fresh).toEqual(entries)
+  })
+
+  it('knows a record whose rule has another name by now', () => {
+    const delivered = remember(make(1, 'a', '1', 'pulse'))
+    expect(recognise([make(1, 'a', '1', 'heart-rate')], { ...nothing, delivered }).fresh).toEqual([])
   })
 
   it('counts rows corrected: another content under a known key, once a row', () => {
@@ -66,5 +104,42 @@ describe('recognise', () => {
     expect(recognise([first, make(2, 'a', '2'), make(3, 'b', '3')], nothing).rowsCorrected).toBe(1)
     expect(recognise([make(2, 'a', '2')], { ...nothing, delivered: remember(first) }).rowsCorrected).toBe(1)
     expect(recognise([first, make(2, 'a', '1')], nothing).rowsCorrected).toBe(0)
+  })
+})
+
+describe('a correction that is taken back', () => {
+  it('is sent by a new export, and not by one that is read again', async () => {
+    const { run, shown } = createModel()
+    const nights = ['70', '75', '70'].map((value) => [make(1, 'a', value)])
+    const sent: number[] = []
+    for (const night of nights) sent.push(await run(night, true))
+    expect([sent, [...shown.values()]]).toEqual([[1, 1, 1], ['70']])
+    for (const night of nights) expect(await run(night, false)).toBe(0)
+    expect([...shown.values()]).toEqual(['70'])
+  })
+
+  it('shows what the newest export says last, and sends nothing when any is read again', async () => {
+    const values = fc.constantFrom('70', '75', '80', 'refused')
+    const rows = fc.array(fc.tuple(fc.constantFrom('a', 'b'), values), { minLength: 1, maxLength: 6 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(rows, { minLength: 1, maxLength: 5 }), async (nights) => {
+        const { run, shown } = createModel((value) => value === 'refused')
+        const read: Entry[][] = []
+        for (const night of nights) {
+          const entries = night.map(([key, value], at) => make(at + 1, key, value))
+          read.push(entries)
+          await run(entries, true)
+          for (const [rowKey, ofKey] of Map.groupBy(entries, (entry) => entry.rowKey)) {
+            const taken = ofKey.filter(({ record }) => record.evidence.value !== 'refused').at(-1)
+            if (taken !== undefined && ofKey.at(-1) === taken)
+              expect(shown.get(rowKey)).toBe(taken.record.evidence.value)
+          }
+          const before = [...shown]
+          const refused = entries.filter(({ record }) => record.evidence.value === 'refused')
+          expect(await run(entries, false)).toBeLessThanOrEqual(refused.length)
+          expect([...shown]).toEqual(before)
+        }
+      }),
+    )
   })
 })

@@ -14,7 +14,7 @@ test('new and known are together all that was left behind, of whatever kind', ()
       summary.rows.rejected = row
       summary.records.biometric.rejected = record
       summary.records.careTeam.inDoubt = doubt
-      summary.primaryCare.refused = mark
+      summary.primaryCare.owed = mark
       summary.careTeams.notReplaced = entry
       const all = row + record + doubt + mark + entry
       const known = Math.floor((all * share) / 100)

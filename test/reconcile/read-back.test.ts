@@ -29,13 +29,13 @@ const elsewhere = entry.transactionId.replace(/^[0-9a-f]{16}-\d+/, 'ffffffffffff
 describe('what a profile says of a record that may have been sent from another export', () => {
   it.each([
     ['the same record under the id that it had there', elsewhere, 'stored'],
-    ['another record, with the same value', `${elsewhere.slice(0, -1)}x`, 'unknown'],
-    ['its twin in this export', entry.transactionId.replace(/-\d+-/, '-000099-'), 'unknown'],
-    ['one whose id is none of ours', 'anything', 'unknown'],
+    ['another record, with the same value', `${elsewhere.slice(0, -1)}x`, 'hidden'],
+    ['its twin in this export', entry.transactionId.replace(/-\d+-/, '-000099-'), 'hidden'],
+    ['one whose id is none of ours', 'anything', 'hidden'],
   ])('%s', (_name, persistentId, verdict) => {
     expect(judge(entry, [found({ persistentId })], 'any')).toBe(verdict)
-    expect(judge(entry, [found({ persistentId })], 'own')).toBe('unknown')
-    expect(judge(entry, [found({ persistentId, value: 119 })], 'any')).toBe('unknown')
+    expect(judge(entry, [found({ persistentId })], 'own')).toBe('hidden')
+    expect(judge(entry, [found({ persistentId, value: 119 })], 'any')).toBe('hidden')
   })
 })
 
@@ -49,13 +49,13 @@ describe('what a profile says of a biometric', () => {
       'stored',
     ],
     ['the same record, its meta trimmed', [found()], 'stored'],
-    ['the same record under another id', [found({ persistentId: foreign })], 'unknown'],
+    ['the same record under another id', [found({ persistentId: foreign })], 'hidden'],
     ['an older one', [found({ observedAt: OBSERVED_AT - DAY_MS, persistentId: foreign })], 'absent'],
-    ['a newer one', [found({ observedAt: OBSERVED_AT + DAY_MS, persistentId: foreign })], 'unknown'],
-    ['a newer one, its meta trimmed', [found({ observedAt: OBSERVED_AT + DAY_MS })], 'unknown'],
-    ['another value on the same date', [found({ value: 119 })], 'unknown'],
-    ['another unit on the same date', [found({ unit: 'kPa' })], 'unknown'],
-    ['one without a date', [found({ observedAt: undefined, persistentId: foreign })], 'unknown'],
+    ['a newer one', [found({ observedAt: OBSERVED_AT + DAY_MS, persistentId: foreign })], 'hidden'],
+    ['a newer one, its meta trimmed', [found({ observedAt: OBSERVED_AT + DAY_MS })], 'hidden'],
+    ['another value on the same date', [found({ value: 119 })], 'hidden'],
+    ['another unit on the same date', [found({ unit: 'kPa' })], 'hidden'],
+    ['one without a date', [found({ observedAt: undefined, persistentId: foreign })], 'hidden'],
     [
       'a newer one of another code',
       [found({ codes: ['8462-4'], observedAt: OBSERVED_AT + DAY_MS })],
@@ -69,7 +69,7 @@ describe('what a profile says of a biometric', () => {
     [
       'a newer one of a source type untold',
       [found({ sourceType: undefined, observedAt: OBSERVED_AT + DAY_MS })],
-      'unknown',
+      'hidden',
     ],
   ] as const)('%s', (_name, profile, verdict) => {
     expect(judge(entry, profile)).toBe(verdict)
@@ -79,7 +79,7 @@ describe('what a profile says of a biometric', () => {
 it.each([
   ['nothing there', [], 'absent'],
   ['the same, its meta trimmed', [found({ codes: ['E11.9'], value: undefined, unit: undefined })], 'stored'],
-  ['a newer one', [found({ codes: ['E11.9'], observedAt: OBSERVED_AT + 1 })], 'unknown'],
+  ['a newer one', [found({ codes: ['E11.9'], observedAt: OBSERVED_AT + 1 })], 'hidden'],
 ] as const)('a condition: %s', (_name, profile, verdict) => {
   expect(judge(entryOf(condition), profile)).toBe(verdict)
 })

@@ -170,7 +170,7 @@ describe('how a run stands', () => {
     ['well', 'every row and record is accounted for', clean],
     ['left', '22 rows rejected, 115 records rejected', {}],
     ['left', '1 record in doubt', { ...clean, records: kinds({ condition: made({ inDoubt: 1 }) }) }],
-    ['left', '2 marks refused', { ...clean, primaryCare: { marked: 0, refused: 2 } }],
+    ['left', '2 marks owed', { ...clean, primaryCare: { marked: 0, unmarked: 0, owed: 2 } }],
     [
       'left',
       '1 export could not be used',

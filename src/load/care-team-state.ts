@@ -1,0 +1,330 @@
+/**
+ * The wanted state of an account's care team: from what a chunk's entries say, what the account has and what the ledger knows follow the
+ * entries to create, those to delete, and the mark. Asked again once the entries are created, it gives what is left to do. Pure; the rules
+ * are in docs/delivery.md.
+ *
+ * A provider is known by the hash of its NPI, an entry by the fields that are sent (interface, "Care team record, as sent"): dates and
+ * source do not make it another.
+ */
+import { z } from 'zod'
+import type { KnownCareTeam } from '../ledger/ledger.ts'
+import type { Entry, PassedOver } from './entry.ts'
+import { recordText } from './record-text.ts'
+
+/** What is done with an entry whose NPI the account has with other fields. */
+export type ChangedCareTeam = 'add' | 'replace' | 'keep'
+
+const text = z.string().optional().catch(undefined)
+const Fields = z.object({
+  npi: text,
+  name: text,
+  type: text,
+  address: text,
+  city: text,
+  zip: text,
+  phoneNumber: text,
+  location: text,
+  profile: text,
+})
+export type CareTeamFields = z.infer<typeof Fields>
+const COMPARED = Fields.keyof().options
+
+/** Of a record as sent, or as listed. */
+export const fieldsOf = (record: unknown): CareTeamFields => Fields.parse(record)
+export const fieldsSent = (entry: Entry): CareTeamFields => fieldsOf(JSON.parse(recordText(entry, '')))
+
+/** What was not sent is the gateway's own affair. */
+export const isSame = (sent: CareTeamFields, stored: CareTeamFields): boolean =>
+  COMPARED.every((key) => sent[key] === undefined || sent[key] === stored[key])
+
+/** What the chunk says. */
+export interface WantedCareTeam {
+  readonly entry: Entry
+  /** Hash of the NPI. */
+  readonly npi: string
+  readonly fields: CareTeamFields
+  /**
+   * `open`: it has no outcome yet. `stored`: the gateway took it, as this chunk has learned. `delivered`: an earlier chunk or run has
+   * settled it, mark and all. `doubtful`: nobody can tell.
+   */
+  readonly status: 'open' | 'stored' | 'delivered' | 'doubtful'
+}
+
+/** What the account has. */
+export interface HadCareTeam {
+  /** The gateway's id, by its list or its answer. */
+  readonly id: string | undefined
+  /** Whether a list shows it: an answer alone is no ground to delete another one. */
+  readonly isListed: boolean
+  readonly npi: string
+  readonly fields: CareTeamFields
+  /** By list or ledger, whichever is later; milliseconds since the epoch. Undefined where neither tells it. */
+  readonly observedAt: number | undefined
+  readonly isMarked: boolean
+  /** `source.meta.persistentRecordId`, where the gateway keeps it. */
+  readonly ours: string | undefined
+}
+
+export interface CareTeamAccount {
+  /** Of one account, in the order of the rows; nothing that was rejected. */
+  readonly wanted: readonly WantedCareTeam[]
+  readonly has: readonly HadCareTeam[]
+  readonly known: readonly KnownCareTeam[]
+}
+
+/** What becomes of an open entry. */
+export type CareTeamStep =
+  | { readonly step: 'create' }
+  /** The account has it. */
+  | { readonly step: 'known' }
+  /** It is the same as another one of the chunk, and shares its fate. */
+  | { readonly step: 'share'; readonly first: Entry }
+  | { readonly step: 'omit'; readonly why: PassedOver }
+
+export type MarkStep =
+  | { readonly step: 'none' }
+  /** `had`: the entry to mark. */
+  | {
+      readonly step: 'mark' | 'unmark'
+      readonly npi: string
+      readonly had: HadCareTeam
+      readonly entry?: Entry
+    }
+  /** It bears the mark already. */
+  | { readonly step: 'marked'; readonly npi: string }
+  /** Nobody knows yet whether the entry is there. */
+  | { readonly step: 'wait'; readonly npi: string; readonly entry?: Entry }
+
+export interface CareTeamPlan {
+  readonly steps: ReadonlyMap<Entry, CareTeamStep>
+  /** What newer entries of the same NPI replace, each listed beside its replacement. */
+  readonly remove: readonly { readonly had: HadCareTeam; readonly by: Entry }[]
+  /** What replaces others, and is not listed yet: nothing is deleted before. */
+  readonly unlisted: readonly Entry[]
+  readonly mark: MarkStep
+}
+
+export function planCareTeam(account: CareTeamAccount, changed: ChangedCareTeam): CareTeamPlan {
+  const steps = new Map<Entry, CareTeamStep>()
+  const remove: { had: HadCareTeam; by: Entry }[] = []
+  const unlisted: Entry[] = []
+  for (const [npi, wanted] of Map.groupBy(account.wanted, (one) => one.npi)) {
+    const has = account.has.filter((one) => one.npi === npi)
+    for (const [entry, step] of PLANS[changed](wanted, has)) steps.set(entry, step)
+    if (changed !== 'replace') continue
+    const replaced = replacements(wanted, has)
+    remove.push(...replaced.remove)
+    unlisted.push(...replaced.unlisted)
+  }
+  return { steps, remove, unlisted, mark: planMark(account) }
+}
+
+type Steps = [Entry, CareTeamStep][]
+type PlanOfProvider = (wanted: readonly WantedCareTeam[], has: readonly HadCareTeam[]) => Steps
+
+const opened = (wanted: readonly WantedCareTeam[]): WantedCareTeam[] =>
+  wanted.filter(({ status }) => status === 'open')
+
+/** Newest first; of equal dates the later row. */
+const newestFirst = (wanted: readonly WantedCareTeam[]): WantedCareTeam[] =>
+  wanted.toReversed().toSorted((a, b) => b.entry.record.observedAt - a.entry.record.observedAt)
+
+const known = (fields: CareTeamFields, has: readonly HadCareTeam[]): boolean =>
+  has.some((one) => isSame(fields, one.fields))
+
+/** Every entry that differs in a field is wanted, and created once. */
+const addAll: PlanOfProvider = (wanted, has) => {
+  const doubtful = wanted.filter(({ status }) => status === 'doubtful')
+  const created: WantedCareTeam[] = []
+  return newestFirst(opened(wanted)).map((one): [Entry, CareTeamStep] => {
+    if (known(one.fields, has)) return [one.entry, { step: 'known' }]
+    const first = [...doubtful, ...created].find((other) => isSame(one.fields, other.fields))
+    if (first !== undefined) return [one.entry, { step: 'share', first: first.entry }]
+    created.push(one)
+    return [one.entry, { step: 'create' }]
+  })
+}
+
+/** The newest is wanted alone. */
+const replaceOlder: PlanOfProvider = (wanted, has) => {
+  const kept = newestRow(wanted)
+  const newer = isOutdated(kept, has)
+  const steps = new Map(newer ? [] : addAll(kept, has))
+  return opened(wanted).map((one): [Entry, CareTeamStep] => {
+    const own = steps.get(one.entry)
+    if (own !== undefined) return [one.entry, own]
+    if (newer && kept.includes(one) && known(one.fields, has)) return [one.entry, { step: 'known' }]
+    const same = newer ? undefined : kept.find((other) => isSame(one.fields, other.fields))
+    if (same === undefined) return [one.entry, { step: 'omit', why: 'care-team-outdated' }]
+    const shared = steps.get(same.entry)
+    const isShared = shared?.step === 'create' || same.status === 'doubtful'
+    return [one.entry, isShared ? { step: 'share', first: same.entry } : (shared ?? KNOWN)]
+  })
+}
+
+const KNOWN: CareTeamStep = { step: 'known' }
+
+/** What is there of the NPI stays; of an NPI that is not there the newest is wanted. */
+const keepFirst: PlanOfProvider = (wanted, has) => {
+  const there = has.length > 0 || wanted.some(({ status }) => status !== 'open')
+  const [newest, ...others] = newestFirst(opened(wanted))
+  const created = there || newest === undefined ? [] : [newest]
+  const rest = there ? opened(wanted) : others
+  return [
+    ...created.map(({ entry }): [Entry, CareTeamStep] => [entry, { step: 'create' }]),
+    ...rest.map((one): [Entry, CareTeamStep] => {
+      if (known(one.fields, has)) return [one.entry, KNOWN]
+      const same = [...created, ...wanted.filter(({ status }) => status === 'doubtful')].find((other) =>
+        isSame(one.fields, other.fields),
+      )
+      if (same !== undefined) return [one.entry, { step: 'share', first: same.entry }]
+      return [one.entry, { step: 'omit', why: 'care-team-kept' }]
+    }),
+  ]
+}
+
+const PLANS: Readonly<Record<ChangedCareTeam, PlanOfProvider>> = {
+  add: addAll,
+  replace: replaceOlder,
+  keep: keepFirst,
+}
+
+/** The entries of the newest row: a provider may stand in a row twice, with two types. */
+function newestRow(wanted: readonly WantedCareTeam[]): WantedCareTeam[] {
+  const [newest] = newestFirst(wanted)
+  if (newest === undefined) return []
+  const { row, record } = newest.entry
+  return wanted.filter(
+    ({ entry }) => entry.row.row === row.row && entry.record.observedAt === record.observedAt,
+  )
+}
+
+/** Whether the account has another entry of the NPI that is newer. */
+function isOutdated(kept: readonly WantedCareTeam[], has: readonly HadCareTeam[]): boolean {
+  const at = kept[0]?.entry.record.observedAt ?? Number.NEGATIVE_INFINITY
+  return has.some(
+    ({ observedAt, fields }) => (observedAt ?? at) > at && !kept.some((one) => isSame(one.fields, fields)),
+  )
+}
+
+/**
+ * Older entries of the NPI, once every entry that replaces them is listed. One without a date stays, since nobody can tell. Where the list
+ * shows the new one under the old id, the gateway has updated in place, and nothing is deleted.
+ */
+function replacements(
+  wanted: readonly WantedCareTeam[],
+  has: readonly HadCareTeam[],
+): Pick<CareTeamPlan, 'remove' | 'unlisted'> {
+  const kept = newestRow(wanted)
+  const [first] = kept
+  const isNew = wanted.some(({ status }) => status === 'open' || status === 'stored')
+  if (first === undefined || !isNew || isOutdated(kept, has)) return { remove: [], unlisted: [] }
+  const at = first.entry.record.observedAt
+  const stands = new Set(kept.flatMap((one) => listedAs(one, has) ?? []))
+  const others = has.filter((one) => !stands.has(one) && (one.observedAt ?? Infinity) <= at)
+  if (others.length === 0) return { remove: [], unlisted: [] }
+  const unlisted = kept.filter((one) => listedAs(one, has) === undefined).map(({ entry }) => entry)
+  const listed = others.filter(({ isListed }) => isListed)
+  return {
+    remove: unlisted.length > 0 ? [] : listed.map((had) => ({ had, by: first.entry })),
+    unlisted: unlisted.length > 0 ? unlisted : listed.length < others.length ? [first.entry] : [],
+  }
+}
+
+/** The entry as the list shows it: by our id, else the one that bears the mark, else the newest of the same fields. */
+function listedAs({ entry, fields }: WantedCareTeam, has: readonly HadCareTeam[]): HadCareTeam | undefined {
+  const same = has.filter((one) => one.isListed && isSame(fields, one.fields))
+  const newest = same.toSorted((a, b) => (b.observedAt ?? 0) - (a.observedAt ?? 0))
+  return (
+    same.find(({ ours }) => ours === entry.transactionId) ??
+    same.find(({ isMarked }) => isMarked) ??
+    newest[0]
+  )
+}
+
+/** That a provider is, or is no longer, the primary care physician. */
+interface Statement {
+  readonly npi: string
+  readonly at: number
+  /** Of equal dates the higher one counts. */
+  readonly order: number
+  readonly isPrimary: boolean
+  readonly from: 'chunk' | 'ledger' | 'list'
+  readonly wanted?: WantedCareTeam
+}
+
+/**
+ * The mark belongs to the provider of whom it was said last. It stays where a newer entry bears it, whoever set it, and goes where the newest
+ * word on its bearer is that it is no longer the primary one (interface, "Care team PCP flag": marking one unmarks all others).
+ */
+function planMark({ wanted, has, known: ledger }: CareTeamAccount): MarkStep {
+  const last = new Map<string, Statement>()
+  for (const statement of statements(wanted, has, ledger)) {
+    const before = last.get(statement.npi)
+    if (before === undefined || isLater(statement, before)) last.set(statement.npi, statement)
+  }
+  let bearer: Statement | undefined
+  for (const one of last.values()) {
+    if (one.isPrimary && (bearer === undefined || isLater(one, bearer))) bearer = one
+  }
+  if (bearer === undefined) return planUnmark([...last.values()], has, ledger)
+  const { npi, from, wanted: said } = bearer
+  if (from === 'list')
+    return ledger.some((one) => one.npi === npi) ? { step: 'marked', npi } : { step: 'none' }
+  const ofProvider = has.filter((one) => one.npi === npi)
+  const target = said === undefined ? undefined : ofProvider.find((one) => isSame(said.fields, one.fields))
+  const had = target ?? ofProvider.find(({ isMarked }) => isMarked) ?? ofProvider[0]
+  if (had?.isMarked === true) return { step: 'marked', npi }
+  if (from === 'ledger' && ledger.some((one) => one.npi === npi && one.mark === 'set'))
+    return { step: 'none' }
+  const entry = said === undefined ? {} : { entry: said.entry }
+  if (had === undefined || (said?.status === 'doubtful' && target === undefined))
+    return { step: 'wait', npi, ...entry }
+  return { step: 'mark', npi, had, ...entry }
+}
+
+function planUnmark(
+  last: readonly Statement[],
+  has: readonly HadCareTeam[],
+  ledger: readonly KnownCareTeam[],
+): MarkStep {
+  for (const { npi, isPrimary, wanted } of last) {
+    if (isPrimary) continue
+    const ofProvider = has.filter((one) => one.npi === npi)
+    const mark = ledger.find((one) => one.npi === npi)?.mark
+    const had = ofProvider.find(({ isMarked }) => isMarked)
+    const entry = wanted === undefined ? {} : { entry: wanted.entry }
+    if (had !== undefined) return { step: 'unmark', npi, had, ...entry }
+    const [only] = ofProvider
+    if ((mark === 'set' || mark === 'to-unset') && only !== undefined)
+      return { step: 'unmark', npi, had: only, ...entry }
+  }
+  return { step: 'none' }
+}
+
+function* statements(
+  wanted: readonly WantedCareTeam[],
+  has: readonly HadCareTeam[],
+  ledger: readonly KnownCareTeam[],
+): Generator<Statement> {
+  for (const { npi, isMarked, observedAt } of has)
+    if (isMarked) yield { npi, at: observedAt ?? -Infinity, order: -2, isPrimary: true, from: 'list' }
+  for (const { npi, observedAt: at, mark } of ledger) {
+    if (mark === 'none') continue
+    yield { npi, at, order: -1, isPrimary: mark !== 'to-unset', from: 'ledger' }
+  }
+  for (const [order, one] of wanted.entries()) {
+    const { primary, observedAt: at } = one.entry.record
+    // What was delivered before has had its say: the ledger knows what came of it.
+    if (primary === undefined || one.status === 'delivered') continue
+    yield { npi: one.npi, at, order, isPrimary: primary, from: 'chunk', wanted: one }
+  }
+}
+
+/** Of one row, that it is primary counts: a provider may stand there a second time, in another part. */
+function isLater(one: Statement, other: Statement): boolean {
+  if (one.at !== other.at) return one.at > other.at
+  const sameRow = one.wanted !== undefined && one.wanted.entry.row.row === other.wanted?.entry.row.row
+  if (sameRow && one.isPrimary !== other.isPrimary) return one.isPrimary
+  return one.order > other.order
+}

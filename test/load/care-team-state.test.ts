@@ -1,0 +1,224 @@
+import { describe, expect, it } from 'vitest'
+import type { KnownCareTeam } from '../../src/ledger/ledger.ts'
+import {
+  type CareTeamPlan,
+  type ChangedCareTeam,
+  fieldsSent,
+  type HadCareTeam,
+  planCareTeam,
+  type WantedCareTeam,
+} from '../../src/load/care-team-state.ts'
+import type { Entry } from '../../src/load/entry.ts'
+import { careTeam, DAY_MS, entryOf, IDENTITY, type Made, OBSERVED_AT } from './made-up-entries.ts'
+
+const [NPI, OTHER] = ['1234567893', '1003000126']
+const [before, after] = [OBSERVED_AT - DAY_MS, OBSERVED_AT + DAY_MS]
+const made = (fields: Made = {}): Entry => entryOf(careTeam, { npi: NPI, ...fields })
+const wants = (entry: Entry, status: WantedCareTeam['status'] = 'open'): WantedCareTeam => ({
+  entry,
+  npi: IDENTITY.npi(entry.record.evidence.npi ?? ''),
+  fields: fieldsSent(entry),
+  status,
+})
+/** As the gateway would list `made()`. */
+const had = ({
+  npi = NPI,
+  ...fields
+}: Partial<Omit<HadCareTeam, 'fields'>> & {
+  name?: string
+  type?: string
+  city?: string
+} = {}): HadCareTeam => {
+  const { name = 'Test Practice', type = 'PCP', city, ...more } = fields
+  return {
+    id: 'id-1',
+    isListed: true,
+    npi: IDENTITY.npi(npi),
+    fields: { npi, name, type, ...(city === undefined ? {} : { city }) },
+    observedAt: OBSERVED_AT,
+    isMarked: false,
+    ours: undefined,
+    ...more,
+  }
+}
+const knows = (npi: string, mark: KnownCareTeam['mark'], observedAt = OBSERVED_AT): KnownCareTeam => ({
+  account: 'a',
+  npi: IDENTITY.npi(npi),
+  observedAt,
+  mark,
+  accountId: null,
+  content: null,
+})
+const plan = (
+  wanted: readonly WantedCareTeam[],
+  has: readonly HadCareTeam[],
+  changed: ChangedCareTeam,
+  known: readonly KnownCareTeam[] = [],
+): CareTeamPlan => planCareTeam({ wanted, has, known }, changed)
+const ways = ['add', 'replace', 'keep'] as const
+const stepsOf = (wanted: readonly WantedCareTeam[], has: readonly HadCareTeam[], changed: ChangedCareTeam) =>
+  wanted.map(({ entry }) => plan(wanted, has, changed).steps.get(entry)?.step)
+
+describe('a care-team entry of which the account has', () => {
+  const renamed = { name: 'Former Practice' }
+  it.each([
+    ['nothing', [], ['create', 'create', 'create']],
+    ['the same', [had()], ['known', 'known', 'known']],
+    ['the same, older', [had({ observedAt: before })], ['known', 'known', 'known']],
+    ['the same, newer', [had({ observedAt: after })], ['known', 'known', 'known']],
+    ['the same with a field that is not sent', [had({ city: 'Springfield' })], ['known', 'known', 'known']],
+    ['another provider', [had({ npi: OTHER })], ['create', 'create', 'create']],
+    ['another name, older', [had({ ...renamed, observedAt: before })], ['create', 'create', 'omit']],
+    ['another name, of the same date', [had(renamed)], ['create', 'create', 'omit']],
+    ['another name, newer', [had({ ...renamed, observedAt: after })], ['create', 'omit', 'omit']],
+    ['another name, undated', [had({ ...renamed, observedAt: undefined })], ['create', 'create', 'omit']],
+    ['another type', [had({ type: 'SPECIALIST' })], ['create', 'create', 'omit']],
+    [
+      'the same, and another name that is newer',
+      [had(), had({ id: 'id-2', ...renamed, observedAt: after })],
+      ['known', 'known', 'known'],
+    ],
+  ] as const)('%s', (_name, has, steps) => {
+    expect(ways.map((changed) => stepsOf([wants(made())], has, changed)[0])).toEqual(steps)
+  })
+
+  it.each([
+    ['keep', 'care-team-kept'],
+    ['replace', 'care-team-outdated'],
+  ] as const)('newer, is passed over for a reason (%s)', (changed, why) => {
+    const entry = made()
+    const newer = [had({ name: 'Former Practice', observedAt: after })]
+    expect(plan([wants(entry)], newer, changed).steps.get(entry)).toEqual({ step: 'omit', why })
+  })
+})
+
+describe('entries of one provider in a chunk', () => {
+  const older = wants(made({ row: 1 }))
+  const newer = wants(made({ row: 2, observedAt: after }))
+  const other = wants(made({ row: 3, name: 'Other Practice', observedAt: before }))
+
+  it.each([
+    ['add', ['share', 'create', 'create']],
+    ['replace', ['share', 'create', 'omit']],
+    ['keep', ['share', 'create', 'omit']],
+  ] as const)('%s: the same ones are created once, the newest', (changed, steps) => {
+    expect(stepsOf([older, newer, other], [], changed)).toEqual(steps)
+  })
+
+  it.each(ways)('%s: one that an earlier process created is not created for another row', (changed) => {
+    const stored = { ...newer, status: 'stored' as const }
+    expect(plan([older, stored], [had()], changed).steps.get(older.entry)).toEqual({ step: 'known' })
+  })
+
+  it.each(ways)('%s: one of which nobody can tell is not sent for another row', (changed) => {
+    const doubtful = { ...newer, status: 'doubtful' as const }
+    const { steps } = plan([older, doubtful], [], changed)
+    expect(steps.get(older.entry)).toEqual({ step: 'share', first: newer.entry })
+  })
+
+  it('an older one is not sent where the newest was delivered before', () => {
+    const delivered = {
+      ...wants(made({ row: 2, name: 'New', observedAt: after })),
+      status: 'delivered' as const,
+    }
+    const has = [had({ name: 'New' })]
+    expect(plan([older, delivered], has, 'replace').steps.get(older.entry)).toMatchObject({ step: 'omit' })
+  })
+})
+
+describe('what a new entry replaces', () => {
+  const entry = made({ name: 'New Practice' })
+  const kept = had({ id: 'new', name: 'New Practice' })
+  const old = (fields: Parameters<typeof had>[0] = {}) => had({ id: 'old', observedAt: before, ...fields })
+  const beside = wants(made({ rule: 'other', name: 'Beside' }), 'stored')
+  const isListed = had({ id: 'beside', name: 'Beside' })
+  it.each([
+    ['the older of its NPI', [kept, isListed, old()], ['old']],
+    ['those of the same date, too', [kept, isListed, old({ observedAt: OBSERVED_AT })], ['old']],
+    ['not one without a date', [kept, isListed, old({ observedAt: undefined })], []],
+    ['not another provider', [kept, isListed, old({ npi: OTHER })], []],
+    ['nothing, where the gateway has updated in place', [{ ...kept, id: 'old' }, isListed], []],
+    ['nothing, where a newer one is there', [kept, isListed, old(), old({ id: 'x', observedAt: after })], []],
+    ['nothing before it is listed', [{ ...kept, isListed: false }, isListed, old()], []],
+    ['nothing before what stands beside it is listed', [kept, old()], []],
+    ['its own double', [kept, { ...kept, id: 'double', observedAt: before }, isListed], ['double']],
+  ] as const)('%s', (_name, has, ids) => {
+    const { remove } = plan([wants(entry, 'stored'), beside], has, 'replace')
+    expect(remove.map((one) => one.had.id)).toEqual(ids)
+    expect(plan([wants(entry, 'stored'), beside], has, 'add').remove).toEqual([])
+  })
+
+  it('is told while the list does not show it', () => {
+    const has = [{ ...kept, isListed: false }, old()]
+    expect(plan([wants(entry, 'stored')], has, 'replace').unlisted).toEqual([entry])
+  })
+
+  it('is nothing where all of it was delivered before', () => {
+    expect(plan([wants(entry, 'delivered')], [kept, old()], 'replace').remove).toEqual([])
+  })
+})
+
+describe('the mark of an account', () => {
+  const entry = made()
+  const marked = (fields: Parameters<typeof had>[0] = {}) => had({ isMarked: true, ...fields })
+  const other = { npi: OTHER, id: 'other' }
+  const unlisted = had({ isListed: false })
+  it.each([
+    ['is given where there is none', [had()], 'mark'],
+    ['waits where there is no entry', [], 'wait'],
+    ['is borne by the entry, whatever its date', [marked({ observedAt: after })], 'none'],
+    ['is borne by the entry', [marked()], 'marked'],
+    ['moves from an older one', [had(), marked({ ...other, observedAt: before })], 'mark'],
+    ['moves from one of the same date', [unlisted, marked(other)], 'mark'],
+    ['moves from one without a date', [had(), marked({ ...other, observedAt: undefined })], 'mark'],
+    ['stays on a newer one', [had(), marked({ ...other, observedAt: after })], 'none'],
+    ['stays on a newer one of the NPI', [had(), marked({ name: 'Other', observedAt: after })], 'none'],
+    ['moves from an older one of the NPI', [had(), marked({ name: 'Other', observedAt: before })], 'mark'],
+    ['is where it is to be on the entry that is kept in its place', [marked({ name: 'Other' })], 'marked'],
+  ] as const)('%s', (_name, has, step) => {
+    expect(plan([wants(entry, 'stored')], has, 'add').mark.step).toBe(step)
+  })
+
+  it.each([
+    ['set', after, 'none'],
+    ['set', before, 'mark'],
+    ['to-set', after, 'wait'],
+    ['to-set', before, 'mark'],
+    ['none', after, 'mark'],
+  ] as const)('%s on another at %i, by the ledger: the list is late', (mark, at, step) => {
+    expect(plan([wants(entry, 'stored')], [unlisted], 'add', [knows(OTHER, mark, at)]).mark.step).toBe(step)
+  })
+
+  const says = (
+    primary: boolean | undefined,
+    fields: Made = {},
+    status: WantedCareTeam['status'] = 'stored',
+  ) => {
+    const { primary: _, ...record } = made(fields).record
+    const said = primary === undefined ? record : { ...record, primary }
+    return { ...wants(made(fields)), entry: { ...made(fields), record: said }, status }
+  }
+  it.each([
+    ['is taken away where its bearer is no longer the primary one', [says(false)], [marked()], 'unmark'],
+    ['is taken away by the ledger, too', [says(false)], [had()], 'unmark', knows(NPI, 'set')],
+    ['stays where nothing is said of it', [says(undefined)], [marked()], 'none'],
+    ['stays where a newer word says so', [says(false), says(true, { row: 2 })], [marked()], 'marked'],
+    ['stays where an older word says no', [says(false, { observedAt: before })], [marked()], 'none'],
+    [
+      'of one row, stays where it says both',
+      [says(true), says(false, { rule: 'other' })],
+      [marked()],
+      'marked',
+    ],
+    ['has its word from an earlier run', [says(false, {}, 'delivered')], [marked()], 'none'],
+    ['moves with one call', [says(false), says(true, { npi: OTHER })], [marked(), had(other)], 'mark'],
+    ['that is owed is set once its entry is listed', [], [had()], 'mark', knows(NPI, 'to-set')],
+    ['that is owed waits for its entry', [], [], 'wait', knows(NPI, 'to-set')],
+    ['that is owed was set by somebody', [], [marked()], 'marked', knows(NPI, 'to-set')],
+    ['that is to go goes', [], [marked()], 'unmark', knows(NPI, 'to-unset')],
+    ['of a record in doubt waits', [says(true, {}, 'doubtful')], [], 'wait'],
+    ['of a record in doubt that is there after all', [says(true, {}, 'doubtful')], [had()], 'mark'],
+  ] as const)('%s', (_name, wanted, has, step, ...known: readonly KnownCareTeam[]) => {
+    expect(plan(wanted, has, 'add', known).mark.step).toBe(step)
+  })
+})

@@ -37,6 +37,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .option('--file <path...>', 'take these files instead of those that the job finds')
     .option('--limit <rows>', 'take so many rows of each export at most', wholeNumber)
     .option('--accept-drift', 'take exports as they are, however they differ from earlier deliveries')
+    .option('--look-first', 'read profiles before sending: the ledger has lost what was delivered')
     .option('--dry-run', 'map and count; send nothing, write nothing')
     .option('--quiet', 'no progress, no summary')
     .addOption(json())
@@ -51,6 +52,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
           file?: string[]
           limit?: number
           acceptDrift?: true
+          lookFirst?: true
           dryRun?: true
           quiet?: true
           json?: true

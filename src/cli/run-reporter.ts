@@ -34,11 +34,15 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
     }
   }
   return {
-    runStarted({ id, job, gateway, resumed, settledOnly }) {
+    runStarted({ id, job, gateway, resumed, settledOnly, isFirst }) {
       about = { run: id, job }
       ended = noCounts()
       open = undefined
       logger.info('run started', { ...about, gateway, resumed })
+      if (isFirst === true && gateway !== 'built-in') {
+        logger.warn('the ledger is new', { ...about, gateway })
+        progress.note(newLedger(job))
+      }
       if (settledOnly === true)
         progress.note(
           `Run ${id} was not finished: what it has under way is settled first, and no more of it is run now.`,
@@ -136,6 +140,9 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
     },
   }
 }
+
+const newLedger = (job: string): string =>
+  `The ledger is new: it does not know what was delivered before. Has this installation delivered to this gateway before? Then stop this run, and restore a backup, or type: waybill run ${job} --look-first`
 
 /** Of an export that an earlier process has begun. */
 const resumedAt = ({ rows }: Counts): LogFields => (rows.read === 0 ? {} : { resumed: true, rows: rows.read })

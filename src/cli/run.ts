@@ -24,6 +24,7 @@ export interface RunCommandOptions {
   readonly file?: readonly string[]
   readonly limit?: number
   readonly acceptDrift?: true
+  readonly lookFirst?: true
   readonly dryRun?: true
   readonly quiet?: true
   readonly json?: true
@@ -42,6 +43,7 @@ const perform: Action<RunCommandOptions> = async (context, options) => {
     files: options.file ?? [],
     limit: options.limit ?? Number.POSITIVE_INFINITY,
     acceptDrift: options.acceptDrift === true,
+    lookFirst: options.lookFirst === true,
   }
   if (options.dryRun) {
     // Without a ledger nothing was delivered yet, and a dry run makes none.

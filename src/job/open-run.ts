@@ -68,6 +68,7 @@ export async function openRun(
   const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
   const receiptsPath = resumed?.receipts_path ?? join('receipts', `${id}.ndjson.gz`)
   const part = limit === Number.POSITIVE_INFINITY ? opening.part : 'limit'
+  const isFirst = resumed === undefined && (await ledger.runs(1)).length === 0
   const runLedger =
     resumed === undefined
       ? await ledger.startRun(lease, {
@@ -82,7 +83,14 @@ export async function openRun(
         })
       : await ledger.resumeRun(lease, resumed, startedAt, part)
   const tallies = resumed === undefined ? noTallies() : readTallies(resumed.tallies)
-  events.runStarted({ id, job: name, gateway: deps.gatewayName, resumed: resumed !== undefined, tallies })
+  events.runStarted({
+    id,
+    job: name,
+    gateway: deps.gatewayName,
+    resumed: resumed !== undefined,
+    tallies,
+    isFirst,
+  })
 
   const settled = await settledBefore(ledger, id)
   const receipts = openAppended(join(deps.home, receiptsPath), settled.receiptsLength, runLedger.assertHeld)

@@ -39,6 +39,8 @@ export interface RunAgain {
   accountIds(entries: readonly Entry[]): Promise<AccountIds>
   /** A person's reference, hashed. */
   accountOf(entry: Entry): string
+  /** A provider's NPI, hashed. */
+  npiOf(npi: string): string
   /** Reads of profiles so far. */
   readonly reads: number
 }
@@ -125,6 +127,7 @@ function connectAgain(
     readProfile: (entries, ids) => readProfile(gateway, load.sending.read, entries, ids),
     accountIds,
     accountOf: ({ record }) => identity.account(record.account),
+    npiOf: identity.npi,
     get reads() {
       return tallies.requests.readBack
     },

@@ -45,6 +45,8 @@ export interface RunEvents {
     readonly tallies: Readonly<Tallies>
     /** Whether no more than what it has under way is settled, so that another run of its job can begin. */
     readonly settledOnly?: boolean | undefined
+    /** Whether the ledger has no other run. */
+    readonly isFirst?: boolean | undefined
   }): void
   /** Before it begins, a run that takes up what another one left looks for the exports of that one. */
   lookingAgain?:

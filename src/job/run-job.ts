@@ -24,6 +24,8 @@ export interface RunOptions {
   readonly files: readonly string[]
   /** Rows to take of each export at most. */
   readonly limit: number
+  /** The ledger does not know all that was delivered: profiles are read before anything is sent. */
+  readonly lookFirst?: boolean
   /** Take exports as they are, however they differ from earlier deliveries. */
   readonly acceptDrift: boolean
 }
@@ -66,6 +68,7 @@ async function runWith(
   const { limit } = options
   const whole = limit === Number.POSITIVE_INFINITY
   let resumed: RunSummary | undefined
+  if (options.lookFirst === true) await ledger.noteBehind(deps.now())
 
   const unfinished = await ledger.unfinishedRun(held.lease.jobId, 'ordinary')
   if (unfinished !== undefined) {

@@ -61,7 +61,8 @@ export async function verifyRun(
         const profile = profiles.has(key) ? profiles.get(key) : await again.readProfile(group, accountIds)
         profiles.delete(key)
         profiles.set(key, profile)
-        for (const entry of group) count(verified, entry, profile)
+        const bearer = await bearerOf(ledger, again, group)
+        for (const entry of group) count(verified, entry, profile, entry === bearer)
       }),
     )
     for (const oldest of profiles.keys()) {
@@ -74,8 +75,38 @@ export async function verifyRun(
 
 const noneVerified = (): VerifiedCounts => ({ equal: 0, differs: 0, hidden: 0, missing: 0 })
 
-function count(verified: Verified, entry: Entry, profile: ProfileRecord[] | undefined): void {
-  const comparison = compareWithProfile(entry, profile)
+/**
+ * Of one account's care-team entries the one whose provider is to bear the mark: it was said last of it, and the ledger knows of no later word.
+ */
+async function bearerOf(
+  ledger: Ledger,
+  again: RunAgain,
+  group: readonly Entry[],
+): Promise<Entry | undefined> {
+  const [bearer] = group
+    .filter(({ record }) => record.primary === true)
+    .toSorted((a, b) => b.record.observedAt - a.record.observedAt || b.row.row - a.row.row)
+  if (bearer === undefined) return undefined
+  const { observedAt, evidence } = bearer.record
+  const account = again.accountOf(bearer)
+  const known = (await ledger.careTeams(again.run.gateway, [account])).get(account) ?? []
+  const own = again.npiOf(evidence.npi ?? '')
+  const hasOther = known.some(
+    ({ npi, mark, observedAt: at }) => npi !== own && mark === 'set' && at >= observedAt,
+  )
+  const isWithdrawn = known.some(
+    ({ npi, mark, observedAt: at }) => npi === own && mark !== 'set' && at > observedAt,
+  )
+  return hasOther || isWithdrawn ? undefined : bearer
+}
+
+function count(
+  verified: Verified,
+  entry: Entry,
+  profile: ProfileRecord[] | undefined,
+  isBearer: boolean,
+): void {
+  const comparison = compareWithProfile(entry, profile, isBearer)
   const { verdict } = comparison
   verified.records[entry.record.kind][verdict] += 1
   if (verdict === 'equal' || verdict === 'hidden') return

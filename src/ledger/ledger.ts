@@ -204,6 +204,8 @@ export interface Ledger {
    * nobody has looked for that yet. Undefined: it may not; else until when that may have been sent.
    */
   behindSince(jobId: number, run: AboutToSend): Promise<number | undefined>
+  /** From now on it counts as a copy that was made at this instant: whoever uses it knows that it has lost something. */
+  noteBehind(at: number): Promise<void>
   /** What runs of the job that were given up have in their open chunks. */
   perhapsSent(jobId: number): Promise<PerhapsSent>
   accounts(gateway: string, references: readonly string[]): Promise<Map<string, KnownAccount>>

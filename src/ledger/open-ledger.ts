@@ -238,6 +238,10 @@ export async function openLedger(file: string): Promise<Ledger> {
     careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
     owedMarks: (gateway, after, limit) => read((db) => readOwedMarks(db, gateway, after, limit)),
     heldContents: (contents) => read((db) => readHeldContents(db, contents)),
+    noteBehind: (at) =>
+      write(async (db) => {
+        await db.insertInto('copy').values({ taken_at: at }).execute()
+      }),
     behindSince: (jobId, run) => read((db) => readBehind(db, jobId, run)),
     perhapsSent: (jobId) => read((db) => readPerhapsSent(db, jobId)),
     pruning: pruning(read, write),

@@ -221,14 +221,12 @@ function replacements(
   if (first === undefined || !isNew || isOutdated(kept, has)) return { remove: [], unlisted: [] }
   const at = first.entry.record.observedAt
   const stands = new Set(kept.flatMap((one) => listedAs(one, has) ?? []))
-  const others = has.filter((one) => !stands.has(one) && (one.observedAt ?? Infinity) <= at)
-  if (others.length === 0) return { remove: [], unlisted: [] }
+  const older = has.filter((one) => one.isListed && !stands.has(one) && (one.observedAt ?? Infinity) <= at)
+  if (older.length === 0) return { remove: [], unlisted: [] }
   const unlisted = kept.filter((one) => listedAs(one, has) === undefined).map(({ entry }) => entry)
-  const listed = others.filter(({ isListed }) => isListed)
-  return {
-    remove: unlisted.length > 0 ? [] : listed.map((had) => ({ had, by: first.entry })),
-    unlisted: unlisted.length > 0 ? unlisted : listed.length < others.length ? [first.entry] : [],
-  }
+  return unlisted.length > 0
+    ? { remove: [], unlisted }
+    : { remove: older.map((had) => ({ had, by: first.entry })), unlisted }
 }
 
 /** The entry as the list shows it: by our id, else the one that bears the mark, else the newest of the same fields. */

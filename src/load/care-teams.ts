@@ -314,7 +314,8 @@ async function replaceAll(
   const listAgain = (open: readonly Person[]) =>
     allDone(
       open.map(async (person) => {
-        person.listed = await list(context, person)
+        // Where it cannot be read now, what it showed before is the best that is known.
+        person.listed = (await list(context, person)) ?? person.listed
       }),
     )
   let late = changed === 'replace' ? await replaceListed(people) : []

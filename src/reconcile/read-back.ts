@@ -20,6 +20,8 @@ export interface ProfileRecord {
   readonly observedAt: number | undefined
   readonly value: number | undefined
   readonly unit: string | undefined
+  /** Of a care-team entry: whether it bears the mark of the primary care physician. */
+  readonly isMarked?: boolean
 }
 
 /** A read that may be repeated, under the run's concurrency and patience. */
@@ -114,6 +116,7 @@ const toProfileRecord = (record: Returned): ProfileRecord => ({
   observedAt: record.observationDate === undefined ? undefined : epochMsOf(record.observationDate),
   value: record.value,
   unit: record.unit,
+  ...(record['pcp'] === true ? { isMarked: true } : {}),
 })
 
 /** What a profile says of one record. Pure; the rule is in docs/delivery.md. */

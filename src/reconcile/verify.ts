@@ -5,7 +5,7 @@
 import type { Entry } from '../load/entry.ts'
 import type { ProfileRecord } from './read-back.ts'
 
-export type ComparedField = 'value' | 'unit' | 'code' | 'date' | 'name'
+export type ComparedField = 'value' | 'unit' | 'code' | 'date' | 'name' | 'mark'
 
 export type Comparison =
   | { readonly verdict: 'equal' }
@@ -17,12 +17,27 @@ export type Comparison =
 const MISSING: Comparison = { verdict: 'missing' }
 const HIDDEN: Comparison = { verdict: 'hidden' }
 
-/** @param profile undefined where it cannot be read */
+/**
+ * @param profile undefined where it cannot be read
+ * @param isBearer whether the provider of a care-team entry is to bear the mark
+ */
 export function compareWithProfile(
-  { record, transactionId }: Entry,
+  entry: Entry,
   profile: readonly ProfileRecord[] | undefined,
+  isBearer = false,
 ): Comparison {
   if (profile === undefined) return HIDDEN
+  const comparison = compareRecord(entry, profile)
+  if (!isBearer || (comparison.verdict !== 'equal' && comparison.verdict !== 'differs')) return comparison
+  const { npi } = entry.record.evidence
+  if (profile.some((found) => found.npi === npi && found.isMarked === true)) return comparison
+  return {
+    verdict: 'differs',
+    fields: [...(comparison.verdict === 'differs' ? comparison.fields : []), 'mark'],
+  }
+}
+
+function compareRecord({ record, transactionId }: Entry, profile: readonly ProfileRecord[]): Comparison {
   const ours = profile.find((found) => found.persistentId === transactionId)
   if (ours !== undefined) return compareFields(record, ours)
   const { evidence, observedAt, kind, sourceType } = record

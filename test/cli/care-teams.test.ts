@@ -60,7 +60,8 @@ test('delivered again with the ledger lost, nothing is added again; what changed
   await clinic.deliver('day_20260302.csv', march)
   const again = summaryOf(await clinic.run())
   expect(again.records.careTeam).toMatchObject({ made: 2, accepted: 0, unchanged: 2 })
-  expect(again.requests.readBack).toBe(2)
+  // Of each of the two the profile, kind by kind, when they are met; then the list.
+  expect(again.requests.readBack).toBe(8)
   expect(await store.records('careTeam')).toHaveLength(2)
   // What is known as delivered is not asked for any more.
   expect(summaryOf(await clinic.run()).requests).toMatchObject({ sent: 0, readBack: 0 })

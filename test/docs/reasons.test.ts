@@ -21,6 +21,7 @@ const NOT_REASONS = new Set<string>([
   ...['read-back', 'primary-care'],
   ...['accepted-in-part', 'not-sent', 'not-taken', 'stale-token', 'not-allowed'],
   ...['renew-token', 'give-back'],
+  ...['to-set', 'to-unset'],
   ...['left-out', 'nothing-kept', 'row-key', 'care-team', 'feet-and-inches'],
   ...['value-or-end', 'key-or-end'],
 ])

@@ -32,7 +32,6 @@ describe('a wide measurement', () => {
       observedAt: Date.UTC(2026, 1, 4, 14, 10),
       sourceType: 'screening',
       evidence: { codes: ['4548-4'], value: '5.10', unit: '%' },
-      primary: false,
     })
     expect(wires(outcome)).toEqual([
       {

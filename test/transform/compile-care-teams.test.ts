@@ -91,6 +91,21 @@ describe('care-team entries', () => {
     expect(faults(map({ ...BASE, ...cells }))).toEqual([fault])
   })
 
+  it.each([
+    ['primary: true', true],
+    ['primary: false', undefined],
+    ['type: PCP', undefined],
+    ['primary: { doctor: Dr. Elm }', true],
+    ['primary: { doctor: Dr. Oak }', false],
+  ])('that have %s say of the mark: %s', (said, primary) => {
+    const mapper = csvMapper(
+      `mapping: x\nread: { format: csv }\nrow: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T09:10:00Z" }, source: { name: N, type: t } }\ncareTeams: { pcp: { npi: npi, name: doctor, ${said} } }\n`,
+      COLUMNS,
+    )
+    const { records } = mapped(mapper({ ...BASE, doctor: 'Dr. Elm' }))
+    expect(records.map((one) => one.primary)).toEqual([primary])
+  })
+
   it('without a name are refused', () => {
     const nameless = csvMapper(
       'mapping: x\nread: { format: csv }\nrow: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T09:10:00Z" }, source: { name: N, type: t } }\ncareTeams: { pcp: { npi: npi, name: doctor } }\n',

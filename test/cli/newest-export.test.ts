@@ -1,0 +1,118 @@
+/** What stands at the gateway is what the newest export says: by the command line, against a gateway that shows the latest alone. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Clinic, openClinic } from './clinic.ts'
+import { summaryOf } from './command-line.ts'
+import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
+
+const MAPPING = `mapping: clinic
+read: { format: csv }
+row:
+  key: [id, day]
+  account:
+    reference: id
+    type: partnerAccountId
+    register:
+      firstName: first
+      lastName: last
+      dateOfBirth: { from: born, format: yyyy-MM-dd }
+      gender: { from: gender }
+      postalCode: zip
+  observedAt: { from: day, format: yyyy-MM-dd, zone: UTC }
+  source: { name: Clinic, type: screening, sendingSystem: clinic }
+biometrics:
+  pulse: { when: { pulse: present }, catalog: heart-rate, from: pulse }
+careTeams:
+  doctor: { when: { npi: present }, npi: npi, name: practice, type: PCP, primary: { is_pcp: Y } }
+`
+const JOB = 'exports: { from: ../inbox, match: "day_{date:yyyyMMdd}.csv", mapping: clinic }\n'
+const HEADER = 'id,day,first,last,born,gender,zip,pulse,npi,practice,is_pcp\n'
+const row = (id: string, day: string, more: string): string =>
+  `${id},${day},Testina,Beispielfrau,1970-02-28,FEMALE,00000,${more}\n`
+const pulse = (value: number): string => `${HEADER}${row('ann', '2026-03-02', `${value},,,`)}`
+const NPI = '1234567893'
+
+const newHome = (store: ReferenceStore): Promise<Clinic> => openClinic({ store, mapping: MAPPING, job: JOB })
+const headers = { 'x-api-key': 'test-key', authorization: 'Bearer test-token' }
+const Shown = z.object({
+  data: z.array(z.looseObject({ value: z.number().optional(), pcp: z.boolean().optional() })),
+})
+async function profile({ url }: ReferenceStore, what: string) {
+  const query = 'accountReference=ann&accountReferenceType=partnerAccountId'
+  const answered = await fetch(`${url}/health-profile/${what}?${query}`, { headers })
+  return Shown.parse(await answered.json()).data
+}
+
+describe('a correction that is taken back', () => {
+  test('is sent, though its export has the bytes of an earlier one; nothing that is read again is', async () => {
+    const store = await startReferenceStore()
+    const clinic = await newHome(store)
+    for (const [at, value] of [70, 75, 70].entries()) {
+      await clinic.deliver(`day_2026030${at + 3}.csv`, pulse(value))
+      expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1, unchanged: at })
+    }
+    expect((await profile(store, 'biometrics')).map(({ value }) => value)).toEqual([70])
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+    // A cumulative export has the value and its correction: nothing of it is news, whatever its name.
+    const both = `${pulse(75)}${row('ann', '2026-03-02', '70,,,')}`
+    await clinic.deliver('day_20260309.csv', both)
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+    expect(await store.records('biometric')).toHaveLength(3)
+  })
+})
+
+describe('a ledger that is lost', () => {
+  test.each([
+    ['conflict', []],
+    ['same', ['--look-first']],
+  ] as const)('doubles nothing (registered again: %s, %j)', async (registeredAgain, options) => {
+    const store = await startReferenceStore({ registeredAgain })
+    const clinic = await newHome(store)
+    const people = ['ann', 'ben'].map((id) => row(id, '2026-03-02', `70,${NPI},Elm,Y`)).join('')
+    await clinic.deliver('day_20260303.csv', `${HEADER}${people}`)
+    const first = await clinic.run()
+    expect(first.err).toContain('The ledger is new')
+    const before = (await store.allRecords()).length
+    expect(before).toBe(4)
+    for (const name of ['ledger.sqlite', 'ledger.sqlite-wal', 'ledger.sqlite-shm'])
+      await rm(join(clinic.workplace.home, name), { force: true })
+    await clinic.deliver('day_20260304.csv', `${HEADER}${people}${row('ben', '2026-03-04', '72,,,')}`)
+    const again = await clinic.run(...options)
+    expect(again.err).toContain('The ledger is new')
+    expect(summaryOf(again).records.biometric).toMatchObject({ accepted: 1, inDoubt: 0 })
+    expect(await store.allRecords()).toHaveLength(before + 1)
+  })
+})
+
+describe('the primary care physician', () => {
+  test('is marked and unmarked as a column says, and a mark that is gone is seen by --verify', async () => {
+    const store = await startReferenceStore()
+    const clinic = await newHome(store)
+    const marks = async () => (await profile(store, 'care-teams')).map(({ pcp }) => pcp)
+    await clinic.deliver('day_20260303.csv', `${HEADER}${row('ann', '2026-03-02', `,${NPI},Elm,Y`)}`)
+    const { run } = summaryOf(await clinic.run())
+    expect(await marks()).toEqual([true])
+    expect((await clinic.workplace.waybill('reconcile', run, '--verify')).code).toBe(0)
+    await fetch(`${store.url}/health-profile/care-teams/pcp`, {
+      method: 'DELETE',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ account: { reference: 'ann', type: 'partnerAccountId' }, npi: NPI }),
+    })
+    const verified = await clinic.workplace.waybill('reconcile', run, '--verify', '--json')
+    expect([verified.code, JSON.parse(verified.out)]).toMatchObject([
+      1,
+      { verified: { fields: { mark: 1 } } },
+    ])
+
+    await clinic.deliver('day_20260304.csv', `${HEADER}${row('ann', '2026-03-03', `,${NPI},Elm,Y`)}`)
+    await clinic.run()
+    expect(await marks()).toEqual([true])
+    // The same row, but for the mark.
+    await clinic.deliver('day_20260305.csv', `${HEADER}${row('ann', '2026-03-03', `,${NPI},Elm,N`)}`)
+    expect(summaryOf(await clinic.run())).toMatchObject({ state: 'finished' })
+    expect(await marks()).toEqual([false])
+    expect(summaryOf(await clinic.run()).requests).toMatchObject({ sent: 0, readBack: 0 })
+  })
+})

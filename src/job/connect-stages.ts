@@ -41,7 +41,7 @@ export function connectStages(
   parts: RunParts,
 ): ExportContext {
   const { ledger, gateway, gatewayName, identity, now, random, events, home } = deps
-  const { submit, accounts, careTeams, stopWhen } = job.definition
+  const { submit, accounts, careTeams, reads, stopWhen } = job.definition
   const { runLedger, tallies } = parts
   const { dispatcher, sizes } = sharedBy(deps)
   const outages = watchOutages(runLedger, events.outage)
@@ -49,6 +49,7 @@ export function connectStages(
     dispatcher,
     concurrency: submit.concurrency,
     patienceMs: submit.patience,
+    notFound: reads.notFound,
     tallies,
     now,
     random,

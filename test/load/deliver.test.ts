@@ -203,16 +203,6 @@ describe('what the gateway cannot tell', () => {
     expect(tally((await loading.load(people(3))).outcomes)).toEqual({ 'in-doubt': 3 })
     expect(loading.posts(BIOMETRICS)).toBe(1)
   })
-
-  it('does not take a wrong path of the care-team list for an empty list', async () => {
-    const loading = await startLoading({
-      faultOf: (request) =>
-        request.method === 'GET' ? answer(404) : first(CARE_TEAMS, { do: 'pass-then-reset' })(request),
-    })
-    const { outcomes } = await loading.load([entryOf(careTeam)])
-    expect(tally(outcomes)).toEqual({ 'in-doubt': 1 })
-    expect(await loading.stored('careTeam')).toHaveLength(1)
-  })
 })
 
 describe('an answer of success that is not one', () => {

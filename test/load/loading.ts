@@ -32,6 +32,7 @@ export interface LoadingOptions {
   readonly batchesAreAtomic?: boolean
   readonly careTeamsAcrossAccounts?: boolean
   readonly patienceMs?: number
+  readonly notFound?: 'unknown' | 'empty'
   readonly concurrency?: number
   readonly timeouts?: Partial<Timeouts>
   readonly renewAccessToken?: () => Promise<string>
@@ -85,6 +86,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       dispatcher: createDispatcher({ now: () => clock.now, random: () => 0.5, sleep: pass }),
       concurrency: options.concurrency ?? 4,
       patienceMs: options.patienceMs ?? 30 * 60_000,
+      notFound: options.notFound ?? 'unknown',
       tallies,
       now: () => clock.now,
       random: () => 0.5,

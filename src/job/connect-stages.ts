@@ -8,7 +8,7 @@ import type { LoadContext } from '../load/load-chunk.ts'
 import type { Reconciler } from '../load/reconciler.ts'
 import { createSending } from '../load/sending.ts'
 import { createSizeLimits } from '../load/size-limits.ts'
-import { matchEchoes } from '../reconcile/match.ts'
+import { matchAnswer } from '../reconcile/match.ts'
 import { readBack } from '../reconcile/read-back.ts'
 import type { Job } from './definition-files.ts'
 import { watchOutages } from './outage-watch.ts'
@@ -76,7 +76,7 @@ export function connectStages(
     progress: { takenAt: 0 },
     random,
     reconciler: {
-      match: matchEchoes,
+      match: matchAnswer,
       readBack: (...[entries, accountIds, sentAs]: Parameters<Reconciler['readBack']>) =>
         readBack(gateway, sending.read, entries, accountIds, sentAs),
     },

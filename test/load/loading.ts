@@ -13,7 +13,7 @@ import type { Entry, EntryOutcome } from '../../src/load/entry.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
 import { createSizeLimits } from '../../src/load/size-limits.ts'
-import { matchEchoes } from '../../src/reconcile/match.ts'
+import { matchAnswer } from '../../src/reconcile/match.ts'
 import { readBack } from '../../src/reconcile/read-back.ts'
 import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
 import type { RecordKind } from '../../src/transform/record.ts'
@@ -147,7 +147,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     progress: { takenAt: 0 },
     random: () => 0.5,
     reconciler: {
-      match: matchEchoes,
+      match: matchAnswer,
       readBack: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds),
     },
     memory: ledger,

@@ -57,6 +57,7 @@ export const FAULT_KINDS = [
   'store-then-hang',
   'store-part',
   'garble',
+  'profile',
   'echo',
   'slow',
   'lag',
@@ -170,7 +171,7 @@ const draw: { readonly [Kind in Fault['do']]: (random: Random, pace: Pace) => Dr
       {
         on: random.pick(['createBiometricsBulk', 'createConditionsBulk']),
         share: random.pick([0.1, 0.5, 0.9]),
-        say: random.pick(['which', 'nothing']),
+        say: random.pick(['which', 'nothing', 'both']),
         ...sometimes(random),
       },
       { ...HARMLESS, refuses: true },
@@ -181,8 +182,18 @@ const draw: { readonly [Kind in Fault['do']]: (random: Random, pace: Pace) => Dr
       as: random.pick(['truncated', 'broken-json', 'html', 'empty', 'wrong-type', 'wrong-shape', 'endless']),
       ...sometimes(random),
     }),
+  profile: (random) =>
+    drawn(
+      'profile',
+      {
+        on: random.pick(READS),
+        as: random.pick(['not-found', 'no-data', 'null-data', 'other-account']),
+        ...sometimes(random),
+      },
+      { ...HARMLESS, hidesProfiles: true },
+    ),
   echo(random) {
-    const as = random.pick(['shuffled', 'missing', 'doubled', 'foreign'])
+    const as = random.pick(['shuffled', 'missing', 'doubled', 'foreign', 'altered'])
     return drawn('echo', {
       on: random.pick(CREATES),
       as,

@@ -57,6 +57,15 @@ export function classifyTransportFailure(failure: { readonly connected: boolean 
   return failure.connected ? 'ambiguous' : 'not-sent'
 }
 
+/**
+ * Whether the refusal of a read is the gateway's own word that there is nothing: 404, in an envelope of that code. A 404 of
+ * anybody else, or with another body, may as well say that the path is wrong, or that a proxy has lost the gateway.
+ */
+export const saysNotFound = (refusal: {
+  readonly status: number | undefined
+  readonly envelopeCode: number | undefined
+}): boolean => refusal.status === 404 && refusal.envelopeCode === 404
+
 /** The three forms of an HTTP-date, RFC 9110 section 5.6.7: IMF-fixdate, RFC 850, asctime (which is UTC unsaid). */
 const FULL_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 const RFC_850_DATE = /^[A-Z][a-z]{5,8}, (\d{2})-([A-Z][a-z]{2})-(\d{2}) (\d{2}:\d{2}:\d{2}) GMT$/

@@ -1,9 +1,9 @@
 import { type Account, accountQuery } from './account-query.ts'
-import type { EntityQuery } from './contract/account-reference.ts'
+import { accountIdOfEntity, type EntityQuery } from './contract/account-reference.ts'
 import { BiometricRead, type BiometricSent } from './contract/biometric.ts'
 import { Envelope } from './contract/envelope.ts'
 import { type CreateAnswer, readCreateAnswer } from './create-answer.ts'
-import { readItems } from './read-envelope.ts'
+import { checkAccount, readItems } from './read-envelope.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
 const ReadEnvelope = Envelope(BiometricRead)
@@ -16,7 +16,7 @@ export interface Biometrics {
   create(records: readonly BiometricSent[]): Promise<CreateAnswer>
   /**
    * The account's latest record by observation date for each code and source type. The account may also be named by its
-   * URL form, `entity`. @throws GatewayError
+   * URL form, `entity`. @throws GatewayError; `ambiguous` also where the answer has records of another account
    */
   read(account: Account | EntityQuery): Promise<readonly BiometricRead[]>
 }
@@ -31,9 +31,18 @@ export function createBiometrics(transport: Transport): Biometrics {
       ),
     read: (account) => {
       const query = 'entity' in account ? new URLSearchParams(account) : accountQuery(account)
-      return transport.send({ endpoint: 'readBiometrics', query }, (answer) =>
-        readItems(answer, ReadEnvelope),
-      )
+      const asked =
+        'entity' in account
+          ? { reference: accountIdOfEntity(account.entity), type: 'accountId' as const }
+          : account
+      return transport.send({ endpoint: 'readBiometrics', query }, (answer) => {
+        const records = readItems(answer, ReadEnvelope)
+        checkAccount(
+          asked,
+          records.map(({ accountReference }) => accountReference),
+        )
+        return records
+      })
     },
   }
 }

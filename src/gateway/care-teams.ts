@@ -8,7 +8,7 @@ import {
 } from './contract/care-team.ts'
 import { Envelope } from './contract/envelope.ts'
 import { type CreateAnswer, readCreateAnswer } from './create-answer.ts'
-import { readItems } from './read-envelope.ts'
+import { checkOne, readItems } from './read-envelope.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
 const ListEnvelope = Envelope(CareTeamReturned)
@@ -23,7 +23,7 @@ export interface CareTeams {
   createBulk(body: BodyContent, count: number): Promise<CreateAnswer>
   /** @throws GatewayError */
   create(records: readonly CareTeamSent[]): Promise<CreateAnswer>
-  /** @throws GatewayError */
+  /** @throws GatewayError; `ambiguous` also where the answer has entries of several users */
   list(account: Account): Promise<readonly CareTeamReturned[]>
   /** True where at least one entry was deleted (204), false where none was (404). @throws GatewayError */
   delete(account: Account, entries: CareTeamSelection): Promise<boolean>
@@ -47,9 +47,11 @@ export function createCareTeams(transport: Transport): CareTeams {
     createBulk: post,
     create: (records) => post(JSON.stringify(records), records.length),
     list: (account) =>
-      transport.send({ endpoint: 'listCareTeams', query: accountQuery(account) }, (answer) =>
-        readItems(answer, ListEnvelope),
-      ),
+      transport.send({ endpoint: 'listCareTeams', query: accountQuery(account) }, (answer) => {
+        const entries = readItems(answer, ListEnvelope)
+        checkOne(entries.map(({ userId }) => userId))
+        return entries
+      }),
     delete: async (account, entries) =>
       transport.send(
         { endpoint: 'deleteCareTeams', query: deletionQuery(account, entries), alsoAnswers: [404] },

@@ -2,7 +2,7 @@ import { type Account, accountQuery } from './account-query.ts'
 import { ConditionReturned, type ConditionSent } from './contract/condition.ts'
 import { NestedEnvelope } from './contract/envelope.ts'
 import { type CreateAnswer, readCreateAnswer } from './create-answer.ts'
-import { checkSuccess } from './read-envelope.ts'
+import { checkAccount, checkSuccess } from './read-envelope.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
 const ReadEnvelope = NestedEnvelope(ConditionReturned)
@@ -13,7 +13,7 @@ export interface Conditions {
   createBulk(body: BodyContent, count: number): Promise<CreateAnswer>
   /** Sends records of one account. @throws GatewayError */
   create(records: readonly ConditionSent[]): Promise<CreateAnswer>
-  /** The account's latest record by observation date for each code and source type. @throws GatewayError */
+  /** The account's latest record by observation date for each code and source type. @throws GatewayError as that of biometrics */
   read(account: Account): Promise<readonly ConditionReturned[]>
 }
 
@@ -30,6 +30,10 @@ export function createConditions(transport: Transport): Conditions {
         const outer = answer.read(ReadEnvelope)
         checkSuccess(outer, answer)
         checkSuccess(outer.data, answer)
+        checkAccount(
+          account,
+          outer.data.data.map((record) => record.account),
+        )
         return outer.data.data
       }),
   }

@@ -1,5 +1,5 @@
 import type { AnswerClass } from './answer-class.ts'
-import { type EnvelopeError, ErrorEnvelope } from './contract/envelope.ts'
+import { type EnvelopeError, ErrorEnvelope, RefusalEnvelope } from './contract/envelope.ts'
 import { innerRefusalOf } from './contract/medical-records-request.ts'
 
 /** Length, in characters, at which the gateway's words are cut. */
@@ -14,6 +14,8 @@ export interface GatewayErrorDetails {
   /** Milliseconds to wait, where the gateway gave a readable Retry-After. */
   readonly retryAfterMs?: number | undefined
   readonly gatewayMessage?: string | undefined
+  /** The code of the envelope in which the gateway refused, where the body is one. */
+  readonly envelopeCode?: number | undefined
   readonly cause?: unknown
 }
 
@@ -27,6 +29,8 @@ export class GatewayError extends Error {
   readonly requestId: string
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
+  /** The code of the envelope in which the gateway refused; undefined where the body is none, as a proxy's page is. */
+  readonly envelopeCode: number | undefined
   /** The gateway's own words, cut at 500 characters. They may repeat health data: for the rejects file, never for a log. */
   declare readonly gatewayMessage: string | undefined
 
@@ -36,9 +40,16 @@ export class GatewayError extends Error {
     this.requestId = details.requestId
     this.status = details.status
     this.retryAfterMs = details.retryAfterMs
+    this.envelopeCode = details.envelopeCode
     // Not enumerable, so that a logger that prints an error's fields does not print this one.
     Object.defineProperty(this, 'gatewayMessage', { value: details.gatewayMessage, enumerable: false })
   }
+}
+
+/** The code of a refusal's envelope; undefined where the body is no well-formed one. */
+export function codeOfErrorBody(body: unknown): number | undefined {
+  const envelope = RefusalEnvelope.safeParse(body)
+  return envelope.success ? Number(envelope.data.code) : undefined
 }
 
 /**

@@ -1,5 +1,7 @@
 import type { z } from 'zod'
+import type { Account } from './account-query.ts'
 import { type Answer, UnreadableAnswer } from './answer.ts'
+import { type AccountReferenceAsRead, accountIdOfEntity } from './contract/account-reference.ts'
 import type { EnvelopeCode, EnvelopeError } from './contract/envelope.ts'
 
 /** What every envelope says beside its data. */
@@ -40,4 +42,28 @@ export function readItems<Item>(
   const envelope = answer.read(schema)
   checkSuccess(envelope, answer)
   return envelope.data
+}
+
+/**
+ * Refuses records of another account than the one that was asked about, or of several: what they show, or lack, says nothing
+ * of that one. Records that name no account, or not in the way in which it was asked about, are borne.
+ * @param named the account that each record names
+ * @throws UnreadableAnswer
+ */
+export function checkAccount(
+  asked: Pick<Account, 'reference' | 'type'>,
+  named: readonly (AccountReferenceAsRead | undefined)[],
+): void {
+  const found = named.flatMap((account) => account ?? [])
+  const of = (...types: readonly string[]) => found.filter(({ type }) => types.includes(type))
+  const references = of('partnerAccountId').map(({ reference }) => reference)
+  checkOne(asked.type === 'partnerAccountId' ? [asked.reference, ...references] : references)
+  const ids = of('accountId', 'entity').map(({ reference }) => accountIdOfEntity(reference))
+  checkOne(asked.type === 'accountId' ? [asked.reference, ...ids] : ids)
+}
+
+/** @param ids what should be the same account. @throws UnreadableAnswer */
+export function checkOne(ids: readonly (string | undefined)[]): void {
+  if (new Set(ids.filter((id) => id !== undefined)).size > 1)
+    throw new UnreadableAnswer('it holds records of another account')
 }

@@ -12,7 +12,7 @@ import {
 import { fillPath, parseBaseUrl, parseUploadAddress, resolvePath } from './base-url.ts'
 import type { Endpoint } from './contract/endpoint.ts'
 import { ENDPOINTS, type EndpointName } from './contract/endpoints.ts'
-import { GatewayError, type GatewayErrorDetails, wordsOfErrorBody } from './gateway-error.ts'
+import { codeOfErrorBody, GatewayError, type GatewayErrorDetails, wordsOfErrorBody } from './gateway-error.ts'
 import { readTransportFailure } from './transport-failure.ts'
 import { WholeBody } from './whole-body.ts'
 
@@ -234,8 +234,14 @@ export function createTransport(options: TransportOptions): Transport {
         const retryAfterMs = parseRetryAfter(response.headers['retry-after'], options.now())
         const outcome = classifyStatus(status, retryAfterMs !== undefined)
         if (outcome !== 'accepted' && call.alsoAnswers?.includes(status) !== true) {
-          const gatewayMessage = wordsOfErrorBody(answer.json())
-          throw fail(`was answered ${status}`, { class: outcome, status, retryAfterMs, gatewayMessage })
+          const body = answer.json()
+          throw fail(`was answered ${status}`, {
+            class: outcome,
+            status,
+            retryAfterMs,
+            gatewayMessage: wordsOfErrorBody(body),
+            envelopeCode: codeOfErrorBody(body),
+          })
         }
         const result = read(answer, reader, fail)
         tell('accepted', status)

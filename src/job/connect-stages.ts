@@ -8,7 +8,7 @@ import type { LoadContext } from '../load/load-chunk.ts'
 import type { Reconciler } from '../load/reconciler.ts'
 import { createSending } from '../load/sending.ts'
 import { createSizeLimits } from '../load/size-limits.ts'
-import { matchEchoes } from '../reconcile/match.ts'
+import { matchAnswer } from '../reconcile/match.ts'
 import { readBack, readWholeProfile } from '../reconcile/read-back.ts'
 import type { Job } from './definition-files.ts'
 import { watchOutages } from './outage-watch.ts'
@@ -42,7 +42,7 @@ export function connectStages(
   parts: RunParts,
 ): ExportContext {
   const { ledger, gateway, gatewayName, identity, now, random, events, home } = deps
-  const { submit, accounts, careTeams, stopWhen } = job.definition
+  const { submit, accounts, careTeams, reads, stopWhen } = job.definition
   const { runLedger, tallies } = parts
   const { dispatcher, sizes } = sharedBy(deps)
   const outages = watchOutages(runLedger, events.outage)
@@ -50,6 +50,7 @@ export function connectStages(
     dispatcher,
     concurrency: submit.concurrency,
     patienceMs: submit.patience,
+    notFound: reads.notFound,
     tallies,
     now,
     random,
@@ -61,7 +62,7 @@ export function connectStages(
     onOutage: outages.told,
   })
   const reconciler: Reconciler = {
-    match: matchEchoes,
+    match: matchAnswer,
     readBack: (...[entries, accountIds, sentAs]) =>
       readBack(gateway, sending.read, entries, accountIds, sentAs),
     profile: (account) => readWholeProfile(gateway, sending.read, account),

@@ -89,6 +89,14 @@ export const JobDefinition = z
         }),
       })
       .prefault({}),
+    reads: z
+      .strictObject({
+        notFound: z.enum(['unknown', 'empty']).default('unknown').meta({
+          description:
+            'What a 404 of the gateway to a read means: nobody can tell, or that the account has nothing of the kind.',
+        }),
+      })
+      .prefault({}),
     drift: DriftDefinition.prefault({}),
     notify: NotifyDefinition.default([]),
     stopWhen: z

@@ -108,7 +108,6 @@ async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBat
     status: error.status ?? null,
     outcomes: [],
     open: entries,
-    words: undefined,
     cause: causeOf(error),
   })
 }
@@ -119,15 +118,15 @@ async function settleAnswer(
   answer: CreateAnswer,
 ): Promise<EntryOutcome[]> {
   const { entries, accountIds } = sent.batch
-  const matched = delivery.reconciler.match(entries, answer.echoes, accountIds)
+  const { accepted, doubted } = delivery.reconciler.match(entries, answer, accountIds)
   const outcomes: EntryOutcome[] = []
   const open: Entry[] = []
   for (const entry of entries) {
-    if (!matched.has(entry)) {
+    if (!accepted.has(entry)) {
       open.push(entry)
       continue
     }
-    const gatewayId = matched.get(entry)
+    const gatewayId = accepted.get(entry)
     outcomes.push({
       entry,
       outcome: 'accepted',
@@ -136,16 +135,13 @@ async function settleAnswer(
       ...(gatewayId === undefined ? {} : { gatewayId }),
     })
   }
-  if (matched.size > 0) delivery.progress.takenAt = delivery.now()
-  const words = answer.errors
-    .map((error) => (typeof error === 'string' ? error : (error.message ?? '')))
-    .join('; ')
+  if (accepted.size > 0) delivery.progress.takenAt = delivery.now()
   return settleOpen(delivery, sent, {
     answer: open.length === 0 ? 'accepted' : 'accepted-in-part',
     status: answer.status,
     outcomes,
     open,
-    words: words === '' ? undefined : words,
+    words: doubted,
   })
 }
 
@@ -176,12 +172,13 @@ export async function settleJudged(
   const again: Entry[] = []
   for (const entry of known.open) {
     const verdict = verdicts.get(entry) ?? 'hidden'
+    const words = known.words?.get(entry) ?? ''
     if (verdict === 'stored')
       outcomes.push({ entry, outcome: 'accepted', batchId, status: known.status, readBack: true })
     else if (verdict !== 'absent' && delivery.inDoubt === 'hold')
       outcomes.push(inDoubt(entry, batchId, verdict))
-    else if (known.words !== undefined)
-      outcomes.push(rejection(entry, batchId, 'listed-as-error', { ours: '', theirs: known.words }))
+    else if (words !== '')
+      outcomes.push(rejection(entry, batchId, 'listed-as-error', { ours: '', theirs: words }))
     else if (known.answer === 'accepted-in-part' && resends > 0) {
       outcomes.push(rejection(entry, batchId, 'not-echoed', NOT_ECHOED))
     } else again.push(entry)

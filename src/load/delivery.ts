@@ -60,8 +60,8 @@ export interface PartlyKnown {
   readonly outcomes: readonly EntryOutcome[]
   /** Of these nothing is known yet. */
   readonly open: readonly Entry[]
-  /** Errors that the gateway listed in an answer of success. */
-  readonly words: string | undefined
+  /** The words of errors that the gateway listed in an answer of success, for each record that they may be about. */
+  readonly words?: ReadonlyMap<Entry, string>
   /** Where nobody knows whether the batch was taken: why. */
   readonly cause?: Cause
 }

@@ -26,13 +26,21 @@ export interface ShownRecord {
 /** Under which transaction ids records can have been sent: those of this export, or of any. */
 export type SentAs = 'own' | 'any'
 
+/** What an answer of success says; of all other records it says nothing. */
+export interface Matched {
+  /** Taken, each with the gateway's id where it gives one. */
+  readonly accepted: ReadonlyMap<Entry, string | undefined>
+  /** Perhaps not taken: an error that the answer lists is about the record, or may be. With its words, which may be none. */
+  readonly doubted: ReadonlyMap<Entry, string>
+}
+
 export interface Reconciler {
-  /** The entries that an answer of success names, with the gateway's id where it gives one. */
+  /** @param entries in the order in which they were sent */
   match(
     entries: readonly Entry[],
-    echoes: CreateAnswer['echoes'],
+    answer: Pick<CreateAnswer, 'echoes' | 'errors'>,
     accountIds: AccountIds,
-  ): Map<Entry, string | undefined>
+  ): Matched
   /**
    * One read an account, however many of its records are open.
    * @param sentAs `any`: they may have been sent before under the ids that they had in another export

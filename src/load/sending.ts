@@ -4,6 +4,7 @@
  */
 import pRetry, { AbortError } from 'p-retry'
 import { WaybillError } from '../errors.ts'
+import { saysNotFound } from '../gateway/answer-class.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import type { Dispatcher } from './dispatcher.ts'
@@ -18,6 +19,8 @@ export interface SendingOptions {
   readonly concurrency: number
   /** Milliseconds in which nothing gets through, or one batch does not, after which the run ends as interrupted. */
   readonly patienceMs: number
+  /** What a 404 of the gateway to a read means (docs/jobs.md, `reads.notFound`). */
+  readonly notFound: 'unknown' | 'empty'
   readonly tallies: Tallies
   readonly now: () => number
   readonly random: () => number
@@ -62,8 +65,11 @@ export interface Sending {
   once<T>(operation: string, fits: () => boolean, call: (attempt: number) => Promise<T>): Promise<T>
   /** A write that may be repeated: registration, PCP mark. Refusals are thrown. @throws GatewayError, WaybillError */
   idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
-  /** As `idempotent`, counted as a read-back. */
-  read<T>(operation: string, call: () => Promise<T>): Promise<T>
+  /**
+   * As `idempotent`, counted as a read-back. A refusal says nothing of what is stored, so it is thrown, but for the 404 that the job
+   * says to mean that there is nothing.
+   */
+  read<Item>(operation: string, call: () => Promise<readonly Item[]>): Promise<readonly Item[]>
   /**
    * Waits with a batch, unless the run is stopped.
    * @param since when it was first tried: reads that get through must not draw out what never does
@@ -211,7 +217,11 @@ export function createSending(options: SendingOptions): Sending {
         return call(attempt)
       }),
     idempotent: (operation, call) => send(operation, 'other', countSent, call),
-    read: (operation, call) => send(operation, 'other', countRead, call),
+    read: (operation, call) =>
+      send(operation, 'other', countRead, call).catch((error: unknown) => {
+        if (options.notFound === 'empty' && error instanceof GatewayError && saysNotFound(error)) return []
+        throw error
+      }),
     async wait(operation, waitMs, cause, since) {
       const at = now()
       goesOn(batchWaits(outage, cause, { since, now: at, waitMs, takenAt }))

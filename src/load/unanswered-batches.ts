@@ -18,7 +18,7 @@ export interface UnansweredBatch {
 }
 
 const NEVER_ANSWERED = {
-  ...{ answer: 'ambiguous', status: null, outcomes: [], words: undefined },
+  ...{ answer: 'ambiguous', status: null, outcomes: [] },
   cause: { class: 'ambiguous', what: 'an earlier process had no answer' },
 } as const
 

@@ -1,52 +1,79 @@
 /**
- * Which records an answer of success names. Biometrics are echoed with their transactionId; the answers for conditions and care
- * teams carry none (interface, "Condition record, as returned", "Care team record, as returned"): they are matched by
- * source.meta, and where a gateway trims that, by account, code or NPI, and date. Pure. What could be either of two is neither.
+ * What an answer of success says of the records that were sent: which it has taken, and which its errors put in doubt. Biometrics
+ * are echoed with their transactionId; the answers for conditions and care teams carry none (interface, "Condition record, as
+ * returned", "Care team record, as returned"): they are matched by source.meta, and where a gateway trims that, by account, code or
+ * NPI, and date. Pure. What could be either of two is neither, and an echo that says something else than was sent is none of ours.
  */
 import { accountIdOfEntity } from '../gateway/contract/account-reference.ts'
 import { CareTeamReturned } from '../gateway/contract/care-team.ts'
 import { ConditionReturned } from '../gateway/contract/condition.ts'
-import { epochMsOf } from '../gateway/contract/observation-date.ts'
+import type { EnvelopeError } from '../gateway/contract/envelope.ts'
+import { epochMsOf, InstantAsRead } from '../gateway/contract/observation-date.ts'
 import type { CreateAnswer, Echo } from '../gateway/create-answer.ts'
 import type { Entry } from '../load/entry.ts'
-import type { AccountIds } from '../load/reconciler.ts'
-import { accountNames, codesOf, persistentId } from './profile-record.ts'
+import type { AccountIds, Matched } from '../load/reconciler.ts'
+import { accountNames, codesOf, isObject, persistentId } from './profile-record.ts'
 
-/** Entries named by the answer → the gateway's id of the record, where it gives one. */
-export function matchEchoes(
+/** @param entries in the order in which they were sent */
+export function matchAnswer(
   entries: readonly Entry[],
-  echoes: CreateAnswer['echoes'],
+  { echoes, errors }: Pick<CreateAnswer, 'echoes' | 'errors'>,
   accountIds: AccountIds,
-): Map<Entry, string | undefined> {
-  const matched = new Map<Entry, string | undefined>()
-  const byTransaction = new Map(entries.map((entry) => [entry.transactionId, entry]))
-  const without: Echo[] = []
-  for (const echo of echoes) {
-    const id = echo.transactionId ?? persistentId(echo)
-    const entry = id === undefined ? undefined : byTransaction.get(id)
-    if (entry !== undefined) matched.set(entry, echo.id)
-    else if (id === undefined) without.push(echo)
+): Matched {
+  const doubted = doubtedBy(errors, entries)
+  const accepted = new Map<Entry, string | undefined>()
+  for (const [entry, echo] of echoesByEntry(entries, echoes, accountIds)) {
+    if (echo !== SEVERAL && !doubted.has(entry) && saysWhatWasSent(entry, echo, accountIds))
+      accepted.set(entry, echo.id)
   }
-  if (without.length === 0 || matched.size === entries.length) return matched
+  return { accepted, doubted }
+}
+
+const SEVERAL = Symbol('several echoes of one record')
+
+/** The echo that names each entry, by our ids, else by its contents. */
+function echoesByEntry(
+  entries: readonly Entry[],
+  echoes: readonly Echo[],
+  accountIds: AccountIds,
+): Map<Entry, Echo | typeof SEVERAL> {
+  const found = new Map<Entry, Echo | typeof SEVERAL>()
+  const claim = (entry: Entry, echo: Echo | typeof SEVERAL): void => {
+    found.set(entry, found.has(entry) ? SEVERAL : echo)
+  }
+  const byTransaction = new Map(entries.map((entry) => [entry.transactionId, entry]))
+  const withoutId: Echo[] = []
+  for (const echo of echoes) {
+    const { transactionId = persistentId(echo) } = echo
+    if (transactionId === undefined) {
+      withoutId.push(echo)
+      continue
+    }
+    const entry = byTransaction.get(transactionId)
+    if (entry !== undefined) claim(entry, echo)
+    // One that names two records is of neither.
+    const other = byTransaction.get(persistentId(echo) ?? transactionId)
+    if (other === entry) continue
+    if (entry !== undefined) claim(entry, SEVERAL)
+    if (other !== undefined) claim(other, SEVERAL)
+  }
+  if (withoutId.length === 0 || found.size === entries.length) return found
 
   const byContent = new Map<string, Entry[]>()
   for (const entry of entries) {
-    if (matched.has(entry)) continue
+    if (found.has(entry)) continue
     for (const key of new Set(contentKeys(entry, accountIds))) {
       const same = byContent.get(key) ?? []
       byContent.set(key, same)
       same.push(entry)
     }
   }
-  for (const echo of without) {
-    const keys = echoKeys(echo)
-    const candidates = new Set(
-      keys.flatMap((key) => byContent.get(key) ?? []).filter((entry) => !matched.has(entry)),
-    )
+  for (const echo of withoutId) {
+    const candidates = new Set(echoKeys(echo).flatMap((key) => byContent.get(key) ?? []))
     const [only] = candidates
-    if (candidates.size === 1 && only !== undefined) matched.set(only, echo.id)
+    if (candidates.size === 1 && only !== undefined) claim(only, echo)
   }
-  return matched
+  return found
 }
 
 /** Under what names an entry could come back: one for each way to name its account, and each code. */
@@ -73,4 +100,79 @@ function echoKeys(echo: Echo): string[] {
   if (!careTeam.success) return []
   const { npi, name, observationDate } = careTeam.data
   return [`${npi}\n${name}\n${observationDate === undefined ? undefined : epochMsOf(observationDate)}`]
+}
+
+/** Whether all that the echo says of the record is what was sent, in whatever form; a field that it lacks says nothing. */
+function saysWhatWasSent({ record }: Entry, echo: Echo, accountIds: AccountIds): boolean {
+  const { evidence, observedAt, kind, account } = record
+  const { name, observationDate, value, unit, codes, npi, userId } = echo
+  const isSame = (given: unknown, sent: string | undefined): boolean =>
+    given === undefined || sent === undefined || given === sent
+  if (!isSame(name, evidence.name) || !isSame(unit, evidence.unit)) return false
+  if (observationDate !== undefined && instantOf(observationDate) !== observedAt) return false
+  if (value !== undefined && evidence.value !== undefined && numberOf(value) !== Number(evidence.value))
+    return false
+  if (kind === 'careTeam') {
+    const id = accountIds(account)
+    return isSame(npi === undefined ? npi : String(npi), evidence.npi) && isSame(userId, id)
+  }
+  const hasCode =
+    codes === undefined ||
+    (Array.isArray(codes) &&
+      codes.some((one) => isObject(one) && evidence.codes.includes(String(one['code']))))
+  return hasCode && (echo['account'] === undefined || isAccount(echo['account'], record, accountIds))
+}
+
+const instantOf = (given: unknown): number | undefined => {
+  const instant = InstantAsRead.safeParse(given)
+  return instant.success ? epochMsOf(instant.data) : undefined
+}
+
+const numberOf = (given: unknown): number =>
+  typeof given === 'number' || (typeof given === 'string' && given.trim() !== '') ? Number(given) : Number.NaN
+
+/** As sent, or as resolved, whichever it names. What it cannot be compared with, as nobody knows the id of the account, is borne. */
+function isAccount(given: unknown, { account }: Entry['record'], accountIds: AccountIds): boolean {
+  if (!isObject(given)) return false
+  const { type, reference } = given
+  const named = accountIdOfEntity(String(reference))
+  if (type === 'accountId' || type === 'entity') return named === (accountIds(account) ?? named)
+  if (type === account.type) return reference === account.reference
+  return type === 'partnerAccountId' || accountNames(account, accountIds).includes(String(reference))
+}
+
+/**
+ * The records that listed errors put in doubt, each with the words about it: those that an error names, by an id of ours anywhere in it
+ * or by its place in the request. An error that names none may be about any of them. Which place is the first is not documented:
+ * where no error tells, it may be either.
+ */
+function doubtedBy(errors: readonly EnvelopeError[], entries: readonly Entry[]): Map<Entry, string> {
+  const doubted = new Map<Entry, Set<string>>()
+  const places = errors.map(placesIn)
+  const fromZero = places.some((of) => of.includes(0))
+  for (const [at, error] of errors.entries()) {
+    const text = JSON.stringify(error)
+    const named = new Set(entries.filter(({ transactionId }) => text.includes(transactionId)))
+    for (const place of places[at] ?? []) {
+      for (const entry of [entries[place], fromZero ? undefined : entries[place - 1]])
+        if (entry !== undefined) named.add(entry)
+    }
+    const words = typeof error === 'string' ? error : (error.message ?? '')
+    for (const entry of named.size === 0 ? entries : named) {
+      const about = doubted.get(entry) ?? new Set()
+      doubted.set(entry, about)
+      if (words !== '') about.add(words)
+    }
+  }
+  return new Map([...doubted].map(([entry, about]) => [entry, [...about].join('; ')]))
+}
+
+/** Whole numbers under `index` or `position`, wherever they stand in the error. */
+function placesIn(error: unknown): number[] {
+  if (typeof error !== 'object' || error === null) return []
+  return Object.entries(error).flatMap(([key, value]) => {
+    if (key !== 'index' && key !== 'position') return placesIn(value)
+    const place = numberOf(value)
+    return Number.isInteger(place) && place >= 0 ? [place] : []
+  })
 }

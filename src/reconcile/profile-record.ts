@@ -20,5 +20,5 @@ export function codesOf(codes: readonly { readonly code?: string | undefined }[]
   return codes.flatMap((coding) => coding.code ?? [])
 }
 
-const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
+export const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === 'object' && value !== null

@@ -25,7 +25,7 @@ export interface ProfileRecord {
 }
 
 /** A read that may be repeated, under the run's concurrency and patience. */
-export type Read = <T>(operation: string, call: () => Promise<T>) => Promise<T>
+export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
 
 export async function readBack(
   gateway: Gateway,
@@ -89,10 +89,8 @@ async function readKind(
         return (await read('list care teams', () => gateway.careTeams.list(account))).map(toProfileRecord)
     }
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    // Nothing is stored for an account that the gateway does not know; but a 404 of the care-team list, whose path is not
-    // documented, may say that the path is wrong.
-    return error.status === 404 && kind !== 'careTeam' ? [] : undefined
+    if (error instanceof GatewayError) return undefined
+    throw error
   }
 }
 

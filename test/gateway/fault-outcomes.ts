@@ -133,6 +133,12 @@ export const ROWS: readonly Row[] = [
     outcome: { class: 'accepted', stored: 'half', echoes: 4, lie: true },
   },
 
+  // Which records the errors name is for whoever knows the records to say.
+  {
+    fault: { do: 'store-part', say: 'both' },
+    outcome: { class: 'accepted-in-part', stored: 'half', echoes: 4, errors: 2, lie: true },
+  },
+
   {
     fault: { do: 'poison', share: 1 },
     outcome: { class: 'refused', stored: 'nothing', status: 400, words: 'records[0]: cannot be stored' },
@@ -158,6 +164,8 @@ export const ROWS: readonly Row[] = [
   // Whole and readable, under another type: what counts is what it says.
   { fault: { do: 'garble', as: 'wrong-type' }, outcome: ACCEPTED },
   { fault: { do: 'garble', as: 'wrong-shape' }, outcome: UNREADABLE },
+  { fault: { do: 'garble', as: 'empty-object' }, outcome: UNREADABLE },
+  { fault: { do: 'garble', as: 'bare-array' }, outcome: UNREADABLE },
   { fault: { do: 'garble', as: 'endless' }, outcome: UNREADABLE },
 
   { fault: { do: 'echo', as: 'shuffled' }, outcome: { ...ACCEPTED, echoes: 4 } },
@@ -178,6 +186,9 @@ export const ROWS: readonly Row[] = [
     fault: { do: 'echo', as: 'foreign' },
     outcome: { class: 'accepted-in-part', stored: 'all', echoes: 5 },
   },
+
+  // Whose echo it is, and whether it says what was sent, is for whoever knows the records to say, too.
+  { fault: { do: 'echo', as: 'altered', share: 1 }, outcome: { ...ACCEPTED, echoes: 4 } },
 
   {
     fault: { do: 'expire-token' },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { saysNotFound } from '../../src/gateway/answer-class.ts'
 import { client, echoing, failureOf, json, serve } from './loopback.ts'
 import { ACCOUNT } from './sample-records.ts'
 
@@ -93,6 +94,115 @@ describe('reading', () => {
     for (const failure of await Promise.all(reads.map(failureOf))) {
       expect(failure).toMatchObject({ class: 'ambiguous', status: 200 })
     }
+  })
+
+  const HTML = '<!doctype html><title>Gateway</title>'
+  const nested = (data: unknown) => ({ code: '200', data: { code: '200', data, errors: [] } })
+  const flat = (data: unknown) => ({ code: '200', data, errors: [] })
+  it.each<[string, string | undefined, string | undefined]>([
+    ['a page of a proxy', HTML, HTML],
+    ['an empty body', '', ''],
+    ['null', 'null', 'null'],
+    ['an empty object', '{}', '{}'],
+    ['an array without its envelope', '[]', '[]'],
+    ['an envelope without data', '{"code":"200"}', '{"code":"200","data":{"code":"200"}}'],
+    ['data that is null', '{"data":null}', '{"data":{"data":null}}'],
+    ['data that is an object', '{"data":{}}', '{"data":{"data":{}}}'],
+    [
+      'the envelope of conditions for biometrics, and the reverse',
+      JSON.stringify(nested([])),
+      JSON.stringify(flat([])),
+    ],
+    [
+      'records of another account',
+      JSON.stringify(
+        flat([
+          { codes: [], observationDate: '1', accountReference: { type: 'accountId', reference: 'other' } },
+        ]),
+      ),
+      JSON.stringify(nested([{ ...CONDITION_READ, account: { type: 'accountId', reference: 'other' } }])),
+    ],
+    [
+      'records of another account in URL form',
+      JSON.stringify(
+        flat([
+          { codes: [], observationDate: '1', accountReference: { type: 'entity', reference: '/a/other' } },
+        ]),
+      ),
+      JSON.stringify(
+        nested([{ ...CONDITION_READ, account: { type: 'entity', reference: 'https://g/other' } }]),
+      ),
+    ],
+  ])('takes %s for no profile', async (_, plain, ofConditions) => {
+    const server = await serve(({ url }) => ({
+      status: 200,
+      body: (url.startsWith('/health-profile/conditions') ? ofConditions : plain) ?? '',
+    }))
+    const { biometrics, conditions } = client(server.url)
+    const asked = { reference: 'a-1', type: 'accountId' } as const
+    for (const read of [
+      biometrics.read(asked),
+      biometrics.read({ entity: 'https://g/a-1' }),
+      conditions.read(asked),
+    ])
+      expect(await failureOf(read)).toMatchObject({ class: 'ambiguous', status: 200 })
+  })
+
+  it.each([
+    ['as it was asked about', 'accountId', 'a-1'],
+    ['in URL form', 'entity', 'https://g/accounts/a-1/'],
+    ['not at all', undefined, ''],
+    ['in a way that is not known', 'member', 'm-1'],
+  ])('bears records that name the account %s', async (_, type, reference) => {
+    const account = type === undefined ? undefined : { type, reference }
+    const server = await serve(({ url }) =>
+      url.startsWith('/health-profile/conditions')
+        ? json(200, nested([{ ...CONDITION_READ, account }]))
+        : json(200, flat([{ codes: [], observationDate: '1', accountReference: account }])),
+    )
+    const { biometrics, conditions } = client(server.url)
+    const asked = { reference: 'a-1', type: 'accountId' } as const
+    expect(await biometrics.read(asked)).toHaveLength(1)
+    expect(await conditions.read(asked)).toHaveLength(1)
+  })
+
+  it.each([
+    ['of two accounts, asked by the partner’s reference', ['accountId', 'accountId'], ['a-1', 'a-2']],
+    ['of another partner reference', ['partnerAccountId'], ['other']],
+  ])('takes records %s for no profile', async (_, types, references) => {
+    const records = types.map((type, at) => ({
+      codes: [],
+      observationDate: '1',
+      accountReference: { type, reference: references[at] },
+    }))
+    const server = await serve(() => json(200, flat(records)))
+    expect(await failureOf(client(server.url).biometrics.read(ACCOUNT))).toMatchObject({ class: 'ambiguous' })
+  })
+
+  it('takes care-team entries of two users for no list', async () => {
+    const entries = (...users: string[]) => flat(users.map((userId, at) => ({ id: `${at}`, userId })))
+    const server = await serve((_, index) =>
+      json(200, index === 0 ? entries('u-1', 'u-1') : entries('u-1', 'u-2')),
+    )
+    const { careTeams } = client(server.url)
+    expect(await careTeams.list(ACCOUNT)).toHaveLength(2)
+    expect(await failureOf(careTeams.list(ACCOUNT))).toMatchObject({ class: 'ambiguous' })
+  })
+
+  it.each<[string, string, number | undefined]>([
+    ['in an envelope', '{"code":404,"message":"Not found","data":[],"errors":[{"message":"none"}]}', 404],
+    ['in an envelope with its code as text', '{"code":"404"}', 404],
+    ['in the nested envelope of conditions', '{"code":"404","data":{"code":"404","data":[]}}', 404],
+    ['in an envelope of another code', '{"code":500,"data":[]}', 500],
+    ['in an envelope with records', '{"code":404,"data":[{}]}', undefined],
+    ['in JSON of somebody else', '{"message":"no Route matched with those values"}', undefined],
+    ['in a page', HTML, undefined],
+    ['in nothing', '', undefined],
+  ])('a 404 %s', async (_, body, envelopeCode) => {
+    const server = await serve(() => ({ status: 404, body }))
+    const failure = await failureOf(client(server.url).biometrics.read(ACCOUNT))
+    expect(failure).toMatchObject({ class: 'refused', status: 404, envelopeCode })
+    expect(saysNotFound(failure)).toBe(envelopeCode === 404)
   })
 
   it('names the account by its URL form alone where it is given so', async () => {

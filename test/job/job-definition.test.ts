@@ -22,6 +22,7 @@ describe('a job', () => {
         readLag: 5_000,
         patience: 1_800_000,
       },
+      reads: { notFound: 'unknown' },
       drift: {
         columns: 'warn',
         rows: { warn: 0.5, stop: Number.POSITIVE_INFINITY },

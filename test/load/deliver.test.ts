@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { WaybillError } from '../../src/errors.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
+import { plan } from '../reference-gateway/faults/struck-gateway.ts'
 import {
   BIOMETRICS,
   CARE_TEAMS,
@@ -203,19 +204,45 @@ describe('what the gateway cannot tell', () => {
     expect(tally((await loading.load(people(3))).outcomes)).toEqual({ 'in-doubt': 3 })
     expect(loading.posts(BIOMETRICS)).toBe(1)
   })
-
-  it('does not take a wrong path of the care-team list for an empty list', async () => {
-    const loading = await startLoading({
-      faultOf: (request) =>
-        request.method === 'GET' ? answer(404) : first(CARE_TEAMS, { do: 'pass-then-reset' })(request),
-    })
-    const { outcomes } = await loading.load([entryOf(careTeam)])
-    expect(tally(outcomes)).toEqual({ 'in-doubt': 1 })
-    expect(await loading.stored('careTeam')).toHaveLength(1)
-  })
 })
 
 describe('an answer of success that is not one', () => {
+  it.each(KINDS.slice(0, 2))(
+    'does not count as accepted what it lists among its errors and echoes, too: $kind',
+    async ({ kind, make, path }) => {
+      const entries = people(4, make)
+      const loading = await startLoading({
+        gateway: {
+          faults: plan({
+            on: kind === 'biometric' ? 'createBiometricsBulk' : 'createConditionsBulk',
+            do: 'store-part',
+            count: 2,
+            say: 'both',
+          }),
+        },
+      })
+      const { outcomes } = await loading.load(entries)
+      expect(tally(outcomes)).toEqual({ accepted: 2, rejected: 2 })
+      const accepted = outcomes.filter(({ outcome }) => outcome === 'accepted').map(({ entry }) => entry)
+      expect(await loading.storedIds(kind)).toEqual(idsOf(accepted))
+      expect(await loading.acceptedInLedger()).toEqual(positionsOf(accepted))
+      expect(outcomes.filter(({ outcome }) => outcome === 'rejected')).toMatchObject(
+        Array.from({ length: 2 }, () => ({
+          reason: { code: 'listed-as-error', message: expect.stringContaining('not stored') },
+        })),
+      )
+      expect(loading.posts(path)).toBe(1)
+    },
+  )
+
+  it('looks into the profile for what is echoed with another value, and believes that', async () => {
+    const loading = await startLoading({
+      gateway: { faults: plan({ on: 'createBiometricsBulk', do: 'echo', as: 'altered', count: 2 }) },
+    })
+    expect(tally((await loading.load(people(4))).outcomes)).toEqual({ accepted: 4 })
+    expect([loading.tallies.requests.readBack, loading.posts(BIOMETRICS)]).toEqual([2, 1])
+  })
+
   it('rejects with the gateway’s words what it lists as errors and did not store', async () => {
     const loading = await startLoading({
       faultOf: (request) =>

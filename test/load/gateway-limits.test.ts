@@ -24,6 +24,7 @@ function send(renewToken: () => Promise<void>): { sending: Sending; tallies: Ret
     dispatcher: createDispatcher(world),
     concurrency: 8,
     patienceMs: 60_000,
+    notFound: 'unknown',
     tallies,
     renewToken,
     assertHeld: async () => undefined,

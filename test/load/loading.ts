@@ -15,7 +15,7 @@ import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/lo
 import type { Reconciler } from '../../src/load/reconciler.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
 import { createSizeLimits } from '../../src/load/size-limits.ts'
-import { matchEchoes } from '../../src/reconcile/match.ts'
+import { matchAnswer } from '../../src/reconcile/match.ts'
 import { readBack, readWholeProfile } from '../../src/reconcile/read-back.ts'
 import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
 import type { RecordKind } from '../../src/transform/record.ts'
@@ -34,6 +34,7 @@ export interface LoadingOptions {
   readonly batchesAreAtomic?: boolean
   readonly careTeamsAcrossAccounts?: boolean
   readonly patienceMs?: number
+  readonly notFound?: 'unknown' | 'empty'
   readonly concurrency?: number
   readonly timeouts?: Partial<Timeouts>
   readonly renewAccessToken?: () => Promise<string>
@@ -87,6 +88,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       dispatcher: createDispatcher({ now: () => clock.now, random: () => 0.5, sleep: pass }),
       concurrency: options.concurrency ?? 4,
       patienceMs: options.patienceMs ?? 30 * 60_000,
+      notFound: options.notFound ?? 'unknown',
       tallies,
       now: () => clock.now,
       random: () => 0.5,
@@ -133,7 +135,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     clock.now += ms
   }
   const reconcilerOf = (sending: Sending): Reconciler => ({
-    match: matchEchoes,
+    match: matchAnswer,
     readBack: (entries, accountIds, sentAs) => readBack(gateway, sending.read, entries, accountIds, sentAs),
     profile: (account) => readWholeProfile(gateway, sending.read, account),
   })

@@ -8,6 +8,7 @@ import { createSending, Outgrown, type ToldOutage } from '../../src/load/sending
 import { failureOf } from './loading.ts'
 
 const fits = () => true
+const reading = (call: () => Promise<string>) => async () => [await call()]
 const failure = (kind: AnswerClass, retryAfterMs?: number) =>
   new GatewayError('failed: ECONNREFUSED, at GATEWAY', { class: kind, requestId: 'r', retryAfterMs })
 
@@ -33,6 +34,7 @@ function start(options: { patienceMs?: number; concurrency?: number; lookMs?: nu
     dispatcher: createDispatcher({ now, random, sleep }),
     concurrency: options.concurrency ?? 2,
     patienceMs: options.patienceMs ?? 1_800_000,
+    notFound: 'unknown',
     tallies,
     now,
     random,
@@ -79,7 +81,7 @@ describe('sending', () => {
       class: 'ambiguous',
     })
     expect(await sending.idempotent('register', failing(failure('ambiguous')).call)).toBe('done')
-    expect(await sending.read('read', failing(failure('ambiguous')).call)).toBe('done')
+    expect(await sending.read('read', reading(failing(failure('ambiguous')).call))).toEqual(['done'])
     expect(tallies.requests).toEqual({ sent: 3, retried: 1, readBack: 2 })
   })
 
@@ -120,7 +122,9 @@ describe('sending', () => {
 
   it('stops where it is not allowed', async () => {
     const { sending, failing, state } = start()
-    expect(await failureOf(sending.read('read', failing(failure('not-allowed')).call))).toMatchObject({
+    expect(
+      await failureOf(sending.read('read', reading(failing(failure('not-allowed')).call))),
+    ).toMatchObject({
       code: 'gateway-refused-credentials',
     })
     expect(state.renewals).toBe(0)
@@ -163,10 +167,10 @@ describe('sending', () => {
     const failBatch = () => failureOf(sending.once('create', fits, failing(answered(500)).call))
     await failBatch()
     await sending.wait('create', 300, cause, 1000)
-    expect(await sending.read('read', failing().call)).toBe('done')
+    expect(await sending.read('read', reading(failing().call))).toEqual(['done'])
     await failBatch()
     await sending.wait('create', 1_900, cause, 1000)
-    expect(await sending.read('read', failing().call)).toBe('done')
+    expect(await sending.read('read', reading(failing().call))).toEqual(['done'])
     expect(state.outages).toMatchObject([{ isOver: false, since: 1000, status: 500, what: cause.what }])
     sending.settled()
     expect(state.outages).toMatchObject([{}, { isOver: true, since: 1000 }])
@@ -240,7 +244,9 @@ describe('sending', () => {
     const never = async (): Promise<string> => {
       throw failure('not-sent')
     }
-    const ends = await Promise.all(Array.from({ length: 500 }, () => failureOf(sending.read('read', never))))
+    const ends = await Promise.all(
+      Array.from({ length: 500 }, () => failureOf(sending.read('read', reading(never)))),
+    )
     expect(new Set(ends.map((end) => (end instanceof WaybillError ? end.code : end)))).toEqual(
       new Set(['gateway-unreachable']),
     )
@@ -264,7 +270,7 @@ describe('sending', () => {
     })
     expect(await answered).toBe('stored')
     const { call, attempts } = failing()
-    expect(await failureOf(sending.read('read', call))).toBe(reason)
+    expect(await failureOf(sending.read('read', reading(call)))).toBe(reason)
     expect(attempts).toEqual([])
     expect(await failureOf(sending.wait('create', 1, { class: 'ambiguous', what: 'w' }, 1000))).toBe(reason)
   })

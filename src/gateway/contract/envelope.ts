@@ -56,3 +56,15 @@ export const ErrorEnvelope = z.looseObject({
   errors: tolerated(z.array(EnvelopeError)),
 })
 export type ErrorEnvelope = z.infer<typeof ErrorEnvelope>
+
+/**
+ * An envelope that refuses and is whole: it has a code, and no records. What a proxy answers in the gateway's place is
+ * none. The answer to a read of conditions may nest it (section "Envelope").
+ */
+export const RefusalEnvelope = z.looseObject({
+  code: EnvelopeCode,
+  data: z
+    .union([z.array(z.unknown()).max(0), z.looseObject({ data: z.array(z.unknown()).max(0) })])
+    .nullish(),
+  errors: z.array(EnvelopeError).nullish(),
+})

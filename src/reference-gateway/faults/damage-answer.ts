@@ -4,6 +4,8 @@ import type { FaultOf } from './fault-plan.ts'
 import { orderedBy } from './keyed-chance.ts'
 import { amountOf, type BatchAnswer } from './part-of-batch.ts'
 
+const Fields = z.record(z.string(), z.unknown())
+
 /** Half of a text; what was declared is the whole. */
 export const firstHalf = (text: string): string => text.slice(0, Math.floor(text.length / 2))
 
@@ -12,6 +14,23 @@ export const brokenJson = (text: string): string => text.slice(-1) + text.slice(
 
 /** JSON that is no answer of the interface. */
 export const OTHER_SHAPE = JSON.stringify({ result: { state: 'done' } })
+
+/** The answer with another `data`; without one where it is undefined. */
+export const withData = (text: string, data: null | undefined): string =>
+  JSON.stringify({ ...Fields.parse(JSON.parse(text)), data })
+
+/** The answer with the account that its records name replaced, wherever it stands. */
+export function ofAnotherAccount(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ofAnotherAccount)
+  const fields = Fields.safeParse(value).data
+  if (fields === undefined) return value
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, held]) => [
+      name,
+      name === 'reference' || name === 'userId' ? 'another-account' : ofAnotherAccount(held),
+    ]),
+  )
+}
 
 /** A JSON document without end, in pieces of about 16 KiB. */
 export function* endlessJson(): Generator<string> {
@@ -35,6 +54,11 @@ export function damageEcho(answer: BatchAnswer, fault: FaultOf<'echo'>, key: rea
         ...answer,
         data: data.flatMap((item, position) => (chosen.has(position) ? [item, item] : [item])),
       }
+    case 'altered':
+      return {
+        ...answer,
+        data: data.map((item, position) => (chosen.has(position) ? altered(item) : item)),
+      }
     case 'foreign':
       return {
         ...answer,
@@ -53,7 +77,6 @@ function moved(order: readonly number[]): readonly number[] {
 
 /** Names of the fields that an echo is matched by, wherever in the item they stand. */
 const IDS = new Set(['id', 'transactionId', 'referenceNumber', 'persistentRecordId', 'npi'])
-const Fields = z.record(z.string(), z.unknown())
 
 /** An item like the one given, with ids that nobody sent. */
 function stranger(item: unknown, key: readonly number[]): unknown {
@@ -65,4 +88,12 @@ function stranger(item: unknown, key: readonly number[]): unknown {
       IDS.has(name) ? `foreign-${hash('sha256', JSON.stringify(key)).slice(0, 16)}` : stranger(value, key),
     ]),
   )
+}
+
+/** The item with another value, or another name where it has none. */
+function altered(item: unknown): unknown {
+  const fields = Fields.safeParse(item).data
+  if (fields === undefined) return item
+  const { value } = fields
+  return typeof value === 'number' ? { ...fields, value: value + 1 } : { ...fields, name: 'another' }
 }

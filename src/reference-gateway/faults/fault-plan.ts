@@ -66,7 +66,7 @@ const StorePart = z.strictObject({
   do: z.literal('store-part'),
   ...COMMON,
   ...AMOUNT,
-  say: z.enum(['which', 'nothing', 'all']).default('which'),
+  say: z.enum(['which', 'nothing', 'all', 'both']).default('which'),
 })
 const Poison = z.strictObject({
   do: z.literal('poison'),
@@ -89,12 +89,27 @@ const Slow = z.strictObject({
 const Garble = z.strictObject({
   do: z.literal('garble'),
   ...COMMON,
-  as: z.enum(['truncated', 'broken-json', 'html', 'empty', 'wrong-type', 'wrong-shape', 'endless']),
+  as: z.enum([
+    'truncated',
+    'broken-json',
+    'html',
+    'empty',
+    'wrong-type',
+    'wrong-shape',
+    'empty-object',
+    'bare-array',
+    'endless',
+  ]),
+})
+const Profile = z.strictObject({
+  do: z.literal('profile'),
+  ...COMMON,
+  as: z.enum(['not-found', 'no-data', 'null-data', 'other-account']),
 })
 const Echo = z.strictObject({
   do: z.literal('echo'),
   ...COMMON,
-  as: z.enum(['shuffled', 'missing', 'doubled', 'foreign']),
+  as: z.enum(['shuffled', 'missing', 'doubled', 'foreign', 'altered']),
   ...AMOUNT,
 })
 const ExpireToken = z.strictObject({ do: z.literal('expire-token'), ...COMMON })
@@ -128,6 +143,7 @@ export const Fault = z.discriminatedUnion(
     Poison,
     Slow,
     Garble,
+    Profile,
     Echo,
     ExpireToken,
     RateLimit,

@@ -24,8 +24,8 @@ const within: Record<Group, (name: EndpointName) => boolean> = {
 /** Whether the call sends an array of records: what can be stored in part, be poisoned, be echoed wrongly. */
 const sendsArray = ({ request }: Endpoint): boolean => request instanceof z.ZodArray
 
-/** Reads whose records the gateway keeps with the time at which they were stored. */
-const LAGGING: readonly EndpointName[] = ['readBiometrics', 'readConditions', 'listCareTeams']
+/** Reads of profiles: the gateway keeps their records with the time at which they were stored. */
+const PROFILES: readonly EndpointName[] = ['readBiometrics', 'readConditions', 'listCareTeams']
 
 /** Whether a kind of fault has a meaning for a call. */
 export function suits(kind: string, name: EndpointName): boolean {
@@ -40,7 +40,8 @@ export function suits(kind: string, name: EndpointName): boolean {
     case 'expire-token':
       return endpoint.bearer === 'required'
     case 'lag':
-      return LAGGING.includes(name)
+    case 'profile':
+      return PROFILES.includes(name)
     default:
       return true
   }

@@ -53,8 +53,12 @@ export function tellWhich(answer: BatchAnswer, { sent, kept }: StoredPart): unkn
   return { ...answer, errors: [...(answer.errors ?? []), ...errors] }
 }
 
+/** The gateway's answer to the stored part, made to claim that all were stored, and to list those that were not among its errors. */
+export const tellBoth = (answer: BatchAnswer, part: StoredPart): unknown =>
+  tellWhich(claimAll(answer, part), part)
+
 /** The gateway's answer to the stored part, made to claim that all were stored. */
-export function claimAll(answer: BatchAnswer, part: StoredPart): unknown {
+export function claimAll(answer: BatchAnswer, part: StoredPart): BatchAnswer {
   const model: unknown = Object.assign({}, ...answer.data)
   const data = part.sent.map((record, position) => {
     const at = part.kept.indexOf(position)

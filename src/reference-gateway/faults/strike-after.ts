@@ -1,12 +1,21 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Refusal } from '../refusal.ts'
+import { z } from 'zod'
+import { Refusal } from '../refusal.ts'
 import { answerInstead, HTML, HTML_TYPE } from './answer-instead.ts'
 import type { Strike } from './choose-fault.ts'
-import { brokenJson, damageEcho, endlessJson, firstHalf, OTHER_SHAPE } from './damage-answer.ts'
+import {
+  brokenJson,
+  damageEcho,
+  endlessJson,
+  firstHalf,
+  OTHER_SHAPE,
+  ofAnotherAccount,
+  withData,
+} from './damage-answer.ts'
 import type { FaultOf } from './fault-plan.ts'
 import type { HeldConnections } from './held-connections.ts'
-import { BatchAnswer, claimAll, type StoredPart, tellWhich } from './part-of-batch.ts'
+import { BatchAnswer, claimAll, type StoredPart, tellBoth, tellWhich } from './part-of-batch.ts'
 
 /**
  * Strikes the answer to a request that was stored. Gives what goes out in its place, or `taken` where the connection is
@@ -38,15 +47,38 @@ export function strikeAfter(
       return 'taken'
     case 'store-part': {
       if (part === undefined || fault.say === 'nothing') return { payload }
-      const tell = fault.say === 'which' ? tellWhich : claimAll
+      const tell = { which: tellWhich, all: claimAll, both: tellBoth }[fault.say]
       return { payload: edited(payload, (answer) => tell(answer, part)) }
     }
     case 'echo':
       return { payload: edited(payload, (answer) => damageEcho(answer, fault, key)) }
     case 'garble':
       return garble(fault, request, reply, typeof payload === 'string' ? payload : '', connections)
+    case 'profile':
+      return otherwise(fault, typeof payload === 'string' ? payload : '')
     default:
       return { payload }
+  }
+}
+
+const Records = z.array(z.unknown())
+/** That of conditions holds another envelope. */
+const ReadAnswer = z.object({ data: z.union([Records, z.object({ data: Records })]) })
+
+/** The answer to the read of a profile, said otherwise. */
+function otherwise({ as }: FaultOf<'profile'>, text: string): Refusal | { readonly payload: string } {
+  switch (as) {
+    case 'not-found': {
+      const { data } = ReadAnswer.parse(JSON.parse(text))
+      const records = 'data' in data ? data.data : data
+      return records.length > 0 ? { payload: text } : new Refusal(404, [{ message: 'no records' }])
+    }
+    case 'no-data':
+      return { payload: withData(text, undefined) }
+    case 'null-data':
+      return { payload: withData(text, null) }
+    case 'other-account':
+      return { payload: JSON.stringify(ofAnotherAccount(JSON.parse(text))) }
   }
 }
 
@@ -73,6 +105,10 @@ function garble(
       return { payload: text }
     case 'wrong-shape':
       return { payload: OTHER_SHAPE }
+    case 'empty-object':
+      return { payload: '{}' }
+    case 'bare-array':
+      return { payload: '[]' }
     case 'endless':
       connections.watch(request)
       return { payload: Readable.from(endlessJson(), { objectMode: false }) }

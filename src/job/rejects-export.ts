@@ -39,11 +39,15 @@ export async function rejectsOrigin(file: string): Promise<RejectsOrigin | undef
 }
 
 /** By the first dialect that shows the columns of a rejects file; undefined where none does. */
-async function openAsRejects(file: string, limits?: ContentLimits): Promise<OpenExport | undefined> {
+async function openAsRejects(
+  file: string,
+  limits?: ContentLimits,
+  version?: string,
+): Promise<OpenExport | undefined> {
   for (const dialect of DIALECTS) {
-    const opened = await openExport(file, dialect, limits).catch((error: unknown) => {
+    const opened = await openExport(file, dialect, limits, version).catch((error: unknown) => {
       // Whatever it is, it is no rejects file.
-      if (error instanceof WaybillError) return undefined
+      if (error instanceof WaybillError && error.code !== 'files-exhausted') return undefined
       throw error
     })
     const columns = opened?.columns ?? []
@@ -75,8 +79,9 @@ export async function openRejects(
   file: string,
   read: ReadDefinition,
   limits: ContentLimits,
+  version?: string,
 ): Promise<OpenRejects> {
-  const lines = await openAsRejects(file, limits)
+  const lines = await openAsRejects(file, limits, version)
   if (lines === undefined) throw notAsItWas(file)
   return rejectsOf(file, read, lines)
 }

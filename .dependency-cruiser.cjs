@@ -13,6 +13,7 @@ const only = (name, from, allowed, comment) => ({
 
 const ERRORS = '^src/errors\\.ts$'
 const COUNTS = '^src/count-in-words\\.ts$'
+const OWN_FILES = '^src/own-files\\.ts$'
 
 module.exports = {
   forbidden: [
@@ -31,7 +32,7 @@ module.exports = {
       'settings.ts reads the environment and no more',
     ),
     only('yaml-file-stands-alone', '^src/yaml-file.ts$', [ERRORS], 'reading YAML knows of no schema'),
-    only('extract-alone', '^src/extract/', [ERRORS, COUNTS], 'extract knows no other stage'),
+    only('extract-alone', '^src/extract/', [ERRORS, COUNTS, OWN_FILES], 'extract knows no other stage'),
     only(
       'transform-after-extract',
       '^src/transform/',
@@ -83,6 +84,7 @@ module.exports = {
       [ERRORS],
       'it knows HTTP and the interface document, not how client and reference gateway read it',
     ),
+    only('own-files-stand-alone', OWN_FILES, [ERRORS], 'files are named and made alike wherever that is'),
     only('html-page-stands-alone', '^src/html-page.ts$', [], 'a page knows nothing of what it shows'),
     only('count-in-words-stands-alone', COUNTS, [], 'a count is worded alike wherever it is told'),
     only(
@@ -131,7 +133,12 @@ module.exports = {
       [ERRORS, '^src/ledger/ledger.ts$'],
       'the schedule keeps the time and remembers; what runs a job is handed in',
     ),
-    only('telemetry-alone', '^src/telemetry/', [ERRORS, COUNTS], 'telemetry is told; it asks nobody'),
+    only(
+      'telemetry-alone',
+      '^src/telemetry/',
+      [ERRORS, COUNTS, OWN_FILES],
+      'telemetry is told; it asks nobody',
+    ),
     {
       name: 'only-edges-know-the-command-line',
       severity: 'error',

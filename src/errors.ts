@@ -77,6 +77,11 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy: 'Check with the vendor who encrypted and signed the file, and with which key.',
   },
+  'export-refused': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Nothing of it was read. Ask the vendor to deliver a plain file, under a name without control characters or folders.',
+  },
   'export-join-missing': {
     exit: EXIT.wrongUse,
     remedy: 'Put the file that the mapping joins beside the export, or correct the name pattern of the join.',
@@ -140,6 +145,11 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy:
       'Check that the file may be written and that its disk has free space, then run the job again: it goes on where it stopped.',
+  },
+  'files-exhausted': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Raise the limit of open files (`ulimit -n`, or LimitNOFILE= in the systemd unit), or end what holds them open. Then run the job again: it goes on where it stopped.',
   },
   'lease-lost': { exit: EXIT.jobHeld, remedy: 'Another process took this run over. See `waybill runs`.' },
   'job-held': {
@@ -232,4 +242,25 @@ export class WaybillError extends Error {
     this.remedy = details.remedy ?? ERROR_CODES[code].remedy
     this.exit = ERROR_CODES[code].exit
   }
+}
+
+/** What the operating system says where a process, or the whole machine, may open no more files (errno(3)). */
+const EXHAUSTED: readonly unknown[] = ['EMFILE', 'ENFILE']
+
+/**
+ * `files-exhausted` for an error that is, or comes from, one of the operating system that says that no more files can be opened: whatever
+ * was to be opened is not to blame. Undefined for any other.
+ */
+export function filesExhausted(error: unknown): WaybillError | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (at instanceof WaybillError) {
+      if (at.code === 'files-exhausted') return at
+    } else if ('code' in at && EXHAUSTED.includes(at.code)) {
+      const whose = at.code === 'EMFILE' ? 'this process' : 'this machine'
+      return new WaybillError('files-exhausted', `${whose} may open no more files (${at.code})`, {
+        cause: error,
+      })
+    }
+  }
+  return undefined
 }

@@ -3,7 +3,7 @@
  * files of the home, SQLite, the network) is made here and handed in.
  */
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -13,7 +13,8 @@ import type { CommandContext } from './cli/context.ts'
 import { describeError, errorAsJson } from './cli/describe-error.ts'
 import { logFailure, openLog } from './cli/open-log.ts'
 import { createProgram } from './cli/program.ts'
-import { EXIT, WaybillError } from './errors.ts'
+import { EXIT, filesExhausted, WaybillError } from './errors.ts'
+import { closeToOthers, makeFolder, modeText } from './own-files.ts'
 import { identify, processTable } from './process-identity.ts'
 import { examineSettings, readSettings } from './settings.ts'
 
@@ -82,7 +83,8 @@ export async function runCommandLine(
   try {
     await program.parseAsync(argv, { from: 'user' })
     return exit
-  } catch (error) {
+  } catch (thrown) {
+    const error = filesExhausted(thrown) ?? thrown
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.wrongUse
     err(describeError(error))
     if (argv.includes('--json') && error instanceof WaybillError)
@@ -102,7 +104,7 @@ async function buildContext(
       : examineSettings(environment, folder)
   const makeHome = (): void => {
     try {
-      mkdirSync(settings.home, { recursive: true, mode: 0o700 })
+      makeFolder(settings.home)
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause)
       throw new WaybillError('ledger-unusable', `the home ${settings.home} cannot be made: ${reason}`, {
@@ -110,11 +112,27 @@ async function buildContext(
       })
     }
   }
+  const logger = openLog(settings, streams.err, Date.now)
+  const closeLedgerToOthers = (ledger: string): void => {
+    for (const file of [ledger, `${ledger}-wal`, `${ledger}-shm`]) {
+      try {
+        const mode = closeToOthers(file)
+        if (mode !== undefined)
+          logger.warn(`${file} was open to others (mode ${modeText(mode)}), and is no more`)
+      } catch (cause) {
+        throw new WaybillError('ledger-unusable', `${file} is open to others, and is another user's`, {
+          place: { file },
+          remedy: 'Give the file to the user who runs Waybill: chown it, and chmod 600 it.',
+          cause,
+        })
+      }
+    }
+  }
   return {
     version,
     settings,
     settingsFindings,
-    logger: openLog(settings, streams.err, Date.now),
+    logger,
     ...streams,
     now: Date.now,
     random: () => randomInt(2 ** 32) / 2 ** 32,
@@ -126,7 +144,9 @@ async function buildContext(
     async openLedger() {
       makeHome()
       const { openLedger } = await import('./ledger/open-ledger.ts')
-      return openLedger(join(settings.home, 'ledger.sqlite'))
+      const file = join(settings.home, 'ledger.sqlite')
+      closeLedgerToOthers(file)
+      return openLedger(file)
     },
     async connectGateway(onRequest) {
       makeHome()

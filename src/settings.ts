@@ -2,7 +2,7 @@
  * The environment, read once into one frozen object (docs/settings.md). The only place that knows the names of variables.
  * Every secret may also be given as a file, by the same name with `_FILE`.
  */
-import { readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type Finding, WaybillError } from './errors.ts'
@@ -137,7 +137,7 @@ export function examineSettings(
     if (file === undefined) return text(name)
     if (text(name) !== undefined) report(name, `is given twice, also as ${name}_FILE: choose one`)
     try {
-      return readFileSync(resolve(folder, file), 'utf8').trim() || undefined
+      return readGuarded(resolve(folder, file), `${name}_FILE`, report).trim() || undefined
     } catch (error) {
       report(`${name}_FILE`, `cannot be read: ${error instanceof Error ? error.message : String(error)}`)
       return undefined
@@ -285,10 +285,23 @@ function readDotEnv(
   report: (key: string, message: string) => void,
 ): Record<string, string | undefined> {
   try {
-    return parseEnv(readFileSync(file, 'utf8'))
+    return parseEnv(readGuarded(file, '.env', report))
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
     report('.env', `cannot be read: ${error instanceof Error ? error.message : String(error)}`)
     return {}
+  }
+}
+
+/** What a file says that nobody but its owner and group may write: else any user of the machine decides where records go, and as whom. */
+function readGuarded(file: string, key: string, report: (key: string, message: string) => void): string {
+  const opened = openSync(file, 'r')
+  try {
+    const { mode } = fstatSync(opened)
+    if ((mode & 0o002) !== 0)
+      report(key, `${file} may be written by every user of this machine: chmod o-w it`)
+    return readFileSync(opened, 'utf8')
+  } finally {
+    closeSync(opened)
   }
 }

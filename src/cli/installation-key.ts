@@ -1,6 +1,7 @@
 /** The key of this installation: made once and kept in the home, mode 0600. Without it, hashes and ids would be others. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { WaybillError } from '../errors.ts'
+import { modeText } from '../own-files.ts'
 
 /**
  * @param fresh a new key, taken if there is none yet
@@ -28,6 +29,16 @@ export function readOrMakeKey(file: string, fresh: string, needed: boolean): str
       throw new WaybillError('ledger-unusable', `the key ${file} cannot be made: ${reason}`, { cause: error })
     }
   }
+  const { mode } = statSync(file)
+  if ((mode & 0o007) !== 0)
+    throw new WaybillError(
+      'settings-invalid',
+      `the key ${file} may be read or written by others (mode ${modeText(mode)})`,
+      {
+        place: { file },
+        remedy: `Find out who has opened it: with the key, ids lead back to people. Then: chmod 600 ${file}`,
+      },
+    )
   const key = readFileSync(file, 'utf8').trim()
   if (key.length < 16) {
     throw new WaybillError('settings-invalid', `the key in ${file} is too short to be one`, {

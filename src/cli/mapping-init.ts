@@ -1,5 +1,5 @@
 /** `waybill mapping init`: drafts a mapping and its cases from a sample export. It overwrites nothing and sends nothing. */
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { EXIT, WaybillError } from '../errors.ts'
 import { readCatalogFiles, readSynonyms, resourcesOf } from '../job/catalog-files.ts'
@@ -14,6 +14,7 @@ import { draftText } from '../mapping-tools/draft/write-draft.ts'
 import { textReader } from '../mapping-tools/read-text.ts'
 import { runCases } from '../mapping-tools/run-cases.ts'
 import { updateCases } from '../mapping-tools/update-cases.ts'
+import { makeFolder } from '../own-files.ts'
 import { undecidedLines } from '../transform/undecided.ts'
 import type { Action, CommandContext } from './context.ts'
 
@@ -41,7 +42,7 @@ export const mappingInit: Action<MappingInitOptions> = async (context, options) 
   )
   const schemas = relative(dirname(file), join(folder, '../schemas'))
   const text = draftText(drafted.draft, `${schemas}/mapping.schema.json`)
-  await mkdir(dirname(file), { recursive: true })
+  makeFolder(dirname(file), 0o777)
   await writeNew(file, text)
   const cases = file.replace(/\.ya?ml$/, '.cases.yaml')
   const { biometrics, conditions, careTeams } = drafted.draft

@@ -1,11 +1,10 @@
 /** The decoded content of an export: the file's bytes, decompressed where they are gzip (RFC 1952) or Zstandard (RFC 8878). */
-import { createReadStream } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
-import { WaybillError } from '../errors.ts'
+import { filesExhausted, WaybillError } from '../errors.ts'
 import { ByteWindow } from './byte-window.ts'
 import { bounded, type ContentLimits } from './content-limits.ts'
+import { openVersion } from './file-version.ts'
 
 const CHUNK_BYTES = 128 * 1024
 const BOM = Buffer.from('\ufeff')
@@ -13,6 +12,8 @@ const BOM = Buffer.from('\ufeff')
 export interface Compression {
   readonly kind: 'plain' | 'gzip' | 'zstd'
   readonly limits: ContentLimits
+  /** That of the file: each reading is of this one. */
+  readonly version: string
   readonly reading: Reading
 }
 
@@ -32,25 +33,35 @@ const MAGIC = [
   ['zstd', Buffer.of(0x28, 0xb5, 0x2f, 0xfd)],
 ] as const
 
-/** `export-unreadable` for a failure of the file system or of the decompression. */
+/** `export-unreadable` for a failure of the file system or of the decompression, `files-exhausted` for one that is not the file's. */
 export function unreadable(path: string, cause: unknown): WaybillError {
   const reason = cause instanceof Error ? cause.message : String(cause)
+  const exhausted = filesExhausted(cause)
+  if (exhausted !== undefined) return exhausted
   return new WaybillError('export-unreadable', `The export cannot be read: ${reason}`, {
     place: { file: path },
     cause,
   })
 }
 
-/** Goes by the magic bytes, never by the name: vendors deliver `.csv` that is gzip and `.gz` that is not. */
-export async function detectCompression(path: string, limits: ContentLimits): Promise<Compression> {
-  const file = await open(path)
+/**
+ * Goes by the magic bytes, never by the name: vendors deliver `.csv` that is gzip and `.gz` that is not.
+ * @param of the version that the file must be; undefined: the one that it is now
+ * @throws WaybillError `export-changed`; an error of the file system
+ */
+export async function detectCompression(
+  path: string,
+  limits: ContentLimits,
+  of?: string,
+): Promise<Compression> {
+  const { handle, version } = await openVersion(path, of)
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0)
     const start = buffer.subarray(0, bytesRead)
     const known = MAGIC.find(([, magic]) => start.subarray(0, magic.length).equals(magic))
-    return { kind: known?.[0] ?? 'plain', limits, reading: { file: 0, content: 0 } }
+    return { kind: known?.[0] ?? 'plain', limits, version, reading: { file: 0, content: 0 } }
   } finally {
-    await file.close()
+    await handle.close()
   }
 }
 
@@ -76,12 +87,16 @@ export async function* readContent(
 
 async function* readPlain(
   path: string,
-  { limits, reading }: Compression,
+  { limits, version, reading }: Compression,
   from: number,
 ): AsyncGenerator<Buffer> {
-  if (from > (await stat(path)).size) throw tooShort(path, from)
+  const { handle, bytes } = await openVersion(path, version)
+  if (from > bytes) {
+    await handle.close()
+    throw tooShort(path, from)
+  }
   Object.assign(reading, { file: from, content: from, decoded: undefined } satisfies Reading)
-  for await (const chunk of createReadStream(path, { start: from, highWaterMark: CHUNK_BYTES })) {
+  for await (const chunk of handle.createReadStream({ start: from, highWaterMark: CHUNK_BYTES })) {
     limits.signal?.throwIfAborted()
     reading.file += chunk.length
     reading.content += chunk.length
@@ -91,18 +106,18 @@ async function* readPlain(
 
 async function* readCompressed(
   path: string,
-  { kind, limits, reading }: Compression,
+  { kind, limits, version, reading }: Compression,
   from: number,
 ): AsyncGenerator<Buffer> {
-  const { size } = await stat(path)
-  const source = createReadStream(path, { highWaterMark: CHUNK_BYTES })
+  const { handle, bytes } = await openVersion(path, version)
+  const source = handle.createReadStream({ highWaterMark: CHUNK_BYTES })
   const options = { chunkSize: CHUNK_BYTES }
   const decompress = kind === 'gzip' ? createGunzip(options) : createZstdDecompress(options)
   // Who reads sees every failure: a pipeline that fails destroys its last stream with the error.
   const content = pipeline(source, decompress, () => {})
   Object.assign(reading, { file: 0, content: 0, decoded: undefined } satisfies Reading)
   const counted = async function* (): AsyncGenerator<Buffer> {
-    for await (const chunk of bounded(path, content as AsyncIterable<Buffer>, limits, size)) {
+    for await (const chunk of bounded(path, content as AsyncIterable<Buffer>, limits, bytes)) {
       reading.content += chunk.length
       // It works ahead: what it has ready is not read yet.
       const ahead = reading.content / (reading.content + decompress.readableLength)

@@ -1,8 +1,8 @@
 /** The identity of an export: the SHA-256 of the file as it was delivered, compressed or not. */
 import { createHash } from 'node:crypto'
-import { open } from 'node:fs/promises'
 import { WaybillError } from '../errors.ts'
 import { unreadable } from './content.ts'
+import { openVersion } from './file-version.ts'
 
 /** Large enough that the hash, not the reading, takes the time. One buffer serves the whole file, whatever its size. */
 const READ_BYTES = 256 * 1024
@@ -19,13 +19,18 @@ export interface Fingerprint {
 /**
  * Reads the whole file once.
  * @param signal aborted, with a `WaybillError`, when it is to end before
- * @throws WaybillError `export-unreadable`; what the signal is aborted with
+ * @param version which the file must be; undefined: whichever it is
+ * @throws WaybillError `export-changed`, `export-unreadable`; what the signal is aborted with
  */
-export async function fingerprint(path: string, signal?: AbortSignal): Promise<Fingerprint> {
+export async function fingerprint(
+  path: string,
+  signal?: AbortSignal,
+  version?: string,
+): Promise<Fingerprint> {
   const hash = createHash('sha256')
   let bytes = 0
   try {
-    const file = await open(path)
+    const { handle: file } = await openVersion(path, version)
     try {
       const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
       for (;;) {

@@ -1,10 +1,10 @@
 /** Opens an export: looks at it once, then gives its rows, from the start or from a checkpoint, as often as asked. */
-import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { WaybillError } from '../errors.ts'
 import { ByteWindow } from './byte-window.ts'
 import { detectCompression, readContent, shareBefore, textStart, unreadable } from './content.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from './content-limits.ts'
+import { assertVersion, versionOf } from './file-version.ts'
 import { readRows } from './framing.ts'
 import { ndjsonFormat } from './ndjson.ts'
 import { type ControlTotal, openCsv } from './open-csv.ts'
@@ -35,14 +35,15 @@ export interface OpenExport {
    */
   controlTotal(counted?: number): Promise<ControlTotal | undefined>
   /**
-   * Compares size, time of change and inode with those found when it was opened.
+   * Compares the file with what it was when it was opened (`versionOf`).
    * @throws WaybillError `export-changed`, or `export-unreadable` where it is gone
    */
   assertUnchanged(): Promise<void>
 }
 
 /**
- * @throws WaybillError `export-unreadable` (not found, damaged, a header that cannot be read or names a column twice, an
+ * @param version which the file must be, as it was found when its SHA-256 was taken; undefined: whichever it is now
+ * @throws WaybillError `export-changed`, `export-unreadable` (not found, damaged, a header that cannot be read or names a column twice, an
  *   encoding, delimiter or trailer that is not as the mapping says),
  *   `export-empty` (no bytes; for CSV, no header), `export-too-large`
  */
@@ -50,14 +51,15 @@ export async function openExport(
   path: string,
   read: ReadDefinition,
   limits: ContentLimits = DEFAULT_LIMITS,
+  version?: string,
 ): Promise<OpenExport> {
-  const before = await statExport(path)
-  const compression = await detectCompression(path, limits).catch((cause) => {
-    throw unreadable(path, cause)
+  const { bytes } = await lookAt(path)
+  const compression = await detectCompression(path, limits, version).catch((cause) => {
+    throw cause instanceof WaybillError ? cause : unreadable(path, cause)
   })
   const common = {
-    share: (byteOffset: number) => shareBefore(byteOffset, Number(before.size), compression),
-    assertUnchanged: () => compareStat(path, before),
+    share: (byteOffset: number) => shareBefore(byteOffset, bytes, compression),
+    assertUnchanged: async () => assertVersion(path, (await lookAt(path)).version, compression.version),
   }
 
   if (read.format === 'csv') return { ...(await openCsv(path, compression, read)), ...common }
@@ -78,18 +80,10 @@ export async function openExport(
   return { rows, seekable, controlTotal: async () => undefined, ...common }
 }
 
-async function statExport(path: string): Promise<BigIntStats> {
-  try {
-    return await stat(path, { bigint: true })
-  } catch (cause) {
+/** @throws WaybillError `export-unreadable` */
+export async function lookAt(path: string): Promise<{ readonly version: string; readonly bytes: number }> {
+  const found = await stat(path, { bigint: true }).catch((cause) => {
     throw unreadable(path, cause)
-  }
-}
-
-async function compareStat(path: string, before: BigIntStats): Promise<void> {
-  const now = await statExport(path)
-  if (now.size === before.size && now.mtimeNs === before.mtimeNs && now.ino === before.ino) return
-  throw new WaybillError('export-changed', 'The export changed after it was opened.', {
-    place: { file: path },
   })
+  return { version: versionOf(found), bytes: Number(found.size) }
 }

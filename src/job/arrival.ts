@@ -9,8 +9,9 @@ import {
   sortExports,
   type WaitingExport,
 } from '../extract/arrival/completeness.ts'
-import type { Delivery, ExportSource } from '../extract/arrival/export-source.ts'
+import type { Delivery, ExportSource, RefusedFile } from '../extract/arrival/export-source.ts'
 import { createFolderSource } from '../extract/arrival/folder-source.ts'
+import { isMeant } from '../extract/arrival/listing.ts'
 import { type Announced, readManifest } from '../extract/arrival/manifest.ts'
 import { openSource } from '../extract/arrival/open-source.ts'
 import { createSpool } from '../extract/arrival/spool.ts'
@@ -18,7 +19,9 @@ import { unpack } from '../extract/arrival/unpack.ts'
 import type { PgpKeyFiles } from '../extract/arrival/unpack-rules.ts'
 import { verifyChecksum, verifySize } from '../extract/arrival/verify-delivery.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
+import { assertVersion } from '../extract/file-version.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
+import { lookAt } from '../extract/open-export.ts'
 import { chooseBeside } from './beside.ts'
 import { completeBeside, type FoundDelivery, rulesOf, unlisted } from './found-delivery.ts'
 import type { JobSource } from './job-source.ts'
@@ -38,13 +41,15 @@ export interface ReceivedExport {
   /** Where it came from: what the ledger keeps. */
   readonly address: string
   readonly file: string
+  /** What the file was before it was looked at (`versionOf`): all that is read of it must be of that. */
+  readonly version: string
   readonly announced: Announced
   readonly limits: ContentLimits
   readonly beside: Beside
 }
 
 /** A file that lies beside an export and is joined with it. */
-export type BesideExport = Pick<ReceivedExport, 'name' | 'address' | 'file' | 'limits'>
+export type BesideExport = Pick<ReceivedExport, 'name' | 'address' | 'file' | 'version' | 'limits'>
 
 /**
  * Fetches, verifies and unpacks the file with such a name that belongs to an export: of the same archive, folder, bucket; undefined where
@@ -57,6 +62,8 @@ export type Beside = (pattern: string) => Promise<BesideExport | undefined>
 export interface SourceLook {
   readonly complete: readonly FoundDelivery[]
   readonly waiting: readonly WaitingExport[]
+  /** Exports that are not taken; of very many the first ones. */
+  readonly refused: readonly FoundDelivery[]
   /** Of all files that lie there, exports or not. */
   readonly names: readonly string[]
   /** Names a file of the source as the ledger does. */
@@ -66,14 +73,14 @@ export interface SourceLook {
 export interface Arrival {
   /** The exports of a source of the job, in their order. */
   look(source: JobSource, now: number): Promise<SourceLook>
-  /** The complete exports of a source of the job, in their order. */
+  /** The complete exports of a source of the job, in their order; behind them those that are not taken. */
   find(source: JobSource, now: number): Promise<readonly FoundDelivery[]>
   /** A file that the operator named, read by the rules of a source of the job, or by none. */
   named(file: string, rules: FoundDelivery['rules']): FoundDelivery
   /**
    * Fetches, verifies and unpacks. Nothing of it may be sent before this is done.
-   * @throws WaybillError `export-not-as-announced`, `export-untrusted`, `export-too-large`, `export-unreadable`, `export-changed`,
-   *   `source-unreachable`
+   * @throws WaybillError `export-refused`, `export-not-as-announced`, `export-untrusted`, `export-too-large`, `export-unreadable`,
+   *   `export-changed`, `source-unreachable`
    */
   receive(found: FoundDelivery): Promise<ReceivedExport[]>
   /**
@@ -151,17 +158,27 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
   const unpacked = async (found: FoundDelivery, file: string): Promise<ReceivedExport[]> => {
     const { source, delivery, rules, announced = {} } = found
     const address = source.address(delivery.name)
+    const { version } = await lookAt(file)
+    // What was listed, and no other file that was put in its place since: that of a folder is read where it lies.
+    if (file === address && delivery.version !== '') assertVersion(address, version, delivery.version)
+    await verify(found, file)
     const exports = await unpack(address, file, { ...rules, pgp: settings }, spool.unpack)
-    return exports.map(({ member, ...one }) => ({
-      name: member === undefined ? delivery.name : `${delivery.name}!${member.replaceAll('/', '!')}`,
-      address: member === undefined ? address : `${address}!${member}`,
-      file: one.file,
-      announced: exports.length === 1 ? announced : {},
-      limits: rules.limits,
-      beside: async (pattern) =>
-        (member === undefined ? undefined : await besideMember(found, file, member, pattern)) ??
-        (await besideDelivery(found, pattern)),
-    }))
+    const received: ReceivedExport[] = []
+    for (const { member, ...one } of exports)
+      received.push({
+        name: member === undefined ? delivery.name : `${delivery.name}!${member.replaceAll('/', '!')}`,
+        address: member === undefined ? address : `${address}!${member}`,
+        file: one.file,
+        version: one.file === file ? version : (await lookAt(one.file)).version,
+        announced: exports.length === 1 ? announced : {},
+        limits: rules.limits,
+        beside: async (pattern) =>
+          (member === undefined ? undefined : await besideMember(found, file, member, pattern)) ??
+          (await besideDelivery(found, pattern)),
+      })
+    // What was unpacked is what was verified.
+    assertVersion(address, (await lookAt(file)).version, version)
+    return received
   }
   const besideMember = async (
     { source, delivery, rules }: FoundDelivery,
@@ -183,22 +200,31 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     const named = members.map((one) => ({ ...one, name: basename(one.member ?? '') }))
     const one = chooseBeside(named, pattern, basename(member), rules.members ?? '*')
     if (one === undefined) return undefined
-    return { name: one.name, address: `${address}!${one.member}`, file: one.file, limits: rules.limits }
+    const { version } = await lookAt(one.file)
+    const where = { address: `${address}!${one.member}`, file: one.file, version }
+    return { name: one.name, ...where, limits: rules.limits }
   }
   const besideDelivery = async (found: FoundDelivery, pattern: string): Promise<BesideExport | undefined> => {
     const listed = (await found.neighbours(pattern)).map((one) => ({ ...one, name: one.delivery.name }))
     const one = chooseBeside(listed, pattern, found.delivery.name, found.rules.match)
     if (one === undefined) return undefined
     const rules = { ...found.rules, members: undefined }
-    const joined = { ...found, ...one, rules }
-    const [received] = await unpacked(joined, await fetched(joined))
-    return received
+    const receive = async (delivery: Delivery): Promise<ReceivedExport | undefined> => {
+      const joined = { ...found, ...one, rules, delivery }
+      const [received] = await unpacked(joined, await fetched(joined))
+      return received
+    }
+    return receive(one.delivery).catch(async (error: unknown) => {
+      // What is joined may be replaced while a long run is on: then it is taken as it is now.
+      const isOther = error instanceof WaybillError && error.code === 'export-changed'
+      const now = isOther ? (await found.source.list()).files : []
+      const anew = now.find(({ name }) => name === one.name)
+      if (anew === undefined) throw error
+      return receive(anew)
+    })
   }
-  const fetched = async (found: FoundDelivery): Promise<string> => {
-    const file = await spool.fetch(found.source, found.delivery, found.rules.limits.signal)
-    await verify(found, file)
-    return file
-  }
+  const fetched = ({ source, delivery, rules }: FoundDelivery): Promise<string> =>
+    spool.fetch(source, delivery, rules.limits.signal)
   /** An archive is unpacked once, however many of its members a run goes on with. */
   const again = new Map<string, Promise<ReceivedExport[]>>()
   /** Where a delivery with that address may be found, the nearest first. */
@@ -218,7 +244,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       if (source.address(name) !== base) continue
       const found = unlisted(source, name, rules)
       for (const file of await spool.fetched(base, name)) yield { found, file }
-      const delivery = (await source.list()).find((one) => one.name === name)
+      const delivery = (await source.list()).files.find((one) => one.name === name)
       if (delivery !== undefined)
         yield {
           found: { ...found, delivery },
@@ -229,7 +255,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
 
   const look = async (jobSource: JobSource, now: number): Promise<SourceLook> => {
     const source = await open(jobSource)
-    const listing = await source.list()
+    const { files: listing, refused } = await source.list()
     const announced = await announcedBy(source, jobSource, listing)
     const { archived } = jobSource
     const { complete, waiting } = sortExports(jobSource, listing, announced, now)
@@ -242,17 +268,22 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       archived,
     }))
     const names = listing.map(({ name }) => name)
-    return { complete: found, waiting, names, address: source.address }
+    const notTaken = refusedBy(jobSource, source, refused)
+    return { complete: found, waiting, refused: notTaken, names, address: source.address }
   }
 
   return {
     look,
-    find: async (source, now) => (await look(source, now)).complete,
+    async find(source, now) {
+      const { complete, refused } = await look(source, now)
+      return [...complete, ...refused]
+    },
     named(file, rules) {
       const source = createFolderSource({ folder: dirname(file) })
       return unlisted(source, basename(file), rules)
     },
     async receive(found) {
+      if (found.refused !== undefined) throw found.refused
       return unpacked(found, await fetched(found))
     },
     async receiveAgain(address, sha256, sources) {
@@ -262,7 +293,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
           const exports = (await again.get(file)) ?? []
           const same = exports.find((one) => one.address === address)
           if (same === undefined) continue
-          if ((await fingerprint(same.file, same.limits.signal)).sha256 === sha256) return same
+          if ((await fingerprint(same.file, same.limits.signal, same.version)).sha256 === sha256) return same
         }
       }
       return undefined
@@ -284,6 +315,28 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       for (const source of opened.values()) await source.then((one) => one.close())
     },
   }
+}
+
+/** Of a source that lists more of them than this, the others are counted. */
+const MOST_REFUSED = 20
+
+/** Those that a source of a job would have taken: they fail, as exports that cannot be read do, and keep no other from being run. */
+function refusedBy(rules: JobSource, source: ExportSource, refused: readonly RefusedFile[]): FoundDelivery[] {
+  const { match, manifest, marker, checksum } = rules
+  const patterns = [match, manifest, ...[marker, checksum].map((one) => one?.replaceAll('{name}', '*'))]
+  const meant = refused.filter((one) =>
+    patterns.some((pattern) => pattern !== undefined && isMeant(one, pattern)),
+  )
+  const more = meant.length - MOST_REFUSED
+  return meant.slice(0, MOST_REFUSED).map(({ shown, error }, at) => {
+    const isLast = at === MOST_REFUSED - 1 && more > 0
+    const message = isLast ? `${error.message} ${more} more files there are refused.` : error.message
+    const place = { file: source.address(shown) }
+    return {
+      ...unlisted(source, shown, rules),
+      refused: new WaybillError('export-refused', message, { place }),
+    }
+  })
 }
 
 /** `a.zip!b.csv` may be a file of that name, or a member of `a.zip`. */

@@ -46,7 +46,7 @@ export async function lookInRange({
     const { mapping, match } = source
     const look = await arrival.look(source, now())
     names.push(look.names)
-    for (const delivery of look.complete) {
+    for (const delivery of [...look.complete, ...look.refused]) {
       const { name } = delivery.delivery
       const address = delivery.source.address(name)
       const before = seen.get(address)

@@ -154,13 +154,13 @@ const rowsOf = (exports: readonly PlannedExport[]): number =>
 async function planOne(
   { ledger, gateway }: PlanParts,
   job: string,
-  { name, file, limits }: ReceivedExport,
+  { name, file, version, limits }: ReceivedExport,
   date: string,
   { read }: LoadedMapping,
 ): Promise<PlannedExport> {
-  const { sha256, exportId, bytes } = await fingerprint(file)
+  const { sha256, exportId, bytes } = await fingerprint(file, undefined, version)
   try {
-    const rows = await countRows(await openExport(file, read, limits))
+    const rows = await countRows(await openExport(file, read, limits, version))
     const records = (await ledger?.exportsWithContent(exportId)) ?? []
     const same = records.filter((record) => record.sha256 === sha256)
     const deliveredBefore = ledger !== undefined && (await wasRead(ledger, { job, gateway }, same, rows))

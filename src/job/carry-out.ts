@@ -1,5 +1,5 @@
 /** Carries a run out, while this process holds its job: its exports one after the other, to its end or to what stops it. */
-import { EXIT, type ExitCode, WaybillError } from '../errors.ts'
+import { EXIT, type ExitCode, filesExhausted, WaybillError } from '../errors.ts'
 import { settleOwedMarks } from '../load/care-teams.ts'
 import type { Job } from './definition-files.ts'
 import type { ExportStep } from './exports-of-run.ts'
@@ -39,6 +39,7 @@ export async function carryOut(
   } catch (stopped) {
     error = stopped
   }
+  error = filesExhausted(error) ?? error
   await run.end(error)
   if (error !== undefined && !(error instanceof WaybillError)) throw error
   const summary = await summarise(deps.ledger, deps.home, run.id, worked)

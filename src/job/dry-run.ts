@@ -98,12 +98,12 @@ async function mapExports(
     received: ReceivedExport,
   ): Promise<void> => {
     const { mapping } = await joinExports(unjoined, received.name, received.beside)
-    const { file, name, limits } = received
-    const { exportId, sha256 } = await fingerprint(file)
+    const { file, name, version, limits } = received
+    const { exportId, sha256 } = await fingerprint(file, undefined, version)
     const watch = memory && rejects === undefined ? await watchDrift(memory, mapping, sha256) : undefined
     if (rejects === undefined) await verifyExport(received, mapping, undefined)
     const reading = rejects === undefined ? 'whole' : 'rejects'
-    const { opened, mapper } = await openReading(reading, { file, name }, mapping, limits, now)
+    const { opened, mapper } = await openReading(reading, { file, name, version }, mapping, limits, now)
     await watch?.readAhead(opened, name)
     const counts = noCounts()
     const range = { number: 1, skip: 0, limit, cutBefore: new Map<number, number>() }

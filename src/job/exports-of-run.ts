@@ -12,14 +12,14 @@ import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
 import type { FoundExport } from './find-exports.ts'
 import type { JobSource } from './job-source.ts'
 import { joinExports, rejoin } from './joined-exports.ts'
+import type { ExportAtHand } from './open-rows.ts'
 import type { RunEvents } from './run-events.ts'
 import { isExportProblem } from './run-export.ts'
 import { smallOfRun } from './small-exports.ts'
 
 /** An export of the run, with the mapping to read it by. */
 export interface ExportStep {
-  /** Its path is that of the file to read, which is a private copy where the export was fetched or unpacked. */
-  readonly record: ExportRecord
+  readonly record: ExportAtHand
   readonly mapping: LoadedMapping
   readonly limits: ContentLimits
   /** Undefined where it is not compared with earlier deliveries. */
@@ -66,14 +66,14 @@ export async function* startExports(
       await fail({ ...unread, ordinal }, error)
     }
     for (const one of received) {
-      const { name, address, file, limits } = one
+      const { name, address, file, version, limits } = one
       if (addresses.has(address)) continue
       ordinal += 1
       let start: ExportStart = { ...unread, ordinal, name, path: address }
       let watch: DriftWatch | undefined
       let joined = mapping
       try {
-        start = { ...start, ...(await fingerprint(file, limits.signal)) }
+        start = { ...start, ...(await fingerprint(file, limits.signal, version)) }
         joined = await joinAndKeep(arrival, mapping, one)
         start = { ...start, mapping: joined }
         if (found.rejects === undefined) {
@@ -86,7 +86,7 @@ export async function* startExports(
       }
       const record = await run.runLedger.addExport(start)
       await watch?.begin(run.runLedger, record.id)
-      yield { record: { ...record, path: file }, mapping: joined, limits, watch }
+      yield { record: { ...record, path: file, version }, mapping: joined, limits, watch }
     }
     // The next one may need the room.
     await arrival.clearUnpacked()
@@ -128,7 +128,7 @@ export async function* resumeExports(
       )
     }
     yield {
-      record: { ...record, path: received.file },
+      record: { ...record, path: received.file, version: received.version },
       mapping: await rejoin(content, record.name, arrival.kept, received.beside),
       limits: received.limits,
       // It was compared before it began, and only the rest of its rows is read now.
@@ -159,13 +159,13 @@ export async function receiveBegun(
  * @throws WaybillError `export-not-as-announced`, `export-drifted`, or what is wrong with the export
  */
 export async function verifyExport(
-  { name, address, file, limits, announced: { rows } }: ReceivedExport,
+  { name, address, file, version, limits, announced: { rows } }: ReceivedExport,
   { read }: LoadedMapping,
   watch: DriftWatch | undefined,
 ): Promise<void> {
   const trailer = read.format === 'csv' && read.trailer?.count !== undefined
   if (rows === undefined && !trailer && watch === undefined) return
-  const opened = await openExport(file, read, limits)
+  const opened = await openExport(file, read, limits, version)
   const came =
     (await watch?.readAhead(opened, name)) ?? (rows === undefined ? undefined : await countRows(opened))
   const total = await opened.controlTotal(came)
@@ -215,7 +215,11 @@ export interface DoneDelivery extends FoundExport {
 async function contentsOf(arrival: Arrival, one: FoundExport): Promise<string[] | undefined> {
   try {
     const received = await arrival.receive(one)
-    return await Promise.all(received.map(async ({ file }) => (await fingerprint(file)).sha256))
+    const hashes: string[] = []
+    // One after the other: an archive may have more members than files may be open.
+    for (const { file, version } of received)
+      hashes.push((await fingerprint(file, undefined, version)).sha256)
+    return hashes
   } catch {
     return undefined
   }

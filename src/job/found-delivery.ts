@@ -1,4 +1,5 @@
 /** Files at their source: those that hold exports, and what lies beside them. */
+import type { WaybillError } from '../errors.ts'
 import { type CompleteExport, completeExports } from '../extract/arrival/completeness.ts'
 import type { Delivery, ExportSource } from '../extract/arrival/export-source.ts'
 import type { Announced } from '../extract/arrival/manifest.ts'
@@ -21,6 +22,8 @@ export interface FoundDelivery extends CompleteExport {
   readonly isListed: boolean
   /** Whether it is moved away after its run. */
   readonly archived: boolean
+  /** Why it is not taken: `receive` throws it. */
+  readonly refused?: WaybillError
 }
 
 /** For a file that no source of the job covers any more. */
@@ -53,7 +56,7 @@ export const unlisted = (source: ExportSource, name: string, rules: DeliveryRule
   delivery: { name, bytes: 0, modifiedAt: 0, version: '' },
   rules,
   neighbours: async (match) =>
-    completeBeside(rules, match, await source.list(), new Map(), Number.POSITIVE_INFINITY),
+    completeBeside(rules, match, (await source.list()).files, new Map(), Number.POSITIVE_INFINITY),
   isListed: false,
   archived: false,
 })

@@ -108,7 +108,7 @@ export async function rejoin(
 }
 
 async function readJoin(join: JoinedExport, found: BesideExport): Promise<Map<string, readonly Cell[]>> {
-  const opened = await openExport(found.file, join.read, found.limits)
+  const opened = await openExport(found.file, join.read, found.limits, found.version)
   const readRow = join.bind(opened.columns, found.name)
   const rows = new Map<string, readonly Cell[]>()
   let characters = 0

@@ -13,6 +13,14 @@ export interface OpenRows {
   readonly mapper: RowMapper
 }
 
+/** An export of a run as it lies here to be read. */
+export interface ExportAtHand extends ExportRecord {
+  /** Of the file to read, which is a private copy where the export was fetched or unpacked. */
+  readonly path: string
+  /** What the file was when its SHA-256 was taken (`versionOf`): no other is read. */
+  readonly version: string
+}
+
 export interface OpeningContext {
   readonly ledger: Ledger
   readonly runLedger: Pick<RunLedger, 'lease'>
@@ -22,13 +30,10 @@ export interface OpeningContext {
   readonly origin: Pick<RunOrigin, 'selection'> | undefined
 }
 
-/**
- * @param record its path is that of the file to read
- * @throws WaybillError as `openExport`, and `columns-missing`
- */
+/** @throws WaybillError as `openExport`, and `columns-missing` */
 export async function openRows(
   context: OpeningContext,
-  record: ExportRecord,
+  record: ExportAtHand,
   mapping: LoadedMapping,
   limits: ContentLimits,
 ): Promise<OpenRows> {
@@ -49,28 +54,28 @@ export async function openRows(
 /** All rows of the file that an export's rows stand in. @param startedAt the time to map by */
 export async function openAll(
   ledger: Pick<Ledger, 'exportRecord'>,
-  record: ExportRecord,
+  record: ExportAtHand,
   mapping: LoadedMapping,
   limits: ContentLimits,
   startedAt: number,
 ): Promise<OpenRows> {
-  const { path: file, name } = record
-  return openReading(await readingOf(ledger, record), { file, name }, mapping, limits, startedAt)
+  const { path: file, name, version } = record
+  return openReading(await readingOf(ledger, record), { file, name, version }, mapping, limits, startedAt)
 }
 
 export async function openReading(
   reading: Exclude<Reading, 'selected'>,
-  { file, name }: { readonly file: string; readonly name: string },
+  { file, name, version }: { readonly file: string; readonly name: string; readonly version: string },
   mapping: LoadedMapping,
   limits: ContentLimits,
   startedAt: number,
 ): Promise<OpenRows> {
   const bind = (opened: OpenExport): RowMapper => mapping.compiled.bind(opened.columns, name, startedAt)
   if (reading === 'whole') {
-    const opened = await openExport(file, mapping.read, limits)
+    const opened = await openExport(file, mapping.read, limits, version)
     return { opened, mapper: bind(opened) }
   }
-  const { opened, onlyTheirRules } = await openRejects(file, mapping.read, limits)
+  const { opened, onlyTheirRules } = await openRejects(file, mapping.read, limits, version)
   return { opened, mapper: onlyTheirRules(bind(opened)) }
 }
 

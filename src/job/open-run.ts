@@ -93,7 +93,12 @@ export async function openRun(
   })
 
   const settled = await settledBefore(ledger, id)
-  const receipts = openAppended(join(deps.home, receiptsPath), settled.receiptsLength, runLedger.assertHeld)
+  const receipts = openAppended(
+    deps.home,
+    join(deps.home, receiptsPath),
+    settled.receiptsLength,
+    runLedger.assertHeld,
+  )
   const stopping = new AbortController()
   const stop = (reason: unknown): void => stopping.abort(reason)
   const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the run was interrupted'))

@@ -14,6 +14,7 @@ import type { CsvRow, JsonValue, Origin, Row, RowFault } from '../extract/row.ts
 import type { RowMapper } from '../transform/compile.ts'
 import { type RejectedLine, ruleOf } from './rejected-line.ts'
 import { CONTEXT_COLUMN, JSON_COLUMN, REJECT_COLUMNS, type RejectsOrigin } from './rejects.ts'
+import { revived } from './spreadsheet-cells.ts'
 
 const DIALECTS = [',', ';', '\t'].map((delimiter) => csvDefinition.parse({ format: 'csv', delimiter }))
 
@@ -38,11 +39,15 @@ export async function rejectsOrigin(file: string): Promise<RejectsOrigin | undef
 }
 
 /** By the first dialect that shows the columns of a rejects file; undefined where none does. */
-async function openAsRejects(file: string, limits?: ContentLimits): Promise<OpenExport | undefined> {
+async function openAsRejects(
+  file: string,
+  limits?: ContentLimits,
+  version?: string,
+): Promise<OpenExport | undefined> {
   for (const dialect of DIALECTS) {
-    const opened = await openExport(file, dialect, limits).catch((error: unknown) => {
+    const opened = await openExport(file, dialect, limits, version).catch((error: unknown) => {
       // Whatever it is, it is no rejects file.
-      if (error instanceof WaybillError) return undefined
+      if (error instanceof WaybillError && error.code !== 'files-exhausted') return undefined
       throw error
     })
     const columns = opened?.columns ?? []
@@ -74,8 +79,9 @@ export async function openRejects(
   file: string,
   read: ReadDefinition,
   limits: ContentLimits,
+  version?: string,
 ): Promise<OpenRejects> {
-  const lines = await openAsRejects(file, limits)
+  const lines = await openAsRejects(file, limits, version)
   if (lines === undefined) throw notAsItWas(file)
   return rejectsOf(file, read, lines)
 }
@@ -84,7 +90,7 @@ const notAsItWas = (file: string): WaybillError =>
   new WaybillError('export-changed', 'The rejects file has lost its columns.', { place: { file } })
 
 function rejectsOf(file: string, read: ReadDefinition, lines: OpenExport): OpenRejects {
-  const columns = lines.columns?.slice(0, -REJECT_COLUMNS.length) ?? []
+  const columns = lines.columns?.slice(0, -REJECT_COLUMNS.length).map(revived) ?? []
   const toRow = read.format === 'csv' ? csvRow : jsonRow(columns, read)
   async function* rows(from?: Origin): AsyncGenerator<readonly Row[]> {
     for await (const block of lines.rows(from)) yield block.map((line) => toRow(noteOf(file, line)))
@@ -120,12 +126,14 @@ function noteOf(file: string, line: Row): Note {
   if (line.kind === 'unreadable' && line.fault === 'row-encoding-invalid')
     throw unusable(file, line, 'the line is not UTF-8', 'Save it as "CSV UTF-8" where it was corrected.')
   if (line.kind !== 'cells') throw unusable(file, line, line.kind === 'json' ? 'it is JSON' : line.message)
-  const [exportName = '', exportId = '', row = '', at = '', rule = '', , code = '', , raw = ''] =
-    line.cells.slice(-REJECT_COLUMNS.length)
+  const all = line.cells.map(revived)
+  const [exportName = '', exportId = '', row = '', at = '', rule = '', , code = '', , raw = ''] = all.slice(
+    -REJECT_COLUMNS.length,
+  )
   if (!/^[0-9a-f]{16}$/.test(exportId) || !isOrdinal(row) || !isOrdinal(at))
     throw unusable(file, line, '_exportId, _row and _line must stay as they were')
   return {
-    cells: line.cells.slice(0, -REJECT_COLUMNS.length),
+    cells: all.slice(0, -REJECT_COLUMNS.length),
     // The place in this file: by it the line is found again.
     origin: { row: Number(row), line: Number(at), byteOffset: line.byteOffset },
     exportName,

@@ -1,6 +1,6 @@
 /**
  * The rejects of a chunk as CSV: the row as it came, and behind it why it, or a record of it, did not get through.
- * It holds health data, so its file has mode 0600; nothing of it goes anywhere else.
+ * It holds health data, so its file has mode 0600; nothing of it goes anywhere else. Spreadsheet programs take none of its cells for a formula.
  */
 import { stringify } from 'csv-stringify/sync'
 import type { ReadDefinition } from '../extract/read-definition.ts'
@@ -10,6 +10,7 @@ import type { EntryOutcome } from '../load/entry.ts'
 import type { RowOutcome } from '../transform/record.ts'
 import type { ChunkRow } from './chunks.ts'
 import { exportNameOf } from './rejected-line.ts'
+import { inert } from './spreadsheet-cells.ts'
 
 /** Columns added behind those of the export. `_line` is where the row starts; `_raw` holds a row that has no columns. */
 export const REJECT_COLUMNS = [
@@ -56,7 +57,7 @@ export interface ChunkTrouble {
 }
 
 export function rejectsHeader(inFront: readonly string[]): string {
-  return stringify([[...inFront, ...REJECT_COLUMNS]])
+  return stringify([[...inFront, ...REJECT_COLUMNS].map(inert)])
 }
 
 /** @param inFront see `columnsInFront` */
@@ -112,7 +113,8 @@ export function rejectsText(
     (byRow.get(outcome) ?? []).map(({ rule, stage, code, reason }) => {
       const { cells, raw } = asItCame(source, inFront, context)
       const name = exportNameOf(source) ?? origin.name
-      return [...cells, name, origin.exportId, source.row, source.line, rule, stage, code, reason, raw]
+      const place = [origin.exportId, String(source.row), String(source.line)]
+      return [...cells, name, ...place, rule, stage, code, reason, raw].map(inert)
     }),
   )
   return stringify(lines)

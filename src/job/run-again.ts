@@ -80,7 +80,7 @@ function connectAgain(
     runLedger,
     tallies,
     // Never written to, nor closed: the receipts of the run stay as they are.
-    receipts: openAppended(join(deps.home, run.receipts_path), 0, runLedger.assertHeld),
+    receipts: openAppended(deps.home, join(deps.home, run.receipts_path), 0, runLedger.assertHeld),
     stop,
     signal,
     limit: Number.POSITIVE_INFINITY,
@@ -95,10 +95,10 @@ function connectAgain(
     ? `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${run.id} --accept`
     : undefined
   const found = async (record: ExportRecord) => {
-    const { file, limits, beside } = await receiveOriginal(arrival, job, record, otherwise)
+    const { file, version, limits, beside } = await receiveOriginal(arrival, job, record, otherwise)
     const content = await keptMapping(ledger, record)
     const mapping = await rejoin(content, record.name, arrival.kept, beside)
-    return { record: { ...record, path: file }, mapping, limits }
+    return { record: { ...record, path: file, version }, mapping, limits }
   }
   const accountIds = async (entries: readonly Entry[]): Promise<AccountIds> =>
     (await resolveAccounts({ ...load.accounts, register: 'never' }, entries)).accountIds

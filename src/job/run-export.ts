@@ -7,6 +7,7 @@ import type { ChunkRecord, ExportRecord, Ledger, RunLedger, RunOrigin, Tallies }
 import { type Identity, transactionId } from '../load/identity.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
 import { toException } from '../load/outcomes.ts'
+import { ownFileName } from '../own-files.ts'
 import { addCounts, allRecords, assertBalanced, type Counts, noCounts } from '../reconcile/balance.ts'
 import { type Chunk, cutChunks } from './chunks.ts'
 import { countChunk } from './count-chunk.ts'
@@ -14,7 +15,7 @@ import { readCounts } from './counts-text.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import type { DriftWatch } from './drift-watch.ts'
 import { lastWordsOf } from './last-words.ts'
-import { openRows } from './open-rows.ts'
+import { type ExportAtHand, openRows } from './open-rows.ts'
 import { createPipeline } from './pipeline.ts'
 import { receiptsOf } from './receipts.ts'
 import { columnsInFront, rejectsHeader, rejectsText } from './rejects.ts'
@@ -63,7 +64,7 @@ export interface ExportEnd {
  */
 export async function runExport(
   context: ExportContext,
-  record: ExportRecord,
+  record: ExportAtHand,
   mapping: LoadedMapping,
   limits: ContentLimits,
   watch: DriftWatch | undefined,
@@ -74,6 +75,7 @@ export async function runExport(
   const resumption = resumptionOf(await context.ledger.chunksOf(record.id))
   const { counts } = resumption
   const rejects = openAppended(
+    context.home,
     rejectsPath(context, record),
     resumption.rejectsLength,
     context.runLedger.assertHeld,
@@ -161,14 +163,17 @@ function leftBehind(record: ExportRecord, chunk: Chunk, loaded: LoadedChunk): Le
   })
 }
 
-/** `<ordinal>-<export>.rejects.csv`, in the run's folder; that of a rejects file bears the name of the export that its rows came from. */
+/**
+ * `<ordinal>-<export>.rejects.csv`, in the run's folder, as far as the name of the export may stand in that of a file; that of a rejects file
+ * bears the name of the export that its rows came from.
+ */
 export function rejectsPath(
   context: Pick<ExportContext, 'rejectsFolder'>,
   { ordinal, name, reading }: Pick<ExportRecord, 'ordinal' | 'name' | 'reading'>,
 ): string {
   const stem = name.replace(/(\.csv|\.ndjson|\.json)?(\.gz)?$/i, '')
   const own = reading === 'rejects' ? stem.replace(/^\d+-(.+)\.rejects$/i, '$1') : stem
-  return join(context.rejectsFolder, `${ordinal}-${own}.rejects.csv`)
+  return join(context.rejectsFolder, ownFileName(`${ordinal}-${own}`, '.rejects.csv'))
 }
 
 interface Resumption {
@@ -256,6 +261,7 @@ const EXPORT_PROBLEMS: ReadonlySet<string> = new Set<ErrorCode>([
   'export-unreadable',
   'export-empty',
   'export-changed',
+  'export-refused',
   'export-not-as-announced',
   'export-drifted',
   'export-too-large',

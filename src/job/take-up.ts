@@ -152,8 +152,8 @@ async function* startSelected(
     const { name, path, sha256, bytes, archived, export_id: exportId, id: originExport } = record
     const start = { ordinal: at + 1, name, path, sha256, bytes, archived, exportId, mapping, originExport }
     const added = await run.runLedger.addExport({ ...start, reading: 'selected' })
-    const { file, limits } = received
-    steps.push({ record: { ...added, path: file }, mapping, limits, watch: undefined })
+    const { file, version, limits } = received
+    steps.push({ record: { ...added, path: file, version }, mapping, limits, watch: undefined })
   }
   await begin(run)
   yield* steps

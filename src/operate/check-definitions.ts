@@ -1,4 +1,5 @@
 /** Jobs and mappings: that each can be read, and that where exports come from is there. */
+import { counted } from '../count-in-words.ts'
 import { describePlace, WaybillError } from '../errors.ts'
 import { type Arrival, createArrival, type SourceSettings } from '../job/arrival.ts'
 import {
@@ -79,8 +80,15 @@ async function checkSource(
     },
   ]
   if (source.place.kind !== 'folder' && !look.servers) return told('not asked (--sources asks it)')
-  const { length } = await arrival.find(source, look.now)
-  return told(`${length} ${length === 1 ? 'export' : 'exports'} there`)
+  const { complete, refused } = await arrival.look(source, look.now)
+  return [
+    ...told(`${counted(complete.length, 'export')} there`),
+    ...refused.flatMap(({ refused: error }) =>
+      error === undefined
+        ? []
+        : [{ ...problemOf('job', job.definition.job, error), level: 'warning' as const }],
+    ),
+  ]
 }
 
 /** How many cases of a mapping come out otherwise than expected; undefined where it has none. */

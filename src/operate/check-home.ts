@@ -1,6 +1,9 @@
-/** The home: that it is there, for its owner alone, writable, with room. */
+/** The home: that it is there, with all that is in it for its owner alone, writable, with room. */
 import { constants } from 'node:fs'
-import { access, stat, statfs } from 'node:fs/promises'
+import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { n } from '../count-in-words.ts'
+import { modeText } from '../own-files.ts'
 import type { CheckFinding } from './finding.ts'
 
 /** A backfill of some millions of records writes as much: ledger, receipts and rejects. */
@@ -33,19 +36,53 @@ export async function checkHome(home: string, sizeText: (bytes: number) => strin
     )
   }
   const { bavail, bsize } = await statfs(home)
-  return [modeOf(home, found.mode & 0o777), roomOf(bavail * bsize, sizeText)]
+  return [modeOf(home, found.mode), ...(await filesOf(home)), roomOf(bavail * bsize, sizeText)]
 }
 
 function modeOf(home: string, mode: number): CheckFinding {
-  const octal = mode.toString(8).padStart(4, '0')
   if ((mode & 0o077) === 0)
-    return { check: 'home', level: 'ok', found: `${home} is there, mode ${octal}, and may be written` }
+    return {
+      check: 'home',
+      level: 'ok',
+      found: `${home} is there, mode ${modeText(mode)}, and may be written`,
+    }
   return {
     check: 'home',
     level: 'warning',
-    found: `${home} may be entered by others (mode ${octal})`,
+    found: `${home} may be entered by others (mode ${modeText(mode)})`,
     remedy: `Rejects files hold health data: chmod 700 ${home}`,
   }
+}
+
+/** Told by name; the others are counted. */
+const MOST_TOLD = 5
+
+/** What others may read or write of it, though they may not enter the home today; and links, through which nothing is written. */
+async function filesOf(home: string): Promise<CheckFinding[]> {
+  const loose: string[] = []
+  const links: string[] = []
+  for (const entry of await readdir(home, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    const found = await lstat(path).catch(() => undefined)
+    // Gone by now: a run may be on.
+    if (found === undefined) continue
+    if (found.isSymbolicLink()) links.push(relative(home, path))
+    else if ((found.mode & 0o077) !== 0) loose.push(`${relative(home, path)} (mode ${modeText(found.mode)})`)
+  }
+  const told = (paths: readonly string[], words: string, remedy: string): CheckFinding[] => {
+    if (paths.length === 0) return []
+    const more = paths.length - MOST_TOLD
+    const details = [...paths.slice(0, MOST_TOLD), ...(more > 0 ? [`and ${n(more)} more`] : [])]
+    return [{ check: 'home', level: 'warning', found: `${n(paths.length)} ${words}`, details, remedy }]
+  }
+  return [
+    ...told(loose, 'of its files and folders may be used by others', `chmod -R go= ${home}`),
+    ...told(
+      links,
+      'of its files and folders are links: nothing is written through them',
+      'Remove them. To keep these files on another disk, move the whole home there and set WAYBILL_HOME.',
+    ),
+  ]
 }
 
 /** @param bytes that a user without privileges can still write */

@@ -3,6 +3,7 @@ import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { WaybillError } from '../errors.ts'
 import type { PrunableRun } from '../ledger/pruned-detail.ts'
+import { assertWithin } from '../own-files.ts'
 
 export interface FileCounts {
   files: number
@@ -26,6 +27,8 @@ export async function measureOutput(home: string, run: Output): Promise<FileCoun
 export async function removeOutput(home: string, run: Output): Promise<FileCounts> {
   const counts = await measureOutput(home, run)
   for (const path of [run.receiptsPath, run.rejectsPath].map((one) => join(home, one))) {
+    // What lies behind a link is not of the home.
+    assertWithin(home, path)
     await rm(path, { recursive: true, force: true }).catch((cause) => {
       throw new WaybillError('home-unusable', `${path} cannot be removed`, {
         place: { file: path },

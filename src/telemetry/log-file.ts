@@ -6,17 +6,9 @@
  * transport for files keeps what is not written yet in memory, goes on writing to a file that another process has put aside, and stops
  * without a word where the disk is full.)
  */
-import {
-  appendFileSync,
-  closeSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  type StatsBase,
-  statSync,
-} from 'node:fs'
+import { appendFileSync, closeSync, openSync, renameSync, rmSync, type StatsBase, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeFolder } from '../own-files.ts'
 
 export interface LogFile {
   readonly path: string
@@ -47,7 +39,7 @@ export function createLogFile(
   }
   return (line) => {
     write(() => {
-      if (!made) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      if (!made) makeFolder(dirname(path))
       made = true
       const bytes = Buffer.byteLength(line)
       // A folder in which nothing may be renamed keeps no line from the file.

@@ -1,7 +1,8 @@
 /** Leaves the metrics of the last run as a file, for node_exporter's textfile collector. */
-import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Registry } from 'prom-client'
+import { makeFolder } from '../own-files.ts'
 import { type LastRun, registerLastRun } from './last-run-metrics.ts'
 
 /** Written whole or not at all: the collector may read at any instant. It reads what ends in `.prom`, which the copy in the making does not. */
@@ -10,7 +11,7 @@ export async function writeLastRun(path: string, run: LastRun): Promise<void> {
   registerLastRun(registry).tell(run)
   const text = await registry.metrics()
   const making = `${path}.${process.pid}.tmp`
-  await mkdir(dirname(path), { recursive: true })
+  makeFolder(dirname(path))
   try {
     await writeFile(making, text)
     // The collector is another user, and nothing in it is secret.

@@ -12,6 +12,8 @@ export interface OpenedSource {
   remove(name: string): Promise<void>
   /** A file below the place, which is none of it. */
   putBelow(folder: string, name: string): Promise<void>
+  /** Has files listed whose names are not those of one file in the place, and links. @returns how each is told of, sorted */
+  putHostile(): Promise<readonly string[]>
   /** What the archive holds, by name. */
   archived(): Promise<Record<string, string>>
   cleanup(): Promise<void>
@@ -36,7 +38,7 @@ export function exportSourceConformance(name: string, open: () => Promise<Opened
       await rm(here, { recursive: true })
     })
     const listed = async (wanted: string): Promise<Delivery> => {
-      const found = (await source.list()).find((one) => one.name === wanted)
+      const found = (await source.list()).files.find((one) => one.name === wanted)
       if (found === undefined) throw new Error(`${wanted} is not listed`)
       return found
     }
@@ -45,10 +47,10 @@ export function exportSourceConformance(name: string, open: () => Promise<Opened
 
     it('lists files with size and time, and nothing of what lies below', async () => {
       const before = Date.now()
-      expect(await source.list()).toEqual([])
+      expect((await source.list()).files).toEqual([])
       for (const one of ['b c.csv', 'a.csv', 'ü+%.csv', 'd.csv', 'e.csv']) await opened.put(one, ROWS)
       await opened.putBelow('below', 'f.csv')
-      const found = (await source.list()).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      const found = (await source.list()).files.toSorted((a, b) => (a.name < b.name ? -1 : 1))
       expect(found.map(({ name, bytes }) => [name, bytes])).toEqual(
         ['a.csv', 'b c.csv', 'd.csv', 'e.csv', 'ü+%.csv'].map((one) => [one, ROWS.length]),
       )
@@ -56,6 +58,25 @@ export function exportSourceConformance(name: string, open: () => Promise<Opened
         expect(modifiedAt).toBeGreaterThan(before - 2000)
         expect(modifiedAt).toBeLessThan(Date.now() + 2000)
       }
+    })
+
+    it('refuses names that lead elsewhere or hold control characters, and links; the others are listed', async () => {
+      await opened.put('a.csv', ROWS)
+      const hostile = await opened.putHostile()
+      const { files, refused } = await source.list()
+      expect(files.map((one) => one.name)).toEqual(['a.csv'])
+      expect(refused.map(({ shown }) => shown).sort()).toEqual(hostile)
+      for (const { error } of refused) expect(error.code).toBe('export-refused')
+    })
+
+    it('archives under a name of 250 characters, whatever is there already', async () => {
+      const long = `${'ü'.repeat(123)}.csv`
+      for (const text of ['first', 'second']) {
+        await opened.put(long, Buffer.from(text))
+        await source.archive(await listed(long))
+      }
+      const names = Object.keys(await opened.archived()).sort()
+      expect(names).toEqual([`${'ü'.repeat(120)}.1`, long])
     })
 
     it('fetches a file as it is, of any size, to a file of its own', async () => {
@@ -93,7 +114,7 @@ export function exportSourceConformance(name: string, open: () => Promise<Opened
         expect(address).not.toBe(source.address('a.csv'))
       }
       expect(await opened.archived()).toEqual({ 'a.csv': 'first', 'a.csv.1': 'second', 'a.csv.2': 'third' })
-      expect(await source.list()).toEqual([])
+      expect((await source.list()).files).toEqual([])
     })
 
     it('does not archive what was not read', async () => {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { appendFile, rename, utimes, writeFile } from 'node:fs/promises'
+import { appendFile, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { openExport } from '../../src/extract/open-export.ts'
+import { fingerprint } from '../../src/extract/fingerprint.ts'
+import { lookAt, openExport } from '../../src/extract/open-export.ts'
 import { allRows, brief, CSV, collect, exportFile, tempFolder } from './export-file.ts'
 
 const table = `a,b\n${Array.from({ length: 30_000 }, (_, at) => `${at},"x\n${at}"`).join('\n')}\n`
@@ -53,9 +54,20 @@ test.each([
   })
 })
 
+/** Writes in place, and puts the time of change back. */
+async function forge(path: string, content: string | Buffer): Promise<void> {
+  const before = await stat(path, { bigint: true })
+  do {
+    await writeFile(path, content)
+    await utimes(path, 7, 7)
+    // The clock of a file system may tick every few milliseconds alone.
+  } while ((await stat(path, { bigint: true })).ctimeNs === before.ctimeNs)
+}
+
 test.each([
   ['grown', (path: string) => appendFile(path, '2\n')],
   ['touched', (path: string) => utimes(path, 1, 1)],
+  ['written to in place', (path: string) => forge(path, 'a\n2\n')],
   [
     'replaced by one of the same size and time',
     async (path: string) => {
@@ -75,6 +87,25 @@ test.each([
     code: 'export-changed',
     place: { file: path },
   })
+})
+
+test.each([
+  ['plain', (text: string) => Buffer.from(text)],
+  ['gzip', (text: string) => gzipSync(text)],
+])('what is read is what the SHA-256 was taken of, whatever was put in its place (%s)', async (_, pack) => {
+  const path = await exportFile(pack('a\n1\n'))
+  const { version } = await lookAt(path)
+  const taken = await fingerprint(path, undefined, version)
+  const opened = await openExport(path, CSV, undefined, version)
+  expect((await collect(opened.rows())).map(brief)).toEqual([['1']])
+  await forge(path, pack('a\n2\n'))
+  for (const reading of [
+    () => collect(opened.rows()),
+    () => openExport(path, CSV, undefined, version),
+    () => fingerprint(path, undefined, version),
+  ])
+    await expect(reading()).rejects.toMatchObject({ code: 'export-changed', place: { file: path } })
+  expect((await fingerprint(path)).sha256).not.toBe(taken.sha256)
 })
 
 /** Digits without a pattern: it is as hard to compress at its end as at its start. */

@@ -12,8 +12,8 @@ import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/job/reject
 import { openRejects, rejectsOrigin } from '../../src/job/rejects-export.ts'
 import { biometric, careTeam, mappedRow } from '../load/made-up-entries.ts'
 
-const COLUMNS = ['one', 'two, "quoted"', 'three']
-const ORIGIN = { name: 'a, b.csv', exportId: '0123456789abcdef' }
+const COLUMNS = ['one', 'two, "quoted"', '-three']
+const ORIGIN = { name: '=a, b.csv', exportId: '0123456789abcdef' }
 const CSV = csvDefinition.parse({ format: 'csv', delimiter: ';', quote: "'", header: 'none', columns: ['x'] })
 const issue = { stage: 'transform', code: 'date-invalid', message: 'no date' } as const
 
@@ -40,7 +40,22 @@ test('rows come back with their cells and places, whatever the dialect of the ex
   const file = join(await folderOfTest(), 'rejects.csv')
   const cell = fc.oneof(
     fc.string({ unit: 'grapheme' }),
-    fc.constantFrom('', ' a ', '"', 'a,b', 'a\nb', 'a\r\nb', 'a\rb', ';', '=1+1', '\ufeff'),
+    fc.constantFrom(
+      '',
+      ' a ',
+      '"',
+      'a,b',
+      'a\nb',
+      'a\r\nb',
+      'a\rb',
+      ';',
+      '=1+1',
+      '-5',
+      "'-5",
+      '\t5',
+      '\r5',
+      '\ufeff',
+    ),
   )
   const row = fc.tuple(fc.nat({ max: 10 ** 9 }), fc.tuple(cell, cell, cell))
   await fc.assert(
@@ -113,7 +128,7 @@ test.each([
     'ä',
     'b, c; d',
     'e',
-    'a, b.csv',
+    ORIGIN.name,
     ORIGIN.exportId,
     '7',
     '8',

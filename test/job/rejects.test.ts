@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Row } from '../../src/extract/row.ts'
 import type { ChunkRow } from '../../src/job/chunks.ts'
 import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/job/rejects.ts'
+import { revived } from '../../src/job/spreadsheet-cells.ts'
 import { biometric, careTeam, entryOf } from '../load/made-up-entries.ts'
 
 const COLUMNS = ['one', 'two, quoted "so"', 'three']
@@ -18,10 +19,27 @@ const read = (columns: readonly string[] | undefined, text: string) =>
   parse(rejectsHeader(columns ?? ['_json']) + text, { columns: true }) as Record<string, string>[]
 
 describe('rejects', () => {
-  it('read back to the cells as they came', () => {
+  it('read back to the cells as they came, and have none that a spreadsheet program takes for a formula', () => {
     const cell = fc.oneof(
       fc.string({ unit: 'binary' }),
-      fc.constantFrom('', ' a ', '"', 'a,b', 'a\nb', 'a\r\nb', 'a\rb', '=1+1', '\ufeff'),
+      fc.constantFrom(
+        '',
+        ' a ',
+        '"',
+        'a,b',
+        'a\nb',
+        'a\r\nb',
+        'a\rb',
+        '=1+1',
+        '-5',
+        '+49',
+        '@x',
+        '\t=1',
+        "'-5",
+        "''=1",
+        "'",
+        '\ufeff',
+      ),
     )
     fc.assert(
       fc.property(fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 8 }), (rows) => {
@@ -32,7 +50,9 @@ describe('rejects', () => {
           COLUMNS,
           rejectsText({ name: 'a, b.csv', exportId: 'e' }, COLUMNS, chunkRows, nothing),
         )
-        expect(back.map((line) => COLUMNS.map((name) => line[name]))).toEqual(rows)
+        expect(back.map((line) => COLUMNS.map((name) => revived(line[name] ?? '')))).toEqual(rows)
+        for (const line of back)
+          for (const one of Object.values(line)) expect(one).not.toMatch(/^[=+\-@\t\r]/)
         expect(back.map((line) => [line['_export'], line['_row'], line['_line'], line['_code']])).toEqual(
           rows.map((_, at) => ['a, b.csv', `${at + 1}`, `${at + 2}`, 'date-invalid']),
         )

@@ -11,7 +11,8 @@ beforeEach(async () => {
   path = join(folder, 'run', 'rejects.csv')
 })
 afterEach(() => rm(folder, { recursive: true }))
-const openAppended = (file: string, settledLength: number) => openAs(file, settledLength, async () => {})
+const openAppended = (file: string, settledLength: number) =>
+  openAs(folder, file, settledLength, async () => {})
 const text = () => readFile(path, 'utf8')
 
 it('makes nothing before there is something to write, then a file that its owner alone may read', async () => {
@@ -69,7 +70,7 @@ it.each(['beforehand', 'never'])(
   'is left alone by a process whose run another has taken over; it has written %s',
   async (when) => {
     let lost = false
-    const file = openAs(path, 0, async () => {
+    const file = openAs(folder, path, 0, async () => {
       if (lost) throw new Error('taken over')
     })
     if (when === 'beforehand') await file.append(Buffer.from('ab'))

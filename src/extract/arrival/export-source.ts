@@ -1,4 +1,6 @@
 /** Where a vendor puts exports, whatever it is. Implementations pass `test/conformance/export-source.ts`. */
+import type { WaybillError } from '../../errors.ts'
+import { cutToBytes } from '../../own-files.ts'
 
 /** A file as its source lists it. */
 export interface Delivery {
@@ -10,11 +12,27 @@ export interface Delivery {
   readonly version: string
 }
 
+/** What lies at a source. */
+export interface Listing {
+  readonly files: readonly Delivery[]
+  readonly refused: readonly RefusedFile[]
+}
+
+/** A file that is not taken. */
+export interface RefusedFile {
+  /** With control characters, and what else a person does not see, written out. */
+  readonly shown: string
+  /** `export-refused` */
+  readonly error: WaybillError
+  /** Names that the pattern of a job may mean by it. */
+  readonly names: readonly string[]
+}
+
 export interface ExportSource {
   /** Names a file for people and the ledger: a path, `sftp://…`, `s3://…`. Never a credential. */
   address(name: string): string
-  /** The files that lie there, in no order; not what lies in folders below. @throws WaybillError `export-unreadable`, `source-unreachable`, `source-untrusted` */
-  list(): Promise<readonly Delivery[]>
+  /** The files that lie there, in no order; not what lies in folders below. Built by `listingOf` alone. @throws WaybillError `export-unreadable`, `source-unreachable`, `source-untrusted` */
+  list(): Promise<Listing>
   /**
    * Brings a file here. What was brought is whole and is the listed version; a half one is never left at `file`.
    * @param file where to put it, with mode 0600; its folder is made
@@ -33,8 +51,11 @@ export interface ExportSource {
   close(): Promise<void>
 }
 
+/** In bytes: what has a number behind it is to be no longer than a name may be. */
+const LONGEST_NUMBERED = 240
+
 /** `a.csv`, `a.csv.1`, `a.csv.2` …: behind the ending, so that the pattern of a job takes none for a new export. */
 export function* archiveNames(name: string): Generator<string> {
   yield name
-  for (let at = 1; ; at += 1) yield `${name}.${at}`
+  for (let at = 1; ; at += 1) yield `${cutToBytes(name, LONGEST_NUMBERED)}.${at}`
 }

@@ -1,10 +1,13 @@
 /** Exports in a folder of this machine. They are read where they lie. */
 import { constants } from 'node:fs'
-import { copyFile, link, mkdir, readdir, stat, unlink } from 'node:fs/promises'
+import { copyFile, link, lstat, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { WaybillError } from '../../errors.ts'
+import { makeFolder } from '../../own-files.ts'
 import { unreadable } from '../content.ts'
+import { versionOf } from '../file-version.ts'
 import { archiveNames, type Delivery, type ExportSource } from './export-source.ts'
+import { type ListedFile, listingOf } from './listing.ts'
 
 export interface FolderPlace {
   readonly folder: string
@@ -15,7 +18,7 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
   const address = (name: string): string => join(folder, name)
   const assertSame = async ({ name, version }: Delivery): Promise<void> => {
     if ((await look(folder, name))?.version === version) return
-    throw new WaybillError('export-changed', 'The export changed since it was read; it was not archived.', {
+    throw new WaybillError('export-changed', 'The export changed since it was found.', {
       place: { file: address(name) },
     })
   }
@@ -25,12 +28,17 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
       const names = await readdir(folder).catch((cause) => {
         throw unreadable(folder, cause)
       })
-      return (await Promise.all(names.map((name) => look(folder, name)))).filter((one) => one !== undefined)
+      const found = await Promise.all(names.map((name) => look(folder, name)))
+      return listingOf(found.filter((one) => one !== undefined))
     },
-    fetch: async ({ name }) => address(name),
+    async fetch(delivery) {
+      // One that was named and not listed is what it is: it may be a link, too.
+      if (delivery.version !== '') await assertSame(delivery)
+      return address(delivery.name)
+    },
     async archive(delivery) {
       await assertSame(delivery)
-      await mkdir(archive, { recursive: true })
+      makeFolder(archive)
       for (const name of archiveNames(delivery.name)) {
         const target = join(archive, name)
         if (await moveWithoutOverwriting(address(delivery.name), target)) return target
@@ -42,16 +50,15 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
 }
 
 /** Undefined for a folder, and for what is gone by now. */
-async function look(folder: string, name: string): Promise<Delivery | undefined> {
-  const found = await stat(join(folder, name), { bigint: true }).catch(() => undefined)
-  if (found === undefined || !found.isFile()) return undefined
-  const { size, mtimeNs, ino } = found
-  return {
-    name,
-    bytes: Number(size),
-    modifiedAt: Number(mtimeNs / 1_000_000n),
-    version: `${size} ${mtimeNs} ${ino}`,
-  }
+async function look(folder: string, name: string): Promise<ListedFile | undefined> {
+  const found = await lstat(join(folder, name), { bigint: true }).catch(() => undefined)
+  // A name that is not UTF-8 comes with characters in the place of others, by which nothing is found.
+  if (found === undefined)
+    return name.includes('\ufffd') ? { name, bytes: 0, modifiedAt: 0, version: '' } : undefined
+  const isLink = found.isSymbolicLink()
+  if (!found.isFile() && !isLink) return undefined
+  const modifiedAt = Number(found.mtimeNs / 1_000_000n)
+  return { name, bytes: Number(found.size), modifiedAt, version: versionOf(found), isLink }
 }
 
 /** False where the name is taken. */

@@ -1,8 +1,9 @@
 /** Writes a file that comes over a network: on with what has come when a connection breaks, and whole or not at all. */
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import pRetry, { AbortError } from 'p-retry'
 import { WaybillError } from '../../errors.ts'
+import { makeFolder } from '../../own-files.ts'
 
 /** Tries after the first one, with growing waits of half a second to four, doubled at most by chance. */
 const WAITS = { retries: 3, minTimeout: 500, randomize: true } as const
@@ -33,7 +34,7 @@ export async function receiveFile(
   read: (from: number) => AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
 ): Promise<string> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(file))
   const part = `${file}.part`
   // What another process left of it may be of another version.
   await rm(part, { force: true })

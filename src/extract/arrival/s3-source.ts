@@ -9,7 +9,8 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { WaybillError } from '../../errors.ts'
-import { archiveNames, type Delivery, type ExportSource } from './export-source.ts'
+import { archiveNames, type ExportSource } from './export-source.ts'
+import { type ListedFile, listingOf } from './listing.ts'
 import { receiveFile } from './receive-file.ts'
 
 /** Tries of one request, by the SDK. */
@@ -89,20 +90,23 @@ export function createS3Source(place: S3Place, silentMs = SILENT_MS): ExportSour
   return {
     address,
     async list() {
-      const found: Delivery[] = []
+      const found: ListedFile[] = []
       try {
         const pages = paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix, Delimiter: '/' })
         for await (const { Contents = [] } of pages) {
           for (const { Key = '', Size = 0, LastModified, ETag = '' } of Contents) {
-            const name = Key.slice(prefix.length)
-            if (name !== '')
-              found.push({ name, bytes: Size, modifiedAt: LastModified?.getTime() ?? 0, version: ETag })
+            found.push({
+              name: Key,
+              bytes: Size,
+              modifiedAt: LastModified?.getTime() ?? 0,
+              version: ETag,
+            })
           }
         }
       } catch (error) {
         throw failed('listing', '', error)
       }
-      return found
+      return listingOf(found, prefix)
     },
     async fetch({ name, bytes, version }, file, signal) {
       const readFrom = async function* (from: number) {

@@ -3,6 +3,7 @@
 import { posix } from 'node:path'
 import { WaybillError } from '../../errors.ts'
 import { archiveNames, type Delivery, type ExportSource } from './export-source.ts'
+import { listingOf } from './listing.ts'
 import { receiveFile, withRetries } from './receive-file.ts'
 import {
   ANSWER_MS,
@@ -71,9 +72,14 @@ export function createSftpSource(
     address,
     async list() {
       const found = await ask('', (server) => server.list(folder))
-      return found
-        .filter(({ type }) => type === '-')
-        .map(({ name, size, modifyTime }) => delivery(name, size, modifyTime))
+      return listingOf(
+        found
+          .filter(({ type }) => type === '-' || type === 'l')
+          .map(({ name, size, modifyTime, type }) => ({
+            ...delivery(name, size, modifyTime),
+            isLink: type === 'l',
+          })),
+      )
     },
     async fetch(wanted, file, signal) {
       const { name, bytes } = wanted

@@ -4,12 +4,11 @@
  * or unpacked is gone with the run, and what a killed process left with the next.
  */
 import { hash } from 'node:crypto'
-import { access, mkdir, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { assertWithin, makeFolder, openOwn, ownFileName } from '../../own-files.ts'
 import type { Delivery, ExportSource } from './export-source.ts'
-
-/** In characters: a name is 255 bytes at most on common file systems, a character up to four. */
-const LONGEST_NAME = 60
 
 export interface Spool {
   /** The delivery as a file here: fetched, unless this version of it already lies here whole. */
@@ -30,7 +29,10 @@ export interface Spool {
   clear(): Promise<void>
 }
 
-/** @param folder for this job alone; who clears it must hold the job */
+/**
+ * @param folder for this job alone; who clears it must hold the job. Its methods throw WaybillError `home-unusable` where a link in it leads
+ *   elsewhere.
+ */
 export function createSpool(folder: string): Spool {
   const fetchedFolder = join(folder, 'fetched')
   const unpackedFolder = join(folder, 'unpacked')
@@ -39,7 +41,8 @@ export function createSpool(folder: string): Spool {
     async fetch(source, delivery, signal) {
       const address = digest(source.address(delivery.name))
       const own = join(fetchedFolder, `${address}-${digest(delivery.version)}`)
-      const file = join(own, fileName(delivery.name))
+      const file = join(own, ownFileName(delivery.name))
+      assertWithin(folder, file)
       if (await isThere(file)) return file
       return source.fetch(delivery, file, signal)
     },
@@ -47,7 +50,7 @@ export function createSpool(folder: string): Spool {
       const folders = await readdir(fetchedFolder).catch(() => [])
       const files = folders
         .filter((one) => one.startsWith(`${digest(address)}-`))
-        .map((one) => join(fetchedFolder, one, fileName(name)))
+        .map((one) => join(fetchedFolder, one, ownFileName(name)))
       const there = await Promise.all(files.map(isThere))
       return files.filter((_, at) => there[at])
     },
@@ -57,8 +60,7 @@ export function createSpool(folder: string): Spool {
       for (const one of own) await rm(join(fetchedFolder, one), { recursive: true, force: true })
     },
     async keep(sha256, text) {
-      await mkdir(keptFolder, { recursive: true, mode: 0o700 })
-      const file = await open(join(keptFolder, sha256), 'w', 0o600)
+      const file = await openOwn(folder, join(keptFolder, sha256), constants.O_TRUNC)
       try {
         await file.writeFile(text)
         await file.sync()
@@ -68,8 +70,9 @@ export function createSpool(folder: string): Spool {
     },
     kept: (sha256) => readFile(join(keptFolder, sha256), 'utf8').catch(() => undefined),
     async unpack(name) {
-      await mkdir(unpackedFolder, { recursive: true, mode: 0o700 })
-      return join(await mkdtemp(join(unpackedFolder, 'x-')), fileName(name))
+      assertWithin(folder, unpackedFolder)
+      makeFolder(unpackedFolder)
+      return join(await mkdtemp(join(unpackedFolder, 'x-')), ownFileName(name))
     },
     clearUnpacked: () => rm(unpackedFolder, { recursive: true, force: true }),
     clear: () => rm(folder, { recursive: true, force: true }),
@@ -77,14 +80,6 @@ export function createSpool(folder: string): Spool {
 }
 
 const digest = (text: string): string => hash('sha256', text, 'hex').slice(0, 16)
-
-/** A name from elsewhere is no path here, whatever stands in it. */
-const fileName = (name: string): string =>
-  name
-    .replaceAll('/', '!')
-    .replace(/\p{Cc}/gu, '_')
-    .replace(/^\.+$/, '_')
-    .slice(-LONGEST_NAME)
 
 const isThere = (file: string): Promise<boolean> =>
   access(file).then(

@@ -8,6 +8,7 @@ import { WaybillError } from '../../errors.ts'
 import { unreadable } from '../content.ts'
 import { countAgainst } from '../content-limits.ts'
 import { compilePattern, inOrder } from '../discover.ts'
+import { assertMemberName } from './listing.ts'
 import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
 
 const MOST_MEMBERS = 10_000
@@ -16,7 +17,7 @@ const MOST_MEMBERS = 10_000
  * The one member of the archive, or those whose names (without folders) match `members`, in the order of exports. Names are never used as
  * paths.
  * @throws WaybillError `export-unreadable` (damaged, cut off, encrypted, with names that lead out of it, without such members),
- *   `export-too-large` (the sum of what came out)
+ *   `export-refused` (names with control characters), `export-too-large` (the sum of what came out)
  */
 export async function unpackZip(
   address: string,
@@ -30,6 +31,7 @@ export async function unpackZip(
     zip = await openPromise(file, { autoClose: false, strictFileNames: true })
     const unpacked: UnpackedExport[] = []
     for (const entry of choose(address, await entriesOf(zip), members)) {
+      assertMemberName(address, entry.fileName)
       const target = await newFile(entry.fileName)
       await extract(zip, entry, target, count)
       unpacked.push({ file: target, member: entry.fileName })

@@ -16,6 +16,8 @@ export interface S3Server {
   /** Called with every GET of an object: it may change objects, or say after how many bytes the answer breaks off, or nothing more comes. */
   onGet: ((key: string, from: number) => { breakAfter?: number; goesSilent?: true } | undefined) | undefined
   readonly requests: string[]
+  /** Keys that every listing has besides, wherever they lie. */
+  alsoLists: readonly string[]
   stop(): Promise<void>
 }
 
@@ -40,6 +42,7 @@ export async function startS3Server(): Promise<S3Server> {
     },
     onGet: undefined,
     requests: [],
+    alsoLists: [],
     async stop() {
       server.closeAllConnections()
       server.close()
@@ -75,8 +78,11 @@ async function serve(s3: S3Server, request: IncomingMessage, response: ServerRes
 function list(s3: S3Server, query: URLSearchParams, response: ServerResponse): void {
   const prefix = query.get('prefix') ?? ''
   const after = query.get('continuation-token') ?? ''
+  const asked = (key: string): boolean => key.startsWith(prefix) && !key.slice(prefix.length).includes('/')
   const keys = [...s3.objects.keys()]
-    .filter((key) => key.startsWith(prefix) && !key.slice(prefix.length).includes('/') && key > after)
+    .filter((key) => asked(key) && !s3.alsoLists.includes(key))
+    .concat(s3.alsoLists)
+    .filter((key) => key > after)
     .sort()
   const page = keys.slice(0, KEYS_A_PAGE)
   const more = keys.length > page.length
@@ -145,4 +151,4 @@ function answerXml(response: ServerResponse, status: number, body: string): void
   response.writeHead(status, { 'content-type': 'application/xml' }).end(body)
 }
 
-const xml = (text: string): string => text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`)
+const xml = (text: string): string => text.replace(/[&<>"\p{Cc}]/gu, (one) => `&#${one.charCodeAt(0)};`)

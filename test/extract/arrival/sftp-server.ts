@@ -1,6 +1,6 @@
 /** An SFTP server over a folder, on loopback. */
 import { once } from 'node:events'
-import { type FileHandle, mkdir, open, readdir, rename, stat } from 'node:fs/promises'
+import { type FileHandle, lstat, mkdir, open, readdir, rename, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type AuthContext, type Connection, type FileEntry, Server, type SFTPWrapper, utils } from 'ssh2'
@@ -17,6 +17,8 @@ export interface SftpServer {
   onRead: ((path: string, offset: number, cut: () => void) => Promise<void>) | undefined
   /** Whether a request is never answered (`STAT`, `READ`; `SFTP`: that for the subsystem); the connection stays. */
   isSilent: ((request: string) => boolean) | undefined
+  /** Names that every listing has besides, as those of plain files. */
+  alsoLists: readonly string[]
   connections: number
   stop(): Promise<void>
 }
@@ -53,6 +55,7 @@ export async function startSftpServer(root: string): Promise<SftpServer> {
     userKey: user.private,
     onRead: undefined,
     isSilent: undefined,
+    alsoLists: [],
     connections: 0,
     async stop() {
       for (const client of open) client.end()
@@ -146,7 +149,9 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
     }),
   )
   sftp.on('OPENDIR', (id, path) =>
-    answer('OPENDIR', id, async () => sftp.handle(id, keep({ path, names: await readdir(at(path)) }))),
+    answer('OPENDIR', id, async () =>
+      sftp.handle(id, keep({ path, names: [...(await readdir(at(path))), ...server.alsoLists] })),
+    ),
   )
   sftp.on('READDIR', (id, handle) =>
     answer('READDIR', id, async () => {
@@ -155,8 +160,14 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
       if (names.length === 0) return sftp.status(id, STATUS_CODE.EOF) as unknown as undefined
       const entries: FileEntry[] = []
       for (const filename of names) {
-        const attrs = await attributes(join(folder?.path ?? '', filename))
-        const kind = (attrs.mode & 0o170000) === 0o040000 ? 'd' : '-'
+        const path = join(folder?.path ?? '', filename)
+        const isListed = server.alsoLists.includes(filename)
+        const attrs = await attributes(path).catch((error) => {
+          if (isListed) return { mode: 0o100600, uid: 0, gid: 0, size: 1, atime: 0, mtime: 0 }
+          throw error
+        })
+        const isLink = !isListed && (await lstat(at(path))).isSymbolicLink()
+        const kind = isLink ? 'l' : !isListed && (attrs.mode & 0o170000) === 0o040000 ? 'd' : '-'
         entries.push({
           filename,
           longname: `${kind}rw------- 1 0 0 ${attrs.size} Jan 1 00:00 ${filename}`,

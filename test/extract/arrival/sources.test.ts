@@ -1,5 +1,5 @@
 import { renameSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createFolderSource } from '../../../src/extract/arrival/folder-source.ts'
@@ -31,6 +31,12 @@ async function inFolder(): Promise<Omit<OpenedSource, 'source'> & { folder: stri
     async putBelow(below, name) {
       await mkdir(join(folder, below))
       await writeFile(join(folder, below, name), 'x')
+    },
+    async putHostile() {
+      for (const name of ['a\nb.csv', '\x9b2J.csv', 'a\x7f.csv']) await writeFile(join(folder, name), 'x')
+      await writeFile(Buffer.from(`${folder}/caf\xe9.csv`, 'latin1'), 'x')
+      await symlink(join(folder, 'a.csv'), join(folder, 'link.csv'))
+      return ['\\u{9b}2J.csv', 'a\\u{7f}.csv', 'a\\u{a}b.csv', 'caf\ufffd.csv', 'link.csv']
     },
     async archived() {
       const names = await readdir(join(folder, 'done')).catch(() => [])
@@ -65,7 +71,17 @@ async function sftp(fields: Partial<SftpPlace> = {}, password: string | undefine
     archive: 'done',
     ...fields,
   }
-  return { ...files, server, place, source: createSftpSource(place, password) }
+  return {
+    ...files,
+    async putHostile() {
+      server.alsoLists = ['../a.csv', '/etc/a.csv', 'a.csv/../../../b.csv', 'a\0b.csv', 'a\x1b[2J.csv']
+      await symlink(join(files.folder, 'a.csv'), join(files.folder, 'link.csv'))
+      return ['../a.csv', '/etc/a.csv', 'a.csv/../../../b.csv', 'a\\u{0}b.csv', 'a\\u{1b}[2J.csv', 'link.csv']
+    },
+    server,
+    place,
+    source: createSftpSource(place, password),
+  }
 }
 
 exportSourceConformance('an SFTP server', () => sftp())
@@ -87,6 +103,10 @@ async function s3() {
     remove: async (name: string) => void server.objects.delete(`in/acme/${name}`),
     putBelow: async (folder: string, name: string) =>
       server.put(`in/acme/${folder}/${name}`, Buffer.from('x')),
+    async putHostile() {
+      server.alsoLists = ['in/b.csv', 'in/acme/../b.csv', 'in/acme/c/b.csv', 'in/acme/..', 'in/acme/a\nb.csv']
+      return ['..', '../b.csv', 'a\\u{a}b.csv', 'c/b.csv', 'in/b.csv']
+    },
     archived: async () =>
       Object.fromEntries(
         [...server.objects].flatMap(([key, { body }]) =>
@@ -129,7 +149,7 @@ describe('an SFTP server', () => {
       const hostKey = join(await tempFolder(), 'known_hosts')
       await writeFile(hostKey, text)
       const source = createSftpSource({ ...place, hostKey }, PASSWORD)
-      if (code === undefined) expect(await source.list()).toEqual([])
+      if (code === undefined) expect((await source.list()).files).toEqual([])
       else await expect(source.list()).rejects.toMatchObject({ code })
       await source.close()
     }
@@ -141,7 +161,7 @@ describe('an SFTP server', () => {
     await writeFile(keyFile, server.userKey)
     await put('a.csv', CONTENT)
     const source = createSftpSource({ ...place, keyFile }, undefined)
-    expect((await source.list()).map(({ name }) => name)).toEqual(['a.csv'])
+    expect((await source.list()).files.map(({ name }) => name)).toEqual(['a.csv'])
     await source.close()
   })
 
@@ -157,7 +177,7 @@ describe('an SFTP server', () => {
   it('is connected to again when it cuts a transfer, which goes on where it was', async () => {
     const { source, server, put } = await sftp()
     await put('a.csv', CONTENT)
-    const [delivery] = await source.list()
+    const [delivery] = (await source.list()).files
     if (delivery === undefined) throw new Error('it is listed')
     let cuts = 0
     let reread = 0
@@ -178,7 +198,7 @@ describe('an SFTP server', () => {
   it('changing a file while it is read gives no file', async () => {
     const { source, server, put } = await sftp()
     await put('a.csv', CONTENT)
-    const [delivery] = await source.list()
+    const [delivery] = (await source.list()).files
     if (delivery === undefined) throw new Error('it is listed')
     server.onRead = async (_, offset) => {
       server.onRead = undefined
@@ -197,7 +217,7 @@ describe('an SFTP server', () => {
     await put('a.csv', CONTENT)
     const source = createSftpSource(place, PASSWORD, ANSWER_MS)
     onTestFinished(() => source.close())
-    const [delivery] = await source.list()
+    const [delivery] = (await source.list()).files
     if (delivery === undefined) throw new Error('it is listed')
     // The next question finds a server that has nothing under way, and for SFTP one that is connected to anew.
     await source.close()
@@ -214,7 +234,7 @@ describe('an SFTP server', () => {
   it('that keeps the connection and does not answer is connected to again, whatever it was asked', async () => {
     const list = ['SFTP', 'OPENDIR', 'READDIR'].map(async (request) => {
       const { source, connections } = await silentOn(request)
-      expect((await source.list()).map(({ name }) => name)).toEqual(['a.csv'])
+      expect((await source.list()).files.map(({ name }) => name)).toEqual(['a.csv'])
       return connections()
     })
     const fetch = ['STAT', 'OPEN', 'READ'].map(async (request) => {
@@ -289,7 +309,7 @@ describe('S3-compatible storage', () => {
     return opened
   }
   const onlyDelivery = async ({ source }: Pick<OpenedSource, 'source'>) => {
-    const [delivery] = await source.list()
+    const [delivery] = (await source.list()).files
     if (delivery === undefined) throw new Error('it is listed')
     return delivery
   }

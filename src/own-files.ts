@@ -1,0 +1,110 @@
+/**
+ * The files that Waybill makes: how they are named after what others have named, and that they stay where they belong. What a vendor, a
+ * server or an archive calls a file is never a path here.
+ */
+import { hash } from 'node:crypto'
+import { chmodSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { WaybillError } from './errors.ts'
+
+/** A name is 255 bytes at most on common file systems; what is written beside it has some more. */
+const MOST_BYTES = 200
+/** Control and format characters, half characters, line ends, separators of folders. */
+const NO_PART_OF_A_NAME = /[\p{C}\p{Zl}\p{Zp}/\\]/gu
+const DIGEST_DIGITS = 8
+
+/**
+ * A name for a file of ours, of 200 bytes at most. What cannot stay as it is, or is too long, has a digest of the whole behind it, so
+ * that two names do not become one.
+ * @param name whatever somebody else has called it
+ * @param ending of our own, `.rejects.csv`
+ */
+export function ownFileName(name: string, ending = ''): string {
+  const clean = name.replace(NO_PART_OF_A_NAME, '_').replace(/^\.*$/, '_')
+  const most = MOST_BYTES - Buffer.byteLength(ending)
+  if (clean === name && Buffer.byteLength(name) <= most) return `${name}${ending}`
+  const digest = `~${hash('sha256', name, 'hex').slice(0, DIGEST_DIGITS)}`
+  return `${cutToBytes(clean, most - digest.length)}${digest}${ending}`
+}
+
+/** The start of a text, as far as it has so many bytes in UTF-8. */
+export function cutToBytes(text: string, most: number): string {
+  // A character that is cut in two is left out.
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, most), { stream: true })
+}
+
+/**
+ * Makes a folder and those above it; one that is there stays as it is. Node's own way of doing so tries for ever where a folder is there
+ * and takes none, as in /proc.
+ * @throws an error of the file system
+ */
+export function makeFolder(path: string, mode = 0o700): void {
+  try {
+    mkdirSync(path, { mode })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const isThere = (folder: string): boolean =>
+      statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true
+    if (code === 'EEXIST' && isThere(path)) return
+    if (code !== 'ENOENT' || dirname(path) === path) throw error
+    if (isThere(dirname(path))) throw new Error(`no folder can be made in ${dirname(path)}`, { cause: error })
+    makeFolder(dirname(path), mode)
+    mkdirSync(path, { mode })
+  }
+}
+
+/** @throws WaybillError `home-unusable` where a path leads out of the folder, by its parts or by a link */
+export function assertWithin(folder: string, path: string): void {
+  const below = relative(folder, path)
+  if (isAbsolute(below) || below.split(sep)[0] === '..')
+    throw new WaybillError('home-unusable', `${path} is not in ${folder}: nothing is written there`, {
+      place: { file: path },
+    })
+  let at = folder
+  for (const part of below.split(sep)) {
+    at = join(at, part)
+    const found = lstatSync(at, { throwIfNoEntry: false })
+    // What lies below a file, the file system refuses.
+    if (found === undefined || found.isFile()) return
+    if (at !== folder && found.isSymbolicLink()) throw isLink(at)
+  }
+}
+
+/**
+ * Opens a file of ours to write to, and makes it where it is not there: for its owner alone, never through a link.
+ * @param folder in which it must be, the home
+ * @param flags of `node:fs` `constants`, beside those that follow from this
+ * @throws WaybillError `home-unusable` for a link; an error of the file system
+ */
+export async function openOwn(folder: string, path: string, flags = 0): Promise<FileHandle> {
+  assertWithin(folder, path)
+  makeFolder(dirname(path))
+  const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants
+  const handle = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0o600)
+  // One that was there may have been opened to others.
+  await handle.chmod(0o600)
+  return handle
+}
+
+/** `0666` */
+export const modeText = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0')
+
+/**
+ * Takes a file of ours from users who are neither its owner nor of its group.
+ * @returns the mode that it had; undefined where nothing was to be done
+ * @throws an error of the file system where it is another user's
+ */
+export function closeToOthers(path: string): number | undefined {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found === undefined || found.isSymbolicLink() || (found.mode & 0o007) === 0) return undefined
+  chmodSync(path, found.mode & 0o770)
+  return found.mode
+}
+
+const isLink = (path: string): WaybillError =>
+  new WaybillError('home-unusable', `${path} is a link: nothing is written through a link`, {
+    place: { file: path },
+    remedy:
+      'Remove the link. To keep these files on another disk, move the whole home there and set WAYBILL_HOME.',
+  })

@@ -47,7 +47,15 @@ export interface Settings {
   /** Where mails of notifications are handed in, `smtp://` or `smtps://`, mostly with a password; and who they come from. */
   readonly smtpUrl: string | undefined
   readonly smtpFrom: string | undefined
+  /** Variables that the commands of notifications find: no secret is among them. */
+  readonly commandEnvironment: Readonly<Record<string, string>>
 }
+
+/** What a program needs to find itself at home. All else of the environment may be a secret. */
+export const HANDED_ON = [
+  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'TZ'],
+  ...['LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'LC_MESSAGES', 'LC_TIME'],
+] as const
 
 const LOG_FILE_BYTES = 10 * 1024 ** 2
 const LOG_FILES = 5
@@ -180,15 +188,20 @@ export function examineSettings(
   const gatewayUrl = withoutSecrets(text('WAYBILL_GATEWAY_URL'), report)?.replace(/\/+$/, '')
   const hasAddress = gatewayUrl !== undefined && gatewayUrl !== BUILT_IN
   if (hasAddress) checkGatewayUrl(gatewayUrl, report)
+  const folders = {
+    WAYBILL_HOME: resolve(folder, text('WAYBILL_HOME') ?? '.waybill'),
+    WAYBILL_JOBS: resolve(folder, text('WAYBILL_JOBS') ?? 'jobs'),
+    WAYBILL_MAPPINGS: resolve(folder, text('WAYBILL_MAPPINGS') ?? 'mappings'),
+  }
   const settings: Settings = Object.freeze({
     gatewayUrl,
     apiKey: secret('WAYBILL_API_KEY'),
     accessToken: secret('WAYBILL_ACCESS_TOKEN'),
     accessTokenCommand: text('WAYBILL_ACCESS_TOKEN_COMMAND'),
     key: secret('WAYBILL_KEY'),
-    home: resolve(folder, text('WAYBILL_HOME') ?? '.waybill'),
-    jobs: resolve(folder, text('WAYBILL_JOBS') ?? 'jobs'),
-    mappings: resolve(folder, text('WAYBILL_MAPPINGS') ?? 'mappings'),
+    home: folders.WAYBILL_HOME,
+    jobs: folders.WAYBILL_JOBS,
+    mappings: folders.WAYBILL_MAPPINGS,
     logLevel: choice('WAYBILL_LOG_LEVEL', LOG_LEVELS, 'info'),
     logFormat: choice('WAYBILL_LOG_FORMAT', LOG_FORMATS, 'text'),
     logFile: logPath === undefined ? undefined : { path: logPath, ...logFile },
@@ -203,6 +216,12 @@ export function examineSettings(
     webhookSecret: secret('WAYBILL_WEBHOOK_SECRET'),
     smtpUrl: secret('WAYBILL_SMTP_URL'),
     smtpFrom: text('WAYBILL_SMTP_FROM'),
+    commandEnvironment: {
+      ...Object.fromEntries(
+        HANDED_ON.map((name) => [name, environment[name] ?? ''] as const).filter(([, value]) => value !== ''),
+      ),
+      ...folders,
+    },
   })
   if (hasAddress) findings.push(...missingCredentials(settings, 'WAYBILL_GATEWAY_URL'))
   if (settings.key !== undefined && settings.key.length < 16)

@@ -2,11 +2,9 @@
  * How many records a second the reference gateway takes: 500-record posts to /health-profile/biometrics/bulk, 8 at once,
  * into a gateway in a process of its own that keeps them in memory. Run by `npm run bench:gateway`.
  */
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { performance } from 'node:perf_hooks'
-import { fileURLToPath } from 'node:url'
+import { startAttached } from '../src/cli/attached-gateway.ts'
 
 const RECORDS = 500
 const AT_ONCE = 8
@@ -45,12 +43,8 @@ const record = (post: number, index: number) => ({
   },
 })
 
-const entry = fileURLToPath(new URL('../bin/waybill.js', import.meta.url))
-const gateway = fork(entry, ['gateway', '--port', '0', '--open'], {
-  stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  env: {},
-})
-const [{ url }] = (await once(gateway, 'message')) as [{ url: string }]
+const gateway = await startAttached(['--open'], {})
+const { url } = gateway
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
 
 const post = (body: Buffer): Promise<void> =>
@@ -95,8 +89,7 @@ await Promise.all(
 )
 const seconds = (performance.now() - startedAt) / 1000
 const counts = (await (await fetch(`${url}/_reference/counts`)).json()) as { biometric: number }
-gateway.disconnect()
-await once(gateway, 'exit')
+await gateway.stop()
 
 const stored = counts.biometric - warmUp.length * RECORDS
 if (stored !== total) throw new Error(`${total} records were sent, and ${stored} are stored`)

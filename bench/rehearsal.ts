@@ -2,14 +2,14 @@
  * A run under faults, from end to end: `waybill run` on a made export, one record a request, against a reference gateway in a process of
  * its own that fails as the plan says.
  */
-import { fork, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { startAttached } from '../src/cli/attached-gateway.ts'
 
 export interface Rehearsed {
   /** What `waybill run --json` said at its end. */
@@ -48,12 +48,9 @@ submit: { batch: { records: 1 } }
 /** @param rows how many; each is a request */
 export async function rehearse(rows: number, faults: readonly object[]): Promise<Rehearsed> {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-rehearsal-'))
-  const gateway = fork(ENTRY, ['gateway', '--port', '0', '--open'], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: {},
-  })
+  const gateway = await startAttached(['--open'], {})
+  const { url } = gateway
   try {
-    const [{ url }] = (await once(gateway, 'message')) as [{ url: string }]
     for (const name of ['inbox', 'jobs', 'mappings']) await mkdir(join(folder, name))
     await cp(join(PROJECT, 'mappings/catalog'), join(folder, 'mappings/catalog'), { recursive: true })
     await writeFile(join(folder, 'mappings/rehearsal.yaml'), MAPPING)
@@ -93,8 +90,7 @@ export async function rehearse(rows: number, faults: readonly object[]): Promise
       doubled: twice.split('\n').filter((line) => line !== '').length,
     }
   } finally {
-    gateway.disconnect()
-    await once(gateway, 'exit')
+    await gateway.stop()
     await rm(folder, { recursive: true })
   }
 }

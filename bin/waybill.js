@@ -18,5 +18,5 @@ if (major < 24) {
   if (isClone)
     module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/waybill', import.meta.url)))
   const { main } = await import(isClone ? sources : new URL('../dist/main.js', import.meta.url))
-  process.exitCode = await main(process.argv.slice(2))
+  await main(process.argv.slice(2))
 }

@@ -113,6 +113,11 @@ export const ERROR_CODES = {
     remedy:
       'Run the job: what is in its place now is read, and looked for in the profiles before anything is sent.',
   },
+  'gateway-not-set': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Set WAYBILL_GATEWAY_URL, or write `gateway: https://…` into the job. For a trial with invented data, either may be built-in.',
+  },
   'gateway-differs': {
     exit: EXIT.wrongUse,
     remedy: 'Set WAYBILL_GATEWAY_URL to the gateway that the run went to.',

@@ -20,7 +20,7 @@ import { examineSettings, readSettings } from './settings.ts'
 
 /** What a program finds around it: of a process its variables, working folder, streams and signals. */
 export interface Surroundings
-  extends Pick<CommandContext, 'out' | 'err' | 'terminal' | 'columns' | 'interrupt'> {
+  extends Pick<CommandContext, 'out' | 'err' | 'terminal' | 'columns' | 'interrupt' | 'input'> {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** The working folder: settings and `.env` are relative to it. */
   readonly folder: string
@@ -29,11 +29,14 @@ export interface Surroundings
 /** Commands that may end as soon as nobody reads what they say. */
 const ONLY_LOOK = ['runs', 'show', 'trace', 'mapping', 'doctor']
 
-/** Runs the command line in this process: with its surroundings, and until its signals. @returns the exit code */
+/**
+ * Runs the command line in this process: with its surroundings, and until its signals. Then the process ends, once what was said is
+ * written: nothing that is still open (a socket that a server has kept, a timer of a library) can hold it.
+ */
 export async function main(
   argv: readonly string[],
   compose?: (context: CommandContext) => CommandContext,
-): Promise<number> {
+): Promise<never> {
   // Everything that is made here is for its owner alone: ledger, key, rejects, receipts, the built-in gateway's data.
   process.umask(0o077)
   // Whoever reads our output may have seen enough (`| head`). What does more than look is done to its end, and told.
@@ -51,9 +54,19 @@ export async function main(
     terminal: process.stderr.isTTY === true && (() => process.stderr.columns),
     columns: process.stdout.isTTY === true ? process.stdout.columns : undefined,
     interrupt: interruptSignal(),
+    input: () => process.stdin,
   }
-  return runCommandLine(argv, surroundings, compose)
+  const exit = await runCommandLine(argv, surroundings, compose)
+  await Promise.all([written(process.stdout), written(process.stderr)])
+  process.exit(exit)
 }
+
+/** Resolves once the stream has handed on what it was given; also where nobody takes it any more. */
+const written = (stream: NodeJS.WriteStream): Promise<void> =>
+  new Promise((resolve) => {
+    if (stream.writable) stream.write('', () => resolve())
+    else resolve()
+  })
 
 /**
  * Runs the command line.
@@ -136,7 +149,7 @@ async function buildContext(
     ...streams,
     now: Date.now,
     random: () => randomInt(2 ** 32) / 2 ** 32,
-    randomHex: (bytes) => randomBytes(bytes).toString('hex'),
+    randomHex: hexOf,
     sleep: async (ms, signal) => {
       await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
     },
@@ -148,11 +161,11 @@ async function buildContext(
       closeLedgerToOthers(file)
       return openLedger(file)
     },
-    async connectGateway(onRequest) {
+    async connectGateway(name, onRequest) {
       makeHome()
       const { connectGateway } = await import('./cli/connect-gateway.ts')
-      const watched = onRequest === undefined ? {} : { onRequest }
-      return connectGateway(settings, { now: Date.now, nextRequestId: randomUUID, ...watched })
+      const parts = { now: Date.now, nextRequestId: randomUUID, randomHex: hexOf }
+      return connectGateway(name, settings, onRequest === undefined ? parts : { ...parts, onRequest })
     },
     async identity(hadRuns = false) {
       makeHome()
@@ -166,6 +179,8 @@ async function buildContext(
     },
   }
 }
+
+const hexOf = (bytes: number): string => randomBytes(bytes).toString('hex')
 
 /** Never throws: where standard error is a file, what befalls it is thrown to whoever writes. */
 function writeError(text: string): void {

@@ -10,8 +10,11 @@ import { type Finding, WaybillError } from './errors.ts'
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export const LOG_FORMATS = ['text', 'json'] as const
 
+/** Asks for the built-in reference gateway in the place of an address. */
+export const BUILT_IN = 'built-in'
+
 export interface Settings {
-  /** Undefined: the built-in reference gateway, on loopback. */
+  /** An address, or `built-in`. Undefined: jobs name it themselves. */
   readonly gatewayUrl: string | undefined
   readonly apiKey: string | undefined
   readonly accessToken: string | undefined
@@ -44,7 +47,15 @@ export interface Settings {
   /** Where mails of notifications are handed in, `smtp://` or `smtps://`, mostly with a password; and who they come from. */
   readonly smtpUrl: string | undefined
   readonly smtpFrom: string | undefined
+  /** Variables that the commands of notifications find: no secret is among them. */
+  readonly commandEnvironment: Readonly<Record<string, string>>
 }
+
+/** What a program needs to find itself at home. All else of the environment may be a secret. */
+export const HANDED_ON = [
+  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'TZ'],
+  ...['LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'LC_MESSAGES', 'LC_TIME'],
+] as const
 
 const LOG_FILE_BYTES = 10 * 1024 ** 2
 const LOG_FILES = 5
@@ -131,6 +142,12 @@ export function examineSettings(
       report(name, `is no setting of Waybill; known are: ${VARIABLES.join(', ')}`)
     }
   }
+  // Node's own variable, for every program that this one starts or is: credentials would go to whoever answers.
+  if (values['NODE_TLS_REJECT_UNAUTHORIZED'] === '0')
+    report(
+      'NODE_TLS_REJECT_UNAUTHORIZED',
+      'is 0, so that no certificate would be checked: take it out. A private authority is trusted with NODE_EXTRA_CA_CERTS',
+    )
   const text = (name: Variable): string | undefined => values[name]?.trim() || undefined
   const secret = (name: Secret): string | undefined => {
     const file = text(`${name}_FILE`)
@@ -169,16 +186,22 @@ export function examineSettings(
   }
   // The ledger knows a gateway by this text: a slash at its end must not make it another one.
   const gatewayUrl = withoutSecrets(text('WAYBILL_GATEWAY_URL'), report)?.replace(/\/+$/, '')
-  if (gatewayUrl !== undefined) checkGatewayUrl(gatewayUrl, report)
+  const hasAddress = gatewayUrl !== undefined && gatewayUrl !== BUILT_IN
+  if (hasAddress) checkGatewayUrl(gatewayUrl, report)
+  const folders = {
+    WAYBILL_HOME: resolve(folder, text('WAYBILL_HOME') ?? '.waybill'),
+    WAYBILL_JOBS: resolve(folder, text('WAYBILL_JOBS') ?? 'jobs'),
+    WAYBILL_MAPPINGS: resolve(folder, text('WAYBILL_MAPPINGS') ?? 'mappings'),
+  }
   const settings: Settings = Object.freeze({
     gatewayUrl,
     apiKey: secret('WAYBILL_API_KEY'),
     accessToken: secret('WAYBILL_ACCESS_TOKEN'),
     accessTokenCommand: text('WAYBILL_ACCESS_TOKEN_COMMAND'),
     key: secret('WAYBILL_KEY'),
-    home: resolve(folder, text('WAYBILL_HOME') ?? '.waybill'),
-    jobs: resolve(folder, text('WAYBILL_JOBS') ?? 'jobs'),
-    mappings: resolve(folder, text('WAYBILL_MAPPINGS') ?? 'mappings'),
+    home: folders.WAYBILL_HOME,
+    jobs: folders.WAYBILL_JOBS,
+    mappings: folders.WAYBILL_MAPPINGS,
     logLevel: choice('WAYBILL_LOG_LEVEL', LOG_LEVELS, 'info'),
     logFormat: choice('WAYBILL_LOG_FORMAT', LOG_FORMATS, 'text'),
     logFile: logPath === undefined ? undefined : { path: logPath, ...logFile },
@@ -193,21 +216,39 @@ export function examineSettings(
     webhookSecret: secret('WAYBILL_WEBHOOK_SECRET'),
     smtpUrl: secret('WAYBILL_SMTP_URL'),
     smtpFrom: text('WAYBILL_SMTP_FROM'),
+    commandEnvironment: {
+      ...Object.fromEntries(
+        HANDED_ON.map((name) => [name, environment[name] ?? ''] as const).filter(([, value]) => value !== ''),
+      ),
+      ...folders,
+    },
   })
-  if (gatewayUrl !== undefined) {
-    if (settings.apiKey === undefined)
-      report('WAYBILL_API_KEY', 'is needed with WAYBILL_GATEWAY_URL (or WAYBILL_API_KEY_FILE)')
-    if (settings.accessToken === undefined && settings.accessTokenCommand === undefined) {
-      report(
-        'WAYBILL_ACCESS_TOKEN',
-        'is needed with WAYBILL_GATEWAY_URL (or WAYBILL_ACCESS_TOKEN_FILE, or WAYBILL_ACCESS_TOKEN_COMMAND)',
-      )
-    }
-  }
+  if (hasAddress) findings.push(...missingCredentials(settings, 'WAYBILL_GATEWAY_URL'))
   if (settings.key !== undefined && settings.key.length < 16)
     report('WAYBILL_KEY', 'is shorter than 16 characters: too easy to guess')
   checkNotifications(settings, report)
   return { settings, findings }
+}
+
+/** @param needed what needs them: a gateway with an address */
+export function missingCredentials(
+  {
+    apiKey,
+    accessToken,
+    accessTokenCommand,
+  }: Pick<Settings, 'apiKey' | 'accessToken' | 'accessTokenCommand'>,
+  needed: string,
+): Finding[] {
+  const missing = (key: Variable, others: string): Finding => ({
+    place: { key },
+    message: `is needed with ${needed} (or ${others})`,
+  })
+  return [
+    ...(apiKey === undefined ? [missing('WAYBILL_API_KEY', 'WAYBILL_API_KEY_FILE')] : []),
+    ...(accessToken === undefined && accessTokenCommand === undefined
+      ? [missing('WAYBILL_ACCESS_TOKEN', 'WAYBILL_ACCESS_TOKEN_FILE, or WAYBILL_ACCESS_TOKEN_COMMAND')]
+      : []),
+  ]
 }
 
 /** `10MiB`; from 1 KiB to 1 TiB. */
@@ -271,7 +312,7 @@ function checkGatewayUrl(url: string, report: (key: string, message: string) => 
   try {
     parsed = new URL(url)
   } catch {
-    report('WAYBILL_GATEWAY_URL', 'is no address; write it like https://gateway.example/api')
+    report('WAYBILL_GATEWAY_URL', `is no address; write it like https://gateway.example/api, or ${BUILT_IN}`)
     return
   }
   const loopback = ['127.0.0.1', 'localhost', '[::1]'].includes(parsed.hostname)

@@ -10,6 +10,7 @@ import { backfillJob, backfillSources, noneInRange } from '../job/backfill-job.t
 import { leftOut, planBackfill } from '../job/backfill-plan.ts'
 import { assertDated, readRange } from '../job/backfill-range.ts'
 import { type Job, readJob, readMappings } from '../job/definition-files.ts'
+import { chooseGateway, gatewayNameOf } from '../job/gateway-choice.ts'
 import { assertTellable, targetsOf } from '../job/notify-targets.ts'
 import type { BackfillRange } from '../ledger/ledger.ts'
 import { createCounting } from '../telemetry/counting.ts'
@@ -48,9 +49,10 @@ export const backfill: Action<BackfillCommandOptions> = async (context, options)
   assertDated(job.definition.job, job.sources)
   if (options.dryRun) return printPlan(context, options, job, range)
   assertTellable(settings, job)
+  const gateway = chooseGateway(settings, job)
   const plan = await lookBefore(context, job, range)
   if (showsProgress(context, options)) context.err(plan)
-  return withRunDependencies(context, options.quiet === true, async (opened) => {
+  return withRunDependencies(context, options.quiet === true, gateway, async (opened) => {
     const { ledger } = opened
     const deps = { ...opened, requestsPerSecond: range.rate }
     const known = new Map([[job.definition.job, targetsOf(job)]])
@@ -99,25 +101,22 @@ async function lookBefore(context: CommandContext, job: Job, range: BackfillRang
   const mappings = await readMappings(settings, job)
   const sources = backfillSources(job, range)
   const look = await withTemporaryArrival(context, (arrival) => lookInRange({ range, sources, arrival, now }))
-  if (look.found.length === 0 && !(await hasUnfinished(context, name)))
-    throw noneInRange(name, sources, range)
+  if (look.found.length === 0 && !(await hasUnfinished(context, job))) throw noneInRange(name, sources, range)
   return shortPlan(name, range, look.found, leftOut(job, range, look, mappings))
 }
 
-async function hasUnfinished(context: CommandContext, job: string): Promise<boolean> {
+async function hasUnfinished(context: CommandContext, { definition }: Job): Promise<boolean> {
   if (!existsSync(ledgerFile(context))) return false
   const ledger = await context.openLedger()
   try {
-    return (await ledger.unfinishedRun(await ledger.jobId(job, gatewayOf(context)), 'backfill')) !== undefined
+    const jobId = await ledger.jobId(definition.job, gatewayNameOf(context.settings, definition))
+    return (await ledger.unfinishedRun(jobId, 'backfill')) !== undefined
   } finally {
     await ledger.close()
   }
 }
 
 const ledgerFile = ({ settings }: CommandContext): string => join(settings.home, 'ledger.sqlite')
-
-/** As runs have it. */
-const gatewayOf = ({ settings }: CommandContext): string => settings.gatewayUrl ?? 'built-in'
 
 async function printPlan(
   context: CommandContext,
@@ -137,7 +136,7 @@ async function printPlan(
       planBackfill(
         {
           ...{ folders: settings, home, ledger, arrival, now },
-          gateway: gatewayOf(context),
+          gateway: gatewayNameOf(settings, job.definition),
           onExport: (name, number, of) => {
             counting?.at(`${number} of ${of}: counting ${name}`)
           },

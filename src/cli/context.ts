@@ -1,4 +1,5 @@
 /** What commands are handed: settings, streams, and the parts that main.ts builds when they are asked for. */
+import type { Readable } from 'node:stream'
 import type { Finding } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
@@ -34,13 +35,21 @@ export interface CommandContext {
   readonly randomHex: (bytes: number) => string
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly interrupt: AbortSignal
+  /** Opens standard input; undefined where there is none. */
+  readonly input?: (() => Readable) | undefined
   /** Of this process alone; `processName` of it is `host:pid`. */
   readonly owner: string
   /** Whether nobody is at work any more on what that process holds, as far as that is known. */
   readonly isDead: (owner: string) => boolean
   readonly openLedger: () => Promise<Ledger>
-  /** @param onRequest told of every request */
-  readonly connectGateway: (onRequest?: TransportOptions['onRequest']) => Promise<GatewayConnection>
+  /**
+   * @param name of the gateway, as `chooseGateway` gives it
+   * @param onRequest told of every request
+   */
+  readonly connectGateway: (
+    name: string,
+    onRequest?: TransportOptions['onRequest'],
+  ) => Promise<GatewayConnection>
   /** @param hadRuns whether the ledger already holds what was hashed with its key, which must then be there */
   readonly identity: (hadRuns?: boolean) => Promise<Identity>
 }

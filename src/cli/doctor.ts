@@ -3,17 +3,21 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describePlace, type Finding } from '../errors.ts'
+import { describePlace, ERROR_CODES, type Finding } from '../errors.ts'
+import { createGateway } from '../gateway/gateway.ts'
+import { definitionsIn } from '../job/definition-files.ts'
+import { gatewayNameOf, NO_GATEWAY, readGatewayName } from '../job/gateway-choice.ts'
 import { readTargets } from '../job/notify-targets.ts'
 import { inspectLedger, type LedgerFacts, type UndeliveredNotifications } from '../ledger/inspect.ts'
 import { keyOf, type Target } from '../notify/target.ts'
 import { checkClock } from '../operate/check-clock.ts'
 import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
-import { checkGateway, type GatewayLook } from '../operate/check-gateway.ts'
+import { checkGateway, type GatewayLook, LOOK_TIMEOUTS } from '../operate/check-gateway.ts'
 import { checkHome } from '../operate/check-home.ts'
 import { checkLedger } from '../operate/check-ledger.ts'
 import { checkLogFile } from '../operate/check-log-file.ts'
 import { type CheckFinding, exitOf } from '../operate/finding.ts'
+import { BUILT_IN, type Settings } from '../settings.ts'
 import { printedToken } from './access-token-command.ts'
 import type { Action, CommandContext } from './context.ts'
 import { countCases } from './mapping-test.ts'
@@ -28,8 +32,9 @@ export interface DoctorOptions {
 
 export const doctor: Action<DoctorOptions> = async (context, options) => {
   const { settings, settingsFindings, now } = context
-  const [ledger, facts] = await lookAtLedger(context, join(settings.home, 'ledger.sqlite'))
-  const gateway = await lookAtGateway(context)
+  const gatewayOf = await readGatewayNames(settings)
+  const [ledger, facts] = await lookAtLedger(context, gatewayOf, join(settings.home, 'ledger.sqlite'))
+  const gateway = await lookAtGateways(context, gatewayOf)
   const findings: CheckFinding[] = [
     ...checkSettings(settingsFindings),
     ...(await checkLogFile(settings.logFile?.path)),
@@ -57,8 +62,16 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
   }))
 }
 
+/** By job. */
+async function readGatewayNames(settings: Settings): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>()
+  for (const job of await definitionsIn(settings.jobs)) names.set(job, await readGatewayName(settings, job))
+  return names
+}
+
 async function lookAtLedger(
   { settings, now, isDead }: CommandContext,
+  gateways: ReadonlyMap<string, string>,
   file: string,
 ): Promise<[CheckFinding[], LedgerFacts | undefined]> {
   try {
@@ -67,8 +80,8 @@ async function lookAtLedger(
     for (const { job } of facts?.undelivered ?? []) targets.set(job, await readTargets(settings, job))
     const isTold = ({ job, key }: UndeliveredNotifications): boolean | undefined =>
       targets.get(job)?.some((target) => keyOf(target) === key)
-    const gateway = settings.gatewayUrl ?? 'built-in'
-    return [checkLedger(facts, { sizeText, isDead, gateway, settingOf: gatewaySetting, isTold }), facts]
+    const gatewayOf = (job: string): string => gateways.get(job) ?? gatewayNameOf(settings)
+    return [checkLedger(facts, { sizeText, isDead, gatewayOf, settingOf: gatewaySetting, isTold }), facts]
   } catch (error) {
     const found = `${file} cannot be opened: ${error instanceof Error ? error.message : String(error)}`
     const remedy =
@@ -80,41 +93,68 @@ async function lookAtLedger(
 /** Settings without which the gateway cannot be asked. */
 const OF_GATEWAY = /^WAYBILL_(GATEWAY_URL|API_KEY|ACCESS_TOKEN)/
 
-async function lookAtGateway(context: CommandContext): Promise<GatewayLook> {
-  const { gatewayUrl: url, apiKey = '', accessToken, accessTokenCommand } = context.settings
-  const without = (level: 'ok' | 'warning', found: string): GatewayLook => ({
-    findings: [
-      {
-        check: 'gateway',
-        level,
-        found,
-        ...(level === 'ok' ? {} : { remedy: 'Correct the settings named above.' }),
-      },
-    ],
+/** Those that jobs go to, and that of the settings. */
+async function lookAtGateways(
+  context: CommandContext,
+  gateways: ReadonlyMap<string, string>,
+): Promise<GatewayLook> {
+  const { settings, settingsFindings } = context
+  const of = (finding: Omit<CheckFinding, 'check'>): GatewayLook => ({
+    findings: [{ check: 'gateway', ...finding }],
     clock: undefined,
   })
-  if (context.settingsFindings.some(({ place }) => OF_GATEWAY.test(place.key ?? '')))
-    return without('warning', 'not asked, as its settings are wrong')
-  if (url === undefined)
-    return without('ok', 'the built-in one, as WAYBILL_GATEWAY_URL is not set; runs start it themselves')
+  if (settingsFindings.some(({ place }) => OF_GATEWAY.test(place.key ?? '')))
+    return of({
+      level: 'warning',
+      found: 'not asked, as its settings are wrong',
+      remedy: 'Correct the settings named above.',
+    })
+  const named = new Set([
+    ...(settings.gatewayUrl === undefined ? [] : [settings.gatewayUrl]),
+    ...gateways.values(),
+  ])
+  named.delete(NO_GATEWAY)
+  const looks: GatewayLook[] = []
+  for (const name of named)
+    looks.push(
+      name === BUILT_IN
+        ? of({ level: 'ok', found: 'the built-in one, a stand-in on this machine; runs start it themselves' })
+        : await lookAtGateway(context, name),
+    )
+  if (looks.length === 0) {
+    const { remedy } = ERROR_CODES['gateway-not-set']
+    const found = 'none is set: neither WAYBILL_GATEWAY_URL nor a job names one'
+    return { findings: [{ check: 'settings', level: 'problem', found, remedy }], clock: undefined }
+  }
+  return {
+    findings: looks.flatMap(({ findings }) => findings),
+    clock: looks.find(({ clock }) => clock !== undefined)?.clock,
+  }
+}
+
+function lookAtGateway({ settings, now, interrupt }: CommandContext, url: string): Promise<GatewayLook> {
+  const { apiKey = '', accessToken, accessTokenCommand } = settings
+  // Run even where a token is given: it is what a run falls back on when that one is refused.
+  const printed = accessTokenCommand === undefined ? undefined : printedToken(accessTokenCommand)
+  const token = async (): Promise<string> => accessToken ?? (await printed) ?? ''
   return checkGateway({
     url,
-    apiKey,
-    accessToken: async () => {
-      // Run even where a token is given: it is what a run falls back on when that one is refused.
-      const printed = accessTokenCommand === undefined ? '' : await printedToken(accessTokenCommand)
-      return accessToken ?? printed
-    },
-    now: context.now,
-    makeId: randomUUID,
-    signal: context.interrupt,
+    open: (onRequest) =>
+      createGateway({
+        ...{ baseUrl: url, apiKey, accessToken: token, timeouts: LOOK_TIMEOUTS },
+        ...{ now, nextRequestId: randomUUID, onRequest },
+      }),
+    accessToken: () => Promise.all([printed, token()]),
+    nobody: `waybill-${randomUUID()}`,
+    now,
+    signal: interrupt,
   })
 }
 
 async function lookAtJobs({ settings, now }: CommandContext, servers: boolean): Promise<CheckFinding[]> {
   const spool = await mkdtemp(join(tmpdir(), 'waybill-doctor-'))
   try {
-    const look = { settings: sourceSettings(settings), servers, spool, now: now(), notify: settings }
+    const look = { sources: sourceSettings(settings), servers, spool, now: now(), settings }
     return await checkJobs(settings, look)
   } finally {
     await rm(spool, { recursive: true, force: true })

@@ -1,5 +1,6 @@
 /** What looking for expected exports needs of a command. */
 import type { ExpectationParts } from '../expect/expectation-watch.ts'
+import { gatewayNameOf } from '../job/gateway-choice.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CommandContext } from './context.ts'
 import { sourceSettings } from './run-environment.ts'
@@ -13,7 +14,7 @@ export const expectationParts = (
   tell: ExpectationParts['tell'],
 ): ExpectationParts => ({
   ledger,
-  gateway: settings.gatewayUrl ?? 'built-in',
+  gatewayOf: (job) => gatewayNameOf(settings, job.definition),
   sources: sourceSettings(settings),
   now,
   patience: () => AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), interrupt]),

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { EXIT, type WaybillError } from '../errors.ts'
 import { type Job, readJob } from '../job/definition-files.ts'
+import { readGatewayName } from '../job/gateway-choice.ts'
 import { type RunActivity, underWay } from '../job/run-activity.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import { firesAfter } from '../schedule/fires.ts'
@@ -84,7 +85,7 @@ async function explain(
 ): Promise<Explained> {
   const at = now()
   const schedule = 'problem' in listed ? undefined : listed.schedule
-  const jobId = await ledger?.jobId(listed.name, settings.gatewayUrl ?? 'built-in')
+  const jobId = await ledger?.jobId(listed.name, await readGatewayName(settings, listed.name))
   const { fires, known } = await readFires(ledger, jobId)
   const holder = jobId === undefined ? undefined : await ledger?.holder(jobId, at, isDead)
   const dues = known === undefined ? [] : (comeDue(known, schedule, at)?.fires ?? [])

@@ -6,6 +6,7 @@ import { Duration } from '../job/quantities.ts'
 import { readFaultPlan } from '../reference-gateway/faults/read-fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
 import type { TokenOwner } from '../reference-gateway/token-book.ts'
+import { attach } from './attached-gateway.ts'
 import type { Action } from './context.ts'
 
 export interface GatewayCommandOptions {
@@ -19,6 +20,7 @@ export interface GatewayCommandOptions {
   /** As written: `30m`. */
   readonly uploadLifetime: string
   readonly open?: true
+  readonly attached?: true
   readonly check?: string
   readonly account?: string
   readonly json?: true
@@ -31,6 +33,7 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
   }
   if (options.account !== undefined)
     throw new WaybillError('usage-wrong', '--account is given without --check')
+  const tie = options.attached ? await attach(context.input?.()) : undefined
   const served = await startReferenceGateway({
     port: options.port,
     version: context.version,
@@ -44,6 +47,7 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
     ...(options.bind === undefined ? {} : { tokenOwners: options.bind }),
     ...(options.assessment === undefined ? {} : { assessmentFile: options.assessment }),
     ...(options.faults === undefined ? {} : { faults: await readFaultPlan(options.faults) }),
+    ...(tie === undefined ? {} : tie.credentials),
   })
   if (options.json) context.out(`${JSON.stringify({ url: served.url })}\n`)
   else {
@@ -53,17 +57,11 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
       `The reference gateway listens on ${served.url} (${options.data ?? 'in memory'}). Ctrl-C ends it.\n\n` +
         'To point a job at it, in another terminal:\n' +
         `  export WAYBILL_GATEWAY_URL=${served.url} WAYBILL_API_KEY=${key} WAYBILL_ACCESS_TOKEN=${token}\n` +
-        '  waybill run nightly-screenings\n\n' +
+        '  waybill run JOB   # one that names no other gateway\n\n' +
         `What it holds: ${served.url}/_reference/counts. Its interface: ${served.url}/openapi.json\n`,
     )
   }
-  const over: Promise<unknown>[] = [once(context.interrupt, 'abort')]
-  if (process.send !== undefined) {
-    // Started by a run: it must not outlive it.
-    over.push(once(process, 'disconnect'))
-    process.send({ url: served.url })
-  }
-  await Promise.race(over)
+  await Promise.race([once(context.interrupt, 'abort'), ...(tie === undefined ? [] : [tie.ended])])
   await served.close()
   return EXIT.ok
 }

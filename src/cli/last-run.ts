@@ -8,7 +8,7 @@ import { noCounts } from '../reconcile/balance.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { CommandContext } from './context.ts'
 
-type Watched = Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home' | 'now'>
+export type Watched = Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home' | 'now'>
 
 export interface LastRunTelling {
   readonly job: string

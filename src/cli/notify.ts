@@ -1,6 +1,7 @@
 /** `waybill notify`: sends a test notification to all targets of a job. */
 import { EXIT, WaybillError } from '../errors.ts'
 import { readJob } from '../job/definition-files.ts'
+import { gatewayNameOf } from '../job/gateway-choice.ts'
 import { assertTellable, targetsOf } from '../job/notify-targets.ts'
 import type { Notice } from '../notify/notice.ts'
 import { nameOf } from '../notify/target.ts'
@@ -22,7 +23,7 @@ export const notify: Action<NotifyOptions> = async (context, options) => {
     throw new WaybillError('usage-wrong', `the job ${name} tells nobody: it has no notify`, {
       remedy: 'Name a target in the job file: docs/notifications.md.',
     })
-  const notice = testNotice(name, settings.gatewayUrl ?? 'built-in', now())
+  const notice = testNotice(name, gatewayNameOf(settings, job.definition), now())
   const told = await Promise.all(
     targets.map(async (target) => ({
       target: nameOf(target),

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { WaybillError } from '../errors.ts'
 import { findRun } from '../job/amend-run.ts'
+import { type Job, readJob } from '../job/definition-files.ts'
+import { chooseGateway } from '../job/gateway-choice.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CommandContext } from './context.ts'
 
@@ -10,24 +12,24 @@ import type { CommandContext } from './context.ts'
 export async function openKnownLedger(
   context: Pick<CommandContext, 'settings' | 'openLedger'>,
 ): Promise<Ledger> {
-  assertLedger(context)
-  return context.openLedger()
+  const { home } = context.settings
+  if (existsSync(join(home, 'ledger.sqlite'))) return context.openLedger()
+  throw new WaybillError('ledger-not-found', `there is no ledger in the home ${home}`)
 }
 
-/** @throws WaybillError `ledger-not-found` */
-export function assertLedger({ settings }: Pick<CommandContext, 'settings'>): void {
-  if (existsSync(join(settings.home, 'ledger.sqlite'))) return
-  throw new WaybillError('ledger-not-found', `there is no ledger in the home ${settings.home}`)
-}
-
-/** Before anything else is begun, and told of, that would come to nothing without the run. @throws WaybillError `ledger-not-found`, `run-not-found`, `run-pruned` */
-export async function assertRun(
+/**
+ * Before anything else is begun, and told of, that would come to nothing without the run.
+ * @returns its job, and the gateway to go to
+ * @throws WaybillError `ledger-not-found`, `run-not-found`, `run-pruned`; as `readJob` and `chooseGateway`
+ */
+export async function findJobOfRun(
   context: Pick<CommandContext, 'settings' | 'openLedger'>,
   id: string,
-): Promise<void> {
+): Promise<{ readonly job: Job; readonly gateway: string }> {
   const ledger = await openKnownLedger(context)
   try {
-    await findRun(ledger, id)
+    const job = await readJob(context.settings, (await findRun(ledger, id)).job)
+    return { job, gateway: chooseGateway(context.settings, job) }
   } finally {
     await ledger.close()
   }

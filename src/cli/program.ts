@@ -11,7 +11,7 @@ import { addOperateCommands } from './operate-program.ts'
 /** Options of `gateway` that say how it serves. */
 const SERVING = [
   ...['port', 'data', 'apiKey', 'token', 'bind'],
-  ...['assessment', 'faults', 'uploadLifetime', 'open'],
+  ...['assessment', 'faults', 'uploadLifetime', 'open', 'attached'],
 ]
 
 /** @param output where help and errors of use are written; default: the streams of the process */
@@ -133,6 +133,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .option('--faults <file>', 'let things go wrong as this fault plan says (docs/faults.md)')
     .option('--upload-lifetime <duration>', 'how long an upload address takes its document', '30m')
     .option('--open', 'take records of accounts that are not registered too')
+    .option('--attached', 'for programs: read credentials from standard input, and end when that ends')
     .addOption(
       new Option('--check <url>', 'serve nothing: say where the gateway at this address differs').conflicts(
         SERVING,
@@ -158,6 +159,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
         faults?: string
         uploadLifetime: string
         open?: true
+        attached?: true
         check?: string
         account?: string
         json?: true

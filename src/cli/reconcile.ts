@@ -1,7 +1,6 @@
 /** `waybill reconcile`: settles by read-back what a run left open or in doubt, and compares what was accepted. */
 import { EXIT, WaybillError } from '../errors.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from '../job/amend-run.ts'
-import { readJob } from '../job/definition-files.ts'
 import { reconcileRun } from '../job/reconcile-run.ts'
 import { withRunAgain } from '../job/run-again.ts'
 import { summarise } from '../job/summary.ts'
@@ -10,7 +9,7 @@ import { verifiedBadly, verifyRun } from '../job/verify-run.ts'
 import type { SampleSize } from '../job/verify-sample.ts'
 import { allRecords } from '../reconcile/balance.ts'
 import type { Action } from './context.ts'
-import { assertLedger } from './open-known-ledger.ts'
+import { findJobOfRun } from './open-known-ledger.ts'
 import { withRunDependencies } from './run-environment.ts'
 import { summaryText } from './summary-text.ts'
 import { verifiedText } from './verified-text.ts'
@@ -28,11 +27,10 @@ export const reconcile: Action<ReconcileOptions> = async (context, options) => {
   const { verify, sample, seed } = options
   if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
     throw new WaybillError('usage-wrong', '--sample is for --verify, and --seed is for --sample')
-  assertLedger(context)
-  return withRunDependencies(context, true, async (deps) => {
+  const { job, gateway } = await findJobOfRun(context, options.run)
+  return withRunDependencies(context, true, gateway, async (deps) => {
     const { ledger } = deps
     const named = await findRun(ledger, options.run)
-    const job = await readJob(context.settings, named.job)
     assertSameGateway(named, deps.gatewayName)
     const { verified, run, ...reconciled } = await amendRun(deps, named, async (amending) => {
       const { run } = amending

@@ -1,14 +1,13 @@
 /** `waybill rerun`: maps again what a run has left behind, and sends it. */
 import { findRun } from '../job/amend-run.ts'
 import type { JobEnd } from '../job/carry-out.ts'
-import { readJob } from '../job/definition-files.ts'
 import { assertTellable, targetsOf } from '../job/notify-targets.ts'
 import { rerunJob } from '../job/rerun-job.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import type { Action } from './context.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { mailedReport } from './mailed-report.ts'
-import { assertRun } from './open-known-ledger.ts'
+import { findJobOfRun } from './open-known-ledger.ts'
 import { reportRun } from './report-run.ts'
 import { runAndTell } from './run-and-tell.ts'
 import { withRunDependencies } from './run-environment.ts'
@@ -22,11 +21,10 @@ export interface RerunOptions {
 }
 
 export const rerun: Action<RerunOptions> = async (context, options) => {
-  await assertRun(context, options.run)
-  return withRunDependencies(context, options.quiet === true, async (deps) => {
+  const { job, gateway } = await findJobOfRun(context, options.run)
+  assertTellable(context.settings, job)
+  return withRunDependencies(context, options.quiet === true, gateway, async (deps) => {
     const run = await findRun(deps.ledger, options.run)
-    const job = await readJob(context.settings, run.job)
-    assertTellable(context.settings, job)
     const known = new Map([[run.job, targetsOf(job)]])
     const teller = createTeller(context, deps.ledger, known, mailedReport(context, deps.ledger))
     const work = (told: RunDependencies): Promise<JobEnd> =>

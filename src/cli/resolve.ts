@@ -2,13 +2,12 @@
 import { counted } from '../count-in-words.ts'
 import { EXIT, WaybillError } from '../errors.ts'
 import { findRun } from '../job/amend-run.ts'
-import { readJob } from '../job/definition-files.ts'
 import { giveUp } from '../job/give-up-run.ts'
 import { acceptInDoubt, resendInDoubt } from '../job/resolve-run.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import { assertRun, openKnownLedger } from './open-known-ledger.ts'
+import { findJobOfRun, openKnownLedger } from './open-known-ledger.ts'
 import { withRunDependencies } from './run-environment.ts'
 import { summaryText } from './summary-text.ts'
 import { tellingWaits } from './waiting-text.ts'
@@ -80,10 +79,9 @@ async function accept(context: CommandContext, options: ResolveOptions): Promise
 }
 
 const resend = async (context: CommandContext, options: ResolveOptions): Promise<number> => {
-  await assertRun(context, options.run)
-  return withRunDependencies(context, options.json === true, async (deps) => {
+  const { job, gateway } = await findJobOfRun(context, options.run)
+  return withRunDependencies(context, options.json === true, gateway, async (deps) => {
     const run = await findRun(deps.ledger, options.run)
-    const job = await readJob(context.settings, run.job)
     const end = await resendInDoubt(deps, job, run, options.transaction ?? [])
     const { summary: resent, error, decided } = end
     const summary = await summarise(deps.ledger, deps.home, run.id)

@@ -4,6 +4,7 @@ import { EXIT, WaybillError } from '../errors.ts'
 import { smallNotice } from '../expect/expectation-notices.ts'
 import { exitOf, type JobEnd } from '../job/carry-out.ts'
 import type { Job } from '../job/definition-files.ts'
+import { readGatewayName } from '../job/gateway-choice.ts'
 import { readTargets, targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
@@ -198,7 +199,7 @@ async function tellUnopened(
   error: unknown,
 ): Promise<void> {
   const { settings, now } = context
-  const about = { job, gateway: settings.gatewayUrl ?? 'built-in', at: now() }
+  const about = { job, gateway: await readGatewayName(settings, job), at: now() }
   const ledger = await context.openLedger().catch(() => undefined)
   if (ledger === undefined) return tellAtOnce(context, refusalNotice(about, error), targets)
   try {

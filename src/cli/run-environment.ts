@@ -5,47 +5,75 @@ import type { RunDependencies } from '../job/run-dependencies.ts'
 import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
-import type { CommandContext } from './context.ts'
+import type { CommandContext, GatewayConnection } from './context.ts'
 import { createRunReporter } from './run-reporter.ts'
+
+/** What runs at any gateway are handed. */
+export type Surroundings = Omit<RunDependencies, 'gateway' | 'gatewayName'>
 
 /**
  * Opens ledger and gateway, and closes them when the work is done, however it ends.
- * @param onRequest told of every request to the gateway
+ * @param gateway as `chooseGateway` gives it
  */
-export async function withRunDependencies<Result>(
+export function withRunDependencies<Result>(
   context: CommandContext,
   quiet: boolean,
+  gateway: string,
   work: (deps: RunDependencies) => Promise<Result>,
-  onRequest?: TransportOptions['onRequest'],
+): Promise<Result> {
+  return withGateways(context, { quiet }, async (_, at) => work(await at(gateway)))
+}
+
+export interface GatewayWatch {
+  readonly quiet: boolean
+  /** Told of every request to a gateway. */
+  readonly onRequest?: TransportOptions['onRequest'] | undefined
+}
+
+/**
+ * The same for runs at several gateways.
+ * @param work given what leads to a gateway: it is connected when it is first asked for
+ */
+export async function withGateways<Result>(
+  context: CommandContext,
+  { quiet, onRequest }: GatewayWatch,
+  work: (common: Surroundings, at: (gateway: string) => Promise<RunDependencies>) => Promise<Result>,
 ): Promise<Result> {
   const { settings } = context
   const ledger = await context.openLedger()
+  const connections = new Map<string, Promise<GatewayConnection>>()
   try {
-    const connection = await context.connectGateway(onRequest)
-    try {
-      const { progress, logger } = openDisplay(context, quiet)
+    const { progress, logger } = openDisplay(context, quiet)
+    const connect = async (name: string): Promise<GatewayConnection> => {
+      const connection = await context.connectGateway(name, onRequest)
       progress.note(`Records go to ${connection.describe}.`)
-      return await work({
-        ledger,
-        gateway: connection.gateway,
-        gatewayName: connection.name,
-        identity: await context.identity((await ledger.runs(1)).length > 0),
-        folders: settings,
-        home: settings.home,
-        sources: sourceSettings(settings),
-        events: createRunReporter(progress, logger, context.now),
-        now: context.now,
-        random: context.random,
-        sleep: context.sleep,
-        newRunId: () => newRunId(context),
-        owner: context.owner,
-        isDead: context.isDead,
-        interrupt: context.interrupt,
-      })
-    } finally {
-      await connection.close()
+      return connection
     }
+    const common: Surroundings = {
+      ledger,
+      identity: await context.identity((await ledger.runs(1)).length > 0),
+      folders: settings,
+      home: settings.home,
+      sources: sourceSettings(settings),
+      events: createRunReporter(progress, logger, context.now),
+      now: context.now,
+      random: context.random,
+      sleep: context.sleep,
+      newRunId: () => newRunId(context),
+      owner: context.owner,
+      isDead: context.isDead,
+      interrupt: context.interrupt,
+    }
+    return await work(common, async (name) => {
+      const connecting = connections.get(name) ?? connect(name)
+      connections.set(name, connecting)
+      // What could not be begun is begun anew when it is asked for again.
+      connecting.catch(() => connections.delete(name))
+      const { gateway } = await connecting
+      return { ...common, gateway, gatewayName: name }
+    })
   } finally {
+    for (const connection of connections.values()) await connection.then((one) => one.close()).catch(() => {})
     await ledger.close()
   }
 }

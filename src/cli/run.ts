@@ -5,6 +5,7 @@ import { EXIT } from '../errors.ts'
 import type { JobEnd } from '../job/carry-out.ts'
 import { readJob } from '../job/definition-files.ts'
 import { dryRun } from '../job/dry-run.ts'
+import { chooseGateway } from '../job/gateway-choice.ts'
 import { assertTellable, targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { runJob } from '../job/run-job.ts'
@@ -39,13 +40,14 @@ const perform: Action<RunCommandOptions> = async (context, options) => {
   const { settings } = context
   const job = await readJob(settings, options.job)
   assertTellable(settings, job)
+  const gateway = options.dryRun ? undefined : chooseGateway(settings, job)
   const runOptions = {
     files: options.file ?? [],
     limit: options.limit ?? Number.POSITIVE_INFINITY,
     acceptDrift: options.acceptDrift === true,
     lookFirst: options.lookFirst === true,
   }
-  if (options.dryRun) {
+  if (gateway === undefined) {
     // Without a ledger nothing was delivered yet, and a dry run makes none.
     const ledger = existsSync(join(settings.home, 'ledger.sqlite')) ? await context.openLedger() : undefined
     try {
@@ -69,7 +71,7 @@ const perform: Action<RunCommandOptions> = async (context, options) => {
       await ledger?.close()
     }
   }
-  return withRunDependencies(context, options.quiet === true, async (deps) => {
+  return withRunDependencies(context, options.quiet === true, gateway, async (deps) => {
     const known = new Map([[job.definition.job, targetsOf(job)]])
     const teller = createTeller(context, deps.ledger, known, mailedReport(context, deps.ledger))
     try {

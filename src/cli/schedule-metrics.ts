@@ -1,14 +1,14 @@
 /** Counts what a schedule does and what its runs tell, and serves that (docs/metrics.md). */
-import type { RunDependencies } from '../job/run-dependencies.ts'
+import type { Job } from '../job/definition-files.ts'
 import type { RunEvents } from '../job/run-events.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import type { Counts } from '../reconcile/balance.ts'
-import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
+import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { CommandContext } from './context.ts'
-import { KIND_LABELS, type KnownLastRun, latestEnd } from './last-run.ts'
+import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
 export interface ScheduleMetrics {
   readonly metrics: Metrics
@@ -36,13 +36,13 @@ export async function openScheduleMetrics(
  */
 export function watchJobs(
   { logger }: Pick<CommandContext, 'logger'>,
-  deps: RunDependencies,
+  deps: Omit<Watched, 'gatewayName'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
   metrics: Metrics,
 ): { listed(jobs: readonly { readonly name: string }[]): Promise<void> } {
   const known = new Map<string, KnownLastRun | undefined>()
   const look = async (job: string): Promise<void> => {
     const before = known.get(job)
-    const now = await latestEnd(deps, job)
+    const now = await latestEnd({ ...deps, gatewayName: deps.gatewayOf(job) }, job)
     // A run that is taken up again has not ended, and the one before it is not the last.
     const isNews =
       now !== undefined && now.version !== before?.version && now.endedAt >= (before?.endedAt ?? 0)

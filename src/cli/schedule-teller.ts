@@ -14,7 +14,7 @@ import type { Attach } from '../notify/channel.ts'
 import type { About } from '../notify/run-notices.ts'
 import { brokenNotice, goneNotice, missedNotice } from '../notify/schedule-notices.ts'
 import { keyOf, type Target } from '../notify/target.ts'
-import type { ListedJob, ScheduleEvents } from '../schedule/schedule-parts.ts'
+import type { ListedJob, ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { Settings } from '../settings.ts'
 import type { CommandContext } from './context.ts'
 import { tellDeadRun, tellHolder } from './run-and-tell.ts'
@@ -39,10 +39,10 @@ const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-fir
 
 export function createScheduleTeller(
   context: Pick<CommandContext, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex' | 'owner'>,
-  deps: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'now' | 'isDead'>,
+  deps: Pick<RunDependencies, 'ledger' | 'now' | 'isDead'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
   attach?: Attach,
 ): ScheduleTeller {
-  const { ledger, gatewayName: gateway, now } = deps
+  const { ledger, gatewayOf, now } = deps
   const known = new Map<string, readonly Target[]>()
   const teller = createTeller(context, ledger, known, attach)
   const underWay = new Set<string>()
@@ -57,7 +57,7 @@ export function createScheduleTeller(
   let missed = new Map<string, FireRecord[]>()
   let delivery: Promise<void> | undefined
 
-  const about = (job: string): About => ({ job, gateway, at: now() })
+  const about = (job: string): About => ({ job, gateway: gatewayOf(job), at: now() })
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
     (await readTargets(context.settings, job)) ?? known.get(job) ?? []
   const note = (job: string, fire: FireRecord, isNews: boolean): void => {
@@ -97,7 +97,9 @@ export function createScheduleTeller(
     for (const [job, ofJob] of fires) await tellMissed(job, ofJob)
     for (const [job, scheduled] of jobs) {
       const targets = known.get(job) ?? []
-      if (targets.length > 0 && !underWay.has(job)) await tellDeadRun(teller, deps, job, targets, scheduled)
+      const atGateway = { ...deps, gatewayName: gatewayOf(job) }
+      if (targets.length > 0 && !underWay.has(job))
+        await tellDeadRun(teller, atGateway, job, targets, scheduled)
     }
   }
   const tellQuietly = (): Promise<void> =>

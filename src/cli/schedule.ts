@@ -1,8 +1,10 @@
 /** `waybill schedule`: runs jobs when they are due, until it is interrupted; or explains what was and will be due. */
 import { EXIT, WaybillError } from '../errors.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import { trafficOf } from '../job/connect-stages.ts'
 import type { Job } from '../job/definition-files.ts'
+import { chooseGateway, gatewayNameOf } from '../job/gateway-choice.ts'
 import { targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { runJob } from '../job/run-job.ts'
@@ -21,7 +23,7 @@ import { mailedReport } from './mailed-report.ts'
 import { nextSteps } from './next-steps.ts'
 import { isNothingExplained, isNothingFound } from './nothing-to-run.ts'
 import { runAndTell } from './run-and-tell.ts'
-import { withRunDependencies } from './run-environment.ts'
+import { type Surroundings, withGateways } from './run-environment.ts'
 import { createRunReporter } from './run-reporter.ts'
 import { createScheduleLog } from './schedule-log.ts'
 import { countEnd, countRuns, countSchedule, openScheduleMetrics, watchJobs } from './schedule-metrics.ts'
@@ -61,9 +63,16 @@ function keep(
   readJobs: () => Promise<ListedJob<Job>[]>,
   metrics: Metrics | undefined,
 ): Promise<number> {
-  const work = async (deps: RunDependencies): Promise<number> => {
+  const { settings } = context
+  const work = async (
+    common: Surroundings,
+    at: (gateway: string) => Promise<RunDependencies>,
+  ): Promise<number> => {
     context.logger.info('the schedule is kept')
-    metrics?.watchTraffic(() => trafficOf(deps.gateway))
+    const sentTo = new Set<Gateway>()
+    metrics?.watchTraffic(() => trafficOf(sentTo))
+    const known = new Map<string, string>()
+    const deps = { ...common, gatewayOf: (job: string) => known.get(job) ?? gatewayNameOf(settings) }
     const seen = metrics && watchJobs(context, deps, metrics)
     const telling = createScheduleTeller(context, deps, mailedReport(context, deps.ledger))
     const expecting = expectationParts(context, deps.ledger, async (job, notice) => {
@@ -74,7 +83,7 @@ function keep(
     })
     await runSchedule<Job>({
       ledger: deps.ledger,
-      gateway: deps.gatewayName,
+      gatewayOf: deps.gatewayOf,
       now: context.now,
       async sleep(ms, signal) {
         const until = context.now() + ms
@@ -88,14 +97,18 @@ function keep(
       rereadMs: REREAD_MS,
       async readJobs() {
         const jobs = await readJobs()
+        for (const { name, job } of jobs)
+          if (job !== undefined) known.set(name, gatewayNameOf(settings, job.definition))
         telling.listed(jobs)
         await seen?.listed(jobs)
         return jobs
       },
       run: (job, onRun, fire) =>
-        telling.running(job.definition.job, () =>
-          runOnce(context, { teller: telling.teller, metrics }, deps, { job, onRun, fire }),
-        ),
+        telling.running(job.definition.job, async () => {
+          const atGateway = await at(chooseGateway(settings, job))
+          sentTo.add(atGateway.gateway)
+          return runOnce(context, { teller: telling.teller, metrics }, atGateway, { job, onRun, fire })
+        }),
       planLook: (job) => planLooks(expecting, job),
       events: countSchedule(metrics, logAndTell(createScheduleLog(context.logger), telling)),
     })
@@ -103,7 +116,7 @@ function keep(
     context.logger.info('the schedule has ended')
     return EXIT.ok
   }
-  return withRunDependencies(context, false, work, metrics?.requestAnswered)
+  return withGateways(context, { quiet: false, onRequest: metrics?.requestAnswered }, work)
 }
 
 /** As `waybill run` does, with log lines in place of its summary. */

@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { WaybillError } from '../errors.ts'
 import { definitionsIn, type Job, readJob, readMappings } from '../job/definition-files.ts'
+import { chooseGateway } from '../job/gateway-choice.ts'
 import { assertTellable } from '../job/notify-targets.ts'
 import type { ListedJob } from '../schedule/schedule-parts.ts'
 import type { Settings } from '../settings.ts'
@@ -75,12 +76,16 @@ async function versionOfFile(file: string): Promise<string> {
 }
 
 async function listJob(settings: Settings, name: string): Promise<ListedJob<Job>> {
+  let listed: { readonly name: string; readonly job?: Job } = { name }
   try {
     const job = await readJob(settings, name)
     assertTellable(settings, job)
+    // Whether exports have come can be seen without a gateway.
+    listed = { name, job }
+    chooseGateway(settings, job)
     return { name, job, schedule: job.definition.schedule }
   } catch (problem) {
-    if (problem instanceof WaybillError) return { name, problem }
+    if (problem instanceof WaybillError) return { ...listed, problem }
     throw problem
   }
 }

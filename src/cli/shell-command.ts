@@ -5,7 +5,6 @@ export const command = (...words: readonly string[]): string => `    waybill ${w
 
 /**
  * Before a command that is to go to another gateway than the settings name.
- * @param gateway as the ledger names it: an address without secrets, or `built-in`, which is that of an empty address
+ * @param gateway as the ledger names it: an address without secrets, or `built-in`
  */
-export const gatewaySetting = (gateway: string): string =>
-  `WAYBILL_GATEWAY_URL=${gateway === 'built-in' ? '' : shellWord(gateway)}`
+export const gatewaySetting = (gateway: string): string => `WAYBILL_GATEWAY_URL=${shellWord(gateway)}`

@@ -1,5 +1,6 @@
 /** `waybill show`: what became of a run. */
 import { EXIT, WaybillError } from '../errors.ts'
+import { readGatewayName } from '../job/gateway-choice.ts'
 import { activityOf } from '../job/run-activity.ts'
 import { summarise } from '../job/summary.ts'
 import type { Action } from './context.ts'
@@ -22,7 +23,7 @@ export const show: Action<{ readonly run: string | undefined; readonly json?: tr
     const activity = await activityOf(ledger, run, context.now(), context.isDead)
     const found = await summarise(ledger, context.settings.home, run.id)
     const untold = await ledger.notifications.untold(run.job_id, run.id)
-    const gateway = context.settings.gatewayUrl ?? 'built-in'
+    const gateway = await readGatewayName(context.settings, found.job)
     const summary = {
       ...found,
       ...(activity === undefined ? {} : { activity }),

@@ -6,6 +6,7 @@ import type { Reason } from '../ledger/ledger.ts'
 import type { CodeCount, RecordCounts } from '../reconcile/balance.ts'
 import { leftBehindWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/drift-overview.ts'
+import { BUILT_IN } from '../settings.ts'
 import { exportsTable, writtenFiles } from './exports-table.ts'
 import { nextSteps, relatedRuns } from './next-steps.ts'
 import { toSecond, waitsLines } from './outage-text.ts'
@@ -25,6 +26,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     '',
     `Run ${summary.run} of ${summary.job}: ${whatItCameTo(summary)}, sent to ${summary.gateway}`,
     ...whyLines(summary),
+    ...standInLine(summary),
     '',
     exportsTable(summary, columns),
     '',
@@ -85,6 +87,12 @@ function balanceLine({ balanced, state }: RunSummary): string {
     ? 'Balanced so far: every row and every record that is settled has exactly one outcome; what is in hand is not counted yet.'
     : 'Balanced: every row and every record has exactly one outcome.'
 }
+
+/** Nobody is to take it for a delivery. */
+const standInLine = ({ gateway }: RunSummary): string[] =>
+  gateway === BUILT_IN
+    ? ['Stand-in The built-in gateway is on this machine: nothing was delivered, and no export is archived.']
+    : []
 
 /** Why it waits, or has ended. */
 function whyLines({ activity, detail }: RunSummary): string[] {

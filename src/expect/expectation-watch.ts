@@ -19,7 +19,7 @@ const AGAIN_MS = 15 * 60_000
 
 export interface ExpectationParts extends AssessmentParts {
   /** Names the gateway in the ledger. */
-  readonly gateway: string
+  readonly gatewayOf: (job: Job) => string
   /** Told again where the process was killed in between; each subject is to be told once. */
   readonly tell: (job: Job, notice: Notice) => Promise<void>
 }
@@ -93,7 +93,8 @@ async function judgeAndTell(
     own === undefined || (['state', 'arrived', 'small'] as const).some((key) => own[key] !== record[key])
   if (isNews && record.state !== 'seen') {
     // Told before it is written down: a process that is killed in between tells again, and each subject is told once.
-    for (const notice of expectationNotices(assessment, parts.gateway)) await parts.tell(watched.job, notice)
+    for (const notice of expectationNotices(assessment, parts.gatewayOf(watched.job)))
+      await parts.tell(watched.job, notice)
   }
   await parts.ledger.expectations.judge(record)
   return assessment

@@ -55,6 +55,8 @@ export interface RequestEvent {
   readonly class: AnswerClass
   readonly durationMs: number
   readonly requestId: string
+  /** The Date header (RFC 9110, section 6.6.1) of an answer that came whole. */
+  readonly date?: string | undefined
 }
 
 export interface TransportOptions extends AccessTokenSource {
@@ -164,31 +166,48 @@ export function createTransport(options: TransportOptions): Transport {
     const content = call.body
     const body = typeof content === 'string' ? Buffer.from(content) : content
     const headers = await headersOf(call, body)
-    const tooLong = new AbortController()
+    const broken = new AbortController()
+    let tooLong = false
+    let switchedBy: number | undefined
     const address = addressOf(call)
     const exchanged: RequestPromise<Response<Uint8Array>> = client(address, {
       method: ENDPOINTS[call.endpoint].method,
       headers,
-      signal: tooLong.signal,
+      signal: broken.signal,
       ...(body === undefined ? {} : { body: new WholeBody(body) }),
     })
     exchanged.on('downloadProgress', ({ transferred, total = 0 }) => {
-      if (Math.max(transferred, total) > maxAnswerBytes) tooLong.abort()
+      if (Math.max(transferred, total) <= maxAnswerBytes) return
+      tooLong = true
+      broken.abort()
+    })
+    // Of another protocol no call has any use: whoever listens is given the socket (101, RFC 9110 section 15.2.2), and must end it.
+    exchanged.on('request', (request) => {
+      request.once('upgrade', ({ statusCode = 101 }, socket) => {
+        socket.destroy()
+        switchedBy = statusCode
+        broken.abort()
+      })
     })
     try {
       return await exchanged
     } catch (error) {
+      if (switchedBy !== undefined)
+        throw fail(`was answered ${switchedBy}`, {
+          class: classifyStatus(switchedBy, false),
+          status: switchedBy,
+        })
       const { connected, status, retryAfter, what, cause } = readTransportFailure(
         error,
         address.protocol === 'https:',
       )
-      const broken = tooLong.signal.aborted ? `an answer longer than ${maxAnswerBytes} bytes` : what
+      const why = tooLong ? `an answer longer than ${maxAnswerBytes} bytes` : what
       const retryAfterMs = parseRetryAfter(retryAfter, options.now())
       // A status line that refuses stands, even if the words behind it broke off; one of success is worth nothing alone.
       const refusal = status === undefined ? 'accepted' : classifyStatus(status, retryAfterMs !== undefined)
       // An address to upload to is as good as a credential.
       const where = call.address === undefined ? `, at ${address.origin}` : ''
-      throw fail(`failed: ${broken}${where}`, {
+      throw fail(`failed: ${why}${where}`, {
         class: refusal === 'accepted' ? classifyTransportFailure({ connected }) : refusal,
         status,
         retryAfterMs,
@@ -216,6 +235,7 @@ export function createTransport(options: TransportOptions): Transport {
       const path = pathOf(call)
       const fail: Fail = (what, details) =>
         new GatewayError(`${operation}: ${method} ${path} ${what}`, { ...details, requestId })
+      let date: string | undefined
       const tell = (outcome: AnswerClass, status: number | undefined): void => {
         options.onRequest?.({
           operation,
@@ -225,11 +245,13 @@ export function createTransport(options: TransportOptions): Transport {
           class: outcome,
           durationMs: options.now() - startedAt,
           requestId,
+          date,
         })
       }
       try {
         const response = await exchange(call, fail)
         const status = response.statusCode
+        date = response.headers.date
         const answer = createAnswer(status, requestId, response.rawBody)
         const retryAfterMs = parseRetryAfter(response.headers['retry-after'], options.now())
         const outcome = classifyStatus(status, retryAfterMs !== undefined)

@@ -2,6 +2,7 @@
 import { WaybillError } from '../errors.ts'
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { OpenExport } from '../ledger/runs.ts'
+import { BUILT_IN } from '../settings.ts'
 import type { Arrival } from './arrival.ts'
 import type { DoneDelivery } from './exports-of-run.ts'
 import type { FoundExport } from './find-exports.ts'
@@ -9,6 +10,8 @@ import type { RunEvents } from './run-events.ts'
 import { type RunSummary, summarise } from './summary.ts'
 
 export interface Archiving {
+  /** Where the records went: what only the stand-in has is not done with. */
+  readonly gatewayName: string
   readonly arrival: Arrival
   readonly events: RunEvents
   readonly ledger: Ledger
@@ -56,8 +59,8 @@ async function archiveAll<Found extends FoundExport>(
   records: readonly ExportRecord[],
   isDone: (own: readonly ExportRecord[], found: Found) => boolean,
 ): Promise<RunSummary> {
-  const { ledger, home } = archiving
-  const leaving = deliveries.filter(({ archived }) => archived)
+  const { ledger, home, gatewayName } = archiving
+  const leaving = gatewayName === BUILT_IN ? [] : deliveries.filter(({ archived }) => archived)
   if (!summary.balanced || leaving.length === 0) return summary
   const open = await ledger.openExports(summary.job)
   for (const found of leaving) {

@@ -86,7 +86,11 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
         )
         ended = end.error === undefined
         if (!ended) return end
-        const archiving = { arrival, events, ledger, runLedger: ledger.amendRun(held.lease), home: deps.home }
+        const { gatewayName, home } = deps
+        const archiving = {
+          ...{ gatewayName, arrival, events, ledger, home },
+          runLedger: ledger.amendRun(held.lease),
+        }
         return { ...end, summary: await archiveRun(archiving, end.summary, found) }
       } finally {
         await asked.stop()

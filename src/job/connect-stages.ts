@@ -161,6 +161,16 @@ function sharedBy(deps: RunDependencies): ReturnType<typeof createShared> {
   return found
 }
 
-/** Of what this process sends to the gateway. */
-export const trafficOf = (gateway: Gateway): Traffic =>
-  shared.get(gateway)?.dispatcher.traffic() ?? NO_TRAFFIC
+/** Of what this process sends to these gateways together. A breaker that is not closed is told. */
+export function trafficOf(gateways: Iterable<Gateway>): Traffic {
+  let sum = NO_TRAFFIC
+  for (const gateway of gateways) {
+    const { breaker, permitted, underWay } = shared.get(gateway)?.dispatcher.traffic() ?? NO_TRAFFIC
+    sum = {
+      breaker: sum.breaker === 'open' || breaker === 'closed' ? sum.breaker : breaker,
+      permitted: sum.permitted + permitted,
+      underWay: sum.underWay + underWay,
+    }
+  }
+  return sum
+}

@@ -192,6 +192,12 @@ function findingsOf(act: () => unknown): readonly Finding[] {
   }
 }
 
+/** Where a definition may lie. @param name or the path of a YAML file */
+export const definitionPaths = (folder: string, name: string): string[] =>
+  isYamlPath(name) ? [resolve(name)] : [join(folder, `${name}.yaml`), join(folder, `${name}.yml`)]
+
+const isYamlPath = (name: string): boolean => /\.ya?ml$/.test(name)
+
 /** `name` may be a name or a path to a YAML file. */
 async function findDefinition(
   folder: string,
@@ -199,8 +205,8 @@ async function findDefinition(
   code: 'job-not-found' | 'mapping-not-found',
   what: string,
 ): Promise<string> {
-  const isPath = /\.ya?ml$/.test(name)
-  const candidates = isPath ? [resolve(name)] : [join(folder, `${name}.yaml`), join(folder, `${name}.yml`)]
+  const isPath = isYamlPath(name)
+  const candidates = definitionPaths(folder, name)
   for (const candidate of candidates) {
     try {
       await readFile(candidate)

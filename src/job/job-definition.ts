@@ -1,10 +1,27 @@
 /** The job file as written (docs/jobs.md): what to read, with which mapping, when, and how to submit it. */
 import { z } from 'zod'
+import { WaybillError } from '../errors.ts'
+import { parseBaseUrl } from '../gateway/base-url.ts'
 import { NotifyDefinition } from '../notify/notify-definition.ts'
+import { BUILT_IN } from '../settings.ts'
 import { DriftDefinition } from './drift-definition.ts'
 import { CronText, ZoneName } from './expect-definition.ts'
 import { ExportDefinition } from './export-definition.ts'
 import { ByteSize, Duration, Share } from './quantities.ts'
+
+/** As the ledger knows a gateway: `built-in`, or an address without a slash at its end. */
+const GatewayName = z.string().transform((written, context): string => {
+  const name = written.trim().replace(/\/+$/, '')
+  if (name === BUILT_IN) return name
+  try {
+    parseBaseUrl(name)
+  } catch (error) {
+    if (!(error instanceof WaybillError)) throw error
+    const message = `${error.message} Write ${BUILT_IN}, or an address like https://gateway.example/api.`
+    context.addIssue({ code: 'custom', message })
+  }
+  return name
+})
 
 export const JobDefinition = z
   .strictObject({
@@ -12,6 +29,10 @@ export const JobDefinition = z
       .string()
       .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a job is named in kebab-case: lower-case letters, digits, hyphens')
       .meta({ description: 'Name of the job: that of its file, in kebab-case.' }),
+    gateway: GatewayName.optional().meta({
+      description:
+        'Where records go: https://…, or built-in for the stand-in on this machine. Without it: WAYBILL_GATEWAY_URL.',
+    }),
     schedule: z
       .strictObject({
         cron: CronText.meta({ description: 'Minute, hour, day, month, weekday, like "15 2 * * *".' }),

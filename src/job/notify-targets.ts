@@ -1,12 +1,12 @@
 /** Who is to be told of a job. */
 import { readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { z } from 'zod'
 import { WaybillError } from '../errors.ts'
 import { NotifyDefinition } from '../notify/notify-definition.ts'
 import { missingSettings, type NotifySettings, type Target } from '../notify/target.ts'
 import { parseYaml } from '../yaml-file.ts'
-import type { DefinitionFolders, Job } from './definition-files.ts'
+import { type DefinitionFolders, definitionPaths, type Job } from './definition-files.ts'
 
 export const targetsOf = ({ definition, file }: Pick<Job, 'definition' | 'file'>): Target[] =>
   definition.notify.map((target) => ({ ...target, folder: dirname(file) }))
@@ -22,8 +22,7 @@ export async function readTargets(
   { jobs }: Pick<DefinitionFolders, 'jobs'>,
   name: string,
 ): Promise<Target[] | undefined> {
-  const files = /\.ya?ml$/.test(name) ? [name] : [join(jobs, `${name}.yaml`), join(jobs, `${name}.yml`)]
-  for (const file of files) {
+  for (const file of definitionPaths(jobs, name)) {
     try {
       const { value } = parseYaml(await readFile(file, 'utf8'), file, NotifyAlone, 'job-invalid')
       return value.notify.map((target) => ({ ...target, folder: dirname(file) }))

@@ -84,7 +84,8 @@ async function runWith(
   const contents = new Set(resumed?.origin === undefined ? resumed?.exports.map(({ sha256 }) => sha256) : [])
   const { others, done } =
     resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, contents)
-  const archiving = { arrival, events, ledger, runLedger: ledger.amendRun(held.lease), home: deps.home }
+  const { gatewayName, home } = deps
+  const archiving = { gatewayName, arrival, events, ledger, runLedger: ledger.amendRun(held.lease), home }
   if (resumed !== undefined && whole) resumed = await archiveResumed(archiving, resumed, done)
   if (others.length === 0) {
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }

@@ -11,16 +11,18 @@ export interface CommandOptions {
   readonly folder: string
   /** Milliseconds, after which it is killed with all that it has started. */
   readonly timeoutMs: number
+  /** Its variables, beside the facts of the notice. */
+  readonly environment: Readonly<Record<string, string>>
 }
 
 /** What it prints is not read: it may hold a secret. */
-export function createCommand({ command, folder, timeoutMs }: CommandOptions): Channel {
+export function createCommand({ command, folder, timeoutMs, environment }: CommandOptions): Channel {
   return {
     deliver: (message) =>
       new Promise((resolve, reject) => {
-        // By `env`, so that the command has the environment that Waybill was started with, and these beside it.
-        const args = [...factsOf(message), '/bin/sh', '-c', command]
-        const child = spawn('/usr/bin/env', args, {
+        const child = spawn('/bin/sh', ['-c', command], {
+          // Not that of this process, which holds the secrets of the settings.
+          env: { ...environment, ...factsOf(message) },
           cwd: existsSync(folder) ? folder : '/',
           detached: true,
           stdio: ['pipe', 'ignore', 'ignore'],
@@ -49,14 +51,13 @@ export function createCommand({ command, folder, timeoutMs }: CommandOptions): C
   }
 }
 
-const factsOf = ({ id, notice }: Message): string[] =>
-  Object.entries({
-    ID: id,
-    KIND: notice.kind,
-    JOB: notice.job,
-    FAILURE: String(notice.failure),
-    TITLE: notice.title,
-  }).map(([name, value]) => `WAYBILL_NOTICE_${name}=${value}`)
+const factsOf = ({ id, notice }: Message): Readonly<Record<string, string>> => ({
+  WAYBILL_NOTICE_ID: id,
+  WAYBILL_NOTICE_KIND: notice.kind,
+  WAYBILL_NOTICE_JOB: notice.job,
+  WAYBILL_NOTICE_FAILURE: String(notice.failure),
+  WAYBILL_NOTICE_TITLE: notice.title,
+})
 
 function killGroup(pid: number | undefined): void {
   try {

@@ -17,7 +17,7 @@ export interface ChannelOptions {
 /** @throws NotDelivered where a setting is missing */
 export async function openChannel(
   target: Target,
-  { webhookSecret, smtpUrl, smtpFrom }: NotifySettings,
+  { webhookSecret, smtpUrl, smtpFrom, commandEnvironment: environment }: NotifySettings,
   now: () => number,
   { withinMs = Number.POSITIVE_INFINITY, attach }: ChannelOptions = {},
 ): Promise<Channel> {
@@ -35,5 +35,5 @@ export async function openChannel(
     return createEmail({ smtpUrl, from: smtpFrom, to: target.email, ...within(EMAIL_MS), ...more })
   }
   const { createCommand } = await import('./command.ts')
-  return createCommand({ command: target.command, folder: target.folder, ...within(COMMAND_MS) })
+  return createCommand({ ...target, environment, ...within(COMMAND_MS) })
 }

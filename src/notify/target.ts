@@ -16,6 +16,8 @@ export interface NotifySettings {
   readonly smtpUrl: string | undefined
   /** Sender of mails; there wherever `smtpUrl` is. */
   readonly smtpFrom: string | undefined
+  /** Variables that commands find. */
+  readonly commandEnvironment: Readonly<Record<string, string>>
 }
 
 /** Sixteen hex digits: the same for the same address or command, wherever it stands in the list. */
@@ -39,7 +41,7 @@ const addressOf = (target: TargetDefinition): string =>
 /** Settings without which some of the targets cannot be told, each once. */
 export function missingSettings(
   targets: readonly TargetDefinition[],
-  { webhookSecret, smtpUrl }: NotifySettings,
+  { webhookSecret, smtpUrl }: Pick<NotifySettings, 'webhookSecret' | 'smtpUrl'>,
 ): Finding[] {
   const needed = (key: string, what: string): Finding => ({
     place: { key },

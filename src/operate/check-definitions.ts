@@ -10,20 +10,21 @@ import {
   readJob,
   readMapping,
 } from '../job/definition-files.ts'
+import { chooseGateway, type GatewaySettings } from '../job/gateway-choice.ts'
 import type { JobSource } from '../job/job-source.ts'
 import { assertTellable } from '../job/notify-targets.ts'
 import type { NotifySettings } from '../notify/target.ts'
 import type { Check, CheckFinding } from './finding.ts'
 
 export interface SourceLook {
-  readonly settings: SourceSettings
+  readonly sources: SourceSettings
   /** Whether servers are asked too, not folders alone. */
   readonly servers: boolean
   /** A folder for what must be fetched to tell which exports are complete; the caller removes it. */
   readonly spool: string
   readonly now: number
-  /** What jobs need to tell their targets. */
-  readonly notify: NotifySettings
+  /** What jobs need to tell their targets, and to reach their gateway. */
+  readonly settings: NotifySettings & GatewaySettings
 }
 
 export async function checkJobs(folders: DefinitionFolders, look: SourceLook): Promise<CheckFinding[]> {
@@ -37,7 +38,7 @@ export async function checkJobs(folders: DefinitionFolders, look: SourceLook): P
         remedy: 'Check WAYBILL_JOBS, or write one: docs/jobs.md.',
       },
     ]
-  const arrival = createArrival(look.spool, look.settings)
+  const arrival = createArrival(look.spool, look.sources)
   try {
     const findings: CheckFinding[] = []
     for (const name of names) findings.push(...(await checkJob(folders, name, arrival, look)))
@@ -55,7 +56,8 @@ async function checkJob(
 ): Promise<CheckFinding[]> {
   return tried('job', name, async () => {
     const job = await readJob(folders, name)
-    assertTellable(look.notify, job)
+    assertTellable(look.settings, job)
+    chooseGateway(look.settings, job)
     const findings = await Promise.all(
       job.sources.map((source) => tried('job', name, () => checkSource(folders, job, source, arrival, look))),
     )

@@ -1,20 +1,27 @@
-/** The gateway: that it answers, and takes key and token. Two reads that ask for no person's data; nothing is stored. */
-import { AssertionError } from 'node:assert'
-import { type Answer, createClient, NoConnection } from '../conformance/client.ts'
-import { queryOf } from '../conformance/profile.ts'
-import { WaybillError } from '../errors.ts'
-import type { CheckFinding } from './finding.ts'
+/**
+ * The gateway: that it answers, and takes key and token. Two reads by the client that runs use, with its checks and its classes of
+ * answers; they ask for no person's data, and nothing is stored.
+ */
+import { describePlace, WaybillError } from '../errors.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { GatewayError } from '../gateway/gateway-error.ts'
+import type { RequestEvent, Timeouts } from '../gateway/transport.ts'
+import type { CheckFinding, Level } from './finding.ts'
 
-/** For each call, its answer's body included. */
-const TIME_LIMIT_MS = 10_000
+/** In milliseconds, for each call, its answer's body included. */
+export const LOOK_TIMEOUTS: Partial<Timeouts> = { request: 10_000 }
 
 export interface GatewayAccess {
   readonly url: string
-  readonly apiKey: string
-  /** @throws Error that says why there is none, without holding it */
-  readonly accessToken: () => Promise<string>
+  /** @throws WaybillError where an address or a key cannot be used */
+  readonly open: (
+    onRequest: (event: RequestEvent) => void,
+  ) => Pick<Gateway, 'content' | 'biometrics' | 'close'>
+  /** Whether there is a token to send. @throws WaybillError that says why there is none, without holding it */
+  readonly accessToken: () => Promise<unknown>
+  /** A partner account id of nobody. */
+  readonly nobody: string
   readonly now: () => number
-  readonly makeId: () => string
   readonly signal: AbortSignal
 }
 
@@ -24,116 +31,149 @@ export interface GatewayLook {
   readonly clock: { readonly date: string; readonly cameAt: number } | undefined
 }
 
+/** @throws WaybillError `interrupted` */
 export async function checkGateway(access: GatewayAccess): Promise<GatewayLook> {
-  const { url, apiKey, now, makeId, signal } = access
-  const token = await access.accessToken().then(
-    (text) => ({ text }),
-    (error: unknown) => ({ refusal: error instanceof Error ? error.message : 'unknown' }),
-  )
-  const accessToken = 'text' in token ? token.text : ''
-  const client = createClient({
-    baseUrl: url,
-    apiKey,
-    accessToken,
-    timeLimitMs: TIME_LIMIT_MS,
-    signal,
-    makeId,
-  })
-  const attempt = (path: string, query = {}): Promise<Answer | AssertionError> =>
-    client.send('GET', path, { query }).catch((error: unknown) => {
-      if (error instanceof AssertionError) return error
-      if (!signal.aborted) throw error
-      throw new WaybillError('interrupted', 'the look at the gateway was interrupted', {
-        remedy: 'Run `waybill doctor` again.',
-      })
+  const { signal } = access
+  let gateway: ReturnType<GatewayAccess['open']> | undefined
+  const end = (): void => gateway?.close()
+  signal.addEventListener('abort', end, { once: true })
+  try {
+    const looked = await look(access, (onRequest) => {
+      gateway = access.open(onRequest)
+      return gateway
     })
+    if (!signal.aborted) return looked
+  } finally {
+    signal.removeEventListener('abort', end)
+    end()
+  }
+  throw new WaybillError('interrupted', 'the look at the gateway was interrupted', {
+    remedy: 'Run `waybill doctor` again.',
+  })
+}
 
-  const keyed = await attempt('/content/distribution/article')
-  const cameAt = now()
-  if (keyed instanceof AssertionError) {
-    const found: CheckFinding = unreachable(url, keyed)
-    const unproved: CheckFinding = {
-      check: 'token',
-      level: 'warning',
-      found: 'not tried, as the gateway cannot be had',
-      remedy: 'Look again when the gateway answers.',
-    }
-    return {
-      findings: [found, ...('text' in token ? [unproved] : [noToken(token.refusal)])],
-      clock: undefined,
-    }
+async function look(
+  { url, now, nobody, accessToken }: GatewayAccess,
+  open: GatewayAccess['open'],
+): Promise<GatewayLook> {
+  let clock: GatewayLook['clock']
+  let gateway: ReturnType<GatewayAccess['open']> | undefined
+  const noToken = await refusalOf(accessToken)
+  const keyed = await failureOf(async () => {
+    gateway = open(({ date }) => {
+      if (date !== undefined) clock = { date, cameAt: now() }
+    })
+    await gateway.content.listArticles()
+  })
+  const answered = judgeKey(url, keyed)
+  if (noToken !== undefined) return { findings: [answered, tokenProblem(noToken)], clock }
+  const isThere = keyed === undefined || (keyed instanceof GatewayError && keyed.status !== undefined)
+  if (!isThere) return { findings: [answered, UNTRIED], clock }
+  const account = { reference: nobody, type: 'partnerAccountId' } as const
+  const bearing = await failureOf(async () => gateway?.biometrics.read(account))
+  return { findings: [answered, judgeToken(bearing)], clock }
+}
+
+type Failure = GatewayError | WaybillError
+
+/** @returns undefined where it has gone well. @throws what is no failure of the gateway, or of what it is entered with */
+async function failureOf(act: () => Promise<unknown>): Promise<Failure | undefined> {
+  try {
+    await act()
+    return undefined
+  } catch (error) {
+    if (error instanceof GatewayError || error instanceof WaybillError) return error
+    throw error
   }
-  const date = keyed.headers.get('date')
-  const clock = date === null ? undefined : { date, cameAt }
-  const answered = judgeAnswer(url, keyed.status)
-  if (!('text' in token)) return { findings: [answered, noToken(token.refusal)], clock }
-  const nobody = queryOf({ reference: client.unique('nobody'), type: 'partnerAccountId' })
-  const bearing = await attempt('/health-profile/biometrics', nobody)
-  return {
-    findings: [answered, judgeToken(bearing instanceof AssertionError ? undefined : bearing.status)],
-    clock,
-  }
+}
+
+async function refusalOf(act: () => Promise<unknown>): Promise<WaybillError | undefined> {
+  const failure = await failureOf(act)
+  if (failure instanceof GatewayError) throw failure
+  return failure
 }
 
 const TLS = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO|ALTNAME/
-
-function unreachable(url: string, error: AssertionError): CheckFinding {
-  const found = `${url} ${error instanceof NoConnection ? 'cannot be reached' : 'does not answer as it should'}: ${error.message}`
-  const remedy = TLS.test(error.message)
-    ? 'Its certificate is not trusted here. Ask who runs it; where a private authority signs it, set NODE_EXTRA_CA_CERTS.'
-    : 'Check WAYBILL_GATEWAY_URL, name server, proxy and firewall. Runs wait as long as `submit.patience` says, then go on with the next start.'
-  return { check: 'gateway', level: 'problem', found, remedy }
-}
+const ADDRESS = 'Set WAYBILL_GATEWAY_URL to the address that the gateway itself answers on.'
 
 /** Of a call that carries the key alone. */
-function judgeAnswer(url: string, status: number): CheckFinding {
-  const problem = (found: string, remedy: string): CheckFinding => ({
+function judgeKey(url: string, failure: Failure | undefined): CheckFinding {
+  const told = (level: Level, found: string, remedy?: string): CheckFinding => ({
     check: 'gateway',
-    level: 'problem',
+    level,
     found: `${url} ${found}`,
-    remedy,
+    ...(remedy === undefined ? {} : { remedy }),
   })
+  const takesKey = `answers ${url.startsWith('https:') ? 'over TLS' : 'without TLS, on this machine'} and takes the key`
+  if (failure === undefined) return told('ok', takesKey)
+  if (failure instanceof WaybillError)
+    return told('problem', `is not asked: ${wordsOf(failure)}`, failure.remedy)
+  const { status, message } = failure
+  if (status === undefined) {
+    const how = failure.class === 'not-sent' ? 'cannot be reached' : 'does not answer as it should'
+    const remedy = TLS.test(message)
+      ? 'Its certificate is not trusted here. Ask who runs it; where a private authority signs it, set NODE_EXTRA_CA_CERTS.'
+      : 'Check WAYBILL_GATEWAY_URL, name server, proxy and firewall. Runs wait as long as `submit.patience` says, then go on with the next start.'
+    return told('problem', `${how}: ${message}`, remedy)
+  }
   if (status === 401 || status === 403)
-    return problem(
+    return told(
+      'problem',
       `refuses the API key (HTTP ${status})`,
       'Ask the gateway for a new key, and set WAYBILL_API_KEY.',
     )
   if (status >= 300 && status < 400)
-    return problem(
-      `redirects (HTTP ${status}), which is never followed`,
-      'Set WAYBILL_GATEWAY_URL to the address that the gateway itself answers on.',
-    )
+    return told('problem', `redirects (HTTP ${status}), which is never followed`, ADDRESS)
   if (status >= 500)
-    return problem(
+    return told(
+      'problem',
       `is not well (HTTP ${status})`,
       'Ask who runs the gateway. An interrupted run goes on with the next start.',
     )
-  const secure = url.startsWith('https:') ? 'over TLS' : 'without TLS, on this machine'
-  return { check: 'gateway', level: 'ok', found: `${url} answers ${secure} and takes the key` }
+  // What is refused was understood, and the key with it.
+  if (failure.class === 'refused') return told('ok', takesKey)
+  if (failure.class === 'not-taken')
+    return told('warning', `takes no calls now (HTTP ${status})`, 'Look again later. Runs wait as it asks.')
+  return told('problem', `does not answer as a gateway (HTTP ${status})`, ADDRESS)
 }
 
 /** Of a call that names nobody: there, 403 may mean the account and not the token. */
-function judgeToken(status: number | undefined): CheckFinding {
-  if (status === 401)
+function judgeToken(failure: Failure | undefined): CheckFinding {
+  if (failure === undefined) return TAKEN
+  if (failure instanceof WaybillError) return tokenProblem(failure)
+  const { status } = failure
+  if (failure.class === 'stale-token')
     return {
       check: 'token',
       level: 'problem',
-      found: 'the gateway refuses it (HTTP 401)',
+      found: `the gateway refuses it (HTTP ${status})`,
       remedy: 'Get a new one; with WAYBILL_ACCESS_TOKEN_COMMAND Waybill gets it itself.',
     }
-  if (status === undefined || status >= 500)
-    return {
-      check: 'token',
-      level: 'warning',
-      found: 'the gateway did not say whether it takes it',
-      remedy: 'Look again when the gateway is well.',
-    }
-  return { check: 'token', level: 'ok', found: 'the gateway takes it' }
+  if (failure.class === 'refused') return TAKEN
+  const how = status === undefined ? '' : ` (HTTP ${status})`
+  return {
+    check: 'token',
+    level: 'warning',
+    found: `the gateway did not say whether it takes it${how}`,
+    remedy: 'Look again when the gateway is well.',
+  }
 }
 
-const noToken = (found: string): CheckFinding => ({
+const TAKEN: CheckFinding = { check: 'token', level: 'ok', found: 'the gateway takes it' }
+
+const UNTRIED: CheckFinding = {
+  check: 'token',
+  level: 'warning',
+  found: 'not tried, as the gateway cannot be had',
+  remedy: 'Look again when the gateway answers.',
+}
+
+const tokenProblem = (error: WaybillError): CheckFinding => ({
   check: 'token',
   level: 'problem',
-  found,
-  remedy: 'Run the command by hand, as the user of Waybill: it must print a token and nothing else.',
+  found: wordsOf(error),
+  remedy: error.remedy,
 })
+
+const wordsOf = ({ place, message }: WaybillError): string =>
+  place === undefined ? message : `${describePlace(place)}: ${message}`

@@ -10,8 +10,8 @@ export interface LedgerSurroundings {
   readonly sizeText: (bytes: number) => string
   /** Whether the process of a holder is known to be gone: then the next run takes over. */
   readonly isDead: (owner: string) => boolean
-  /** The gateway that the settings name. */
-  readonly gateway: string
+  /** The gateway that the settings, or the job, name. */
+  readonly gatewayOf: (job: string) => string
   /** What stands before a command that is to go to another one. */
   readonly settingOf: (gateway: string) => string
   /** Whether the job file names that target still; undefined where it cannot be read. */
@@ -20,7 +20,7 @@ export interface LedgerSurroundings {
 
 export function checkLedger(
   facts: LedgerFacts | undefined,
-  { sizeText, isDead, gateway, settingOf, isTold }: LedgerSurroundings,
+  { sizeText, isDead, gatewayOf, settingOf, isTold }: LedgerSurroundings,
 ): CheckFinding[] {
   const told = (level: Level, found: string, remedy?: string): CheckFinding => ({
     check: 'ledger',
@@ -65,13 +65,13 @@ export function checkLedger(
       .map((one) =>
         told(
           'warning',
-          `run ${one.run} of ${one.job} is not finished (${stateOf(one)})${elsewhere(one, gateway)}`,
-          one.gateway === gateway
+          `run ${one.run} of ${one.job} is not finished (${stateOf(one)})${elsewhere(one, gatewayOf(one.job))}`,
+          one.gateway === gatewayOf(one.job)
             ? commandOf(one)
             : `${settingOf(one.gateway)} ${commandOf(one)} (or, to end it as it is: waybill resolve ${one.run} --give-up)`,
         ),
       ),
-    ...facts.givenUp.map((one) => told('ok', givenUpText(one, gateway))),
+    ...facts.givenUp.map((one) => told('ok', givenUpText(one, gatewayOf(one.job)))),
     ...facts.inDoubt.map(({ run, job, records }) =>
       told(
         'warning',

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Endpoint } from '../gateway/contract/endpoint.ts'
 import { ENDPOINTS } from '../gateway/contract/endpoints.ts'
 import { Refusal } from './refusal.ts'
-import type { TokenBook } from './token-book.ts'
+import { isSame, type TokenBook } from './token-book.ts'
 
 /**
  * Sections "Authentication" and "Versioning": 401 where a call lacks a header it is documented with, or holds a key or
@@ -24,6 +24,16 @@ export function checkCredentials(apiKeys: readonly string[] | undefined, tokens:
   }
 }
 
+/** 401 for what is not of the interface and lacks the secret in `X-Control-Secret`: it shows all that is stored. */
+export function checkControlSecret(secret: string) {
+  return async (request: FastifyRequest): Promise<void> => {
+    const given = request.headers['x-control-secret']
+    if (request.routeOptions.config.endpoint !== undefined) return
+    if (typeof given !== 'string' || !isSame(given, secret))
+      throw refused('X-Control-Secret: missing, or another one')
+  }
+}
+
 /** The bearer token of a request (RFC 6750 section 2.1). 401 where there is none. */
 export function bearerOf(request: FastifyRequest): string {
   const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
@@ -34,7 +44,8 @@ export function bearerOf(request: FastifyRequest): string {
 function checkApiKey(request: FastifyRequest, apiKeys: readonly string[] | undefined): void {
   const key = request.headers['x-api-key']
   if (typeof key !== 'string' || key === '') throw refused('X-API-Key: the header is missing')
-  if (apiKeys !== undefined && !apiKeys.includes(key)) throw refused('X-API-Key: the key is not known')
+  if (apiKeys !== undefined && !apiKeys.some((known) => isSame(key, known)))
+    throw refused('X-API-Key: the key is not known')
 }
 
 const refused = (message: string) => new Refusal(401, [{ message }])

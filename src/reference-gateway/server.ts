@@ -11,7 +11,7 @@ import { serveCareTeams } from './care-teams.ts'
 import { serveConditions } from './conditions.ts'
 import { serveContent } from './content.ts'
 import { serveControl } from './control.ts'
-import { checkCredentials } from './credentials.ts'
+import { checkControlSecret, checkCredentials } from './credentials.ts'
 import { createFaultBook } from './faults/fault-book.ts'
 import { serveFaultControl } from './faults/fault-control.ts'
 import type { FaultPlan } from './faults/fault-plan.ts'
@@ -38,10 +38,12 @@ export interface ReferenceGatewayOptions {
   readonly port?: number
   /** SQLite file that keeps what was stored; in memory where not given. */
   readonly dataFile?: string
+  /** What the header X-Control-Secret must hold for all that is not of the interface (`/_reference`, `/openapi.json`); nothing where not given. */
+  readonly controlSecret?: string | undefined
   /** The API keys that pass; any where not given. */
-  readonly apiKeys?: readonly string[]
+  readonly apiKeys?: readonly string[] | undefined
   /** The bearer tokens that pass; any where not given. */
-  readonly tokens?: readonly string[]
+  readonly tokens?: readonly string[] | undefined
   /** The users that tokens stand for; these tokens pass too. */
   readonly tokenOwners?: Readonly<Record<string, TokenOwner>>
   /** YAML file with the age assessment that is served, of the form of `definitions/assessment.yaml` (the default). */
@@ -106,6 +108,7 @@ export async function startReferenceGateway(options: ReferenceGatewayOptions): P
   app.addHook('onClose', () => store.close())
   endUnfinishedRequests(app)
 
+  if (options.controlSecret !== undefined) app.addHook('onRequest', checkControlSecret(options.controlSecret))
   serveControl(app, store, tokens)
   serveOpenApi(app, options.version ?? '0')
   const faults = createFaultBook(options.faults, clock)

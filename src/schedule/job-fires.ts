@@ -23,10 +23,10 @@ export async function tendJob<Job>(
   listed: ListedJob<Job>,
   underWay: RunUnderWay | undefined,
 ): Promise<RunUnderWay | undefined> {
-  const { ledger, gateway, events, now } = parts
+  const { ledger, gatewayOf, events, now } = parts
   const { fires } = ledger
   const { name } = listed
-  const jobId = await ledger.jobId(name, gateway)
+  const jobId = await ledger.jobId(name, gatewayOf(name))
   const known = await fires.timetable(jobId)
   const schedule = 'problem' in listed ? undefined : listed.schedule
   if (!('problem' in listed) && schedule === undefined) {

@@ -69,7 +69,7 @@ async function planLook<Job>(parts: ScheduleParts<Job>, listed: ListedJob<Job>):
 }
 
 /** Reads the jobs, and tells what has changed since it did so last. */
-function jobReader<Job>({ ledger, gateway, now, readJobs, events }: ScheduleParts<Job>) {
+function jobReader<Job>({ ledger, gatewayOf, now, readJobs, events }: ScheduleParts<Job>) {
   let last: readonly ListedJob<Job>[] = []
   const told = new Map<string, string>()
   let trouble: string | undefined
@@ -83,7 +83,7 @@ function jobReader<Job>({ ledger, gateway, now, readJobs, events }: SchedulePart
       const jobs = await readJobs()
       const names = new Set(jobs.map(({ name }) => name))
       for (const { name } of last.filter((job) => !names.has(job.name))) {
-        await ledger.fires.forget(await ledger.jobId(name, gateway), 'unscheduled', now())
+        await ledger.fires.forget(await ledger.jobId(name, gatewayOf(name)), 'unscheduled', now())
         if (told.delete(name)) events.unscheduled(name)
       }
       for (const job of jobs) {

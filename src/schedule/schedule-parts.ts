@@ -35,8 +35,8 @@ export interface ScheduleParts<Job> {
   readonly ledger: Pick<Ledger, 'fires' | 'holder' | 'jobId'> & {
     readonly way: Pick<Ledger['way'], 'waiter'>
   }
-  /** Names the gateway in the ledger. */
-  readonly gateway: string
+  /** Names the gateway of a job in the ledger; of one that is gone, or cannot be read, the one that it had. */
+  readonly gatewayOf: (job: string) => string
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** Rejects when the signal is aborted. */

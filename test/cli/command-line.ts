@@ -41,6 +41,7 @@ export async function createWorkplace(environment: Record<string, string> = {}):
     WAYBILL_HOME: home,
     WAYBILL_JOBS: join(folder, 'jobs'),
     WAYBILL_MAPPINGS: join(PROJECT, 'mappings'),
+    WAYBILL_GATEWAY_URL: 'built-in',
     ...environment,
   }
   const { mkdir } = await import('node:fs/promises')

@@ -150,7 +150,7 @@ test('a clock that is off: a warning; one that is before the latest run: a probl
   const server = createServer((_, response) => {
     response.setHeader('date', new Date(Date.now() - 600_000).toUTCString())
     response.setHeader('content-type', 'application/json')
-    response.end('{}')
+    response.end('{"data":[]}')
   })
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   onTestFinished(() => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -12,7 +12,13 @@ const sum = (counts: Readonly<Record<string, number>>): number =>
 
 test('the shipped job on the shipped samples: all accounted for, by the arithmetic of the generator', async () => {
   const store = await startReferenceStore()
-  const workplace = await createWorkplace({ ...store.environment, WAYBILL_JOBS: join(PROJECT, 'jobs') })
+  const workplace = await createWorkplace(store.environment)
+  const shipped = await readFile(join(PROJECT, 'jobs/nightly-screenings.yaml'), 'utf8')
+  // It asks for the built-in gateway, which nobody can look into.
+  const elsewhere = shipped
+    .replace(/^job: .*$|^gateway: built-in$/gm, '')
+    .replaceAll('../samples', `${PROJECT}/samples`)
+  await workplace.job('nightly-screenings', elsewhere)
   const expected = await generateSamples({ out: join(workplace.folder, 'again') })
   const { acme, northlab } = expected
   if (northlab === undefined) throw new Error('the lab file is part of the samples')

@@ -23,7 +23,7 @@ async function install(startAt: string) {
   onTestFinished(() => rm(folder, { recursive: true }))
   await mkdir(join(folder, 'jobs'))
   const settings = readSettings(
-    { WAYBILL_JOBS: join(folder, 'jobs'), WAYBILL_WEBHOOK_SECRET: SECRET },
+    { WAYBILL_JOBS: join(folder, 'jobs'), WAYBILL_WEBHOOK_SECRET: SECRET, WAYBILL_GATEWAY_URL: 'built-in' },
     folder,
   )
   const ledger = await openLedger(join(folder, 'ledger.sqlite'))
@@ -76,14 +76,14 @@ notify: { webhook: "${hook.url}/" }
       }
       const telling = createScheduleTeller(context, {
         ledger,
-        gatewayName: 'gateway',
+        gatewayOf: () => 'gateway',
         now: clock.now,
         isDead,
       })
       let asleep = false
       const over = runSchedule<Job>({
         ledger,
-        gateway: 'gateway',
+        gatewayOf: () => 'gateway',
         now: clock.now,
         async sleep(ms, signal) {
           await telling.beforeSleep()

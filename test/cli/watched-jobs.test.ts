@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { watchJobs } from '../../src/cli/schedule-metrics.ts'
-import type { RunDependencies } from '../../src/job/run-dependencies.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
@@ -19,9 +18,7 @@ async function install() {
   const ledger = await openLedger(join(folder, 'ledger.sqlite'))
   onTestFinished(() => ledger.close())
   const jobId = await ledger.jobId('nightly', 'gateway')
-  const deps = {
-    ...{ ledger, gatewayName: 'gateway', home: folder, now: () => NIGHT + DAY },
-  } as unknown as RunDependencies
+  const deps = { ledger, gatewayOf: () => 'gateway', home: folder, now: () => NIGHT + DAY }
   const logger = createLogger(
     { level: 'warn', form: 'text', print: (line) => expect.fail(line) },
     undefined,

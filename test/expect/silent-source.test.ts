@@ -32,7 +32,7 @@ exports: { from: ${source}, match: "*.csv", expect: { by: "30 1 * * *", zone: Am
   onTestFinished(() => ledger.close())
   const titles: string[] = []
   const parts = {
-    ...{ ledger, gateway: 'gateway', sources: {}, now: Date.now, patience: () => patience },
+    ...{ ledger, gatewayOf: () => 'gateway', sources: {}, now: Date.now, patience: () => patience },
     tell: async (_: unknown, { title }: { readonly title: string }) => void titles.push(title),
   }
   const jobs = join(folder, 'jobs')

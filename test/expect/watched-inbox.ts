@@ -99,7 +99,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
   })
   const parts: ExpectationParts = {
     ledger,
-    gateway: 'gateway',
+    gatewayOf: () => 'gateway',
     sources: { keyFile: undefined, passphraseFile: undefined, verifyKeyFile: undefined },
     patience: () => new AbortController().signal,
     now,
@@ -180,7 +180,14 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
     start(owner = 'here:1', rereadMs = 7 * DAY) {
       const interrupt = new AbortController()
       const over = runSchedule<Job>({
-        ...{ ledger, gateway: 'gateway', now, sleep: clock.sleep, interrupt: interrupt.signal, owner },
+        ...{
+          ledger,
+          gatewayOf: () => 'gateway',
+          now,
+          sleep: clock.sleep,
+          interrupt: interrupt.signal,
+          owner,
+        },
         isDead: () => false,
         rereadMs,
         readJobs: () =>

@@ -40,7 +40,10 @@ describe('every status has its class', () => {
     const gateway = client(server.url)
     await gateway.biometrics.read(ACCOUNT)
     await failureOf(gateway.biometrics.read(ACCOUNT))
-    const told = { operation: 'read biometrics', method: 'GET', path: '/health-profile/biometrics' }
+    const told = {
+      ...{ operation: 'read biometrics', method: 'GET', path: '/health-profile/biometrics' },
+      date: expect.stringMatching(/ GMT$/),
+    }
     expect(gateway.events).toEqual([
       { ...told, status: 200, class: 'accepted', requestId: 'request-1', durationMs: expect.any(Number) },
       { ...told, status: 429, class: 'not-taken', requestId: 'request-2', durationMs: expect.any(Number) },

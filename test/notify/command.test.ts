@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { createCommand } from '../../src/notify/command.ts'
+import { openChannel } from '../../src/notify/open-channel.ts'
+import { HANDED_ON, readSettings } from '../../src/settings.ts'
 import { describeChannel, limitOf } from '../conformance/notify-channel.ts'
 import { MESSAGE, NOTICE } from './sample-notice.ts'
 
+const environment = { PATH: process.env['PATH'] ?? '' }
 const SECRET = 'a-token-within-the-command'
 
 async function makeFolder(): Promise<string> {
@@ -23,6 +26,7 @@ describeChannel('a command', async (receiver) => {
   const ends = { takes: 'true', refuses: 'exit 7', hangs: 'sleep 60' }[receiver]
   return {
     channel: createCommand({
+      environment,
       command: `TOKEN=${SECRET}; cat >> seen; echo "$TOKEN" >&2; ${ends}`,
       folder,
       timeoutMs: limitOf(receiver),
@@ -35,7 +39,7 @@ describeChannel('a command', async (receiver) => {
 it('finds a few facts in its environment, and the notice as JSON on its standard input', async () => {
   const folder = await makeFolder()
   await writeFile(join(folder, 'told.sh'), 'env | grep ^WAYBILL_NOTICE_ > env; cat > notice; pwd > where\n')
-  await createCommand({ command: 'sh ./told.sh', folder, timeoutMs: 5_000 }).deliver(MESSAGE)
+  await createCommand({ environment, command: 'sh ./told.sh', folder, timeoutMs: 5_000 }).deliver(MESSAGE)
   expect((await linesOf(join(folder, 'env'))).sort()).toEqual([
     'WAYBILL_NOTICE_FAILURE=true',
     `WAYBILL_NOTICE_ID=${MESSAGE.id}`,
@@ -50,17 +54,71 @@ it('finds a few facts in its environment, and the notice as JSON on its standard
   })
 })
 
+it('finds no secret there: nothing of what Waybill was started with but a short list, and where its home is', async () => {
+  const folder = await makeFolder()
+  const secrets = {
+    ...{
+      WAYBILL_API_KEY: SECRET,
+      WAYBILL_ACCESS_TOKEN: SECRET,
+      WAYBILL_KEY: SECRET,
+      WAYBILL_SFTP_PASSWORD: SECRET,
+    },
+    ...{ WAYBILL_SMTP_URL: `smtps://u:${SECRET}@mail.example`, WAYBILL_SMTP_FROM: 'a@b.example' },
+    ...{
+      AWS_SECRET_ACCESS_KEY: SECRET,
+      NODE_OPTIONS: `--title=${SECRET}`,
+      LD_PRELOAD: '',
+      VAULT_TOKEN: SECRET,
+    },
+  }
+  const given = {
+    ...environment,
+    ...secrets,
+    HOME: '/home/waybill',
+    TZ: 'Etc/UTC',
+    LANG: 'C',
+    WAYBILL_HOME: 'home',
+  }
+  const settings = readSettings(given, folder)
+  // As it is started: whatever it inherits would be there.
+  Object.assign(process.env, secrets)
+  onTestFinished(() => {
+    for (const name of Object.keys(secrets)) delete process.env[name]
+  })
+  const channel = await openChannel({ command: 'env > env', on: 'always', folder }, settings, Date.now)
+  await channel.deliver(MESSAGE)
+  const lines = await linesOf(join(folder, 'env'))
+  expect(lines.join('\n')).not.toContain(SECRET)
+  const names = lines.map((line) => line.split('=')[0]).filter((name) => !name?.startsWith('WAYBILL_NOTICE_'))
+  // What the shell itself sets is no secret.
+  const own = names.filter((name) => !['PWD', 'OLDPWD', 'SHLVL', '_'].includes(name ?? ''))
+  expect(own.sort()).toEqual([
+    'HOME',
+    'LANG',
+    'PATH',
+    'TZ',
+    'WAYBILL_HOME',
+    'WAYBILL_JOBS',
+    'WAYBILL_MAPPINGS',
+  ])
+  expect(lines).toContain(`WAYBILL_HOME=${join(folder, 'home')}`)
+  const documented = await readFile(join(import.meta.dirname, '../../docs/notifications.md'), 'utf8')
+  for (const name of HANDED_ON) expect(documented).toContain(`\`${name}\``)
+})
+
 it('one that reads nothing has taken it all the same', async () => {
   const folder = await makeFolder()
   const text = Array.from({ length: 50_000 }, () => 'a line that fills the pipe')
-  const channel = createCommand({ command: 'exit 0', folder, timeoutMs: 5_000 })
+  const channel = createCommand({ environment, command: 'exit 0', folder, timeoutMs: 5_000 })
   await channel.deliver({ ...MESSAGE, notice: { ...NOTICE, text } })
 })
 
 it('one that takes too long is killed with all that it has started', async () => {
   const folder = await makeFolder()
   const command = 'sh -c "echo \\$\\$ > child; sleep 60" & wait'
-  await expect(createCommand({ command, folder, timeoutMs: 500 }).deliver(MESSAGE)).rejects.toMatchObject({
+  await expect(
+    createCommand({ environment, command, folder, timeoutMs: 500 }).deliver(MESSAGE),
+  ).rejects.toMatchObject({
     message: 'it took longer than 0.5 s, and was killed',
     passing: false,
   })
@@ -78,7 +136,9 @@ it.each([
   ['kill -9 $$', 'it failed (SIGKILL)'],
 ])('%s: %s', async (command, message) => {
   const folder = await makeFolder()
-  await expect(createCommand({ command, folder, timeoutMs: 5_000 }).deliver(MESSAGE)).rejects.toMatchObject({
+  await expect(
+    createCommand({ environment, command, folder, timeoutMs: 5_000 }).deliver(MESSAGE),
+  ).rejects.toMatchObject({
     message,
   })
 })
@@ -86,6 +146,8 @@ it.each([
 it('is run elsewhere where its folder is gone: that the jobs folder is gone is told by it, too', async () => {
   const folder = await makeFolder()
   const command = `pwd > '${folder}/where'`
-  await createCommand({ command, folder: join(folder, 'gone'), timeoutMs: 5_000 }).deliver(MESSAGE)
+  await createCommand({ environment, command, folder: join(folder, 'gone'), timeoutMs: 5_000 }).deliver(
+    MESSAGE,
+  )
   expect(await linesOf(join(folder, 'where'))).toEqual(['/'])
 })

@@ -6,7 +6,7 @@ import { createOutbox } from '../../src/notify/outbox.ts'
 const [file = '', webhook = '', webhookSecret = '', time = ''] = process.argv.slice(2)
 const ledger = await openLedger(file)
 const now = (): number => Number(time)
-const settings = { webhookSecret, smtpUrl: undefined, smtpFrom: undefined }
+const settings = { webhookSecret, smtpUrl: undefined, smtpFrom: undefined, commandEnvironment: {} }
 await createOutbox({
   ledger,
   now,

@@ -21,6 +21,7 @@ const SETTINGS = {
   webhookSecret: Buffer.alloc(32, 7).toString('base64'),
   smtpUrl: undefined,
   smtpFrom: undefined,
+  commandEnvironment: {},
 }
 
 interface Installation {

@@ -14,7 +14,7 @@ const FACTS: LedgerFacts = {
 const AROUND: LedgerSurroundings = {
   sizeText: String,
   isDead: () => false,
-  gateway: 'https://here.example',
+  gatewayOf: () => 'https://here.example',
   settingOf: (gateway) => `AT=${gateway}`,
   isTold: () => true,
 }
@@ -40,7 +40,7 @@ test.each([
 const OPEN = { run: 'RUN', job: 'nightly', state: 'interrupted', backfill: undefined, folder: undefined }
 
 test('an unfinished run is finished at the gateway that it went to, or given up', () => {
-  expect(toldOf({ unfinished: [{ ...OPEN, gateway: AROUND.gateway }] })).toMatchObject([
+  expect(toldOf({ unfinished: [{ ...OPEN, gateway: 'https://here.example' }] })).toMatchObject([
     { remedy: 'waybill run nightly' },
   ])
   const [elsewhere] = toldOf({ unfinished: [{ ...OPEN, gateway: 'https://there.example' }] })

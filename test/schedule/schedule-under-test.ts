@@ -107,7 +107,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
             move: alive(fires.move),
           },
         },
-        gateway: 'gateway',
+        gatewayOf: () => 'gateway',
         now: clock.now,
         sleep: clock.sleep,
         interrupt: interrupt.signal,

@@ -1,0 +1,74 @@
+/** Which gateway a job's records go to: the one that its file names, or WAYBILL_GATEWAY_URL. Never one that nobody has named. */
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { WaybillError } from '../errors.ts'
+import { BUILT_IN, missingCredentials, type Settings } from '../settings.ts'
+import { parseYaml } from '../yaml-file.ts'
+import { type DefinitionFolders, definitionPaths, type Job } from './definition-files.ts'
+import { JobDefinition } from './job-definition.ts'
+
+/** In the place of a gateway's name where nobody has named one: nothing was ever sent there. */
+export const NO_GATEWAY = 'none'
+
+export type GatewaySettings = Pick<Settings, 'gatewayUrl' | 'apiKey' | 'accessToken' | 'accessTokenCommand'>
+
+/**
+ * The gateway to send to. A job and the settings must not contradict each other: either may be the one that was forgotten.
+ * @throws WaybillError `gateway-not-set`; `gateway-differs` where both name one, and not the same; `settings-invalid` without the
+ *   credentials that an address needs
+ */
+export function chooseGateway(
+  settings: GatewaySettings,
+  { file, definition }: Pick<Job, 'file' | 'definition'>,
+): string {
+  const { job, gateway: ofJob } = definition
+  const { gatewayUrl: ofSettings } = settings
+  const place = { file }
+  const chosen = ofJob ?? ofSettings
+  if (chosen === undefined)
+    throw new WaybillError(
+      'gateway-not-set',
+      `no gateway is set: neither the job ${job} nor WAYBILL_GATEWAY_URL names one`,
+      { place },
+    )
+  if (ofSettings !== undefined && ofSettings !== chosen)
+    throw new WaybillError(
+      'gateway-differs',
+      `the job ${job} names the gateway ${chosen}, and WAYBILL_GATEWAY_URL names ${ofSettings}`,
+      {
+        place,
+        remedy: 'Make both the same, or take one of them out. Nothing was sent.',
+      },
+    )
+  const missing = ofSettings !== undefined || chosen === BUILT_IN ? [] : missingCredentials(settings, chosen)
+  if (missing.length > 0)
+    throw new WaybillError('settings-invalid', `the gateway of the job ${job} needs credentials`, {
+      place,
+      findings: missing,
+    })
+  return chosen
+}
+
+/** The gateway that a job is known under, for what sends nothing. */
+export const gatewayNameOf = (
+  { gatewayUrl }: Pick<Settings, 'gatewayUrl'>,
+  definition?: Pick<JobDefinition, 'gateway'>,
+): string => definition?.gateway ?? gatewayUrl ?? NO_GATEWAY
+
+const GatewayAlone = z.looseObject({ gateway: JobDefinition.shape.gateway })
+
+/** The same from a job file, whatever else is wrong with it. @param job its name, or the path of its file */
+export async function readGatewayName(
+  settings: Pick<Settings, 'gatewayUrl'> & Pick<DefinitionFolders, 'jobs'>,
+  job: string,
+): Promise<string> {
+  for (const file of definitionPaths(settings.jobs, job)) {
+    try {
+      const { value } = parseYaml(await readFile(file, 'utf8'), file, GatewayAlone, 'job-invalid')
+      return gatewayNameOf(settings, value)
+    } catch {
+      // The other spelling may be there.
+    }
+  }
+  return gatewayNameOf(settings)
+}

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { EXIT, WaybillError } from '../errors.ts'
 import { Duration } from '../job/quantities.ts'
+import { shellWord } from '../job/shell-words.ts'
 import { readFaultPlan } from '../reference-gateway/faults/read-fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
 import type { TokenOwner } from '../reference-gateway/token-book.ts'
@@ -45,17 +46,19 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
     ...(options.assessment === undefined ? {} : { assessmentFile: options.assessment }),
     ...(options.faults === undefined ? {} : { faults: await readFaultPlan(options.faults) }),
   })
-  if (options.json) context.out(`${JSON.stringify({ url: served.url })}\n`)
+  if (options.json) context.out(JSON.stringify({ url: served.url }))
   else {
     const key = options.apiKey?.[0] ?? 'any-key'
     const token = options.token?.[0] ?? 'any-token'
-    context.out(
-      `The reference gateway listens on ${served.url} (${options.data ?? 'in memory'}). Ctrl-C ends it.\n\n` +
-        'To point a job at it, in another terminal:\n' +
-        `  export WAYBILL_GATEWAY_URL=${served.url} WAYBILL_API_KEY=${key} WAYBILL_ACCESS_TOKEN=${token}\n` +
-        '  waybill run nightly-screenings\n\n' +
-        `What it holds: ${served.url}/_reference/counts. Its interface: ${served.url}/openapi.json\n`,
-    )
+    context.out([
+      `The reference gateway listens on ${served.url} (${options.data ?? 'in memory'}). Ctrl-C ends it.`,
+      '',
+      'To point a job at it, in another terminal:',
+      `  export WAYBILL_GATEWAY_URL=${served.url} WAYBILL_API_KEY=${shellWord(key)} WAYBILL_ACCESS_TOKEN=${shellWord(token)}`,
+      '  waybill run nightly-screenings',
+      '',
+      `What it holds: ${served.url}/_reference/counts. Its interface: ${served.url}/openapi.json`,
+    ])
   }
   const over: Promise<unknown>[] = [once(context.interrupt, 'abort')]
   if (process.send !== undefined) {

@@ -45,10 +45,12 @@ function knownWords(text: string, entry: Entry): string {
   const kept: string[] = []
   let length = 0
   const isOfPerson = wordsOf(entry)
-  for (const [joined] of text.slice(0, READ_LIMIT).matchAll(/[^\s:=,;()"{}[\]<>|]+/g)) {
+  for (const [, joined = '', mark = ''] of text
+    .slice(0, READ_LIMIT)
+    .matchAll(/([^\s:=,;()"{}[\]<>|]+)([:,;]?)/g)) {
     const word = knownOf(joined.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, ''), isOfPerson)
     if (word === LEFT_OUT && kept.at(-1) === LEFT_OUT) continue
-    kept.push(word)
+    kept.push(word === LEFT_OUT ? word : word + mark)
     length += word.length + 1
     if (length > TOLD_LIMIT) break
   }

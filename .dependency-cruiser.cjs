@@ -8,9 +8,11 @@ const only = (name, from, allowed, comment) => ({
   severity: 'error',
   comment,
   from: { path: from },
-  to: { path: '^src/', pathNot: [from, ...allowed] },
+  to: { path: '^src/', pathNot: [from, SHOWN, ...allowed] },
 })
 
+// Whoever shows what others have written needs it.
+const SHOWN = '^src/shown-text\\.ts$'
 const ERRORS = '^src/errors\\.ts$'
 const COUNTS = '^src/count-in-words\\.ts$'
 const OWN_FILES = '^src/own-files\\.ts$'
@@ -86,6 +88,7 @@ module.exports = {
     ),
     only('own-files-stand-alone', OWN_FILES, [ERRORS], 'files are named and made alike wherever that is'),
     only('html-page-stands-alone', '^src/html-page.ts$', [], 'a page knows nothing of what it shows'),
+    only('shown-text-stands-alone', SHOWN, [], 'text is shown alike wherever it is'),
     only('count-in-words-stands-alone', COUNTS, [], 'a count is worded alike wherever it is told'),
     only(
       'report-after-the-run',

@@ -1,4 +1,5 @@
 /** HTML pages that need nothing else: no script, no font, no address. */
+import { shown } from './shown-text.ts'
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -8,11 +9,9 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Text as HTML. Characters that HTML forbids, and those that turn the direction of writing around, are shown as what they are not. */
+/** Text as HTML, in one line. */
 export const html = (text: string): string =>
-  text
-    .replaceAll(/[^\P{Cc}\n\t]|[\u{202a}-\u{202e}\u{2066}-\u{2069}]|\p{Cs}/gu, '\u{fffd}')
-    .replaceAll(/[&<>"']/g, (mark) => ENTITIES[mark] ?? '')
+  shown(text).replaceAll(/[&<>"']/g, (mark) => ENTITIES[mark] ?? '')
 
 export interface HtmlPage {
   /** Plain text. */

@@ -17,10 +17,14 @@ import { EXIT, filesExhausted, WaybillError } from './errors.ts'
 import { closeToOthers, makeFolder, modeText } from './own-files.ts'
 import { identify, processTable } from './process-identity.ts'
 import { examineSettings, readSettings } from './settings.ts'
+import { linePrinter, shownLines } from './shown-text.ts'
 
 /** What a program finds around it: of a process its variables, working folder, streams and signals. */
-export interface Surroundings
-  extends Pick<CommandContext, 'out' | 'err' | 'terminal' | 'columns' | 'interrupt' | 'input'> {
+export interface Surroundings extends Pick<CommandContext, 'terminal' | 'columns' | 'interrupt' | 'input'> {
+  /** Writes to standard output, */
+  readonly out: (text: string) => void
+  /** and to standard error. */
+  readonly err: (text: string) => void
   readonly environment: Readonly<Record<string, string | undefined>>
   /** The working folder: settings and `.env` are relative to it. */
   readonly folder: string
@@ -83,7 +87,6 @@ export async function runCommandLine(
     typeof manifest === 'object' && manifest !== null && 'version' in manifest
       ? String(manifest.version)
       : '0'
-  const { out, err } = surroundings
   let exit: number = EXIT.ok
   const perform: Perform = async (action, settings) => {
     const context = compose(await buildContext(version, surroundings, settings))
@@ -92,7 +95,11 @@ export async function runCommandLine(
       throw error
     })
   }
-  const program = createProgram(version, perform, { writeOut: out, writeErr: err })
+  const [out, err] = [linePrinter(surroundings.out), linePrinter(surroundings.err)]
+  const program = createProgram(version, perform, {
+    writeOut: (text) => surroundings.out(shownLines(text)),
+    writeErr: (text) => surroundings.err(shownLines(text)),
+  })
   try {
     await program.parseAsync(argv, { from: 'user' })
     return exit
@@ -100,15 +107,14 @@ export async function runCommandLine(
     const error = filesExhausted(thrown) ?? thrown
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.wrongUse
     err(describeError(error))
-    if (argv.includes('--json') && error instanceof WaybillError)
-      out(`${JSON.stringify(errorAsJson(error))}\n`)
+    if (argv.includes('--json') && error instanceof WaybillError) out(JSON.stringify(errorAsJson(error)))
     return error instanceof WaybillError ? error.exit : EXIT.recordsLeftBehind
   }
 }
 
 async function buildContext(
   version: string,
-  { environment, folder, ...streams }: Surroundings,
+  { environment, folder, out, err, ...surroundings }: Surroundings,
   tolerance?: 'as-they-are',
 ): Promise<CommandContext> {
   const { settings, findings: settingsFindings } =
@@ -125,7 +131,7 @@ async function buildContext(
       })
     }
   }
-  const logger = openLog(settings, streams.err, Date.now)
+  const logger = openLog(settings, err, Date.now)
   const closeLedgerToOthers = (ledger: string): void => {
     for (const file of [ledger, `${ledger}-wal`, `${ledger}-shm`]) {
       try {
@@ -146,7 +152,10 @@ async function buildContext(
     settings,
     settingsFindings,
     logger,
-    ...streams,
+    ...surroundings,
+    out: linePrinter(out),
+    err: linePrinter(err),
+    writeError: err,
     now: Date.now,
     random: () => randomInt(2 ** 32) / 2 ** 32,
     randomHex: hexOf,

@@ -20,21 +20,20 @@ export function shortPlan(
   const gaps = without.count === 0 ? '' : `; ${counted(without.count, without.unit)} without one`
   const left = unmatched.length === 0 ? '' : `; ${counted(unmatched.length, 'file')} left out by name`
   const more = gaps + left === '' ? '' : ' (--dry-run lists them)'
-  return `Backfill of ${job}, ${rangeText(range)}: ${counted(found.length, 'export')}${dates}, ${sizeText(bytes)}${gaps}${left}${more}.\n`
+  return `Backfill of ${job}, ${rangeText(range)}: ${counted(found.length, 'export')}${dates}, ${sizeText(bytes)}${gaps}${left}${more}.`
 }
 
-export function backfillPlanText(plan: BackfillPlan): string {
+export function backfillPlanText(plan: BackfillPlan): string[] {
   const { exports, deliveredBefore } = plan
-  const table = plainTable(['date', 'bytes', 'rows', 'export', 'state'], { from: 1, to: 2 })
-  for (const { date, bytes, rows, name, deliveredBefore: known, done, error } of exports) {
+  const listed = exports.map(({ date, bytes, rows, name, deliveredBefore: known, done, error }) => {
     const state = error?.code ?? (done ? 'done' : known ? 'delivered before' : '')
-    table.push([date, n(bytes), rows === undefined ? '' : n(rows), name, state])
-  }
-  const lines = [
+    return [date, n(bytes), rows === undefined ? '' : n(rows), name, state]
+  })
+  return [
     '',
     `Plan of a backfill of ${plan.job} at ${plan.gateway}, ${rangeText(plan.backfill)}: nothing was sent, nothing was written.`,
     '',
-    table.toString(),
+    ...plainTable(['date', 'bytes', 'rows', 'export', 'state'], listed, { from: 1, to: 2 }),
     '',
     `Exports  ${n(exports.length)}, ${sizeText(plan.bytes)}, ${n(plan.rows)} rows`,
     ...goesOnLine(plan),
@@ -42,10 +41,9 @@ export function backfillPlanText(plan: BackfillPlan): string {
     `Time     ${timeText(plan)}`,
     ...leftOutLines(plan),
     ...exports.flatMap(({ name, error }) =>
-      error === undefined ? [] : [`  ${name}: nothing of it would be sent${describeError(error)}`],
+      error === undefined ? [] : [`  ${name}: nothing of it would be sent`, ...describeError(error).slice(1)],
     ),
   ]
-  return `${lines.join('\n')}\n`
 }
 
 export function backfillPlanJson(plan: BackfillPlan): object {

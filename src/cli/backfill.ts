@@ -124,10 +124,10 @@ async function printPlan(
   job: Job,
   range: BackfillRange,
 ): Promise<number> {
-  const { settings, now, err } = context
+  const { settings, now, writeError: write } = context
   const { home } = settings
   const counting = showsProgress(context, options)
-    ? createCounting({ columns: context.terminal, now, write: err })
+    ? createCounting({ columns: context.terminal, now, write })
     : undefined
   // Without a ledger nothing was delivered yet, and a plan makes none.
   const ledger = existsSync(ledgerFile(context)) ? await context.openLedger() : undefined
@@ -146,7 +146,7 @@ async function printPlan(
       ),
     )
     counting?.end()
-    context.out(options.json ? `${JSON.stringify(backfillPlanJson(plan))}\n` : backfillPlanText(plan))
+    context.out(options.json ? JSON.stringify(backfillPlanJson(plan)) : backfillPlanText(plan))
     return plan.exports.some(({ error }) => error !== undefined) ? EXIT.recordsLeftBehind : EXIT.ok
   } finally {
     counting?.end()

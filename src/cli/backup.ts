@@ -20,15 +20,15 @@ export const backup: Action<{ readonly file: string; readonly json?: true }> = a
   const keptIn = key === undefined ? join(home, 'key') : 'WAYBILL_KEY'
   if (options.json) {
     context.out(
-      `${JSON.stringify({ ledger, copy, bytes, takenAt: new Date(takenAt).toISOString(), key: keptIn })}\n`,
+      JSON.stringify({ ledger, copy, bytes, takenAt: new Date(takenAt).toISOString(), key: keptIn }),
     )
     return EXIT.ok
   }
-  context.out(
-    `Ledger ${relative('.', ledger)} copied to ${relative('.', copy)}: ${sizeText(bytes)}, checked, readable by its owner alone.\n` +
-      `Not in it: the key (${key === undefined ? relative('.', keptIn) : 'WAYBILL_KEY, or the file of WAYBILL_KEY_FILE'}), receipts and rejects. ` +
-      'Keep the key elsewhere too: without it nothing that was delivered is recognised.\n' +
-      'How to restore it: docs/runbook.md.\n',
-  )
+  context.out([
+    `Ledger ${relative('.', ledger)} copied to ${relative('.', copy)}: ${sizeText(bytes)}, checked, readable by its owner alone.`,
+    `Not in it: the key (${key === undefined ? relative('.', keptIn) : 'WAYBILL_KEY, or the file of WAYBILL_KEY_FILE'}), receipts and rejects. ` +
+      'Keep the key elsewhere too: without it nothing that was delivered is recognised.',
+    'How to restore it: docs/runbook.md.',
+  ])
   return EXIT.ok
 }

@@ -6,6 +6,7 @@ import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Identity } from '../load/identity.ts'
 import type { Settings } from '../settings.ts'
+import type { Lines } from '../shown-text.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 export interface GatewayConnection {
@@ -24,8 +25,12 @@ export interface CommandContext {
   /** What is wrong with them; empty but for commands that are performed all the same. */
   readonly settingsFindings: readonly Finding[]
   readonly logger: Logger
-  readonly out: (text: string) => void
-  readonly err: (text: string) => void
+  /** Prints lines to standard output, each as one line, whatever it holds. */
+  readonly out: (lines: Lines) => void
+  /** The same to standard error. */
+  readonly err: (lines: Lines) => void
+  /** Standard error as it is: for log and progress, which see to it themselves what they show. */
+  readonly writeError: (text: string) => void
   /** Columns of the terminal that standard error is, as it is now; false: it is none. */
   readonly terminal: false | (() => number)
   /** Columns of the terminal that standard output is; undefined where it is none: then nothing is fitted to a width. */

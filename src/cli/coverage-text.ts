@@ -10,16 +10,15 @@ export interface Fit extends Coverage {
   readonly unread: readonly string[]
 }
 
-export function coverageText({ rows, reasons, unread, rules }: Fit): string {
+export function coverageText({ rows, reasons, unread, rules }: Fit): string[] {
   const why = Object.keys(reasons).length === 0 ? '' : ` (${counted(reasons)})`
-  const table = plainTable(['made', 'rule', 'what it did not give'], 1)
-  for (const rule of rules) table.push([n(rule.made), rule.rule, shortcomings(rule)])
+  const told = rules.map((rule) => [n(rule.made), rule.rule, shortcomings(rule)])
   const lines = [
     ...(unread.length === 0 ? [] : [`Columns that it does not read: ${unread.join(', ')}`]),
     `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}${why}`,
-    table.toString(),
+    ...plainTable(['made', 'rule', 'what it did not give'], told, 1),
   ]
-  return `${lines.map((line) => line.replaceAll(/ +$/gm, '')).join('\n')}\n`
+  return lines.map((line) => line.trimEnd())
 }
 
 function shortcomings({ made, rejected, neverSet }: RuleCoverage): string {

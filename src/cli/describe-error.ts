@@ -1,14 +1,34 @@
 /** An error as a person reads it: what was found, where, and what to do next. */
 import { describePlace, WaybillError } from '../errors.ts'
 
-export function describeError(error: unknown): string {
+export function describeError(error: unknown): string[] {
   if (!(error instanceof WaybillError)) {
-    return `\nerror unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n  This is a defect of Waybill. The ledger knows how far it came; running the job again goes on from there.\n`
+    return [
+      '',
+      `error unexpected: ${error}`,
+      ...framesOf(error),
+      '  This is a defect of Waybill. The ledger knows how far it came; running the job again goes on from there.',
+    ]
   }
   const where = error.place === undefined ? '' : describePlace(error.place)
-  const at = where === '' || error.message.includes(where) ? '' : `  at ${where}\n`
-  const findings = error.findings.map(({ place, message }) => `  ${describePlace(place)}: ${message}\n`)
-  return `\nerror ${error.code}: ${error.message}\n${at}${findings.join('')}  What to do: ${error.remedy}\n`
+  return [
+    '',
+    `error ${error.code}: ${error.message}`,
+    ...(where === '' || error.message.includes(where) ? [] : [`  at ${where}`]),
+    ...error.findings.map(({ place, message }) => `  ${describePlace(place)}: ${message}`),
+    `  What to do: ${error.remedy}`,
+  ]
+}
+
+/** Where it was thrown. Its words stand in front of that, in lines of which nobody can tell whose they are. */
+function framesOf(error: unknown): string[] {
+  if (!(error instanceof Error) || error.stack === undefined) return []
+  const { stack, message } = error
+  const at = stack.indexOf(message)
+  return stack
+    .slice(at < 0 ? 0 : at + message.length)
+    .split('\n')
+    .filter((line) => line.startsWith('    at '))
 }
 
 export function errorAsJson(error: WaybillError): object {

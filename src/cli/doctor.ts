@@ -46,7 +46,7 @@ export const doctor: Action<DoctorOptions> = async (context, options) => {
     ...(await checkMappings(settings, (name) => countCases(settings, name))),
   ]
   const exit = exitOf(findings)
-  context.out(options.json ? `${JSON.stringify({ exit, findings })}\n` : doctorText(findings))
+  context.out(options.json ? JSON.stringify({ exit, findings }) : doctorText(findings))
   return exit
 }
 
@@ -161,7 +161,7 @@ async function lookAtJobs({ settings, now }: CommandContext, servers: boolean): 
   }
 }
 
-function doctorText(findings: readonly CheckFinding[]): string {
+function doctorText(findings: readonly CheckFinding[]): string[] {
   const lines = findings.flatMap(({ check, level, subject, found, details = [], remedy }) => [
     `${level.padEnd(8)} ${check.padEnd(9)} ${subject === undefined ? '' : `${subject}: `}${found}`,
     ...details.map((detail) => `                   ${detail}`),
@@ -173,5 +173,5 @@ function doctorText(findings: readonly CheckFinding[]): string {
   const told = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`
   const end =
     problems + warnings === 0 ? 'All is well.' : `${told(problems, 'problem')}, ${told(warnings, 'warning')}.`
-  return `${lines.join('\n')}\n\n${end}\n`
+  return [...lines, '', end]
 }

@@ -7,14 +7,17 @@ import { fittedTable } from './plain-table.ts'
 import { driftLines, warningsLine } from './summary-text.ts'
 
 /** @param columns of the terminal; undefined: nothing is fitted to a width */
-export function dryRunText(result: DryRunResult, columns?: number): string {
+export function dryRunText(result: DryRunResult, columns?: number): string[] {
   const { rows, exports, failed, reasons } = result
   const { made, rejected, pending } = allRecords(result)
   const lines = [
     '',
     `Dry run of ${result.job}: nothing was sent, nothing was written.`,
     ...exports.map(({ name, rows: read }) => `  ${name}: ${counted(read, 'row')}`),
-    ...failed.map(({ name, error }) => `  ${name}: nothing of it would be sent${describeError(error)}`),
+    ...failed.flatMap(({ name, error }) => [
+      `  ${name}: nothing of it would be sent`,
+      ...describeError(error).slice(1),
+    ]),
     `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
     `Records  made ${made}: ${pending} to send (fewer where some were delivered before), ${rejected} rejected by the mapping`,
     ...warningsLine(result.warnings),
@@ -27,7 +30,7 @@ export function dryRunText(result: DryRunResult, columns?: number): string {
       rule ?? '(row)',
       message,
     ])
-    lines.push('', fittedTable(['count', 'code', 'rule', 'reason'], rows, 1, columns))
+    lines.push('', ...fittedTable(['count', 'code', 'rule', 'reason'], rows, 1, columns))
   }
-  return `${lines.join('\n')}\n`
+  return lines
 }

@@ -26,10 +26,10 @@ export const expect: Action<ExpectOptions> = async (context, { job, quiet, json 
   const exit = Math.max(problems[0]?.problem.exit ?? EXIT.ok, ...found.map(exitOf))
   if (json) {
     const broken = problems.map(({ name, problem }) => ({ job: name, ...errorAsJson(problem) }))
-    context.out(`${JSON.stringify({ exit, expectations: [...found.map(assessmentJson), ...broken] })}\n`)
+    context.out(JSON.stringify({ exit, expectations: [...found.map(assessmentJson), ...broken] }))
   } else {
     if (jobs.length + problems.length === 0 && !quiet)
-      context.out('No job expects anything. See docs/jobs.md, "Expected".\n')
+      context.out('No job expects anything. See docs/jobs.md, "Expected".')
     for (const one of found) if (!quiet || exitOf(one) !== EXIT.ok) context.out(assessmentText(one))
   }
   for (const { problem } of problems) context.err(describeError(problem))
@@ -76,9 +76,9 @@ async function judgeJobs(context: CommandContext, jobs: readonly Job[]): Promise
 const exitOf = ({ state, small, error }: Assessment): number =>
   error?.exit ?? (state === 'missing' || small.length > 0 ? EXIT.recordsLeftBehind : EXIT.ok)
 
-function assessmentText(assessment: Assessment): string {
+function assessmentText(assessment: Assessment): string[] {
   const { watched, deadline, state } = assessment
   const head = `${watched.key.job}: ${state}: ${countWords(assessment)}`
   const next = `Then     by ${localTime(deadline.next, watched.expect.zone)}`
-  return `${[head, ...[...assessmentLines(assessment), next].map((line) => `  ${line}`)].join('\n')}\n\n`
+  return [head, ...[...assessmentLines(assessment), next].map((line) => `  ${line}`), '']
 }

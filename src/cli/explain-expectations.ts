@@ -42,7 +42,7 @@ const WORDS: Readonly<Record<DeadlineState, string>> = {
 export function expectationsTable(
   expectations: readonly ExplainedExpectation[],
   columns: number | undefined,
-): string {
+): string[] {
   const rows: string[][] = []
   for (const { key, expect, last, next } of expectations) {
     if (last !== undefined) {

@@ -61,8 +61,8 @@ export async function explainSchedule(
       ({ schedule, problem, expected }) =>
         schedule !== undefined || problem !== undefined || expected.length > 0 || options.job !== undefined,
     )
-    if (options.json) context.out(`${JSON.stringify({ jobs: shown.map(explainedJson) })}\n`)
-    else if (shown.length === 0) context.out('No job has a schedule. See docs/jobs.md, "Schedule".\n')
+    if (options.json) context.out(JSON.stringify({ jobs: shown.map(explainedJson) }))
+    else if (shown.length === 0) context.out('No job has a schedule. See docs/jobs.md, "Schedule".')
     else for (const one of shown) context.out(explainedText(one, context.columns))
     const problems = shown.flatMap(({ problem }) => problem ?? [])
     for (const problem of problems) context.err(describeError(problem))
@@ -124,7 +124,7 @@ async function readFires(ledger: Ledger | undefined, jobId: number | undefined) 
   return { fires: await ledger.fires.latest(jobId, LAST), known: await ledger.fires.timetable(jobId) }
 }
 
-function explainedText(explained: Explained, columns: number | undefined): string {
+function explainedText(explained: Explained, columns: number | undefined): string[] {
   const { job, schedule, problem, current, last, next, zone, expected } = explained
   const what =
     schedule === undefined
@@ -141,15 +141,14 @@ function explainedText(explained: Explained, columns: number | undefined): strin
       fire.state,
       fireWords(fire),
     ])
-    lines.push(fittedTable(['last', 'UTC', 'state', 'what became of it'], rows, 'none', columns))
+    lines.push(...fittedTable(['last', 'UTC', 'state', 'what became of it'], rows, 'none', columns))
   }
   if (next.length > 0) {
-    const table = plainTable(['next', 'UTC'], 'none')
-    for (const at of next) table.push([localTime(at, zone), utcTime(at)])
-    lines.push(table.toString())
+    const times = next.map((at) => [localTime(at, zone), utcTime(at)])
+    lines.push(...plainTable(['next', 'UTC'], times, 'none'))
   }
-  if (expected.length > 0) lines.push(expectationsTable(expected, columns))
-  return `${lines.join('\n')}\n\n`
+  if (expected.length > 0) lines.push(...expectationsTable(expected, columns))
+  return [...lines, '']
 }
 
 function currentText({ run, owner, since, waits }: NonNullable<Explained['current']>): string {

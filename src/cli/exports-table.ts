@@ -12,7 +12,10 @@ const SHOWN = 12
  * Of many, those with most left behind first; the others are counted.
  * @param columns of the terminal; undefined: nothing is fitted to a width
  */
-export function exportsTable({ exports }: Pick<RunSummary, 'exports'>, columns: number | undefined): string {
+export function exportsTable(
+  { exports }: Pick<RunSummary, 'exports'>,
+  columns: number | undefined,
+): string[] {
   if (exports.length <= SHOWN) return tableOf(exports, false, columns)
   const left = mostLeftFirst(exports).filter((one) => troubleOf(one) > 0)
   const clean = exports.length - left.length
@@ -23,11 +26,11 @@ export function exportsTable({ exports }: Pick<RunSummary, 'exports'>, columns: 
   ]
   return [
     `${counted(exports.length, 'export')}, ${n(left.length)} of them with something left behind${shown.length === 0 ? '' : ':'}`,
-    ...(shown.length === 0 ? [] : [tableOf(shown, true, columns)]),
+    ...(shown.length === 0 ? [] : tableOf(shown, true, columns)),
     ...(shown.length === 0 || rest.length === 0
       ? []
       : [`  and ${rest.join(', ')}; --json lists all of them`]),
-  ].join('\n')
+  ]
 }
 
 const HEAD = ['export', 'rows', 'mapped', 'skipped', 'rejected', 'state']
@@ -37,7 +40,7 @@ function tableOf(
   exports: readonly ExportSummary[],
   withRecords: boolean,
   columns: number | undefined,
-): string {
+): string[] {
   const head = withRecords ? HEAD.toSpliced(-1, 0, 'records not delivered') : HEAD
   const rows = exports.map(({ name, counts, state, error }) => {
     const { read, mapped, skipped, rejected } = counts.rows

@@ -123,24 +123,26 @@ function checkJson(gateway: string, results: readonly CaseResult[]): string {
     count(results, 'differs'),
     count(results, 'not run'),
   ]
-  return `${JSON.stringify({ gateway, passed, differs, notRun, results })}\n`
+  return JSON.stringify({ gateway, passed, differs, notRun, results })
 }
 
-function checkText(gateway: string, results: readonly CaseResult[]): string {
-  const table = plainTable(['section', 'row', 'result', 'words'], 'none')
-  for (const { section, row, result, words } of results) {
-    const short = row.length > LONGEST_ROW ? `${row.slice(0, LONGEST_ROW - 1)}…` : row
-    if (result === 'differs') table.push([section, short, result, words])
-  }
+function checkText(gateway: string, results: readonly CaseResult[]): string[] {
+  const differing = results
+    .filter(({ result }) => result === 'differs')
+    .map(({ section, row, result, words }) => {
+      const short = row.length > LONGEST_ROW ? `${row.slice(0, LONGEST_ROW - 1)}…` : row
+      return [section, short, result, words]
+    })
   const skipped = Map.groupBy(
     results.filter(({ result }) => result === 'not run'),
     ({ words }) => words,
   )
   const reasons = [...skipped].map(([words, { length }]) => `${length} as ${words}`)
-  const lines = [
-    ...(table.length === 0 ? [] : [table.toString(), '']),
+  return [
+    ...(differing.length === 0
+      ? []
+      : [...plainTable(['section', 'row', 'result', 'words'], differing, 'none'), '']),
     `${gateway}: ${count(results, 'passed')} cases passed, ${count(results, 'differs')} differ, ` +
       `${count(results, 'not run')} were not run${reasons.length === 0 ? '' : ` (${reasons.join(', ')})`}.`,
   ]
-  return `${lines.join('\n')}\n`
 }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { EXIT, WaybillError } from '../errors.ts'
 import { Duration } from '../job/quantities.ts'
+import { shellWord } from '../job/shell-words.ts'
 import { readFaultPlan } from '../reference-gateway/faults/read-fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
 import type { TokenOwner } from '../reference-gateway/token-book.ts'
@@ -49,17 +50,19 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
     ...(options.faults === undefined ? {} : { faults: await readFaultPlan(options.faults) }),
     ...(tie === undefined ? {} : tie.credentials),
   })
-  if (options.json) context.out(`${JSON.stringify({ url: served.url })}\n`)
+  if (options.json) context.out(JSON.stringify({ url: served.url }))
   else {
     const key = options.apiKey?.[0] ?? 'any-key'
     const token = options.token?.[0] ?? 'any-token'
-    context.out(
-      `The reference gateway listens on ${served.url} (${options.data ?? 'in memory'}). Ctrl-C ends it.\n\n` +
-        'To point a job at it, in another terminal:\n' +
-        `  export WAYBILL_GATEWAY_URL=${served.url} WAYBILL_API_KEY=${key} WAYBILL_ACCESS_TOKEN=${token}\n` +
-        '  waybill run JOB   # one that names no other gateway\n\n' +
-        `What it holds: ${served.url}/_reference/counts. Its interface: ${served.url}/openapi.json\n`,
-    )
+    context.out([
+      `The reference gateway listens on ${served.url} (${options.data ?? 'in memory'}). Ctrl-C ends it.`,
+      '',
+      'To point a job at it, in another terminal:',
+      `  export WAYBILL_GATEWAY_URL=${served.url} WAYBILL_API_KEY=${shellWord(key)} WAYBILL_ACCESS_TOKEN=${shellWord(token)}`,
+      '  waybill run JOB   # one that names no other gateway',
+      '',
+      `What it holds: ${served.url}/_reference/counts. Its interface: ${served.url}/openapi.json`,
+    ])
   }
   await Promise.race([once(context.interrupt, 'abort'), ...(tie === undefined ? [] : [tie.ended])])
   await served.close()

@@ -46,7 +46,7 @@ export const mappingCheck: Action<MappingCheckOptions> = async (context, options
     if (one.error === undefined) context.out(checkedText(one))
     else context.err(describeError(one.error))
   }
-  if (options.json) context.out(`${JSON.stringify({ mappings: checked.map(checkedJson) })}\n`)
+  if (options.json) context.out(JSON.stringify({ mappings: checked.map(checkedJson) }))
   const wrong = checked.find(({ error }) => error !== undefined)?.error
   return wrong?.exit ?? (checked.some(isUndecided) ? EXIT.recordsLeftBehind : EXIT.ok)
 }
@@ -93,13 +93,15 @@ async function fitOf(mapping: LoadedMapping, path: string, limit: number, now: n
 
 const isUndecided = ({ undecided = [] }: Checked): boolean => undecided.length > 0
 
-function checkedText({ mapping, fit, undecided = [] }: Checked): string {
+function checkedText({ mapping, fit, undecided = [] }: Checked): string[] {
   const against = fit === undefined ? '' : ` and fits ${fit.export}`
   const left =
     undecided.length === 0
-      ? ''
-      : `It is not ready, and no job runs with it: a decision is asked for on line ${undecided.join(', ')} (DECIDE, or a placeholder date). Decide, and take the comment out.\n`
-  return `${mapping} is well-formed${against}.\n${left}${fit === undefined ? '' : coverageText(fit)}`
+      ? []
+      : [
+          `It is not ready, and no job runs with it: a decision is asked for on line ${undecided.join(', ')} (DECIDE, or a placeholder date). Decide, and take the comment out.`,
+        ]
+  return [`${mapping} is well-formed${against}.`, ...left, ...(fit === undefined ? [] : coverageText(fit))]
 }
 
 const checkedJson = ({ mapping, error, fit, undecided = [] }: Checked): object => ({

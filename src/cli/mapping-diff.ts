@@ -35,7 +35,7 @@ export const mappingDiff: Action<MappingDiffOptions> = async (context, options) 
   const difference = comparison.result()
   context.out(
     options.json
-      ? `${JSON.stringify({ before: options.before, after: options.after, ...difference })}\n`
+      ? JSON.stringify({ before: options.before, after: options.after, ...difference })
       : differenceText(difference, basename(options.sample)),
   )
   return difference.rows.different === 0 ? EXIT.ok : EXIT.recordsLeftBehind
@@ -52,23 +52,21 @@ async function bound(context: CommandContext, name: string, sample: string): Pro
   return { read: mapping.read, opened, map }
 }
 
-function differenceText({ rows, outcomes, rules, examples }: Difference, sample: string): string {
-  if (rows.different === 0) return `No difference in the ${n(rows.read)} rows of ${sample}.\n`
+function differenceText({ rows, outcomes, rules, examples }: Difference, sample: string): string[] {
+  if (rows.different === 0) return [`No difference in the ${n(rows.read)} rows of ${sample}.`]
   const lines = [`${n(rows.different)} of the ${n(rows.read)} rows of ${sample} differ.`]
   if (outcomes.length > 0) {
-    const table = plainTable(['rows', 'were', 'are'], 1)
-    for (const one of outcomes) table.push([n(one.rows), one.before, one.after])
-    lines.push('', table.toString())
+    const changed = outcomes.map((one) => [n(one.rows), one.before, one.after])
+    lines.push('', ...plainTable(['rows', 'were', 'are'], changed, 1))
   }
-  const names = Object.keys(rules)
-  if (names.length > 0) {
-    const table = plainTable(['rule', 'added', 'removed', 'changed', 'other reason'])
-    for (const [rule, { added, removed, changed, reason }] of Object.entries(rules))
-      table.push([rule, n(added), n(removed), n(changed), n(reason)])
-    lines.push('', table.toString())
-  }
+  const counts = Object.entries(rules).map(([rule, { added, removed, changed, reason }]) => [
+    rule,
+    ...[added, removed, changed, reason].map(n),
+  ])
+  if (counts.length > 0)
+    lines.push('', ...plainTable(['rule', 'added', 'removed', 'changed', 'other reason'], counts))
   lines.push('', ...examples.flatMap(exampleLines))
-  return `${lines.map((line) => line.replaceAll(/ +$/gm, '')).join('\n')}\n`
+  return lines.map((line) => line.trimEnd())
 }
 
 const WORDS = {

@@ -4,6 +4,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { EXIT, WaybillError } from '../errors.ts'
 import { readCatalogFiles, readSynonyms, resourcesOf } from '../job/catalog-files.ts'
 import { type LoadedMapping, readMapping } from '../job/definition-files.ts'
+import { shellPath } from '../job/shell-words.ts'
 import { shownPath } from '../job/shown-path.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
 import { draftCases } from '../mapping-tools/draft/draft-cases.ts'
@@ -51,7 +52,7 @@ export const mappingInit: Action<MappingInitOptions> = async (context, options) 
   const asked = undecidedLines(text).length
   const { found } = drafted.draft
   const result = { mapping: file, ...(usable ? { cases } : {}), name, found, decide: asked }
-  context.out(options.json ? `${JSON.stringify(result)}\n` : told(result, options.sample))
+  context.out(options.json ? JSON.stringify(result) : told(result, options.sample))
   return EXIT.ok
 }
 
@@ -125,19 +126,21 @@ interface Result {
   readonly decide: number
 }
 
-function told({ mapping, cases, found, decide }: Result, sample: string): string {
-  const file = shownPath(mapping)
+function told({ mapping, cases, found, decide }: Result, path: string): string[] {
+  const [file, sample] = [shellPath(mapping), shellPath(path)]
   if (cases === undefined)
-    return `Nothing of ${sample} was recognised. ${file} is a skeleton that says what was seen: add rules, then\n  waybill mapping check ${file} --export ${sample}\n`
+    return [
+      `Nothing of ${path} was recognised. ${shownPath(mapping)} is a skeleton that says what was seen: add rules, then`,
+      `  waybill mapping check ${file} --export ${sample}`,
+    ]
   const questions = decide === 1 ? '1 line says' : `${decide} lines say`
   return [
-    `${file} was drafted: ${found.length === 0 ? 'nothing of the catalog was matched yet' : `${found.length} of the catalog found (${found.join(', ')})`}.`,
+    `${shownPath(mapping)} was drafted: ${found.length === 0 ? 'nothing of the catalog was matched yet' : `${found.length} of the catalog found (${found.join(', ')})`}.`,
     `${questions} DECIDE: answer them first. ${shownPath(cases)} holds cases of made-up people.`,
     '',
     'Next:',
     `  waybill mapping check ${file} --export ${sample}`,
     `  waybill mapping preview ${file} ${sample}`,
     `  waybill mapping test ${file}`,
-    '',
-  ].join('\n')
+  ]
 }

@@ -50,7 +50,7 @@ export const mappingPreview: Action<MappingPreviewOptions> = async (context, opt
   const limit = options.row === undefined ? options.limit : 1
   const { html } = options
   if (html === undefined && options.json === undefined)
-    context.err('What follows is health data of persons; nothing is sent.\n')
+    context.err('What follows is health data of persons; nothing is sent.')
   let shown = 0
   read: for await (const block of opened.rows()) {
     for (const row of block) {
@@ -58,7 +58,7 @@ export const mappingPreview: Action<MappingPreviewOptions> = async (context, opt
       const outcome = mapper(row)
       const seen = previewRow(row, opened.columns, outcome)
       if (html !== undefined) previewed.push(seen)
-      else if (options.json) context.out(`${JSON.stringify(asJson(identity, exportId, outcome))}\n`)
+      else if (options.json) context.out(JSON.stringify(asJson(identity, exportId, outcome)))
       else {
         const written = options.full ? [recordsOf(identity, exportId, outcome)] : []
         context.out(previewText(seen, ...written))
@@ -70,12 +70,10 @@ export const mappingPreview: Action<MappingPreviewOptions> = async (context, opt
   if (html !== undefined) {
     // For its owner alone, as rejects files are.
     await writeFile(html, previewPage(mapping.name, basename(options.sample), previewed), { mode: 0o600 })
-    context.out(
-      `${html} was written. It holds health data of persons: keep it where the export may be kept.\n`,
-    )
+    context.out(`${html} was written. It holds health data of persons: keep it where the export may be kept.`)
   }
   if (options.row !== undefined && shown === 0)
-    context.err(`${basename(options.sample)} has no row ${options.row}.\n`)
+    context.err(`${basename(options.sample)} has no row ${options.row}.`)
   return shown > 0 ? EXIT.ok : EXIT.wrongUse
 }
 

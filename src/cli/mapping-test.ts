@@ -37,10 +37,10 @@ export const mappingTest: Action<MappingTestOptions> = async (context, options) 
     if (one !== undefined) tested.push(one)
     else if (options.mappings.length > 0)
       throw new WaybillError('cases-not-found', `${name} has no cases: there is no ${casesFile(mapping)}`)
-    else if (!options.json) context.out(`${name}: no cases\n`)
+    else if (!options.json) context.out(`${name}: no cases`)
     if (one !== undefined && !options.json) context.out(testedText(one, options.update === true))
   }
-  if (options.json) context.out(`${JSON.stringify({ mappings: tested.map(testedJson) })}\n`)
+  if (options.json) context.out(JSON.stringify({ mappings: tested.map(testedJson) }))
   const failed = tested.some(({ results }) => results.some(({ passed }) => !passed))
   return failed && !options.update ? EXIT.recordsLeftBehind : EXIT.ok
 }
@@ -79,36 +79,35 @@ const testedJson = ({ mapping, results, updated }: Tested): object => ({
   cases: results.map(({ full: _full, ...told }) => told),
 })
 
-function testedText({ mapping, results, updated }: Tested, update: boolean): string {
-  if (update) return `${casesFile(mapping)}: ${updated ? 'written; review it as a diff' : 'as it was'}\n`
+function testedText({ mapping, results, updated }: Tested, update: boolean): string[] {
+  if (update) return [`${casesFile(mapping)}: ${updated ? 'written; review it as a diff' : 'as it was'}`]
   const failed = results.filter(({ passed }) => !passed).length
   const file = basename(casesFile(mapping))
-  const lines = results.map((result) =>
+  const lines = results.flatMap((result) =>
     result.passed
-      ? `  ✓ ${result.name}\n`
-      : `  ✗ ${result.name} (${file}:${result.line})\n${failure(result)}`,
+      ? `  ✓ ${result.name}`
+      : [`  ✗ ${result.name} (${file}:${result.line})`, ...failure(result)],
   )
   const count = results.length === 1 ? '1 case' : `${results.length} cases`
-  return `${mapping.name}: ${count}, ${failed === 0 ? 'all as expected' : `${failed} not as expected`}\n${lines.join('')}`
+  const came = failed === 0 ? 'all as expected' : `${failed} not as expected`
+  return [`${mapping.name}: ${count}, ${came}`, ...lines]
 }
 
 /** Lines that are shown before and behind one that differs. */
 const SURROUNDING = 2
 
 /** What was expected and is not there with `-`, what was found instead with `+`. */
-function failure({ expected, found }: CaseResult): string {
+function failure({ expected, found }: CaseResult): string[] {
   if (expected === undefined)
-    return '      says nothing of what it expects; `waybill mapping test --update` adds what comes out\n'
+    return ['      says nothing of what it expects; `waybill mapping test --update` adds what comes out']
   const lines = diff(toldText(expected), toldText(found))
   const shown = lines.map((_, at) =>
     lines.slice(Math.max(0, at - SURROUNDING), at + SURROUNDING + 1).some(([side]) => side !== 0),
   )
-  return lines
-    .map(([side, line], at) => {
-      if (!shown[at]) return at === 0 || shown[at - 1] ? '        …\n' : ''
-      return `      ${side > 0 ? '-' : side < 0 ? '+' : ' '} ${line}\n`
-    })
-    .join('')
+  return lines.flatMap(([side, line], at) => {
+    if (!shown[at]) return at === 0 || shown[at - 1] ? '        …' : []
+    return `      ${side > 0 ? '-' : side < 0 ? '+' : ' '} ${line}`
+  })
 }
 
 function toldText(rows: CaseResult['found']): string[] {

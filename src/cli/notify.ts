@@ -32,13 +32,11 @@ export const notify: Action<NotifyOptions> = async (context, options) => {
   )
   context.out(
     options.json
-      ? `${JSON.stringify({ job: name, targets: told })}\n`
-      : told
-          .map(
-            ({ target, error }) =>
-              `${error === undefined ? 'delivered' : 'failed   '}  ${target}${error === undefined ? '' : `: ${error}`}\n`,
-          )
-          .join(''),
+      ? JSON.stringify({ job: name, targets: told })
+      : told.map(
+          ({ target, error }) =>
+            `${error === undefined ? 'delivered' : 'failed   '}  ${target}${error === undefined ? '' : `: ${error}`}`,
+        ),
   )
   return told.every(({ error }) => error === undefined) ? EXIT.ok : EXIT.recordsLeftBehind
 }

@@ -1,5 +1,6 @@
 /** Tables for people: columns without lines, and where the output is a terminal no wider than that. */
 import Table from 'cli-table3'
+import { shown } from '../shown-text.ts'
 
 /** Narrower than this, words would be read letter by letter. */
 const NARROWEST = 24
@@ -10,9 +11,13 @@ const PADDING = 2
 /** Blanks before what stands below a row. */
 const INDENT = 4
 
-/** A table without lines; numbers stand to the right. */
-export function plainTable(head: readonly string[], numbers: Numbers = 'rest'): Table.Table {
-  return tableOf(head, numbers, {})
+/** The lines of a table without lines; numbers stand to the right. */
+export function plainTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  numbers: Numbers = 'rest',
+): string[] {
+  return linesOf(head, rows.map(shownCells), numbers)
 }
 
 /**
@@ -22,10 +27,11 @@ export function plainTable(head: readonly string[], numbers: Numbers = 'rest'): 
  */
 export function fittedTable(
   head: readonly string[],
-  rows: readonly (readonly string[])[],
+  given: readonly (readonly string[])[],
   numbers: Numbers,
   columns: number | undefined,
-): string {
+): string[] {
+  const rows = given.map(shownCells)
   const room = columns ?? Number.POSITIVE_INFINITY
   const cellsAt = (at: number): string[] => [head, ...rows].map((cells) => cells[at] ?? '')
   const widths = head.map((_, at) => PADDING + longest(cellsAt(at)))
@@ -37,9 +43,7 @@ export function fittedTable(
   const least = Math.min(widths.at(-1) ?? 0, Math.max(NARROWEST, PADDING + longest(words)))
   if (others + least <= room) {
     const last = Math.min(widths.at(-1) ?? 0, room - others)
-    const table = tableOf(head, numbers, { colWidths: [...widths.slice(0, -1), last], wordWrap: true })
-    for (const cells of rows) table.push([...cells])
-    return table.toString()
+    return linesOf(head, rows, numbers, { colWidths: [...widths.slice(0, -1), last], wordWrap: true })
   }
   const fitting = head.findIndex((_, at) => widthOf(at + 1) > room)
   return withTheRestBelow(head, rows, numbers, { stay: Math.max(1, fitting), room })
@@ -51,17 +55,16 @@ function withTheRestBelow(
   rows: readonly (readonly string[])[],
   numbers: Numbers,
   { stay, room }: { readonly stay: number; readonly room: number },
-): string {
-  const table = tableOf(head.slice(0, stay), numbers, {})
-  for (const cells of rows) table.push(cells.slice(0, stay))
-  const [names = '', ...lines] = table.toString().split('\n')
+): string[] {
+  const beside = rows.map((cells) => cells.slice(0, stay))
+  const [names = '', ...lines] = linesOf(head.slice(0, stay), beside, numbers)
   const below = rows.map((cells) =>
     head
       .map((name, at) => (at < stay || cells[at] === '' ? '' : `${name} ${cells[at]}`))
       .filter((words) => words !== '')
       .join('; '),
   )
-  return [names, ...lines.flatMap((line, at) => [line, ...wrapped(below[at] ?? '', room)])].join('\n')
+  return [names, ...lines.flatMap((line, at) => [line, ...wrapped(below[at] ?? '', room)])]
 }
 
 /** Lines of words, indented. */
@@ -84,12 +87,16 @@ type Numbers = 'rest' | 1 | 'none' | { readonly from: number; readonly to: numbe
 const isNumber = (numbers: Numbers, at: number): boolean =>
   typeof numbers === 'object' ? numbers.from <= at && at <= numbers.to : numbers === (at === 0 ? 1 : 'rest')
 
-const tableOf = (
+/** No cell is more than one line, but for what is wrapped. */
+const shownCells = (cells: readonly string[]): string[] => cells.map(shown)
+
+function linesOf(
   head: readonly string[],
+  rows: readonly (readonly string[])[],
   numbers: Numbers,
-  options: Table.TableConstructorOptions,
-): Table.Table =>
-  new Table({
+  options: Table.TableConstructorOptions = {},
+): string[] {
+  const table = new Table({
     ...options,
     head: [...head],
     colAligns: head.map((_, at) => (isNumber(numbers, at) ? 'right' : 'left')),
@@ -112,3 +119,6 @@ const tableOf = (
       middle: ' ',
     },
   })
+  for (const cells of rows) table.push([...cells])
+  return table.toString().split('\n')
+}

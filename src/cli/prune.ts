@@ -35,14 +35,14 @@ export const prune: Action<PruneOptions> = async (context, options) => {
   }
   const compacted = dryRun ? undefined : compactLedger(file, context.now())
   const result = { before: new Date(before).toISOString(), dryRun, ...pruned, ledger: compacted }
-  context.out(options.json ? `${JSON.stringify(result)}\n` : pruneText(pruned, before, compacted))
+  context.out(options.json ? JSON.stringify(result) : pruneText(pruned, before, compacted))
   if (!context.interrupt.aborted) return EXIT.ok
   throw new WaybillError('interrupted', 'the pruning was interrupted', {
     remedy: 'Prune again: it goes on where it stopped.',
   })
 }
 
-function pruneText(pruned: Pruned, before: number, compacted: Compacted | undefined): string {
+function pruneText(pruned: Pruned, before: number, compacted: Compacted | undefined): string[] {
   const { runs, resumed, kept, detail, files } = pruned
   const instant = `${new Date(before).toISOString().slice(0, 16)}Z`
   const did = compacted === undefined ? 'Would remove' : 'Removed'
@@ -60,8 +60,7 @@ function pruneText(pruned: Pruned, before: number, compacted: Compacted | undefi
         ]),
     ...(kept.length === 0 ? [] : ['Kept, though older:', ...kept.map(keptText)]),
     'What was delivered is recognised as before; `waybill runs` and `waybill show` keep the balances.',
-    '',
-  ].join('\n')
+  ]
 }
 
 const WHY: Readonly<Record<KeptBecause, (run: KeptRun) => string>> = {

@@ -19,7 +19,7 @@ const EXPORTS_NAMED = 2
  * Most frequent first.
  * @param columns of the terminal; undefined: the words stand in one line, however long
  */
-export function reasonsTable(reasons: readonly Reason[], columns: number | undefined): string {
+export function reasonsTable(reasons: readonly Reason[], columns: number | undefined): string[] {
   const merged = mergeReasons(reasons)
   const rows = merged
     .slice(0, REASONS_SHOWN)
@@ -27,9 +27,8 @@ export function reasonsTable(reasons: readonly Reason[], columns: number | undef
   const head = ['count', 'outcome', 'reason', 'rule', 'export', 'message']
   const table = fittedTable(head, rows, 1, columns)
   const rest = merged.slice(REASONS_SHOWN).reduce((sum, { count }) => sum + count, 0)
-  return rest === 0
-    ? table
-    : `${table}\n  and ${n(rest)} more for ${counted(merged.length - REASONS_SHOWN, 'other reason')}; --json lists all of them`
+  const more = `${n(rest)} more for ${counted(merged.length - REASONS_SHOWN, 'other reason')}`
+  return rest === 0 ? table : [...table, `  and ${more}; --json lists all of them`]
 }
 
 /** `rejected, 20 known since 2026-11-19, 3 settled`. */

@@ -45,11 +45,11 @@ export const reconcile: Action<ReconcileOptions> = async (context, options) => {
     })
     const summary = await summarise(ledger, deps.home, run.id)
     const inDoubt = allRecords(summary).inDoubt + (await doubtsOfGivenUp(ledger, run))
-    if (options.json) context.out(`${JSON.stringify({ ...reconciled, inDoubt, verified, summary })}\n`)
+    if (options.json) context.out(JSON.stringify({ ...reconciled, inDoubt, verified, summary }))
     else {
       const { found, missed, batches, reads } = reconciled
       context.out(
-        `Of run ${run.id}: ${found} in doubt found stored, ${missed} found not stored, ${inDoubt} in doubt still; ${batches} open batches settled; reads of profiles ${reads}\n`,
+        `Of run ${run.id}: ${found} in doubt found stored, ${missed} found not stored, ${inDoubt} in doubt still; ${batches} open batches settled; reads of profiles ${reads}`,
       )
       context.out(summaryText(summary, await ledger.reasonsOf(run.id), context.columns))
       if (verified !== undefined) context.out(verifiedText(verified))

@@ -12,7 +12,7 @@ export async function reportRun(
   { summary, error }: Pick<JobEnd, 'summary' | 'error'>,
 ): Promise<void> {
   if (options.json) {
-    context.out(`${JSON.stringify({ ...summary, ...(error === undefined ? {} : errorAsJson(error)) })}\n`)
+    context.out(JSON.stringify({ ...summary, ...(error === undefined ? {} : errorAsJson(error)) }))
     return
   }
   if (!options.quiet) {

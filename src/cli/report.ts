@@ -40,8 +40,8 @@ export const report: Action<ReportOptions> = async (context, options) => {
     await writeReport(file, run, page)
     context.out(
       options.json
-        ? `${JSON.stringify({ run, file, bytes: Buffer.byteLength(page) })}\n`
-        : `${relative('.', file)} was written: the report of run ${run}. It holds no health data.\n`,
+        ? JSON.stringify({ run, file, bytes: Buffer.byteLength(page) })
+        : `${relative('.', file)} was written: the report of run ${run}. It holds no health data.`,
     )
     return EXIT.ok
   } finally {

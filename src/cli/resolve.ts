@@ -39,9 +39,9 @@ async function abandon(context: CommandContext, options: ResolveOptions): Promis
     const run = await findRun(ledger, options.run)
     await giveUp({ ...context, ledger, events: tellingWaits(context) }, run)
     const summary = await summarise(ledger, context.settings.home, run.id)
-    if (options.json) context.out(`${JSON.stringify({ decision: 'give-up', records: 0, summary })}\n`)
+    if (options.json) context.out(JSON.stringify({ decision: 'give-up', records: 0, summary }))
     else {
-      context.out(`Run ${run.id} is given up: it will not be finished.\n${hadInHand(summary)}`)
+      context.out([`Run ${run.id} is given up: it will not be finished.`, ...hadInHand(summary)])
       context.out(summaryText(summary, await ledger.reasonsOf(run.id), context.columns))
     }
     return EXIT.ok
@@ -51,10 +51,12 @@ async function abandon(context: CommandContext, options: ResolveOptions): Promis
 }
 
 /** What its open chunks had in hand is not known as delivered. */
-function hadInHand({ run, exports }: RunSummary): string {
+function hadInHand({ run, exports }: RunSummary): string[] {
   const open = exports.flatMap(({ name, state }) => (state === 'open' ? [name] : []))
-  if (open.length === 0) return ''
-  return `What it had in hand of ${open.join(', ')} is recognised where it comes again: what the gateway has taken is not sent, and for what was never answered the profiles are read first (run ${run} was given up).\n`
+  if (open.length === 0) return []
+  return [
+    `What it had in hand of ${open.join(', ')} is recognised where it comes again: what the gateway has taken is not sent, and for what was never answered the profiles are read first (run ${run} was given up).`,
+  ]
 }
 
 async function accept(context: CommandContext, options: ResolveOptions): Promise<number> {
@@ -67,9 +69,9 @@ async function accept(context: CommandContext, options: ResolveOptions): Promise
       options.transaction ?? [],
     )
     const summary = await summarise(ledger, context.settings.home, run.id)
-    if (options.json) context.out(`${JSON.stringify({ decision: 'accept', records, summary })}\n`)
+    if (options.json) context.out(JSON.stringify({ decision: 'accept', records, summary }))
     else {
-      context.out(`${count(records)} of run ${run.id} ${records === 1 ? 'counts' : 'count'} as delivered.\n`)
+      context.out(`${count(records)} of run ${run.id} ${records === 1 ? 'counts' : 'count'} as delivered.`)
       context.out(summaryText(summary, await ledger.reasonsOf(run.id), context.columns))
     }
     return EXIT.ok
@@ -88,11 +90,11 @@ const resend = async (context: CommandContext, options: ResolveOptions): Promise
     if (options.json) {
       const failed = error === undefined ? {} : errorAsJson(error)
       const said = { decision: 'resend', records: decided, summary, resent, ...failed }
-      context.out(`${JSON.stringify(said)}\n`)
+      context.out(JSON.stringify(said))
       return end.exit
     }
     context.out(
-      `${count(decided)} of run ${run.id} freed; run ${resent.run} has sent what the gateway lacks.\n`,
+      `${count(decided)} of run ${run.id} freed; run ${resent.run} has sent what the gateway lacks.`,
     )
     for (const one of [resent, summary])
       context.out(summaryText(one, await deps.ledger.reasonsOf(one.run), context.columns))

@@ -83,12 +83,12 @@ export async function withGateways<Result>(
  * which are always told (docs/logging.md).
  */
 function openDisplay(context: CommandContext, quiet: boolean): { progress: Progress; logger: Logger } {
-  const { settings, logger, now, err } = context
-  if (quiet) return { progress: NO_PROGRESS, logger: logger.beside(err) }
+  const { settings, logger, now, writeError: write } = context
+  if (quiet) return { progress: NO_PROGRESS, logger: logger.beside(write) }
   if (settings.logFormat === 'json') return { progress: NO_PROGRESS, logger }
   // What is logged in full without a file is logged here.
   const inFull = settings.logLevel === 'debug' && settings.logFile === undefined
-  const progress = createProgress({ columns: !inFull && context.terminal, now, write: err })
+  const progress = createProgress({ columns: !inFull && context.terminal, now, write })
   return { progress, logger: inFull ? logger : logger.beside((line) => progress.note(line.trimEnd())) }
 }
 

@@ -60,9 +60,7 @@ const perform: Action<RunCommandOptions> = async (context, options) => {
         sourceSettings(settings),
       )
       const failed = result.failed.map(({ name, error }) => ({ name, ...errorAsJson(error) }))
-      context.out(
-        options.json ? `${JSON.stringify({ ...result, failed })}\n` : dryRunText(result, context.columns),
-      )
+      context.out(options.json ? JSON.stringify({ ...result, failed }) : dryRunText(result, context.columns))
       const [first] = result.failed
       if (first !== undefined && result.exports.length === 0) return first.error.exit
       const stops = first !== undefined || result.drift.some(({ level }) => level === 'stop')

@@ -43,9 +43,9 @@ export const runs: Action<RunsOptions> = async (context, { limit, job, failed, j
       })
     }
     if (job !== undefined && listed.length === 0) await assertKnown(context, ledger, job)
-    if (json) context.out(`${JSON.stringify({ runs: listed })}\n`)
+    if (json) context.out(JSON.stringify({ runs: listed }))
     else if (listed.length > 0)
-      context.out(`${[runsTable(listed, now, context.columns), ...waitingLines(listed)].join('\n')}\n`)
+      context.out([...runsTable(listed, now, context.columns), ...waitingLines(listed)])
     else context.out(nothingListed(job, failed))
     return EXIT.ok
   } finally {
@@ -76,11 +76,11 @@ async function assertKnown(
 function nothingListed(job: string | undefined, failed: true | undefined): string {
   const of = job === undefined ? '' : ` of ${job}`
   return failed
-    ? `No run${of} failed or has left anything behind.\n`
-    : `There are no runs${of} yet. Start one with: waybill run ${job ?? 'JOB'}\n`
+    ? `No run${of} failed or has left anything behind.`
+    : `There are no runs${of} yet. Start one with: waybill run ${job ?? 'JOB'}`
 }
 
-function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): string {
+function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): string[] {
   const head = [
     ...['run', 'age', 'job', 'state', 'rows', 'accepted', 'unchanged', 'rejected', 'in doubt', 'balance'],
     ...['most frequent reason', 'see also'],

@@ -32,9 +32,7 @@ export const show: Action<{ readonly run: string | undefined; readonly json?: tr
     }
     const reasons = await ledger.reasonsOf(run.id)
     context.out(
-      options.json
-        ? `${JSON.stringify({ ...summary, reasons })}\n`
-        : summaryText(summary, reasons, context.columns),
+      options.json ? JSON.stringify({ ...summary, reasons }) : summaryText(summary, reasons, context.columns),
     )
     return EXIT.ok
   } finally {

@@ -20,7 +20,7 @@ export const KIND_NAMES = {
 } as const
 
 /** @param columns of the terminal that it is for; undefined: nothing is fitted to a width */
-export function summaryText(summary: RunSummary, reasons: readonly Reason[], columns?: number): string {
+export function summaryText(summary: RunSummary, reasons: readonly Reason[], columns?: number): string[] {
   const { rows, records, accounts, requests, primaryCare, careTeams } = summary
   const lines = [
     '',
@@ -28,11 +28,11 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...whyLines(summary),
     ...standInLine(summary),
     '',
-    exportsTable(summary, columns),
+    ...exportsTable(summary, columns),
     '',
     `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
       (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
-    recordsTable(records),
+    ...recordsTable(records),
     ...warningsLine(summary.warnings),
     balanceLine(summary),
     '',
@@ -46,14 +46,14 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   lines.push(...relatedRuns(summary))
   lines.push(...driftLines(summary.drift, columns))
   const known = leftBehindWords(summary).map((words) => `New      ${words}`)
-  if (reasons.length > 0) lines.push('', ...known, reasonsTable(reasons, columns))
+  if (reasons.length > 0) lines.push('', ...known, ...reasonsTable(reasons, columns))
   const files = writtenFiles(summary)
   if (files.length > 0) lines.push('', ...files)
   lines.push(...untoldLine(summary))
   const next = nextSteps(summary, reasons)
   if (next.length > 0) lines.push('', ...next)
   else if (summary.pruned === undefined) lines.push('', 'Nothing is left to do.')
-  return `${lines.join('\n')}\n`
+  return lines
 }
 
 /** `Not told mail to oncall@hospital.example (it answered 404; is tried again)` */
@@ -116,17 +116,16 @@ export function driftLines(drift: readonly ExportDrift[], columns?: number): str
   return [
     '',
     ...(rest > 0 ? [`Drift    ${driftCounts(drift)}. The largest:`] : []),
-    fittedTable(['drift', 'export', 'what', 'differs'], rows, 'none', columns),
+    ...fittedTable(['drift', 'export', 'what', 'differs'], rows, 'none', columns),
     ...(rest > 0 ? [`  and ${n(rest)} more; --json lists all of them`] : []),
   ]
 }
 
-function recordsTable(records: RunSummary['records']): string {
-  const table = plainTable(['records', 'made', 'accepted', 'rejected', 'unchanged', 'in doubt', 'pending'])
-  for (const [kind, name] of Object.entries(KIND_NAMES)) {
+function recordsTable(records: RunSummary['records']): string[] {
+  const rows = Object.entries(KIND_NAMES).map(([kind, name]) => {
     const counts: RecordCounts = records[kind as keyof typeof KIND_NAMES]
     const { made, accepted, rejected, unchanged, inDoubt, pending } = counts
-    table.push([name, ...[made, accepted, rejected, unchanged, inDoubt, pending].map(n)])
-  }
-  return table.toString()
+    return [name, ...[made, accepted, rejected, unchanged, inDoubt, pending].map(n)]
+  })
+  return plainTable(['records', 'made', 'accepted', 'rejected', 'unchanged', 'in doubt', 'pending'], rows)
 }

@@ -13,7 +13,7 @@ export const trace: Action<{ readonly transaction: string; readonly json?: true 
   try {
     const traced = await traceRecord(ledger, options.transaction)
     if (options.json) {
-      context.out(`${JSON.stringify(traced)}\n`)
+      context.out(JSON.stringify(traced))
       return EXIT.ok
     }
     const { origin, export: found } = traced
@@ -45,7 +45,7 @@ export const trace: Action<{ readonly transaction: string; readonly json?: true 
     }
     for (const { run, at } of traced.pruned)
       lines.push('', `Run          ${run}: pruned on ${at.slice(0, 10)}`)
-    context.out(`${lines.join('\n')}\n`)
+    context.out(lines)
     return EXIT.ok
   } finally {
     await ledger.close()

@@ -8,20 +8,20 @@ import { KIND_NAMES } from './summary-text.ts'
 /** Ids shown; --json lists more. */
 const SHOWN = 20
 
-export function verifiedText({ sample, seed, records, fields, listed }: Verified): string {
-  const table = plainTable(['accepted, read back', 'equal', 'differs', 'not visible', 'missing'])
-  for (const [kind, name] of Object.entries(KIND_NAMES)) {
+export function verifiedText({ sample, seed, records, fields, listed }: Verified): string[] {
+  const rows = Object.entries(KIND_NAMES).map(([kind, name]) => {
     const { equal, differs, hidden, missing } = records[kind as keyof typeof KIND_NAMES]
-    table.push([name, ...[equal, differs, hidden, missing].map(n)])
-  }
-  const lines = ['', `Verified: ${sampleText(sample, seed)}`, table.toString()]
+    return [name, ...[equal, differs, hidden, missing].map(n)]
+  })
+  const table = plainTable(['accepted, read back', 'equal', 'differs', 'not visible', 'missing'], rows)
+  const lines = ['', `Verified: ${sampleText(sample, seed)}`, ...table]
   const different = Object.entries(fields).map(([field, count]) => `${field} ${count}`)
   if (different.length > 0) lines.push(`Fields that differ: ${different.join(', ')}`)
   for (const { transactionId, verdict, fields: which } of listed.slice(0, SHOWN))
     lines.push(`  ${transactionId} ${verdict}${which === undefined ? '' : ` (${which.join(', ')})`}`)
   if (listed.length > SHOWN) lines.push('  and more; --json lists up to 100')
   lines.push('Not visible: a newer record, or another of the same date, stands in its place.')
-  return `${lines.join('\n')}\n`
+  return lines
 }
 
 function sampleText(sample: SampleSize, seed: string): string {

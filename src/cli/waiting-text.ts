@@ -19,7 +19,7 @@ export function waitingText({
 /** For a command that runs nothing itself. */
 export const tellingWaits = ({
   logger,
-  err,
-}: Pick<CommandContext, 'logger' | 'err'>): Pick<RunEvents, 'waitingForRun'> => ({
-  waitingForRun: (other) => logger.beside(err).warn(waitingText(other), { job: other.job }),
+  writeError,
+}: Pick<CommandContext, 'logger' | 'writeError'>): Pick<RunEvents, 'waitingForRun'> => ({
+  waitingForRun: (other) => logger.beside(writeError).warn(waitingText(other), { job: other.job }),
 })

@@ -20,7 +20,7 @@ export interface ExceptionTable {
   stage: string
   code: string
   field: string | null
-  /** The gateway's words without anything that the record holds. */
+  /** Of the gateway's words those alone that are known to be of nobody (`src/load/gateway-words.ts`). */
   message: string
   batch_id: string | null
   /** When the run began in which the same one was met first; null of one that is new (known-since.ts). */

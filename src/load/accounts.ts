@@ -7,7 +7,7 @@ import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
 import { allDone } from './all-done.ts'
 import type { Entry, Reason } from './entry.ts'
-import { refusalWords, secretsOf, told } from './gateway-words.ts'
+import { refusalWords, told } from './gateway-words.ts'
 import { type Identity, parseTransactionId } from './identity.ts'
 import type { AccountIds, Reconciler, ShownRecord } from './reconciler.ts'
 import type { Sending } from './sending.ts'
@@ -148,7 +148,6 @@ async function registerOne(context: AccountsContext, entry: Entry): Promise<Regi
     return { accountId: account.accountId ?? null, isNew: !account.known }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    const words = told(refusalWords(error), secretsOf(registration))
-    return { stage: 'register', code: 'registration-refused', ...words }
+    return { stage: 'register', code: 'registration-refused', ...told(refusalWords(error), entry) }
   }
 }

@@ -23,9 +23,8 @@ import {
   type WantedCareTeam,
 } from './care-team-state.ts'
 import type { Entry, EntryOutcome, Reason } from './entry.ts'
-import { refusalWords, secretsOf, told, type Words } from './gateway-words.ts'
+import { refusalWords, told, type Words } from './gateway-words.ts'
 import type { Identity } from './identity.ts'
-import { recordText } from './record-text.ts'
 import type { Sending } from './sending.ts'
 
 export interface CareTeamContext {
@@ -327,7 +326,7 @@ async function replaceAll(
   }
   for (const person of late)
     for (const entry of planCareTeam(accountOf(person), changed).unlisted)
-      failures.push({ entry, reason: reasonOf('replace', 'replacement-not-listed', UNLISTED, []) })
+      failures.push({ entry, reason: reasonOf('replace', 'replacement-not-listed', UNLISTED, entry) })
   tallies.careTeams.notReplaced += failures.length
   return failures
 }
@@ -349,7 +348,7 @@ async function deleteEntries(
     return undefined
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    return reasonOf('replace', 'replaced-not-deleted', refusalWords(error), secretsOfEntry(by))
+    return reasonOf('replace', 'replaced-not-deleted', refusalWords(error), by)
   }
 }
 
@@ -387,7 +386,7 @@ async function carryOut(
       const { entry } = step
       const marks = new Map([[step.npi, 'to-set' as const]])
       if (entry === undefined) return { marks }
-      return { marks, failure: { entry, reason: reasonOf('primary-care', 'mark-waits', WAITS, []) } }
+      return { marks, failure: { entry, reason: reasonOf('primary-care', 'mark-waits', WAITS, entry) } }
     }
     case 'mark':
     case 'unmark': {
@@ -402,7 +401,7 @@ async function carryOut(
       const marks = new Map([[step.npi, isMark ? ('to-set' as const) : ('to-unset' as const)]])
       const { entry } = step
       if (entry === undefined) return { marks }
-      const reason = reasonOf('primary-care', 'mark-refused', refusalWords(error), secretsOfEntry(entry))
+      const reason = reasonOf('primary-care', 'mark-refused', refusalWords(error), entry)
       return { marks, failure: { entry, reason } }
     }
   }
@@ -514,11 +513,8 @@ export async function settleOwedMarks(
   }
 }
 
-const reasonOf = (
-  stage: 'replace' | 'primary-care',
-  code: string,
-  words: Words,
-  secrets: readonly string[],
-): Reason => ({ stage, code, ...told(words, secrets) })
-
-const secretsOfEntry = (entry: Entry): string[] => secretsOf(JSON.parse(recordText(entry, '')))
+const reasonOf = (stage: 'replace' | 'primary-care', code: string, words: Words, entry: Entry): Reason => ({
+  stage,
+  code,
+  ...told(words, entry),
+})

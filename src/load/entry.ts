@@ -36,7 +36,7 @@ export interface Reason {
   readonly field?: string
   /** For the rejects file: may hold the gateway's own words. */
   readonly message: string
-  /** For ledger and logs: the same without anything that the record holds. */
+  /** For the ledger and all else: the same with those of the gateway's words alone that are known to be of nobody. */
   readonly scrubbed: string
 }
 

@@ -1,8 +1,11 @@
 /**
- * The gateway's words about a record, for the rejects file, and without what the record holds, for ledger and logs. Pure.
+ * The gateway's words about a record. They may name the person, so they stand in full in the rejects file alone; ledger and all that is
+ * drawn from it have those that are known to be of nobody. Pure.
  */
 import type { GatewayError } from '../gateway/gateway-error.ts'
-import type { Reason } from './entry.ts'
+import type { Entry, Reason } from './entry.ts'
+import { KNOWN_WORDS } from './known-words.ts'
+import { recordText } from './record-text.ts'
 
 /** Why something was refused: what we say of it, which is of nobody, then the gateway's words, which may be of a person. */
 export interface Words {
@@ -13,60 +16,95 @@ export interface Words {
 /** The status stands in front: it tells one refusal from another. */
 export const refusalWords = ({
   status,
-  gatewayMessage = 'no reason given',
-}: Pick<GatewayError, 'status' | 'gatewayMessage'>): Words => ({
-  ours: status === undefined ? '' : `HTTP ${status}: `,
-  theirs: gatewayMessage,
-})
+  gatewayMessage,
+}: Pick<GatewayError, 'status' | 'gatewayMessage'>): Words => {
+  const answered = status === undefined ? '' : `HTTP ${status}: `
+  return gatewayMessage === undefined
+    ? { ours: `${answered}no reason given` }
+    : { ours: answered, theirs: gatewayMessage }
+}
 
-/** Length at which the words that the ledger keeps are cut. */
-const SCRUBBED_LIMIT = 300
+/** Characters of the gateway's words that are looked at, and of what is told of them. */
+const READ_LIMIT = 2_000
+const TOLD_LIMIT = 300
 
-/** @param secrets strings of the record that was refused */
-export const told = (
-  { ours, theirs = '' }: Words,
-  secrets: readonly string[],
-): Pick<Reason, 'message' | 'scrubbed'> => ({
-  message: ours + theirs,
-  scrubbed: (ours + scrubWords(theirs, secrets)).slice(0, SCRUBBED_LIMIT),
-})
+/** Stands for all that is left out. */
+const LEFT_OUT = '…'
+
+/** @param entry whose record was refused: no word that its row, its registration or its record holds is told */
+export function told({ ours, theirs }: Words, entry: Entry): Pick<Reason, 'message' | 'scrubbed'> {
+  if (theirs === undefined) return { message: ours, scrubbed: ours }
+  return { message: ours + theirs, scrubbed: (ours + knownWords(theirs, entry)).slice(0, TOLD_LIMIT) }
+}
 
 /**
- * Takes out of a message everything that may be of a person: what stands in quotes, every word with a digit in it, and every
- * string that the record itself holds.
+ * The known words, in the order of the text, and one `…` for all that stands between two of them. What is joined by punctuation
+ * (`account.reference`, `Mary-Ann`) is known if all its parts are, but for positions (`body/3/value`).
  */
-export function scrubWords(words: string, secrets: readonly string[]): string {
-  return hide(words, secrets)
-    .replaceAll(/"[^"]*("|$)|'[^']*'|“[^”]*(”|$)/g, '…')
-    .replaceAll(/[^\s,;:()[\]{}=]*\d[^\s,;:()[\]{}=]*/g, '#')
+function knownWords(text: string, entry: Entry): string {
+  const kept: string[] = []
+  let length = 0
+  const isOfPerson = wordsOf(entry)
+  for (const [, joined = '', mark = ''] of text
+    .slice(0, READ_LIMIT)
+    .matchAll(/([^\s:=,;()"{}[\]<>|]+)([:,;]?)/g)) {
+    const word = knownOf(joined.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, ''), isOfPerson)
+    if (word === LEFT_OUT && kept.at(-1) === LEFT_OUT) continue
+    kept.push(word === LEFT_OUT ? word : word + mark)
+    length += word.length + 1
+    if (length > TOLD_LIMIT) break
+  }
+  return kept.join(' ')
 }
 
-/** Without them a message says the opposite; they tell nothing of anybody. */
-const KEPT = /^(?:not|no)$/i
+function knownOf(joined: string, isOfPerson: (word: string) => boolean): string {
+  const parts: string[] = []
+  for (const part of joined.toLowerCase().split(/[._/'’-]/)) {
+    const known = KNOWN_WORDS.get(part)
+    if (known !== undefined && !isOfPerson(part)) parts.push(known)
+    else if (/^\d+$/.test(part)) parts.push(LEFT_OUT)
+    else return LEFT_OUT
+  }
+  return parts.every((part) => part === LEFT_OUT) ? LEFT_OUT : parts.join('.')
+}
 
-/** Takes out the strings wherever they stand, and each of their words where it stands alone, whatever the case. */
-function hide(text: string, secrets: readonly string[]): string {
-  const whole = secrets.filter((secret) => secret.length > 1)
-  const words = whole
-    .flatMap((secret) => secret.match(/[\p{L}\p{N}]{2,}/gu) ?? [])
-    .filter((word) => !KEPT.test(word))
-  // The longest first: what remained of a longer one around a shorter one would be readable.
-  const found = [
-    ...longestFirst(whole),
-    ...longestFirst(words).map((word) => `(?<![\\p{L}\\p{N}])${word}(?![\\p{L}\\p{N}])`),
+/** Whether the word, in lower case and ASCII, stands alone in what is known of the person. That is put together when it is first asked. */
+function wordsOf(entry: Entry): (word: string) => boolean {
+  let all: string | undefined
+  const answers = new Map<string, boolean>()
+  return (word) => {
+    all ??= textsOf(entry).join('\n').normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase()
+    const known = answers.get(word) ?? standsAlone(all, word)
+    answers.set(word, known)
+    return known
+  }
+}
+
+function standsAlone(text: string, word: string): boolean {
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
+    if (!isLetter(text.charCodeAt(at - 1)) && !isLetter(text.charCodeAt(at + word.length))) return true
+  }
+  return false
+}
+
+/** Beyond the text it is NaN, and none. */
+const isLetter = (unit: number): boolean => unit >= 0x61 && unit <= 0x7a
+
+/** Registration and record may hold what was joined from another export. What the record says of its account and source is the mapping's. */
+function textsOf(entry: Entry): string[] {
+  const { source, key, account, register } = entry.row
+  const draft = register()
+  const record: object = JSON.parse(recordText(entry, ''))
+  return [
+    ...(source.kind === 'cells' ? source.cells : stringsIn([source.value, source.context])),
+    ...(draft?.ok === true ? stringsIn(draft.registration) : []),
+    ...[key, account.reference],
+    ...stringsIn({ ...record, account: undefined, source: undefined }),
   ]
-  return found.length === 0 ? text : text.replaceAll(new RegExp(found.join('|'), 'giu'), '…')
 }
 
-const longestFirst = (texts: readonly string[]): string[] =>
-  [...new Set(texts)]
-    .sort((a, b) => b.length - a.length)
-    .map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`))
-
-/** Every string that stands in a record's or a request's JSON text, keys left out. */
-export function secretsOf(json: unknown): string[] {
+/** Every string of a JSON value, keys left out. */
+function stringsIn(json: unknown): string[] {
   if (typeof json === 'string') return [json]
-  if (typeof json === 'number') return [String(json)]
-  if (typeof json !== 'object' || json === null) return []
-  return Object.values(json).flatMap(secretsOf)
+  return typeof json === 'object' && json !== null ? Object.values(json).flatMap(stringsIn) : []
 }

@@ -1,8 +1,7 @@
 /** Outcomes that are no success, in the forms in which rejects file and ledger take them. Pure. */
 import type { Exception, Held } from '../ledger/ledger.ts'
 import type { Entry, EntryOutcome, Reason } from './entry.ts'
-import { secretsOf, told, type Words } from './gateway-words.ts'
-import { recordText } from './record-text.ts'
+import { told, type Words } from './gateway-words.ts'
 
 /** How the ledger names an entry within its batch. */
 export const toHeld = ({ row, record, content }: Entry): Held => ({
@@ -32,8 +31,7 @@ export function toException(outcome: EntryOutcome): Exception | undefined {
 }
 
 export function rejection(entry: Entry, batchId: string, code: string, words: Words): EntryOutcome {
-  const secrets = secretsOf(JSON.parse(recordText(entry, batchId)))
-  const reason: Reason = { stage: 'submit', code, ...told(words, secrets) }
+  const reason: Reason = { stage: 'submit', code, ...told(words, entry) }
   return { entry, outcome: 'rejected', batchId, reason }
 }
 

@@ -32,7 +32,7 @@ function rowHtml(row: PreviewedRow): string {
   const named = row.source.some(([name]) => name !== '')
   const source = named
     ? `<dl>${row.source.map(([name, text]) => `<dt>${html(name)}</dt><dd>${html(text)}</dd>`).join('')}</dl>`
-    : `<pre>${html(row.source.map(([, text]) => text).join('\n'))}</pre>`
+    : `<pre>${row.source.map(([, text]) => html(text)).join('\n')}</pre>`
   return `<section class="${row.outcome}">
 <h2>Row ${row.row} <span>line ${row.line}, ${row.outcome}</span></h2>
 <div class="source">${source}</div>

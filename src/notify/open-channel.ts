@@ -1,4 +1,5 @@
 /** The channel of a target. What a channel needs is loaded with the first message: most runs have none. */
+import { shown } from '../shown-text.ts'
 import { type Attach, type Channel, NotDelivered } from './channel.ts'
 import type { NotifySettings, Target } from './target.ts'
 
@@ -14,8 +15,23 @@ export interface ChannelOptions {
   readonly attach?: Attach | undefined
 }
 
-/** @throws NotDelivered where a setting is missing */
+/** Whatever the channel, the lines of a notice are lines. @throws NotDelivered where a setting is missing */
 export async function openChannel(
+  target: Target,
+  settings: NotifySettings,
+  now: () => number,
+  options?: ChannelOptions,
+): Promise<Channel> {
+  const channel = await channelOf(target, settings, now, options)
+  return {
+    deliver({ id, notice }) {
+      const { title, text } = notice
+      return channel.deliver({ id, notice: { ...notice, title: shown(title), text: text.map(shown) } })
+    },
+  }
+}
+
+async function channelOf(
   target: Target,
   { webhookSecret, smtpUrl, smtpFrom, commandEnvironment: environment }: NotifySettings,
   now: () => number,

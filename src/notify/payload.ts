@@ -1,16 +1,19 @@
 /** A notice as programs get it: the body of a webhook, the standard input of a command (docs/notifications.md). */
 import { z } from 'zod'
+import { shown } from '../shown-text.ts'
 import type { Message } from './channel.ts'
 import { NOTICE_KINDS, type Notice } from './notice.ts'
 
-/** JSON of the form that Standard Webhooks recommends (section "Payload structure"): type, timestamp, data. */
+/** In one line, without characters that act: they are escaped. JSON of the form that Standard Webhooks recommends (section "Payload structure"): type, timestamp, data. */
 export function payloadOf({ id, notice }: Message): string {
   const { kind, at, data, ...rest } = notice
-  return JSON.stringify({
-    type: `waybill.${kind}`,
-    timestamp: new Date(at).toISOString(),
-    data: { id, ...rest, details: data },
-  })
+  return shown(
+    JSON.stringify({
+      type: `waybill.${kind}`,
+      timestamp: new Date(at).toISOString(),
+      data: { id, ...rest, details: data },
+    }),
+  )
 }
 
 const StoredNotice = z.object({

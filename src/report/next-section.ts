@@ -15,7 +15,9 @@ export function nextSection([, ...lines]: readonly string[]): string {
     else parts.push({ isCommand, lines: [line.trim()] })
   }
   const shown = parts.map(({ isCommand, lines: same }) =>
-    isCommand ? `<pre>${html(same.join('\n'))}</pre>` : same.map((line) => `<p>${html(line)}</p>`).join('\n'),
+    isCommand
+      ? `<pre>${same.map(html).join('\n')}</pre>`
+      : same.map((line) => `<p>${html(line)}</p>`).join('\n'),
   )
   return `<section id="next" class="steps">
 <h2>What to do next</h2>

@@ -1,4 +1,5 @@
 /** How far something has come that takes its time and has no rate: a line in its place in a terminal, a line now and then elsewhere. */
+import { shown } from '../shown-text.ts'
 import type { ProgressDisplay } from './progress.ts'
 import { CLEAR, DRAW_EVERY_MS, LINE_EVERY_MS } from './terminal-line.ts'
 
@@ -12,17 +13,18 @@ export interface Counting {
 export function createCounting({ columns, now, write }: ProgressDisplay): Counting {
   const every = columns === false ? LINE_EVERY_MS : DRAW_EVERY_MS
   let saidAt = now() - every
-  let shown = false
+  let isShown = false
   return {
     at(text) {
       if (now() - saidAt < every) return
       saidAt = now()
-      shown = true
-      write(columns === false ? `${text}\n` : `${CLEAR}${text.slice(0, columns() - 1)}`)
+      isShown = true
+      const line = shown(text)
+      write(columns === false ? `${line}\n` : `${CLEAR}${line.slice(0, columns() - 1)}`)
     },
     end() {
-      if (shown && columns !== false) write(CLEAR)
-      shown = false
+      if (isShown && columns !== false) write(CLEAR)
+      isShown = false
     },
   }
 }

@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module'
 import { Writable } from 'node:stream'
 import type * as Winston from 'winston'
+import { shown } from '../shown-text.ts'
 
 /** docs/logging.md says what each is. */
 export const LOG_FIELDS = [
@@ -111,11 +112,11 @@ function openWinston(sinks: readonly LogSink[], now: () => number): Winston.Logg
   const { createLogger, format, transports }: typeof Winston = createRequire(import.meta.url)('winston')
   const timestamp = format.timestamp({ format: () => new Date(now()).toISOString() })
   const text = format.printf(({ level, message, timestamp: at, ...fields }) => {
-    const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${textOf(value)}`)
-    return `${String(at)} ${level.padEnd(5)} ${asOneLine(String(message))}${shown.join('')}`
+    const written = Object.entries(fields).map(([name, value]) => ` ${name}=${textOf(value)}`)
+    return `${String(at)} ${level.padEnd(5)} ${shown(String(message))}${written.join('')}`
   })
   const json = format.printf(({ level, message, timestamp: at, ...fields }) =>
-    JSON.stringify({ timestamp: at, level, message, ...fields }),
+    shown(JSON.stringify({ timestamp: at, level, message, ...fields })),
   )
   return createLogger({
     level: 'debug',
@@ -144,14 +145,5 @@ const streamTo = (print: (line: string) => void): Writable =>
 /** In quotes where it would not stand for itself. */
 function textOf(value: unknown): string {
   const text = String(value)
-  return /^[^\s"=\p{Cc}]+$/u.test(text) ? text : withoutControls(JSON.stringify(text))
+  return /^[^\s"=]+$/u.test(text) && shown(text) === text ? text : shown(JSON.stringify(text))
 }
-
-/** What a file name or a gateway's words hold must not look like a line of its own, nor move the cursor. */
-const asOneLine = (text: string): string => withoutControls(text.replaceAll(/\r?\n/g, '\n    '))
-
-/** As JSON escapes them; it leaves DEL and what stands behind it in Latin-1 as they are. */
-const withoutControls = (text: string): string =>
-  text.replaceAll(/[^\P{Cc}\n]/gu, (control) =>
-    control < '\x7f' ? JSON.stringify(control).slice(1, -1) : `\\u00${control.charCodeAt(0).toString(16)}`,
-  )

@@ -7,6 +7,7 @@
  */
 import cliProgress from 'cli-progress'
 import { counted, n } from '../count-in-words.ts'
+import { shown } from '../shown-text.ts'
 import { type Pace, startPace } from './pace.ts'
 import { CLEAR, DRAW_EVERY_MS, LINE_EVERY_MS, WAIT_LINE_EVERY_MS } from './terminal-line.ts'
 
@@ -43,7 +44,18 @@ export interface ProgressDisplay {
 
 export function createProgress(display: ProgressDisplay): Progress {
   const { columns } = display
-  return columns === false ? createLines(display) : createBar(display, columns)
+  const progress = columns === false ? createLines(display) : createBar(display, columns)
+  // Names of exports and words of the log are whatever others have written; a line is cut to its width as it is shown.
+  const shownState = (state: ProgressState): ProgressState =>
+    state.at === undefined ? state : { ...state, at: { ...state.at, name: shown(state.at.name) } }
+  return {
+    ...progress,
+    start: (name, state) => progress.start(shown(name), shownState(state)),
+    advance: (state) => progress.advance(shownState(state)),
+    wait: (text) => progress.wait(text === undefined ? undefined : shown(text)),
+    note: (text) => progress.note(shown(text)),
+    end: (state) => progress.end(shownState(state)),
+  }
 }
 
 const ignore = (): void => {}

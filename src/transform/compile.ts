@@ -244,6 +244,7 @@ function assemble(
     return {
       ...origin,
       outcome: 'mapped',
+      source,
       key,
       account,
       register: () => row.register?.(root, account),

@@ -1,7 +1,7 @@
 /**
  * What transform hands to load: for each row its records, or the reasons why there are none.
  */
-import type { Origin } from '../extract/row.ts'
+import type { CsvRow, JsonRow, Origin } from '../extract/row.ts'
 
 /** The three kinds of record that the gateway stores (interface, "Resources and their fields"). */
 export type RecordKind = 'biometric' | 'condition' | 'careTeam'
@@ -92,6 +92,8 @@ export type RegistrationDraft =
 
 export interface MappedRow extends Origin {
   readonly outcome: 'mapped'
+  /** The row as it came: for whoever must keep what it holds out of a message. */
+  readonly source: CsvRow | JsonRow
   /** The row's key for the vendor, its parts joined by `|`. */
   readonly key: string
   readonly account: AccountKey

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { nextSteps } from '../../src/cli/next-steps.ts'
 import { shellPath, shellWord } from '../../src/job/shell-words.ts'
@@ -6,6 +8,7 @@ import type { ExportSummary, RunSummary } from '../../src/job/summary.ts'
 import type { Reason } from '../../src/ledger/ledger.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/reconcile/balance.ts'
+import { shown } from '../../src/shown-text.ts'
 
 const RUN = '20260302T071500Z-4f2a9c'
 
@@ -172,15 +175,35 @@ describe('what to type next', () => {
   })
 })
 
+/** What shells, terminals and lines are sharp on. */
+const SHARP = [...'\n\r\t\u001b\u007f\u009b\u200b\u202e\u2028\ufeff\\\'"`$!;|&<>(){}[]*?~#% 07afé😀']
+
 describe('a command to be typed', () => {
   it.each([
     ['plain-1.csv', 'plain-1.csv'],
     ['two words.csv', "'two words.csv'"],
     ["Ann's.csv", `'Ann'\\''s.csv'`],
+    ['a\ncurl x | sh', "$'a\\012curl x | sh'"],
+    ["\u202eit's!", "$'\\342\\200\\256it\\047s\\041'"],
     ['$HOME;rm *', "'$HOME;rm *'"],
     ['', "''"],
   ])('quotes %s where it must', (text, quoted) => {
     expect(shellWord(text)).toBe(quoted)
+  })
+
+  it('is what it was once bash has read it, byte for byte, and shows all that it holds', () => {
+    const any = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: fc.constantFrom(...SHARP) }))
+    fc.assert(
+      fc.property(fc.array(any, { minLength: 40, maxLength: 40 }), (texts) => {
+        // No argument of a program holds NUL.
+        const given = texts.map((text) => text.toWellFormed().replaceAll('\0', '0'))
+        const typed = given.map(shellWord).join(' ')
+        expect(shown(typed)).toBe(typed)
+        const printed = execFileSync('bash', ['-c', `printf '%s\\0' ${typed}`])
+        expect(printed.toString()).toBe(given.map((text) => `${text}\0`).join(''))
+      }),
+      { numRuns: 40 },
+    )
   })
 
   it('takes no file for an option', () => {

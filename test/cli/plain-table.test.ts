@@ -5,7 +5,7 @@ const HEAD = ['count', 'reason', 'message']
 const WORDS =
   'no answer came, and the profile cannot tell whether the record was stored anywhere at all, ever'
 const ROWS = [['12', 'in-doubt', WORDS]]
-const linesOf = (columns: number | undefined): string[] => fittedTable(HEAD, ROWS, 1, columns).split('\n')
+const linesOf = (columns: number | undefined): string[] => fittedTable(HEAD, ROWS, 1, columns)
 
 describe('a table with words', () => {
   it('is as wide as they are where there is no terminal', () => {
@@ -35,7 +35,7 @@ describe('a table of many columns in a narrow terminal', () => {
     [ID, 'finished', '6,312', 'registration-incomplete 87', `takes up ${ID}`],
     [ID, 'stopped', '12', 'in-doubt 1', ''],
   ]
-  const shown = (columns: number): string[] => fittedTable(MANY, TWO, { from: 2, to: 2 }, columns).split('\n')
+  const shown = (columns: number): string[] => fittedTable(MANY, TWO, { from: 2, to: 2 }, columns)
 
   it('keeps the columns that fit, and puts the others below each row with their names', () => {
     expect(shown(60).map((line) => line.trimEnd())).toEqual([

@@ -18,9 +18,7 @@ function exportsOf(count: number) {
 }
 
 const linesOf = (count: number): string[] =>
-  summaryText(summaryWith({ exports: exportsOf(count), files: { rejects: '/home/rejects/R' } }), []).split(
-    '\n',
-  )
+  summaryText(summaryWith({ exports: exportsOf(count), files: { rejects: '/home/rejects/R' } }), [])
 
 const matching = (lines: readonly string[], pattern: RegExp): string[] =>
   lines.filter((line) => pattern.test(line))
@@ -51,7 +49,7 @@ describe('the exports of a run', () => {
 
   test('of many that are clean there is one line', () => {
     const clean = Array.from({ length: 90 }, (_, at) => exportWith(at, { counts: CLEAN }))
-    const lines = summaryText(summaryWith({ exports: clean }), []).split('\n')
+    const lines = summaryText(summaryWith({ exports: clean }), [])
     expect(lines).toContain('90 exports, 0 of them with something left behind')
     expect(matching(lines, /acme_/)).toEqual([])
   })
@@ -64,7 +62,9 @@ test('tables are no wider than the terminal, and lose nothing', () => {
     }),
   )
   const shown = (columns?: number): string =>
-    summaryText(summaryWith({ exports: exportsOf(90) }), why, columns).split('\nNext')[0] ?? ''
+    summaryText(summaryWith({ exports: exportsOf(90) }), why, columns)
+      .join('\n')
+      .split('\nNext')[0] ?? ''
   const tables = matching(shown(100).split('\n'), /^( {1,4}\S| +\d)/)
   expect(Math.max(...tables.map(({ length }) => length))).toBeLessThanOrEqual(100)
   expect(
@@ -83,7 +83,7 @@ describe('why rows and records were left behind', () => {
   const of = (count: number) =>
     Array.from({ length: count }, (_, at) => reason(2, 'c', 'words', { exportName: `${at}.csv` }))
   const tableOf = (reasons: ReturnType<typeof of>): string[] =>
-    matching(summaryText(summaryWith(), reasons).split('\n'), / words/)
+    matching(summaryText(summaryWith(), reasons), / words/)
 
   test('is one line for all exports: few are named, many counted', () => {
     expect(tableOf(of(2))).toEqual([expect.stringMatching(/^ +4 .* 0\.csv, 1\.csv +words/)])
@@ -127,7 +127,7 @@ describe('drift', () => {
       ...Array.from({ length: 10 }, (_, at) => finding(at, { measure: 'empty', change: 0.21 })),
       finding(7, { level: 'stop', measure: 'mix', change: 0.1 }),
     ]
-    const lines = driftLines(drift).flatMap((text) => text.split('\n'))
+    const lines = driftLines(drift)
     expect(lines).toContain(
       'Drift    311 differences in 300 exports: rows 300, empty 10, mix 1. The largest:',
     )
@@ -141,7 +141,7 @@ describe('drift', () => {
 
 test('a run that is not over is balanced so far: what it has in hand is in no count', () => {
   const balance = (state: 'running' | 'finished'): string[] =>
-    matching(summaryText(summaryWith({ state }), []).split('\n'), /^Balanced/)
+    matching(summaryText(summaryWith({ state }), []), /^Balanced/)
   expect(balance('finished')).toEqual(['Balanced: every row and every record has exactly one outcome.'])
   expect(balance('running')).toEqual([
     'Balanced so far: every row and every record that is settled has exactly one outcome; what is in hand is not counted yet.',

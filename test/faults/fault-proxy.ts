@@ -15,6 +15,8 @@ interface Reply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
+  /** Behind the status, in its line. */
+  readonly statusText?: string
 }
 
 /** An envelope as the gateway answers it. */
@@ -28,6 +30,8 @@ export type Fault =
   | { readonly do: 'pass' }
   | ({ readonly do: 'answer' } & Reply)
   | ({ readonly do: 'pass-then-answer' } & Reply)
+  /** Writes these bytes instead of an answer. */
+  | { readonly do: 'raw'; readonly bytes: string }
   | { readonly do: 'reset' }
   | { readonly do: 'pass-then-reset' }
   | { readonly do: 'hang' }
@@ -102,8 +106,14 @@ async function inflict(
   pass: (body?: string) => Promise<Passed>,
   response: ServerResponse,
 ): Promise<void> {
-  const give = (status: number, text: string, headers: Readonly<Record<string, string>> = {}): void => {
-    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
+  const give = (
+    status: number,
+    text: string,
+    headers: Readonly<Record<string, string>> = {},
+    statusText?: string,
+  ): void => {
+    const all = { 'content-type': 'application/json', ...headers }
+    response.writeHead(status, statusText, all).end(text)
   }
   switch (fault.do) {
     case 'pass': {
@@ -111,10 +121,12 @@ async function inflict(
       return give(status, text)
     }
     case 'answer':
-      return give(fault.status, JSON.stringify(fault.body), fault.headers)
+      return give(fault.status, textOf(fault.body), fault.headers, fault.statusText)
     case 'pass-then-answer':
       await pass()
-      return give(fault.status, JSON.stringify(fault.body ?? {}), fault.headers)
+      return give(fault.status, textOf(fault.body ?? {}), fault.headers, fault.statusText)
+    case 'raw':
+      return void response.socket?.end(fault.bytes)
     case 'reset':
       return void response.destroy()
     case 'pass-then-reset':
@@ -140,6 +152,9 @@ async function inflict(
     }
   }
 }
+
+/** A text is no JSON: a page of HTML. */
+const textOf = (body: unknown): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
 async function forward(
   url: string,

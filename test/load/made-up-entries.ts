@@ -24,6 +24,8 @@ export interface Made {
   readonly observedAt?: number
   readonly primary?: boolean
   readonly register?: () => RegistrationDraft | undefined
+  /** Of the row, beside what its records hold. */
+  readonly cells?: readonly string[]
 }
 
 const sourceText = (key: string): string =>
@@ -126,12 +128,12 @@ export function registrationOf(person: string): RegistrationDraft {
 }
 
 export function mappedRow(records: readonly PreparedRecord[], made: Made = {}): MappedRow {
-  const { row, person, key, register } = filled(made)
+  const { row, person, key, register, cells = [] } = filled(made)
+  const origin = { row, line: row + 1, byteOffset: row * 100 }
   return {
     outcome: 'mapped',
-    row,
-    line: row + 1,
-    byteOffset: row * 100,
+    ...origin,
+    source: { kind: 'cells', ...origin, cells },
     key,
     account: accountOf(person),
     register: register ?? (() => registrationOf(person)),

@@ -153,6 +153,7 @@ export const Summary = z.object({
   accounts: z.object({ registered: count, known: count, refused: count }),
   records: z.object({ biometric: Records, condition: Records, careTeam: Records }),
   requests: z.object({ sent: count, retried: count, readBack: count }),
+  primaryCare: z.object({ marked: count, refused: count }),
   files: z.object({ rejects: z.string().optional(), receipts: z.string().optional() }),
   durationMs: z.number(),
   error: z.object({ code: z.string(), message: z.string(), remedy: z.string() }).optional(),

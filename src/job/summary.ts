@@ -76,6 +76,8 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   /** When its detail was pruned: batches, reasons and files are gone, the balance is not. */
   readonly pruned?: string
   readonly balanced: boolean
+  /** It has not come to its end: what it has not settled is in no count. */
+  readonly soFar?: true
   /** What checks have found in what went on all the same, most frequent first. */
   readonly warnings: readonly CodeCount[]
   /** In what exports differ from earlier deliveries. */
@@ -164,6 +166,7 @@ export async function summarise(
       ? { leftBehind: newAndKnown(ended, await ledger.knownOf(runId)) }
       : { pruned: new Date(run.pruned_at).toISOString() }),
     balanced: isBalanced(total),
+    ...(run.state === 'finished' ? {} : { soFar: true as const }),
     drift,
     exports,
     rows: total.rows,

@@ -156,9 +156,9 @@ function watchedRunLedger(ledger: RunLedger, pass: Pass): RunLedger {
     settleChunk: around(ledger.settleChunk, pass, 'before-chunk-settlement', 'between-chunks'),
     endExport: around(ledger.endExport, pass, 'before-export-end'),
     noteArchived: around(ledger.noteArchived, pass, 'before-archived', 'after-archived'),
-    endRun(end, tallies) {
+    endRun(end) {
       const [before, after] = pointsOfEnd(end)
-      return around(ledger.endRun, pass, before, after)(end, tallies)
+      return around(ledger.endRun, pass, before, after)(end)
     },
   }
 }

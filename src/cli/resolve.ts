@@ -37,8 +37,9 @@ async function abandon(context: CommandContext, options: ResolveOptions): Promis
   const ledger = await openKnownLedger(context)
   try {
     const run = await findRun(ledger, options.run)
-    await giveUp({ ...context, ledger, events: tellingWaits(context) }, run)
-    const summary = await summarise(ledger, context.settings.home, run.id)
+    const { home } = context.settings
+    await giveUp({ ...context, home, ledger, events: tellingWaits(context) }, run)
+    const summary = await summarise(ledger, home, run.id)
     if (options.json) context.out(JSON.stringify({ decision: 'give-up', records: 0, summary }))
     else {
       context.out([`Run ${run.id} is given up: it will not be finished.`, ...hadInHand(summary)])
@@ -64,7 +65,7 @@ async function accept(context: CommandContext, options: ResolveOptions): Promise
   try {
     const run = await findRun(ledger, options.run)
     const records = await acceptInDoubt(
-      { ...context, ledger, events: tellingWaits(context) },
+      { ...context, home: context.settings.home, ledger, events: tellingWaits(context) },
       run,
       options.transaction ?? [],
     )

@@ -94,7 +94,7 @@ function runsTable(listed: readonly ListedRun[], now: number, columns: number | 
       one.job,
       stateText(one),
       ...counts.map(n),
-      one.balanced ? 'yes' : 'NO',
+      one.balanced ? (one.soFar ? 'so far' : 'yes') : 'NO',
       reasonText(one),
       relatedText(one),
     ]

@@ -3,7 +3,7 @@ import { n } from '../count-in-words.ts'
 import type { ExportDrift } from '../job/drift.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import type { CodeCount, RecordCounts } from '../reconcile/balance.ts'
+import { balanceWords, type CodeCount, type RecordCounts } from '../reconcile/balance.ts'
 import { leftBehindWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/drift-overview.ts'
 import { BUILT_IN } from '../settings.ts'
@@ -34,7 +34,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
       (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
     ...recordsTable(records),
     ...warningsLine(summary.warnings),
-    balanceLine(summary),
+    balanceWords(summary),
     '',
     `Accounts registered ${n(accounts.registered)}, known ${n(accounts.known)}, refused ${n(accounts.refused)}; primary care physicians marked ${n(primaryCare.marked)}` +
       (primaryCare.unmarked === 0 ? '' : `, unmarked ${n(primaryCare.unmarked)}`) +
@@ -78,14 +78,6 @@ function whatItCameTo({ state, reason, activity, durationMs, startedAt }: RunSum
   }
   const why = reason === undefined ? '' : ` (${reason})`
   return `${state}${why} after ${(durationMs / 1000).toFixed(1)} s at work`
-}
-
-/** What a run that is not over has in hand is in no count: the ledger learns of it as its chunk is settled. */
-function balanceLine({ balanced, state }: RunSummary): string {
-  if (!balanced) return 'NOT BALANCED: this is a defect; keep the ledger and report it.'
-  return state === 'running'
-    ? 'Balanced so far: every row and every record that is settled has exactly one outcome; what is in hand is not counted yet.'
-    : 'Balanced: every row and every record has exactly one outcome.'
 }
 
 /** Nobody is to take it for a delivery. */

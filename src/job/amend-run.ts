@@ -1,9 +1,12 @@
 /** Settling what a run left behind, without running: under the job's lease, so that no run comes between. */
+import { join } from 'node:path'
 import { WaybillError } from '../errors.ts'
-import type { Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
+import type { Ledger, Receipted, RunLedger, RunRecord } from '../ledger/ledger.ts'
 import { kindOf } from './backfill-range.ts'
 import { dayOf } from './day-of.ts'
 import { holdJob, type Turn, type WaitingDependencies } from './lease.ts'
+import { type Receipt, receiptsText } from './receipts.ts'
+import { type AppendedFile, openAppended } from './run-files.ts'
 import { openChunksOf } from './settle-open-chunks.ts'
 
 export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
@@ -56,9 +59,16 @@ export interface Amending {
   /** As it is while nobody else runs the job: until then it may have gone on. */
   readonly run: RunOfJob
   readonly runLedger: RunLedger
+  /** Appends to the receipts of the run; what it gives goes into the ledger with what the receipts are of. */
+  readonly receipt: (receipts: readonly Receipt[]) => Promise<Receipted>
   /** Aborted when the operator wants it to stop, or the lease is lost. */
   readonly signal: AbortSignal
   readonly stop: (reason: unknown) => void
+}
+
+export interface AmendingDependencies extends WaitingDependencies {
+  /** The receipts lie in it. */
+  readonly home: string
 }
 
 /**
@@ -67,7 +77,7 @@ export interface Amending {
  * @throws WaybillError `job-held` where another run holds the job; `interrupted` while it waited; `run-pruned`
  */
 export async function amendRun<Result>(
-  deps: WaitingDependencies,
+  deps: AmendingDependencies,
   named: RunOfJob,
   work: (amending: Amending) => Promise<Result>,
   notWhileItRuns?: Turn['notWhileItRuns'],
@@ -81,10 +91,19 @@ export async function amendRun<Result>(
   deps.interrupt.addEventListener('abort', onInterrupt, { once: true })
   if (deps.interrupt.aborted) onInterrupt()
   const signal = AbortSignal.any([stopping.signal, held.lost])
+  const runLedger = deps.ledger.amendRun(held.lease)
+  let file: AppendedFile | undefined
   try {
     const run = await findRun(deps.ledger, id)
-    return await work({ run, runLedger: deps.ledger.amendRun(held.lease), signal, stop })
+    const path = join(deps.home, run.receipts_path)
+    const receipt = async (receipts: readonly Receipt[]): Promise<Receipted> => {
+      if (receipts.length === 0) return {}
+      file ??= openAppended(deps.home, path, run.receipts_length, runLedger.assertHeld)
+      return { receiptsLength: await file.append(await receiptsText(receipts)) }
+    }
+    return await work({ run, runLedger, receipt, signal, stop })
   } finally {
+    await file?.close()
     deps.interrupt.removeEventListener('abort', onInterrupt)
     await held.release()
   }

@@ -1,7 +1,7 @@
 /** Connects the stages of a run: one way of sending, one memory, one reconciler for all of its exports. */
 import { join } from 'node:path'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { PerhapsSent, RunLedger, RunOrigin, Selection, Tallies } from '../ledger/ledger.ts'
+import type { PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
 import { createBodyBuffers } from '../load/body-buffers.ts'
 import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
@@ -20,7 +20,6 @@ export interface RunParts {
   readonly origin: RunOrigin | undefined
   readonly isBackfill: boolean
   readonly runLedger: RunLedger
-  readonly tallies: Tallies
   readonly receipts: ExportContext['receipts']
   readonly stop: (reason: unknown) => void
   readonly signal: AbortSignal
@@ -30,6 +29,8 @@ export interface RunParts {
   /** See `LoadContext.behindSince`. */
   readonly behindSince: number | undefined
   readonly perhapsSent: PerhapsSent
+  /** See `CareTeamContext.owed`. */
+  readonly owed: LoadContext['careTeams']['owed']
   readonly turn: ExportContext['turn']
   /** What a run that is resumed has read and settled. */
   readonly before?: RowsBefore
@@ -43,7 +44,8 @@ export function connectStages(
 ): ExportContext {
   const { ledger, gateway, gatewayName, identity, now, random, events, home } = deps
   const { submit, accounts, careTeams, reads, stopWhen } = job.definition
-  const { runLedger, tallies } = parts
+  const { runLedger } = parts
+  const { tallies } = runLedger
   const { dispatcher, sizes } = sharedBy(deps)
   const outages = watchOutages(runLedger, events.outage)
   const sending = createSending({
@@ -89,7 +91,6 @@ export function connectStages(
     ledger,
     runLedger,
     identity,
-    tallies,
     events,
     now,
     startedAt: parts.startedAt,
@@ -135,7 +136,7 @@ export function connectStages(
         runId: runLedger.lease.runId,
         readLagMs: delivery.readLagMs,
         pause: delivery.pause,
-        owed: new Set(),
+        owed: parts.owed,
       },
     },
   }

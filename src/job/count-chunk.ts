@@ -1,5 +1,7 @@
 /** Counts what became of a chunk's rows and records. Pure. */
+import type { ChunkTallies } from '../ledger/ledger.ts'
 import type { EntryOutcome } from '../load/entry.ts'
+import type { LoadedChunk } from '../load/load-chunk.ts'
 import { type Counts, noCounts } from '../reconcile/balance.ts'
 import type { ChunkRow } from './chunks.ts'
 
@@ -35,4 +37,13 @@ export function countChunk(
       counts.warnings[one.passedOver] = (counts.warnings[one.passedOver] ?? 0) + 1
   }
   return counts
+}
+
+/** What the run counts of it beside. Of a chunk that is loaded once more, after a kill, the last time counts. */
+export function tallyChunk({
+  accounts,
+  followUpFailures,
+}: Pick<LoadedChunk, 'accounts' | 'followUpFailures'>): ChunkTallies {
+  const notReplaced = followUpFailures.filter(({ reason }) => reason.stage === 'replace').length
+  return { accounts, careTeams: { notReplaced } }
 }

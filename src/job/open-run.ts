@@ -1,17 +1,10 @@
 /** Opens a run, under the lease of its job: writes it down or takes it up again, and connects its stages; and ends it. */
 import { join } from 'node:path'
 import { WaybillError } from '../errors.ts'
-import {
-  type BackfillRange,
-  type Ledger,
-  noTallies,
-  type RunLedger,
-  type RunOrigin,
-  type RunRecord,
-} from '../ledger/ledger.ts'
+import type { BackfillRange, Ledger, RunLedger, RunOrigin, RunRecord } from '../ledger/ledger.ts'
 import { rangeOf } from './backfill-range.ts'
 import { connectStages } from './connect-stages.ts'
-import { readCounts, readTallies } from './counts-text.ts'
+import { readCounts } from './counts-text.ts'
 import type { Job } from './definition-files.ts'
 import type { HeldJob } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
@@ -82,7 +75,7 @@ export async function openRun(
           part,
         })
       : await ledger.resumeRun(lease, resumed, startedAt, part)
-  const tallies = resumed === undefined ? noTallies() : readTallies(resumed.tallies)
+  const { tallies } = runLedger
   events.runStarted({
     id,
     job: name,
@@ -93,10 +86,11 @@ export async function openRun(
   })
 
   const settled = await settledBefore(ledger, id)
+  const receiptsLength = resumed?.receipts_length ?? 0
   const receipts = openAppended(
     deps.home,
     join(deps.home, receiptsPath),
-    settled.receiptsLength,
+    receiptsLength,
     runLedger.assertHeld,
   )
   const stopping = new AbortController()
@@ -113,7 +107,12 @@ export async function openRun(
   const backfill = opening.backfill ?? (resumed && rangeOf(resumed))
   const behindSince = await ledger.behindSince(jobId, { backfill, takesUp: origin !== undefined })
   const perhapsSent = await ledger.perhapsSent(jobId)
-  const writing = { runLedger, tallies, receipts, rejectsPath }
+  // What is owed by now, an earlier process has written down: what that one has counted since may be set by this one.
+  const owed = new Set(
+    resumed === undefined ? [] : await ledger.owedMarks(deps.gatewayName, '', Number.MAX_SAFE_INTEGER),
+  )
+  tallies.primaryCare.owed = owed.size
+  const writing = { runLedger, receipts, rejectsPath }
   let pausedMs = 0
   const pausing: Pausing = async (wait) => {
     const since = now()
@@ -130,6 +129,7 @@ export async function openRun(
     isBackfill: backfill !== undefined,
     behindSince,
     perhapsSent,
+    owed,
     stop,
     signal,
     limit,
@@ -157,23 +157,19 @@ export async function openRun(
       // That it was interrupted its code says already; the words of what nobody foresaw may hold anything.
       const told = error instanceof WaybillError && error.code !== 'interrupted'
       const detail = told ? error.message : null
-      await runLedger.endRun({ ...end, endedAt, detail }, tallies)
+      await runLedger.endRun({ ...end, endedAt, detail })
     },
   }
 }
 
-/** What of a run is settled: its rows, and the length of its receipts. */
-async function settledBefore(
-  ledger: Ledger,
-  runId: string,
-): Promise<RowsBefore & { receiptsLength: number }> {
-  const before = { read: 0, rejected: 0, receiptsLength: 0 }
+/** Rows of a run that are settled. */
+async function settledBefore(ledger: Ledger, runId: string): Promise<RowsBefore> {
+  const before = { read: 0, rejected: 0 }
   for (const record of await ledger.exportsOf(runId)) {
     for (const chunk of await ledger.chunksOf(record.id)) {
       const { rows } = readCounts(chunk.counts)
       before.read += rows.read
       before.rejected += rows.rejected
-      before.receiptsLength = Math.max(before.receiptsLength, chunk.receipts_length ?? 0)
     }
   }
   return before

@@ -2,11 +2,13 @@
 import { unpackHolds } from '../ledger/holds.ts'
 import type { ChunkRecord, ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
 import type { Entry } from '../load/entry.ts'
+import { toHeld } from '../load/outcomes.ts'
 import type { OpenRows } from './open-rows.ts'
+import { receiptOf } from './receipts.ts'
 import type { RunAgain } from './run-again.ts'
 import { selectRows } from './selected-rows.ts'
 import { releaseDoubts } from './settle-doubts.ts'
-import { settlementOf, unansweredOf } from './unanswered.ts'
+import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from './unanswered.ts'
 
 /** Records that are judged together. */
 const RECORDS_AT_ONCE = 500
@@ -54,11 +56,11 @@ async function settleOpen(
         [...verdicts.values()].some((one) => one === 'hidden' || one === 'unreadable')
       )
         continue
-      const stored = sent.flatMap((entry) => {
-        const { row, record: made, content } = entry
-        return verdicts.get(entry) === 'stored' ? [{ row: row.row, rule: made.rule, content }] : []
-      })
-      await again.runLedger.settleBatch({ ...key, ...settlementOf(batch, stored), at: now() })
+      const stored = sent.filter((entry) => verdicts.get(entry) === 'stored').map(toHeld)
+      // Of a run that goes on, the chunk has its receipts once it is settled.
+      const receipts = isGivenUp(again.run) ? receiptsOfBatch(record, batch, stored, 'read-back') : []
+      const receipted = await again.receipt(receipts)
+      await again.runLedger.settleBatch({ ...key, ...settlementOf(batch, stored), ...receipted, at: now() })
       settled += 1
     }
   }
@@ -108,8 +110,9 @@ async function settleDoubts(
       if (verdict === 'stored') events.set(entry.content, 'find')
       if (verdict === 'absent') events.set(entry.content, 'miss')
     }
-    const ruling = await releaseDoubts(ledger, run.job_id, events, null)
-    await runLedger.rule(ruling, now())
+    const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
+    const found = [...sentAs.values()].map((record) => receiptOf(record, 'read-back'))
+    await runLedger.rule({ ...ruling, ...(await again.receipt(found)) }, now())
     const own = new Set(left.filter(({ exportRow }) => exportRow === record.id).map(({ id }) => id))
     for (const { exception, event } of ruling.decisions) {
       if (!own.has(exception)) continue

@@ -1,16 +1,22 @@
 /** A person decides on what a run has left in doubt: it counts as delivered, or it is sent again. */
 import { WaybillError } from '../errors.ts'
 import { unpackHolds } from '../ledger/holds.ts'
-import type { LeftRecord, Ruling, RunLedger } from '../ledger/ledger.ts'
+import type { LeftRecord, Ruling } from '../ledger/ledger.ts'
 import { transactionId } from '../load/identity.ts'
-import { amendRun, assertNoneUnfinished, type RunOfJob } from './amend-run.ts'
+import {
+  type Amending,
+  type AmendingDependencies,
+  amendRun,
+  assertNoneUnfinished,
+  type RunOfJob,
+} from './amend-run.ts'
 import type { JobEnd } from './carry-out.ts'
 import type { Job } from './definition-files.ts'
-import type { WaitingDependencies } from './lease.ts'
+import { receiptOf } from './receipts.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import { releaseDoubts } from './settle-doubts.ts'
 import { takeUp } from './take-up.ts'
-import { doubtsOfGivenUp, isGivenUp, settlementOf, unansweredOf } from './unanswered.ts'
+import { doubtsOfGivenUp, isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from './unanswered.ts'
 
 /** Records decided on in one transaction. */
 const RECORDS_AT_ONCE = 500
@@ -23,37 +29,41 @@ const RECORDS_AT_ONCE = 500
  * @throws WaybillError `run-unfinished`, `job-held`, `nothing-left`, `transaction-not-found`
  */
 export async function acceptInDoubt(
-  deps: WaitingDependencies,
+  deps: AmendingDependencies,
   named: RunOfJob,
   transactions: readonly string[],
 ): Promise<number> {
   const { ledger, now } = deps
-  return amendRun(deps, named, async ({ run, runLedger, signal }) => {
+  return amendRun(deps, named, async (amending) => {
+    const { run, runLedger, receipt, signal } = amending
     await assertNoneUnfinished(ledger, run)
     let count = 0
     for await (const chosen of inDoubt(deps, run, transactions)) {
       signal.throwIfAborted()
       const events = new Map(chosen.map(({ content }) => [content ?? '', 'accept' as const]))
-      await runLedger.rule(await releaseDoubts(ledger, run.job_id, events, null), now())
+      const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
+      const accepted = [...sentAs.values()].map((record) => receiptOf(record, 'decision'))
+      await runLedger.rule({ ...ruling, ...(await receipt(accepted)) }, now())
       count += chosen.length
     }
-    if (isGivenUp(run) && transactions.length === 0) count += await acceptUnanswered(deps, run, runLedger)
+    if (isGivenUp(run) && transactions.length === 0) count += await acceptUnanswered(deps, amending)
     if (count === 0) throw await nothingInDoubt(ledger, run)
     return count
   })
 }
 
 async function acceptUnanswered(
-  { ledger, now }: Pick<WaitingDependencies, 'ledger' | 'now'>,
-  run: RunOfJob,
-  runLedger: RunLedger,
+  { ledger, now }: Pick<AmendingDependencies, 'ledger' | 'now'>,
+  { run, runLedger, receipt }: Amending,
 ): Promise<number> {
   let count = 0
-  for (const { id: exportRow } of await ledger.exportsOf(run.id)) {
-    for await (const { chunk, batches } of unansweredOf(ledger, exportRow)) {
+  for (const record of await ledger.exportsOf(run.id)) {
+    for await (const { chunk, batches } of unansweredOf(ledger, record.id)) {
       for (const batch of batches) {
-        const key = { exportRow, chunk: chunk.number, at: now() }
-        await runLedger.settleBatch({ ...key, ...settlementOf(batch, unpackHolds(batch.holds)) })
+        const all = unpackHolds(batch.holds)
+        const receipted = await receipt(receiptsOfBatch(record, batch, all, 'decision'))
+        const key = { exportRow: record.id, chunk: chunk.number, at: now() }
+        await runLedger.settleBatch({ ...key, ...settlementOf(batch, all), ...receipted })
         count += batch.records
       }
     }

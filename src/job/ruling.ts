@@ -6,6 +6,7 @@ import type { ExportRecord, Ledger, LeftEvent, LeftRecord, Ruling, RunOrigin } f
 import type { EntryOutcome } from '../load/entry.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
 import type { ChunkRow } from './chunks.ts'
+import type { SentAs } from './receipts.ts'
 import { ruleOf } from './rejected-line.ts'
 import { releaseDoubts } from './settle-doubts.ts'
 
@@ -16,23 +17,23 @@ interface RulingContext {
   readonly origin: Pick<RunOrigin, 'selection'> | undefined
 }
 
-/** Undefined where it says nothing of what others have left. */
+/** The ruling is undefined where it says nothing of what others have left; the records are those that were found. */
 export async function rulingOf(
   context: RulingContext,
   record: ExportRecord,
   rows: readonly ChunkRow[],
   outcomes: readonly EntryOutcome[],
-): Promise<Ruling | undefined> {
+): Promise<{ readonly ruling: Ruling | undefined; readonly sentAs: SentAs }> {
   const { ledger, runLedger, load, origin } = context
   const { jobId, runId } = runLedger.lease
   // What is held is not touched; what a run that was given up may have sent is looked for by whoever meets it.
   const isAsked = ({ entry }: EntryOutcome): boolean =>
     load.held !== 'hold' || load.perhapsSent.unanswered.has(entry.content)
   const events = eventsOf(outcomes.filter(isAsked))
-  if (record.reading === 'whole' && events.size === 0) return undefined
-  const doubts = await releaseDoubts(ledger, jobId, events, runId)
+  if (record.reading === 'whole' && events.size === 0) return { ruling: undefined, sentAs: new Map() }
+  const { ruling: doubts, sentAs } = await releaseDoubts(ledger, jobId, events, runId)
   if (record.reading === 'whole')
-    return { run: runId, decisions: doubts.decisions, released: doubts.released }
+    return { ruling: { run: runId, decisions: doubts.decisions, released: doubts.released }, sentAs }
   const rejects =
     origin?.selection === 'decided'
       ? []
@@ -44,7 +45,8 @@ export async function rulingOf(
           outcomes,
         )
   const settled = rejects.map(({ id }) => ({ exception: id, event: 'deliver' as const }))
-  return { run: runId, decisions: [...doubts.decisions, ...settled], released: doubts.released }
+  const decisions = [...doubts.decisions, ...settled]
+  return { ruling: { run: runId, decisions, released: doubts.released }, sentAs }
 }
 
 /** What has befallen records that may have been in doubt, by their content. */

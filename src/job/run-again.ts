@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { OpenExport } from '../extract/open-export.ts'
 import type { Origin } from '../extract/row.ts'
-import { type ExportRecord, NOTHING_PERHAPS_SENT, noTallies, type RunLedger } from '../ledger/ledger.ts'
+import { type ExportRecord, NOTHING_PERHAPS_SENT } from '../ledger/ledger.ts'
 import { resolveAccounts } from '../load/accounts.ts'
 import { createEntries, type Entry } from '../load/entry.ts'
 import { lookUp } from '../load/look-up.ts'
@@ -24,9 +24,7 @@ import { spoolFolder } from './spool-folder.ts'
 import { keptMapping, receiveOriginal } from './take-up.ts'
 import { isGivenUp } from './unanswered.ts'
 
-export interface RunAgain {
-  readonly run: RunOfJob
-  readonly runLedger: RunLedger
+export interface RunAgain extends Pick<Amending, 'run' | 'runLedger' | 'receipt'> {
   readonly inDoubt: 'hold' | 'resend'
   /** All rows of the file; of selected rows, the file that they stand in. @throws WaybillError `export-gone` */
   openAll(record: ExportRecord): Promise<OpenRows>
@@ -67,19 +65,18 @@ function connectAgain(
   deps: RunDependencies,
   job: Job,
   run: RunOfJob,
-  { runLedger, signal, stop }: Amending,
+  { runLedger, receipt, signal, stop }: Amending,
   arrival: Arrival,
 ): RunAgain {
   const { ledger, identity, gateway } = deps
-  const tallies = noTallies()
   const stages: ExportContext = connectStages(deps, job, run.job_id, {
     behindSince: undefined,
     perhapsSent: NOTHING_PERHAPS_SENT,
+    owed: new Set(),
     origin: originOf(run),
     isBackfill: kindOf(run) === 'backfill',
     runLedger,
-    tallies,
-    // Never written to, nor closed: the receipts of the run stay as they are.
+    // Never written to, nor closed: no chunk is settled here.
     receipts: openAppended(deps.home, join(deps.home, run.receipts_path), 0, runLedger.assertHeld),
     stop,
     signal,
@@ -105,6 +102,7 @@ function connectAgain(
   return {
     run,
     runLedger,
+    receipt,
     inDoubt: load.inDoubt,
     async openAll(export_) {
       const { record, mapping, limits } = await found(export_)
@@ -129,7 +127,7 @@ function connectAgain(
     accountOf: ({ record }) => identity.account(record.account),
     npiOf: identity.npi,
     get reads() {
-      return tallies.requests.readBack
+      return runLedger.tallies.requests.readBack
     },
   }
 }

@@ -3,21 +3,21 @@ import { join } from 'node:path'
 import { type ErrorCode, WaybillError } from '../errors.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
 import type { Origin } from '../extract/row.ts'
-import type { ChunkRecord, ExportRecord, Ledger, RunLedger, RunOrigin, Tallies } from '../ledger/ledger.ts'
+import type { ChunkRecord, ExportRecord, Ledger, RunLedger, RunOrigin } from '../ledger/ledger.ts'
 import { type Identity, transactionId } from '../load/identity.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
 import { toException } from '../load/outcomes.ts'
 import { ownFileName } from '../own-files.ts'
 import { addCounts, allRecords, assertBalanced, type Counts, noCounts } from '../reconcile/balance.ts'
 import { type Chunk, cutChunks } from './chunks.ts'
-import { countChunk } from './count-chunk.ts'
+import { countChunk, tallyChunk } from './count-chunk.ts'
 import { readCounts } from './counts-text.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import type { DriftWatch } from './drift-watch.ts'
 import { lastWordsOf } from './last-words.ts'
 import { type ExportAtHand, openRows } from './open-rows.ts'
 import { createPipeline } from './pipeline.ts'
-import { receiptsOf } from './receipts.ts'
+import { receiptsOf, receiptsText } from './receipts.ts'
 import { columnsInFront, rejectsHeader, rejectsText } from './rejects.ts'
 import { rulingOf } from './ruling.ts'
 import type { LeftBehind, RunEvents } from './run-events.ts'
@@ -33,7 +33,6 @@ export interface ExportContext {
   readonly identity: Identity
   readonly receipts: AppendedFile
   readonly rejectsFolder: string
-  readonly tallies: Tallies
   readonly events: RunEvents
   readonly stopWhen: StopWhen
   readonly now: () => number
@@ -232,7 +231,8 @@ async function settleChunk(
     const header = rejects.length === 0 ? rejectsHeader(inFront) : ''
     await rejects.append(Buffer.from(header + rejected))
   }
-  await context.receipts.append(await receiptsOf(loaded.outcomes))
+  const { ruling, sentAs } = await rulingOf(context, record, chunk.rows, loaded.outcomes)
+  await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
   await context.runLedger.settleChunk({
     exportRow: record.id,
     chunk: chunk.number,
@@ -245,8 +245,8 @@ async function settleChunk(
       outcome.batchId === null ? toException(outcome) : undefined,
     ),
     careTeams: { gateway: context.load.accounts.gatewayName, entries: loaded.careTeams },
-    ruling: await rulingOf(context, record, chunk.rows, loaded.outcomes),
-    tallies: context.tallies,
+    ruling,
+    tallies: tallyChunk(loaded),
     at: context.now(),
   })
   return counts

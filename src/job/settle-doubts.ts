@@ -1,5 +1,9 @@
 /** What the ledger learns when records are in doubt no longer: in every run of the job that holds them. */
-import type { DeliveredRow, Ledger, LeftEvent, Ruling } from '../ledger/ledger.ts'
+import type { DeliveredRow, Ledger, LeftEvent, LeftRecord, PlacedRecord, Ruling } from '../ledger/ledger.ts'
+import type { SentAs } from './receipts.ts'
+
+/** Events by which it is learned that the gateway has what was sent before. */
+const LEARNED: ReadonlySet<LeftEvent> = new Set(['accept', 'find'])
 
 /** Events after which the gateway has the record. */
 const WITH_GATEWAY: ReadonlySet<LeftEvent> = new Set(['accept', 'find', 'deliver'])
@@ -9,11 +13,11 @@ const WITH_GATEWAY: ReadonlySet<LeftEvent> = new Set(['accept', 'find', 'deliver
  * @param run that has brought it about; null for what a person or a look at the profile has decided
  */
 export async function releaseDoubts(
-  ledger: Pick<Ledger, 'left' | 'delivered'>,
+  ledger: Pick<Ledger, 'left' | 'delivered' | 'perhapsSent'>,
   jobId: number,
   events: ReadonlyMap<string, LeftEvent>,
   run: string | null,
-): Promise<Ruling> {
+): Promise<{ readonly ruling: Ruling; readonly sentAs: SentAs }> {
   const contents = [...events.keys()]
   const left = await ledger.left.inDoubtWith(jobId, contents)
   const released = await ledger.left.heldWith(jobId, contents)
@@ -24,7 +28,7 @@ export async function releaseDoubts(
     rowKey,
     records: [...(before.get(rowKey) ?? []), ...records.map(({ rule, content }) => ({ rule, content }))],
   }))
-  return {
+  const ruling = {
     run,
     decisions: left.flatMap(({ id, content }) => {
       const event = events.get(content ?? '')
@@ -33,4 +37,29 @@ export async function releaseDoubts(
     released,
     delivered,
   }
+  const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
+  return { ruling, sentAs: await sentAs(ledger, jobId, learned, left) }
+}
+
+/** As it was sent last; as it was held, where nobody knows who has sent it. */
+async function sentAs(
+  ledger: Pick<Ledger, 'perhapsSent'>,
+  jobId: number,
+  contents: readonly string[],
+  left: readonly LeftRecord[],
+): Promise<SentAs> {
+  if (contents.length === 0) return new Map()
+  const { unanswered } = await ledger.perhapsSent(jobId)
+  const known = new Map<string, PlacedRecord>()
+  for (const record of left.toSorted((a, b) => a.id - b.id)) {
+    if (record.content === null || (record.batchId === null && known.has(record.content))) continue
+    known.set(record.content, record)
+  }
+  return new Map(
+    contents.flatMap((content) => {
+      const own = known.get(content)
+      const sent = own !== undefined && own.batchId !== null ? own : (unanswered.get(content) ?? own)
+      return sent === undefined ? [] : [[content, sent] as const]
+    }),
+  )
 }

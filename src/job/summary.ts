@@ -3,15 +3,16 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { WaybillError } from '../errors.ts'
-import type {
-  BackfillRange,
-  ExportRecord,
-  Ledger,
-  OutcomeMove,
-  Reading,
-  RunOrigin,
-  Tallies,
-  UntoldTarget,
+import {
+  type BackfillRange,
+  type ExportRecord,
+  type Ledger,
+  type OutcomeMove,
+  type Reading,
+  type RunOrigin,
+  readTallies,
+  type Tallies,
+  type UntoldTarget,
 } from '../ledger/ledger.ts'
 import {
   addCounts,
@@ -24,7 +25,7 @@ import {
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
 import { RECORD_KINDS } from '../transform/record.ts'
 import { rangeOf } from './backfill-range.ts'
-import { readCounts, readTallies } from './counts-text.ts'
+import { readCounts } from './counts-text.ts'
 import { DriftFinding, type ExportDrift } from './drift.ts'
 import { readSince } from './read-since.ts'
 import type { RunActivity } from './run-activity.ts'
@@ -75,6 +76,8 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   /** When its detail was pruned: batches, reasons and files are gone, the balance is not. */
   readonly pruned?: string
   readonly balanced: boolean
+  /** It has not come to its end: what it has not settled is in no count. */
+  readonly soFar?: true
   /** What checks have found in what went on all the same, most frequent first. */
   readonly warnings: readonly CodeCount[]
   /** In what exports differ from earlier deliveries. */
@@ -109,7 +112,6 @@ export async function summarise(
   const moves = await ledger.left.moves(runId)
   const settled = await ledger.left.settledBy(runId)
   const chunks = Map.groupBy(await ledger.chunksOfRun(runId), ({ export_row }) => export_row)
-  let receiptsLength = 0
   const records = await ledger.exportsOf(runId)
   const failed = records.flatMap(({ name, reason }) => (reason === null ? [] : [name]))
   const since = await readSince(ledger, run, failed)
@@ -119,7 +121,6 @@ export async function summarise(
     for (const chunk of chunks.get(record.id) ?? []) {
       if (record.totals === null) addCounts(counts, readCounts(chunk.counts))
       rejectsLength = Math.max(rejectsLength, chunk.rejects_length ?? 0)
-      receiptsLength = Math.max(receiptsLength, chunk.receipts_length ?? 0)
     }
     if (record.totals !== null) addCounts(counts, readCounts(record.totals))
     const known = noCounts()
@@ -165,6 +166,7 @@ export async function summarise(
       ? { leftBehind: newAndKnown(ended, await ledger.knownOf(runId)) }
       : { pruned: new Date(run.pruned_at).toISOString() }),
     balanced: isBalanced(total),
+    ...(run.state === 'finished' ? {} : { soFar: true as const }),
     drift,
     exports,
     rows: total.rows,
@@ -176,7 +178,9 @@ export async function summarise(
     requests: tallies.requests,
     files: {
       ...(exports.some((one) => one.rejects !== undefined) ? { rejects: join(home, run.rejects_path) } : {}),
-      ...(receiptsLength > 0 && run.pruned_at === null ? { receipts: join(home, run.receipts_path) } : {}),
+      ...(run.receipts_length > 0 && run.pruned_at === null
+        ? { receipts: join(home, run.receipts_path) }
+        : {}),
     },
     startedAt: new Date(run.started_at).toISOString(),
     durationMs: run.worked_ms,

@@ -1,5 +1,6 @@
 /** Batches of open chunks whose answer nobody has, and what of a run that was given up nobody can tell. */
-import type { BatchRecord, ChunkRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
+import type { BatchRecord, ChunkRecord, ExportRecord, Held, Ledger, RunRecord } from '../ledger/ledger.ts'
+import { type LearnedFrom, type Receipt, receiptOf } from './receipts.ts'
 
 type Reading = Pick<Ledger, 'chunksOf' | 'batchesOf' | 'exceptionsOf' | 'exportsOf'>
 
@@ -17,10 +18,22 @@ export async function* unansweredOf(
 }
 
 /** What of it is not accepted has no outcome. */
-export const settlementOf = (
-  { id, attempts }: BatchRecord,
-  accepted: readonly { readonly row: number; readonly rule: string; readonly content: string }[],
-) => ({ id, answer: 'ambiguous', status: null, attempts, accepted, exceptions: [] })
+export const settlementOf = ({ id, attempts }: BatchRecord, accepted: readonly Held[]) => ({
+  id,
+  answer: 'ambiguous',
+  status: null,
+  attempts,
+  accepted,
+  exceptions: [],
+})
+
+/** For what is settled without its chunk, as the chunk never will be: its run was given up. */
+export const receiptsOfBatch = (
+  { export_id: exportId }: Pick<ExportRecord, 'export_id'>,
+  { batch_id: batchId, status }: BatchRecord,
+  accepted: readonly Held[],
+  learnedFrom: LearnedFrom | undefined,
+): Receipt[] => accepted.map((held) => receiptOf({ ...held, exportId, batchId }, learnedFrom, status))
 
 export const isGivenUp = ({ state, reason }: Pick<RunRecord, 'state' | 'reason'>): boolean =>
   state === 'failed' && reason === 'given-up'

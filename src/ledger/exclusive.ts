@@ -5,6 +5,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import pLimit from 'p-limit'
 import { WaybillError } from '../errors.ts'
+import { unsynced } from './sqlite-database.ts'
 import type { LedgerTables } from './tables.ts'
 
 export type Write<T> = (transaction: Transaction<LedgerTables>) => Promise<T>
@@ -12,12 +13,16 @@ export type Write<T> = (transaction: Transaction<LedgerTables>) => Promise<T>
 export interface Exclusive {
   read<T>(operation: (database: Kysely<LedgerTables>) => Promise<T>): Promise<T>
   write<T>(operation: Write<T>): Promise<T>
-  /** As `write`, in a transaction shared with others asked for at the same time: if one fails, all fail. */
-  writeShared<T>(operation: Write<T>): Promise<T>
+  /**
+   * As `write`, in a transaction shared with others asked for at the same time: if one fails, all fail.
+   * @param waits whether it is on the disk when it resolves; default: it is
+   */
+  writeShared<T>(operation: Write<T>, waits?: 'for-disk' | 'for-nothing'): Promise<T>
 }
 
 interface Waiting {
   readonly perform: Write<unknown>
+  readonly waits: 'for-disk' | 'for-nothing'
   readonly done: (value: unknown) => void
   readonly failed: (error: unknown) => void
 }
@@ -31,12 +36,15 @@ export function createExclusive(database: Kysely<LedgerTables>, guard?: Write<vo
     const together = waiting.splice(0)
     if (together.length === 0) return
     try {
-      const results = await database.transaction().execute(async (transaction) => {
-        await guard?.(transaction)
-        const values: unknown[] = []
-        for (const one of together) values.push(await one.perform(transaction))
-        return values
-      })
+      const commit = () =>
+        database.transaction().execute(async (transaction) => {
+          await guard?.(transaction)
+          const values: unknown[] = []
+          for (const one of together) values.push(await one.perform(transaction))
+          return values
+        })
+      const isToWait = together.some(({ waits }) => waits === 'for-disk')
+      const results = isToWait ? await commit() : await unsynced(database, commit)
       for (const [at, one] of together.entries()) one.done(results[at])
     } catch (error) {
       const failure = asLedgerError(error)
@@ -47,10 +55,10 @@ export function createExclusive(database: Kysely<LedgerTables>, guard?: Write<vo
   return {
     read: (operation) => turn(() => operation(database)).catch(refuse),
     write: (operation) => turn(() => database.transaction().execute(operation)).catch(refuse),
-    writeShared: (operation) =>
+    writeShared: (operation, waits = 'for-disk') =>
       new Promise((resolve, reject) => {
         // The cast is sound: `done` gets what this very operation returned.
-        waiting.push({ perform: operation, done: resolve as (value: unknown) => void, failed: reject })
+        waiting.push({ perform: operation, waits, done: resolve as (value: unknown) => void, failed: reject })
         if (waiting.length === 1) setImmediate(() => void turn(flush))
       }),
   }

@@ -27,6 +27,7 @@ import type {
   KnownCareTeam,
   ProfileKey,
   ProfileStart,
+  Receipted,
   RunEnd,
 } from './run-writes.ts'
 import type { OpenExport, RunFilter } from './runs.ts'
@@ -59,6 +60,7 @@ export type {
   LeftRecord,
   LeftRow,
   OutcomeMove,
+  PlacedRecord,
   Ruling,
 } from './left-records.ts'
 export type {
@@ -85,9 +87,10 @@ export type {
   KnownCareTeam,
   ProfileKey,
   ProfileStart,
+  Receipted,
   RunEnd,
 } from './run-writes.ts'
-export { noTallies, type Tallies } from './tallies.ts'
+export { addTallies, type ChunkTallies, noTallies, readTallies, type Tallies } from './tallies.ts'
 export type {
   BatchRecord,
   CareTeamMark,
@@ -106,9 +109,14 @@ export type {
 /** What a run writes. Every call is one durable transaction (calls made together may share one), fenced by the lease's token. */
 export interface RunLedger {
   readonly lease: Lease
+  /** Counted by whoever sends: each write takes along what was counted by then. */
+  readonly tallies: Tallies
   /** The time since the last sign of life counts as work. */
   renew(now: number, ttlMs: number): Promise<void>
-  /** Before what is not written down itself. @throws WaybillError `lease-lost` */
+  /**
+   * Before what is not written down itself. Takes the counts along, without waiting for the disk: what is written so outlives the process,
+   * and is on the disk with the next write that waits. @throws WaybillError `lease-lost`
+   */
   assertHeld(): Promise<void>
   /** @param outage JSON: why it waits for the gateway; null: it does not any more */
   noteOutage(outage: string | null): Promise<void>
@@ -130,10 +138,11 @@ export interface RunLedger {
   splitBatch(id: number, answer: string, status: number | null, at: number): Promise<void>
   settleChunk(settlement: ChunkSettlement): Promise<void>
   /** @throws WaybillError `state-illegal` where an exception cannot make that move */
-  rule(ruling: Ruling, at: number): Promise<void>
+  rule(ruling: Ruling & Receipted, at: number): Promise<void>
+  /** Does not wait for the disk: a person who is registered twice is told as known. */
   saveAccounts(gateway: string, accounts: readonly KnownAccount[], at: number): Promise<void>
   saveCareTeams(gateway: string, entries: readonly KnownCareTeam[]): Promise<void>
-  endRun(end: RunEnd, tallies: Tallies): Promise<void>
+  endRun(end: RunEnd): Promise<void>
 }
 
 export interface Ledger {

@@ -193,6 +193,7 @@ const leftRecords = (database: Database) =>
       'exception.rule',
       'exception.content',
       'exception.kind',
+      'exception.batch_id as batchId',
     ])
     .$castTo<LeftRecord>()
 

@@ -34,14 +34,20 @@ export interface HeldRecord extends DeliveredRecord {
   readonly series: string | null
 }
 
-/** An exception, with the export that it belongs to. */
-export interface LeftRecord {
-  readonly id: number
-  readonly exportRow: number
+/** Where a record stands in its export, and how it was sent. */
+export interface PlacedRecord {
   readonly exportId: string
   readonly row: number
   readonly rule: string | null
   readonly content: string | null
+  /** The batch that it was sent in; null where it was not sent, as an earlier run had left it in doubt. */
+  readonly batchId: string | null
+}
+
+/** An exception, with the export that it belongs to. */
+export interface LeftRecord extends PlacedRecord {
+  readonly id: number
+  readonly exportRow: number
   readonly kind: string | null
 }
 

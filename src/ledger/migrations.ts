@@ -37,6 +37,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .addColumn('rejects_path', 'text', (column) => column.notNull())
         .addColumn('receipts_path', 'text', (column) => column.notNull())
         .addColumn('tallies', 'text', (column) => column.notNull())
+        .addColumn('receipts_length', 'integer', (column) => column.notNull().defaultTo(0))
         .execute()
       await db.schema.createIndex('run_by_job').on('run').columns(['job_id', 'started_at']).execute()
       await db.schema
@@ -71,7 +72,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .addColumn('rows', 'integer', (column) => column.notNull())
         .addColumn('state', 'text', (column) => column.notNull())
         .addColumn('counts', 'text')
-        .addColumn('receipts_length', 'integer')
         .addColumn('rejects_length', 'integer')
         .addColumn('settled_at', 'integer')
         .addPrimaryKeyConstraint('chunk_of_export', ['export_row', 'number'])

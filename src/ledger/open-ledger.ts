@@ -9,7 +9,7 @@ import { firesOf } from './fires.ts'
 import { countKnown } from './known-since.ts'
 import { acquireLease, assertLease, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
 import type { Ledger, ProfileKey } from './ledger.ts'
-import { noTallies } from './ledger.ts'
+import { noTallies, readTallies } from './ledger.ts'
 import { leftBehind } from './left-behind.ts'
 import {
   readAccounts,
@@ -89,7 +89,7 @@ export async function openLedger(file: string): Promise<Ledger> {
           })
           .execute()
       })
-      return createRunLedger(database, lease)
+      return createRunLedger(database, lease, noTallies())
     },
     async resumeRun(lease, run, at, part) {
       await write(async (writer) => {
@@ -109,7 +109,7 @@ export async function openLedger(file: string): Promise<Ledger> {
           .where('id', '=', run.id)
           .execute()
       })
-      return createRunLedger(database, lease)
+      return createRunLedger(database, lease, readTallies(run.tallies))
     },
     amendRun: (lease) => createRunLedger(database, lease),
     unfinishedRun: (jobId, kind) =>

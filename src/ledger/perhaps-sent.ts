@@ -1,21 +1,22 @@
 /** What runs that were given up have sent, or may have sent, without its being known as delivered. */
 import type { Kysely } from 'kysely'
 import { unpackHolds } from './holds.ts'
+import type { PlacedRecord } from './left-records.ts'
 import type { LedgerTables } from './tables.ts'
 
 /** Contents of records, 16 hex digits each. A record of any other content was not sent by such a run, or is known as delivered. */
 export interface PerhapsSent {
   /** The gateway has taken them. */
   readonly taken: ReadonlySet<string>
-  /** Nobody knows whether it has. */
-  readonly unanswered: ReadonlySet<string>
+  /** Nobody knows whether it has; each as it was sent. */
+  readonly unanswered: ReadonlyMap<string, PlacedRecord>
   /** When the last of these runs was given up, milliseconds since the epoch: nothing was sent later. Undefined where there is none. */
   readonly until: number | undefined
 }
 
 export const NOTHING_PERHAPS_SENT: PerhapsSent = {
   taken: new Set(),
-  unanswered: new Set(),
+  unanswered: new Map(),
   until: undefined,
 }
 
@@ -25,7 +26,7 @@ export const NOTHING_PERHAPS_SENT: PerhapsSent = {
  */
 export async function readPerhapsSent(database: Kysely<LedgerTables>, jobId: number): Promise<PerhapsSent> {
   const taken = new Set<string>()
-  const unanswered = new Set<string>()
+  const unanswered = new Map<string, PlacedRecord>()
   let until: number | undefined
   const open = () =>
     database
@@ -42,10 +43,13 @@ export async function readPerhapsSent(database: Kysely<LedgerTables>, jobId: num
     )
     .where('batch.state', '!=', 'split')
     .select(['batch.state', 'batch.holds', 'run.ended_at as endedAt'])
+    .select(['batch.batch_id as batchId', 'export.export_id as exportId'])
     .execute()
-  for (const { state, holds, endedAt } of batches) {
-    const contents = state === 'settled' ? taken : unanswered
-    for (const { content } of unpackHolds(holds)) contents.add(content)
+  for (const { state, holds, endedAt, batchId, exportId } of batches) {
+    for (const held of unpackHolds(holds)) {
+      if (state === 'settled') taken.add(held.content)
+      else unanswered.set(held.content, { ...held, exportId, batchId })
+    }
     until = Math.max(until ?? 0, endedAt ?? 0)
   }
   const doubts = await open()
@@ -56,11 +60,17 @@ export async function readPerhapsSent(database: Kysely<LedgerTables>, jobId: num
     )
     .where('exception.state', 'in', ['in-doubt', 'accepted'])
     .select(['exception.content', 'exception.state', 'run.ended_at as endedAt'])
+    .select([
+      'exception.row',
+      'exception.rule',
+      'exception.batch_id as batchId',
+      'export.export_id as exportId',
+    ])
     .execute()
-  for (const { content, state, endedAt } of doubts) {
+  for (const { state, endedAt, content, ...placed } of doubts) {
     if (content === null) continue
-    const contents = state === 'accepted' ? taken : unanswered
-    contents.add(content)
+    if (state === 'accepted') taken.add(content)
+    else unanswered.set(content, { ...placed, content })
     until = Math.max(until ?? 0, endedAt ?? 0)
   }
   return { taken, unanswered, until }

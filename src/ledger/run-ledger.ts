@@ -6,10 +6,20 @@ import { noteTaken } from './expectations.ts'
 import { packHolds } from './holds.ts'
 import { noteKnown } from './known-since.ts'
 import { assertLease, renewLease } from './leases.ts'
-import type { ChunkSettlement, DeliveredRow, Exception, ExportStart, Lease, RunLedger } from './ledger.ts'
+import type {
+  ChunkSettlement,
+  DeliveredRow,
+  Exception,
+  ExportStart,
+  KnownAccount,
+  Lease,
+  Receipted,
+  RunLedger,
+} from './ledger.ts'
 import { rule } from './left-behind.ts'
 import { advanceBatch, advanceChunk, type BatchEvent } from './states.ts'
 import type { ExportRecord, LedgerTables } from './tables.ts'
+import { addTallies, noTallies, type Tallies } from './tallies.ts'
 import { beginWork, countWork } from './worked-time.ts'
 
 type Writer = Transaction<LedgerTables>
@@ -17,13 +27,29 @@ type Writer = Transaction<LedgerTables>
 /** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
 const ROWS_AT_ONCE = 500
 
-export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): RunLedger {
-  const { writeShared } = createExclusive(database, (transaction) => assertLease(transaction, lease))
+/** @param tallies what the run has counted so far; undefined: nothing is counted for it */
+export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease, tallies?: Tallies): RunLedger {
+  const counted = tallies ?? noTallies()
+  let written: string | undefined = JSON.stringify(counted)
+  // The fence is asked by each transaction, and each takes the counts along.
+  const exclusive = createExclusive(database, async (transaction) => {
+    await assertLease(transaction, lease)
+    const text = JSON.stringify(counted)
+    if (tallies === undefined || text === written) return
+    await transaction.updateTable('run').set({ tallies: text }).where('id', '=', lease.runId).execute()
+    written = text
+  })
+  const writeShared: typeof exclusive.writeShared = (operation, waits) =>
+    exclusive.writeShared(operation, waits).catch((error: unknown) => {
+      written = undefined
+      throw error
+    })
+  const registered: KnownAccount[] = []
   return {
     lease,
+    tallies: counted,
     renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, lease, now, ttlMs)),
-    // The fence is asked by each transaction.
-    assertHeld: () => writeShared(async () => undefined),
+    assertHeld: () => writeShared(async () => undefined, 'for-nothing'),
     noteOutage: (outage) =>
       writeShared(async (writer) => {
         await writer.updateTable('lease').set({ outage }).where('job_id', '=', lease.jobId).execute()
@@ -102,6 +128,7 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
           settled_at: settlement.at,
         })
         await insertExceptions(writer, settlement.exportRow, settlement.chunk, settlement.exceptions)
+        await noteReceipts(writer, lease, settlement)
       }),
     splitBatch: (id, answer, status, at) =>
       writeShared((writer) =>
@@ -111,30 +138,39 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
       writeShared(async (writer) => {
         await upsertDelivered(writer, lease.jobId, ruling.delivered ?? [])
         await rule(writer, lease, ruling, at)
+        await noteReceipts(writer, lease, ruling)
       }),
-    settleChunk: (settlement) => writeShared((writer) => settleChunk(writer, lease, settlement)),
-    saveAccounts: (gateway, accounts, at) =>
-      writeShared(async (writer) => {
-        for (let start = 0; start < accounts.length; start += ROWS_AT_ONCE) {
-          const values = accounts
-            .slice(start, start + ROWS_AT_ONCE)
-            .map(({ reference, accountId, isNew, sentBefore }) => ({
-              gateway,
-              reference: Buffer.from(reference, 'hex'),
-              account_id: accountId,
-              registered_at: at,
-              registered_by: isNew === true ? lease.runId : null,
-              sent_before: sentBefore,
-            }))
-          await writer
-            .insertInto('account')
-            .values(values)
-            .onConflict((conflict) => conflict.doNothing())
-            .execute()
-        }
-      }),
+    async settleChunk(settlement) {
+      addTallies(counted, settlement.tallies)
+      try {
+        await writeShared((writer) => settleChunk(writer, lease, settlement))
+      } catch (error) {
+        addTallies(counted, settlement.tallies, -1)
+        throw error
+      }
+    },
+    saveAccounts(gateway, accounts, at) {
+      registered.push(...accounts)
+      // Those that came in together are one insertion.
+      return writeShared(async (writer) => {
+        const values = registered.splice(0).map(({ reference, accountId, isNew, sentBefore }) => ({
+          gateway,
+          reference: Buffer.from(reference, 'hex'),
+          account_id: accountId,
+          registered_at: at,
+          registered_by: isNew === true ? lease.runId : null,
+          sent_before: sentBefore,
+        }))
+        if (values.length === 0) return
+        await writer
+          .insertInto('account')
+          .values(values)
+          .onConflict((conflict) => conflict.doNothing())
+          .execute()
+      }, 'for-nothing')
+    },
     saveCareTeams: (gateway, entries) => writeShared((writer) => saveCareTeams(writer, gateway, entries)),
-    endRun: (end, tallies) =>
+    endRun: (end) =>
       writeShared(async (writer) => {
         await countWork(writer, lease.runId, end.endedAt, 'pauses')
         await writer
@@ -144,12 +180,17 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease): R
             ended_at: end.endedAt,
             reason: end.reason,
             detail: end.detail ?? null,
-            tallies: JSON.stringify(tallies),
           })
           .where('id', '=', lease.runId)
           .execute()
+        await noteReceipts(writer, lease, end)
       }),
   }
+}
+
+async function noteReceipts(writer: Writer, { runId }: Lease, { receiptsLength }: Receipted): Promise<void> {
+  if (receiptsLength === undefined) return
+  await writer.updateTable('run').set({ receipts_length: receiptsLength }).where('id', '=', runId).execute()
 }
 
 async function addExport(writer: Writer, runId: string, start: ExportStart): Promise<ExportRecord> {
@@ -231,7 +272,6 @@ async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettle
     .set((eb) => ({
       state: advanceChunk(state, 'settle'),
       counts: settlement.counts,
-      receipts_length: settlement.receiptsLength,
       rejects_length: settlement.rejectsLength,
       settled_at: settlement.at,
       worked_ms: eb.selectFrom('run').select('run.worked_ms').where('run.id', '=', lease.runId),
@@ -259,11 +299,7 @@ async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettle
       .onConflict((conflict) => conflict.doNothing())
       .execute()
   }
-  await writer
-    .updateTable('run')
-    .set({ tallies: JSON.stringify(settlement.tallies) })
-    .where('id', '=', lease.runId)
-    .execute()
+  await noteReceipts(writer, lease, settlement)
 }
 
 /** In key order, so that neighbouring keys of the tree are written together. */

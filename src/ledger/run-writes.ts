@@ -6,7 +6,7 @@ import type { Held } from './holds.ts'
 import type { DeliveredRow, HeldRecord, Ruling } from './left-records.ts'
 import type { RunState } from './states.ts'
 import type { CareTeamMark, Reading } from './tables.ts'
-import type { Tallies } from './tallies.ts'
+import type { ChunkTallies } from './tallies.ts'
 
 export interface RunEnd {
   readonly state: Exclude<RunState, 'running'>
@@ -15,6 +15,8 @@ export interface RunEnd {
   readonly reason: string | null
   /** and its words. */
   readonly detail?: string | null
+  /** See `Receipted`. */
+  readonly receiptsLength?: number | undefined
 }
 
 export interface ExportStart {
@@ -86,7 +88,13 @@ export interface Exception {
   readonly batchId: string | null
 }
 
-export interface BatchSettlement extends ChunkKey {
+/** What is settled once the run has come to its end, or without it: receipts of that are written at once. */
+export interface Receipted {
+  /** Bytes of the run's receipts with those of what is settled here; undefined where there are none. */
+  readonly receiptsLength?: number | undefined
+}
+
+export interface BatchSettlement extends ChunkKey, Receipted {
   readonly id: number
   readonly answer: string
   readonly status: number | null
@@ -107,7 +115,7 @@ export interface ChunkSettlement extends ChunkKey {
   /** What of earlier runs the chunk has settled. */
   readonly ruling?: Ruling | undefined
   readonly careTeams?: { readonly gateway: string; readonly entries: readonly KnownCareTeam[] } | undefined
-  readonly tallies: Tallies
+  readonly tallies: ChunkTallies
   readonly at: number
 }
 

@@ -1,6 +1,13 @@
 /** node:sqlite in the form that Kysely's SQLite dialect asks for, and the pragmas of the ledger. */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely'
+import {
+  type Kysely,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDialect,
+  type SqliteStatement,
+  sql as statementOf,
+} from 'kysely'
 
 /** Compiled statements kept; the ledger's own are far fewer. */
 const STATEMENTS_KEPT = 200
@@ -28,8 +35,13 @@ export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase 
     prepare(sql) {
       const known = statements.get(sql)
       if (known !== undefined) return known
+      // It takes effect as it is compiled (sqlite.org/pragma.html): kept, it would do so once.
+      if (sql.startsWith('pragma synchronous')) return executed(() => database.exec(sql))
       // After a full disk SQLite has rolled back already; complaining of that would hide what went wrong.
-      if (sql === 'rollback') return rollback(database)
+      if (sql === 'rollback')
+        return executed(() => {
+          if (database.isTransaction) database.exec('rollback')
+        })
       // A transaction that reads first and writes later could not wait for its turn.
       const statement = adapt(database.prepare(sql === 'begin' ? 'begin immediate' : sql))
       if (sql.length > LONGEST_KEPT) return statement
@@ -52,15 +64,28 @@ function adapt(statement: StatementSync): SqliteStatement {
   }
 }
 
-const rollback = (database: DatabaseSync): SqliteStatement => ({
+const executed = (run: () => void): SqliteStatement => ({
   reader: false,
   all: () => [],
   run() {
-    if (database.isTransaction) database.exec('rollback')
+    run()
     return { changes: 0, lastInsertRowid: 0 }
   },
   iterate: () => [].values(),
 })
+
+/**
+ * Nothing of it waits for the disk. It outlives the process; what befalls the machine it outlives from the next commit on that waits, as
+ * that syncs all of the WAL (sqlite.org/pragma.html#pragma_synchronous: NORMAL).
+ */
+export async function unsynced<T, Tables>(database: Kysely<Tables>, work: () => Promise<T>): Promise<T> {
+  await statementOf`pragma synchronous = normal`.execute(database)
+  try {
+    return await work()
+  } finally {
+    await statementOf`pragma synchronous = full`.execute(database)
+  }
+}
 
 /** Kysely takes SQLite for unable to change tables in a transaction; it is able to (sqlite.org/lang_transaction.html). */
 class TransactionalAdapter extends SqliteAdapter {

@@ -32,6 +32,8 @@ interface RunTable {
   receipts_path: string
   /** JSON: counts of accounts and requests. */
   tallies: string
+  /** Length in bytes of its receipts, as far as they are settled. */
+  receipts_length: ColumnType<number, number | undefined, number>
   /** The run of which this one takes up what was left behind, and what of it. */
   origin_run: ColumnType<string | null, string | null | undefined, never>
   selection: ColumnType<Selection | null, Selection | null | undefined, never>
@@ -109,8 +111,7 @@ interface ChunkTable {
   state: ChunkState
   /** JSON: counts of rows and records. */
   counts: string | null
-  /** Length in bytes of the run's receipts, and of the export's rejects file, once this chunk is settled. */
-  receipts_length: number | null
+  /** Length in bytes of the export's rejects file, once this chunk is settled. */
   rejects_length: number | null
   settled_at: number | null
   /** What the run had worked by then, in milliseconds; null until it is settled. */

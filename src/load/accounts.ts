@@ -17,7 +17,7 @@ export interface AccountsContext {
   readonly gateway: Gateway
   /** Names the gateway in the ledger: its address. */
   readonly gatewayName: string
-  readonly ledger: Pick<Ledger, 'accounts'>
+  readonly ledger: Pick<Ledger, 'accounts' | 'registeredBy'>
   readonly runLedger: RunLedger
   readonly sending: Sending
   readonly identity: Identity
@@ -28,6 +28,8 @@ export interface AccountsContext {
 
 export interface ResolvedAccounts {
   readonly accountIds: AccountIds
+  /** People who were known, and whom the gateway does not take. */
+  readonly counts: { readonly known: number; readonly refused: number }
   /** Why nothing can be sent for this entry's person; undefined where all is well. */
   refusalOf(entry: Entry): Reason | undefined
   /**
@@ -37,12 +39,16 @@ export interface ResolvedAccounts {
   isPerhapsSent(entry: Entry): boolean
 }
 
-/** @throws WaybillError where the run must stop */
+/**
+ * @param resumed whether an earlier process of the run may have registered some of them: those were not known
+ * @throws WaybillError where the run must stop
+ */
 export async function resolveAccounts(
   context: AccountsContext,
   entries: readonly Entry[],
+  resumed = false,
 ): Promise<ResolvedAccounts> {
-  const { identity, tallies } = context
+  const { identity } = context
   const hashes = new Map<string, string>()
   const firstEntry = new Map<string, Entry>()
   for (const entry of entries) {
@@ -53,14 +59,21 @@ export async function resolveAccounts(
     firstEntry.set(hashed, entry)
   }
   const known = await context.ledger.accounts(context.gatewayName, [...firstEntry.keys()])
-  tallies.accounts.known += known.size
+  const { runId } = context.runLedger.lease
+  const own = resumed
+    ? await context.ledger.registeredBy(context.gatewayName, [...known.keys()], runId)
+    : NOBODY
+  const counts = { known: known.size - own.size, refused: 0 }
   const refusals = new Map<string, Reason>()
   if (context.register === 'missing') {
     const missing = [...firstEntry].filter(([hashed]) => !known.has(hashed))
     const registered = await registerAll(context, missing, refusals)
     for (const account of registered) known.set(account.reference, account)
+    counts.known += registered.filter(({ isNew }) => !isNew).length
+    counts.refused = refusals.size
   }
   return {
+    counts,
     accountIds: ({ reference, type }) =>
       type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
     refusalOf: ({ record }) => refusals.get(hashes.get(record.account.reference) ?? ''),
@@ -71,33 +84,22 @@ export async function resolveAccounts(
   }
 }
 
+const NOBODY: ReadonlySet<string> = new Set()
+
+/** Each is kept as soon as the gateway knows them, and counted with that. */
 async function registerAll(
   context: AccountsContext,
   missing: readonly (readonly [string, Entry])[],
   refusals: Map<string, Reason>,
 ): Promise<KnownAccount[]> {
   const registered: KnownAccount[] = []
-  try {
-    await allDone(
-      missing.map(async ([hashed, entry]) => {
-        const result = await registerOne(context, entry)
-        if ('accountId' in result)
-          registered.push({
-            reference: hashed,
-            ...result,
-            sentBefore: result.isNew ? null : await perhapsSentUntil(context, entry, result.accountId),
-          })
-        else {
-          refusals.set(hashed, result)
-          context.tallies.accounts.refused++
-        }
-      }),
-    )
-  } finally {
-    // What was registered is kept, also where the run must stop.
-    if (registered.length > 0)
-      await context.runLedger.saveAccounts(context.gatewayName, registered, context.now())
-  }
+  await allDone(
+    missing.map(async ([hashed, entry]) => {
+      const result = await registerOne(context, hashed, entry)
+      if ('accountId' in result) registered.push(result)
+      else refusals.set(hashed, result)
+    }),
+  )
   return registered
 }
 
@@ -122,12 +124,11 @@ async function perhapsSentUntil(
   return shown === undefined || shown.some(isOurs) ? now() : null
 }
 
-interface Registered {
-  readonly accountId: string | null
-  readonly isNew: boolean
-}
-
-async function registerOne(context: AccountsContext, entry: Entry): Promise<Registered | Reason> {
+async function registerOne(
+  context: AccountsContext,
+  reference: string,
+  entry: Entry,
+): Promise<KnownAccount | Reason> {
   const draft = entry.row.register()
   if (draft === undefined) {
     const message =
@@ -139,15 +140,25 @@ async function registerOne(context: AccountsContext, entry: Entry): Promise<Regi
     return { stage: 'register', code, message, scrubbed: message, ...(field === undefined ? {} : { field }) }
   }
   const { registration } = draft
+  const save = (account: KnownAccount): Promise<void> =>
+    context.runLedger.saveAccounts(context.gatewayName, [account], context.now())
+  let account: KnownAccount
   try {
-    const account = await context.sending.idempotent('register account', () =>
-      context.gateway.accounts.register(registration),
-    )
-    if (account.known) context.tallies.accounts.known++
-    else context.tallies.accounts.registered++
-    return { accountId: account.accountId ?? null, isNew: !account.known }
+    account = await context.sending.idempotent('register account', async () => {
+      const { accountId = null, known } = await context.gateway.accounts.register(registration)
+      const answered = { reference, accountId, isNew: !known, sentBefore: null }
+      if (known) return answered
+      context.tallies.accounts.registered++
+      // Before its request is over: of those under way alone a process that is killed leaves none behind in the ledger.
+      await save(answered)
+      return answered
+    })
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     return { stage: 'register', code: 'registration-refused', ...told(refusalWords(error), entry) }
   }
+  if (account.isNew) return account
+  const known = { ...account, sentBefore: await perhapsSentUntil(context, entry, account.accountId) }
+  await save(known)
+  return known
 }

@@ -141,7 +141,11 @@ export async function careTeamsOf(
         }
         for (const [entry, step] of planCareTeam(account, context.changed).steps) {
           if (step.step === 'share') selected.twins.push({ entry, first: step.first })
-          if (step.step === 'known') selected.outcomes.push({ entry, outcome: 'unchanged', found: true })
+          if (step.step === 'known') {
+            const isOurs = account.has.some(({ ours }) => ours === entry.transactionId)
+            const readBack = isOurs ? { readBack: true as const } : {}
+            selected.outcomes.push({ entry, outcome: 'unchanged', found: true, ...readBack })
+          }
           if (step.step === 'omit')
             selected.outcomes.push({ entry, outcome: 'unchanged', passedOver: step.why })
         }
@@ -327,7 +331,6 @@ async function replaceAll(
   for (const person of late)
     for (const entry of planCareTeam(accountOf(person), changed).unlisted)
       failures.push({ entry, reason: reasonOf('replace', 'replacement-not-listed', UNLISTED, entry) })
-  tallies.careTeams.notReplaced += failures.length
   return failures
 }
 

@@ -76,6 +76,7 @@ async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBat
         if (created.class === 'accepted') delivery.buffers.giveBack(buffer)
         return created
       },
+      earlier !== undefined,
     )
     .then<Answer, Answer>(
       (created) => ({ kind: 'answered', answer: created }),

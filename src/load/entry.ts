@@ -66,8 +66,10 @@ export type EntryOutcome = { readonly entry: Entry } & (
     }
   | {
       readonly outcome: 'unchanged'
-      /** A look at the profile has found it, though it was not known as delivered. */
+      /** It was not known as delivered, and is known now. */
       readonly found?: true
+      /** It was sent before, and the profile shows it. */
+      readonly readBack?: true
       /** The gateway does not have it, and is not to have it. */
       readonly passedOver?: PassedOver
     }

@@ -13,7 +13,7 @@ import type {
   PerhapsSent,
 } from '../ledger/ledger.ts'
 import { RECORD_KINDS, type Stage } from '../transform/record.ts'
-import { type AccountsContext, resolveAccounts } from './accounts.ts'
+import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { allDone } from './all-done.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import { type CareTeamContext, careTeamsOf, type FollowUpFailure } from './care-teams.ts'
@@ -63,6 +63,7 @@ export interface LoadedChunk {
   readonly careTeams: readonly KnownCareTeam[]
   /** Rows whose key was delivered, or stood before in the chunk, with other content. */
   readonly rowsCorrected: number
+  readonly accounts: ResolvedAccounts['counts']
 }
 
 /** @throws WaybillError where the run must stop */
@@ -95,10 +96,8 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     if (perhapsSent.taken.has(entry.content)) note([{ entry, outcome: 'unchanged', found: true }])
     else unsent.push(entry)
   }
-  const accounts = await resolveAccounts(context.accounts, [
-    ...earlier.unanswered.flatMap((batch) => batch.entries),
-    ...earlier.unsent,
-  ])
+  const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
+  const accounts = await resolveAccounts(context.accounts, open, chunk.resumed)
 
   const isDoubtful = (entry: Entry): boolean =>
     context.behindSince !== undefined ||
@@ -120,7 +119,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   for (const entry of unsent) {
     const verdict = verdicts.get(entry)
     const reason = accounts.refusalOf(entry)
-    if (verdict === 'stored') note([{ entry, outcome: 'unchanged', found: true }])
+    if (verdict === 'stored') note([{ entry, outcome: 'unchanged', found: true, readBack: true }])
     else if (verdict !== undefined && verdict !== 'absent' && context.held !== 'resend')
       note([inDoubtStill(entry, verdict === 'unreadable')])
     else if (reason !== undefined) note([{ entry, outcome: 'rejected', batchId: null, reason }])
@@ -197,6 +196,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     followUpFailures: failures,
     careTeams: known,
     rowsCorrected: recognised.rowsCorrected,
+    accounts: accounts.counts,
   }
 }
 
@@ -285,8 +285,12 @@ async function recallChunk(
     if (kind === undefined || entries.length === 0) continue
     if (batch.state === 'sending') unanswered.push({ batch, kind, entries })
     else
-      for (const entry of entries)
-        outcomes.push({ entry, outcome: 'accepted', batchId: batch.batch_id, status: batch.status })
+      for (const entry of entries) {
+        const readBack = batch.answer === 'ambiguous' ? { readBack: true as const } : {}
+        outcomes.push({
+          ...{ entry, outcome: 'accepted', batchId: batch.batch_id, status: batch.status, ...readBack },
+        })
+      }
   }
   return { outcomes, unanswered, unsent: [...byPosition.values()] }
 }

@@ -7,6 +7,7 @@ import { WaybillError } from '../errors.ts'
 import { saysNotFound } from '../gateway/answer-class.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
+import { allDone } from './all-done.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { batchWaits, type Cause, causeOf, failedAgain, isNews, type Outage } from './outage.ts'
 import { decide } from './retry-policy.ts'
@@ -26,7 +27,7 @@ export interface SendingOptions {
   readonly random: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly renewToken: () => Promise<void>
-  /** @throws WaybillError `lease-lost` where another process has the run by now */
+  /** Takes the counts along. @throws WaybillError `lease-lost` where another process has the run by now */
   readonly assertHeld: () => Promise<void>
   readonly signal: AbortSignal
   /** Told of every wait, for the progress display and the log. */
@@ -60,9 +61,16 @@ export interface Sending {
   /**
    * A write that must not be repeated blindly. Refused, too large and ambiguous answers are thrown.
    * @param fits asked when its turn has come, before anything is sent
+   * @param call writes down what it is about to send, and with it that it is sent
+   * @param again whether what it carries was sent before, and is not stored
    * @throws GatewayError, WaybillError; `Outgrown` where it does not fit
    */
-  once<T>(operation: string, fits: () => boolean, call: (attempt: number) => Promise<T>): Promise<T>
+  once<T>(
+    operation: string,
+    fits: () => boolean,
+    call: (attempt: number) => Promise<T>,
+    again?: boolean,
+  ): Promise<T>
   /** A write that may be repeated: registration, PCP mark. Refusals are thrown. @throws GatewayError, WaybillError */
   idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
   /**
@@ -147,34 +155,38 @@ export function createSending(options: SendingOptions): Sending {
   const send = <T>(
     operation: string,
     kind: RequestKind,
-    /** Of a request that has left, or may have. @param again whether it had before */
-    count: (again: boolean) => void,
+    /** Of a request that leaves; -1: it did not. @param again whether it had before */
+    count: (by: 1 | -1, again: boolean) => void,
     call: (attempt: number) => Promise<T>,
+    again = false,
   ) => {
     const idempotent = kind !== 'batch'
     let tokenRenewed = false
     let sentWith = token.generation
-    let hasLeft = false
-    const countOne = (): void => {
-      count(hasLeft)
-      hasLeft = true
-    }
+    let hasLeft = again
     const attemptOnce = async (attempt: number): Promise<T> => {
       let begunAt = now()
       try {
         const result = await lane.run(operation, attempt > 1, async () => {
+          // Counted as it leaves, and not over before the count is kept: what a process that is killed has not counted is no more than it had under way.
+          count(1, hasLeft)
+          const kept = kind === 'batch' && attempt === 1 ? undefined : options.assertHeld()
           // A process that slept while it waited may have been taken for dead: whoever has its run settles what it had under way, and sends it.
-          if (attempt > 1) await options.assertHeld()
+          if (attempt > 1) await kept
           sentWith = token.generation
           begunAt = now()
-          return call(attempt)
+          const answer = call(attempt)
+          await allDone<unknown>([answer, Promise.resolve(kept)])
+          return answer
         })
         gotThrough(kind)
-        countOne()
         return result
       } catch (error) {
+        const isUnsent =
+          error instanceof GatewayError ? error.class === 'not-sent' : error instanceof Outgrown
+        if (isUnsent) count(-1, hasLeft)
         if (!(error instanceof GatewayError)) throw asFinal(error)
-        if (error.class !== 'not-sent') countOne()
+        hasLeft ||= !isUnsent
         if (error.class === 'refused' || error.class === 'too-large') gotThrough(kind)
         else didNot(error, begunAt)
         const decision = decide({ class: error.class, attempt, idempotent, tokenRenewed }, random)
@@ -203,19 +215,25 @@ export function createSending(options: SendingOptions): Sending {
   }
 
   const { requests } = options.tallies
-  const countSent = (again: boolean): void => {
-    requests.sent++
-    if (again) requests.retried++
+  const countSent = (by: 1 | -1, again: boolean): void => {
+    requests.sent += by
+    if (again) requests.retried += by
   }
-  const countRead = (): void => {
-    requests.readBack++
+  const countRead = (by: 1 | -1): void => {
+    requests.readBack += by
   }
   return {
-    once: (operation, fits, call) =>
-      send(operation, 'batch', countSent, async (attempt) => {
-        if (attempt === 1 && !fits()) throw new Outgrown()
-        return call(attempt)
-      }),
+    once: (operation, fits, call, again) =>
+      send(
+        operation,
+        'batch',
+        countSent,
+        async (attempt) => {
+          if (attempt === 1 && !fits()) throw new Outgrown()
+          return call(attempt)
+        },
+        again,
+      ),
     idempotent: (operation, call) => send(operation, 'other', countSent, call),
     read: (operation, call) =>
       send(operation, 'other', countRead, call).catch((error: unknown) => {

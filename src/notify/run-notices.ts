@@ -7,7 +7,7 @@ import { counted, n } from '../count-in-words.ts'
 import { describePlace, type ErrorCode, type Finding, WaybillError } from '../errors.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import { allRecords } from '../reconcile/balance.ts'
+import { allRecords, balanceWords } from '../reconcile/balance.ts'
 import {
   addKnown,
   isAllKnown,
@@ -64,6 +64,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       `Gateway  ${gateway}`,
       `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
       `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
+      ...(summary.soFar ? [balanceWords(summary)] : []),
       ...failed.slice(0, AT_MOST).map(({ name, error }) => `Export   not sent: ${name} (${error})`),
       ...leftBehindWords(summary).map((words) => `New      ${words}`),
       ...reasonLines(grouped, run),
@@ -79,6 +80,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       durationMs,
       rows,
       records,
+      ...(summary.soFar ? { soFar: true } : {}),
       ...(leftBehind === undefined ? {} : { leftBehind }),
       exports: exports.map(({ name, rows, state, error }) => ({
         name,

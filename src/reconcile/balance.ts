@@ -69,6 +69,20 @@ export function isBalanced({ rows, records }: Pick<Counts, 'rows' | 'records'>):
   )
 }
 
+/** What is said of a run. @param soFar whether it has not come to its end */
+export function balanceWords({
+  balanced,
+  soFar,
+}: {
+  readonly balanced: boolean
+  readonly soFar?: true
+}): string {
+  if (!balanced) return 'NOT BALANCED: this is a defect; keep the ledger and report it.'
+  if (soFar)
+    return 'Balanced so far: every row and every record that is counted has exactly one outcome; the run has not come to the end of its exports.'
+  return 'Balanced: every row and every record has exactly one outcome.'
+}
+
 /** All kinds together. */
 export function allRecords({ records }: Pick<Counts, 'records'>): RecordCounts {
   const total = noRecords()

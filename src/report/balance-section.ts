@@ -14,7 +14,7 @@ const NARROW = { columnWidth: 172, textWidth: 172, heads: [] }
 
 export function balanceSection(facts: RunFacts): string {
   return `<section id="balance">
-<h2>Balance</h2>
+<h2>Balance${facts.summary.soFar ? ' so far' : ''}</h2>
 ${imbalance(facts)}${pictures(facts)}
 </section>`
 }

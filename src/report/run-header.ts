@@ -80,17 +80,16 @@ const backfillFact = ({ backfill }: RunFacts['summary'], exports: number) =>
 
 /** What bears on the numbers below: other runs, a run that is not at its end, detail that is gone. */
 export function runNotes({ summary, rowsInHand }: RunFacts): string {
-  const { origin, settled = [], pruned, state } = summary
-  const unfinished = state === 'running' || state === 'interrupted'
+  const { origin, settled = [], pruned, soFar } = summary
   const notes = [
     ...(pruned === undefined
       ? []
       : [
           `Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone. The balance is what it was.`,
         ]),
-    ...(unfinished
+    ...(soFar
       ? [
-          `It is not finished: what is shown is what was settled so far.${
+          `It has not come to the end of its exports: what is shown is what was settled so far.${
             rowsInHand === 0
               ? ''
               : ` Pending: ${counted(rowsInHand, 'row')} in hand, of which no outcome is known yet.`

@@ -139,6 +139,7 @@ export const Summary = z.object({
   job: z.string(),
   state: z.string(),
   balanced: z.boolean(),
+  soFar: z.literal(true).optional(),
   exports: z.array(
     z.object({
       name: z.string(),
@@ -153,6 +154,7 @@ export const Summary = z.object({
   accounts: z.object({ registered: count, known: count, refused: count }),
   records: z.object({ biometric: Records, condition: Records, careTeam: Records }),
   requests: z.object({ sent: count, retried: count, readBack: count }),
+  primaryCare: z.object({ marked: count, unmarked: count, owed: count }),
   files: z.object({ rejects: z.string().optional(), receipts: z.string().optional() }),
   durationMs: z.number(),
   error: z.object({ code: z.string(), message: z.string(), remedy: z.string() }).optional(),

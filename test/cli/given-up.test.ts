@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, GOOD, HEADER, JOB } from './clinic.ts'
 import { createWorkplace, summaryOf } from './command-line.ts'
-import { type FaultyClinic, openFaultyClinic, showOf } from './left-behind.ts'
+import { expectReceipts, type FaultyClinic, openFaultyClinic, showOf } from './left-behind.ts'
 
 const CAT = 'cat,2026-03-02,63,5.3,72.5,kg,fine\n'
 const ALL = [...GOOD, 'cat body-weight 72.5', 'cat hba1c 5.3', 'cat heart-rate 63']
@@ -42,6 +42,7 @@ test.each([
     inDoubt: 0,
   })
   expect(await clinic.stored()).toEqual(ALL)
+  await expectReceipts(clinic, found === 0 ? { answer: 9 } : { answer: 3, 'read-back': 6 })
 
   // From then on the ledger knows: nothing is looked for any more.
   await clinic.deliver('next.csv', `${HEADER}${CAT.replace('cat', 'dan')}`)
@@ -112,6 +113,7 @@ test('what the gateway has taken of an open chunk is not sent again, and no prof
   clinic.strike(() => PASS)
   expect((await clinic.workplace.waybill('rerun', after.run, '--only', 'in-doubt')).code).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)
+  await expectReceipts(clinic, { answer: 6 })
 })
 
 /** Given up with an open chunk: a batch of three whose records are in doubt, and one that was never answered; both were stored, or not. */
@@ -160,6 +162,7 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     clinic.strike(blind)
     expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ made: 6, unchanged: 6 })
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, { 'read-back': 6 })
   })
 
   test('is settled by a person where the file is gone: accepted, it is not sent, also after pruning', async () => {
@@ -173,6 +176,7 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     )
     const { code, out } = await waybill('resolve', clinic.id, '--accept', '--json')
     expect([code, JSON.parse(out)]).toMatchObject([0, { records: 6, summary: { balanced: true } }])
+    await expectReceipts(clinic, { decision: 6 })
     expect(await toldByDoctor(clinic)).toEqual([])
     const again = await waybill('resolve', clinic.id, '--accept')
     expect([again.code, again.err]).toEqual([2, expect.stringContaining('error nothing-left')])
@@ -199,6 +203,7 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     expect(nothing.err).toContain(`To look now: waybill reconcile ${clinic.id}.`)
     expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ made: 6, unchanged: 6 })
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, { 'read-back': 6 })
   })
 
   test('not found by reconcile it is rejected; rerun sends it, and settles that', async () => {
@@ -217,6 +222,7 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     // What was never answered, and is not there, comes with its export.
     expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 3, unchanged: 3 })
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, { answer: 6 })
   })
 
   test.each([
@@ -226,6 +232,7 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     const clinic = await givenUpInDoubt(what)
     expect(summaryOf(await clinic.run()).records.biometric).toMatchObject(records)
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, what === 'reset' ? { answer: 6 } : { 'read-back': 6 })
     expect((await clinic.workplace.waybill('doctor')).out).not.toContain(`3 of run ${clinic.id}`)
     expect((await clinic.workplace.waybill('runs', '--failed')).out).toBe(
       'No run failed or has left anything behind.\n',

@@ -1,11 +1,13 @@
 /** A run of the clinic that leaves something behind: a record in doubt, rows and records rejected. */
-import { writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { expect } from 'vitest'
 import { z } from 'zod'
 import { type Fault, type FaultProxy, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
 import { type Clinic, JOB, openClinic } from './clinic.ts'
 import { Summary, summaryOf } from './command-line.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+import { readReceipts } from './run-outputs.ts'
 
 export interface FaultyClinic extends Clinic {
   readonly proxy: FaultProxy
@@ -50,6 +52,29 @@ const Shown = Summary.extend({
   reasons: z.array(z.looseObject({ code: z.string(), outcome: z.string(), count: z.int() })),
 })
 type Shown = z.infer<typeof Shown>
+
+/**
+ * Each record that is stored has one receipt in the receipts of all runs, and each receipt is of what is stored, by its id.
+ * @param learned how many were learned from what
+ */
+export async function expectReceipts(
+  { workplace, store }: Clinic,
+  learned: { readonly answer?: number; readonly 'read-back'?: number; readonly decision?: number },
+): Promise<void> {
+  const folder = join(workplace.home, 'receipts')
+  const names = await readdir(folder)
+  const receipts = (await Promise.all(names.map((name) => readReceipts(join(folder, name))))).flat()
+  const stored = (await store.allRecords()).map(({ source }) => source.meta.persistentRecordId)
+  expect(receipts.map(({ transactionId }) => transactionId).sort()).toEqual(stored.sort())
+  expect(
+    Object.fromEntries(
+      [...Map.groupBy(receipts, ({ learnedFrom = 'answer' }) => learnedFrom)].map(([from, all]) => [
+        from,
+        all.length,
+      ]),
+    ),
+  ).toEqual(learned)
+}
 
 /** A run all of whose records are in doubt. */
 export async function runInDoubt(clinic: FaultyClinic, what: 'pass-then-reset' | 'reset'): Promise<Summary> {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, GOOD, HEADER } from './clinic.ts'
 import { Summary, summaryOf } from './command-line.ts'
-import { type FaultyClinic, openFaultyClinic, runInDoubt, showOf } from './left-behind.ts'
+import { expectReceipts, type FaultyClinic, openFaultyClinic, runInDoubt, showOf } from './left-behind.ts'
 
 const counts = z.object({ equal: z.int(), differs: z.int(), hidden: z.int(), missing: z.int() })
 const Reconciled = z.object({
@@ -44,6 +44,7 @@ describe('what a run left in doubt', () => {
     expect(posts(clinic)).toBe(sent)
     expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ unchanged: 6 })
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, { 'read-back': 6 })
   })
 
   test('is rejected and free where the profile lacks it, so that a rerun sends it', async () => {
@@ -60,6 +61,7 @@ describe('what a run left in doubt', () => {
     expect(rerun.records.biometric).toMatchObject({ made: 6, accepted: 6 })
     expect((await showOf(clinic, before.run)).settled).toEqual([{ run: rerun.run, count: 6 }])
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, { answer: 6 })
   })
 
   test('stays in doubt where nobody can tell: exit 1', async () => {
@@ -99,6 +101,7 @@ describe('what a run left in doubt', () => {
     expect(after.records.biometric).toMatchObject({ made: 6, accepted: 6 })
     expect(posts(clinic)).toBe(sent)
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, { 'read-back': 6 })
   })
 })
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, CLINIC, GOOD, HEADER, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
-import { openFaultyClinic, runInDoubt, showOf, writeMapping } from './left-behind.ts'
+import { expectReceipts, openFaultyClinic, runInDoubt, showOf, writeMapping } from './left-behind.ts'
 
 /** Rejected for its day, which stands in another form; the mapping that knows that form is corrected. */
 const CAT = 'cat,03/02/2026,63,5.3,72.5,kg,fine\n'
@@ -136,6 +136,7 @@ describe('what is in doubt', () => {
       )
       expect((await showOf(clinic, before.run)).records.biometric).toMatchObject({ accepted: 6, inDoubt: 0 })
       expect(await clinic.stored()).toEqual(GOOD)
+      await expectReceipts(clinic, what === 'reset' ? { answer: 6 } : { 'read-back': 6 })
     },
   )
 

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, GOOD, HEADER } from './clinic.ts'
 import { Summary, summaryOf } from './command-line.ts'
-import { openFaultyClinic, runInDoubt, showOf } from './left-behind.ts'
+import { expectReceipts, openFaultyClinic, runInDoubt, showOf } from './left-behind.ts'
 import { readRejects } from './run-outputs.ts'
 
 const Resolved = z.object({
@@ -42,6 +42,7 @@ describe('records in doubt that are accepted', () => {
     const later = summaryOf(await clinic.run())
     expect(later.records.biometric).toMatchObject({ made: 6, unchanged: 6 })
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, { decision: 6 })
   })
 
   test('one by one: the others stay in doubt; trace tells what was decided', async () => {
@@ -92,6 +93,7 @@ describe('records in doubt that are sent again', () => {
     expect(resent?.records.biometric).toMatchObject({ made: 6, unchanged: 6, accepted: 0 })
     expect(summary.records.biometric).toMatchObject({ made: 6, accepted: 6, inDoubt: 0 })
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, { 'read-back': 6 })
     expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ unchanged: 6 })
   })
 
@@ -110,6 +112,7 @@ describe('records in doubt that are sent again', () => {
     expect(resent?.records.biometric).toMatchObject({ made: 6, accepted: 6 })
     expect(summary.records.biometric).toMatchObject({ made: 6, accepted: 6, inDoubt: 0 })
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, { answer: 6 })
   })
 
   test('killed between, the next run of the job goes on, and nothing is doubled', async () => {
@@ -144,6 +147,7 @@ describe('records in doubt that are sent again', () => {
     expect(next.code).toBe(0)
     expect((await showOf(clinic, before.run)).records.biometric).toMatchObject({ accepted: 6, inDoubt: 0 })
     expect(await clinic.stored()).toEqual(GOOD)
+    await expectReceipts(clinic, { 'read-back': 6 })
   })
 
   test('the export is gone: it says so, and nothing is decided', async () => {

@@ -105,7 +105,7 @@ test.each(['ends', 'takes up'])('a run that another process %s just then is not 
   }
   const run = await ledger.startRun(answer.lease, start)
   const end = async (state: 'finished' | 'interrupted'): Promise<void> => {
-    await run.endRun({ state, endedAt: Date.now(), reason: null }, noTallies())
+    await run.endRun({ state, endedAt: Date.now(), reason: null })
     await ledger.releaseLease(answer.lease)
   }
   if (how === 'takes up') await end('interrupted')

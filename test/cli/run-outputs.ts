@@ -16,7 +16,8 @@ export async function readRejects(path: string): Promise<Reject[]> {
 const Receipt = z.looseObject({
   transactionId: z.string(),
   outcome: z.literal('accepted'),
-  batchId: z.string(),
+  batchId: z.string().nullable(),
+  learnedFrom: z.enum(['read-back', 'decision']).optional(),
 })
 export type Receipt = z.infer<typeof Receipt>
 

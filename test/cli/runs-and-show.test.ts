@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -91,8 +91,9 @@ describe('a run that its ledger calls running', () => {
   })
 
   test('of another machine is stopped when it was not heard of for a minute', async () => {
-    const { waybill } = await begunBy('elsewhere:1', Date.now() - 61_000)
-    expect((await waybill('show')).out).toContain('stopped; its process elsewhere:1 is gone')
+    const workplace = await begunBy('elsewhere:1', Date.now() - 61_000)
+    expect((await workplace.waybill('show')).out).toContain('stopped; its process elsewhere:1 is gone')
+    await expectSoFar(workplace)
   })
 })
 
@@ -147,6 +148,18 @@ test('why most was left behind is told, and beside it what could not be used at 
   expect(out).toContain('value-out-of-range 2; 1 export failed (columns-missing)')
 })
 
+/** In every face. */
+async function expectSoFar({ folder, waybill }: Workplace): Promise<void> {
+  const said = (await waybill('show')).out
+  expect(said.match(/^Balanced.*/gm)).toEqual([expect.stringMatching(/^Balanced so far: /)])
+  expect((await waybill('runs')).out).toMatch(/ so far( |$)/m)
+  for (const told of [await waybill('show', '--json'), await waybill('runs', '--json')])
+    expect(told.out).toContain('"balanced":true,"soFar":true')
+  const { run } = JSON.parse((await waybill('show', '--json')).out)
+  expect((await waybill('report', run, '--out', join(folder, 'page.html'))).code).toBe(0)
+  expect(await readFile(join(folder, 'page.html'), 'utf8')).toContain('<h2>Balance so far</h2>')
+}
+
 test('a run that its threshold has ended: what show tells to type clears it', async () => {
   const clinic = await openClinic({ job: `${JOB}stopWhen: { rejectedRows: 20%, after: 2 }\n` })
   const dirty = ['cid', 'dan', 'eve'].map((id) => `${id},02.03.2026,61,5.1,70.5,kg,fine\n`).join('')
@@ -155,6 +168,7 @@ test('a run that its threshold has ended: what show tells to type clears it', as
   expect((await clinic.run()).code).toBe(4)
   expect((await waybill('runs', '--failed')).out).toContain('failed (threshold-passed)')
   const { out } = await waybill('show')
+  await expectSoFar(clinic.workplace)
   await writeMapping(clinic, CLINIC.replace('format: yyyy-MM-dd', 'format: [yyyy-MM-dd, dd.MM.yyyy]'))
   // No name in these needs quotes.
   const commands = out.split('\n').flatMap((line) => /^ {4}waybill (.*)/.exec(line)?.[1] ?? [])

@@ -6,7 +6,6 @@ import { expect, it, onTestFinished, vi } from 'vitest'
 import { createScheduleTeller, logAndTell } from '../../src/cli/schedule-teller.ts'
 import { listJobs } from '../../src/cli/scheduled-jobs.ts'
 import type { Job } from '../../src/job/definition-files.ts'
-import { noTallies } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { runSchedule } from '../../src/schedule/run-schedule.ts'
 import { readSettings } from '../../src/settings.ts'
@@ -247,7 +246,7 @@ it('a run of this very process is not taken for one that is gone, though another
     const run = await ledger.unfinishedRun(jobId, 'ordinary')
     if (run === undefined) expect.fail('it has no run')
     const end = { state: 'finished', endedAt: clock.now(), reason: null } as const
-    await (await ledger.resumeRun(answer.lease, run, clock.now())).endRun(end, noTallies())
+    await (await ledger.resumeRun(answer.lease, run, clock.now())).endRun(end)
     await ledger.releaseLease(answer.lease)
   })
   expect(titles(hook)).toEqual([])

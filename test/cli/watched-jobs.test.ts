@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { watchJobs } from '../../src/cli/schedule-metrics.ts'
-import { noTallies } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -50,7 +49,7 @@ async function install() {
       }
       const run = await ledger.startRun(answer.lease, begun)
       const state = reason === null ? 'finished' : 'failed'
-      await run.endRun({ state, endedAt: at, reason }, noTallies())
+      await run.endRun({ state, endedAt: at, reason })
     },
     /** A fire whose run was refused. */
     async refused(due: number): Promise<void> {

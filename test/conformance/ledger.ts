@@ -10,6 +10,7 @@ import {
   type Ledger,
   noTallies,
   type RunLedger,
+  type Tallies,
 } from '../../src/ledger/ledger.ts'
 
 export interface OpenedLedger {
@@ -267,9 +268,9 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         await expect(
           run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'a', sentBefore: null }], NOW),
         ).rejects.toMatchObject(lost)
-        await expect(
-          run.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies()),
-        ).rejects.toMatchObject(lost)
+        await expect(run.endRun({ state: 'finished', endedAt: NOW, reason: null })).rejects.toMatchObject(
+          lost,
+        )
 
         expect(await ledger.exportsOf('run-1')).toMatchObject([{ id: exportRow, state: 'open' }])
         expect(await ledger.chunksOf(exportRow)).toMatchObject([{ number: 1, state: 'open' }])
@@ -359,7 +360,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         })
         const run = await ledger.startRun({ ...held, runId: 'run-2' }, { ...start, id: 'run-2' })
         expect(await ledger.unfinishedRun(jobId, 'ordinary')).toMatchObject({ id: 'run-2', backfill: null })
-        await run.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies())
+        await run.endRun({ state: 'finished', endedAt: NOW, reason: null })
         expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
         expect(await ledger.unfinishedRun(jobId, 'backfill')).toMatchObject({ id: 'filling' })
       })
@@ -373,7 +374,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           started_at: NOW,
         })
         const end = { state: 'interrupted', reason: 'gateway-unreachable', detail: 'ECONNREFUSED' } as const
-        await run.endRun({ ...end, endedAt: NOW + 1 }, noTallies())
+        await run.endRun({ ...end, endedAt: NOW + 1 })
         const left = await ledger.unfinishedRun(jobId, 'ordinary')
         expect(left).toMatchObject({ ...end, ended_at: NOW + 1 })
         if (left === undefined) return
@@ -386,7 +387,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           job: 'job',
           gateway: 'gateway',
         })
-        await resumed.endRun({ state: 'finished', endedAt: NOW + 7, reason: null }, noTallies())
+        await resumed.endRun({ state: 'finished', endedAt: NOW + 7, reason: null })
         // A millisecond before it was interrupted, and two after it was resumed.
         expect(await ledger.run('run-1')).toMatchObject({ state: 'finished', worked_ms: 3 })
         expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
@@ -419,7 +420,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         await resumed.renew(NOW + 1_000, TTL)
         await resumed.renew(NOW + 3_600_000, TTL)
         const end = { state: 'finished', endedAt: NOW + 3_602_000, reason: null } as const
-        await resumed.endRun(end, noTallies())
+        await resumed.endRun(end)
         expect(await worked()).toBe(15_000 + 1_000 + 2_000)
         await resumed.renew(NOW + 3_603_000, TTL)
         expect(await worked()).toBe(18_000)
@@ -427,7 +428,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
 
       it.each(['finished', 'failed'] as const)('does not resume a run that is %s', async (state) => {
         const run = await startRun()
-        await run.endRun({ state, endedAt: NOW, reason: null }, noTallies())
+        await run.endRun({ state, endedAt: NOW, reason: null })
         const record = await ledger.run('run-1')
         if (record === undefined) throw new Error('the run is gone')
         await expect(ledger.resumeRun(run.lease, record, NOW)).rejects.toMatchObject({
@@ -441,7 +442,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         if (before === undefined) throw new Error('the run is gone')
         const taken = await lease({ owner: 'there:2' }, () => true)
         const resumed = await ledger.resumeRun(taken, before, NOW)
-        await resumed.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies())
+        await resumed.endRun({ state: 'finished', endedAt: NOW, reason: null })
         await expect(ledger.resumeRun(run.lease, before, NOW)).rejects.toMatchObject({ code: 'lease-lost' })
         expect(await ledger.run('run-1')).toMatchObject({ state: 'finished' })
       })
@@ -495,7 +496,6 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
             rows: 8,
             state: 'settled',
             counts: '{}',
-            receipts_length: 10,
             rejects_length: 20,
             settled_at: NOW + 9,
           },
@@ -514,13 +514,46 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.exceptionsOf(key)).toMatchObject([
           { row: 9, line: 3, byte_offset: 200, batch_id: null, outcome: 'rejected' },
         ])
-        expect(JSON.parse((await ledger.run('run-1'))?.tallies ?? '')).toMatchObject({
-          requests: { sent: 4, retried: 1, readBack: 2 },
-        })
+        const { tallies, receipts_length: receipts } = (await ledger.run('run-1')) ?? {}
+        expect([JSON.parse(tallies ?? ''), receipts]).toMatchObject([
+          { requests: { sent: 4, retried: 1, readBack: 2 } },
+          10,
+        ])
+      })
+
+      it('has been counted as far as anything was written, and no further', async () => {
+        const { run, intent, settled } = await openChunk()
+        const counted = async () => JSON.parse((await ledger.run('run-1'))?.tallies ?? '') as Tallies
+        run.tallies.requests.sent++
+        const id = await run.beginBatch(intent)
+        expect((await counted()).requests.sent).toBe(1)
+        run.tallies.requests.sent++
+        expect((await counted()).requests.sent).toBe(1)
+        await run.assertHeld()
+        run.tallies.accounts.registered += 2
+        const people = [2, 3].map((at) => ({
+          reference: rowKey(at),
+          accountId: `acc-${at}`,
+          isNew: true,
+          sentBefore: null,
+        }))
+        await Promise.all(people.map((one) => run.saveAccounts('gateway', [one], NOW)))
+        expect(await counted()).toMatchObject({ requests: { sent: 2 }, accounts: { registered: 2 } })
+        run.tallies.requests.retried++
+        await run.settleBatch(settled(id))
+        const other = await opened.reopen()
+        expect(JSON.parse((await other.run('run-1'))?.tallies ?? '')).toEqual(run.tallies)
+        expect(
+          await other.accounts(
+            'gateway',
+            people.map(({ reference }) => reference),
+          ),
+        ).toHaveProperty('size', 2)
       })
 
       it('settles wholly or not at all', async () => {
         const { run, exportRow, chunkSettled, key } = await openChunk()
+        const before = structuredClone(run.tallies)
         // The column takes no null: the failure comes after chunk and exceptions were written.
         const broken = { rowKey: rowKey(2), ...record(3), series: null }
         Object.defineProperty(broken, 'content', {
@@ -533,6 +566,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.exceptionsOf(key)).toEqual([])
         expect(await ledger.delivered(jobId, [rowKey(1)])).toEqual(new Map())
         expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map())
+        expect(run.tallies).toEqual(before)
         await run.settleChunk(chunkSettled())
         expect(await ledger.chunksOf(exportRow)).toMatchObject([{ state: 'settled' }])
       })
@@ -607,6 +641,12 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           ...{ ...intent, chunk, batchId },
           holds: [{ row: at, rule: 'systolic-bp', content: content(at) }],
         })
+        const exportId = (await ledger.exportRecord(exportRow))?.export_id
+        const sent = (row: number, batchId: string) =>
+          [
+            content(row),
+            { ...{ exportId, row, rule: 'systolic-bp' }, content: content(row), batchId },
+          ] as const
         // What is settled with its chunk is known as delivered, or held.
         await run.settleBatch(settled(await run.beginBatch(intent)))
         await run.settleChunk(chunkSettled())
@@ -624,13 +664,13 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           }),
         )
         await run.splitBatch(await run.beginBatch(holding(2, 'split', 8)), 'refused', 400, NOW)
-        const nothing = { taken: new Set(), unanswered: new Set(), until: undefined }
-        await run.endRun({ state: 'interrupted', endedAt: NOW + 20, reason: 'given-up' }, noTallies())
+        const nothing = { taken: new Set(), unanswered: new Map(), until: undefined }
+        await run.endRun({ state: 'interrupted', endedAt: NOW + 20, reason: 'given-up' })
         expect(await ledger.perhapsSent(jobId)).toEqual(nothing)
-        await run.endRun({ state: 'failed', endedAt: NOW + 30, reason: 'given-up' }, noTallies())
+        await run.endRun({ state: 'failed', endedAt: NOW + 30, reason: 'given-up' })
         const told = {
           taken: new Set([content(5)]),
-          unanswered: new Set([content(4), content(6)]),
+          unanswered: new Map([sent(4, 'never answered'), sent(6, 'batch-1')]),
           until: NOW + 30,
         }
         expect(await ledger.perhapsSent(jobId)).toEqual(told)
@@ -643,7 +683,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           NOW + 40,
         )
         const decided = {
-          ...{ taken: new Set([content(5), content(6)]), unanswered: new Set([content(4)]) },
+          ...{ taken: new Set([content(5), content(6)]), unanswered: new Map([sent(4, 'never answered')]) },
           until: NOW + 30,
         }
         expect(await ledger.perhapsSent(jobId)).toEqual(decided)
@@ -683,7 +723,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
             ],
           }),
         )
-        await first.run.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies())
+        await first.run.endRun({ state: 'finished', endedAt: NOW, reason: null })
         await ledger.releaseLease(first.run.lease)
         const run = await startRun('run-2')
         const { id: exportRow } = await addExport(run)
@@ -854,7 +894,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       await run.settleChunk(
         chunkSettled({ exceptions: [exception(), exception({ row: 3, outcome: 'warning' })] }),
       )
-      await run.endRun({ state: 'finished', endedAt: NOW, reason: null }, noTallies())
+      await run.endRun({ state: 'finished', endedAt: NOW, reason: null })
       expect(await listed({ failed: true })).toEqual(['run-1'])
       expect(await listed({ job: 'job', failed: true })).toEqual(['run-1'])
       expect(await listed({ job: 'another' })).toEqual([])

@@ -79,7 +79,7 @@ async function live(nights: readonly Night[]): Promise<string[]> {
     }
     await run.endExport(exportRow, night.read ?? 'finished', null)
     const state = night.state ?? 'finished'
-    await run.endRun({ state, endedAt: start.startedAt, reason: null }, noTallies())
+    await run.endRun({ state, endedAt: start.startedAt, reason: null })
     await ledger.releaseLease(answer.lease)
   }
   return runs

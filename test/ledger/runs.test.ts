@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type BackfillRange, noTallies } from '../../src/ledger/ledger.ts'
+import type { BackfillRange } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 
 test('a backfill that failed is settled by a later one of its range, whatever its rate; not by one of another range', async () => {
@@ -23,7 +23,7 @@ test('a backfill that failed is settled by a later one of its range, whatever it
     if (!held.ok) throw new Error('the lease is held')
     const paths = { rejectsPath: id, receiptsPath: id }
     const run = await ledger.startRun(held.lease, { id, jobId, startedAt: at, ...paths, backfill: range })
-    await run.endRun({ state, endedAt: at, reason: null }, noTallies())
+    await run.endRun({ state, endedAt: at, reason: null })
     await ledger.releaseLease(held.lease)
   }
   const failed = async () => (await ledger.runs(9, { failed: true })).map(({ id }) => id)

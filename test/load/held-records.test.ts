@@ -27,7 +27,7 @@ async function afterDoubt(
     delivered: [],
     held: entries.map(({ rowKey, content, ruleHash: rule }) => ({ rowKey, content, rule, series: null })),
     exceptions: [],
-    tallies: loading.tallies,
+    tallies: {},
     at: 0,
   })
   const before = loading.posts(BIOMETRICS)

@@ -74,7 +74,7 @@ describe('a chunk', () => {
       ],
       held: [{ rowKey: doubtful.rowKey, content: doubtful.content, rule: doubtful.ruleHash, series: null }],
       exceptions: [],
-      tallies: loading.tallies,
+      tallies: {},
       at: 0,
     })
     const { outcomes } = await loading.load([delivered, doubtful, fresh], false, 2)

@@ -3,9 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Timeouts } from '../../src/gateway/transport.ts'
+import { tallyChunk } from '../../src/job/count-chunk.ts'
 import { heldBy, newlyDelivered } from '../../src/job/settlement.ts'
 import { unpackHolds } from '../../src/ledger/holds.ts'
-import { type Lease, NOTHING_PERHAPS_SENT, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
+import {
+  addTallies,
+  type Lease,
+  NOTHING_PERHAPS_SENT,
+  noTallies,
+  type RunLedger,
+} from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import type { BatchLimits } from '../../src/load/batches.ts'
 import { createBodyBuffers } from '../../src/load/body-buffers.ts'
@@ -201,15 +208,14 @@ export async function startLoading(options: LoadingOptions = {}) {
     stop,
     exportRow,
     /** Loads the entries as one chunk; `resumed` as after a crash. */
-    load: (entries: readonly Entry[], resumed = false, chunk = 1) =>
-      loadChunk(resumed ? connect(startSending()) : context, {
-        exportRow,
-        chunk,
-        exportId: EXPORT_ID,
-        entries,
-        resumed,
+    async load(entries: readonly Entry[], resumed = false, chunk = 1): Promise<LoadedChunk> {
+      const loaded = await loadChunk(resumed ? connect(startSending()) : context, {
+        ...{ exportRow, chunk, exportId: EXPORT_ID, entries, resumed },
         takenBack: async (replaced) => new Set(replaced),
-      }),
+      })
+      addTallies(tallies, tallyChunk(loaded))
+      return loaded
+    },
     /** Ends the chunk in the ledger, as a run does before it begins another of the same people. */
     async settle({ outcomes, careTeams }: LoadedChunk, chunk = 1): Promise<void> {
       const place = { firstRow: chunk, firstLine: chunk + 1, byteOffset: chunk, rows: 1 }
@@ -224,7 +230,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         held: heldBy(IDENTITY, outcomes),
         exceptions: [],
         careTeams: { gateway: reference.url, entries: careTeams },
-        tallies,
+        tallies: {},
         at: clock.now,
       })
     },

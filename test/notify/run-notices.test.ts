@@ -196,7 +196,7 @@ describe('the end of a run', () => {
       title: 'Waybill: nightly-screenings failed (threshold-passed)',
       data: { error: 'threshold-passed', exit: 4 },
     })
-    const summary = summaryOf({ state: 'interrupted', reason: 'gateway-unreachable' })
+    const summary = summaryOf({ state: 'interrupted', reason: 'gateway-unreachable', soFar: true })
     const stopped = told(summary, 3, [], 'gateway-unreachable')
     expect(stopped).toMatchObject({
       kind: 'run-stopped',
@@ -204,6 +204,11 @@ describe('the end of a run', () => {
       title: 'Waybill: nightly-screenings was stopped (gateway-unreachable)',
     })
     expect(stopped.text.join()).not.toContain('Because')
+    expect([stopped.text.join(), stopped.data]).toMatchObject([
+      expect.stringContaining('Balanced so far: '),
+      { soFar: true },
+    ])
+    expect(JSON.stringify(told(summaryOf(), 0))).not.toMatch(/so ?far/i)
     const detail = 'the gateway did not let "search profile" through (last: ECONNREFUSED, at https://g)'
     const known = told({ ...summary, detail }, 3, [], 'gateway-unreachable')
     expect(known.text[1]).toBe(`Because  ${detail}`)

@@ -68,6 +68,12 @@ describe('what a page says', () => {
     expect(says('night')).not.toContain('Not balanced')
   })
 
+  test('of a run that is not over the balance is one so far', () => {
+    expect(says('interrupted')).toContain('Balance so far')
+    expect(says('interrupted')).toContain('It has not come to the end of its exports')
+    expect(says('night')).not.toMatch(/so far|to the end of its exports/)
+  })
+
   test('a run that was pruned', () => {
     expect(says('pruned')).toContain('Its detail was pruned on 2026-09-01')
     expect(says('pruned')).toContain('Reasons are gone')

@@ -99,6 +99,7 @@ export const REPORTS: Readonly<Record<string, RunFacts>> = {
   interrupted: factsWith(
     {
       state: 'interrupted',
+      soFar: true,
       reason: 'gateway-unreachable',
       records: kinds({ biometric: made({ accepted: 900, pending: 40, inDoubt: 3 }) }),
     },

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Entry } from '../../src/load/entry.ts'
+import { loadChunk } from '../../src/load/load-chunk.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, idsOf, startLoading, tally } from './loading.ts'
-import { biometric, entryOf } from './made-up-entries.ts'
+import { biometric, DAY_MS, EXPORT_ID, entryOf, type Made, OBSERVED_AT } from './made-up-entries.ts'
 
 /** Loading after an earlier run has left these in doubt, of which the gateway has some. */
 async function afterDoubt(
@@ -75,5 +76,47 @@ describe('records in doubt since an earlier run', () => {
     const { loading, outcomes } = await afterDoubt('resend', twins, [])
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'unchanged'])
     expect(await loading.stored('biometric')).toHaveLength(1)
+  })
+})
+
+describe('while an older record of a series is asked about', () => {
+  const made = (day: number, more: Made = {}) =>
+    entryOf(biometric, { row: day + 1, observedAt: OBSERVED_AT + day * DAY_MS, ...more })
+  const [older, newer, newest] = [made(0), made(1), made(2)]
+  const other = made(3, { code: '8867-4', rule: 'pulse' })
+
+  /** The first batch is stored and never answered, and profiles cannot be read. */
+  const startInDoubt = async () => {
+    const isFirst = (request: Passing): boolean => request.path === BIOMETRICS && request.earlier === 0
+    const reads = { fault: answer(404, {}, '<html>not here</html>') as Fault }
+    const loading = await startLoading({
+      faultOf: (request) => {
+        if (request.method === 'GET') return reads.fault
+        return isFirst(request) ? { do: 'pass-then-reset' } : PASS
+      },
+    })
+    const loaded = await loading.load([older, newer, other])
+    await loading.settle(loaded)
+    return { loading, loaded, reads }
+  }
+
+  it('newer ones wait, of this chunk and of the next, and no other does', async () => {
+    const { loading, loaded } = await startInDoubt()
+    const codes = loaded.outcomes.map((one) => ('reason' in one ? one.reason.code : one.outcome))
+    expect(codes).toEqual(['in-doubt', 'waits-for-older', 'in-doubt'])
+    expect(await loading.storedIds('biometric')).toEqual(idsOf([older, other]))
+    const { outcomes } = await loading.load([newest, made(4, { person: 'another' })], false, 2)
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['in-doubt', 'accepted'])
+  })
+
+  it('they go out with the look that settles it', async () => {
+    const { loading, reads } = await startInDoubt()
+    reads.fault = PASS
+    const context = { ...loading.context, held: 'look' as const }
+    const chunk = { exportRow: loading.exportRow, chunk: 2, exportId: EXPORT_ID, resumed: false }
+    const takenBack = async () => new Set<Entry>()
+    const { outcomes } = await loadChunk(context, { ...chunk, entries: [older, newer, newest], takenBack })
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'accepted', 'accepted'])
+    expect(await loading.storedIds('biometric')).toEqual(idsOf([older, newer, newest, other]))
   })
 })

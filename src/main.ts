@@ -14,7 +14,7 @@ import { describeError, errorAsJson } from './cli/describe-error.ts'
 import { logFailure, openLog } from './cli/open-log.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, filesExhausted, WaybillError } from './errors.ts'
-import { closeToOthers, makeFolder, modeText } from './own-files.ts'
+import { assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
 import { identify, processTable } from './process-identity.ts'
 import { examineSettings, readSettings } from './settings.ts'
 import { linePrinter, shownLines } from './shown-text.ts'
@@ -167,6 +167,7 @@ async function buildContext(
       makeHome()
       const { openLedger } = await import('./ledger/open-ledger.ts')
       const file = join(settings.home, 'ledger.sqlite')
+      assertWithin(settings.home, file)
       closeLedgerToOthers(file)
       return openLedger(file)
     },
@@ -182,9 +183,9 @@ async function buildContext(
         import('./load/identity.ts'),
         import('./cli/installation-key.ts'),
       ])
-      return createIdentity(
-        settings.key ?? readOrMakeKey(join(settings.home, 'key'), randomBytes(32).toString('hex'), hadRuns),
-      )
+      const file = join(settings.home, 'key')
+      assertWithin(settings.home, file)
+      return createIdentity(settings.key ?? readOrMakeKey(file, randomBytes(32).toString('hex'), hadRuns))
     },
   }
 }

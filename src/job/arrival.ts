@@ -11,7 +11,7 @@ import {
 } from '../extract/arrival/completeness.ts'
 import type { Delivery, ExportSource, RefusedFile } from '../extract/arrival/export-source.ts'
 import { createFolderSource } from '../extract/arrival/folder-source.ts'
-import { isMeant } from '../extract/arrival/listing.ts'
+import { meantBy } from '../extract/arrival/listing.ts'
 import { type Announced, readManifest } from '../extract/arrival/manifest.ts'
 import { openSource } from '../extract/arrival/open-source.ts'
 import { createSpool } from '../extract/arrival/spool.ts'
@@ -323,10 +323,9 @@ const MOST_REFUSED = 20
 /** Those that a source of a job would have taken: they fail, as exports that cannot be read do, and keep no other from being run. */
 function refusedBy(rules: JobSource, source: ExportSource, refused: readonly RefusedFile[]): FoundDelivery[] {
   const { match, manifest, marker, checksum } = rules
-  const patterns = [match, manifest, ...[marker, checksum].map((one) => one?.replaceAll('{name}', '*'))]
-  const meant = refused.filter((one) =>
-    patterns.some((pattern) => pattern !== undefined && isMeant(one, pattern)),
-  )
+  const beside = [marker, checksum].map((one) => one?.replaceAll('{name}', '*'))
+  const patterns = [match, manifest, ...beside].filter((one) => one !== undefined)
+  const meant = meantBy(patterns, refused)
   const more = meant.length - MOST_REFUSED
   return meant.slice(0, MOST_REFUSED).map(({ shown, error }, at) => {
     const isLast = at === MOST_REFUSED - 1 && more > 0

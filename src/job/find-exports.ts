@@ -43,7 +43,11 @@ export async function findExports(
   const found: FoundExport[] = []
   for (const source of job.sources) {
     for (const delivery of await arrival.find(source, now))
-      found.push({ ...delivery, mapping: source.mapping, ...sizedBy(job, source) })
+      found.push({
+        ...delivery,
+        mapping: source.mapping,
+        ...(delivery.refused === undefined ? sizedBy(job, source) : {}),
+      })
   }
   return found
 }

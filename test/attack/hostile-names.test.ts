@@ -196,20 +196,21 @@ describe('names that no file of ours can have', () => {
   })
 })
 
-test.each(['rejects', 'receipts', 'spool'])(
-  'a link in the place of %s in the home: nothing is written behind it',
-  async (name) => {
-    const clinic = await openClinic({
-      job: job('from: ../inbox'),
-    })
-    const { home, folder } = clinic.workplace
-    await mkdir(home, { mode: 0o700 })
-    await mkdir(join(folder, 'elsewhere'))
-    await symlink(join(folder, 'elsewhere'), join(home, name))
-    await clinic.deliver('a.csv', `${ROWS}${BAD.slice(HEADER.length)}`)
-    const ended = await clinic.run()
-    expect(ended).toMatchObject({ code: 2 })
-    expect(ended.out + ended.err).toMatch(/home-unusable.*is a link/s)
-    expect(await readdir(join(folder, 'elsewhere'))).toEqual([])
-  },
-)
+test.each([
+  ['rejects', '.'],
+  ['receipts', '.'],
+  ['spool', '.'],
+  ['ledger.sqlite', 'new'],
+  ['key', 'new'],
+])('a link in the place of %s in the home: nothing is written behind it', async (name, target) => {
+  const clinic = await openClinic({ job: job('from: ../inbox') })
+  const { home, folder } = clinic.workplace
+  await mkdir(home, { mode: 0o700 })
+  await mkdir(join(folder, 'elsewhere'))
+  await symlink(join(folder, 'elsewhere', target), join(home, name))
+  await clinic.deliver('a.csv', `${ROWS}${BAD.slice(HEADER.length)}`)
+  const ended = await clinic.run()
+  expect(ended).toMatchObject({ code: 2 })
+  expect(ended.out + ended.err).toMatch(/home-unusable.*is a link/s)
+  expect(await readdir(join(folder, 'elsewhere'))).toEqual([])
+})

@@ -53,10 +53,12 @@ const refusal = (name: string, problem: string): RefusedFile => ({
   names: [name, (name.split('/').at(-1) ?? '').replaceAll(/\p{Cc}/gu, '')],
 })
 
-/** Whether the pattern of a job means it: what fits no pattern is none of its business. */
-export function isMeant({ names }: RefusedFile, pattern: string): boolean {
-  const compiled = compilePattern(pattern)
-  return names.some((name) => matchExportName(compiled, name) !== undefined)
+/** Those that patterns of a job mean: what fits none is none of its business. */
+export function meantBy(patterns: readonly string[], refused: readonly RefusedFile[]): RefusedFile[] {
+  const compiled = patterns.map(compilePattern)
+  return refused.filter(({ names }) =>
+    compiled.some((pattern) => names.some((name) => matchExportName(pattern, name) !== undefined)),
+  )
 }
 
 /** Characters of a name that are shown. */

@@ -104,14 +104,16 @@ export function unreadable(random: Random): DrawnFault[] {
     ['refuse', { status: 204, body: 'empty' }],
     ['refuse', { status: 200, body: random.pick(['html', 'empty']) }],
     ['garble', { as: random.pick(['html', 'empty', 'wrong-shape', 'truncated']) }],
+    ['refuse', { status: 503 }],
     ['reset', {}],
   ])
   const isLost = { chance: random.pick([0.4, 0.8]), times: random.pick([3, 20]) }
   // What looks like an outage is waited for: it must end.
-  const isUnread = { chance: random.pick([0.6, 1]), times: read[0] === 'refuse' ? 40 : 6 }
+  const isOutage = read[0] === 'reset' || ('status' in read[1] && read[1].status === 503)
+  const isUnread = { chance: random.pick([0.6, 1]), times: read[0] === 'refuse' && !isOutage ? 40 : 6 }
   return [
     drawn(lost[0], { on, ...lost[1], when: isLost }),
-    drawn(read[0], { on: [...READS], ...read[1], when: isUnread }, HIDING),
+    drawn(read[0], { on: [...READS], ...read[1], when: isUnread }, isOutage ? HARMLESS : HIDING),
   ]
 }
 

@@ -105,8 +105,7 @@ export function careTeam(visit: Visit, { npi, name, phone, primary }: Physician)
     observationDate: String(visit.observedMs),
     source: sourceOf(visit),
   }
-  const rule = primary ? 'pcp' : 'physician'
-  return { ...placeOf(visit, 'careTeam', npi), rule, text: textOf(body), primary }
+  return { ...placeOf(visit, 'careTeam', npi), rule: 'pcp', text: textOf(body), primary }
 }
 
 /** Of the text of a care-team record what makes it another entry of its account: neither date nor source does. */

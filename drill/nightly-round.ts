@@ -80,7 +80,7 @@ async function playNight(scene: Scene, plan: RoundPlan, { endings, ledger }: Nig
 /** Kills as planned, then starts it again until it is done by itself. @throws Error where it never is */
 async function untilDone(
   scene: Scene,
-  { rival, lasting, archive }: RoundPlan,
+  { rival, lasting, looks, archive }: RoundPlan,
   endings: readonly Ending[],
 ): Promise<void> {
   for (let nth = 0; nth < MOST_PROCESSES; nth++) {
@@ -90,11 +90,12 @@ async function untilDone(
     const ended = await running.end()
     await beside?.end()
     if (ended === undefined) {
-      if (nth === 0) await scene.lookAtUnfinished()
+      if (looks) await scene.lookAtUnfinished()
       continue
     }
     if (isDone(ended) || (archive && NOTHING_LEFT.test(ended.out))) return
     if (!RESUMABLE.has(ended.code)) throw unexpected(ended)
+    if (ended.code === 3) await scene.lookAtUnfinished()
     if (lasting && ended.code === 3) throw new Error(`one person stops all: ${ended.err.slice(-500)}`)
   }
   throw new Error(`after ${MOST_PROCESSES} processes the job is not done`)

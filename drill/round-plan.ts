@@ -44,6 +44,8 @@ export interface RoundPlan {
   readonly nights: readonly Night[]
   readonly faults: readonly DrawnFault[]
   readonly faultSeed: number
+  /** Somebody looks at the first run that is not over. */
+  readonly looks: boolean
   /** The faults last: no night is without them. */
   readonly lasting: boolean
   /** A second process is started beside the first that may go on. */
@@ -104,7 +106,8 @@ export function planRound(seed: number, round: number): RoundPlan {
       concurrency: random.integer(1, 8),
       records: random.pick([1, 5, 20, 60, 250].filter((count) => count * 25 > rows) as [number, ...number[]]),
     },
-    registeredAgain: random.pick(['same', 'conflict']),
+    // Who answers 200 to everybody gives no sign that it knows somebody.
+    registeredAgain: theme === 'ledger-lost' ? 'conflict' : random.pick(['same', 'conflict']),
     changed: random.pick(['add', 'replace', 'replace', 'keep']),
     patience: theme === 'failing-person' || theme === 'unreadable' ? '10s' : undefined,
     archive: !theme.startsWith('ledger') && random.chance(0.4),
@@ -114,6 +117,7 @@ export function planRound(seed: number, round: number): RoundPlan {
     faults: [...(shipped ? [] : faultsBefore(point)), ...faultsOf(random, theme, pace)],
     faultSeed: random.integer(1, 1_000_000),
     lasting: theme === 'failing-person',
+    looks: random.chance(0.3),
     rival: random.chance(0.06),
     settle: random.chance(theme === 'unreadable' ? 0.7 : 0.1)
       ? random.pick(['reconcile', 'rerun'])

@@ -60,7 +60,7 @@ export interface Scene {
   start(args: readonly string[], plan?: ProcessPlan): ScenePlayer
   /** From now on the gateway fails like that, or does as it should; what struck until then is kept. */
   setFaults(faults: readonly DrawnFault[], seed: number): Promise<void>
-  /** Complains where a run that is not over is called balanced. */
+  /** Complains where a run that is not over is called balanced; asks once. */
   lookAtUnfinished(): Promise<void>
   /** Complains of health data in what the home holds, but for rejects. */
   searchHome(): Promise<void>
@@ -87,6 +87,7 @@ export function createScene(stage: Stage): Scene {
     WAYBILL_ACCESS_TOKEN_COMMAND: 'date +%s%N',
     WAYBILL_KEY: 'the same key in every round',
   }
+  let hasLooked = false
   const faultsUrl = `${gateway.url}/_reference/faults`
   return {
     ...{ home, stage, kills: [], passed: [], complaints: [], struck: [] },
@@ -133,6 +134,8 @@ export function createScene(stage: Stage): Scene {
       if (!taken.ok) throw new Error(`the fault plan is wrong: ${await taken.text()}`)
     },
     async lookAtUnfinished() {
+      if (hasLooked) return
+      hasLooked = true
       const shown = await this.start(['show']).end()
       if (/^Balanced: every row/m.test(shown?.out ?? '') && !/: finished/.test(shown?.out ?? ''))
         this.complaints.push('a run that is not over is said to be balanced')

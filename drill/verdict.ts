@@ -108,6 +108,10 @@ export function judgeRound(evidence: Evidence): Verdict {
   const ofText = Map.groupBy(tellings, ({ record }) => record.text)
   const times = new Map<string, number>()
   for (const { text } of stored) times.set(text, (times.get(text) ?? 0) + 1)
+  const places = new Map(stored.map(({ text }, at) => [text, at]))
+  // What one job sends it keeps back while something older is asked about; a ledger that was lost could not know.
+  const isOwnDoing = (earlier: number, later: number): boolean =>
+    ordered && !evidence.forgotten && later > earlier
   const most = mostCopies(tellings, ordered)
   counts.expected = ofText.size
   for (const [text, own] of ofText) {
@@ -117,7 +121,11 @@ export function judgeRound(evidence: Evidence): Verdict {
     const word = best(own)
     if (word === 'refused') counts.refused++
     if (word === 'in-doubt') counts.inDoubt++
-    if (word === 'in-doubt' && !harms(evidence, record, 'hidesProfiles') && !isHidden(record, ofText, times))
+    if (
+      word === 'in-doubt' &&
+      !harms(evidence, record, 'hidesProfiles') &&
+      !isHidden(record, ofText, places, isOwnDoing)
+    )
       blame('words', `in doubt, although the gateway could tell: ${briefly(record)}`)
     if (found >= 1 && word === 'refused') blame('words', `said to be refused, but stored: ${briefly(record)}`)
     if (record.kind === 'careTeam') continue
@@ -247,24 +255,28 @@ function checkLatest(tellings: readonly Telling[], stored: readonly StoredRecord
 /**
  * The rule of docs/delivery.md: only a record of the same series that is as new or newer can hide whether ours is there. Care
  * teams are listed in full, so nothing hides one.
+ * @param places when each was stored
  */
 function isHidden(
   record: ExpectedRecord,
   expected: ReadonlyMap<string, readonly Telling[]>,
-  times: ReadonlyMap<string, number>,
+  places: ReadonlyMap<string, number>,
+  isOwnDoing: (earlier: number, later: number) => boolean,
 ): boolean {
   if (record.kind === 'careTeam') return false
+  const own = places.get(record.text)
   for (const [text, [other]] of expected) {
-    if (other === undefined || text === record.text) continue
+    const at = places.get(text)
+    if (other === undefined || at === undefined || text === record.text) continue
     const { person, series, observedMs } = other.record
-    if (person !== record.person || series !== record.series) continue
-    if (observedMs >= record.observedMs && times.has(text)) return true
+    if (person !== record.person || series !== record.series || observedMs < record.observedMs) continue
+    if (own === undefined || !isOwnDoing(own, at)) return true
   }
   return false
 }
 
 /** Of what may have been replaced: its rule stands in its transaction id. */
-const OF_CARE_TEAM = /-(pcp|physician)-[0-9a-f]{8}$/
+const OF_CARE_TEAM = /-pcp-[0-9a-f]{8}$/
 
 function checkReceipts(
   { stored, receipts, exports, givenUp, forgotten, changed }: Evidence,

@@ -123,11 +123,7 @@ const HIDING: Harm = { ...HARMLESS, hidesProfiles: true, refusesMarks: true }
 export function strangeEchoes(random: Random): DrawnFault[] {
   const when = { chance: random.pick([0.4, 0.8]), times: random.pick([2, 10]) }
   const on = random.pick([...CREATES])
-  const others = [
-    'other-account',
-    'other-id',
-    ...(on === 'createBiometricsBulk' ? ['other-value'] : []),
-  ] as const
+  const others = ['other-account', 'other-id', ...(on === 'createBiometricsBulk' ? ['altered'] : [])] as const
   const other = random.pick(others as readonly [string, ...string[]])
   const share = random.pick([0.3, 0.6, 0.9])
   const refuses = { ...HARMLESS, refuses: true }

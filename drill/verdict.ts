@@ -67,7 +67,8 @@ export const briefly = ({ kind, rule, person, observedMs }: ExpectedRecord): str
 /** What the runs say of a row's record. */
 export type Said = 'through' | 'refused' | 'in-doubt'
 
-const DOUBTS: ReadonlySet<string> = new Set(['in-doubt', 'held', 'perhaps-sent'])
+const WAITS = 'waits-for-older'
+const DOUBTS: ReadonlySet<string> = new Set(['in-doubt', 'held', 'perhaps-sent', WAITS])
 const REFUSALS: ReadonlySet<string> = new Set(['refused', 'too-large', 'listed-as-error', 'not-echoed'])
 
 /** One row's record, and what was said of it. */
@@ -78,6 +79,8 @@ export interface Telling {
   readonly said: Said
   /** Its care-team entry is there; what was to follow, the mark or the deletion of the one before, is said to be owed. */
   readonly owed: boolean
+  /** It is not sent while an older one of its series is in doubt. */
+  readonly waits: boolean
 }
 
 /** Tells of a fault. */
@@ -121,8 +124,10 @@ export function judgeRound(evidence: Evidence): Verdict {
     const word = best(own)
     if (word === 'refused') counts.refused++
     if (word === 'in-doubt') counts.inDoubt++
+    const waits = own.some((one) => one.waits) && tellings.some((one) => isOlderDoubt(one, record))
     if (
       word === 'in-doubt' &&
+      !waits &&
       !harms(evidence, record, 'hidesProfiles') &&
       !isHidden(record, ofText, places, isOwnDoing)
     )
@@ -193,7 +198,14 @@ function whatWasTold(
       })
       // The latest run stands first.
       const owed = of[0]?.some(({ _stage }) => FOLLOWING.has(_stage)) ?? false
-      return { record, delivery, owed, said: said.toSorted((a, b) => rank(a) - rank(b))[0] ?? 'through' }
+      const waits = of.some((rejects) => rejects.some(({ _code }) => _code === WAITS))
+      return {
+        record,
+        delivery,
+        owed,
+        waits,
+        said: said.toSorted((a, b) => rank(a) - rank(b))[0] ?? 'through',
+      }
     })
   })
 }
@@ -274,6 +286,16 @@ function isHidden(
   }
   return false
 }
+
+const isOlderDoubt = (
+  { record: older, said }: Telling,
+  { person, series, observedMs, text }: ExpectedRecord,
+): boolean =>
+  said === 'in-doubt' &&
+  older.text !== text &&
+  older.person === person &&
+  older.series === series &&
+  older.observedMs <= observedMs
 
 /** Of what may have been replaced: its rule stands in its transaction id. */
 const OF_CARE_TEAM = /-pcp-[0-9a-f]{8}$/

@@ -88,6 +88,7 @@ export function planBackfillRound(seed: number, round: number): BackfillRoundPla
       rows: isLarge ? 400 : rows,
       people: Math.max(3, Math.ceil(rows * random.pick([0.3, 1, 3]))),
       dirt: random.chance(0.4),
+      doctors: random.pick([0, 3, 6]),
     },
     submit: { concurrency: random.integer(1, 8), records: isLarge ? 250 : random.pick([5, 20, 60, 250]) },
     shipped,

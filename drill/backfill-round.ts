@@ -12,11 +12,11 @@ import {
   planBackfillRound,
 } from './backfill-plan.ts'
 import { type DatedExport, datedExports, filesOf } from './dated-exports.ts'
-import { DONE, RESUMABLE, unexpected } from './nightly-round.ts'
+import { DONE, RESUMABLE, runsOf, unexpected } from './nightly-round.ts'
 import type { Ended } from './processes.ts'
 import type { Act } from './round.ts'
 import type { ProcessPlan, Scene, ScenePlayer } from './scene.ts'
-import { Listed, type ListedRun, Refusal } from './statements.ts'
+import { Refusal } from './statements.ts'
 import { givenUpIn, wordsOf } from './words-of-runs.ts'
 
 /** More processes than this, and a command does not come to its end. */
@@ -57,6 +57,11 @@ export function backfillAct(seed: number, round: number): Act {
   return {
     ...plan,
     exports: [...all, ...exports.other],
+    theme: 'backfill',
+    registeredAgain: 'same',
+    changed: 'add',
+    ordered: false,
+    forgotten: false,
     async prepare(folder) {
       await writeJobs(folder, plan)
       for (const name of ['inbox', 'other', 'history']) await mkdir(join(folder, name))
@@ -83,10 +88,10 @@ export function backfillAct(seed: number, round: number): Act {
         if (at === 0) await writeExports(folder, late)
       }
       for (const command of [backfill(from), RUN, OTHER]) await untilDone(scene, command)
-      await scene.endFaults()
+      await scene.setFaults([], 0)
       if (plan.rerun) await rerunAll(scene)
       const runs = await runsOf(scene)
-      return { words: await wordsOf(runs), givenUp: givenUpIn(runs) }
+      return { runs, words: await wordsOf(runs), givenUp: givenUpIn(runs) }
     },
   }
 }
@@ -221,14 +226,7 @@ async function untilDone(scene: Scene, command: readonly string[]): Promise<void
   throw new Error(`after ${MOST_PROCESSES} processes ${command.join(' ')} is not done`)
 }
 
-async function runsOf(scene: Scene): Promise<ListedRun[]> {
-  const ended = await scene.start(['runs', '--json', '--limit', '1000']).end()
-  if (ended?.code === 2) return []
-  if (ended?.code !== 0) throw new Error(`waybill runs ended with ${ended?.code}: ${ended?.err}`)
-  return Listed.parse(JSON.parse(ended.out)).runs
-}
-
-const isOver = ({ state }: ListedRun): boolean => state === 'finished' || state === 'failed'
+const isOver = ({ state }: { readonly state: string }): boolean => state === 'finished' || state === 'failed'
 
 /** Gives up the latest run that is not over. */
 async function giveUp(scene: Scene, killed: BackfillProcess['ending']): Promise<void> {

@@ -27,6 +27,8 @@ export interface DatedPlan {
   readonly rows: number
   readonly people: number
   readonly dirt: boolean
+  /** As in `ExportsPlan`. */
+  readonly doctors: number
 }
 
 /** An export, and the file that it is delivered in; two may be members of one archive. */
@@ -56,7 +58,7 @@ export function datedExports(seed: number, round: number, plan: DatedPlan): Date
   let before: WideRow[] = []
   let all: WideRow[] = []
   const grown = (rows: readonly WideRow[]): WideRow[] => {
-    before = rows.concat(newRows(random, people, plan.rows, visits++))
+    before = rows.concat(newRows(random, people, plan.rows, visits++, plan))
     all = all.concat(before.slice(rows.length))
     return before
   }
@@ -76,13 +78,15 @@ export function datedExports(seed: number, round: number, plan: DatedPlan): Date
     }
     if (kind === 'archive') {
       const file = `pack_${stem}.zip`
-      const rows = [grown(redelivered(random, before)), grown([])]
+      const rows = [grown(redelivered(random, before, plan, false)), grown([])]
       return rows.map((own, member) => ({ ...wide(`${file}!${member + 1}.csv`, own), ...place(file) }))
     }
     const file = `wide_${stem}.csv${packed}`
     if (kind === 'same' && latest !== undefined) return [{ ...latest, name: file, ...place(file) }]
     const again =
-      kind === 'cumulative' ? all.map((row) => corrected(random, row, 0.1)) : redelivered(random, before)
+      kind === 'cumulative'
+        ? all.map((row) => corrected(random, row, 0.1, plan))
+        : redelivered(random, before, plan, false)
     return [{ ...wide(file, grown(kind === 'new' ? [] : again)), ...place(file) }]
   }
   for (let at = 0; at < plan.history + plan.nightly; at++) {

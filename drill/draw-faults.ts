@@ -31,6 +31,8 @@ export interface DrawnFault {
   /** As it stands in the plan. */
   readonly fault: Readonly<Record<string, unknown>>
   readonly harm: Harm
+  /** Whom alone it befalls. */
+  readonly person?: string
 }
 
 export interface Pace {
@@ -81,6 +83,71 @@ export function faultsBefore(point: KillPoint): DrawnFault[] {
   if (point.endsWith('-split'))
     return [drawn('refuse', { on, status: 400, when: { nth: [1, 2] } }, harmOf(on, 400))]
   return point.endsWith('-read-back') ? [drawn('store-then-reset', { on, when: { first: 2 } })] : []
+}
+
+/** What was stored and is not answered cannot be looked for: reads give what is no answer of the gateway, or none. */
+export function unreadable(random: Random): DrawnFault[] {
+  const on = random.pick<readonly [string, ...string[]]>([
+    [...CREATES],
+    ['createBiometricsBulk'],
+    ['createCareTeams'],
+  ])
+  const lost = random.pick<readonly [FaultKind, object]>([
+    ['store-then-answer', { status: 500, body: random.pick(['envelope', 'html']) }],
+    ['store-then-answer', { status: 502, body: 'html' }],
+    ['store-then-reset', {}],
+    ['reset', {}],
+  ])
+  const read = random.pick<readonly [FaultKind, object]>([
+    ['refuse', { status: 404, body: random.pick(['envelope', 'html', 'empty']) }],
+    ['refuse', { status: 404, body: random.pick(['envelope', 'html', 'empty']) }],
+    ['refuse', { status: 204, body: 'empty' }],
+    ['refuse', { status: 200, body: random.pick(['html', 'empty']) }],
+    ['garble', { as: random.pick(['html', 'empty', 'wrong-shape', 'truncated']) }],
+    ['refuse', { status: 503 }],
+    ['reset', {}],
+  ])
+  const isLost = { chance: random.pick([0.4, 0.8]), times: random.pick([3, 20]) }
+  // What looks like an outage is waited for: it must end.
+  const isOutage = read[0] === 'reset' || ('status' in read[1] && read[1].status === 503)
+  const isUnread = { chance: random.pick([0.6, 1]), times: read[0] === 'refuse' && !isOutage ? 40 : 6 }
+  return [
+    drawn(lost[0], { on, ...lost[1], when: isLost }),
+    drawn(read[0], { on: [...READS], ...read[1], when: isUnread }, isOutage ? HARMLESS : HIDING),
+  ]
+}
+
+const HIDING: Harm = { ...HARMLESS, hidesProfiles: true, refusesMarks: true }
+
+/** Answers of success that contradict themselves, or what was sent. */
+export function strangeEchoes(random: Random): DrawnFault[] {
+  const when = { chance: random.pick([0.4, 0.8]), times: random.pick([2, 10]) }
+  const on = random.pick([...CREATES])
+  const others = ['other-account', 'other-id', ...(on === 'createBiometricsBulk' ? ['altered'] : [])] as const
+  const other = random.pick(others as readonly [string, ...string[]])
+  const share = random.pick([0.3, 0.6, 0.9])
+  const refuses = { ...HARMLESS, refuses: true }
+  return random.pick<() => DrawnFault[]>([
+    () => [drawn('store-part', { on, say: 'both', share, when }, refuses)],
+    () => [drawn('store-part', { on, say: other, share, when }, refuses)],
+    () => [drawn('echo', { on, as: 'accused', share, when })],
+    () => [drawn('echo', { on, as: other, share, when })],
+  ])()
+}
+
+/** One whom the gateway never serves, at one call, while it serves all others. */
+export function failingPerson(random: Random): DrawnFault[] {
+  const person = 'DR00001'
+  const status = random.pick([500, 500, 502])
+  const account = { 'account.reference': person }
+  const [on, having, harm] = random.pick<readonly [Call, object, Partial<Harm>]>([
+    ['registerAccount', { partnerAccountId: person }, { refuses: true, refusesPeople: true }],
+    ['setPrimaryCare', account, {}],
+    ['createBiometricsBulk', { ...account, code: '8867-4' }, { refuses: true }],
+    ['createCareTeams', account, { refuses: true }],
+  ])
+  const fault = drawn('refuse', { on, status, when: { having } }, { ...HIDING, ...harm })
+  return [{ ...fault, person }]
 }
 
 interface Refusal {

@@ -14,6 +14,15 @@ export interface ExpectedRecord {
   readonly observedMs: number
   /** The body as `textOf` gives it. Two records are the same if this is the same. */
   readonly text: string
+  /** Whether the row says that this is the primary care physician. */
+  readonly primary: boolean
+}
+
+export interface Physician {
+  readonly npi: string
+  readonly name: string
+  readonly phone: string
+  readonly primary: boolean
 }
 
 export interface Visit {
@@ -86,22 +95,27 @@ export function condition(visit: Visit, rule: keyof typeof CONDITIONS): Expected
   return { ...placeOf(visit, 'condition', icd10), rule, text: textOf(body) }
 }
 
-export function careTeam(visit: Visit, npi: string, name: string): ExpectedRecord {
+export function careTeam(visit: Visit, { npi, name, phone, primary }: Physician): ExpectedRecord {
   const body = {
     account: { reference: visit.person, type: 'partnerAccountId' },
     name,
     type: 'PCP',
     npi,
+    phoneNumber: phone,
     observationDate: String(visit.observedMs),
     source: sourceOf(visit),
   }
-  return { ...placeOf(visit, 'careTeam', npi), rule: 'pcp', text: textOf(body) }
+  return { ...placeOf(visit, 'careTeam', npi), rule: 'pcp', text: textOf(body), primary }
+}
+
+/** Of the text of a care-team record what makes it another entry of its account: neither date nor source does. */
+export function entryOf(text: string): string {
+  const { account: _, observationDate: _date, source: _source, ...entry } = JSON.parse(text) as Body
+  return textOf(entry)
 }
 
 const placeOf = ({ person, observedMs, source }: Visit, kind: RecordKind, code: string) => ({
-  kind,
-  person,
-  observedMs,
+  ...{ kind, person, observedMs, primary: false },
   series: kind === 'careTeam' ? code : `${code} ${source.type}`,
 })
 

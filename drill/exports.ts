@@ -10,6 +10,7 @@ import {
   type ExpectedRecord,
   loincOf,
   type Measurement,
+  type Physician,
 } from './expected-records.ts'
 import { createBook, type DrillExport } from './export-book.ts'
 
@@ -19,7 +20,16 @@ export interface ExportsPlan {
   readonly rows: number
   readonly people: number
   readonly dirt: boolean
+  /** Physicians of all visits; 0: each visit has its own. */
+  readonly doctors: number
+  /** Values between which a corrected pulse goes back and forth; otherwise it is any. */
+  readonly pulses?: readonly [string, ...string[]]
+  /** Share of the nested exports. */
+  readonly nested: number
 }
+
+/** How a visit is drawn. */
+export type VisitPlan = Pick<ExportsPlan, 'doctors' | 'pulses'>
 
 /** Streams of chance of the drill, apart from those of the samples. */
 export const DRILL_STREAM = { plan: 101, exports: 102, backfillPlan: 103, datedExports: 104 } as const
@@ -36,8 +46,10 @@ export interface Person {
   readonly zip: string
 }
 
-const FIRST_NAMES = ['Ada', 'Ben', 'Clara', 'Dale', 'Emma', 'Frank'] as const
-const LAST_NAMES = ['Alder', 'Brook', 'Clay', 'Dale', 'Field', 'Heath'] as const
+/** Stands in every name of a person or physician: where it is found, health data have got out. */
+export const MARK = 'Quorn'
+const FIRST_NAMES = [`Ada${MARK}`, `Ben${MARK}`, `Clara${MARK}`, `Dale${MARK}`, `Emma${MARK}`] as const
+const LAST_NAMES = [`Alder${MARK}`, `Brook${MARK}`, `Clay${MARK}`, `Field${MARK}`, `Heath${MARK}`] as const
 
 export function drillExports(seed: number, round: number, plan: ExportsPlan): DrillExport[] {
   const random = new Random(seed, DRILL_STREAM.exports, round)
@@ -46,12 +58,12 @@ export function drillExports(seed: number, round: number, plan: ExportsPlan): Dr
   let wide: WideRow[] = []
   let orders = 0
   for (let at = 0; at < plan.exports; at++) {
-    if (random.chance(0.35)) {
+    if (random.chance(plan.nested)) {
       made.push(nestedExport(random, `${at + 1}-nested.ndjson`, people, plan, () => ++orders))
       continue
     }
-    const again = at > 0 ? redelivered(random, wide) : []
-    const rows = again.concat(newRows(random, people, plan.rows - again.length, at))
+    const again = at > 0 ? redelivered(random, wide, plan, plan.doctors > 0) : []
+    const rows = again.concat(newRows(random, people, plan.rows - again.length, at, plan))
     made.push(wideExport(random, `${at + 1}-wide.csv`, rows, plan))
     wide = rows
   }
@@ -80,7 +92,7 @@ export interface WideRow {
   readonly pounds: string
   readonly hypertension: boolean
   readonly asthma: boolean
-  readonly physician: { readonly npi: string; readonly name: string } | undefined
+  readonly physician: Physician | undefined
 }
 
 export function newRows(
@@ -88,12 +100,13 @@ export function newRows(
   people: readonly Person[],
   count: number,
   delivery: number,
+  plan: VisitPlan,
 ): WideRow[] {
-  return Array.from({ length: count }, (_, at) => wideRow(random, people, delivery * 1000 + at))
+  return Array.from({ length: count }, (_, at) => wideRow(random, people, delivery * 1000 + at, plan))
 }
 
 /** @param visit tells visits apart: two of one person are never at the same minute */
-function wideRow(random: Random, people: readonly Person[], visit: number): WideRow {
+function wideRow(random: Random, people: readonly Person[], visit: number, plan: VisitPlan): WideRow {
   const person = people[random.integer(0, people.length - 1)] ?? personOf(random, 0)
   // Deliveries overlap in time, so that older visits come after newer ones.
   const observedMs = FIRST_DAY + random.integer(0, 20) * DAY_MS + visit * 60_000
@@ -103,46 +116,74 @@ function wideRow(random: Random, people: readonly Person[], visit: number): Wide
     noShow: random.chance(0.05),
     sbp: String(random.integer(110, 170)),
     dbp: String(random.integer(55, 100)),
-    pulse: String(random.integer(50, 110)),
+    pulse: pulseOf(random, plan),
     a1c: random.chance(0.2) ? 'ND' : `${random.integer(4, 9)}.${random.integer(0, 9)}0`,
     pounds: random.chance(0.3) ? '' : `${random.integer(95, 280)}.5`,
     hypertension: random.chance(0.4),
     asthma: random.chance(0.2),
-    physician: random.chance(0.5)
-      ? { npi: npiOf(10_000 + visit), name: `Dr. ${random.pick(LAST_NAMES)} ${visit}` }
-      : undefined,
+    physician: random.chance(0.5) ? physicianOf(random, visit, plan) : undefined,
   }
 }
 
-/** Some rows of the delivery before, as they were or corrected. */
-export function redelivered(random: Random, before: readonly WideRow[]): WideRow[] {
-  return before
-    .slice(0, random.integer(0, Math.ceil(before.length / 2)))
-    .map((row) => corrected(random, row, 0.3))
+const pulseOf = (random: Random, { pulses }: VisitPlan): string =>
+  pulses === undefined ? String(random.integer(50, 110)) : random.pick(pulses)
+
+function physicianOf(random: Random, visit: number, { doctors }: VisitPlan): Physician {
+  const who = doctors === 0 ? 1000 + visit : random.integer(0, doctors - 1)
+  const name = `Dr. ${LAST_NAMES[who % LAST_NAMES.length]} ${who}`
+  return { npi: npiOf(10_000 + who), name, ...sayOf(random) }
 }
 
-export function corrected(random: Random, row: WideRow, probability: number): WideRow {
+/** What a visit says of its physician. */
+const sayOf = (random: Random): Pick<Physician, 'phone' | 'primary'> => ({
+  phone: random.pick(PHONES),
+  primary: random.chance(0.7),
+})
+
+const PHONES = ['555-0101', '555-0102'] as const
+
+/** Some rows of the delivery before, as they were or corrected. */
+export function redelivered(
+  random: Random,
+  before: readonly WideRow[],
+  plan: VisitPlan,
+  physicians: boolean,
+): WideRow[] {
+  return before
+    .slice(0, random.integer(0, Math.ceil(before.length / 2)))
+    .map((row) => corrected(random, row, plan.pulses === undefined ? 0.3 : 0.8, plan, physicians))
+}
+
+/** @param physicians whether the physician is corrected, too */
+export function corrected(
+  random: Random,
+  row: WideRow,
+  probability: number,
+  plan: VisitPlan,
+  physicians = false,
+): WideRow {
   if (!random.chance(probability)) return row
-  return { ...row, pulse: String(random.integer(50, 110)) }
+  const physician = row.physician && physicians ? { ...row.physician, ...sayOf(random) } : row.physician
+  return { ...row, pulse: pulseOf(random, plan), physician }
 }
 
 const COLUMNS =
-  'person,visited,first,last,dob,sex,zip,no_show,sbp,dbp,pulse,a1c,weight_lb,dx_htn,dx_asthma,pcp_npi,pcp_name'
+  'person,visited,first,last,dob,sex,zip,no_show,sbp,dbp,pulse,a1c,weight_lb,dx_htn,dx_asthma,pcp_npi,pcp_name,pcp_phone,pcp_role'
 
 export function wideExport(
   random: Random,
   name: string,
   given: readonly WideRow[],
-  { dirt }: Pick<ExportsPlan, 'dirt'>,
+  plan: VisitPlan & Pick<ExportsPlan, 'dirt'>,
 ): DrillExport {
   const book = createBook(name)
   const lines = [COLUMNS]
   const rows = given.flatMap((row) => {
     if (random.chance(0.05)) return [row, row]
-    return random.chance(0.05) ? [row, corrected(random, row, 1)] : [row]
+    return random.chance(0.05) ? [row, corrected(random, row, 1, plan)] : [row]
   })
   for (const row of rows) {
-    const fault = dirt && random.chance(0.06) ? random.pick(DIRT) : undefined
+    const fault = plan.dirt && random.chance(0.06) ? random.pick(DIRT) : undefined
     lines.push(lineOf(row, fault))
     if (fault === 'short') book.rejected()
     else if (row.noShow) book.skipped()
@@ -175,6 +216,8 @@ function lineOf(row: WideRow, fault: Dirt | undefined): string {
     row.asthma ? 'Y' : 'N',
     physician?.npi ?? '',
     physician?.name ?? '',
+    physician?.phone ?? '',
+    physician === undefined ? '' : physician.primary ? 'primary' : 'other',
   ]
   return (fault === 'short' ? cells.slice(0, 9) : cells).join(',')
 }
@@ -202,7 +245,7 @@ function recordsOf(row: WideRow, fault: Dirt | undefined): ExpectedRecord[] {
     ...(row.pounds === '' ? [] : [biometric(visit, 'body-weight', kilograms(row.pounds))]),
     ...(row.hypertension ? [condition(visit, 'hypertension')] : []),
     ...(row.asthma ? [condition(visit, 'asthma')] : []),
-    ...(physician === undefined ? [] : [careTeam(visit, physician.npi, physician.name)]),
+    ...(physician === undefined ? [] : [careTeam(visit, physician)]),
   ]
 }
 

@@ -33,6 +33,16 @@ export function readStore(file: string): StoredRecord[] {
   }
 }
 
+/** Registered people. */
+export function countAccounts(file: string): number {
+  const database = new DatabaseSync(file)
+  try {
+    return Number(database.prepare('select count(*) as n from accounts').get()?.['n'])
+  } finally {
+    database.close()
+  }
+}
+
 interface Body {
   readonly transactionId?: string
   readonly account: { readonly reference: string }

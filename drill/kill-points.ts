@@ -28,14 +28,31 @@ export const RUN_POINTS = [
   'after-settlement',
   'before-read-back',
   'after-read-back',
+  'after-care-teams',
   'before-mark',
   'after-mark',
+  'before-delete',
+  'after-delete',
   'before-chunk-settlement',
   'between-chunks',
   'before-export-end',
   'before-run-end',
   'after-run-end',
 ] as const
+
+/** Where what an account has of care teams changes, and around it. */
+export const CARE_TEAM_POINTS = [
+  'after-care-teams',
+  'after-care-teams',
+  'before-settlement',
+  'after-settlement',
+  'before-mark',
+  'after-mark',
+  'before-delete',
+  'after-delete',
+  'before-chunk-settlement',
+  'between-chunks',
+] as const satisfies readonly (typeof RUN_POINTS)[number][]
 
 /** Those that are passed where a backfill and other runs meet. */
 export const BACKFILL_POINTS = [
@@ -189,9 +206,11 @@ export function watchedGateway(gateway: Gateway, pass: Pass): Gateway {
     },
     careTeams: {
       ...careTeams,
-      createBulk: around(careTeams.createBulk, pass, undefined, 'after-answer'),
+      createBulk: around(careTeams.createBulk, pass, undefined, 'after-care-teams'),
       list: around(careTeams.list, pass, 'before-read-back', 'after-read-back'),
+      delete: around(careTeams.delete, pass, 'before-delete', 'after-delete'),
       setPrimary: around(careTeams.setPrimary, pass, 'before-mark', 'after-mark'),
+      unsetPrimary: around(careTeams.unsetPrimary, pass, 'before-mark', 'after-mark'),
     },
   }
 }

@@ -89,10 +89,10 @@ export function summaryOf({ code, out, err }: Ended): Summary {
 }
 
 function* lines(): Generator<string> {
-  yield 'person,visited,first,last,dob,sex,zip,no_show,sbp,dbp,pulse,a1c,weight_lb,dx_htn,dx_asthma,pcp_npi,pcp_name\n'
+  yield 'person,visited,first,last,dob,sex,zip,no_show,sbp,dbp,pulse,a1c,weight_lb,dx_htn,dx_asthma,pcp_npi,pcp_name,pcp_phone,pcp_role\n'
   for (let row = 1; row <= ROWS; row++) {
     const systolic = 110 + (row % 60)
     const pressures = `${systolic},${55 + (row % 45)}`
-    yield `${personAt(row)},02/04/2026 09:10,,,,,,N,${pressures},${50 + (row % 60)},5.${row % 10},${150 + (row % 80)},N,N,,\n`
+    yield `${personAt(row)},02/04/2026 09:10,,,,,,N,${pressures},${50 + (row % 60)},5.${row % 10},${150 + (row % 80)},N,N,,,,\n`
   }
 }

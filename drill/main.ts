@@ -1,5 +1,5 @@
 /**
- * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N] [--backfills]` (docs/drill.md). Real processes of Waybill are
+ * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N] [--only KIND]` (docs/drill.md). Real processes of Waybill are
  * killed over and over against a reference gateway that fails, and in the end what it holds is compared with what must be there.
  * Exit code 1 where anything was lost, doubled, altered or not accounted for.
  */
@@ -13,6 +13,8 @@ import { isBackfillRound } from './backfill-plan.ts'
 import { FAULT_KINDS } from './draw-faults.ts'
 import { KILL_POINTS, type KillPoint } from './kill-points.ts'
 import { type RoundEnd, runRound } from './round.ts'
+import { THEMES, themeOf } from './round-plan.ts'
+import { WRONGS } from './verdict.ts'
 
 const Options = z.strictObject({
   rounds: z.coerce.number().int().min(1).default(500),
@@ -21,8 +23,11 @@ const Options = z.strictObject({
   seconds: z.coerce.number().min(1).default(Number.POSITIVE_INFINITY),
   /** This round alone. */
   round: z.coerce.number().int().min(1).optional(),
-  /** Of the rounds those with a backfill alone. */
-  backfills: z.boolean().default(false),
+  /** Rounds of this kind alone. */
+  only: z
+    .string()
+    .pipe(z.enum([...THEMES, 'backfill']))
+    .optional(),
 })
 export type DrillOptions = z.input<typeof Options>
 
@@ -33,6 +38,8 @@ export interface DrillEnd {
   readonly faults: ReadonlyMap<string, number>
   /** Points, and how many processes were killed there. */
   readonly kills: ReadonlyMap<string, number>
+  /** Kinds of round, and how many of each were played. */
+  readonly kinds: ReadonlyMap<string, number>
   /** Of backfill rounds: how many, and how often a backfill waited for another job, or let a run of its own go first. */
   readonly backfills: Readonly<Record<'rounds' | 'waited' | 'gaveWay', number>>
   readonly totals: Readonly<Record<keyof RoundEnd['counts'] | 'processes', number>>
@@ -43,14 +50,13 @@ const ROUNDS_AT_ONCE = 2
 
 /** @param say told of each round that failed */
 export async function drill(options: DrillOptions, say: (text: string) => void): Promise<DrillEnd> {
-  const { rounds, seed, seconds, round, backfills } = Options.parse(options)
+  const { rounds, seed, seconds, round, only } = Options.parse(options)
   const root = await mkdtemp(join(tmpdir(), 'waybill-drill-'))
   const mappings = join(root, 'mappings')
   await cp(join(import.meta.dirname, 'mappings'), mappings, { recursive: true })
   await cp(join(import.meta.dirname, '../mappings/catalog'), join(mappings, 'catalog'), { recursive: true })
   const endsAt = performance.now() + seconds * 1000
-  const drawn = round === undefined ? Array.from({ length: rounds }, (_, at) => at + 1) : [round]
-  const numbers = backfills ? drawn.filter(isBackfillRound) : drawn
+  const numbers = round === undefined ? numbersOf(rounds, only) : [round]
   const ends = await pLimit(ROUNDS_AT_ONCE).map(numbers, async (number) => {
     if (performance.now() > endsAt) return undefined
     const end = await runRound(seed, number, join(root, `round-${number}`), mappings)
@@ -62,17 +68,29 @@ export async function drill(options: DrillOptions, say: (text: string) => void):
   return sumUp(ends.filter((end) => end !== undefined))
 }
 
+const kindOf = (round: number): string => (isBackfillRound(round) ? 'backfill' : themeOf(round))
+
+/** The first so many rounds, or those of a kind. */
+function numbersOf(rounds: number, only: string | undefined): number[] {
+  const numbers: number[] = []
+  for (let round = 1; numbers.length < rounds; round++)
+    if (only === undefined || kindOf(round) === only) numbers.push(round)
+  return numbers
+}
+
 function sumUp(ends: readonly RoundEnd[]): DrillEnd {
   const faults = new Map<string, number>(FAULT_KINDS.map((kind) => [kind, 0]))
   const kills = new Map<string, number>([...KILL_POINTS, 'instant', 'request'].map((point) => [point, 0]))
   const totals = {
-    ...{ expected: 0, stored: 0, lost: 0, doubled: 0, altered: 0, refused: 0, inDoubt: 0 },
-    processes: 0,
+    ...{ expected: 0, stored: 0, refused: 0, inDoubt: 0, processes: 0 },
+    ...{ lost: 0, doubled: 0, altered: 0, marks: 0, words: 0, stuck: 0 },
   }
   const passings = (point: KillPoint): number =>
     ends.reduce((sum, { passed }) => sum + passed.filter((one) => one === point).length, 0)
+  const kinds = new Map<string, number>()
+  for (const { theme } of ends) kinds.set(theme, (kinds.get(theme) ?? 0) + 1)
   const backfills = {
-    rounds: ends.filter(({ isBackfill }) => isBackfill).length,
+    rounds: kinds.get('backfill') ?? 0,
     waited: ends.filter(({ passed }) => passed.includes('while-waiting')).length,
     gaveWay: passings('before-giving-way'),
   }
@@ -87,6 +105,7 @@ function sumUp(ends: readonly RoundEnd[]): DrillEnd {
     failed: ends.filter((end) => end.faults.length > 0),
     faults,
     kills,
+    kinds,
     backfills,
     totals,
   }
@@ -94,24 +113,33 @@ function sumUp(ends: readonly RoundEnd[]): DrillEnd {
 
 const SHOWN = 10
 
-function failureText(seed: number, { round, folder, faults }: RoundEnd): string {
+function failureText(seed: number, { round, theme, folder, faults }: RoundEnd): string {
   const more = faults.length > SHOWN ? `  … and ${faults.length - SHOWN} more\n` : ''
   const words = faults.slice(0, SHOWN).map((fault) => `  ${fault}\n`)
-  return `Round ${round} failed; its files: ${folder}\n${words.join('')}${more}  Again: node drill/main.ts --seed ${seed} --round ${round}\n`
+  return `Round ${round} (${theme}) failed; its files: ${folder}\n${words.join('')}${more}  Again: node drill/main.ts --seed ${seed} --round ${round}\n`
 }
 
-function endText(seed: number, { rounds, failed, faults, kills, backfills, totals }: DrillEnd): string {
+function endText(
+  seed: number,
+  { rounds, failed, faults, kills, kinds, backfills, totals }: DrillEnd,
+): string {
   const table = (counts: ReadonlyMap<string, number>): string =>
     [...counts].map(([name, times]) => `  ${name.padEnd(24)} ${times}\n`).join('')
-  const { expected, stored, lost, doubled, altered, refused, inDoubt, processes } = totals
+  const { expected, stored, refused, inDoubt, processes } = totals
+  const wrong = WRONGS.map((one) => `${totals[one]} ${WRONG_WORDS[one]}`)
   return (
-    `Faults that struck:\n${table(faults)}Processes killed, by where:\n${table(kills)}` +
+    `Faults that struck:\n${table(faults)}Processes killed, by where:\n${table(kills)}Rounds, by what they are about:\n${table(kinds)}` +
     `Seed ${seed}: ${rounds} rounds, ${processes} processes, ${failed.length} rounds failed.\n` +
     `Backfills: ${backfills.rounds} rounds; in ${backfills.waited} one waited for another job, ${backfills.gaveWay} times one let a run of its own job go first.\n` +
-    `Records: ${expected} expected, ${stored} stored; ${lost} lost, ${doubled} doubled, ${altered} altered; ` +
-    `${refused} refused by the gateway, ${inDoubt} in doubt where it cannot tell.\n`
+    `Records: ${expected} expected, ${stored} stored; ${refused} refused by the gateway, ${inDoubt} in doubt where it cannot tell.\n` +
+    `${wrong.join(', ')}.\n`
   )
 }
+
+const WRONG_WORDS = {
+  ...{ lost: 'lost', doubled: 'doubled', altered: 'altered' },
+  ...{ marks: 'marks wrong', words: 'words wrong', stuck: 'rounds stuck' },
+} as const
 
 /** From so many rounds on, what never came about is a fault of the drill. */
 const ROUNDS_FOR_ALL = 200
@@ -123,7 +151,7 @@ if (import.meta.main) {
       seed: { type: 'string' },
       seconds: { type: 'string' },
       round: { type: 'string' },
-      backfills: { type: 'boolean' },
+      only: { type: 'string' },
     },
   })
   const end = await drill(values, (text) => process.stdout.write(text))

@@ -1,12 +1,13 @@
-/** A round of one job alone: `waybill run`, killed and started again until it is done. */
-import { mkdir, writeFile } from 'node:fs/promises'
+/** A round of one job alone: night for night `waybill run`, killed and started again until it is done. */
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { drillExports } from './exports.ts'
 import type { Ended } from './processes.ts'
 import type { Act } from './round.ts'
-import { planRound } from './round-plan.ts'
+import { type Night, planRound, type RoundPlan } from './round-plan.ts'
 import type { Ending, Scene } from './scene.ts'
-import { type ExportSummary, readRejects, Summary } from './statements.ts'
+import { Listed, type ListedRun } from './statements.ts'
+import { wordsOf } from './words-of-runs.ts'
 
 /** More processes than this, and the job does not end by itself. */
 const MOST_PROCESSES = 14
@@ -16,61 +17,110 @@ export const DONE: ReadonlySet<number | null> = new Set([0, 1])
 /** Stopped, to be resumed: the gateway refused the credentials or could not be reached; another one holds the job. */
 export const RESUMABLE: ReadonlySet<number | null> = new Set([3, 5])
 
+const RUN = ['run', 'drill', '--json']
+
 export function nightlyAct(seed: number, round: number): Act {
   const plan = planRound(seed, round)
   const exports = drillExports(seed, round, plan.exports)
-  const { concurrency, records } = plan.submit
   return {
     ...plan,
     exports,
+    ordered: true,
+    forgotten: plan.nights.some(({ ledger }) => ledger !== undefined),
     async prepare(folder) {
       await mkdir(join(folder, 'inbox'))
-      await writeFile(
-        join(folder, 'jobs/drill.yaml'),
-        `job: drill
-exports:
-  - { from: ../inbox, match: "*.csv", mapping: drill-wide }
-  - { from: ../inbox, match: "*.ndjson", mapping: drill-nested }
-submit: { concurrency: ${concurrency}, batch: { records: ${records} } }
-`,
-      )
-      for (const { name, text } of exports) await writeFile(join(folder, 'inbox', name), text)
+      await writeFile(join(folder, 'jobs/drill.yaml'), jobText(plan))
     },
     async play(scene) {
-      let summary = await untilDone(scene, plan.endings, plan.rival)
-      await scene.endFaults()
-      if (plan.again) summary = await untilDone(scene, [], false)
-      const last = [...(summary.resumed?.exports ?? []), ...summary.exports]
-      const wordOf = async (one: ExportSummary) => ({ summary: one, rejects: await readRejects(one.rejects) })
-      return { words: await Promise.all(last.map(wordOf)) }
+      const { folder } = scene.stage
+      let arrived = 0
+      for (const [at, night] of plan.nights.entries()) {
+        for (const { name, text } of exports.slice(arrived, arrived + night.exports))
+          await writeFile(join(folder, 'inbox', name), text)
+        arrived += night.exports
+        await playNight(scene, plan, night)
+        if (night.backup) await scene.start(['backup', join(folder, BACKUP)]).end()
+        if (at === plan.nights.length - 1 && !plan.lasting) await scene.setFaults([], 0)
+      }
+      if (plan.settle !== undefined) await settle(scene, plan.settle)
+      if (plan.again) await untilDone(scene, plan, [])
+      const runs = await runsOf(scene)
+      return { runs, words: await wordsOf(runs) }
     },
   }
 }
 
+const jobText = ({ submit, changed, patience, archive }: RoundPlan): string => {
+  const to = archive ? ', archive: ../done' : ''
+  const waits = patience === undefined ? '' : `, patience: ${patience}`
+  return `job: drill
+exports:
+  - { from: ../inbox, match: "*.csv", mapping: drill-wide${to} }
+  - { from: ../inbox, match: "*.ndjson", mapping: drill-nested${to} }
+careTeams: { changed: ${changed} }
+submit: { concurrency: ${submit.concurrency}, batch: { records: ${submit.records} }${waits} }
+`
+}
+
+const BACKUP = 'backup.sqlite'
+
+async function playNight(scene: Scene, plan: RoundPlan, { endings, ledger }: Night): Promise<void> {
+  const [first, ...more] = endings
+  const befall = async (): Promise<void> => {
+    for (const end of ['', '-wal', '-shm']) await rm(join(scene.home, `ledger.sqlite${end}`), { force: true })
+    if (ledger?.to === 'restored')
+      await copyFile(join(scene.stage.folder, BACKUP), join(scene.home, 'ledger.sqlite'))
+  }
+  if (ledger === undefined) return untilDone(scene, plan, endings)
+  if (ledger.midway) await scene.start(RUN, { ending: first }).end()
+  await befall()
+  await untilDone(scene, plan, ledger.midway ? more : endings)
+}
+
 /** Kills as planned, then starts it again until it is done by itself. @throws Error where it never is */
-async function untilDone(scene: Scene, endings: readonly Ending[], rival: boolean): Promise<Summary> {
-  const command = ['run', 'drill', '--json']
+async function untilDone(
+  scene: Scene,
+  { rival, lasting, looks, archive }: RoundPlan,
+  endings: readonly Ending[],
+): Promise<void> {
   for (let nth = 0; nth < MOST_PROCESSES; nth++) {
     const ending = endings[nth]
-    const running = scene.start(command, { ending })
-    const beside = rival && ending === undefined ? scene.start(command) : undefined
+    const running = scene.start(RUN, { ending })
+    const beside = rival && ending === undefined ? scene.start(RUN) : undefined
     const ended = await running.end()
     await beside?.end()
-    if (ended === undefined) continue
-    if (DONE.has(ended.code) && ended.out !== '') return summaryOf(ended)
+    if (ended === undefined) {
+      if (looks) await scene.lookAtUnfinished()
+      continue
+    }
+    if (isDone(ended) || (archive && NOTHING_LEFT.test(ended.out))) return
     if (!RESUMABLE.has(ended.code)) throw unexpected(ended)
+    if (ended.code === 3) await scene.lookAtUnfinished()
+    if (lasting && ended.code === 3) throw new Error(`one person stops all: ${ended.err.slice(-500)}`)
   }
   throw new Error(`after ${MOST_PROCESSES} processes the job is not done`)
+}
+
+const isDone = ({ code, out }: Ended): boolean => DONE.has(code) && out !== ''
+
+/** There was nothing left that could be taken up. */
+const NOTHING_LEFT = /"(nothing-left|exports-none)"/
+
+async function settle(scene: Scene, by: 'reconcile' | 'rerun'): Promise<void> {
+  for (const { run, records } of (await runsOf(scene)).toReversed()) {
+    if (Object.values(records).every(({ inDoubt, rejected }) => inDoubt + rejected === 0)) continue
+    const ended = await scene.start([by, run, '--json']).end()
+    if (ended !== undefined && !isDone(ended) && !NOTHING_LEFT.test(ended.out)) throw unexpected(ended)
+  }
 }
 
 export const unexpected = ({ code, signal, out, err }: Ended): Error =>
   new Error(`waybill ended with ${code ?? signal}: ${out.slice(0, 500)} ${err.slice(-2000)}`)
 
-function summaryOf({ out, err }: Ended): Summary {
-  const summary = Summary.parse(JSON.parse(out))
-  for (const run of summary.resumed === undefined ? [summary] : [summary, summary.resumed]) {
-    if (run.state !== 'finished' || !run.balanced)
-      throw new Error(`the run ${run.run} is ${run.state}, balanced: ${run.balanced}; ${err.slice(-2000)}`)
-  }
-  return summary
+/** All that the ledger has, latest first. */
+export async function runsOf(scene: Scene): Promise<ListedRun[]> {
+  const ended = await scene.start(['runs', '--json', '--limit', '1000']).end()
+  if (ended?.code === 2) return []
+  if (ended?.code !== 0) throw new Error(`waybill runs ended with ${ended?.code}: ${ended?.err}`)
+  return Listed.parse(JSON.parse(ended.out)).runs
 }

@@ -1,61 +1,165 @@
-/** What happens in a round of one job alone, drawn from seed and number alone: job, exports, faults, kills. Pure. */
+/** What happens in a round of one job alone, drawn from seed and number alone: job, nights, exports, faults, kills. Pure. */
 import { Random } from '../samples/random.ts'
-import { type DrawnFault, drawFaults, faultsBefore, type Pace } from './draw-faults.ts'
+import {
+  type DrawnFault,
+  drawFaults,
+  failingPerson,
+  faultsBefore,
+  type Pace,
+  strangeEchoes,
+  unreadable,
+} from './draw-faults.ts'
 import { DRILL_STREAM, type ExportsPlan } from './exports.ts'
-import { RUN_POINTS } from './kill-points.ts'
+import { CARE_TEAM_POINTS, RUN_POINTS } from './kill-points.ts'
 import type { Ending } from './scene.ts'
 
+/** What a round is about, in turn; all else is drawn beside it. */
+export const THEMES = [
+  'one-night',
+  'care-teams',
+  'unreadable',
+  'care-teams',
+  'strange-echoes',
+  'failing-person',
+  'taken-back',
+  'ledger-lost',
+  'care-teams',
+  'ledger-restored',
+] as const
+export type Theme = (typeof THEMES)[number]
+
 export interface RoundPlan {
+  readonly theme: Theme
   readonly exports: ExportsPlan
   readonly submit: { readonly concurrency: number; readonly records: number }
+  readonly registeredAgain: 'same' | 'conflict'
+  readonly changed: 'add' | 'replace' | 'keep'
+  /** How long a run waits for the gateway; undefined: as long as it ever does. */
+  readonly patience: string | undefined
+  /** Exports go into an archive; otherwise each night reads all that has come until then. */
+  readonly archive: boolean
   /** Runs the program as shipped, at its own pace, instead of the watched one. */
   readonly shipped: boolean
   readonly pace: Pace
-  /** Of the processes that are killed, in their order; the next ones may go on. */
-  readonly endings: readonly Ending[]
+  readonly nights: readonly Night[]
   readonly faults: readonly DrawnFault[]
   readonly faultSeed: number
+  /** Somebody looks at the first run that is not over. */
+  readonly looks: boolean
+  /** The faults last: no night is without them. */
+  readonly lasting: boolean
   /** A second process is started beside the first that may go on. */
   readonly rival: boolean
+  /** What is done with what the nights left behind, without faults. */
+  readonly settle: 'reconcile' | 'rerun' | undefined
   /** Once all is over, the same exports are run again, without faults. */
   readonly again: boolean
+}
+
+export interface Night {
+  /** How many exports arrive before it. */
+  readonly exports: number
+  /** Of the processes that are killed, in their order; the next ones may go on. */
+  readonly endings: readonly Ending[]
+  /** What befalls the ledger: before the night, or behind its first killed process. */
+  readonly ledger?: { readonly to: 'lost' | 'restored'; readonly midway: boolean }
+  /** A copy of the ledger is made when it is over. */
+  readonly backup: boolean
 }
 
 /** Milliseconds that a watched process waits for an answer; 5 s of waiting take a twentieth of it. */
 export const WATCHED: Pace = { answerWithin: 250, late: 120 }
 export const SHIPPED: Pace = { answerWithin: undefined, late: 1_000 }
 
+/** The theme of a round that is not of a backfill. */
+export const themeOf = (round: number): Theme => THEMES[ordinalOf(round) % THEMES.length] ?? 'one-night'
+
+/** Number of the round among those of one job alone. */
+const ordinalOf = (round: number): number => round - Math.floor((round + 1) / 4)
+
 export function planRound(seed: number, round: number): RoundPlan {
   const random = new Random(seed, DRILL_STREAM.plan, round)
-  const shipped = random.chance(0.1)
+  const theme = themeOf(round)
+  const isOneNight = theme === 'one-night'
+  const shipped = isOneNight && random.chance(0.3)
   const pace = shipped ? SHIPPED : WATCHED
-  const rows = sizeOf(random)
+  const rows = isOneNight ? sizeOf(random) : random.integer(6, 20)
   // One named point a round in turn, so that none is left to chance, with a fault that leads there where it takes one.
-  const point = RUN_POINTS[(round - Math.floor((round + 1) / 4)) % RUN_POINTS.length] ?? 'before-intent'
+  const point =
+    theme === 'care-teams' && random.chance(0.7)
+      ? random.pick(CARE_TEAM_POINTS)
+      : (RUN_POINTS[ordinalOf(round) % RUN_POINTS.length] ?? 'before-intent')
   const named: Ending = { by: 'point', kill: { point, nth: random.pick([1, 1, 2]) } }
-  const kills = random.pick([0, 0, 1, 2])
-  const endings = Array.from({ length: kills }, () => drawEnding(random, shipped))
+  const nights = nightsOf(random, theme, shipped, shipped ? drawEnding(random, true) : named)
   return {
+    theme,
     exports: {
-      exports: random.integer(1, 3),
+      exports: nights.reduce((sum, { exports }) => sum + exports, 0),
       rows,
-      people: Math.max(3, Math.ceil(rows * random.pick([0.2, 0.7, 1.5]))),
-      dirt: random.chance(0.5),
+      people: Math.max(3, Math.ceil(rows * random.pick(isOneNight ? [0.2, 0.7, 1.5] : [0.15, 0.3, 0.7]))),
+      dirt: random.chance(isOneNight ? 0.5 : 0.15),
+      doctors: random.pick([0, 2, 3]),
+      ...(theme === 'taken-back' || random.chance(0.2) ? { pulses: ['70', '75'] } : {}),
+      nested: isOneNight ? 0.35 : 0.1,
     },
     submit: {
       concurrency: random.integer(1, 8),
       records: random.pick([1, 5, 20, 60, 250].filter((count) => count * 25 > rows) as [number, ...number[]]),
     },
+    // Who answers 200 to everybody gives no sign that it knows somebody.
+    registeredAgain: theme === 'ledger-lost' ? 'conflict' : random.pick(['same', 'conflict']),
+    changed: random.pick(['add', 'replace', 'replace', 'keep']),
+    patience: theme === 'failing-person' || theme === 'unreadable' ? '10s' : undefined,
+    archive: !theme.startsWith('ledger') && random.chance(0.4),
     shipped,
     pace,
-    endings: shipped ? [drawEnding(random, true), ...endings] : [named, ...endings],
-    faults: [
-      ...(shipped ? [] : faultsBefore(point)),
-      ...Array.from({ length: random.pick([0, 1, 1, 2, 3]) }, () => drawFaults(random, pace)).flat(),
-    ],
+    nights,
+    faults: [...(shipped ? [] : faultsBefore(point)), ...faultsOf(random, theme, pace)],
     faultSeed: random.integer(1, 1_000_000),
+    lasting: theme === 'failing-person',
+    looks: random.chance(0.3),
     rival: random.chance(0.06),
-    again: random.chance(0.2),
+    settle: random.chance(theme === 'unreadable' ? 0.7 : 0.1)
+      ? random.pick(['reconcile', 'rerun'])
+      : undefined,
+    again: random.chance(isOneNight ? 0.2 : 0.4),
+  }
+}
+
+function nightsOf(random: Random, theme: Theme, shipped: boolean, first: Ending): Night[] {
+  const more = (counts: [number, ...number[]]): Ending[] =>
+    Array.from({ length: random.pick(counts) }, () => drawEnding(random, shipped))
+  if (theme === 'one-night')
+    return [{ exports: random.integer(1, 3), endings: [first, ...more([0, 0, 1, 2])], backup: false }]
+  const isOfLedger = theme === 'ledger-lost' || theme === 'ledger-restored'
+  const count = theme === 'ledger-restored' || theme === 'taken-back' ? 3 : random.integer(2, 3)
+  const killed = random.integer(0, count - 1)
+  return Array.from({ length: count }, (_, at): Night => {
+    const isLast = at === count - 1
+    const to = theme === 'ledger-lost' ? 'lost' : 'restored'
+    return {
+      exports: 1,
+      endings: at === killed || (isOfLedger && isLast) ? [first, ...more([0, 0, 1])] : [],
+      ...(isOfLedger && isLast ? { ledger: { to, midway: random.chance(0.4) } } : {}),
+      backup: theme === 'ledger-restored' && at === 0,
+    }
+  })
+}
+
+function faultsOf(random: Random, theme: Theme, pace: Pace): DrawnFault[] {
+  const any = (counts: [number, ...number[]]): DrawnFault[] =>
+    Array.from({ length: random.pick(counts) }, () => drawFaults(random, pace)).flat()
+  switch (theme) {
+    case 'one-night':
+      return any([0, 1, 1, 2, 3])
+    case 'unreadable':
+      return unreadable(random)
+    case 'strange-echoes':
+      return strangeEchoes(random)
+    case 'failing-person':
+      return failingPerson(random)
+    default:
+      return any([0, 0, 1])
   }
 }
 

@@ -1,34 +1,40 @@
 /** One round of the drill: jobs, a gateway that fails, processes that are killed, and the judgement at the end. */
+import { randomUUID } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { startReferenceGateway } from '../src/reference-gateway/server.ts'
 import { isBackfillRound } from './backfill-plan.ts'
 import { backfillAct } from './backfill-round.ts'
-import type { DrawnFault, Harm, Pace } from './draw-faults.ts'
-import type { DrillExport } from './export-book.ts'
-import { readStore } from './gateway-store.ts'
+import type { DrawnFault, Pace } from './draw-faults.ts'
+import { countAccounts, readStore } from './gateway-store.ts'
 import type { KillPoint } from './kill-points.ts'
 import { nightlyAct } from './nightly-round.ts'
-import { startGateway } from './processes.ts'
 import { createScene, type Scene, type Struck } from './scene.ts'
 import { readReceipts } from './statements.ts'
 import { type Evidence, judgeRound, type Verdict } from './verdict.ts'
 
 /** What is played in a round. */
-export interface Act {
+export interface Act extends Pick<Evidence, 'exports' | 'ordered' | 'changed' | 'forgotten'> {
+  readonly theme: string
   readonly faults: readonly DrawnFault[]
   readonly faultSeed: number
   readonly shipped: boolean
   readonly pace: Pace
-  readonly exports: readonly DrillExport[]
+  readonly submit: { readonly concurrency: number }
+  /** What the gateway answers to a registration of a person whom it knows. */
+  readonly registeredAgain: 'same' | 'conflict'
   /** Writes jobs and exports. */
   prepare(folder: string): Promise<void>
   /** To the end: every run has come to its own. @throws Error where one does not */
-  play(scene: Scene): Promise<Pick<Evidence, 'words' | 'givenUp'>>
+  play(scene: Scene): Promise<Said>
 }
+
+/** What Waybill says in the end. */
+export type Said = Pick<Evidence, 'words' | 'givenUp' | 'runs'>
 
 export interface RoundEnd extends Verdict {
   readonly round: number
-  readonly isBackfill: boolean
+  readonly theme: string
   /** Where its files are; gone where there is nothing to look for. */
   readonly folder: string
   readonly processes: number
@@ -46,44 +52,41 @@ export async function runRound(
   folder: string,
   mappings: string,
 ): Promise<RoundEnd> {
-  const isBackfill = isBackfillRound(round)
-  const act = isBackfill ? backfillAct(seed, round) : nightlyAct(seed, round)
-  const { exports, shipped, pace } = act
+  const act = isBackfillRound(round) ? backfillAct(seed, round) : nightlyAct(seed, round)
+  const { exports, ordered, changed, forgotten, shipped, pace, faultSeed, registeredAgain, theme } = act
   await rm(folder, { recursive: true, force: true })
   await mkdir(join(folder, 'jobs'), { recursive: true })
   await act.prepare(folder)
-  const faultPlan = { seed: act.faultSeed, faults: act.faults.map(({ fault }) => fault) }
-  await writeFile(join(folder, 'faults.json'), JSON.stringify(faultPlan, undefined, 2))
+  await writeFile(join(folder, 'faults.json'), JSON.stringify(act.faults, undefined, 2))
   const data = join(folder, 'gateway.sqlite')
-  const gateway = await startGateway(folder, [
-    ...['--data', data],
-    ...(act.faults.length === 0 ? [] : ['--faults', join(folder, 'faults.json')]),
-  ])
+  const gateway = await startReferenceGateway({
+    ...{ dataFile: data, registeredAgain },
+    ...{ clock: Date.now, makeId: randomUUID },
+  })
   const scene = createScene({ folder, mappings, gateway, shipped, pace })
-  const faults: string[] = []
-  let said: Pick<Evidence, 'words' | 'givenUp'> = { words: [] }
+  let stuck: string | undefined
+  let said: Said = { words: [], runs: [] }
   try {
+    await scene.setFaults(act.faults, faultSeed)
     said = await act.play(scene)
+    await scene.setFaults([], 0)
+    await scene.searchHome()
   } catch (error) {
-    faults.push(error instanceof Error ? error.message : String(error))
+    stuck = error instanceof Error ? error.message : String(error)
   } finally {
-    await gateway.stop()
+    await gateway.close()
   }
-  const receipts = await readReceipts(scene.home)
-  const harm = harmOf(act.faults)
-  const verdict = judgeRound({ exports, stored: readStore(data), receipts, harm, ...said })
-  faults.push(...verdict.faults)
-  if (faults.length === 0) await rm(folder, { recursive: true })
-  const { processes, kills, passed, struck } = scene
-  return { ...verdict, faults, round, isBackfill, folder, processes, kills, passed, struck }
-}
-
-function harmOf(faults: readonly DrawnFault[]): Harm {
-  const any = (key: keyof Harm): boolean => faults.some(({ harm }) => harm[key])
-  return {
-    refuses: any('refuses'),
-    refusesPeople: any('refusesPeople'),
-    hidesProfiles: any('hidesProfiles'),
-    refusesMarks: any('refusesMarks'),
-  }
+  const { complaints, lastExit, processes, kills, passed, struck, requests } = scene
+  const underWay = 2 * act.submit.concurrency * kills.length
+  const verdict = judgeRound({
+    ...{ exports, ordered, changed, forgotten, complaints, faults: act.faults },
+    stored: readStore(data),
+    receipts: await readReceipts(scene.home),
+    log: { accounts: countAccounts(data), requests, underWay },
+    ...(stuck === undefined ? {} : { stuck }),
+    green: lastExit === 0,
+    ...said,
+  })
+  if (verdict.faults.length === 0) await rm(folder, { recursive: true })
+  return { ...verdict, round, theme, folder, processes, kills, passed, struck }
 }

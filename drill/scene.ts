@@ -1,9 +1,12 @@
 /** Where a round is played: its folder, its gateway, and the processes of Waybill that are started, killed and waited for. */
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { z } from 'zod'
-import type { Pace } from './draw-faults.ts'
+import type { DrawnFault, Pace } from './draw-faults.ts'
+import { MARK } from './exports.ts'
 import type { Kill, KillPoint } from './kill-points.ts'
-import { type Ended, type GatewayProcess, type RunningWaybill, startWaybill } from './processes.ts'
+import { type Ended, type RunningWaybill, startWaybill } from './processes.ts'
 
 /** How a process of the round ends. */
 export type Ending =
@@ -18,7 +21,7 @@ export interface Stage {
   readonly folder: string
   /** A folder with the drill's mappings and the catalog. */
   readonly mappings: string
-  readonly gateway: GatewayProcess
+  readonly gateway: { readonly url: string }
   /** Runs the program as shipped, at its own pace, instead of the watched one. */
   readonly shipped: boolean
   readonly pace: Pace
@@ -46,17 +49,30 @@ export interface Scene {
   readonly kills: (KillPoint | 'instant' | 'request')[]
   /** Points that were told of, whenever one was passed. */
   readonly passed: KillPoint[]
+  /** What Waybill said, and must not say. */
+  readonly complaints: string[]
   processes: number
+  /** Of the last run that ended by itself. */
+  lastExit: number | null
   struck: Struck
+  /** Requests that came to the gateway until its faults began anew. */
+  requests: number
   start(args: readonly string[], plan?: ProcessPlan): ScenePlayer
-  /** From now on the gateway does as it should; what struck until then is kept. */
-  endFaults(): Promise<void>
+  /** From now on the gateway fails like that, or does as it should; what struck until then is kept. */
+  setFaults(faults: readonly DrawnFault[], seed: number): Promise<void>
+  /** Complains where a run that is not over is called balanced; asks once. */
+  lookAtUnfinished(): Promise<void>
+  /** Complains of health data in what the home holds, but for rejects. */
+  searchHome(): Promise<void>
 }
 
 /** A watched process waits so many times less than it says. */
 const HASTE = 20
 /** A process that lasts longer hangs. */
 const LONGEST_MS = 90_000
+
+/** Strikes every request and does nothing: it counts them. */
+const COUNTER = { on: 'all', do: 'slow', ms: 0 }
 
 export function createScene(stage: Stage): Scene {
   const { folder, mappings, gateway, shipped, pace } = stage
@@ -71,8 +87,11 @@ export function createScene(stage: Stage): Scene {
     WAYBILL_ACCESS_TOKEN_COMMAND: 'date +%s%N',
     WAYBILL_KEY: 'the same key in every round',
   }
+  let hasLooked = false
+  const faultsUrl = `${gateway.url}/_reference/faults`
   return {
-    ...{ home, stage, kills: [], passed: [], processes: 0, struck: [] },
+    ...{ home, stage, kills: [], passed: [], complaints: [], struck: [] },
+    ...{ processes: 0, lastExit: null, requests: 0 },
     start(args, { ending, halt } = {}) {
       this.processes++
       const watch = {
@@ -91,8 +110,13 @@ export function createScene(stage: Stage): Scene {
         clearTimeout(killer)
         clearTimeout(asker)
         for (const [, point] of how.err.matchAll(/^passed (.+)$/gm)) this.passed.push(point as KillPoint)
+        if (how.out.includes(MARK) || how.err.includes(MARK))
+          this.complaints.push(`health data in what waybill ${args[0]} says`)
         const isAsked = ending?.by === 'request' && (how.code === 130 || how.signal === 'SIGTERM')
-        if (!isAsked && how.signal !== 'SIGKILL') return how
+        if (!isAsked && how.signal !== 'SIGKILL') {
+          if (args[0] === 'run') this.lastExit = how.code
+          return how
+        }
         if (ending === undefined || (ending.by === 'request' && !isAsked))
           throw new Error(`waybill ${args[0]} hangs: ${how.err.slice(-2000)}`)
         this.kills.push(ending.by === 'point' ? ending.kill.point : ending.by)
@@ -100,12 +124,35 @@ export function createScene(stage: Stage): Scene {
       }
       return { halted, goOn, end }
     },
-    async endFaults() {
-      const answer: unknown = await (await fetch(`${gateway.url}/_reference/faults`)).json()
-      this.struck = FaultReport.parse(answer).faults.map(({ do: kind, struck }) => ({ kind, times: struck }))
-      await fetch(`${gateway.url}/_reference/faults`, { method: 'DELETE' })
+    async setFaults(faults, seed) {
+      const answer: unknown = await (await fetch(faultsUrl)).json()
+      const [counter, ...struck] = FaultReport.parse(answer).faults
+      this.requests += counter?.matched ?? 0
+      this.struck = this.struck.concat(struck.map(({ do: kind, struck: times }) => ({ kind, times })))
+      const body = JSON.stringify({ seed, faults: [COUNTER, ...faults.map(({ fault }) => fault)] })
+      const taken = await fetch(faultsUrl, { method: 'PUT', headers: JSON_TYPE, body })
+      if (!taken.ok) throw new Error(`the fault plan is wrong: ${await taken.text()}`)
+    },
+    async lookAtUnfinished() {
+      if (hasLooked) return
+      hasLooked = true
+      const shown = await this.start(['show']).end()
+      if (/^Balanced: every row/m.test(shown?.out ?? '') && !/: finished/.test(shown?.out ?? ''))
+        this.complaints.push('a run that is not over is said to be balanced')
+    },
+    async searchHome() {
+      for (const entry of await readdir(home, { recursive: true, withFileTypes: true })) {
+        if (!entry.isFile() || entry.parentPath.includes('/rejects')) continue
+        const file = join(entry.parentPath, entry.name)
+        const bytes = await readFile(file)
+        if ((file.endsWith('.gz') ? gunzipSync(bytes) : bytes).includes(MARK))
+          this.complaints.push(`health data in ${file}`)
+      }
     },
   }
 }
 
-const FaultReport = z.object({ faults: z.array(z.object({ do: z.string(), struck: z.int() })) })
+const JSON_TYPE = { 'content-type': 'application/json' }
+const FaultReport = z.object({
+  faults: z.array(z.object({ do: z.string(), matched: z.int(), struck: z.int() })),
+})

@@ -1,23 +1,49 @@
 /**
  * The judgement of a round: what the gateway holds against what must be there, and what Waybill says of it. Gives every fault found,
- * in words; none means that nothing was lost, nothing doubled, nothing altered, and all was accounted for.
+ * in words; none means that nothing was lost, nothing doubled, nothing altered, every mark is right, and all was accounted for.
  */
-import type { Harm } from './draw-faults.ts'
+import { judgeCareTeams } from './care-team-verdict.ts'
+import type { DrawnFault, Harm } from './draw-faults.ts'
 import type { ExpectedRecord } from './expected-records.ts'
-import type { DrillExport } from './export-book.ts'
+import type { DrillExport, Told } from './export-book.ts'
 import type { StoredRecord } from './gateway-store.ts'
-import type { ExportSummary, Reject } from './statements.ts'
+import type { ExportSummary, ListedRun, Reject } from './statements.ts'
 
 export interface Evidence {
+  /** In the order in which they were delivered, where they are `ordered`. */
   readonly exports: readonly DrillExport[]
+  /** Whether each was read for the first time in that order, so that it is known which speaks last. */
+  readonly ordered: boolean
+  /** Of each kind in the order in which they were stored. */
   readonly stored: readonly StoredRecord[]
   /** What runs say of the exports that they have read; each export is to be read to its end by one of them at least. */
   readonly words: readonly Word[]
+  /** All that the ledger has. */
+  readonly runs: readonly ListedRun[]
   readonly receipts: readonly string[]
   /** Exports that a run had open when it was given up: what it had in hand may be stored without a receipt. */
   readonly givenUp?: ReadonlySet<string>
   /** What the faults may have cost. */
-  readonly harm: Harm
+  readonly faults: readonly Pick<DrawnFault, 'harm' | 'person'>[]
+  /** The job's `careTeams.changed`. */
+  readonly changed: 'add' | 'replace' | 'keep'
+  /** A ledger was lost, or an older one took its place. */
+  readonly forgotten: boolean
+  readonly log: GatewayLog
+  /** Why it did not come to its end; what was said is not known then. */
+  readonly stuck?: string
+  /** What Waybill said that it must not say. */
+  readonly complaints: readonly string[]
+  /** Whether the last run of all ended with exit code 0. */
+  readonly green: boolean
+}
+
+export interface GatewayLog {
+  /** Registered people. */
+  readonly accounts: number
+  readonly requests: number
+  /** So many requests at most may be missing from the counts: those under way where a process was killed. */
+  readonly underWay: number
 }
 
 /** The last word of a run on an export. */
@@ -26,177 +52,290 @@ export interface Word {
   readonly rejects: readonly Reject[]
 }
 
+export const WRONGS = ['lost', 'doubled', 'altered', 'marks', 'words', 'stuck'] as const
+/** What can be wrong: of records, of marks at the gateway, of what Waybill says; and a round that does not come to its end. */
+export type Wrong = (typeof WRONGS)[number]
+
 export interface Verdict {
   readonly faults: readonly string[]
-  readonly counts: {
-    readonly expected: number
-    readonly stored: number
-    readonly lost: number
-    readonly doubled: number
-    readonly altered: number
-    readonly refused: number
-    readonly inDoubt: number
-  }
+  readonly counts: Readonly<Record<Wrong | 'expected' | 'stored' | 'refused' | 'inDoubt', number>>
 }
 
-const briefly = ({ kind, rule, person, observedMs }: ExpectedRecord): string =>
+export const briefly = ({ kind, rule, person, observedMs }: ExpectedRecord): string =>
   `${kind} ${rule} of ${person} at ${new Date(observedMs).toISOString()}`
 
-type Said = 'through' | 'refused' | 'in-doubt'
+/** What the runs say of a row's record. */
+export type Said = 'through' | 'refused' | 'in-doubt'
 
-const DOUBTS: ReadonlySet<string> = new Set(['in-doubt', 'held', 'perhaps-sent'])
+const WAITS = 'waits-for-older'
+const DOUBTS: ReadonlySet<string> = new Set(['in-doubt', 'held', 'perhaps-sent', WAITS])
 const REFUSALS: ReadonlySet<string> = new Set(['refused', 'too-large', 'listed-as-error', 'not-echoed'])
 
+/** One row's record, and what was said of it. */
+export interface Telling {
+  readonly record: Told
+  /** Number of its export. */
+  readonly delivery: number
+  readonly said: Said
+  /** Its care-team entry is there; what was to follow, the mark or the deletion of the one before, is said to be owed. */
+  readonly owed: boolean
+  /** It is not sent while an older one of its series is in doubt. */
+  readonly waits: boolean
+}
+
+/** Tells of a fault. */
+export type Blame = (wrong: Wrong, fault: string) => void
+
 export function judgeRound(evidence: Evidence): Verdict {
-  const { exports, stored, receipts, harm } = evidence
+  const { exports, stored, changed, ordered, green } = evidence
   const faults: string[] = []
   const counts = {
-    expected: 0,
-    stored: stored.length,
-    lost: 0,
-    doubled: 0,
-    altered: 0,
-    refused: 0,
-    inDoubt: 0,
+    ...{ expected: 0, stored: stored.length, refused: 0, inDoubt: 0 },
+    ...{ lost: 0, doubled: 0, altered: 0, marks: 0, words: 0, stuck: 0 },
   }
+  const blame: Blame = (wrong, fault) => {
+    // Without words nobody knows what was refused, is in doubt or owed.
+    if (evidence.stuck !== undefined && wrong !== 'doubled' && wrong !== 'stuck') return
+    counts[wrong]++
+    faults.push(`${wrong}: ${fault}`)
+  }
+  if (evidence.stuck !== undefined) blame('stuck', evidence.stuck)
   const words = Map.groupBy(evidence.words, ({ summary }) => summary.name)
   for (const one of exports) {
     const own = words.get(one.name) ?? []
-    if (own.length === 0) faults.push(`${one.name}: no word on it`)
-    for (const { summary } of own) checkBalance(one, summary, faults)
+    if (own.length === 0) blame('words', `${one.name}: no word on it`)
+    for (const { summary } of own) checkBalance(one, summary, blame)
   }
 
-  const said = whatWasSaid(evidence, faults)
+  const tellings = whatWasTold(evidence, words, blame)
+  const ofText = Map.groupBy(tellings, ({ record }) => record.text)
   const times = new Map<string, number>()
   for (const { text } of stored) times.set(text, (times.get(text) ?? 0) + 1)
-  const expected = new Map(exports.flatMap(({ told }) => told).map((record) => [record.text, record]))
-  counts.expected = expected.size
-  for (const [text, record] of expected) {
+  const places = new Map(stored.map(({ text }, at) => [text, at]))
+  // What one job sends it keeps back while something older is asked about; a ledger that was lost could not know.
+  const isOwnDoing = (earlier: number, later: number): boolean =>
+    ordered && !evidence.forgotten && later > earlier
+  const most = mostCopies(tellings, ordered)
+  counts.expected = ofText.size
+  for (const [text, own] of ofText) {
+    const [{ record } = { record: undefined }] = own
+    if (record === undefined) continue
     const found = times.get(text) ?? 0
-    const word = said.get(text) ?? 'through'
+    const word = best(own)
     if (word === 'refused') counts.refused++
     if (word === 'in-doubt') counts.inDoubt++
-    if (found > 1) {
-      counts.doubled++
-      faults.push(`doubled: ${found} times ${briefly(record)}`)
-    } else if (found === 0 && word === 'through') {
-      counts.lost++
-      faults.push(`lost: ${briefly(record)}`)
-    } else if (found === 1 && word === 'refused')
-      faults.push(`said to be refused, but stored: ${briefly(record)}`)
-    if (word === 'in-doubt' && !harm.hidesProfiles && !isHidden(record, expected, times))
-      faults.push(`in doubt, although the gateway could tell: ${briefly(record)}`)
+    const waits = own.some((one) => one.waits) && tellings.some((one) => isOlderDoubt(one, record))
+    if (
+      word === 'in-doubt' &&
+      !waits &&
+      !harms(evidence, record, 'hidesProfiles') &&
+      !isHidden(record, ofText, places, isOwnDoing)
+    )
+      blame('words', `in doubt, although the gateway could tell: ${briefly(record)}`)
+    if (found >= 1 && word === 'refused') blame('words', `said to be refused, but stored: ${briefly(record)}`)
+    if (record.kind === 'careTeam') continue
+    if (found > (most.get(text) ?? 1)) blame('doubled', `${found} times ${briefly(record)}`)
+    else if (found === 0 && word === 'through') blame('lost', briefly(record))
   }
-  for (const { text } of stored) {
-    if (expected.has(text)) continue
-    counts.altered++
-    faults.push(`stored, but nobody said so: ${text}`)
-  }
-  const excused = exports.filter(({ name }) => evidence.givenUp?.has(name))
-  const inHand = new Set(excused.flatMap(({ told }) => told.map(({ text }) => text)))
-  checkReceipts(stored, receipts, said, inHand, faults)
-  if (!harm.refusesMarks) checkMarks(stored, expected, said, faults)
+  for (const { text } of stored)
+    if (!ofText.has(text)) blame('altered', `stored, but nobody said so: ${text}`)
+  if (ordered) checkLatest(tellings, stored, blame)
+  judgeCareTeams({ tellings, stored, changed, ordered }, blame)
+  checkReceipts(evidence, ofText, blame)
+  checkTotals(evidence, blame)
+  for (const complaint of evidence.complaints) blame('words', complaint)
+  const { lost, doubled, altered, marks } = counts
+  if (green && lost + doubled + altered + marks > 0) blame('words', 'exit code 0, and something is wrong')
   return { faults, counts }
 }
 
-function checkBalance(one: DrillExport, summary: ExportSummary, faults: string[]): void {
+const harms = ({ faults }: Evidence, { person }: ExpectedRecord, key: keyof Harm): boolean =>
+  faults.some((fault) => fault.harm[key] && (fault.person ?? person) === person)
+
+function checkBalance(one: DrillExport, summary: ExportSummary, blame: Blame): void {
   if (summary.error !== undefined) {
-    faults.push(`${one.name} ended with ${summary.error}`)
+    blame('words', `${one.name} ended with ${summary.error}`)
     return
   }
   const { rows, records } = summary.counts
   for (const outcome of ['read', 'mapped', 'skipped', 'rejected'] as const) {
     if (rows[outcome] !== one.rows[outcome])
-      faults.push(`${one.name}: ${rows[outcome]} rows ${outcome} instead of ${one.rows[outcome]}`)
+      blame('words', `${one.name}: ${rows[outcome]} rows ${outcome} instead of ${one.rows[outcome]}`)
   }
   if (rows.read !== rows.mapped + rows.skipped + rows.rejected)
-    faults.push(`${one.name}: rows do not balance`)
+    blame('words', `${one.name}: rows do not balance`)
   for (const kind of ['biometric', 'condition', 'careTeam'] as const) {
     const { made, accepted, rejected, unchanged, inDoubt, pending } = records[kind]
     if (made !== one.made[kind])
-      faults.push(`${one.name}: ${made} ${kind} records made instead of ${one.made[kind]}`)
+      blame('words', `${one.name}: ${made} ${kind} records made instead of ${one.made[kind]}`)
     if (made !== accepted + rejected + unchanged + inDoubt || pending !== 0)
-      faults.push(`${one.name}: ${kind} records do not balance`)
+      blame('words', `${one.name}: ${kind} records do not balance`)
   }
 }
 
-/** Of each record the best that was said of it: a twin of one that got through got through. */
-function whatWasSaid({ exports, words, harm }: Evidence, faults: string[]): Map<string, Said> {
-  const said = new Map<string, Said>()
-  const toldBy = new Map(exports.map(({ name, told }) => [name, told]))
-  for (const { summary, rejects } of words) {
-    const told = toldBy.get(summary.name) ?? []
-    const byPlace = new Map<string, Reject>()
-    for (const reject of rejects)
-      if (reject._stage !== 'primary-care') byPlace.set(`${reject._row} ${reject._rule}`, reject)
-    for (const record of told) {
-      const { text, row, rule } = record
-      const reject = byPlace.get(`${row} ${rule}`)
-      const word = reject === undefined ? 'through' : DOUBTS.has(reject._code) ? 'in-doubt' : 'refused'
-      if (reject !== undefined && word === 'refused' && !isExcused(reject, harm))
-        faults.push(`rejected without cause (${reject._stage} ${reject._code}): ${briefly(record)}`)
-      const before = said.get(text)
-      if (before === undefined || rank(word) < rank(before)) said.set(text, word)
-    }
-  }
-  return said
+/** Stages of what follows an entry that is there. */
+const FOLLOWING: ReadonlySet<string> = new Set(['primary-care', 'replace'])
+
+/** All that the rows say, in their order, with the best that any run says of each. */
+function whatWasTold(
+  evidence: Evidence,
+  words: ReadonlyMap<string, readonly Word[]>,
+  blame: Blame,
+): Telling[] {
+  return evidence.exports.flatMap(({ name, told }, delivery) => {
+    const own = (words.get(name) ?? []).map(({ rejects }) =>
+      Map.groupBy(rejects, ({ _row, _rule }) => `${_row} ${_rule}`),
+    )
+    return told.map((record): Telling => {
+      const of = own.map((rejects) => rejects.get(`${record.row} ${record.rule}`) ?? [])
+      const said = of.map((rejects): Said => {
+        const reject = rejects.find(({ _stage }) => !FOLLOWING.has(_stage))
+        if (reject === undefined) return 'through'
+        if (DOUBTS.has(reject._code)) return 'in-doubt'
+        if (!isExcused(reject, record, evidence))
+          blame('words', `rejected without cause (${reject._stage} ${reject._code}): ${briefly(record)}`)
+        return 'refused'
+      })
+      // The latest run stands first.
+      const owed = of[0]?.some(({ _stage }) => FOLLOWING.has(_stage)) ?? false
+      const waits = of.some((rejects) => rejects.some(({ _code }) => _code === WAITS))
+      return {
+        record,
+        delivery,
+        owed,
+        waits,
+        said: said.toSorted((a, b) => rank(a) - rank(b))[0] ?? 'through',
+      }
+    })
+  })
 }
 
 const rank = (said: Said): number => ['through', 'in-doubt', 'refused'].indexOf(said)
 
-const isExcused = ({ _code }: Reject, harm: Harm): boolean =>
-  REFUSALS.has(_code) ? harm.refuses : _code === 'registration-refused' && harm.refusesPeople
+/** Of a record the best that was said of any row of it: a twin of one that got through got through. */
+const best = (tellings: readonly Telling[]): Said =>
+  tellings.map(({ said }) => said).toSorted((a, b) => rank(a) - rank(b))[0] ?? 'through'
+
+const isExcused = ({ _code }: Reject, record: ExpectedRecord, evidence: Evidence): boolean =>
+  REFUSALS.has(_code)
+    ? harms(evidence, record, 'refuses')
+    : _code.startsWith('registration') && harms(evidence, record, 'refusesPeople')
+
+/** What a correction puts in the place of what: of one person, code, source and instant. */
+const placeOf = ({ person, series, observedMs }: ExpectedRecord): string =>
+  `${person}\n${series}\n${observedMs}`
+
+/**
+ * How often a record may be stored: once, and once more whenever it comes back after another has stood in its place. Where nobody knows
+ * which export was read first, as often as rows tell of it.
+ */
+function mostCopies(tellings: readonly Telling[], ordered: boolean): Map<string, number> {
+  const most = new Map<string, number>()
+  const latest = new Map<string, string>()
+  for (const { record } of tellings) {
+    const place = placeOf(record)
+    const before = latest.get(place)
+    if (before !== record.text || !ordered) most.set(record.text, (most.get(record.text) ?? 0) + 1)
+    latest.set(place, record.text)
+  }
+  if (ordered) return most
+  const rivals = Map.groupBy(tellings, ({ record }) => placeOf(record))
+  for (const own of rivals.values())
+    if (new Set(own.map(({ record }) => record.text)).size === 1) most.set(own[0]?.record.text ?? '', 1)
+  return most
+}
+
+/** What a correction takes back is gone: the newest export's value is the one that was stored last. */
+function checkLatest(tellings: readonly Telling[], stored: readonly StoredRecord[], blame: Blame): void {
+  const places = new Map(tellings.map(({ record }) => [record.text, placeOf(record)]))
+  const latest = new Map<string, string>()
+  for (const { text } of stored) latest.set(places.get(text) ?? '', text)
+  for (const [place, own] of Map.groupBy(tellings, ({ record }) => placeOf(record))) {
+    const newest = own.at(-1)
+    if (
+      newest === undefined ||
+      newest.record.kind === 'careTeam' ||
+      own.some(({ said }) => said !== 'through')
+    )
+      continue
+    const found = latest.get(place)
+    if (found !== undefined && found !== newest.record.text)
+      blame('altered', `an earlier value stands, not that of the newest export: ${briefly(newest.record)}`)
+  }
+}
 
 /**
  * The rule of docs/delivery.md: only a record of the same series that is as new or newer can hide whether ours is there. Care
  * teams are listed in full, so nothing hides one.
+ * @param places when each was stored
  */
 function isHidden(
   record: ExpectedRecord,
-  expected: ReadonlyMap<string, ExpectedRecord>,
-  times: ReadonlyMap<string, number>,
+  expected: ReadonlyMap<string, readonly Telling[]>,
+  places: ReadonlyMap<string, number>,
+  isOwnDoing: (earlier: number, later: number) => boolean,
 ): boolean {
   if (record.kind === 'careTeam') return false
-  for (const [text, other] of expected) {
-    if (other === record || other.person !== record.person || other.series !== record.series) continue
-    if (other.observedMs >= record.observedMs && times.has(text)) return true
+  const own = places.get(record.text)
+  for (const [text, [other]] of expected) {
+    const at = places.get(text)
+    if (other === undefined || at === undefined || text === record.text) continue
+    const { person, series, observedMs } = other.record
+    if (person !== record.person || series !== record.series || observedMs < record.observedMs) continue
+    if (own === undefined || !isOwnDoing(own, at)) return true
   }
   return false
 }
 
+const isOlderDoubt = (
+  { record: older, said }: Telling,
+  { person, series, observedMs, text }: ExpectedRecord,
+): boolean =>
+  said === 'in-doubt' &&
+  older.text !== text &&
+  older.person === person &&
+  older.series === series &&
+  older.observedMs <= observedMs
+
+/** Of what may have been replaced: its rule stands in its transaction id. */
+const OF_CARE_TEAM = /-pcp-[0-9a-f]{8}$/
+
 function checkReceipts(
-  stored: readonly StoredRecord[],
-  receipts: readonly string[],
-  said: ReadonlyMap<string, Said>,
-  inHand: ReadonlySet<string>,
-  faults: string[],
+  { stored, receipts, exports, givenUp, forgotten, changed }: Evidence,
+  ofText: ReadonlyMap<string, readonly Telling[]>,
+  blame: Blame,
 ): void {
+  const excused = exports.filter(({ name }) => givenUp?.has(name))
+  const inHand = new Set(excused.flatMap(({ told }) => told.map(({ text }) => text)))
   const ids = new Set(stored.map(({ id }) => id))
   if (ids.size < stored.length)
-    faults.push(`${stored.length - ids.size} stored records bear the id of another`)
+    blame('words', `${stored.length - ids.size} stored records bear the id of another`)
   const receipted = new Set(receipts)
-  if (receipted.size < receipts.length)
-    faults.push(`${receipts.length - receipted.size} records have more than one receipt`)
-  for (const id of receipted) if (!ids.has(id)) faults.push(`a receipt of what is not stored: ${id}`)
-  for (const { id, text } of stored)
-    if (!receipted.has(id) && said.get(text) !== 'in-doubt' && !inHand.has(text))
-      faults.push(`stored without a receipt: ${id}`)
+  if (receipted.size < receipts.length && !forgotten)
+    blame('words', `${receipts.length - receipted.size} records have more than one receipt`)
+  for (const id of receipted)
+    if (!ids.has(id) && !(changed === 'replace' && OF_CARE_TEAM.test(id)))
+      blame('words', `a receipt of what is not stored: ${id}`)
+  for (const { id, text } of stored) {
+    if (receipted.has(id) || inHand.has(text) || forgotten || best(ofText.get(text) ?? []) === 'in-doubt')
+      continue
+    blame('words', `stored without a receipt: ${id}`)
+  }
 }
 
-/** The physician observed last is the marked one, whatever the order of the deliveries. */
-function checkMarks(
-  stored: readonly StoredRecord[],
-  expected: ReadonlyMap<string, ExpectedRecord>,
-  said: ReadonlyMap<string, Said>,
-  faults: string[],
-): void {
-  const careTeams = stored.filter(({ kind }) => kind === 'careTeam')
-  for (const [person, entries] of Map.groupBy(careTeams, (entry) => entry.person)) {
-    if (entries.some(({ text }) => said.get(text) !== 'through')) continue
-    const latest = Math.max(...entries.map(({ text }) => expected.get(text)?.observedMs ?? 0))
-    const marked = entries.filter(({ primary }) => primary)
-    if (marked.length !== 1) faults.push(`${person} has ${marked.length} marked physicians`)
-    else if (marked.some(({ text }) => expected.get(text)?.observedMs !== latest))
-      faults.push(`${person} has an older physician marked than the latest`)
-  }
+/** What the runs count together against what came to the gateway, and what they have receipts for. */
+function checkTotals({ runs, log, receipts, forgotten, givenUp = new Set() }: Evidence, blame: Blame): void {
+  if (forgotten || givenUp.size > 0) return
+  const sum = (of: (run: ListedRun) => number): number => runs.reduce((total, run) => total + of(run), 0)
+  const accepted = sum(({ records }) =>
+    Object.values(records).reduce((total, one) => total + one.accepted, 0),
+  )
+  if (accepted !== receipts.length)
+    blame('words', `${accepted} records are said to be accepted, with ${receipts.length} receipts`)
+  const people = sum(({ accounts }) => accounts.registered + accounts.known)
+  if (people < log.accounts)
+    blame('words', `${people} people are said to be registered or known, of ${log.accounts}`)
+  const requests = sum(({ requests: { sent, readBack } }) => sent + readBack)
+  if (requests < log.requests - log.underWay)
+    blame('words', `${requests} requests are said to be sent, and ${log.requests} came`)
 }

@@ -24,7 +24,14 @@ it('expects of each row what its mapping makes of it', async () => {
   const mappings = join(workplace.folder, 'mappings')
   await cp(join(PROJECT, 'drill/mappings'), mappings, { recursive: true })
   await cp(join(PROJECT, 'mappings/catalog'), join(mappings, 'catalog'), { recursive: true })
-  const exports = drillExports(3, 2, { exports: 6, rows: 60, people: 30, dirt: true })
+  const exports = drillExports(3, 2, {
+    exports: 6,
+    rows: 60,
+    people: 30,
+    dirt: true,
+    doctors: 5,
+    nested: 0.4,
+  })
   for (const kind of ['wide', 'nested']) {
     const one = exports.find(({ name }) => name.includes(kind))
     if (one === undefined) throw new Error(`no ${kind} export was drawn`)

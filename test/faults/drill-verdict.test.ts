@@ -1,12 +1,19 @@
 /** The drill's judgement must see each fault that it is there for. */
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { judgeCareTeams } from '../../drill/care-team-verdict.ts'
+import { biometric, careTeam, type ExpectedRecord } from '../../drill/expected-records.ts'
 import type { DrillExport } from '../../drill/export-book.ts'
 import { drillExports } from '../../drill/exports.ts'
 import type { StoredRecord } from '../../drill/gateway-store.ts'
-import type { ExportSummary } from '../../drill/statements.ts'
-import { type Evidence, judgeRound, type Word } from '../../drill/verdict.ts'
+import type { ExportSummary, ListedRun } from '../../drill/statements.ts'
+import { type Evidence, judgeRound, type Telling, type Word } from '../../drill/verdict.ts'
 
-const EXPORTS = drillExports(5, 1, { exports: 2, rows: 12, people: 8, dirt: true })
+const EXPORTS = drillExports(5, 1, {
+  ...{ exports: 2, rows: 14, people: 6, dirt: true },
+  ...{ doctors: 0, nested: 0.35 },
+})
+const PEOPLE = new Set(EXPORTS.flatMap(({ told }) => told.map(({ person }) => person))).size
+const REQUESTS = 40
 const HARMLESS = { refuses: false, refusesPeople: false, hidesProfiles: false, refusesMarks: false }
 
 /** What a run to which nothing happens comes to. */
@@ -18,24 +25,34 @@ function undisturbed(): Evidence & {
   const told = EXPORTS.flatMap((one) => one.told)
   const records = [...new Map(told.map((record) => [record.text, record])).values()]
   const latest = (person: string): number =>
-    Math.max(
-      ...records
-        .filter((one) => one.kind === 'careTeam' && one.person === person)
-        .map((one) => one.observedMs),
-    )
+    Math.max(...records.filter((one) => one.primary && one.person === person).map((one) => one.observedMs))
   const stored = records.map((record, at) => ({
     kind: record.kind,
     id: `id-${at}`,
     person: record.person,
     text: record.text,
-    primary: record.kind === 'careTeam' && record.observedMs === latest(record.person),
+    primary: record.primary && record.observedMs === latest(record.person),
   }))
   return {
     exports: EXPORTS,
     stored,
     words: EXPORTS.map((one) => ({ summary: summaryOf(one), rejects: [] })),
+    runs: [runThat(stored.length)],
     receipts: stored.map(({ id }) => id),
-    harm: HARMLESS,
+    changed: 'add',
+    ...{ ordered: true, forgotten: false, green: false },
+    ...{ faults: [], complaints: [], log: { accounts: PEOPLE, requests: REQUESTS, underWay: 0 } },
+  }
+}
+
+function runThat(accepted: number): ListedRun {
+  const none = { made: 0, accepted: 0, rejected: 0, unchanged: 0, inDoubt: 0, pending: 0 }
+  return {
+    ...{ run: 'run-1', job: 'drill', state: 'finished', balanced: true, exports: [], durationMs: 1 },
+    rows: { read: 0, mapped: 0, skipped: 0, rejected: 0 },
+    records: { biometric: { ...none, accepted }, condition: none, careTeam: none },
+    accounts: { registered: PEOPLE, known: 0 },
+    requests: { sent: REQUESTS, retried: 0, readBack: 0 },
   }
 }
 
@@ -59,8 +76,8 @@ const wordsWith = (words: readonly Word[], name: string, change: Partial<Word>):
 const ALL = EXPORTS.flatMap(({ name, told }) => told.map((record) => ({ name, record })))
 const { name = '', record } =
   ALL.find(
-    ({ record: { kind, text } }) =>
-      kind === 'careTeam' && ALL.filter((other) => other.record.text === text).length === 1,
+    ({ record: { kind, text, primary } }) =>
+      kind === 'careTeam' && primary && ALL.filter((other) => other.record.text === text).length === 1,
   ) ?? {}
 const place = { _row: record?.row ?? 0, _rule: 'pcp', _stage: 'read-back', _code: 'in-doubt' }
 
@@ -123,23 +140,18 @@ it('finds rows that were not counted, and records that do not balance', () => {
   ])
 })
 
-it('finds an older physician marked, and none', () => {
-  const evidence = undisturbed()
-  const unmarked = evidence.stored.map((one) => ({ ...one, primary: false }))
-  const faults = judgeRound({ ...evidence, stored: unmarked }).faults
-  expect(faults.length).toBeGreaterThan(0)
-  expect(faults.every((fault) => fault.includes('0 marked physicians'))).toBe(true)
-})
-
 it('finds a record without a receipt, but for one that a run had in hand when it was given up', () => {
   const evidence = undisturbed()
   const receipts = evidence.receipts.slice(1)
-  expect(judgeRound({ ...evidence, receipts }).faults).toEqual([expect.stringContaining('without a receipt')])
+  const runs = [runThat(receipts.length)]
+  expect(judgeRound({ ...evidence, receipts, runs }).faults).toEqual([
+    expect.stringContaining('without a receipt'),
+  ])
   const [{ text } = { text: '' }] = evidence.stored
   const tellsOf = EXPORTS.filter(({ told }) => told.some((one) => one.text === text))
   const others = EXPORTS.filter((one) => !tellsOf.includes(one))
   const judged = (names: readonly DrillExport[]): readonly string[] =>
-    judgeRound({ ...evidence, receipts, givenUp: new Set(names.map(({ name }) => name)) }).faults
+    judgeRound({ ...evidence, receipts, runs, givenUp: new Set(names.map(({ name }) => name)) }).faults
   expect(judged(tellsOf)).toEqual([])
   expect(judged(others)).toHaveLength(1)
 })
@@ -154,7 +166,146 @@ it('takes the best that several runs say of a record', () => {
   const evidence = undisturbed()
   const refused = { ...place, _stage: 'submit', _code: 'refused' }
   const words = wordsWith(evidence.words, name, { rejects: [refused] }).concat(evidence.words)
-  const { faults, counts } = judgeRound({ ...evidence, words, harm: { ...HARMLESS, refuses: true } })
+  const { faults, counts } = judgeRound({
+    ...evidence,
+    words,
+    faults: [{ harm: { ...HARMLESS, refuses: true } }],
+  })
   expect(faults).toEqual([])
   expect(counts).toMatchObject({ refused: 0 })
+})
+
+it('takes what befalls one person for no excuse of another', () => {
+  const evidence = undisturbed()
+  const words = wordsWith(evidence.words, name, {
+    rejects: [{ ...place, _stage: 'submit', _code: 'refused' }],
+  })
+  const stored = evidence.stored.filter(({ text }) => text !== record?.text)
+  const receipts = stored.map(({ id }) => id)
+  const runs = [runThat(stored.length)]
+  const judged = (person: string): readonly string[] =>
+    judgeRound({
+      ...{ ...evidence, words, stored, receipts, runs },
+      faults: [{ harm: { ...HARMLESS, refuses: true }, person }],
+    }).faults
+  expect(judged(record?.person ?? '')).toEqual([])
+  expect(judged('another')).toEqual([expect.stringContaining('rejected without cause')])
+})
+
+it('finds counts that are not those of the gateway and of the receipts, and a green exit where something is wrong', () => {
+  const evidence = undisturbed()
+  const { log, runs, stored } = evidence
+  const judged = (change: Partial<Evidence>): readonly string[] =>
+    judgeRound({ ...evidence, ...change }).faults
+  expect(judged({ log: { ...log, requests: REQUESTS + 5, underWay: 5 } })).toEqual([])
+  expect(judged({ log: { ...log, requests: REQUESTS + 6, underWay: 5 } })).toHaveLength(1)
+  expect(judged({ log: { ...log, accounts: PEOPLE + 1 } })).toHaveLength(1)
+  expect(judged({ runs: [...runs, runThat(1)] })).toEqual([expect.stringContaining('with')])
+  expect(judged({ complaints: ['it says too much'] })).toEqual(['words: it says too much'])
+  expect(judged({ stored: stored.concat(stored.slice(0, 1)), green: true }).at(-1)).toContain('exit code 0')
+  expect(judged({ stuck: 'it hangs', words: [], receipts: [] })).toEqual(['stuck: it hangs'])
+})
+
+const VISIT = { person: 'p-1', source: { name: 'Drill', type: 'screening', sendingSystem: 'drill' } }
+
+/** A row's record, told by the export of that number. */
+const telling = (delivery: number, record: ExpectedRecord, said: Telling['said'] = 'through'): Telling => ({
+  ...{ record: { ...record, row: 1 }, delivery, said, owed: false, waits: false },
+})
+
+describe('a value that comes back', () => {
+  const pulse = (value: string): ExpectedRecord =>
+    biometric({ ...VISIT, resourceKey: 'k', observedMs: 0 }, 'heart-rate', value)
+  const toldAs = (values: readonly string[]): DrillExport[] =>
+    values.map((value, at) => ({
+      ...{ name: `${at}`, text: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
+      made: { biometric: 1, condition: 0, careTeam: 0 },
+      told: [{ ...pulse(value), row: 1 }],
+    }))
+  it.each([
+    [['70', '75', '70'], ['70', '75', '70'], true, []],
+    [['70', '75', '70'], ['70', '75'], true, ['altered']],
+    [['70', '75', '70'], ['70', '75', '70', '70'], true, ['doubled']],
+    [['70', '70'], ['70', '70'], true, ['doubled']],
+    [['70', '75'], ['75', '70'], true, ['altered']],
+    [['70', '75'], ['75', '70'], false, []],
+    [['70', '75'], ['75'], false, ['lost']],
+  ] as const)('told %j, stored %j, in order: %j: %j', (told, stored, ordered, expected) => {
+    const exports = toldAs(told)
+    const evidence = undisturbed()
+    const ids = stored.map((_, at) => `id-${at}`)
+    const { faults } = judgeRound({
+      ...{ ...evidence, exports, ordered, receipts: ids, runs: [{ ...runThat(stored.length) }] },
+      log: { accounts: 0, requests: 0, underWay: 0 },
+      words: exports.map((one) => ({ summary: summaryOf(one), rejects: [] })),
+      stored: stored.map((value, at) => ({
+        ...{ kind: 'biometric' as const, id: ids[at] ?? '', person: 'p-1', primary: false },
+        text: pulse(value).text,
+      })),
+    })
+    expect(faults.map((fault) => fault.split(':')[0])).toEqual(expected)
+  })
+})
+
+describe('care teams', () => {
+  /** `A1*`: the physician A with the telephone 1, said to be the primary one; stored: marked. The day is the place in the list. */
+  const entryOn = (text: string, day: number): ExpectedRecord => {
+    const [npi = '', phone = '', primary] = text
+    const visit = { ...VISIT, resourceKey: `k${day}`, observedMs: day }
+    return careTeam(visit, { npi, name: npi, phone, primary: primary === '*' })
+  }
+  const judged = (
+    changed: Evidence['changed'],
+    told: string,
+    stored: string,
+    said: Telling['said'] = 'through',
+  ): string[] => {
+    const wrongs: string[] = []
+    judgeCareTeams(
+      {
+        ...{ changed, ordered: true },
+        tellings: told.split(' ').map((text, day) => telling(day, entryOn(text, day), said)),
+        stored: stored.split(' ').flatMap((text, day) => {
+          const { kind, person, text: body, primary } = entryOn(text, day)
+          return text === '' ? [] : [{ kind, id: `${day}`, person, text: body, primary }]
+        }),
+      },
+      (wrong) => wrongs.push(wrong),
+    )
+    return wrongs
+  }
+
+  it.each([
+    // All told entries stand, each once, whenever it was observed.
+    ['add', 'A1* A1* A2*', 'A1 A2*', []],
+    ['add', 'A1* A1*', 'A1* A1', ['doubled']],
+    ['add', 'A1* A2*', 'A1*', ['lost']],
+    ['add', 'A1* B1*', 'A1 B1*', []],
+    // The newest one stands alone.
+    ['replace', 'A2* A3* A2*', 'A2*', []],
+    ['replace', 'A2* A3* A2*', 'A3*', ['lost']],
+    ['replace', 'A2* A3*', 'A2 A3*', ['doubled']],
+    ['replace', 'A2* A3* B1', 'A3* B1', []],
+    ['replace', 'A1*', '', ['lost', 'marks']],
+    // One stands.
+    ['keep', 'A2* A3*', 'A2*', []],
+    ['keep', 'A2* A3*', 'A2 A3*', ['doubled']],
+    // The mark: on the one called so last, and on nobody who is called so no longer.
+    ['add', 'A1* B1*', 'A1* B1', ['marks']],
+    ['add', 'A1* B1*', 'A1 B1', ['marks']],
+    ['add', 'A1* B1', 'A1* B1', []],
+    ['add', 'A1* A1', 'A1*', ['marks']],
+    ['add', 'A1* A1', 'A1', []],
+    ['add', 'A1* B1* B1', 'A1* B1', []],
+    ['add', 'A1* B1* B1', 'A1 B1', []],
+    ['add', 'A1* B1* B1', 'A1 B1*', ['marks']],
+  ] as const)('%s: of %s there is %s: %j', (changed, told, stored, expected) => {
+    expect(judged(changed, told, stored)).toEqual(expected)
+  })
+
+  it('asks nothing of what was refused or is in doubt, but that nothing is there twice', () => {
+    expect(judged('replace', 'A1* A2*', 'A1', 'in-doubt')).toEqual([])
+    expect(judged('add', 'A1* B1*', 'B1', 'refused')).toEqual([])
+    expect(judged('add', 'A1* B1*', 'B1 B1', 'in-doubt')).toEqual(['doubled'])
+  })
 })

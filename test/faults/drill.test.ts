@@ -39,7 +39,7 @@ test('500 rounds of a seed plan every kind of fault and every named point, with 
 })
 
 function endingsOf(plan: RoundPlan | BackfillRoundPlan): Ending[] {
-  if ('endings' in plan) return [...plan.endings]
+  if ('nights' in plan) return plan.nights.flatMap(({ endings }) => endings)
   const { before, mistake, processes } = plan
   const beside = processes.flatMap((one) => one.beside)
   return [

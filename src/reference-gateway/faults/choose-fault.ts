@@ -4,7 +4,7 @@ import { textOf } from '../json-body.ts'
 import type { Fault, FaultKind, FaultOf, FaultPlan, When } from './fault-plan.ts'
 import { targetsOf } from './fault-targets.ts'
 import { drawnBy } from './keyed-chance.ts'
-import { poisonedPositions } from './poisoned-records.ts'
+import { isAbout, poisonedPositions } from './poisoned-records.ts'
 
 /** What decides whether a request is struck. */
 export interface RequestFacts {
@@ -89,7 +89,7 @@ export function chooseFaults(loaded: LoadedPlan, facts: RequestFacts): Strike[] 
   return strikes
 }
 
-/** What the kind itself asks of a request, before `when`: a poisoned record, an hour of outage, one request too many. */
+/** What a request must be to be numbered at all: about whom the fault is, and what its kind asks: a poisoned record, an hour of outage, one request too many. */
 function isConcerned(
   { plan, loadedMs }: LoadedPlan,
   index: number,
@@ -97,6 +97,8 @@ function isConcerned(
   facts: RequestFacts,
 ): boolean {
   const { fault } = counted
+  const { having } = fault.when
+  if (having !== undefined && !isAbout(having, facts.body, facts.url)) return false
   const batch: readonly unknown[] = Array.isArray(facts.body) ? facts.body : []
   switch (fault.do) {
     case 'poison':

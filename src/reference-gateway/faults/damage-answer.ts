@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import type { FaultOf } from './fault-plan.ts'
+import type { FaultOf, Other } from './fault-plan.ts'
 import { orderedBy } from './keyed-chance.ts'
-import { amountOf, type BatchAnswer } from './part-of-batch.ts'
+import { accuse, amountOf, type BatchAnswer, claimAll, type StoredPart, tellWhich } from './part-of-batch.ts'
 
 const Fields = z.record(z.string(), z.unknown())
 
@@ -38,6 +38,27 @@ export function* endlessJson(): Generator<string> {
   for (;;) yield ',{}'.repeat(5461)
 }
 
+/** The answer to a batch of which a part was stored, with what the fault says of the rest. */
+export function damagePart(
+  answer: BatchAnswer,
+  { say }: FaultOf<'store-part'>,
+  part: StoredPart,
+  key: readonly number[],
+): unknown {
+  switch (say) {
+    case 'nothing':
+      return answer
+    case 'which':
+      return tellWhich(answer, part)
+    case 'all':
+      return claimAll(answer, part)
+    case 'both':
+      return tellWhich(claimAll(answer, part), part)
+    default:
+      return claimAll(answer, part, (item, position) => othered(item, say, [...key, position]))
+  }
+}
+
 /** The answer to a batch with another echo: in another order, without some items, with some twice, with strange ones. */
 export function damageEcho(answer: BatchAnswer, fault: FaultOf<'echo'>, key: readonly number[]): unknown {
   const { data } = answer
@@ -54,18 +75,24 @@ export function damageEcho(answer: BatchAnswer, fault: FaultOf<'echo'>, key: rea
         ...answer,
         data: data.flatMap((item, position) => (chosen.has(position) ? [item, item] : [item])),
       }
-    case 'altered':
-      return {
-        ...answer,
-        data: data.map((item, position) => (chosen.has(position) ? altered(item) : item)),
-      }
     case 'foreign':
       return {
         ...answer,
         data: data.flatMap((item, position) =>
-          chosen.has(position) ? [item, stranger(item, [...key, position])] : [item],
+          chosen.has(position) ? [item, othered(item, 'other-id', [...key, position])] : [item],
         ),
       }
+    case 'accused':
+      return accuse(answer, [...chosen])
+    default: {
+      const { as } = fault
+      return {
+        ...answer,
+        data: data.map((item, position) =>
+          chosen.has(position) ? othered(item, as, [...key, position]) : item,
+        ),
+      }
+    }
   }
 }
 
@@ -75,25 +102,28 @@ function moved(order: readonly number[]): readonly number[] {
   return unmoved ? [...order.slice(1), ...order.slice(0, 1)] : order
 }
 
-/** Names of the fields that an echo is matched by, wherever in the item they stand. */
-const IDS = new Set(['id', 'transactionId', 'referenceNumber', 'persistentRecordId', 'npi'])
+/** Fields that are changed wherever in the item they stand. */
+const CHANGED: Readonly<Record<Exclude<Other, 'altered'>, ReadonlySet<string>>> = {
+  'other-account': new Set(['reference', 'userId']),
+  'other-id': new Set(['id', 'transactionId', 'referenceNumber', 'persistentRecordId', 'npi']),
+}
 
-/** An item like the one given, with ids that nobody sent. */
-function stranger(item: unknown, key: readonly number[]): unknown {
+/** An item like the one given, with another value or account, or with ids that nobody sent. */
+function othered(item: unknown, as: Other, key: readonly number[]): unknown {
   const fields = Fields.safeParse(item).data
   if (fields === undefined) return item
+  if (as === 'altered') return altered(fields)
+  const name = `foreign-${hash('sha256', JSON.stringify(key)).slice(0, 16)}`
   return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [
-      name,
-      IDS.has(name) ? `foreign-${hash('sha256', JSON.stringify(key)).slice(0, 16)}` : stranger(value, key),
+    Object.entries(fields).map(([field, value]) => [
+      field,
+      CHANGED[as].has(field) ? name : othered(value, as, key),
     ]),
   )
 }
 
 /** The item with another value, or another name where it has none. */
-function altered(item: unknown): unknown {
-  const fields = Fields.safeParse(item).data
-  if (fields === undefined) return item
+function altered(fields: z.infer<typeof Fields>): unknown {
   const { value } = fields
   return typeof value === 'number' ? { ...fields, value: value + 1 } : { ...fields, name: 'another' }
 }

@@ -6,6 +6,12 @@ const milliseconds = z.int().min(0)
 const share = z.number().gt(0).max(1)
 const status = z.int().min(200).max(599)
 
+const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
+/** Dotted path in a record to the value it holds; all must hold. */
+const Fields = z
+  .record(z.string().min(1), Scalar)
+  .refine((fields) => Object.keys(fields).length > 0, 'names no field')
+
 /** Which of the matching requests a fault strikes; they are numbered from 1. All that is given must hold. */
 export const When = z.strictObject({
   nth: z.union([count, z.array(count).min(1)]).optional(),
@@ -20,6 +26,8 @@ export const When = z.strictObject({
   times: count.optional(),
   /** At most so many strikes for one body; of a request without body, for one method and URL. */
   perBody: count.optional(),
+  /** Only requests whose body, a record of it, or query holds these values; others do not match. */
+  having: Fields.optional(),
 })
 export type When = z.infer<typeof When>
 
@@ -44,7 +52,9 @@ const ANSWER = {
 /** Of a batch: a share of its records, rounded, or a count. */
 const AMOUNT = { share: share.optional(), count: count.optional() }
 
-const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
+/** What an echo can have in place of what was sent. */
+const OTHER = ['altered', 'other-account', 'other-id'] as const
+export type Other = (typeof OTHER)[number]
 
 const Refuse = z.strictObject({
   do: z.literal('refuse'),
@@ -66,16 +76,12 @@ const StorePart = z.strictObject({
   do: z.literal('store-part'),
   ...COMMON,
   ...AMOUNT,
-  say: z.enum(['which', 'nothing', 'all', 'both']).default('which'),
+  say: z.enum(['which', 'nothing', 'all', 'both', ...OTHER]).default('which'),
 })
 const Poison = z.strictObject({
   do: z.literal('poison'),
   ...COMMON,
-  /** Dotted path in the record to the value it holds; all must hold. */
-  record: z
-    .record(z.string().min(1), Scalar)
-    .refine((fields) => Object.keys(fields).length > 0, 'names no field')
-    .optional(),
+  record: Fields.optional(),
   share: share.optional(),
   status: z.int().min(400).max(599).default(400),
   say: z.enum(['position', 'nothing']).default('position'),
@@ -109,7 +115,7 @@ const Profile = z.strictObject({
 const Echo = z.strictObject({
   do: z.literal('echo'),
   ...COMMON,
-  as: z.enum(['shuffled', 'missing', 'doubled', 'foreign', 'altered']),
+  as: z.enum(['shuffled', 'missing', 'doubled', 'foreign', 'accused', ...OTHER]),
   ...AMOUNT,
 })
 const ExpireToken = z.strictObject({ do: z.literal('expire-token'), ...COMMON })

@@ -43,26 +43,35 @@ export interface StoredPart {
 }
 
 /** The gateway's answer to the stored part, made to tell which records were not stored: an item of `errors` for each. */
-export function tellWhich(answer: BatchAnswer, { sent, kept }: StoredPart): unknown {
+export function tellWhich(answer: BatchAnswer, { sent, kept }: StoredPart): BatchAnswer {
   const stored = new Set(kept)
-  const errors = sent.flatMap((_, position) =>
-    stored.has(position)
-      ? []
-      : [{ code: answer.code, message: `records[${position}]: not stored`, position }],
+  return accuse(
+    answer,
+    sent.flatMap((_, position) => (stored.has(position) ? [] : [position])),
   )
+}
+
+/** The answer with an item of `errors` for the records at these positions. */
+export function accuse(answer: BatchAnswer, positions: readonly number[]): BatchAnswer {
+  const errors = positions.map((position) => ({
+    ...{ code: answer.code, message: `records[${position}]: not stored`, position },
+  }))
   return { ...answer, errors: [...(answer.errors ?? []), ...errors] }
 }
 
-/** The gateway's answer to the stored part, made to claim that all were stored, and to list those that were not among its errors. */
-export const tellBoth = (answer: BatchAnswer, part: StoredPart): unknown =>
-  tellWhich(claimAll(answer, part), part)
-
-/** The gateway's answer to the stored part, made to claim that all were stored. */
-export function claimAll(answer: BatchAnswer, part: StoredPart): BatchAnswer {
+/**
+ * The gateway's answer to the stored part, made to claim that all were stored.
+ * @param told what stands for a record that was not, made of what it would have got
+ */
+export function claimAll(
+  answer: BatchAnswer,
+  part: StoredPart,
+  told: (item: unknown, position: number) => unknown = (item) => item,
+): BatchAnswer {
   const model: unknown = Object.assign({}, ...answer.data)
   const data = part.sent.map((record, position) => {
     const at = part.kept.indexOf(position)
-    return at === -1 ? likenessOf(model, record, part) : answer.data[at]
+    return at === -1 ? told(likenessOf(model, record, part), position) : answer.data[at]
   })
   return { ...answer, data }
 }

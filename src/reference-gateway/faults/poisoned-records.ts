@@ -28,6 +28,17 @@ function valueAt(record: unknown, path: string): unknown {
   }, record)
 }
 
+type Fields = Readonly<Record<string, unknown>>
+
+const holds = (record: unknown, fields: Fields): boolean =>
+  Object.entries(fields).every(([path, value]) => valueAt(record, path) === value)
+
+/** Whether a request is about it: its body, a record of its body, or its query holds the values. */
+export function isAbout(fields: Fields, body: unknown, url: string): boolean {
+  const query = Object.fromEntries(new URLSearchParams(url.split('?')[1]))
+  return [body, query].flat().some((record) => holds(record, fields))
+}
+
 /** Positions of the records of a batch that the fault holds for poisoned. `index` is the fault's place in the plan. */
 export function poisonedPositions(
   { record: fields, share = 0 }: FaultOf<'poison'>,
@@ -35,10 +46,7 @@ export function poisonedPositions(
   index: number,
   batch: readonly unknown[],
 ): number[] {
-  const wanted = Object.entries(fields ?? {})
   const isPoisoned = (record: unknown): boolean =>
-    wanted.length > 0
-      ? wanted.every(([path, value]) => valueAt(record, path) === value)
-      : drawnBy(seed, index, identityOf(record)) < share
+    fields === undefined ? drawnBy(seed, index, identityOf(record)) < share : holds(record, fields)
   return batch.flatMap((record, position) => (isPoisoned(record) ? [position] : []))
 }

@@ -7,6 +7,7 @@ import type { Strike } from './choose-fault.ts'
 import {
   brokenJson,
   damageEcho,
+  damagePart,
   endlessJson,
   firstHalf,
   OTHER_SHAPE,
@@ -15,7 +16,7 @@ import {
 } from './damage-answer.ts'
 import type { FaultOf } from './fault-plan.ts'
 import type { HeldConnections } from './held-connections.ts'
-import { BatchAnswer, claimAll, type StoredPart, tellBoth, tellWhich } from './part-of-batch.ts'
+import { BatchAnswer, type StoredPart } from './part-of-batch.ts'
 
 /**
  * Strikes the answer to a request that was stored. Gives what goes out in its place, or `taken` where the connection is
@@ -46,9 +47,8 @@ export function strikeAfter(
       connections.hold(request, reply)
       return 'taken'
     case 'store-part': {
-      if (part === undefined || fault.say === 'nothing') return { payload }
-      const tell = { which: tellWhich, all: claimAll, both: tellBoth }[fault.say]
-      return { payload: edited(payload, (answer) => tell(answer, part)) }
+      if (part === undefined) return { payload }
+      return { payload: edited(payload, (answer) => damagePart(answer, fault, part, key)) }
     }
     case 'echo':
       return { payload: edited(payload, (answer) => damageEcho(answer, fault, key)) }

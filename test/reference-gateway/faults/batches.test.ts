@@ -55,6 +55,32 @@ describe.each(BATCH_WRITES)('$name', (write) => {
     expect(new Set(told.data.map(({ id, transactionId }) => id ?? transactionId)).size).toBe(IDS.length)
   })
 
+  it('store-part that says both echoes all, and lists those that are not stored', async () => {
+    const { told, stored } = await strike(write, { do: 'store-part', on, count: 2, say: 'both' })
+    const missing = IDS.flatMap((id, position) => (id in stored ? [] : [position]))
+    expect([told.data.length, missing.length]).toEqual([6, 4])
+    expect(told.errors.map(({ position }) => position)).toEqual(missing)
+  })
+
+  it.each(['altered', 'other-account', 'other-id'] as const)(
+    'store-part that says %s echoes what is not stored as something else; echo does so with what is',
+    async (other) => {
+      const plain = (items: Record<string, unknown>[]) => items.map(({ id, ...item }) => text(item))
+      const honest = new Set(plain(await whole()))
+      const part = await strike(write, { do: 'store-part', on, count: 2, say: other })
+      expect([part.told.data.length, part.told.errors, Object.keys(part.stored).length]).toEqual([6, [], 2])
+      expect(plain(part.told.data).filter((item) => honest.has(item)).length).toBe(2)
+      const echo = await strike(write, { do: 'echo', on, count: 4, as: other })
+      expect([echo.told.data.length, echo.stored]).toEqual([6, once(IDS)])
+      expect(plain(echo.told.data).filter((item) => honest.has(item)).length).toBe(2)
+    },
+  )
+
+  it('echo accused: all are stored and echoed, and some are listed as errors', async () => {
+    const { told, stored } = await strike(write, { do: 'echo', on, as: 'accused', count: 2 })
+    expect([told.data.length, told.errors.length, stored]).toEqual([6, 2, once(IDS)])
+  })
+
   it('store-part leaves a batch of one record alone', async () => {
     const gateway = await startStruck([{ do: 'store-part', on }])
     await gateway.send({ method: 'POST', path, body: write.records().slice(0, 1) })

@@ -53,6 +53,27 @@ describe('when', () => {
     expect(struck(plan({ on: 'all', do: 'reset', when: { perBody: 1 } }), requests)).toEqual([1, 2, 4, 5])
   })
 
+  it('having numbers those alone that are about it: by body, by a record of it, by query', () => {
+    const person = (reference: string) => ({ account: { reference } })
+    const read = (reference: string) =>
+      request({
+        endpoint: 'readBiometrics',
+        method: 'GET',
+        url: `/x?accountReference=${reference}`,
+        body: undefined,
+      })
+    const requests = ['p-2', 'p-1', 'p-2'].flatMap((one) => [
+      request({ body: [person('p-3'), person(one)] }),
+      request({ endpoint: 'setPrimaryCare', body: person(one) }),
+      read(one),
+    ])
+    const having = { 'account.reference': 'p-2' }
+    expect(struck(plan({ on: 'all', do: 'reset', when: { having } }), requests)).toEqual([1, 2, 7, 8])
+    expect(struck(plan({ on: 'all', do: 'reset', when: { having, nth: 3 } }), requests)).toEqual([7])
+    const asked = { having: { accountReference: 'p-1' } }
+    expect(struck(plan({ on: 'all', do: 'reset', when: asked }), requests)).toEqual([6])
+  })
+
   it('chance strikes about so many, and not by a rhythm', () => {
     const ordinals = struck(plan({ on: 'all', do: 'reset', when: { chance: 0.1 } }), alike(10_000))
     expect(ordinals.length).toBeGreaterThan(850)

@@ -13,11 +13,6 @@ export interface KnownCount {
   readonly since: number | null
 }
 
-/** The step of the shape. */
-export async function addKnownSince(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable('exception').addColumn('known_since', 'integer').execute()
-}
-
 /**
  * Says of the exceptions of a chunk, which all stand in the ledger, since when they are known. The same is what has the same row and
  * rule, as a record the same content, and the same code; a record that is in doubt is so whatever the code says of how it came to that.

@@ -1,5 +1,5 @@
 /** The tables of who runs a job, and who waits for it. Instants are milliseconds since the epoch. */
-import type { ColumnType, Kysely } from 'kysely'
+import type { ColumnType } from 'kysely'
 
 export interface LeaseTable {
   job_id: number
@@ -21,10 +21,4 @@ export interface WaitingTable {
   owner: string
   since: number
   expires_at: number
-}
-
-/** The step of the shape: why a run waits, and in words why it ended. */
-export async function addOutages(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable('lease').addColumn('outage', 'text').execute()
-  await db.schema.alterTable('run').addColumn('detail', 'text').execute()
 }

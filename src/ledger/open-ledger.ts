@@ -290,7 +290,7 @@ async function migrate(writer: Transaction<LedgerTables>, file: string): Promise
   if (unknown.length > 0) {
     throw new WaybillError(
       'ledger-newer',
-      `the ledger ${file} was written by a newer Waybill (it has ${unknown.join(', ')})`,
+      `the ledger ${file} was written by another version of Waybill (it has ${unknown.join(', ')})`,
       {
         place: { file },
       },

@@ -2,7 +2,7 @@
  * How long a run was at work: counted as it goes, at each settled chunk and each renewal of its lease, so that a session that is
  * killed counts up to its last sign of life. `worked_at` is the instant up to which it is counted; null while nobody is at work.
  */
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { LedgerTables } from './tables.ts'
 
 type Writer = Transaction<LedgerTables>
@@ -41,23 +41,4 @@ export async function forgetWork(writer: Writer, jobId: number): Promise<void> {
     .where('job_id', '=', jobId)
     .where('worked_at', 'is not', null)
     .execute()
-}
-
-/**
- * The step of the shape. What earlier versions have settled counts as worked since the settlement before, where that is no more
- * than a minute: they counted no session that was killed.
- */
-export async function addWorkedTime(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable('run').addColumn('worked_at', 'integer').execute()
-  await db.schema.alterTable('chunk').addColumn('worked_ms', 'integer').execute()
-  await sql`update chunk set worked_ms = counted.worked from (
-    select id, sum(case when gap between 0 and ${sql.lit(STOOD_STILL_MS)} then gap else 0 end)
-      over (partition by run_id order by settled_at, id) as worked
-    from (select chunk.rowid as id, run_id, settled_at,
-      settled_at - lag(settled_at, 1, started_at) over (partition by run_id order by settled_at, chunk.rowid) as gap
-      from chunk join export on export.id = export_row join run on run.id = run_id where settled_at is not null)
-    ) as counted where counted.id = chunk.rowid`.execute(db)
-  await sql`update run set worked_ms = counted.worked from (
-    select run_id, max(worked_ms) as worked from chunk join export on export.id = export_row group by run_id
-    ) as counted where counted.run_id = run.id and counted.worked > run.worked_ms`.execute(db)
 }

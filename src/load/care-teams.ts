@@ -104,14 +104,18 @@ export async function careTeamsOf(
   const npis = new Map(entries.map((entry) => [entry, identity.npi(entry.record.evidence.npi ?? '')]))
   const fields = new Map(entries.map((entry) => [entry, fieldsSent(entry)]))
 
-  const wantedOf = (person: Person, outcomes: Outcomes, without: ReadonlySet<Entry>): WantedCareTeam[] =>
+  /** @param open status of those without an outcome; any other without one is a twin, and stands for nothing of its own */
+  const wantedOf = (
+    person: Person,
+    outcomes: Outcomes,
+    open: ReadonlyMap<Entry, WantedCareTeam['status']> = new Map(),
+  ): WantedCareTeam[] =>
     person.entries.flatMap((entry) => {
-      const status = statusOf(outcomes.get(entry))
+      const outcome = outcomes.get(entry)
+      const status = outcome === undefined ? open.get(entry) : statusOf(outcome)
       if (status === undefined) return []
-      const own = { entry, npi: npis.get(entry) ?? '', fields: fields.get(entry) ?? {} }
-      return [{ ...own, status: without.has(entry) ? 'doubtful' : status }]
+      return [{ entry, npi: npis.get(entry) ?? '', fields: fields.get(entry) ?? {}, status }]
     })
-  const none: ReadonlySet<Entry> = new Set()
 
   return {
     async select(open, outcomes) {
@@ -133,7 +137,11 @@ export async function careTeamsOf(
                 (entry) => isUncertain(entry) || person.known.some(({ npi }) => npi === npis.get(entry)),
               )
         selected.doubtful.push(...doubtful)
-        const wanted = wantedOf(person, outcomes, new Set(doubtful))
+        const wanted = wantedOf(
+          person,
+          outcomes,
+          new Map(own.map((entry) => [entry, doubtful.includes(entry) ? 'doubtful' : 'open'])),
+        )
         const account = {
           wanted,
           has: withStored(person.listed ?? [], wanted, outcomes),
@@ -158,13 +166,13 @@ export async function careTeamsOf(
       const failures: FollowUpFailure[] = []
       const known: KnownCareTeam[] = []
       const accountOf = (person: Person): CareTeamAccount => {
-        const wanted = wantedOf(person, outcomes, none)
+        const wanted = wantedOf(person, outcomes)
         return { wanted, has: withStored(person.listed ?? [], wanted, outcomes), known: person.known }
       }
       const active = people.filter(
         (person) =>
           person.known.some(({ mark }) => isOwed(mark)) ||
-          wantedOf(person, outcomes, none).some(({ status }) => status === 'stored' || status === 'doubtful'),
+          wantedOf(person, outcomes).some(({ status }) => status === 'stored' || status === 'doubtful'),
       )
       await allDone(
         active.map(async (person) => {
@@ -219,10 +227,8 @@ async function peopleOf(
 }
 
 /** Undefined for one that was rejected: the export's word on it has not arrived. */
-function statusOf(outcome: EntryOutcome | undefined): WantedCareTeam['status'] | undefined {
-  switch (outcome?.outcome) {
-    case undefined:
-      return 'open'
+function statusOf(outcome: EntryOutcome): WantedCareTeam['status'] | undefined {
+  switch (outcome.outcome) {
     case 'accepted':
       return 'stored'
     case 'unchanged':
@@ -394,7 +400,8 @@ async function carryOut(
     case 'mark':
     case 'unmark': {
       const isMark = step.step === 'mark'
-      const error = await sendMark(context, person.owner, step, has)
+      const account = step.entry?.record.account ?? person.owner
+      const error = await sendMark(context, account, step, has)
       owe(error !== undefined)
       if (error === undefined) {
         if (isMark) tallies.primaryCare.marked++
@@ -415,7 +422,7 @@ const WAITS: Words = {
 }
 
 /**
- * By NPI: what is sent comes from the export alone. Where the account has several entries of the NPI it would name one of them, and
+ * By account and NPI as the export names them: what is sent comes from the export alone. Where the account has several entries of the NPI it would name one of them, and
  * nobody knows which (it is not documented): there it is the gateway's id.
  */
 async function sendMark(

@@ -77,9 +77,9 @@ describe('names that lead out of where exports lie', () => {
       TRAVERSAL,
       '../inbox/a.csv',
       '/inbox/a.csv',
-      'a\\u{0}.csv',
-      'a\\u{9b}31m.csv',
-      'b.csv\\u{a} curl x|sh',
+      'a\\u0000.csv',
+      'a\\u009b31m.csv',
+      'b.csv\\n curl x|sh',
       'link.csv',
     ])
     expect(await outside(clinic)).toEqual(before)
@@ -109,7 +109,7 @@ describe('names that lead out of where exports lie', () => {
       'other/b.csv',
       TRAVERSAL,
       'sub/c.csv',
-      'd\\u{a}.csv',
+      'd\\n.csv',
       '../e.csv',
       'inside.csv',
     ])
@@ -134,7 +134,7 @@ describe('names that lead out of where exports lie', () => {
     await expectGoodAlone(clinic, await clinic.run(), [
       'link.csv',
       'waits.csv.done',
-      'x\\u{1b}]0;title\\u{7}.csv',
+      'x\\u001b]0;title\\u0007.csv',
     ])
     expect(await outside(clinic)).toEqual(before)
   })

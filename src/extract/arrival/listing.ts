@@ -3,6 +3,7 @@
  * A name from elsewhere becomes part of paths, addresses and messages, so it must be the name of one file in one folder, and no more.
  */
 import { WaybillError } from '../../errors.ts'
+import { shown } from '../../shown-text.ts'
 import { compilePattern, matchExportName } from '../discover.ts'
 import type { Delivery, Listing, RefusedFile } from './export-source.ts'
 
@@ -64,10 +65,8 @@ export function meantBy(patterns: readonly string[], refused: readonly RefusedFi
 /** Characters of a name that are shown. */
 const MOST_SHOWN = 120
 
-/** `a\u{a}b.csv` */
+/** In one line, with nothing in it that acts. */
 const shownName = (name: string): string => {
-  const escaped = [...name].map((one) =>
-    /[\p{C}\p{Zl}\p{Zp}]/u.test(one) ? `\\u{${one.codePointAt(0)?.toString(16)}}` : one,
-  )
-  return escaped.length > MOST_SHOWN ? `${escaped.slice(0, MOST_SHOWN).join('')}…` : escaped.join('')
+  const whole = shown(name)
+  return whole.length > MOST_SHOWN ? `${whole.slice(0, MOST_SHOWN)}…` : whole
 }

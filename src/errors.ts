@@ -166,6 +166,11 @@ export const ERROR_CODES = {
     exit: EXIT.gatewayUnavailable,
     remedy: 'Check WAYBILL_GATEWAY_URL and the network, then run the job again: it goes on where it stopped.',
   },
+  'gateway-failing': {
+    exit: EXIT.gatewayUnavailable,
+    remedy:
+      'The gateway answers, but not as it should: ask who runs it. Then run the job again: it goes on where it stopped.',
+  },
   'gateway-refused-credentials': {
     exit: EXIT.gatewayUnavailable,
     remedy:

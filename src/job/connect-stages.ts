@@ -58,6 +58,7 @@ export function connectStages(
     random,
     sleep: deps.sleep,
     renewToken: () => gateway.renewToken(),
+    askAboutNobody: () => gateway.biometrics.read(NOBODY),
     assertHeld: runLedger.assertHeld,
     signal: parts.signal,
     onWait: events.waiting,
@@ -124,6 +125,7 @@ export function connectStages(
         reconciler,
         tallies,
         now,
+        late: new Map(),
       },
       careTeams: {
         gateway,
@@ -141,6 +143,9 @@ export function connectStages(
     },
   }
 }
+
+/** No person of anybody's: an answer to a read of this account shows that the gateway is there, and tells nothing of anyone. */
+const NOBODY = { reference: 'nobody', type: 'partnerAccountId' } as const
 
 const HELD: Readonly<Record<Selection, LoadContext['held']>> = {
   rejected: 'hold',

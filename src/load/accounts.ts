@@ -24,12 +24,16 @@ export interface AccountsContext {
   readonly register: 'missing' | 'never'
   readonly tallies: Tallies
   readonly now: () => number
+  /** Registrations of the run that fail again and again, by hashed reference: what became of them holds for all of its chunks. */
+  readonly late: Map<string, Promise<KnownAccount | Reason>>
 }
 
 export interface ResolvedAccounts {
   readonly accountIds: AccountIds
   /** People who were known, and whom the gateway does not take. */
   readonly counts: { readonly known: number; readonly refused: number }
+  /** Whether the entry's person is still being registered, as that fails again and again. The others need not wait for it. */
+  isLate(entry: Entry): boolean
   /** Why nothing can be sent for this entry's person; undefined where all is well. */
   refusalOf(entry: Entry): Reason | undefined
   /**
@@ -40,12 +44,14 @@ export interface ResolvedAccounts {
 }
 
 /**
+ * @param late what is done about registrations that fail again and again: they are left under way, or waited for
  * @param resumed whether an earlier process of the run may have registered some of them: those were not known
  * @throws WaybillError where the run must stop
  */
 export async function resolveAccounts(
   context: AccountsContext,
   entries: readonly Entry[],
+  late: 'leave' | 'await' = 'await',
   resumed = false,
 ): Promise<ResolvedAccounts> {
   const { identity } = context
@@ -65,15 +71,20 @@ export async function resolveAccounts(
     : NOBODY
   const counts = { known: known.size - own.size, refused: 0 }
   const refusals = new Map<string, Reason>()
+  const left = new Set<string>()
   if (context.register === 'missing') {
     const missing = [...firstEntry].filter(([hashed]) => !known.has(hashed))
-    const registered = await registerAll(context, missing, refusals)
+    const registered = await registerAll(context, missing, late, (hashed, result) => {
+      if (result === LATE) left.add(hashed)
+      else refusals.set(hashed, result)
+    })
     for (const account of registered) known.set(account.reference, account)
     counts.known += registered.filter(({ isNew }) => !isNew).length
     counts.refused = refusals.size
   }
   return {
     counts,
+    isLate: ({ record }) => left.has(hashes.get(record.account.reference) ?? ''),
     accountIds: ({ reference, type }) =>
       type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
     refusalOf: ({ record }) => refusals.get(hashes.get(record.account.reference) ?? ''),
@@ -84,23 +95,50 @@ export async function resolveAccounts(
   }
 }
 
+/** It is still under way. */
+const LATE = 'late'
+
 const NOBODY: ReadonlySet<string> = new Set()
 
-/** Each is kept as soon as the gateway knows them, and counted with that. */
+/**
+ * Each is kept as soon as the gateway knows them, and counted with that.
+ * @param otherwise told of who is not registered now
+ */
 async function registerAll(
   context: AccountsContext,
   missing: readonly (readonly [string, Entry])[],
-  refusals: Map<string, Reason>,
+  late: 'leave' | 'await',
+  otherwise: (hashed: string, result: Reason | typeof LATE) => void,
 ): Promise<KnownAccount[]> {
   const registered: KnownAccount[] = []
   await allDone(
     missing.map(async ([hashed, entry]) => {
-      const result = await registerOne(context, hashed, entry)
-      if ('accountId' in result) registered.push(result)
-      else refusals.set(hashed, result)
+      const result = await startRegistering(context, hashed, entry, late)
+      if (result !== LATE && 'accountId' in result) registered.push(result)
+      else otherwise(hashed, result)
     }),
   )
   return registered
+}
+
+/** Registers a person, or goes by a registration that an earlier chunk has begun. */
+async function startRegistering(
+  context: AccountsContext,
+  hashed: string,
+  entry: Entry,
+  late: 'leave' | 'await',
+): Promise<KnownAccount | Reason | typeof LATE> {
+  const begun = context.late.get(hashed)
+  if (begun !== undefined && late === 'await') return begun
+  const nextTurn = new Promise<typeof LATE>((resolve) => setImmediate(resolve, LATE))
+  if (begun !== undefined) return Promise.race([begun, nextTurn])
+  return new Promise((resolve, reject) => {
+    const registering = registerOne(context, hashed, entry, () => {
+      context.late.set(hashed, registering)
+      if (late === 'leave') resolve(LATE)
+    })
+    registering.then(resolve, reject)
+  })
 }
 
 /** A day without a time may lie up to so much behind its start. */
@@ -128,6 +166,7 @@ async function registerOne(
   context: AccountsContext,
   reference: string,
   entry: Entry,
+  isLate: () => void,
 ): Promise<KnownAccount | Reason> {
   const draft = entry.row.register()
   if (draft === undefined) {
@@ -144,17 +183,26 @@ async function registerOne(
     context.runLedger.saveAccounts(context.gatewayName, [account], context.now())
   let account: KnownAccount
   try {
-    account = await context.sending.idempotent('register account', async () => {
-      const { accountId = null, known } = await context.gateway.accounts.register(registration)
-      const answered = { reference, accountId, isNew: !known, sentBefore: null }
-      if (known) return answered
-      context.tallies.accounts.registered++
-      // Before its request is over: of those under way alone a process that is killed leaves none behind in the ledger.
-      await save(answered)
-      return answered
-    })
+    account = await context.sending.register(
+      'register account',
+      async () => {
+        const { accountId = null, known } = await context.gateway.accounts.register(registration)
+        const answered = { reference, accountId, isNew: !known, sentBefore: null }
+        if (known) return answered
+        context.tallies.accounts.registered++
+        // Before its request is over: of those under way alone a process that is killed leaves none behind in the ledger.
+        await save(answered)
+        return answered
+      },
+      isLate,
+    )
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
+    if (error.class === 'ambiguous') {
+      const answer = error.status === undefined ? 'no answer' : `HTTP ${error.status}`
+      const words = told({ ours: `${answer}, again and again, while the gateway answers others` }, entry)
+      return { stage: 'register', code: 'registration-fails', ...words }
+    }
     return { stage: 'register', code: 'registration-refused', ...told(refusalWords(error), entry) }
   }
   if (account.isNew) return account

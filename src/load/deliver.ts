@@ -17,12 +17,9 @@ import { causeOf } from './outage.ts'
 import { inDoubt, rejection, toHeld } from './outcomes.ts'
 import type { Verdict } from './reconciler.ts'
 import { batchBytes, writeBatch } from './record-text.ts'
-import { waitBeforeReadBack } from './retry-policy.ts'
+import { TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import { Outgrown } from './sending.ts'
 import { fits, taken, tooLarge } from './size-limits.ts'
-
-/** So often a batch may end in an error of the gateway's own before what fails in it is looked for. */
-const TRIES_OF_A_BATCH = 3
 
 const NOT_ECHOED: Words = { ours: 'the gateway answered with success, twice, but did not store the record' }
 

@@ -67,7 +67,40 @@ export interface LoadedChunk {
 }
 
 /** @throws WaybillError where the run must stop */
-export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
+export const loadChunk = (context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> =>
+  load(context, chunk, (entries) => resolveAccounts(context.accounts, entries, 'leave', chunk.resumed))
+
+/** First the others, then those whose registration fails again and again: it keeps nobody else waiting. */
+async function loadApart(
+  context: LoadContext,
+  chunk: ChunkToLoad,
+  accounts: ResolvedAccounts,
+): Promise<LoadedChunk> {
+  const { late = [], others = [] } = Object.groupBy(chunk.entries, (entry) =>
+    accounts.isLate(entry) ? 'late' : 'others',
+  )
+  const first = await load(context, { ...chunk, entries: others }, async () => accounts)
+  const then = await load(context, { ...chunk, entries: late }, (entries) =>
+    resolveAccounts(context.accounts, entries, 'await', true),
+  )
+  const outcomes = new Map([...first.outcomes, ...then.outcomes].map((outcome) => [outcome.entry, outcome]))
+  return {
+    outcomes: chunk.entries.flatMap((entry) => outcomes.get(entry) ?? []),
+    followUpFailures: [...first.followUpFailures, ...then.followUpFailures],
+    careTeams: [...first.careTeams, ...then.careTeams],
+    rowsCorrected: first.rowsCorrected + then.rowsCorrected,
+    accounts: {
+      known: first.accounts.known + then.accounts.known,
+      refused: first.accounts.refused + then.accounts.refused,
+    },
+  }
+}
+
+async function load(
+  context: LoadContext,
+  chunk: ChunkToLoad,
+  accountsOf: (entries: readonly Entry[]) => Promise<ResolvedAccounts>,
+): Promise<LoadedChunk> {
   const { memory, jobId, perhapsSent } = context
   const { entries, exportRow, exportId } = chunk
   const outcomes = new Map<Entry, EntryOutcome>()
@@ -97,7 +130,8 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     else unsent.push(entry)
   }
   const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
-  const accounts = await resolveAccounts(context.accounts, open, chunk.resumed)
+  const accounts = await accountsOf(open)
+  if (entries.some(accounts.isLate)) return loadApart(context, chunk, accounts)
 
   const isDoubtful = (entry: Entry): boolean =>
     context.behindSince !== undefined ||

@@ -8,22 +8,47 @@ import type { AnswerClass } from '../gateway/answer-class.ts'
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 60_000
 
+/** So often a batch, or whatever waits for one person, may end in an error of the gateway's own before the others go on without it. */
+export const TRIES_OF_A_BATCH = 3
+/** So often what can be repeated without harm is tried while others get through, before it is said to fail by itself. */
+export const TRIES_OF_ONE = 6
+
+/** What a request is for: that decides whether it may be repeated, and what it costs to give it up. */
+export type Purpose =
+  /** Records, which must not be sent twice. */
+  | 'batch'
+  /** A person is to be known to the gateway; given up, the records of that person are rejected. */
+  | 'registration'
+  /** A mark or a deletion behind what is stored; given up, it is owed. */
+  | 'follow-up'
+  /** Of a profile; given up, it tells nothing. */
+  | 'read'
+
 export interface Failure {
   readonly class: AnswerClass
+  /** HTTP status, where there was an answer. */
+  readonly status: number | undefined
   /** Attempts made, this one included. */
   readonly attempt: number
-  /** Whether doing it twice is the same as doing it once: reads, registrations, the PCP mark. */
-  readonly idempotent: boolean
+  /** Of them those that may have been taken, or were: time-outs, 5xx, answers that cannot be read. */
+  readonly ambiguous: number
+  readonly purpose: Purpose
   readonly tokenRenewed: boolean
+  /** Whether others of its kind, writes or reads, got through since it failed first. */
+  readonly othersSinceFirst: boolean
+  /** Whether they did since it failed the time before. */
+  readonly othersSinceLast: boolean
 }
 
 export type Decision =
   /** Send again after a wait of its own, which gives way to a hold of all (`src/load/breaker.ts`). */
   | { readonly kind: 'retry'; readonly waitMs: number }
+  /** It seems to fail by itself: where the gateway answers a question about nobody, give it back; else send again. */
+  | { readonly kind: 'ask'; readonly waitMs: number }
   | { readonly kind: 'renew-token' }
   /** The credentials are no good: nothing more is sent in this run. */
   | { readonly kind: 'stop' }
-  /** For the caller to deal with: refused, too large, or ambiguous. */
+  /** For the caller to deal with: refused, too large, ambiguous where that must not be repeated, or failing by itself. */
   | { readonly kind: 'give-back' }
 
 /** @param random in [0, 1): full jitter, so that requests that failed together do not return together */
@@ -35,9 +60,7 @@ export function decide(failure: Failure, random: () => number): Decision {
       // Such an answer holds all requests, this one with them.
       return { kind: 'retry', waitMs: 0 }
     case 'ambiguous':
-      return failure.idempotent
-        ? { kind: 'retry', waitMs: jittered(failure.attempt, random) }
-        : { kind: 'give-back' }
+      return decideAmbiguous(failure, random)
     case 'stale-token':
       return failure.tokenRenewed ? { kind: 'stop' } : { kind: 'renew-token' }
     case 'not-allowed':
@@ -48,6 +71,16 @@ export function decide(failure: Failure, random: () => number): Decision {
     case 'accepted-in-part':
       return { kind: 'give-back' }
   }
+}
+
+function decideAmbiguous(failure: Failure, random: () => number): Decision {
+  const { purpose, status, ambiguous, othersSinceFirst, othersSinceLast } = failure
+  // An answer that has no content, and is not to have any, tells no more the next time.
+  if (purpose === 'batch' || (purpose === 'read' && status === 204)) return { kind: 'give-back' }
+  const waitMs = jittered(failure.attempt, random)
+  const failsAlone = ambiguous >= TRIES_OF_ONE && (purpose === 'follow-up' || othersSinceFirst)
+  if (!failsAlone) return { kind: 'retry', waitMs }
+  return othersSinceLast ? { kind: 'give-back' } : { kind: 'ask', waitMs }
 }
 
 /** Wait between an answer that never came and the look into the profile, which is also that before a resend. */

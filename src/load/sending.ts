@@ -9,8 +9,9 @@ import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import { allDone } from './all-done.ts'
 import type { Dispatcher } from './dispatcher.ts'
+import { type Alone, countOthers } from './fails-alone.ts'
 import { batchWaits, type Cause, causeOf, failedAgain, isNews, type Outage } from './outage.ts'
-import { decide } from './retry-policy.ts'
+import { decide, type Purpose, TRIES_OF_A_BATCH } from './retry-policy.ts'
 import { createTokenRenewal } from './token-renewal.ts'
 
 export interface SendingOptions {
@@ -30,6 +31,8 @@ export interface SendingOptions {
   /** Takes the counts along. @throws WaybillError `lease-lost` where another process has the run by now */
   readonly assertHeld: () => Promise<void>
   readonly signal: AbortSignal
+  /** Asks the gateway about nobody: what it answers shows that it is there. @throws GatewayError */
+  readonly askAboutNobody: () => Promise<unknown>
   /** Told of every wait, for the progress display and the log. */
   readonly onWait: (event: {
     readonly operation: string
@@ -42,9 +45,6 @@ export interface SendingOptions {
   /** Told when nothing gets through, again where that has another cause, and when something does. Nothing of it is told while all goes well. */
   readonly onOutage: (outage: ToldOutage) => void
 }
-
-/** A batch must not be repeated blindly; all else can be. */
-type RequestKind = 'batch' | 'other'
 
 export interface ToldOutage extends Outage {
   readonly isOver: boolean
@@ -71,8 +71,17 @@ export interface Sending {
     call: (attempt: number) => Promise<T>,
     again?: boolean,
   ): Promise<T>
-  /** A write that may be repeated: registration, PCP mark. Refusals are thrown. @throws GatewayError, WaybillError */
+  /**
+   * A write behind what is stored, that may be repeated: PCP mark, deletion. Refusals are thrown, and so is what fails again and again
+   * (`ambiguous`) while the gateway answers others. @throws GatewayError, WaybillError
+   */
   idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
+  /**
+   * As `idempotent`, but what a person's records hang on: not given up before other writes get through, or the patience is at its end.
+   * @param isLate called when others need not wait for it any more
+   * @throws GatewayError, WaybillError
+   */
+  register<T>(operation: string, call: () => Promise<T>, isLate: () => void): Promise<T>
   /**
    * As `idempotent`, counted as a read-back. A refusal says nothing of what is stored, so it is thrown, but for the 404 that the job
    * says to mean that there is nothing.
@@ -81,7 +90,7 @@ export interface Sending {
   /**
    * Waits with a batch, unless the run is stopped.
    * @param since when it was first tried: reads that get through must not draw out what never does
-   * @throws WaybillError `gateway-unreachable` when the patience would end before
+   * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience would end before
    */
   wait(operation: string, waitMs: number, cause: Cause, since: number): Promise<void>
   /** What was waited for needs no other try: reading has told what became of it. */
@@ -98,6 +107,7 @@ export function createSending(options: SendingOptions): Sending {
   let failingSince: number | undefined
   let outage: Outage | undefined
   let takenAt = Number.NEGATIVE_INFINITY
+  const others = countOthers()
 
   const tell = (told: Outage, isOver: boolean): void =>
     options.onOutage({ ...told, isOver, givesUpAt: told.since + options.patienceMs })
@@ -109,22 +119,23 @@ export function createSending(options: SendingOptions): Sending {
     if (outage?.isNotable === true) tell(outage, true)
     outage = undefined
   }
-  const gotThrough = (kind: RequestKind): void => {
+  const gotThrough = (purpose: Purpose, operation: string): void => {
     failingSince = undefined
-    if (kind === 'batch') takenAt = now()
-    if (outage?.ofBatch !== true || kind === 'batch') end()
+    others.gotThrough(purpose, operation)
+    if (purpose === 'batch') takenAt = now()
+    if (outage?.ofBatch !== true || purpose === 'batch') end()
   }
   const didNot = (error: GatewayError, begunAt: number): void => {
     failingSince ??= now()
     goesOn(failedAgain(outage, causeOf(error), { begunAt, now: now(), heldMs: dispatcher.heldForMs() }))
   }
 
-  /** @throws WaybillError `gateway-unreachable` when the patience would end within the wait, which begins at `at` */
+  /** @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience would end within the wait, which begins at `at` */
   const announce = (operation: string, waitMs: number, reason: Cause, since: number, at: number): void => {
     const givesUpAt = since + options.patienceMs
     if (at + waitMs > givesUpAt) {
       throw new WaybillError(
-        'gateway-unreachable',
+        reason.status === undefined ? 'gateway-unreachable' : 'gateway-failing',
         `the gateway did not let "${operation}" through for ${Math.round((at - since) / 1000)} s (last: ${reason.what}); the job's patience is at its end`,
       )
     }
@@ -137,40 +148,78 @@ export function createSending(options: SendingOptions): Sending {
     return asFinal(error)
   }
 
-  /** While sending is held, the dispatcher is what waits: any request may be the one that tries. */
-  const waitForRetry = async (operation: string, waitMs: number, failure: GatewayError): Promise<void> => {
-    if (dispatcher.heldForMs() === 0 && waitMs === 0) return
+  let asking: Promise<boolean> | undefined
+  /** Whether the gateway answers a question about nobody, now. Several that want to know share one question. */
+  const answersAtAll = (): Promise<boolean> => {
+    asking ??= ask().finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
+  const ask = async (): Promise<boolean> => {
+    dispatcher.tryWithin(0)
+    try {
+      await lane.run('ask about nobody', true, async () => {
+        countRead(1)
+        await allDone([options.askAboutNobody(), options.assertHeld()])
+      })
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      if (error.class === 'not-sent') countRead(-1)
+      return error.class === 'refused' && (error.envelopeCode ?? error.gatewayMessage) !== undefined
+    }
+    return true
+  }
+
+  /**
+   * While sending is held, the dispatcher is what waits: any request may be the one that tries.
+   * @param alone a request that may be given up by itself at the end of the patience
+   * @returns false where it is given up
+   */
+  const waitForRetry = async (
+    operation: string,
+    waitMs: number,
+    failure: GatewayError,
+    alone: Alone | undefined,
+  ): Promise<boolean> => {
+    if (dispatcher.heldForMs() === 0 && waitMs === 0) return true
     // One look at the clock: what is left must not be found to be less when the wait is cut to it.
     const at = now()
-    const since = failingSince ?? at
+    const since = Math.min(failingSince ?? at, alone?.since ?? at)
     const leftMs = since + options.patienceMs - at
     // What is left of the patience is waited out, and one more try is made at its end.
     if (leftMs > 0 && dispatcher.heldForMs() > leftMs) dispatcher.tryWithin(leftMs)
     const heldMs = dispatcher.heldForMs()
-    const reason = causeOf(failure)
-    announce(operation, heldMs || waitMs, reason, since, at)
+    if ((heldMs || waitMs) > leftMs) {
+      const end = alone?.atEnd() ?? 'stop'
+      if (end === 'give-up' || (end === 'ask' && (await answersAtAll()))) return false
+    }
+    announce(operation, heldMs || waitMs, causeOf(failure), since, at)
     if (heldMs === 0) await options.sleep(waitMs, signal)
+    return true
   }
 
   const send = <T>(
     operation: string,
-    kind: RequestKind,
+    purpose: Purpose,
     /** Of a request that leaves; -1: it did not. @param again whether it had before */
     count: (by: 1 | -1, again: boolean) => void,
     call: (attempt: number) => Promise<T>,
-    again = false,
+    { again = false, isLate }: { readonly again?: boolean; readonly isLate?: () => void } = {},
   ) => {
-    const idempotent = kind !== 'batch'
+    const alone = others.request(purpose, operation)
     let tokenRenewed = false
     let sentWith = token.generation
     let hasLeft = again
     const attemptOnce = async (attempt: number): Promise<T> => {
       let begunAt = now()
       try {
-        const result = await lane.run(operation, attempt > 1, async () => {
+        // What fails again and again no longer goes before all others: what is tried first when sending was held decides for all.
+        const goesFirst = attempt > 1 && alone.ambiguous < TRIES_OF_A_BATCH
+        const result = await lane.run(operation, goesFirst, async () => {
           // Counted as it leaves, and not over before the count is kept: what a process that is killed has not counted is no more than it had under way.
           count(1, hasLeft)
-          const kept = kind === 'batch' && attempt === 1 ? undefined : options.assertHeld()
+          const kept = purpose === 'batch' && attempt === 1 ? undefined : options.assertHeld()
           // A process that slept while it waited may have been taken for dead: whoever has its run settles what it had under way, and sends it.
           if (attempt > 1) await kept
           sentWith = token.generation
@@ -179,7 +228,7 @@ export function createSending(options: SendingOptions): Sending {
           await allDone<unknown>([answer, Promise.resolve(kept)])
           return answer
         })
-        gotThrough(kind)
+        gotThrough(purpose, operation)
         return result
       } catch (error) {
         const isUnsent =
@@ -187,24 +236,29 @@ export function createSending(options: SendingOptions): Sending {
         if (isUnsent) count(-1, hasLeft)
         if (!(error instanceof GatewayError)) throw asFinal(error)
         hasLeft ||= !isUnsent
-        if (error.class === 'refused' || error.class === 'too-large') gotThrough(kind)
+        if (error.class === 'refused' || error.class === 'too-large') gotThrough(purpose, operation)
         else didNot(error, begunAt)
-        const decision = decide({ class: error.class, attempt, idempotent, tokenRenewed }, random)
+        const { class: kind, status } = error
+        const isAmbiguous = kind === 'ambiguous'
+        const told = isAmbiguous ? alone.failed(now()) : NONE_FAILED
+        if (isAmbiguous && alone.ambiguous === TRIES_OF_A_BATCH) isLate?.()
+        const decision = decide({ class: kind, status, attempt, purpose, tokenRenewed, ...told }, random)
         if (decision.kind === 'give-back') throw new AbortError(error)
         if (decision.kind === 'stop') {
-          const { status } = error
           const code =
             status !== undefined && status < 400 ? 'gateway-redirects' : 'gateway-refused-credentials'
           const words = `the gateway answered ${status ?? error.class} to "${operation}"`
           throw giveUp(new WaybillError(code, words, { cause: error }))
         }
-        const next =
-          decision.kind === 'renew-token'
-            ? token.renew(sentWith)
-            : waitForRetry(operation, decision.waitMs, error)
-        await next.catch((stop: unknown) => {
+        const next = async (): Promise<boolean> => {
+          if (decision.kind === 'renew-token') return token.renew(sentWith).then(() => true)
+          if (decision.kind === 'ask' && (await answersAtAll())) return false
+          return waitForRetry(operation, decision.waitMs, error, isAmbiguous ? alone : undefined)
+        }
+        const goesOnTrying = await next().catch((stop: unknown) => {
           throw giveUp(stop)
         })
+        if (!goesOnTrying) throw new AbortError(error)
         tokenRenewed ||= decision.kind === 'renew-token'
         throw error
       }
@@ -232,11 +286,12 @@ export function createSending(options: SendingOptions): Sending {
           if (attempt === 1 && !fits()) throw new Outgrown()
           return call(attempt)
         },
-        again,
+        again === undefined ? {} : { again },
       ),
-    idempotent: (operation, call) => send(operation, 'other', countSent, call),
+    idempotent: (operation, call) => send(operation, 'follow-up', countSent, call),
+    register: (operation, call, isLate) => send(operation, 'registration', countSent, call, { isLate }),
     read: (operation, call) =>
-      send(operation, 'other', countRead, call).catch((error: unknown) => {
+      send(operation, 'read', countRead, call).catch((error: unknown) => {
         if (options.notFound === 'empty' && error instanceof GatewayError && saysNotFound(error)) return []
         throw error
       }),
@@ -249,5 +304,7 @@ export function createSending(options: SendingOptions): Sending {
     settled: end,
   }
 }
+
+const NONE_FAILED = { ambiguous: 0, othersSinceFirst: false, othersSinceLast: false }
 
 const asFinal = (error: unknown): AbortError => new AbortError(error instanceof Error ? error : String(error))

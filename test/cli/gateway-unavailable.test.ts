@@ -52,7 +52,9 @@ describe('a gateway that cannot be had', () => {
     const environment = gatewaySettings(proxy.url)
     const clinic = await openClinic({ store, environment, job: `${JOB}submit: { patience: 1s }\n` })
     await clinic.deliver('day.csv', `${HEADER}${ANN}`)
-    expect((await clinic.run()).code).toBe(3)
+    const run = await clinic.run()
+    expect(run.code).toBe(3)
+    expect(summaryOf(run).error?.code).toBe('gateway-failing')
     expect((await clinic.workplace.waybill('show')).out).toMatch(
       /^Because {2}the gateway did not let .* \(last: .* was answered 503\); the job's patience is at its end$/m,
     )

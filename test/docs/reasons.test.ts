@@ -20,7 +20,7 @@ const NOT_REASONS = new Set<string>([
   ...Object.keys(Checks.shape),
   ...['read-back', 'primary-care'],
   ...['accepted-in-part', 'not-sent', 'not-taken', 'stale-token', 'not-allowed'],
-  ...['renew-token', 'give-back'],
+  ...['renew-token', 'give-back', 'give-up', 'follow-up'],
   ...['to-set', 'to-unset'],
   ...['left-out', 'nothing-kept', 'row-key', 'care-team', 'feet-and-inches'],
   ...['value-or-end', 'key-or-end'],

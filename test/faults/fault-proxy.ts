@@ -6,6 +6,8 @@ import { onTestFinished } from 'vitest'
 export interface Passing {
   readonly method: string
   readonly path: string
+  /** With its question mark; empty where there is none. */
+  readonly query: string
   readonly body: string
   /** Requests with the same method and path that came before. */
   readonly earlier: number
@@ -78,7 +80,13 @@ export async function startFaultProxy(
     const { method = '', url = '' } = request
     const path = url.replace(/\?.*$/s, '')
     const earlier = seen.filter((one) => one.method === method && one.path === path).length
-    const passing = { method, path, body: Buffer.concat(pieces).toString(), earlier }
+    const passing = {
+      method,
+      path,
+      query: url.slice(path.length),
+      body: Buffer.concat(pieces).toString(),
+      earlier,
+    }
     seen.push(passing)
     const pass = (body = passing.body) => forward(gatewayUrl + url, method, request.headers, body)
     await inflict(await faultOf(passing), passing, pass, response).catch(() => response.destroy())

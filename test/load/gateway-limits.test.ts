@@ -27,6 +27,7 @@ function send(renewToken: () => Promise<void>): { sending: Sending; tallies: Ret
     notFound: 'unknown',
     tallies,
     renewToken,
+    askAboutNobody: async () => [],
     assertHeld: async () => undefined,
     signal: new AbortController().signal,
     onWait: () => undefined,

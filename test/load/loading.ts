@@ -101,6 +101,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       random: () => 0.5,
       sleep: pass,
       renewToken: () => gateway.renewToken(),
+      askAboutNobody: () => gateway.biometrics.read({ reference: 'nobody', type: 'partnerAccountId' }),
       assertHeld: () => runLedger.assertHeld(),
       signal: stop.signal,
       onWait: ({ operation, waitMs, class: reason }) =>
@@ -179,6 +180,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       reconciler: reconcilerOf(sending),
       tallies,
       now: () => clock.now,
+      late: new Map(),
     },
     careTeams: {
       gateway,

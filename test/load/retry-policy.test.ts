@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { AnswerClass } from '../../src/gateway/answer-class.ts'
-import { decide, waitBeforeReadBack } from '../../src/load/retry-policy.ts'
+import {
+  decide,
+  type Failure,
+  type Purpose,
+  TRIES_OF_ONE,
+  waitBeforeReadBack,
+} from '../../src/load/retry-policy.ts'
 
 /** For each class: a write that must not be repeated, one that may; then the same with the token renewed already. */
 const TABLE: Record<AnswerClass, readonly [string, string, string, string]> = {
@@ -15,19 +21,57 @@ const TABLE: Record<AnswerClass, readonly [string, string, string, string]> = {
   'not-allowed': ['stop', 'stop', 'stop', 'stop'],
 }
 const most = () => 1 - Number.EPSILON
+const failure = (fields: Partial<Failure>): Failure => ({
+  class: 'ambiguous',
+  status: 500,
+  attempt: 1,
+  ambiguous: 1,
+  purpose: 'registration',
+  tokenRenewed: false,
+  othersSinceFirst: false,
+  othersSinceLast: false,
+  ...fields,
+})
 
 describe('the retry policy', () => {
   it.each(Object.entries(TABLE) as [AnswerClass, readonly string[]][])('%s', (kind, expected) => {
     const decided = [false, true].flatMap((tokenRenewed) =>
-      [false, true].map(
-        (idempotent) => decide({ class: kind, attempt: 1, idempotent, tokenRenewed }, Math.random).kind,
+      (['batch', 'registration'] as const).map(
+        (purpose) => decide(failure({ class: kind, purpose, tokenRenewed }), Math.random).kind,
       ),
     )
     expect(decided).toEqual(expected)
   })
 
+  it.each<[Purpose, boolean, boolean, string]>([
+    ['registration', false, false, 'retry'],
+    ['registration', true, false, 'ask'],
+    ['registration', true, true, 'give-back'],
+    ['read', false, false, 'retry'],
+    ['read', true, false, 'ask'],
+    ['read', true, true, 'give-back'],
+    ['follow-up', false, false, 'ask'],
+    ['follow-up', true, false, 'ask'],
+    ['follow-up', true, true, 'give-back'],
+    ['batch', true, true, 'give-back'],
+  ])(
+    'of a %s that failed often; others since the first time %s, since the last %s: %s',
+    (purpose, ...rest) => {
+      const [othersSinceFirst, othersSinceLast, expected] = rest
+      const others = { purpose, othersSinceFirst, othersSinceLast }
+      const decided = (ambiguous: number) => decide(failure({ ...others, ambiguous }), Math.random).kind
+      expect([TRIES_OF_ONE, 50].map(decided)).toEqual([expected, expected])
+      if (purpose !== 'batch') expect([1, TRIES_OF_ONE - 1].map(decided)).toEqual(['retry', 'retry'])
+    },
+  )
+
+  it('asks no further where an answer has no content', () => {
+    expect(decide(failure({ purpose: 'read', status: 204 }), Math.random).kind).toBe('give-back')
+    expect(decide(failure({ purpose: 'read', status: 200 }), Math.random).kind).toBe('retry')
+  })
+
   const waitOf = (kind: AnswerClass, attempt: number, random: () => number) => {
-    const decision = decide({ class: kind, attempt, idempotent: true, tokenRenewed: false }, random)
+    const decision = decide(failure({ class: kind, attempt }), random)
     return decision.kind === 'retry' ? decision.waitMs : undefined
   }
 

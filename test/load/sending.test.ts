@@ -15,8 +15,17 @@ const failure = (kind: AnswerClass, retryAfterMs?: number) =>
 const answered = (status: number) =>
   new GatewayError(`was answered ${status}`, { class: 'ambiguous', requestId: 'r', status })
 
-function start(options: { patienceMs?: number; concurrency?: number; lookMs?: number } = {}) {
-  const state = { now: 1000, waits: [] as number[], renewals: 0, isLost: false, outages: [] as ToldOutage[] }
+function start(
+  options: { patienceMs?: number; concurrency?: number; lookMs?: number; silent?: boolean } = {},
+) {
+  const state = {
+    now: 1000,
+    waits: [] as number[],
+    renewals: 0,
+    asked: 0,
+    isLost: false,
+    outages: [] as ToldOutage[],
+  }
   const tallies = noTallies()
   const stop = new AbortController()
   // A look at the clock takes its time, where a test wants that.
@@ -41,6 +50,10 @@ function start(options: { patienceMs?: number; concurrency?: number; lookMs?: nu
     sleep,
     renewToken: async () => {
       state.renewals++
+    },
+    askAboutNobody: async () => {
+      state.asked++
+      if (options.silent) throw failure('ambiguous')
     },
     assertHeld: async () => {
       if (state.isLost) throw new WaybillError('lease-lost', 'taken over')

@@ -145,7 +145,7 @@ async function registerOne(
   let account: KnownAccount
   try {
     account = await context.sending.idempotent('register account', async () => {
-      const { accountId = null, known } = await context.gateway.accounts.register(registration)
+      const { accountId = null, known } = await context.gateway.accounts.register({ ...registration })
       const answered = { reference, accountId, isNew: !known, sentBefore: null }
       if (known) return answered
       context.tallies.accounts.registered++

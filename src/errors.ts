@@ -62,13 +62,11 @@ export const ERROR_CODES = {
   },
   'export-not-as-announced': {
     exit: EXIT.wrongUse,
-    remedy:
-      'Nothing of it was sent. Ask the vendor to deliver the export and its checksum or manifest again.',
+    remedy: 'Ask the vendor to deliver the export and its checksum or manifest again.',
   },
   'export-drifted': {
     exit: EXIT.wrongUse,
-    remedy:
-      'Nothing of it was sent. Ask the vendor what has changed; if it is right, take it once with --accept-drift.',
+    remedy: 'Ask the vendor what has changed; if it is right, take it once with --accept-drift.',
   },
   'export-too-large': {
     exit: EXIT.wrongUse,

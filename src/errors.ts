@@ -12,6 +12,8 @@ export const EXIT = {
   gatewayUnavailable: 3,
   stoppedByThreshold: 4,
   jobHeld: 5,
+  /** A defect of Waybill itself: EX_SOFTWARE of sysexits.h. */
+  defect: 70,
   interrupted: 130,
 } as const
 
@@ -60,13 +62,11 @@ export const ERROR_CODES = {
   },
   'export-not-as-announced': {
     exit: EXIT.wrongUse,
-    remedy:
-      'Nothing of it was sent. Ask the vendor to deliver the export and its checksum or manifest again.',
+    remedy: 'Ask the vendor to deliver the export and its checksum or manifest again.',
   },
   'export-drifted': {
     exit: EXIT.wrongUse,
-    remedy:
-      'Nothing of it was sent. Ask the vendor what has changed; if it is right, take it once with --accept-drift.',
+    remedy: 'Ask the vendor what has changed; if it is right, take it once with --accept-drift.',
   },
   'export-too-large': {
     exit: EXIT.wrongUse,
@@ -186,11 +186,11 @@ export const ERROR_CODES = {
     remedy: 'Look at the rejects file, correct the mapping or the export, then run the job again.',
   },
   'state-illegal': {
-    exit: EXIT.wrongUse,
+    exit: EXIT.defect,
     remedy: 'This is a defect of Waybill. Keep the ledger as it is and report it.',
   },
   'not-balanced': {
-    exit: EXIT.wrongUse,
+    exit: EXIT.defect,
     remedy: 'This is a defect of Waybill. Keep the ledger as it is and report it.',
   },
   'gave-way': {
@@ -201,6 +201,23 @@ export const ERROR_CODES = {
 } as const satisfies Record<string, { exit: ExitCode; remedy: string }>
 
 export type ErrorCode = keyof typeof ERROR_CODES
+
+/** What ended a command, a run or a fire: of an error that nobody foresaw, that it is a defect of Waybill. */
+export interface Ending {
+  readonly code: ErrorCode | 'unexpected'
+  readonly exit: ExitCode
+}
+
+/** The one way from an error to its exit code. */
+export function endingOf(error: unknown): Ending {
+  const code = error instanceof WaybillError ? error.code : 'unexpected'
+  return { code, exit: exitOfCode(code) }
+}
+
+/** Of an error of which only the code is known, as the ledger keeps it. */
+export function exitOfCode(code: string): ExitCode {
+  return Object.entries(ERROR_CODES).find(([known]) => known === code)?.[1].exit ?? EXIT.defect
+}
 
 /** What to do about an error of which only the code is known, as the ledger keeps it; undefined for a code of another version. */
 export function remedyOf(code: string): string | undefined {

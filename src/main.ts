@@ -13,7 +13,7 @@ import type { CommandContext } from './cli/context.ts'
 import { describeError, errorAsJson } from './cli/describe-error.ts'
 import { logFailure, openLog } from './cli/open-log.ts'
 import { createProgram } from './cli/program.ts'
-import { EXIT, filesExhausted, WaybillError } from './errors.ts'
+import { EXIT, endingOf, filesExhausted, WaybillError } from './errors.ts'
 import { assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
 import { identify, processTable } from './process-identity.ts'
 import { examineSettings, readSettings } from './settings.ts'
@@ -50,6 +50,11 @@ export async function main(
   })
   // Where nobody hears it any more, or the disk under it is full: what is at work goes on, and ends as it would have.
   process.stderr.on('error', () => {})
+  process.on('uncaughtException', (thrown) => {
+    const error = filesExhausted(thrown) ?? thrown
+    linePrinter(writeError)(describeError(error))
+    process.exit(endingOf(error).exit)
+  })
   const surroundings: Surroundings = {
     environment: process.env,
     folder: process.cwd(),
@@ -108,7 +113,7 @@ export async function runCommandLine(
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.wrongUse
     err(describeError(error))
     if (argv.includes('--json') && error instanceof WaybillError) out(JSON.stringify(errorAsJson(error)))
-    return error instanceof WaybillError ? error.exit : EXIT.recordsLeftBehind
+    return endingOf(error).exit
   }
 }
 

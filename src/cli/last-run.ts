@@ -1,5 +1,5 @@
 /** Metrics of the last run of a job: drawn from the ledger when it has ended, and left in a file where the settings name one. */
-import { ERROR_CODES, type ErrorCode, EXIT, type ExitCode, WaybillError } from '../errors.ts'
+import { EXIT, type ExitCode, endingOf, exitOfCode } from '../errors.ts'
 import { exitOf, type JobEnd } from '../job/carry-out.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
@@ -49,8 +49,7 @@ export async function tellingLastRun<End extends JobEnd>(
     await quietly(end.exit, end.summary)
     return end
   } catch (error) {
-    if (typeof refusals === 'boolean' ? refusals : refusals(error))
-      await quietly(error instanceof WaybillError ? error.exit : EXIT.recordsLeftBehind)
+    if (typeof refusals === 'boolean' ? refusals : refusals(error)) await quietly(endingOf(error).exit)
     throw error
   }
 }
@@ -87,8 +86,11 @@ export async function latestEnd(deps: Watched, job: string): Promise<KnownLastRu
     ({ run_id, exit, ended_at }) => run_id === null && exit !== null && (ended_at ?? 0) > endedAt,
   )
   if (refused !== undefined) {
-    const exit = Object.values(EXIT).find((one) => one === refused.exit) ?? EXIT.recordsLeftBehind
-    const end = { exit, summary: undefined, endedAt: refused.ended_at ?? refused.due }
+    const end = {
+      exit: refused.exit ?? EXIT.defect,
+      summary: undefined,
+      endedAt: refused.ended_at ?? refused.due,
+    }
     const version = `${refused.due} ${inDoubt}`
     return { version, endedAt: end.endedAt, read: () => readLastRun(deps, job, end) }
   }
@@ -106,7 +108,7 @@ export async function latestEnd(deps: Watched, job: string): Promise<KnownLastRu
 async function readLastRun(
   deps: Watched,
   job: string,
-  { exit, summary, endedAt }: { exit: ExitCode; summary: RunSummary | undefined; endedAt: number },
+  { exit, summary, endedAt }: { exit: number; summary: RunSummary | undefined; endedAt: number },
 ): Promise<LastRun> {
   const { ledger } = deps
   const { rows, records } = summary ?? noCounts()
@@ -165,8 +167,5 @@ const runsOf = async ({ ledger, gatewayName }: Watched, job: string): Promise<Ru
 
 /** The exit code of a run that has ended, as the ledger tells it. */
 function exitAs({ reason }: RunRecord, summary: RunSummary): ExitCode {
-  if (reason === null) return exitOf(summary)
-  return isErrorCode(reason) ? ERROR_CODES[reason].exit : EXIT.recordsLeftBehind
+  return reason === null ? exitOf(summary) : exitOfCode(reason)
 }
-
-const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(ERROR_CODES, code)

@@ -1,11 +1,11 @@
 /** What to type next for what a run has left. Lines that begin with four blanks are commands, to be typed as they stand. */
-import { n } from '../count-in-words.ts'
+import { counted, n } from '../count-in-words.ts'
 import { remedyOf } from '../errors.ts'
 import { backfillCommand, remedyWith } from '../job/backfill-range.ts'
 import { shellPath, shellWord } from '../job/shell-words.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import { allRecords } from '../reconcile/balance.ts'
+import { allRecords, type Counts } from '../reconcile/balance.ts'
 import { leftSteps } from './left-steps.ts'
 import { remedyFor } from './remedies.ts'
 import { command, gatewaySetting } from './shell-command.ts'
@@ -112,14 +112,14 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, typed: stri
 
 /** @param typed what reads the exports of the run again: an inbox need not have those of a backfill */
 function exportSteps({ exports, backfill }: RunSummary, typed: string): string[] {
-  const failed = exports.flatMap(({ name, error, readSince, mapping, file }) =>
-    error === undefined || readSince !== undefined ? [] : [{ name, error, mapping, file }],
+  const failed = exports.flatMap(({ error, readSince, ...one }) =>
+    error === undefined || readSince !== undefined ? [] : [{ error, ...one }],
   )
   if (failed.length === 0) return []
   const drifted = failed.some(({ error }) => error === 'export-drifted')
   return [
-    ...failed.flatMap(({ name, error, mapping, file }) => [
-      `  Nothing of ${name} was sent (${error}): ${remedyText(error, typed) ?? 'see docs/errors.md'}`,
+    ...failed.flatMap(({ name, error, mapping, file, counts }) => [
+      `  ${sentOf(name, counts)} (${error}): ${remedyText(error, typed) ?? 'see docs/errors.md'}`,
       // The ledger knows the code alone, not which columns.
       ...(error === 'columns-missing' && mapping !== undefined && file !== undefined
         ? [command('mapping', 'check', shellWord(mapping), '--export', shellPath(file))]
@@ -131,6 +131,15 @@ function exportSteps({ exports, backfill }: RunSummary, typed: string): string[]
       ? ['  Or, where what differs is right', `    ${typed} --accept-drift`]
       : []),
   ]
+}
+
+/** An export may break off once much of it is delivered. */
+function sentOf(name: string, counts: Counts): string {
+  const { accepted, inDoubt } = allRecords(counts)
+  if (counts.rows.read === 0) return `Nothing of ${name} was sent`
+  if (accepted + inDoubt === 0) return `No record of ${name} was accepted`
+  const doubts = inDoubt === 0 ? '' : ` and ${n(inDoubt)} in doubt`
+  return `${name} failed with ${counted(accepted, 'record')} accepted${doubts}`
 }
 
 function remedyText(code: string, typed: string): string | undefined {

@@ -1,6 +1,6 @@
 /** Runs a job and tells its targets how that ended. The end is the same whatever becomes of the notifications. */
 import { parse as parsePath } from 'node:path'
-import { EXIT, WaybillError } from '../errors.ts'
+import { endingOf, WaybillError } from '../errors.ts'
 import { smallNotice } from '../expect/expectation-notices.ts'
 import { exitOf, type JobEnd } from '../job/carry-out.ts'
 import type { Job } from '../job/definition-files.ts'
@@ -107,10 +107,10 @@ export async function runAndTell(
   }
 }
 
-const endOf = (error: unknown): Pick<EndedRun, 'exit' | 'error'> =>
-  error instanceof WaybillError
-    ? { exit: error.exit, error: error.code }
-    : { exit: EXIT.recordsLeftBehind, error: 'unexpected' }
+function endOf(error: unknown): Pick<EndedRun, 'exit' | 'error'> {
+  const { code, exit } = endingOf(error)
+  return { exit, error: code }
+}
 
 async function tellRefusal(
   teller: Teller,

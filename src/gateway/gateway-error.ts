@@ -1,6 +1,8 @@
+import { z } from 'zod'
 import type { AnswerClass } from './answer-class.ts'
-import { type EnvelopeError, ErrorEnvelope, RefusalEnvelope } from './contract/envelope.ts'
+import { EnvelopeError, ErrorEnvelope, RefusalEnvelope } from './contract/envelope.ts'
 import { innerRefusalOf } from './contract/medical-records-request.ts'
+import { documented } from './contract/tolerated.ts'
 
 /** Length, in characters, at which the gateway's words are cut. */
 const MESSAGE_LIMIT = 500
@@ -57,22 +59,26 @@ export function codeOfErrorBody(body: unknown): number | undefined {
  * text with an inner envelope the reasons inside come first, then the phrase around them.
  */
 export function wordsOfErrorBody(body: unknown): string | undefined {
-  const envelope = ErrorEnvelope.safeParse(body)
-  if (!envelope.success) return undefined
-  const { message = '', errors = [] } = envelope.data
-  const text = [...new Set([message, ...errors.map(textOf)].flatMap(unwrap))].join('; ')
+  const envelope = documented(ErrorEnvelope, body)
+  if (envelope === undefined) return undefined
+  const text = [...new Set([textOf(envelope), ...errorsOf(envelope)].flatMap(unwrap))].join('; ')
   return text === '' ? undefined : text.slice(0, MESSAGE_LIMIT)
 }
 
 /** The words of a text, innermost first; of one that wraps no envelope with words, the text itself. */
 function unwrap(text: string): string[] {
   const inner = innerRefusalOf({ message: text })
-  const reasons =
-    inner === undefined ? [] : [...(inner.errors ?? []).map(textOf), inner.message ?? ''].flatMap(unwrap)
+  const reasons = inner === undefined ? [] : [...errorsOf(inner), textOf(inner)].flatMap(unwrap)
   if (reasons.length === 0) return [text].filter((words) => words !== '')
   // Cut before it is searched: a run of blanks without end would take its square in time.
   const phrase = text.slice(0, Math.min(text.indexOf('{'), MESSAGE_LIMIT)).replace(/[\s:]+$/, '')
   return [...reasons, phrase].filter((words) => words !== '')
 }
 
-const textOf = (error: EnvelopeError): string => (typeof error === 'string' ? error : (error.message ?? ''))
+const errorsOf = ({ errors }: ErrorEnvelope): string[] =>
+  (documented(z.array(EnvelopeError), errors) ?? []).map(textOf)
+
+function textOf(error: EnvelopeError | ErrorEnvelope): string {
+  const text = typeof error === 'string' ? error : error.message
+  return typeof text === 'string' ? text : ''
+}

@@ -8,7 +8,7 @@ import {
   MedicalRecordsSearch,
   MedicalRecordsUpsert,
 } from './contract/medical-records-request.ts'
-import { tolerated } from './contract/tolerated.ts'
+import { type Lenient, tolerated } from './contract/tolerated.ts'
 import { checkCode, checkSuccess, readItems } from './read-envelope.ts'
 import { resolveSpelling, type Spelling, spellSearch, spellUpsert } from './spelling.ts'
 import type { Transport } from './transport.ts'
@@ -17,7 +17,12 @@ const UpsertEnvelope = Envelope(MedicalRecordsRequestReturned)
 const SearchEnvelope = Envelope(MedicalRecordsFound)
 /** "data = the deleted request's details": whether in an array is not documented, and the deletion stands either way. */
 const DeletionEnvelope = Envelope(z.unknown()).extend({
-  data: tolerated(z.union([z.array(MedicalRecordsRequestDeleted), MedicalRecordsRequestDeleted])),
+  data: z
+    .union([
+      z.array(MedicalRecordsRequestDeleted).transform(([first]) => first),
+      tolerated(MedicalRecordsRequestDeleted),
+    ])
+    .optional(),
 })
 /** "data = nested array of request type items"; a flat one is borne too. */
 const TypesEnvelope = Envelope(z.union([z.array(MedicalRecordsRequestType), MedicalRecordsRequestType]))
@@ -50,7 +55,7 @@ export interface MedicalRecords {
    * Deletes a request that is not processed yet, and gives its details where the answer holds them.
    * @throws GatewayError: `refused` where there is no such request, or it is processed
    */
-  delete(referenceNumber: string): Promise<MedicalRecordsRequestDeleted | undefined>
+  delete(referenceNumber: string): Promise<Lenient<MedicalRecordsRequestDeleted> | undefined>
   /** What can be asked for. @throws GatewayError */
   requestTypes(): Promise<readonly MedicalRecordsRequestType[]>
   /**
@@ -90,7 +95,7 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
       transport.send({ endpoint: 'deleteMedicalRecords', parameters: { referenceNumber } }, (answer) => {
         const envelope = answer.read(DeletionEnvelope)
         checkSuccess(envelope, answer)
-        return [envelope.data].flat()[0]
+        return envelope.data ?? undefined
       }),
     requestTypes: () =>
       transport.send({ endpoint: 'listRequestTypes' }, (answer) => readItems(answer, TypesEnvelope).flat()),

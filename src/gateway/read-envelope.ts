@@ -1,12 +1,13 @@
 import type { z } from 'zod'
 import type { Account } from './account-query.ts'
 import { type Answer, UnreadableAnswer } from './answer.ts'
-import { type AccountReferenceAsRead, accountIdOfEntity } from './contract/account-reference.ts'
-import type { EnvelopeCode, EnvelopeError } from './contract/envelope.ts'
+import { AccountReferenceAsRead, accountIdOfEntity } from './contract/account-reference.ts'
+import { EnvelopeCode, type EnvelopeError } from './contract/envelope.ts'
+import { documented } from './contract/tolerated.ts'
 
 /** What every envelope says beside its data. */
 interface Outcome {
-  readonly code?: EnvelopeCode | undefined
+  readonly code?: unknown
   readonly data?: unknown
   readonly errors?: readonly EnvelopeError[] | null | undefined
 }
@@ -17,10 +18,11 @@ interface Outcome {
  * @throws UnreadableAnswer
  */
 export function checkCode(envelope: Outcome, answer: Answer): void {
-  if (envelope.code === undefined && envelope.data === undefined) {
+  const told = EnvelopeCode.safeParse(envelope.code).data
+  if (told === undefined && (envelope.data ?? undefined) === undefined) {
     throw new UnreadableAnswer('the body is no envelope')
   }
-  const code = Number(envelope.code ?? answer.status)
+  const code = Number(told ?? answer.status)
   if (code >= 300) throw new UnreadableAnswer(`its envelope holds the code ${code}`)
 }
 
@@ -50,11 +52,8 @@ export function readItems<Item>(
  * @param named the account that each record names
  * @throws UnreadableAnswer
  */
-export function checkAccount(
-  asked: Pick<Account, 'reference' | 'type'>,
-  named: readonly (AccountReferenceAsRead | undefined)[],
-): void {
-  const found = named.flatMap((account) => account ?? [])
+export function checkAccount(asked: Pick<Account, 'reference' | 'type'>, named: readonly unknown[]): void {
+  const found = named.flatMap((account) => documented(AccountReferenceAsRead, account) ?? [])
   const of = (...types: readonly string[]) => found.filter(({ type }) => types.includes(type))
   const references = of('partnerAccountId').map(({ reference }) => reference)
   checkOne(asked.type === 'partnerAccountId' ? [asked.reference, ...references] : references)
@@ -63,7 +62,7 @@ export function checkAccount(
 }
 
 /** @param ids what should be the same account. @throws UnreadableAnswer */
-export function checkOne(ids: readonly (string | undefined)[]): void {
-  if (new Set(ids.filter((id) => id !== undefined)).size > 1)
+export function checkOne(ids: readonly unknown[]): void {
+  if (new Set(ids.filter((id) => typeof id === 'string')).size > 1)
     throw new UnreadableAnswer('it holds records of another account')
 }

@@ -44,5 +44,9 @@ export function spellSearch(search: MedicalRecordsSearch, { subType }: Spelled):
 }
 
 function renamed(block: object, names: Readonly<Record<string, string>>): object {
-  return Object.fromEntries(Object.entries(block).map(([name, value]) => [names[name] ?? name, value]))
+  const wanted = (name: string): string => names[name] ?? name
+  return Object.fromEntries(
+    // Where the caller gives both spellings, both are sent as they are.
+    Object.entries(block).map(([name, value]) => [wanted(name) in block ? name : wanted(name), value]),
+  )
 }

@@ -1,6 +1,6 @@
 /** Opens a run, under the lease of its job: writes it down or takes it up again, and connects its stages; and ends it. */
 import { join } from 'node:path'
-import { WaybillError } from '../errors.ts'
+import { endingOf, WaybillError } from '../errors.ts'
 import type { BackfillRange, Ledger, RunLedger, RunOrigin, RunRecord } from '../ledger/ledger.ts'
 import { rangeOf } from './backfill-range.ts'
 import { connectStages } from './connect-stages.ts'
@@ -185,5 +185,5 @@ function endState(error: unknown): 'finished' | 'interrupted' | 'failed' {
 
 function reasonOf(error: unknown): string | null {
   if (error === undefined) return null
-  return error instanceof WaybillError ? error.code : 'unexpected'
+  return endingOf(error).code
 }

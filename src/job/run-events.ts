@@ -64,7 +64,7 @@ export interface RunEvents {
   /** A chunk is settled. @param left what of it did not get through, put together when it is asked for */
   exportAdvanced(progress: ExportProgress, left: () => readonly LeftBehind[]): void
   exportEnded(name: string, counts: Counts): void
-  /** Nothing of it was sent. */
+  /** It was not read to its end. What chunks before have delivered stays delivered. */
   exportFailed(name: string, error: WaybillError): void
   /** It was run, and stays where it is. */
   exportNotArchived(name: string, error: WaybillError): void

@@ -186,7 +186,7 @@ async function registerOne(
     account = await context.sending.register(
       'register account',
       async () => {
-        const { accountId = null, known } = await context.gateway.accounts.register(registration)
+        const { accountId = null, known } = await context.gateway.accounts.register({ ...registration })
         const answered = { reference, accountId, isNew: !known, sentBefore: null }
         if (known) return answered
         context.tallies.accounts.registered++

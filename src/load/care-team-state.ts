@@ -7,6 +7,7 @@
  * source do not make it another.
  */
 import { z } from 'zod'
+import { documented } from '../gateway/contract/tolerated.ts'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
 import type { Entry, PassedOver } from './entry.ts'
 import { recordText } from './record-text.ts'
@@ -14,6 +15,7 @@ import { recordText } from './record-text.ts'
 /** What is done with an entry whose NPI the account has with other fields. */
 export type ChangedCareTeam = 'add' | 'replace' | 'keep'
 
+/** A field of another type than documented is none that was sent: it counts as not there. */
 const text = z.string().optional().catch(undefined)
 const Fields = z.object({
   npi: text,
@@ -36,6 +38,11 @@ export const fieldsSent = (entry: Entry): CareTeamFields => fieldsOf(JSON.parse(
 /** What was not sent is the gateway's own affair. */
 export const isSame = (sent: CareTeamFields, stored: CareTeamFields): boolean =>
   COMPARED.every((key) => sent[key] === undefined || sent[key] === stored[key])
+
+/** Our id in what is listed, where the gateway keeps it. */
+const Ours = z.object({ source: z.object({ meta: z.object({ persistentRecordId: z.string() }) }) })
+export const oursOf = (record: unknown): string | undefined =>
+  documented(Ours, record)?.source.meta.persistentRecordId
 
 /** What the chunk says. */
 export interface WantedCareTeam {

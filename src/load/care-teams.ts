@@ -19,6 +19,7 @@ import {
   type HadCareTeam,
   isSame,
   type MarkStep,
+  oursOf,
   planCareTeam,
   type WantedCareTeam,
 } from './care-team-state.ts'
@@ -264,20 +265,17 @@ async function list(
 ): Promise<readonly HadCareTeam[] | null> {
   const newest = new Map(known.map(({ npi, observedAt }) => [npi, observedAt]))
   const toHad = (one: CareTeamReturned): HadCareTeam => {
-    const npi = identity.npi(one.npi ?? '')
-    const dates = [
-      one.observationDate === undefined ? undefined : epochMsOf(one.observationDate),
-      newest.get(npi),
-    ].filter((date) => date !== undefined)
-    const ours = one.source?.meta?.['persistentRecordId']
+    const fields = fieldsOf(one)
+    const npi = identity.npi(fields.npi ?? '')
+    const dates = [epochMsOf(one.observationDate), newest.get(npi)].filter((date) => date !== undefined)
     return {
       id: one.id,
       isListed: true,
       npi,
-      fields: fieldsOf(one),
+      fields,
       observedAt: dates.length === 0 ? undefined : Math.max(...dates),
       isMarked: one.pcp === true,
-      ours: typeof ours === 'string' ? ours : undefined,
+      ours: oursOf(one),
     }
   }
   try {
@@ -434,7 +432,7 @@ async function sendMark(
   const { id, fields } = had
   const several = has.filter(({ npi }) => npi === had.npi).length > 1
   const named = id !== undefined && (several || fields.npi === undefined) ? { id } : { npi: fields.npi }
-  const request = { account, ...named }
+  const request = { account: { ...account }, ...named }
   try {
     if (step === 'mark')
       await sending.idempotent('mark primary care physician', () => gateway.careTeams.setPrimary(request))

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import { counted, n } from '../count-in-words.ts'
-import { describePlace, type ErrorCode, type Finding, WaybillError } from '../errors.ts'
+import { describePlace, type Ending, endingOf, type Finding, WaybillError } from '../errors.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, balanceWords } from '../reconcile/balance.ts'
@@ -25,7 +25,7 @@ export interface EndedRun {
   readonly summary: RunSummary
   readonly exit: number
   /** Code of what ended it before its time. */
-  readonly error?: ErrorCode | 'unexpected' | undefined
+  readonly error?: Ending['code'] | undefined
   readonly reasons: readonly Pick<Reason, 'outcome' | 'code' | 'rule' | 'count' | 'known' | 'knownSince'>[]
   /** What to type next. */
   readonly next: readonly string[]
@@ -184,7 +184,7 @@ export function refusalNotice({ job, gateway, at }: About, error: unknown, lates
     at,
     title: `Waybill: ${job} was not run (${code})`,
     text: [...lines, 'Next', '  waybill doctor', `  waybill run ${job}`],
-    data: { error: code, ...exit },
+    data: { error: code, exit },
   }
 }
 
@@ -206,18 +206,18 @@ export function brokenOffNotice({ job, gateway, at }: About, run: string, error:
       '  waybill doctor',
       `  waybill run ${job}`,
     ],
-    data: { run, error: code, ...exit },
+    data: { run, error: code, exit },
   }
 }
 
 /** Of an error that nobody foresaw, that it is one. */
-function wordsOf(error: unknown): { code: string; exit: { exit?: number }; lines: string[] } {
+function wordsOf(error: unknown): Ending & { readonly lines: readonly string[] } {
   if (!(error instanceof WaybillError)) {
     const lines = ['An unexpected error, which is a defect of Waybill: its words are in the log.']
-    return { code: 'unexpected', exit: {}, lines }
+    return { ...endingOf(error), lines }
   }
-  const { code, exit, message, findings, remedy } = error
-  return { code, exit: { exit }, lines: [message, ...findingLines(findings), `What to do: ${remedy}`] }
+  const { message, findings, remedy } = error
+  return { ...endingOf(error), lines: [message, ...findingLines(findings), `What to do: ${remedy}`] }
 }
 
 /** Each on a line of its own, the first few. */

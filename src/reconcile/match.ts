@@ -4,15 +4,16 @@
  * returned", "Care team record, as returned"): they are matched by source.meta, and where a gateway trims that, by account, code or
  * NPI, and date. Pure. What could be either of two is neither, and an echo that says something else than was sent is none of ours.
  */
-import { accountIdOfEntity } from '../gateway/contract/account-reference.ts'
+import { AccountReferenceAsRead, accountIdOfEntity } from '../gateway/contract/account-reference.ts'
 import { CareTeamReturned } from '../gateway/contract/care-team.ts'
 import { ConditionReturned } from '../gateway/contract/condition.ts'
 import type { EnvelopeError } from '../gateway/contract/envelope.ts'
-import { epochMsOf, InstantAsRead } from '../gateway/contract/observation-date.ts'
+import { epochMsOf } from '../gateway/contract/observation-date.ts'
+import { documented } from '../gateway/contract/tolerated.ts'
 import type { CreateAnswer, Echo } from '../gateway/create-answer.ts'
 import type { Entry } from '../load/entry.ts'
 import type { AccountIds, Matched } from '../load/reconciler.ts'
-import { accountNames, codesOf, isObject, persistentId } from './profile-record.ts'
+import { accountNames, codesOf, isObject, persistentId, textOf } from './profile-record.ts'
 
 /** @param entries in the order in which they were sent */
 export function matchAnswer(
@@ -24,7 +25,7 @@ export function matchAnswer(
   const accepted = new Map<Entry, string | undefined>()
   for (const [entry, echo] of echoesByEntry(entries, echoes, accountIds)) {
     if (echo !== SEVERAL && !doubted.has(entry) && saysWhatWasSent(entry, echo, accountIds))
-      accepted.set(entry, echo.id)
+      accepted.set(entry, textOf(echo.id))
   }
   return { accepted, doubted }
 }
@@ -44,7 +45,7 @@ function echoesByEntry(
   const byTransaction = new Map(entries.map((entry) => [entry.transactionId, entry]))
   const withoutId: Echo[] = []
   for (const echo of echoes) {
-    const { transactionId = persistentId(echo) } = echo
+    const transactionId = textOf(echo.transactionId) ?? persistentId(echo)
     if (transactionId === undefined) {
       withoutId.push(echo)
       continue
@@ -90,7 +91,7 @@ function echoKeys(echo: Echo): string[] {
   if (condition.success) {
     const { account, codes, observationDate } = condition.data
     const at = epochMsOf(observationDate)
-    const reference = account?.reference
+    const reference = documented(AccountReferenceAsRead, account)?.reference
     if (at === undefined || reference === undefined) return []
     // An entity names the account in URL form, ending in its id (interface, "Account reference").
     const names = new Set([reference, accountIdOfEntity(reference)])
@@ -99,7 +100,7 @@ function echoKeys(echo: Echo): string[] {
   const careTeam = CareTeamReturned.safeParse(echo)
   if (!careTeam.success) return []
   const { npi, name, observationDate } = careTeam.data
-  return [`${npi}\n${name}\n${observationDate === undefined ? undefined : epochMsOf(observationDate)}`]
+  return [`${textOf(npi)}\n${textOf(name)}\n${epochMsOf(observationDate)}`]
 }
 
 /** Whether all that the echo says of the record is what was sent, in whatever form; a field that it lacks says nothing. */
@@ -109,7 +110,7 @@ function saysWhatWasSent({ record }: Entry, echo: Echo, accountIds: AccountIds):
   const isSame = (given: unknown, sent: string | undefined): boolean =>
     given === undefined || sent === undefined || given === sent
   if (!isSame(name, evidence.name) || !isSame(unit, evidence.unit)) return false
-  if (observationDate !== undefined && instantOf(observationDate) !== observedAt) return false
+  if (observationDate !== undefined && epochMsOf(observationDate) !== observedAt) return false
   if (value !== undefined && evidence.value !== undefined && numberOf(value) !== Number(evidence.value))
     return false
   if (kind === 'careTeam') {
@@ -121,11 +122,6 @@ function saysWhatWasSent({ record }: Entry, echo: Echo, accountIds: AccountIds):
     (Array.isArray(codes) &&
       codes.some((one) => isObject(one) && evidence.codes.includes(String(one['code']))))
   return hasCode && (echo['account'] === undefined || isAccount(echo['account'], record, accountIds))
-}
-
-const instantOf = (given: unknown): number | undefined => {
-  const instant = InstantAsRead.safeParse(given)
-  return instant.success ? epochMsOf(instant.data) : undefined
 }
 
 const numberOf = (given: unknown): number =>
@@ -157,7 +153,7 @@ function doubtedBy(errors: readonly EnvelopeError[], entries: readonly Entry[]):
       for (const entry of [entries[place], fromZero ? undefined : entries[place - 1]])
         if (entry !== undefined) named.add(entry)
     }
-    const words = typeof error === 'string' ? error : (error.message ?? '')
+    const words = textOf(typeof error === 'string' ? error : error.message) ?? ''
     for (const entry of named.size === 0 ? entries : named) {
       const about = doubted.get(entry) ?? new Set()
       doubted.set(entry, about)

@@ -6,8 +6,7 @@ import type { AccountKey } from '../transform/record.ts'
 export function persistentId(record: { readonly [key: string]: unknown }): string | undefined {
   const { source } = record
   if (!isObject(source) || !isObject(source['meta'])) return undefined
-  const id = source['meta']['persistentRecordId']
-  return typeof id === 'string' ? id : undefined
+  return textOf(source['meta']['persistentRecordId'])
 }
 
 /** The ways in which the gateway may name the account: as sent, or as resolved. */
@@ -16,9 +15,13 @@ export function accountNames(account: AccountKey, accountIds: AccountIds): strin
   return id === undefined || id === account.reference ? [account.reference] : [account.reference, id]
 }
 
-export function codesOf(codes: readonly { readonly code?: string | undefined }[]): string[] {
-  return codes.flatMap((coding) => coding.code ?? [])
+export function codesOf(codes: unknown): string[] {
+  if (!Array.isArray(codes)) return []
+  return codes.flatMap((coding: unknown) => (isObject(coding) ? (textOf(coding['code']) ?? []) : []))
 }
+
+/** The field where it is text, as documented. */
+export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 export const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === 'object' && value !== null

@@ -8,7 +8,7 @@ import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Entry } from '../load/entry.ts'
 import type { AccountIds, SentAs, Verdict } from '../load/reconciler.ts'
 import { type AccountKey, RECORD_KINDS, type RecordKind } from '../transform/record.ts'
-import { codesOf, persistentId } from './profile-record.ts'
+import { codesOf, isObject, persistentId, textOf } from './profile-record.ts'
 
 /** A record of a profile in the form in which it is compared. */
 export interface ProfileRecord {
@@ -94,28 +94,21 @@ async function readKind(
   }
 }
 
-interface Returned {
-  readonly [key: string]: unknown
-  readonly codes?: readonly { readonly code?: string | undefined }[] | undefined
-  readonly npi?: string | undefined
-  readonly name?: string | undefined
-  readonly source?: { readonly type?: string | undefined } | undefined
-  readonly observationDate?: string | number | undefined
-  readonly value?: number | undefined
-  readonly unit?: string | undefined
+/** A field of another type than documented tells nothing: it counts as not there. */
+function toProfileRecord(record: { readonly [key: string]: unknown }): ProfileRecord {
+  const { codes, npi, name, source, observationDate, value, unit } = record
+  return {
+    persistentId: persistentId(record),
+    codes: codesOf(codes),
+    npi: textOf(npi),
+    name: textOf(name),
+    sourceType: isObject(source) ? textOf(source['type']) : undefined,
+    observedAt: epochMsOf(observationDate),
+    value: typeof value === 'number' ? value : undefined,
+    unit: textOf(unit),
+    ...(record['pcp'] === true ? { isMarked: true } : {}),
+  }
 }
-
-const toProfileRecord = (record: Returned): ProfileRecord => ({
-  persistentId: persistentId(record),
-  codes: codesOf(record.codes ?? []),
-  npi: record.npi,
-  name: record.name,
-  sourceType: record.source?.type,
-  observedAt: record.observationDate === undefined ? undefined : epochMsOf(record.observationDate),
-  value: record.value,
-  unit: record.unit,
-  ...(record['pcp'] === true ? { isMarked: true } : {}),
-})
 
 /** What a profile says of one record. Pure; the rule is in docs/delivery.md. */
 export function judge(

@@ -16,12 +16,11 @@ export function timeReturned(ms: number): string {
  * as a string, is empty until the document is there.
  */
 export function requestReturned({ fields, updatedMs, authorizationName }: StoredRequest) {
-  const { referenceNumber, patient, provider, request, webhook } = fields
+  const { patient, request } = fields
   const { datesOfService } = request
   return {
-    referenceNumber,
+    ...fields,
     patient: { ...patient, dob: dateReturned(patient.dob) },
-    provider,
     request: {
       ...request,
       datesOfService: {
@@ -30,7 +29,6 @@ export function requestReturned({ fields, updatedMs, authorizationName }: Stored
         end: dateReturned(datesOfService.end),
       },
     },
-    webhook,
     status: {
       documentAvailable: authorizationName !== undefined,
       status: 'Received',

@@ -27,8 +27,9 @@ export function fitsFilter(
   })
 }
 
-function equal(name: string, wanted: string | undefined, held: unknown): boolean {
+function equal(name: string, wanted: unknown, held: unknown): boolean {
   if (wanted === undefined || wanted === '') return true
+  if (typeof wanted !== 'string') return held === wanted
   const folded = (value: string) => (NAMES.includes(name) ? value.normalize('NFC').toLowerCase() : value)
   return typeof held === 'string' && folded(held) === folded(wanted)
 }

@@ -1,5 +1,5 @@
 /** The fires of one job at a wake-up: what has come due is written down, what is open is decided on, one run is begun. */
-import { EXIT, WaybillError } from '../errors.ts'
+import { EXIT, endingOf } from '../errors.ts'
 import { type FireChange, type FireRecord, processName } from '../ledger/ledger.ts'
 import { comeDue, decide, type Hindrance } from './missed.ts'
 import type { FireRunEnd, ListedJob, ScheduleParts } from './schedule-parts.ts'
@@ -183,12 +183,8 @@ function endOf(
   name: string,
   events: ScheduleParts<unknown>['events'],
 ): SettledRun | 'held' | 'nothing' {
-  if (!(error instanceof WaybillError)) {
-    events.trouble(name, error)
-    return { exit: EXIT.recordsLeftBehind, error: 'unexpected' }
-  }
-  if (error.code === 'job-held') return 'held'
+  const { code, exit } = endingOf(error)
+  if (code === 'job-held') return 'held'
   events.trouble(name, error)
-  if (error.code === 'exports-none') return 'nothing'
-  return { exit: error.exit, error: error.code }
+  return code === 'exports-none' ? 'nothing' : { exit, error: code }
 }

@@ -1,17 +1,15 @@
 /**
  * Expressions (JSONata, docs/mapping.md): the way out where the language has no words. They see the row and nothing else, give the
- * same for the same row wherever and whenever, and end: by counted steps, not by the clock.
+ * same for the same row wherever and whenever, and end (expression-bounds.ts).
  */
 import { createRequire } from 'node:module'
 import type jsonata from 'jsonata'
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompileContext } from './compile-context.ts'
+import { bounded, type Evaluate, type Node, TooCostly } from './expression-bounds.ts'
 import { LinearPattern } from './expression-pattern.ts'
 import { type CompiledField, EMPTY, type FieldText } from './field-text.ts'
 import type { Scope } from './scope.ts'
-
-const MOST_STEPS = 100_000
-const DEEPEST = 500
 
 /** By clock, chance, or the machine's zone; or not known before it runs. The last two are JSONata's own hooks, which bound it. */
 const REFUSED: ReadonlySet<unknown> = new Set([
@@ -25,7 +23,7 @@ const REFUSED: ReadonlySet<unknown> = new Set([
   '__evaluate_exit',
 ])
 
-/** Loaded with the first expression: hardly a mapping has any. The option is not in the package's own types. */
+/** Loaded with the first expression: hardly a mapping has any. The option, which holds for all expressions, is not in the package's types. */
 type Parse = (text: string, options: { readonly RegexEngine: unknown }) => jsonata.Expression
 
 const parse = (written: string): jsonata.Expression => {
@@ -34,6 +32,7 @@ const parse = (written: string): jsonata.Expression => {
 }
 
 const FAILED: FieldText = { ok: false, code: 'expression-failed' }
+const TOO_COSTLY: FieldText = { ok: false, code: 'expression-too-costly' }
 const NOT_SCALAR: FieldText = { ok: false, code: 'field-not-scalar' }
 
 /** Compiles one expression; problems go to the context's findings. */
@@ -57,7 +56,7 @@ export function compileExpression(context: CompileContext, written: string, path
       context.report(path, `"${name}" is a join: an expression sees the row alone; read it by { from: … }`)
   }
   const variables = [...context.names.variables].filter(([name]) => named.has(name))
-  const evaluate = bounded(expression)
+  const evaluate = bounded(expression, nodes, parse)
   return {
     from: written,
     depth: Math.max(0, ...variables.map(([, { depth }]) => depth)),
@@ -66,27 +65,6 @@ export function compileExpression(context: CompileContext, written: string, path
       const subject = context.names.subject(scope, (cell) => context.isBlank(cell))
       return asText(context, evaluate, subject, bindings)
     },
-  }
-}
-
-type Evaluate = (subject: Scope[number], bindings: Readonly<Record<string, unknown>>) => unknown
-
-/** JSONata's documented way to bound an evaluation: it tells of every step that begins and ends. */
-function bounded(expression: jsonata.Expression): Evaluate {
-  let steps = 0
-  let depth = 0
-  expression.assign('__evaluate_entry', () => {
-    steps += 1
-    depth += 1
-    if (steps > MOST_STEPS || depth > DEEPEST) throw new Error('the expression does not end')
-  })
-  expression.assign('__evaluate_exit', () => {
-    depth -= 1
-  })
-  return (subject, bindings) => {
-    steps = 0
-    depth = 0
-    return expression.evaluate(subject, bindings)
   }
 }
 
@@ -99,8 +77,8 @@ function asText(
   let value: unknown
   try {
     value = evaluate(subject, bindings)
-  } catch {
-    return FAILED
+  } catch (error) {
+    return error instanceof TooCostly ? TOO_COSTLY : FAILED
   }
   if (value === undefined || value === null) return EMPTY
   if (typeof value === 'number' && !Number.isFinite(value)) return FAILED
@@ -114,11 +92,6 @@ function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value.trim()
   if (typeof value === 'number') return String(Number(value.toPrecision(15)))
   return typeof value === 'boolean' ? String(value) : undefined
-}
-
-interface Node {
-  readonly type?: unknown
-  readonly value?: unknown
 }
 
 function* nodesOf(node: unknown): Generator<Node> {

@@ -7,7 +7,8 @@ export const FIELD_MESSAGES = {
   'value-not-extracted': 'the expression of `extract` does not fit the value',
   'value-not-in-join': 'the join has no row of this key',
   'value-doubled-in-join': 'several rows of the join have this key',
-  'expression-failed': 'the expression cannot be evaluated on this row, or takes too long on it',
+  'expression-failed': 'the expression cannot be evaluated on this row',
+  'expression-too-costly': 'the expression does not end on this row, or makes too much of it',
 } as const
 
 /** Text of a field; '' where it is empty. */

@@ -1,6 +1,8 @@
+import { utimesSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { n } from '../../src/count-in-words.ts'
 import { ANN, BEN, CLINIC, expectUntouched, GOOD, HEADER, JOB, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 
@@ -50,6 +52,30 @@ describe('an export that cannot be read', () => {
       expect(out).toContain('\n    waybill run clinic\n')
     },
   )
+
+  test('of one that changes once some of it is delivered, it is told how much that is', async () => {
+    const clinic = await openClinic()
+    const rows = Array.from({ length: 1_000 }, (_, at) => `p${at},2026-03-02,61,5.1,70.5,kg,\n`)
+    const path = await clinic.deliver('bad.csv', `${HEADER}${rows.join('')}`)
+    const { code } = await clinic.workplace.waybillWith(
+      (context) => ({
+        ...context,
+        connectGateway: (name, onRequest) =>
+          context.connectGateway(name, (event) => {
+            utimesSync(path, 1, 1)
+            onRequest?.(event)
+          }),
+      }),
+      'run',
+      'clinic',
+    )
+    expect(code).toBe(2)
+    const { out } = await clinic.workplace.waybill('show')
+    const accepted = (await clinic.stored()).length
+    expect(accepted).toBeGreaterThan(2_000)
+    expect(out).toContain(`bad.csv failed with ${n(accepted)} records accepted (export-changed): `)
+    expect(out).not.toContain('Nothing of bad.csv was sent')
+  })
 
   test('a dry run looks at the good one all the same, and names the bad one', async () => {
     const clinic = await openClinic()

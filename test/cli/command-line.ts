@@ -30,6 +30,8 @@ export interface Workplace {
   waybill(...args: string[]): Promise<Ended>
   /** Within this process, whose clock shows that instant (UTC) and goes on from there. */
   waybillAt(instant: string, ...args: string[]): Promise<Ended>
+  /** Within this process, put together otherwise. */
+  waybillWith(compose: Compose, ...args: string[]): Promise<Ended>
 }
 
 /** A folder with a home and jobs of its own, and the shipped mappings; gone after the test. */
@@ -62,6 +64,7 @@ export async function createWorkplace(environment: Record<string, string> = {}):
       const compose: Compose = (context) => ({ ...context, now: () => context.now() + ahead })
       return perform(folder, settings, args, compose)
     },
+    waybillWith: (compose, ...args) => perform(folder, settings, args, compose),
     waybill: (...args) => (busy ? ended(start(...args)) : perform(folder, settings, args)),
   }
 }

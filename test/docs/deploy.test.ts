@@ -290,6 +290,6 @@ const WRONG = [
     '"state":"True"',
     "state.*does not exist in type 'PodFailurePolicyOnPodConditionsPattern'",
   ],
-  ['"values":[1,2,4]', '"values":"1"', "'string' is not assignable to type 'number\\[\\]'"],
+  ['"values":[1,2,4,70]', '"values":"1"', "'string' is not assignable to type 'number\\[\\]'"],
   ['"image":', '"img":', "img.*does not exist in type 'Container'"],
 ] as const

@@ -35,6 +35,23 @@ describe('an upsert', () => {
     expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual([change])
   })
 
+  it('sends what the contract does not know, at every depth, and both spellings where both are given', async () => {
+    const server = await serve(() => json(200, { data: [returned('ref-1')] }))
+    const { patient, request } = RECORDS_REQUEST
+    const given = {
+      ...RECORDS_REQUEST,
+      notes: 'n',
+      patient: { ...patient, middleName: 'M' },
+      request: {
+        ...request,
+        requestSubtype: 'other',
+        datesOfService: { ...request.datesOfService, zone: 'z' },
+      },
+    }
+    await client(server.url).medicalRecords.upsert([given])
+    expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual([given])
+  })
+
   it.each([
     ['no request', []],
     ['no reference number', [RECORDS_REQUEST, { ...OTHER, referenceNumber: '' }]],
@@ -98,7 +115,7 @@ describe('a deletion', () => {
     ['without a reference number', [{ status: { status: 'Deleted' } }], { status: { status: 'Deleted' } }],
     ['nowhere', [], undefined],
     ['null', null, undefined],
-    ['a text', 'Deleted.', undefined],
+    ['a text', 'Deleted.', 'Deleted.'],
   ])('gives the details where they stand %s', async (_, data, expected) => {
     const server = await serve(() => json(200, { code: 200, data }))
     expect(await client(server.url).medicalRecords.delete('ref-1')).toEqual(expected)

@@ -21,7 +21,7 @@ const run = (command: string, args: readonly string[], options: ExecFileOptions 
 /** A program of a user of the package. It prints what it learnt from the gateway at the address it is given. */
 const CONSUMER = `
 import {
-  type Account, type AgeResult, type AnswerClass, type Biometrics, type CreateAnswer, createGateway, type Gateway,
+  type Account, Age, type AgeResult, type AnswerClass, type Biometrics, type CreateAnswer, createGateway, documented, type Gateway,
   GatewayError, type GatewayOptions, MedicalRecordsRequestSent, WaybillError,
 } from 'waybill'
 
@@ -54,7 +54,7 @@ void gateway.biometrics.remove
 // @ts-expect-error: nor does a reference of a type that cannot be sent
 const wrong: Account = { reference: 'p-1', type: 'entity' }
 gateway.close()
-console.log(JSON.stringify({ class: created.class, year: age?.bioAge?.year, refused, wrongSetting, valid, wrong: wrong.type }))
+console.log(JSON.stringify({ class: created.class, year: documented(Age, age?.bioAge)?.year, refused, wrongSetting, valid, wrong: wrong.type }))
 `
 
 let folder: string

@@ -44,7 +44,7 @@ describe('creating records', () => {
     const data = [{ transactionId: 7, id: 'c-1', value: 3, later: { added: true } }]
     const server = await serve(() => json(201, { code: 201, data, more: 1 }))
     const { echoes } = await client(server.url).conditions.createBulk('[{}]', 1)
-    expect(echoes).toEqual([{ transactionId: undefined, id: 'c-1', value: 3, later: { added: true } }])
+    expect(echoes).toEqual([{ transactionId: 7, id: 'c-1', value: 3, later: { added: true } }])
   })
 })
 

@@ -67,6 +67,16 @@ describe('what the account has', () => {
     expect(await loading.stored('careTeam')).toHaveLength(1)
   })
 
+  it.each(['add', 'replace', 'keep'] as const)(
+    'has one of a row that stands twice, and both rows have an outcome: %s',
+    async (changed) => {
+      const loading = await startLoading({ changed })
+      const { outcomes } = await loading.load([made({ row: 1 }), made({ row: 2 })])
+      expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'unchanged'])
+      expect(await loading.stored('careTeam')).toHaveLength(1)
+    },
+  )
+
   it('is added to where the list cannot be read, but for what the ledger knows to be there', async () => {
     const loading = await startWith([], {
       faultOf: (request) => (isList(request) ? answer(404) : PASS),

@@ -250,7 +250,7 @@ describe('what kept a job from being run', () => {
 
   it('is told without its words where nobody foresaw it', () => {
     const notice = refusalNotice(about, new TypeError('Zephyrwell is no number'))
-    expect(notice.data).toEqual({ error: 'unexpected' })
+    expect(notice.data).toEqual({ error: 'unexpected', exit: 70 })
     expect(JSON.stringify(notice)).not.toContain('Zephyrwell')
   })
 

@@ -289,7 +289,7 @@ test('a run that fails has had its fire, and the next comes', async () => {
   await process.stop()
   const none = { state: 'ended', exit: null, error: 'exports-none' }
   expect(await records('none')).toMatchObject([none, none])
-  const defect = { state: 'ended', exit: 1, error: 'unexpected' }
+  const defect = { state: 'ended', exit: 70, error: 'unexpected' }
   expect(await records('defect')).toMatchObject([defect, defect])
 })
 

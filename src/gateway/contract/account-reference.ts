@@ -5,7 +5,7 @@ export const AccountReferenceType = z.enum(['accountId', 'partnerAccountId'])
 export type AccountReferenceType = z.infer<typeof AccountReferenceType>
 
 /** Whose record it is, as sent in the field `account`. `sponsor` comes back in the echo of a biometric alone. */
-export const AccountReference = z.object({
+export const AccountReference = z.looseObject({
   reference: z.string().min(1),
   type: AccountReferenceType,
   sponsor: z.string().optional(),

@@ -62,7 +62,7 @@ export type AssessmentPage = z.infer<typeof AssessmentPage>
  * Section "Answer submission": the body of POST /assessments/bioage. `answers` maps a question id to an array of
  * objects, each of which maps a fact id to the answer chosen. The bearer token alone says whose test it is.
  */
-export const AnswerSubmission = z.object({
+export const AnswerSubmission = z.looseObject({
   moduleId: z.string().min(1),
   questionGroupId: z.string().min(1),
   answers: z.record(z.string().min(1), z.array(z.record(z.string().min(1), AnswerId))),

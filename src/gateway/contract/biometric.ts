@@ -11,7 +11,7 @@ import { tolerated } from './tolerated.ts'
  * cannot be told apart or read back without. `code`, `codeSystem` and `codeSystemName` repeat the measurement's coding;
  * reads return `codes` alone. `unit` is UCUM by our choice. `type` is documented as `Observation`.
  */
-export const BiometricSent = z.object({
+export const BiometricSent = z.looseObject({
   transactionId: z.string().min(1),
   account: AccountReference,
   name: z.string(),

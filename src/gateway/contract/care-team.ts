@@ -8,7 +8,7 @@ import { tolerated } from './tolerated.ts'
  * Section "Care team record, as sent": an item of the array posted to /health-profile/care-teams. `observationDate` is
  * epoch milliseconds in a string; `npi` is the ten-digit National Provider Identifier.
  */
-export const CareTeamSent = z.object({
+export const CareTeamSent = z.looseObject({
   account: AccountReference,
   name: z.string().optional(),
   profile: z.url().optional(),
@@ -65,7 +65,7 @@ export type CareTeamDeletionQuery = z.infer<typeof CareTeamDeletionQuery>
 
 /** Body of POST and DELETE /health-profile/care-teams/pcp: the account, and the entry by `id` or by `npi`. */
 export const PrimaryCareRequest = z
-  .object({
+  .looseObject({
     account: AccountReference,
     id: z.string().min(1).optional(),
     npi: z.string().min(1).optional(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { tolerated } from './tolerated.ts'
 
 /** Section "Code object": an item of `codes[]` and `medication[]`, as sent. */
-export const Code = z.object({
+export const Code = z.looseObject({
   code: z.string().min(1),
   codeSystem: z.string().optional(),
   codeSystemName: z.string().optional(),

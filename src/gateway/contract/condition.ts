@@ -10,7 +10,7 @@ import { tolerated } from './tolerated.ts'
  * /health-profile/conditions/bulk (several). `observationDate` is a number of epoch milliseconds. The values of `status`
  * are not listed. `source.meta.dataQuality` `normalized` requests validation.
  */
-export const ConditionSent = z.object({
+export const ConditionSent = z.looseObject({
   transactionId: z.string().min(1),
   account: AccountReference,
   name: z.string(),
@@ -18,7 +18,9 @@ export const ConditionSent = z.object({
   source: Source,
   observationDate: EpochMs,
   medication: z.array(Code).optional(),
-  family: z.object({ history: z.string().optional(), member: z.array(z.string()).optional() }).optional(),
+  family: z
+    .looseObject({ history: z.string().optional(), member: z.array(z.string()).optional() })
+    .optional(),
   codes: z.array(Code).min(1),
 })
 export type ConditionSent = z.infer<typeof ConditionSent>

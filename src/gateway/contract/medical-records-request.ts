@@ -5,7 +5,7 @@ import { tolerated } from './tolerated.ts'
 /**
  * The three fields that the interface spells in two ways: the spelling of the field tables, then the other one (the
  * field description of the first two, the sample of the third). Which is authoritative on input is not documented. Every
- * schema here reads both and gives the first; where both are there, the first counts.
+ * schema here reads both and gives the first; where both are there, the first counts, and the other stays beside it.
  */
 export const OTHER_SPELLINGS = {
   datesOfService: 'dateOfService',
@@ -19,7 +19,8 @@ function inEitherSpelling<Block extends z.ZodType>(block: Block) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
     const fields = new Map(Object.entries(value))
     for (const [spelling, other] of Object.entries(OTHER_SPELLINGS)) {
-      if (fields.has(other) && !fields.has(spelling)) fields.set(spelling, fields.get(other))
+      if (!fields.has(other) || fields.has(spelling)) continue
+      fields.set(spelling, fields.get(other))
       fields.delete(other)
     }
     return Object.fromEntries(fields)
@@ -87,7 +88,7 @@ export type Disclosure = z.infer<typeof Disclosure>
 /** A field that is not required: null clears it, omitted it keeps its value. */
 const clearable = z.string().nullish()
 
-const Patient = z.object({
+const Patient = z.looseObject({
   type: clearable,
   reference: clearable,
   zip: clearable,
@@ -96,7 +97,7 @@ const Patient = z.object({
   dob: z.iso.date(),
 })
 
-/** Loose: one required field of the provider is documented without its name, so what is unknown here is passed on. */
+/** One required field of the provider is documented without its name: it is passed on as every field that is unknown here. */
 const Provider = z.looseObject({
   type: clearable,
   groupName: clearable,
@@ -114,9 +115,9 @@ const Provider = z.looseObject({
 })
 
 /** The `type` is documented as required and as `startEnd` by default; its other values are not listed. */
-const DatesOfService = z.object({ type: z.string().min(1), start: z.iso.date(), end: z.iso.date() })
+const DatesOfService = z.looseObject({ type: z.string().min(1), start: z.iso.date(), end: z.iso.date() })
 
-const RecordsAskedFor = z.object({
+const RecordsAskedFor = z.looseObject({
   type: z.string(),
   requestType: z.string().min(1),
   requestSubType: z.string().min(1),
@@ -125,14 +126,14 @@ const RecordsAskedFor = z.object({
 })
 
 /** Reserved for future use: an address sent here would be ignored without a word. */
-const Webhook = z.object({ sendStatusChange: z.boolean().nullish(), url: z.literal('') })
+const Webhook = z.looseObject({ sendStatusChange: z.boolean().nullish(), url: z.literal('') })
 
 /**
  * Section "Medical-records request (ROI)", as sent: what PATCH /medical-records/requester asks of a request whose
  * `referenceNumber` is new. Dates are YYYY-MM-DD. `request.type` is an empty string where there is no value;
  * `requestType` and `requestSubType` come from the request types, whether by id or by name is not documented.
  */
-export const MedicalRecordsRequestSent = z.object({
+export const MedicalRecordsRequestSent = z.looseObject({
   referenceNumber: z.string().min(1),
   patient: Patient,
   provider: Provider,
@@ -145,7 +146,7 @@ export type MedicalRecordsRequestSent = z.infer<typeof MedicalRecordsRequestSent
  * Section "States and transitions": a request whose `referenceNumber` exists, field by field. What is sent is replaced,
  * null clears, what is omitted keeps its value. Null on a required field is not documented and is not sent.
  */
-export const MedicalRecordsRequestChange = z.object({
+export const MedicalRecordsRequestChange = z.looseObject({
   referenceNumber: z.string().min(1),
   patient: Patient.partial().optional(),
   provider: Provider.optional(),
@@ -226,22 +227,23 @@ export const MedicalRecordsRequestDeleted = MedicalRecordsRequestReturned.extend
 })
 export type MedicalRecordsRequestDeleted = z.infer<typeof MedicalRecordsRequestDeleted>
 
+const PatientSought = z.looseObject({
+  type: z.string().optional(),
+  reference: z.string().optional(),
+  zip: z.string().optional(),
+  firstName: z.string().optional(),
+  lastName: z.string().optional(),
+  dob: z.iso.date().optional(),
+})
+
 /** An item of `filter[]`: at least one patient field that is not empty, and the kind of request. */
-export const MedicalRecordsFilter = z.object({
-  patient: z
-    .object({
-      type: z.string().optional(),
-      reference: z.string().optional(),
-      zip: z.string().optional(),
-      firstName: z.string().optional(),
-      lastName: z.string().optional(),
-      dob: z.iso.date().optional(),
-    })
-    .refine(
-      (patient) => Object.values(patient).some((field) => field !== undefined && field !== ''),
-      'Expected at least one patient field',
-    ),
-  request: inEitherSpelling(z.object({ type: z.string(), subType: z.string() })),
+export const MedicalRecordsFilter = z.looseObject({
+  patient: PatientSought.refine(
+    (patient) =>
+      PatientSought.keyof().options.some((name) => patient[name] !== undefined && patient[name] !== ''),
+    'Expected at least one patient field',
+  ),
+  request: inEitherSpelling(z.looseObject({ type: z.string(), subType: z.string() })),
 })
 export type MedicalRecordsFilter = z.infer<typeof MedicalRecordsFilter>
 
@@ -249,7 +251,7 @@ export type MedicalRecordsFilter = z.infer<typeof MedicalRecordsFilter>
  * The body of POST /medical-records/requester. Not documented: whether the first `page` is 0 or 1, the largest `limit`
  * (the sample has 100 records a page), the content of `sort`.
  */
-export const MedicalRecordsSearch = z.object({
+export const MedicalRecordsSearch = z.looseObject({
   page: z.int().nonnegative(),
   limit: z.int().positive(),
   sort: z.record(z.string(), z.unknown()).optional(),
@@ -283,7 +285,8 @@ export type MedicalRecordsRequestTypes = z.infer<typeof MedicalRecordsRequestTyp
  * failure phrase is not documented: what counts is the text from the first brace to the last, read as JSON.
  */
 export function innerRefusalOf(refusal: ErrorEnvelope): ErrorEnvelope | undefined {
-  const message = refusal.message ?? ''
+  const { message } = refusal
+  if (typeof message !== 'string') return undefined
   try {
     return ErrorEnvelope.parse(JSON.parse(message.slice(message.indexOf('{'), message.lastIndexOf('}') + 1)))
   } catch {

@@ -28,8 +28,9 @@ export const InstantAsRead = z.union([z.string(), z.number()])
 export type InstantAsRead = z.infer<typeof InstantAsRead>
 
 /** Epoch milliseconds of any of the forms above; undefined where it is none of them. ISO dates without a zone are UTC. */
-export function epochMsOf(instant: InstantAsRead): number | undefined {
+export function epochMsOf(instant: unknown): number | undefined {
   if (typeof instant === 'number') return Number.isFinite(instant) ? instant : undefined
+  if (typeof instant !== 'string') return undefined
   if (EpochMsText.safeParse(instant).success) return Number(instant)
   const zoned =
     /T.*(?:Z|[+-]\d{2}:?\d{2})$/i.test(instant) || !instant.includes('T') ? instant : `${instant}Z`

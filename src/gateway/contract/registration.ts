@@ -5,7 +5,7 @@ import { tolerated } from './tolerated.ts'
  * Section "Registration": the body of POST /account/register. Which fields are required is not documented: all six are
  * sent. `dateOfBirth` is YYYY-MM-DD. Of the values of `gender` only `FEMALE` is documented.
  */
-export const RegistrationRequest = z.object({
+export const RegistrationRequest = z.looseObject({
   dateOfBirth: z.iso.date(),
   firstName: z.string().min(1),
   gender: z.string().min(1),

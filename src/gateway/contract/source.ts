@@ -6,7 +6,7 @@ import { tolerated } from './tolerated.ts'
  * (documented for conditions); its other values are not documented. `persistentRecordId` is the record's id in the
  * sending system and the one field by which a read leads back to what was sent.
  */
-export const SourceMeta = z.object({
+export const SourceMeta = z.looseObject({
   dataQuality: z.string().optional(),
   batchId: z.string().optional(),
   resourceKey: z.string().optional(),
@@ -16,7 +16,7 @@ export const SourceMeta = z.object({
 export type SourceMeta = z.infer<typeof SourceMeta>
 
 /** Section "Source object", as sent. Reads return the latest record per code and `type`; its values are not listed. */
-export const Source = z.object({
+export const Source = z.looseObject({
   name: z.string().optional(),
   type: z.string().optional(),
   notes: z.string().optional(),

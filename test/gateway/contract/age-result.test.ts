@@ -1,10 +1,5 @@
-import { describe, expect, it } from 'vitest'
-import {
-  AgeResult,
-  CompletedAssessments,
-  Recommendation,
-  Recommendations,
-} from '../../../src/gateway/contract/age-result.ts'
+import { expect, it } from 'vitest'
+import { AgeResult, CompletedAssessments, Recommendations } from '../../../src/gateway/contract/age-result.ts'
 
 const result = {
   status: 'COMPLETE',
@@ -59,32 +54,4 @@ it.each([
 ])('%s: a failure', (_name, schema, value, path) => {
   const issues = schema.safeParse(value).error?.issues.map((issue) => issue.path.join('.'))
   expect(issues).toEqual([path])
-})
-
-describe('what nobody needs reads as undefined where its form is another', () => {
-  it.each([
-    ['bioAge', { year: 41.5, month: 3 }],
-    ['calendarAge', { year: 44 }],
-    ['bioAgeDelta', 'P2Y'],
-    ['completed', false],
-  ] as const)('age result: %s', (field, value) => {
-    const read = AgeResult.parse({ ...result, [field]: value })
-    expect(read).toEqual({ ...result, [field]: undefined })
-  })
-
-  it.each([
-    ['cost', 'cost'],
-    ['benefit', 'benefit'],
-    ['neither', 'neither'],
-    ['both', undefined],
-  ])('benefitCost %s', (value, expected) => {
-    expect(Recommendation.parse({ ...recommendation, benefitCost: value }).benefitCost).toBe(expected)
-  })
-
-  it.each(['id', 'description', 'label', 'value'])('answer: %s', (field) => {
-    const read = CompletedAssessments.parse([
-      { ...completed, questions: [{ ...question, answers: [{ ...answer, [field]: 1 }] }] },
-    ])
-    expect(read[0]?.questions[0]?.answers).toEqual([{ ...answer, [field]: undefined }])
-  })
 })

@@ -43,22 +43,6 @@ describe('a missing field is a failure where a client needs it', () => {
   })
 })
 
-it('reads a field that nobody needs as undefined where its form is another', () => {
-  const echo = BiometricEcho.parse({
-    transactionId: 't-1',
-    value: '1',
-    unit: null,
-    codes: 'none',
-    account: 7,
-  })
-  expect([echo.value, echo.unit, echo.codes, echo.account]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  ])
-})
-
 it.each([200, '200', 201])('an envelope bears the code %j', (code) => {
   expect(Envelope(BiometricEcho).parse({ code, message: 'm', data: [] })).toMatchObject({ code })
 })

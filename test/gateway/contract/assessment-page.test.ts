@@ -58,33 +58,6 @@ it.each([
 })
 
 it.each([
-  ['questionText', 1],
-  ['displayLabel', ['f-1']],
-  ['displayLabelOrder', 'f-1'],
-  ['factDataType', { 'f-1': 1 }],
-  ['required', 'true'],
-  ['type', null],
-  ['previousValues', []],
-  ['moreInfoTitle', null],
-  ['moreInfoBody', 1],
-])('question: %s reads as undefined where its form is another', (field, value) => {
-  expect(AssessmentPage.parse(withQuestion({ [field]: value })).questions).toEqual([
-    { ...question, [field]: undefined },
-  ])
-})
-
-it.each([
-  ['1.0', '1.0'],
-  ['2.1', '2.1'],
-  ['1.10', '1.10'],
-  ['1', undefined],
-  ['1.2.3', undefined],
-  [1.1, undefined],
-])('the page number %j reads as %j', (pageNumber, expected) => {
-  expect(AssessmentPage.parse({ ...page, pageNumber }).pageNumber).toBe(expected)
-})
-
-it.each([
   ['all fields', submission],
   ['an answer id that came as a number', { ...submission, answers: { 'q-1': [{ 'f-1': 7 }] } }],
 ])('%s may be submitted', (_name, value) => {

@@ -40,24 +40,3 @@ it.each([
   const issues = schema.safeParse(value).error?.issues.map((issue) => issue.path[0])
   expect(new Set(issues)).toEqual(new Set(['id']))
 })
-
-it.each([
-  ['resourceId', null],
-  ['type', 1],
-  ['title', null],
-  ['uri', {}],
-  ['primaryTag', 'topic'],
-  ['body', null],
-  ['attribution', 'By the editors'],
-  ['image', 'https://content.example/bed.png'],
-])('%s reads as undefined where its form is another', (field, value) => {
-  expect(ContentDetail.parse({ ...detail, [field]: value })).toEqual({ ...detail, [field]: undefined })
-})
-
-it.each([
-  ['primaryTag', { type: 1, id: 't-1' }, { type: undefined, id: 't-1' }],
-  ['attribution', { byLine: 'b', option: 1, byLineUrl: null }, { byLine: 'b' }],
-  ['image', { id: 'i-1', title: null, url: 1 }, { id: 'i-1' }],
-])('the rest of %s stands beside a field of another form', (field, value, expected) => {
-  expect(ContentDetail.parse({ ...detail, [field]: value })).toEqual({ ...detail, [field]: expected })
-})

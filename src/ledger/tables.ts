@@ -183,10 +183,10 @@ interface CareTeamTable {
 }
 
 /**
- * Of the primary care physician. `none`: not to bear it, or another entry of the account does. `to-set`, `to-unset`: owed, as it could not be
- * done when the export said so.
+ * Of the primary care physician. `none`: not to bear it, or another entry of the account does. `withdrawn`: the newest word is that it is not,
+ * or no longer, to bear it. `to-set`, `to-unset`: owed, as it could not be done when the export said so.
  */
-export type CareTeamMark = 'none' | 'set' | 'to-set' | 'to-unset'
+export type CareTeamMark = 'none' | 'set' | 'withdrawn' | 'to-set' | 'to-unset'
 
 /** One row in a ledger that is a copy of another one: that may have delivered since what this one knows nothing of. */
 interface CopyTable {

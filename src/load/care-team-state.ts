@@ -109,6 +109,8 @@ export interface CareTeamPlan {
   /** What replaces others, and is not listed yet: nothing is deleted before. */
   readonly unlisted: readonly Entry[]
   readonly mark: MarkStep
+  /** Providers of whom it was said last that they are not, or no longer, the primary care physician. */
+  readonly withdrawn: ReadonlySet<string>
 }
 
 export function planCareTeam(account: CareTeamAccount, changed: ChangedCareTeam): CareTeamPlan {
@@ -123,7 +125,7 @@ export function planCareTeam(account: CareTeamAccount, changed: ChangedCareTeam)
     remove.push(...replaced.remove)
     unlisted.push(...replaced.unlisted)
   }
-  return { steps, remove, unlisted, mark: planMark(account) }
+  return { steps, remove, unlisted, ...planMark(account) }
 }
 
 type Steps = [Entry, CareTeamStep][]
@@ -259,21 +261,35 @@ interface Statement {
 }
 
 /**
- * The mark belongs to the provider of whom it was said last. It stays where a newer entry bears it, whoever set it, and goes where the newest
- * word on its bearer is that it is no longer the primary one (interface, "Care team PCP flag": marking one unmarks all others).
+ * Who bears the mark follows from all that was said, in the order of its dates: that a provider is the primary one takes the mark from
+ * every other (interface, "Care team PCP flag"); that the bearer is no longer it leaves nobody with it. It stays where a newer entry bears
+ * it, whoever set it.
  */
-function planMark({ wanted, has, known: ledger }: CareTeamAccount): MarkStep {
-  const last = new Map<string, Statement>()
-  for (const statement of statements(wanted, has, ledger)) {
-    const before = last.get(statement.npi)
-    if (before === undefined || isLater(statement, before)) last.set(statement.npi, statement)
-  }
+function planMark({ wanted, has, known: ledger }: CareTeamAccount): Pick<CareTeamPlan, 'mark' | 'withdrawn'> {
   let bearer: Statement | undefined
-  for (const one of last.values()) {
-    if (one.isPrimary && (bearer === undefined || isLater(one, bearer))) bearer = one
+  let cleared: Statement | undefined
+  const withdrawn = new Set<string>()
+  for (const statement of [...statements(wanted, has, ledger)].sort(inOrder)) {
+    const { npi, isPrimary } = statement
+    if (isPrimary) {
+      withdrawn.delete(npi)
+      bearer = statement
+    } else {
+      withdrawn.add(npi)
+      if (bearer?.npi !== npi) continue
+      bearer = undefined
+      cleared = statement
+    }
   }
-  if (bearer === undefined) return planUnmark([...last.values()], has, ledger)
-  const { npi, from, wanted: said } = bearer
+  const mark = bearer === undefined ? planUnmark(cleared, has, ledger) : planBearer(bearer, has, ledger)
+  return { mark, withdrawn }
+}
+
+function planBearer(
+  { npi, from, wanted: said }: Statement,
+  has: readonly HadCareTeam[],
+  ledger: readonly KnownCareTeam[],
+): MarkStep {
   if (from === 'list')
     return ledger.some((one) => one.npi === npi) ? { step: 'marked', npi } : { step: 'none' }
   const ofProvider = has.filter((one) => one.npi === npi)
@@ -288,23 +304,36 @@ function planMark({ wanted, has, known: ledger }: CareTeamAccount): MarkStep {
   return { step: 'mark', npi, had, ...entry }
 }
 
+/** @param cleared what has taken the mark from its bearer */
 function planUnmark(
-  last: readonly Statement[],
+  cleared: Statement | undefined,
   has: readonly HadCareTeam[],
   ledger: readonly KnownCareTeam[],
 ): MarkStep {
-  for (const { npi, isPrimary, wanted } of last) {
-    if (isPrimary) continue
-    const ofProvider = has.filter((one) => one.npi === npi)
-    const mark = ledger.find((one) => one.npi === npi)?.mark
-    const had = ofProvider.find(({ isMarked }) => isMarked)
-    const entry = wanted === undefined ? {} : { entry: wanted.entry }
-    if (had !== undefined) return { step: 'unmark', npi, had, ...entry }
-    const [only] = ofProvider
-    if ((mark === 'set' || mark === 'to-unset') && only !== undefined)
-      return { step: 'unmark', npi, had: only, ...entry }
+  const isToGo = ledger.find(({ mark }) => mark === 'to-unset')
+  const npi = cleared?.npi ?? isToGo?.npi
+  if (npi === undefined) return { step: 'none' }
+  const ofProvider = has.filter((one) => one.npi === npi)
+  const isSet = ledger.some((one) => one.npi === npi && (one.mark === 'set' || one.mark === 'to-unset'))
+  const had = ofProvider.find(({ isMarked }) => isMarked) ?? (isSet ? ofProvider[0] : undefined)
+  if (had === undefined) return { step: 'none' }
+  return {
+    step: 'unmark',
+    npi,
+    had,
+    ...(cleared?.wanted === undefined ? {} : { entry: cleared.wanted.entry }),
   }
-  return { step: 'none' }
+}
+
+/** That a provider is, or is no longer, the primary care physician. */
+interface Statement {
+  readonly npi: string
+  readonly at: number
+  /** Of equal dates the higher one is the later word. */
+  readonly order: number
+  readonly isPrimary: boolean
+  readonly from: 'chunk' | 'ledger' | 'list'
+  readonly wanted?: WantedCareTeam
 }
 
 function* statements(
@@ -316,7 +345,7 @@ function* statements(
     if (isMarked) yield { npi, at: observedAt ?? -Infinity, order: -2, isPrimary: true, from: 'list' }
   for (const { npi, observedAt: at, mark } of ledger) {
     if (mark === 'none') continue
-    yield { npi, at, order: -1, isPrimary: mark !== 'to-unset', from: 'ledger' }
+    yield { npi, at, order: -1, isPrimary: mark === 'set' || mark === 'to-set', from: 'ledger' }
   }
   for (const [order, one] of wanted.entries()) {
     const { primary, observedAt: at } = one.entry.record
@@ -327,9 +356,9 @@ function* statements(
 }
 
 /** Of one row, that it is primary counts: a provider may stand there a second time, in another part. */
-function isLater(one: Statement, other: Statement): boolean {
-  if (one.at !== other.at) return one.at > other.at
+function inOrder(one: Statement, other: Statement): number {
+  if (one.at !== other.at) return one.at < other.at ? -1 : 1
   const sameRow = one.wanted !== undefined && one.wanted.entry.row.row === other.wanted?.entry.row.row
-  if (sameRow && one.isPrimary !== other.isPrimary) return one.isPrimary
-  return one.order > other.order
+  if (sameRow && one.isPrimary !== other.isPrimary) return one.isPrimary ? 1 : -1
+  return one.order - other.order
 }

@@ -184,10 +184,11 @@ export async function careTeamsOf(
       await allDone(
         active.map(async (person) => {
           const account = accountOf(person)
-          const { mark } = planCareTeam(account, context.changed)
-          const marked = await carryOut(context, person, account, mark)
-          if (marked.failure !== undefined) failures.push(marked.failure)
-          known.push(...knownNow(person, account, marked.marks))
+          const { mark, withdrawn } = planCareTeam(account, context.changed)
+          const { marks, failure } = await carryOut(context, person, account, mark)
+          if (failure !== undefined) failures.push(failure)
+          const said = [...withdrawn].map((npi) => [npi, 'withdrawn'] as const)
+          known.push(...knownNow(person, account, new Map([...said, ...marks])))
         }),
       )
       return { failures, known }
@@ -376,7 +377,10 @@ async function carryOut(
     tallies.primaryCare.owed += isNow ? 1 : -1
   }
   const bearing = (npi: string): Marks =>
-    new Map([...known.map((one) => [one.npi, 'none'] as const), [npi, 'set'] as const])
+    new Map([
+      ...known.flatMap((one) => (one.mark === 'withdrawn' ? [] : [[one.npi, 'none'] as const])),
+      [npi, 'set'] as const,
+    ])
   switch (step.step) {
     case 'none': {
       owe(false)
@@ -404,7 +408,7 @@ async function carryOut(
       if (error === undefined) {
         if (isMark) tallies.primaryCare.marked++
         else tallies.primaryCare.unmarked++
-        return { marks: isMark ? bearing(step.npi) : new Map([[step.npi, 'none']]) }
+        return { marks: isMark ? bearing(step.npi) : new Map([[step.npi, 'withdrawn']]) }
       }
       const marks = new Map([[step.npi, isMark ? ('to-set' as const) : ('to-unset' as const)]])
       const { entry } = step

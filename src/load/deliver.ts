@@ -147,23 +147,36 @@ async function settleAnswer(
 async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnown): Promise<EntryOutcome[]> {
   const { batch, resends, firstSentAt } = sent
   const overAt = delivery.now()
+  let isOver = false
   if (known.cause !== undefined) {
     // The gateway may still be at work on it: what is not there yet could be stored a moment after it was looked for.
     const waitMs = waitBeforeReadBack(resends + 1, delivery.random)
-    await delivery.sending.wait(`create ${batch.kind} records`, waitMs, known.cause, firstSentAt)
+    const records = batch.entries.length
+    const operation = `create ${batch.kind} records`
+    isOver = !(await delivery.sending.wait(operation, waitMs, known.cause, firstSentAt, records))
   }
   if (known.open.length === 0) return settleJudged(delivery, sent, known, new Map())
   const verdicts = await lookUp(delivery, known.open, batch.accountIds, overAt)
   const isWhole = known.answer === 'ambiguous'
-  return settleJudged(delivery, sent, known, isWhole ? spokenFor(delivery, known.open, verdicts) : verdicts)
+  return settleJudged(
+    delivery,
+    sent,
+    known,
+    isWhole ? spokenFor(delivery, known.open, verdicts) : verdicts,
+    isOver,
+  )
 }
 
-/** Settles a batch by what the profiles show of the records that were open. */
+/**
+ * Settles a batch by what the profiles show of the records that were open.
+ * @param isOver whether it has been waited for as long as the job is patient: what is not stored of it fails by itself
+ */
 export async function settleJudged(
   delivery: Delivery,
   sent: SentBatch,
   known: PartlyKnown,
   verdicts: ReadonlyMap<Entry, Verdict>,
+  isOver = false,
 ): Promise<EntryOutcome[]> {
   const { batchId, batch, resends, firstSentAt } = sent
   const outcomes = [...known.outcomes]
@@ -182,10 +195,13 @@ export async function settleJudged(
     } else again.push(entry)
   }
   const failsAlone =
-    (known.status ?? 0) >= 500 && resends + 1 >= TRIES_OF_A_BATCH && delivery.progress.takenAt >= firstSentAt
+    isOver ||
+    ((known.status ?? 0) >= 500 &&
+      resends + 1 >= TRIES_OF_A_BATCH &&
+      delivery.progress.takenAt >= firstSentAt)
   const [only] = again
   if (failsAlone && again.length === 1 && only !== undefined) {
-    const words = { ours: `HTTP ${known.status}, again and again, while the gateway takes other records` }
+    const words = { ours: `HTTP ${known.status}, again and again, while the gateway answers others` }
     outcomes.push(rejection(only, batchId, 'refused', words))
     again.pop()
   }

@@ -296,14 +296,17 @@ describe('when the run must stop', () => {
   })
 
   it.each([
-    ['answers 500 to everything', answer(500), 'gateway-failing'],
-    ['resets every connection', { do: 'reset' } as const, 'gateway-unreachable'],
-    ['answers 429 to everything', answer(429, { 'retry-after': '31536000' }), 'gateway-failing'],
-  ])('ends by its patience where the gateway %s', async (_name, fault, code) => {
-    const loading = await startLoading({ faultOf: (request) => (request.path === BIOMETRICS ? fault : PASS) })
+    ['answers 500 to everything', answer(500), 'gateway-failing', true],
+    ['resets every connection', { do: 'reset' } as const, 'gateway-unreachable', false],
+    ['answers 429 to everything', answer(429, { 'retry-after': '31536000' }), 'gateway-failing', false],
+  ])('ends by its patience where the gateway %s', async (_name, fault, code, toReads) => {
+    const loading = await startLoading({
+      faultOf: ({ path, method }) => (path === BIOMETRICS || (toReads && method === 'GET') ? fault : PASS),
+    })
     const begun = loading.clock.now
     expect(await failureOf(loading.load(people(3)))).toMatchObject({ code })
-    expect(loading.clock.now - begun).toBeLessThanOrEqual(30 * 60_000)
+    // The question whether the gateway answers anybody may wait for the last hold.
+    expect(loading.clock.now - begun).toBeLessThanOrEqual(30 * 60_000 + 15_000)
     expect(await loading.stored('biometric')).toEqual([])
   })
 
@@ -337,10 +340,28 @@ describe('a record on which the gateway fails', () => {
     expect(loading.posts(BIOMETRICS)).toBeLessThanOrEqual(2 + 2 + 2 * 5)
   })
 
-  it('is waited for where nothing else gets through', async () => {
+  it.each([
+    ['alone', [POISONED]],
+    ['in the only batch', people(20, biometric).with(7, POISONED)],
+  ])('is waited for, %s, as long as the job is patient, and rejected then', async (_, entries) => {
     const loading = await startLoading({ faultOf: failing, patienceMs: 60_000 })
-    const failure = await failureOf(loading.load([POISONED]))
-    expect(failure).toMatchObject({ code: 'gateway-failing' })
-    expect(await loading.exceptions()).toEqual([])
+    const began = loading.clock.now
+    const { outcomes } = await loading.load(entries)
+    expect(outcomes.filter(({ outcome }) => outcome !== 'accepted')).toMatchObject([
+      { entry: { transactionId: POISONED.transactionId }, outcome: 'rejected', reason: { code: 'refused' } },
+    ])
+    expect(loading.clock.now - began).toBeGreaterThan(30_000)
+    expect(await loading.stored('biometric')).toHaveLength(entries.length - 1)
+  })
+
+  it('is not looked for where nothing can be written: that is an outage', async () => {
+    const loading = await startLoading({
+      faultOf: ({ path }) => (path === BIOMETRICS ? answer(500) : PASS),
+      patienceMs: 5_000,
+      limits: { records: 6 },
+    })
+    expect(await failureOf(loading.load(people(30, biometric)))).toMatchObject({ code: 'gateway-failing' })
+    expect((await loading.exceptions()).length).toBeLessThanOrEqual(3)
+    expect(loading.posts(BIOMETRICS)).toBeLessThan(100)
   })
 })

@@ -4,7 +4,7 @@
  */
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CommanderError } from 'commander'
@@ -155,6 +155,7 @@ async function buildContext(
   return {
     version,
     settings,
+    user: userName(),
     settingsFindings,
     logger,
     ...surroundings,
@@ -192,6 +193,15 @@ async function buildContext(
       assertWithin(settings.home, file)
       return createIdentity(settings.key ?? readOrMakeKey(file, randomBytes(32).toString('hex'), hadRuns))
     },
+  }
+}
+
+/** Of a user of whom the system knows only the number, as in many containers, that number. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `user ${process.getuid?.() ?? 'unknown'}`
   }
 }
 

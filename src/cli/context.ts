@@ -22,6 +22,8 @@ export interface CommandContext {
   /** Of the program. */
   readonly version: string
   readonly settings: Settings
+  /** Who has begun this process, as the operating system knows them. */
+  readonly user: string
   /** What is wrong with them; empty but for commands that are performed all the same. */
   readonly settingsFindings: readonly Finding[]
   readonly logger: Logger

@@ -29,6 +29,8 @@ export function addLeftBehindCommands(program: Command, perform: Perform): void 
       'it is not finished: its export is gone; what it had in hand is looked for, not sent twice',
     )
     .option('--transaction <id...>', 'these records alone')
+    .option('--by <name>', 'who decides; without it the user of this machine')
+    .option('--note <text>', 'why; it is kept in the ledger and shown: no health data')
     .addOption(json())
     .addHelpText(
       'after',
@@ -37,7 +39,15 @@ export function addLeftBehindCommands(program: Command, perform: Perform): void 
     .action(
       (
         run: string,
-        options: { accept?: true; resend?: true; giveUp?: true; transaction?: string[]; json?: true },
+        options: {
+          accept?: true
+          resend?: true
+          giveUp?: true
+          transaction?: string[]
+          by?: string
+          note?: string
+          json?: true
+        },
       ) => perform(async (context) => (await import('./resolve.ts')).resolve(context, { run, ...options })),
     )
 

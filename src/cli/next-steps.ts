@@ -7,6 +7,7 @@ import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, type Counts } from '../reconcile/balance.ts'
 import { leftSteps } from './left-steps.ts'
+import { toSecond } from './outage-text.ts'
 import { remedyFor } from './remedies.ts'
 import { command, gatewaySetting } from './shell-command.ts'
 
@@ -147,9 +148,9 @@ function remedyText(code: string, typed: string): string | undefined {
   return remedy === undefined ? undefined : remedyWith(remedy, typed)
 }
 
-/** Which later runs have settled its rejects, and whose rejects it has taken up. */
+/** What people have decided on it, which later runs have settled its rejects, and whose rejects it has taken up. */
 export function relatedRuns(summary: RunSummary): string[] {
-  const { origin, backfill, settled = [], pruned, rows, records } = summary
+  const { origin, backfill, settled = [], decided = [], pruned, rows, records } = summary
   const filled =
     backfill === undefined ? [] : [`A backfill of the exports of ${backfill.from} to ${backfill.to}.`]
   const taken = origin === undefined ? [] : [`It takes up what run ${origin.run} has left behind.`]
@@ -165,5 +166,9 @@ export function relatedRuns(summary: RunSummary): string[] {
     pruned === undefined
       ? []
       : [`Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone.`]
-  return [...filled, ...taken, ...later, ...gone]
+  const decisions = decided.map(
+    ({ decision, by, note, at }) =>
+      `Decided at ${toSecond(at)} by ${by}: ${decision}${note === undefined ? '' : `. ${note}`}`,
+  )
+  return [...filled, ...taken, ...decisions, ...later, ...gone]
 }

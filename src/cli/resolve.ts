@@ -3,7 +3,7 @@ import { counted } from '../count-in-words.ts'
 import { EXIT, WaybillError } from '../errors.ts'
 import { findRun } from '../job/amend-run.ts'
 import { giveUp } from '../job/give-up-run.ts'
-import { acceptInDoubt, resendInDoubt } from '../job/resolve-run.ts'
+import { acceptInDoubt, type Person, resendInDoubt } from '../job/resolve-run.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
@@ -18,6 +18,8 @@ export interface ResolveOptions {
   readonly resend?: true
   readonly giveUp?: true
   readonly transaction?: readonly string[]
+  readonly by?: string
+  readonly note?: string
   readonly json?: true
 }
 
@@ -29,6 +31,8 @@ export const resolve: Action<ResolveOptions> = async (context, options) => {
       remedy:
         '--accept: the gateway has the records. --resend: they are sent again. --give-up: the run is not finished.',
     })
+  for (const name of ['by', 'note'] as const)
+    if (options[name]?.trim() === '') throw new WaybillError('usage-wrong', `--${name} is empty`)
   if (options.giveUp) return abandon(context, options)
   return options.accept ? accept(context, options) : resend(context, options)
 }
@@ -38,7 +42,7 @@ async function abandon(context: CommandContext, options: ResolveOptions): Promis
   try {
     const run = await findRun(ledger, options.run)
     const { home } = context.settings
-    await giveUp({ ...context, home, ledger, events: tellingWaits(context) }, run)
+    await giveUp({ ...context, home, ledger, events: tellingWaits(context) }, run, personOf(context, options))
     const summary = await summarise(ledger, home, run.id)
     if (options.json) context.out(JSON.stringify({ decision: 'give-up', records: 0, summary }))
     else {
@@ -68,6 +72,7 @@ async function accept(context: CommandContext, options: ResolveOptions): Promise
       { ...context, home: context.settings.home, ledger, events: tellingWaits(context) },
       run,
       options.transaction ?? [],
+      personOf(context, options),
     )
     const summary = await summarise(ledger, context.settings.home, run.id)
     if (options.json) context.out(JSON.stringify({ decision: 'accept', records, summary }))
@@ -85,7 +90,7 @@ const resend = async (context: CommandContext, options: ResolveOptions): Promise
   const { job, gateway } = await findJobOfRun(context, options.run)
   return withRunDependencies(context, options.json === true, gateway, async (deps) => {
     const run = await findRun(deps.ledger, options.run)
-    const end = await resendInDoubt(deps, job, run, options.transaction ?? [])
+    const end = await resendInDoubt(deps, job, run, options.transaction ?? [], personOf(context, options))
     const { summary: resent, error, decided } = end
     const summary = await summarise(deps.ledger, deps.home, run.id)
     if (options.json) {
@@ -103,5 +108,10 @@ const resend = async (context: CommandContext, options: ResolveOptions): Promise
     return end.exit
   })
 }
+
+const personOf = ({ user }: CommandContext, { by = user, note }: ResolveOptions): Person => ({
+  by: by.trim(),
+  note: note?.trim() ?? null,
+})
 
 const count = (records: number): string => `${counted(records, 'record')} in doubt`

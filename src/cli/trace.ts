@@ -40,8 +40,11 @@ export const trace: Action<{ readonly transaction: string; readonly json?: true 
         )
       }
       if (reason !== undefined) lines.push(`  Reason     ${reason.code} (${reason.stage}): ${reason.message}`)
-      for (const { event, run: by, at } of decisions)
-        lines.push(`  Decided    ${at}: ${event}${by === null ? '' : `, run ${by}`}`)
+      for (const { event, run: by, by: person, note, at } of decisions) {
+        const who = person === undefined ? '' : `, by ${person}`
+        const why = note === undefined ? '' : `: ${note}`
+        lines.push(`  Decided    ${at}: ${event}${by === null ? '' : `, run ${by}`}${who}${why}`)
+      }
     }
     for (const { run, at } of traced.pruned)
       lines.push('', `Run          ${run}: pruned on ${at.slice(0, 10)}`)

@@ -5,6 +5,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { advanceRun } from '../ledger/states.ts'
 import { type Amending, type AmendingDependencies, amendRun, type RunOfJob } from './amend-run.ts'
 import type { Receipt } from './receipts.ts'
+import type { Person } from './resolve-run.ts'
 import { receiptsOfBatch } from './unanswered.ts'
 
 /**
@@ -13,7 +14,7 @@ import { receiptsOfBatch } from './unanswered.ts'
  * @throws WaybillError `job-held` where it is under way: a backfill is asked to let another run go first, never to end itself;
  *   `nothing-left` where it has come to its end
  */
-export async function giveUp(deps: AmendingDependencies, run: RunOfJob): Promise<void> {
+export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: Person): Promise<void> {
   const end = async ({ run: { state }, runLedger, receipt }: Amending): Promise<void> => {
     if (state !== 'running' && state !== 'interrupted')
       throw new WaybillError(
@@ -22,8 +23,9 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob): Promise
       )
     advanceRun(state, 'give-up')
     const receipted = await receipt(await takenInOpenChunks(deps.ledger, run.id))
-    const ending = { state: 'failed', endedAt: deps.now(), reason: 'given-up' } as const
-    await runLedger.endRun({ ...ending, ...receipted })
+    const at = deps.now()
+    const resolution = { run: run.id, decision: 'give-up', ...person, at } as const
+    await runLedger.endRun({ state: 'failed', endedAt: at, reason: 'given-up', resolution, ...receipted })
   }
   await amendRun(deps, run, end, (held) => {
     const remedy = `A run that is under way is not given up. End its process first (Ctrl-C where it was typed), then type: waybill resolve ${run.id} --give-up`

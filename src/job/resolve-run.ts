@@ -1,7 +1,7 @@
 /** A person decides on what a run has left in doubt: it counts as delivered, or it is sent again. */
 import { WaybillError } from '../errors.ts'
 import { unpackHolds } from '../ledger/holds.ts'
-import type { LeftRecord, Ruling } from '../ledger/ledger.ts'
+import type { LeftRecord, Resolution, Ruling } from '../ledger/ledger.ts'
 import { transactionId } from '../load/identity.ts'
 import {
   type Amending,
@@ -18,6 +18,9 @@ import { releaseDoubts } from './settle-doubts.ts'
 import { takeUp } from './take-up.ts'
 import { doubtsOfGivenUp, isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from './unanswered.ts'
 
+/** Who decides, and why, where that is said. */
+export type Person = Pick<Resolution, 'by' | 'note'>
+
 /** Records decided on in one transaction. */
 const RECORDS_AT_ONCE = 500
 
@@ -32,8 +35,10 @@ export async function acceptInDoubt(
   deps: AmendingDependencies,
   named: RunOfJob,
   transactions: readonly string[],
+  person: Person,
 ): Promise<number> {
   const { ledger, now } = deps
+  const resolution = { run: named.id, decision: 'accept', ...person, at: now() } as const
   return amendRun(deps, named, async (amending) => {
     const { run, runLedger, receipt, signal } = amending
     await assertNoneUnfinished(ledger, run)
@@ -43,10 +48,11 @@ export async function acceptInDoubt(
       const events = new Map(chosen.map(({ content }) => [content ?? '', 'accept' as const]))
       const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
       const accepted = [...sentAs.values()].map((record) => receiptOf(record, 'decision'))
-      await runLedger.rule({ ...ruling, ...(await receipt(accepted)) }, now())
+      await runLedger.rule({ ...ruling, ...(await receipt(accepted)), resolution }, now())
       count += chosen.length
     }
-    if (isGivenUp(run) && transactions.length === 0) count += await acceptUnanswered(deps, amending)
+    if (isGivenUp(run) && transactions.length === 0)
+      count += await acceptUnanswered(deps, amending, resolution)
     if (count === 0) throw await nothingInDoubt(ledger, run)
     return count
   })
@@ -55,10 +61,12 @@ export async function acceptInDoubt(
 async function acceptUnanswered(
   { ledger, now }: Pick<AmendingDependencies, 'ledger' | 'now'>,
   { run, runLedger, receipt }: Amending,
+  resolution: Resolution,
 ): Promise<number> {
   let count = 0
   for (const record of await ledger.exportsOf(run.id)) {
     for await (const { chunk, batches } of unansweredOf(ledger, record.id)) {
+      await runLedger.rule({ run: null, decisions: [], released: [], resolution }, now())
       for (const batch of batches) {
         const all = unpackHolds(batch.holds)
         const receipted = await receipt(receiptsOfBatch(record, batch, all, 'decision'))
@@ -80,6 +88,7 @@ export async function resendInDoubt(
   job: Job,
   run: RunOfJob,
   transactions: readonly string[],
+  person: Person,
 ): Promise<JobEnd & { readonly decided: number }> {
   const decisions: Ruling['decisions'][number][] = []
   const contents = new Set<string>()
@@ -103,7 +112,9 @@ export async function resendInDoubt(
       return exports
     },
     async begin({ id, runLedger }) {
-      await runLedger.rule({ run: id, decisions, released: [] }, deps.now())
+      const at = deps.now()
+      const resolution = { run: run.id, decision: 'resend', ...person, at } as const
+      await runLedger.rule({ run: id, decisions, released: [], resolution }, at)
       isFreed = true
     },
   })

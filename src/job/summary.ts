@@ -9,6 +9,7 @@ import {
   type Ledger,
   type OutcomeMove,
   type Reading,
+  type Resolution,
   type RunOrigin,
   readTallies,
   type Tallies,
@@ -71,6 +72,11 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   readonly backfill?: BackfillRange
   /** How many of its rejects later runs have settled. */
   readonly settled?: readonly { readonly run: string; readonly count: number }[]
+  /** What people have decided on it, oldest first. */
+  readonly decided?: readonly (Pick<Resolution, 'decision' | 'by'> & {
+    readonly note?: string
+    readonly at: string
+  })[]
   /** How much of what it left behind is new, and how much an earlier run had left so; not there where its detail was pruned. */
   readonly leftBehind?: LeftBehind
   /** When its detail was pruned: batches, reasons and files are gone, the balance is not. */
@@ -111,6 +117,12 @@ export async function summarise(
   const drift: ExportDrift[] = []
   const moves = await ledger.left.moves(runId)
   const settled = await ledger.left.settledBy(runId)
+  const decided = (await ledger.left.resolutions(runId)).map(({ decision, by, note, at }) => ({
+    decision,
+    by,
+    ...(note === null ? {} : { note }),
+    at: new Date(at).toISOString(),
+  }))
   const chunks = Map.groupBy(await ledger.chunksOfRun(runId), ({ export_row }) => export_row)
   const records = await ledger.exportsOf(runId)
   const failed = records.flatMap(({ name, reason }) => (reason === null ? [] : [name]))
@@ -162,6 +174,7 @@ export async function summarise(
     ...(origin === undefined ? {} : { origin }),
     ...(backfill === undefined ? {} : { backfill }),
     ...(settled.length === 0 ? {} : { settled }),
+    ...(decided.length === 0 ? {} : { decided }),
     ...(run.pruned_at === null
       ? { leftBehind: newAndKnown(ended, await ledger.knownOf(runId)) }
       : { pruned: new Date(run.pruned_at).toISOString() }),

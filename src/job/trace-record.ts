@@ -38,8 +38,17 @@ export interface TracedRun {
   /** Attempts to send it, oldest first. */
   readonly batches: readonly TracedBatch[]
   /** What befell it after its run, oldest first; the run where a later one has brought it about. */
-  readonly decisions: readonly { readonly event: string; readonly run: string | null; readonly at: string }[]
+  readonly decisions: readonly TracedDecision[]
   readonly reason?: { readonly stage: string; readonly code: string; readonly message: string }
+}
+
+export interface TracedDecision {
+  readonly event: string
+  readonly run: string | null
+  /** Of a person's decision: who, and why. */
+  readonly by?: string
+  readonly note?: string
+  readonly at: string
 }
 
 export interface TracedBatch {
@@ -166,7 +175,13 @@ async function traceRun(
     chunk: chunk.number,
     outcome,
     batches: batches.map(tracedBatch),
-    decisions: decisions.map(({ event, run, at }) => ({ event, run, at: new Date(at).toISOString() })),
+    decisions: decisions.map(({ event, run, by, note, at }) => ({
+      event,
+      run,
+      ...(by === null ? {} : { by }),
+      ...(note === null ? {} : { note }),
+      at: new Date(at).toISOString(),
+    })),
     ...(exception === undefined
       ? {}
       : { reason: { stage: exception.stage, code: exception.code, message: exception.message } }),

@@ -34,5 +34,19 @@ export interface DecisionTable {
   event: LeftEvent
   /** The run that it belongs to; null for what a person or a look at the profile has decided. */
   run_id: string | null
+  /** What a person has decided; null for what came of itself. */
+  resolution: number | null
+  at: number
+}
+
+/** What a person has decided on a run, by one command. */
+export interface ResolutionTable {
+  id: Generated<number>
+  run_id: string
+  decision: 'accept' | 'resend' | 'give-up'
+  /** Who, */
+  person: string
+  /** and why, where that was said. */
+  note: string | null
   at: number
 }

@@ -61,6 +61,7 @@ export type {
   LeftRow,
   OutcomeMove,
   PlacedRecord,
+  Resolution,
   Ruling,
 } from './left-records.ts'
 export type {

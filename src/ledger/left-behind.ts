@@ -1,7 +1,7 @@
 /** What runs left behind, and what has become of it since: queries, and the one way to change it. */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Exclusive } from './exclusive.ts'
-import type { Lease, LeftBehind, LeftRecord, Ruling, Selection } from './ledger.ts'
+import type { Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from './ledger.ts'
 import { advanceLeft } from './states.ts'
 import type { LedgerTables } from './tables.ts'
 
@@ -48,6 +48,15 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
           series: series && hex(series),
         }))
       }),
+    resolutions: (runId) =>
+      read((db) =>
+        db
+          .selectFrom('resolution')
+          .select(['run_id as run', 'decision', 'person as by', 'note', 'at'])
+          .where('run_id', '=', runId)
+          .orderBy('id')
+          .execute(),
+      ),
     heldRecords: (jobId) =>
       read(async (db) => {
         const query = db.selectFrom('held').where('job_id', '=', jobId)
@@ -108,9 +117,10 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
         read((db) =>
           db
             .selectFrom('decision')
-            .select(['exception', 'event', 'run_id as run', 'at'])
+            .leftJoin('resolution', 'resolution.id', 'decision.resolution')
+            .select(['exception', 'event', 'decision.run_id as run', 'person as by', 'note', 'decision.at'])
             .where('exception', 'in', slice)
-            .orderBy('id')
+            .orderBy('decision.id')
             .execute(),
         ),
       ),
@@ -197,6 +207,22 @@ const leftRecords = (database: Database) =>
     ])
     .$castTo<LeftRecord>()
 
+/** Written down with the first that comes of it. @returns its id, or null where no person has decided */
+export async function noteResolution(
+  writer: Transaction<LedgerTables>,
+  resolution: Resolution | undefined,
+): Promise<number | null> {
+  if (resolution === undefined) return null
+  const { run, decision, by, note, at } = resolution
+  await writer
+    .insertInto('resolution')
+    .values({ run_id: run, decision, person: by, note, at })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const known = writer.selectFrom('resolution').select('id').where('run_id', '=', run).where('at', '=', at)
+  return (await known.where('decision', '=', decision).executeTakeFirstOrThrow()).id
+}
+
 /** Writes down what was decided, moves the exceptions, and lets go what is held no longer. */
 export async function rule(
   writer: Transaction<LedgerTables>,
@@ -204,6 +230,7 @@ export async function rule(
   ruling: Ruling,
   at: number,
 ): Promise<void> {
+  const resolution = await noteResolution(writer, ruling.resolution)
   for (const { exception, event } of ruling.decisions) {
     const { state } = await writer
       .selectFrom('exception')
@@ -213,7 +240,10 @@ export async function rule(
     // A warning was never left behind: no move leads from it.
     const next = advanceLeft(state === 'warning' ? 'settled' : state, event)
     await writer.updateTable('exception').set({ state: next }).where('id', '=', exception).execute()
-    await writer.insertInto('decision').values({ exception, event, run_id: ruling.run, at }).execute()
+    await writer
+      .insertInto('decision')
+      .values({ exception, event, run_id: ruling.run, resolution, at })
+      .execute()
   }
   for (const { rowKey, content } of ruling.released) {
     await writer

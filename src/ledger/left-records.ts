@@ -15,11 +15,24 @@ export interface DeliveredRecord {
   readonly content: string
 }
 
+/** What a person has decided on a run, by one command. */
+export interface Resolution {
+  readonly run: string
+  readonly decision: 'accept' | 'resend' | 'give-up'
+  readonly by: string
+  /** Why, where that was said. */
+  readonly note: string | null
+  /** Milliseconds since the epoch; of all that the command has decided the same. */
+  readonly at: number
+}
+
 /** What has become of exceptions of earlier runs. */
 export interface Ruling {
   readonly decisions: readonly { readonly exception: number; readonly event: LeftEvent }[]
   /** The run that has got them through; null for what a person or a look at the profile has decided. */
   readonly run: string | null
+  /** The person's decision that it comes of. */
+  readonly resolution?: Resolution | undefined
   /** Records that are held no longer. */
   readonly released: readonly HeldRecord[]
   readonly delivered?: readonly DeliveredRow[]
@@ -56,6 +69,9 @@ export interface Decision {
   readonly exception: number
   readonly event: LeftEvent
   readonly run: string | null
+  /** Who has decided it, and why; null for what came of itself. */
+  readonly by: string | null
+  readonly note: string | null
   readonly at: number
 }
 
@@ -74,6 +90,8 @@ export interface LeftBehind {
   /** Records in doubt with such contents, in every run of the job. */
   inDoubtWith(jobId: number, contents: readonly string[]): Promise<LeftRecord[]>
   heldWith(jobId: number, contents: readonly string[]): Promise<HeldRecord[]>
+  /** What people have decided on the run, oldest first. */
+  resolutions(runId: string): Promise<Resolution[]>
   /** How many records of the job are held in doubt. */
   heldRecords(jobId: number): Promise<number>
   /** Rejects, not settled yet, of earlier readings of the same export by the job, in these rows. */

@@ -52,7 +52,9 @@ const SHAPE = [
   `create index exception_by_place on exception (export_row, byte_offset)`,
   `create index exception_in_doubt on exception (content) where outcome = 'in-doubt'`,
   `create table decision (id integer primary key, exception integer not null, event text not null, run_id text,
-    at integer not null)`,
+    resolution integer, at integer not null)`,
+  `create table resolution (id integer primary key, run_id text not null, decision text not null, person text not null,
+    note text, at integer not null, unique (run_id, at, decision))`,
   `create index decision_of_exception on decision (exception)`,
   `create index decision_of_run on decision (run_id)`,
 

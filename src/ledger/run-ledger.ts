@@ -16,7 +16,7 @@ import type {
   Receipted,
   RunLedger,
 } from './ledger.ts'
-import { rule } from './left-behind.ts'
+import { noteResolution, rule } from './left-behind.ts'
 import { advanceBatch, advanceChunk, type BatchEvent } from './states.ts'
 import type { ExportRecord, LedgerTables } from './tables.ts'
 import { addTallies, noTallies, type Tallies } from './tallies.ts'
@@ -183,6 +183,7 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease, ta
           })
           .where('id', '=', lease.runId)
           .execute()
+        await noteResolution(writer, end.resolution)
         await noteReceipts(writer, lease, end)
       }),
   }

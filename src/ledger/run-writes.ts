@@ -3,7 +3,7 @@
  */
 import type { DeliveredFile } from './expectations.ts'
 import type { Held } from './holds.ts'
-import type { DeliveredRow, HeldRecord, Ruling } from './left-records.ts'
+import type { DeliveredRow, HeldRecord, Resolution, Ruling } from './left-records.ts'
 import type { RunState } from './states.ts'
 import type { CareTeamMark, Reading } from './tables.ts'
 import type { ChunkTallies } from './tallies.ts'
@@ -15,6 +15,8 @@ export interface RunEnd {
   readonly reason: string | null
   /** and its words. */
   readonly detail?: string | null
+  /** Of a person who has ended it. */
+  readonly resolution?: Resolution | undefined
   /** See `Receipted`. */
   readonly receiptsLength?: number | undefined
 }

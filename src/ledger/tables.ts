@@ -1,6 +1,6 @@
 /** The ledger's tables as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
 import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'
-import type { DecisionTable, ExceptionTable } from './exception-tables.ts'
+import type { DecisionTable, ExceptionTable, ResolutionTable } from './exception-tables.ts'
 import type { DeadlineTable, DeliveryTable } from './expectation-tables.ts'
 import type { LeaseTable, WaitingTable } from './lease-tables.ts'
 import type { NotificationTable } from './notification-table.ts'
@@ -239,6 +239,7 @@ export interface LedgerTables {
   batch: BatchTable
   exception: ExceptionTable
   decision: DecisionTable
+  resolution: ResolutionTable
   delivered: DeliveredTable
   held: HeldTable
   account: AccountTable

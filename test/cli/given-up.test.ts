@@ -29,7 +29,16 @@ test.each([
   const { waybill } = clinic.workplace
   const { out } = await waybill('show')
   expect(out).toContain(`\n    waybill resolve ${clinic.id} --give-up\n`)
-  const givenUp = await waybill('resolve', clinic.id, '--give-up')
+  const givenUp = await waybill(
+    'resolve',
+    clinic.id,
+    '--give-up',
+    '--by',
+    'Night desk',
+    '--note',
+    'file lost',
+  )
+  expect(givenUp.out).toMatch(/^Decided at \S+Z by Night desk: give-up\. file lost$/m)
   expect(givenUp.code).toBe(0)
   expect(givenUp.out).toContain(`Run ${clinic.id} of clinic: failed (given-up) `)
 

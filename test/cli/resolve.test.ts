@@ -1,4 +1,5 @@
 import { rm, writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { PASS } from '../faults/fault-proxy.ts'
@@ -56,6 +57,10 @@ describe('records in doubt that are accepted', () => {
       before.run,
       '--accept',
       '--json',
+      '--by',
+      'Night desk',
+      '--note',
+      'the vendor sees them',
       '--transaction',
       first,
     )
@@ -64,7 +69,18 @@ describe('records in doubt that are accepted', () => {
 
     const traced = await clinic.workplace.waybill('trace', first)
     expect(traced.out).toMatch(/: accepted\n/)
-    expect(traced.out).toMatch(/Decided {4}\d{4}-\d\d-\d\dT[\d:.]+Z: accept\n/)
+    expect(traced.out).toMatch(
+      /Decided {4}\d{4}-\d\d-\d\dT[\d:.]+Z: accept, by Night desk: the vendor sees them\n/,
+    )
+    const [decided] = JSON.parse((await clinic.workplace.waybill('trace', first, '--json')).out).runs[0]
+      .decisions
+    expect(decided).toMatchObject({ event: 'accept', by: 'Night desk', note: 'the vendor sees them' })
+    const { out } = await clinic.workplace.waybill('show', before.run)
+    expect(out).toMatch(/^Decided at \S+Z by Night desk: accept\. the vendor sees them$/m)
+    const json = JSON.parse((await clinic.workplace.waybill('show', before.run, '--json')).out)
+    expect(json.decided).toEqual([
+      { decision: 'accept', by: 'Night desk', note: 'the vendor sees them', at: expect.any(String) },
+    ])
     expect((await clinic.workplace.waybill('trace', second)).out).toMatch(/: in-doubt\n/)
 
     const again = await clinic.workplace.waybill(
@@ -91,6 +107,9 @@ describe('records in doubt that are sent again', () => {
     const { records, summary, resent } = resolvedOf(ended)
     expect(records).toBe(6)
     expect(resent?.records.biometric).toMatchObject({ made: 6, unchanged: 6, accepted: 0 })
+    const json = JSON.parse((await clinic.workplace.waybill('show', before.run, '--json')).out)
+    expect(json.decided).toMatchObject([{ decision: 'resend', by: userInfo().username }])
+    expect(json.decided[0]).not.toHaveProperty('note')
     expect(summary.records.biometric).toMatchObject({ made: 6, accepted: 6, inDoubt: 0 })
     expect(await clinic.stored()).toEqual(GOOD)
     await expectReceipts(clinic, { 'read-back': 6 })

@@ -795,7 +795,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.left.moves('run-2')).toMatchObject([{ ...move, to: 'unchanged' }])
         expect(await ledger.left.settledBy('run-1')).toEqual([{ run: 'run-2', count: 1 }])
         expect(await ledger.left.decisions([reject?.id ?? 0])).toEqual([
-          { exception: reject?.id, event: 'deliver', run: 'run-2', at: NOW + 20 },
+          { exception: reject?.id, event: 'deliver', run: 'run-2', by: null, note: null, at: NOW + 20 },
         ])
         expect((await ledger.reasonsOf('run-1')).map(({ outcome, rule }) => [outcome, rule])).toEqual([
           ['rejected', null],
@@ -814,10 +814,15 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       it('is decided by a person for one run, which names its origin', async () => {
         const { first, run } = await leaveBehind()
         const [doubt] = await ledger.left.inDoubt('run-1', 0, 1)
-        await run.rule(
-          { run: 'run-2', decisions: [{ exception: doubt?.id ?? 0, event: 'resend' }], released: [] },
-          NOW,
-        )
+        const why = { by: 'Night desk', note: 'lost on the way', at: NOW }
+        const resolution = { run: 'run-1', decision: 'resend', ...why } as const
+        const decided = [{ exception: doubt?.id ?? 0, event: 'resend' as const }]
+        await run.rule({ run: 'run-2', decisions: decided, released: [], resolution }, NOW)
+        // What one command decides page by page is one decision.
+        await run.rule({ run: 'run-2', decisions: [], released: [], resolution }, NOW + 1)
+        expect(await ledger.left.resolutions('run-1')).toEqual([resolution])
+        expect(await ledger.left.resolutions('run-2')).toEqual([])
+        expect(await ledger.left.decisions([doubt?.id ?? 0])).toMatchObject([{ event: 'resend', ...why }])
         expect(await ledger.left.decidedContents(first, 'run-2')).toEqual(new Set([content(3)]))
         expect(await ledger.left.decidedContents(first, 'run-3')).toEqual(new Set())
         expect(await ledger.left.moves('run-1')).toEqual([])

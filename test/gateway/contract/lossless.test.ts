@@ -19,7 +19,7 @@ const TEXTS = [
 /** But what `__proto__` names, which zod never copies, and a field that is read under its other spelling. */
 const respelled = new Set<string>(Object.values(OTHER_SPELLINGS))
 const anyName = fc.string().filter((name) => name !== '__proto__' && !respelled.has(name))
-const anything = fc.jsonValue({ maxDepth: 2 })
+const anything = fc.jsonValue({ maxDepth: 2 }).filter((value) => !JSON.stringify(value).includes('__proto__'))
 
 /**
  * Values that the schema takes: with and without optional fields, with fields that are not documented at every depth, and with anything

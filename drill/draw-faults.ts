@@ -5,6 +5,7 @@
  */
 import type { Random } from '../samples/random.ts'
 import type { Fault, FaultKind } from '../src/reference-gateway/faults/fault-plan.ts'
+import { MARK } from './exports.ts'
 import type { KillPoint } from './kill-points.ts'
 
 const CREATES = ['createBiometricsBulk', 'createConditionsBulk', 'createCareTeams'] as const
@@ -22,8 +23,6 @@ export interface Harm {
   readonly refusesPeople: boolean
   /** Profiles may not be readable. */
   readonly hidesProfiles: boolean
-  /** Marks may be refused, or set by a list that could not be read. */
-  readonly refusesMarks: boolean
 }
 
 export interface DrawnFault {
@@ -42,7 +41,7 @@ export interface Pace {
   readonly late: number
 }
 
-const HARMLESS: Harm = { refuses: false, refusesPeople: false, hidesProfiles: false, refusesMarks: false }
+const HARMLESS: Harm = { refuses: false, refusesPeople: false, hidesProfiles: false }
 
 const AMBIGUOUS = [500, 502, 503, 504] as const
 
@@ -117,7 +116,7 @@ export function unreadable(random: Random): DrawnFault[] {
   ]
 }
 
-const HIDING: Harm = { ...HARMLESS, hidesProfiles: true, refusesMarks: true }
+const HIDING: Harm = { ...HARMLESS, hidesProfiles: true }
 
 /** Answers of success that contradict themselves, or what was sent. */
 export function strangeEchoes(random: Random): DrawnFault[] {
@@ -193,7 +192,7 @@ const draw: { readonly [Kind in Fault['do']]: (random: Random, pace: Pace) => Dr
       { status: 307 },
       { status: 400 },
       { status: 404 },
-      { status: 422, message: 'it is not to be' },
+      { status: 422, message: `Record for Ada${MARK} Alder${MARK} born 1950-02-03 is not to be` },
     ])
     return drawn('refuse', { on, ...answer, ...sometimes(random) }, harmOf(on, answer.status))
   },
@@ -277,11 +276,7 @@ const draw: { readonly [Kind in Fault['do']]: (random: Random, pace: Pace) => Dr
     }),
   // The mark is moved by what a list shows; one that is late may show too little.
   lag: (random, { late }) =>
-    drawn(
-      'lag',
-      { on: 'reads', ms: random.integer(Math.ceil(late / 10), late) },
-      { ...HARMLESS, refusesMarks: true },
-    ),
+    drawn('lag', { on: 'reads', ms: random.integer(Math.ceil(late / 10), late) }, { ...HARMLESS }),
 }
 
 function harmOf(on: Call, status: number): Harm {
@@ -291,6 +286,5 @@ function harmOf(on: Call, status: number): Harm {
     refuses: on.startsWith('create'),
     refusesPeople: on === 'registerAccount',
     hidesProfiles: on.startsWith('read') || on.startsWith('list'),
-    refusesMarks: on === 'setPrimaryCare' || on === 'listCareTeams',
   }
 }

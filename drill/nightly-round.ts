@@ -74,7 +74,10 @@ async function playNight(scene: Scene, plan: RoundPlan, { endings, ledger }: Nig
   if (ledger === undefined) return untilDone(scene, plan, endings)
   if (ledger.midway) await scene.start(RUN, { ending: first }).end()
   await befall()
+  const before = scene.heard.length
   await untilDone(scene, plan, ledger.midway ? more : endings)
+  if (ledger.to === 'lost' && !/the ledger is new/i.test(scene.heard.slice(before)))
+    scene.complaints.push('a run on a new ledger does not say so')
 }
 
 /** Kills as planned, then starts it again until it is done by itself. @throws Error where it never is */

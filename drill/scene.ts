@@ -55,6 +55,8 @@ export interface Scene {
   /** Of the last run that ended by itself. */
   lastExit: number | null
   struck: Struck
+  /** What all processes have said on standard error. */
+  heard: string
   /** Requests that came to the gateway until its faults began anew. */
   requests: number
   start(args: readonly string[], plan?: ProcessPlan): ScenePlayer
@@ -91,7 +93,7 @@ export function createScene(stage: Stage): Scene {
   const faultsUrl = `${gateway.url}/_reference/faults`
   return {
     ...{ home, stage, kills: [], passed: [], complaints: [], struck: [] },
-    ...{ processes: 0, lastExit: null, requests: 0 },
+    ...{ processes: 0, lastExit: null, requests: 0, heard: '' },
     start(args, { ending, halt } = {}) {
       this.processes++
       const watch = {
@@ -109,6 +111,7 @@ export function createScene(stage: Stage): Scene {
         const how = await ended
         clearTimeout(killer)
         clearTimeout(asker)
+        this.heard += how.err
         for (const [, point] of how.err.matchAll(/^passed (.+)$/gm)) this.passed.push(point as KillPoint)
         if (how.out.includes(MARK) || how.err.includes(MARK))
           this.complaints.push(`health data in what waybill ${args[0]} says`)

@@ -14,7 +14,7 @@ const EXPORTS = drillExports(5, 1, {
 })
 const PEOPLE = new Set(EXPORTS.flatMap(({ told }) => told.map(({ person }) => person))).size
 const REQUESTS = 40
-const HARMLESS = { refuses: false, refusesPeople: false, hidesProfiles: false, refusesMarks: false }
+const HARMLESS = { refuses: false, refusesPeople: false, hidesProfiles: false }
 
 /** What a run to which nothing happens comes to. */
 function undisturbed(): Evidence & {

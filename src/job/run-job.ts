@@ -68,7 +68,7 @@ async function runWith(
   const { limit } = options
   const whole = limit === Number.POSITIVE_INFINITY
   let resumed: RunSummary | undefined
-  if (options.lookFirst === true) await ledger.noteBehind(deps.now())
+  if (options.lookFirst === true) await ledger.noteBehind(deps.now() - 1)
 
   const unfinished = await ledger.unfinishedRun(held.lease.jobId, 'ordinary')
   if (unfinished !== undefined) {

@@ -41,7 +41,11 @@ export async function readBehind(
       .executeTakeFirst()
     return proved === undefined ? last.taken_at : undefined
   }
-  const proved = await proof.where('run.backfill', 'is', null).executeTakeFirst()
+  // What is resumed goes through the exports that it had begun, and no others.
+  const proved = await proof
+    .where('run.backfill', 'is', null)
+    .where('run.resumed_at', 'is', null)
+    .executeTakeFirst()
   // It may have come far after the copy was made, and the same records may stand in other exports.
   const filling = await database
     .selectFrom('run')

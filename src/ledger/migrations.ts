@@ -24,7 +24,7 @@ const SHAPE = [
     ended_at integer, reason text, detail text, worked_ms integer not null default 0, worked_at integer,
     rejects_path text not null, receipts_path text not null, receipts_length integer not null default 0,
     tallies text not null, origin_run text, selection text, pruned_at integer, backfill text, backfill_folder text,
-    part text)`,
+    part text, resumed_at integer)`,
   `create index run_by_job on run (job_id, started_at)`,
   `create table mapping (digest text primary key, name text not null, content text not null)`,
   `create table export (id integer primary key, run_id text not null, ordinal integer not null, export_id text not null,

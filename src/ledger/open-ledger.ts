@@ -104,6 +104,7 @@ export async function openLedger(file: string): Promise<Ledger> {
             detail: null,
             ended_at: null,
             worked_at: at,
+            resumed_at: at,
             ...(part === undefined ? {} : { part }),
           })
           .where('id', '=', run.id)

@@ -42,6 +42,8 @@ interface RunTable {
   /** Of a backfill: its range and what it was begun with (`backfillText`), and the folder of its exports where that is not the place of the job. */
   backfill: ColumnType<string | null, string | null | undefined, never>
   backfill_folder: ColumnType<string | null, string | null | undefined, never>
+  /** When it was taken up again, the last time: it has gone through the exports that it had begun by then, and no others. */
+  resumed_at: ColumnType<number | null, never, number>
   /** Of a run that has not read all that the job finds: what of it. */
   part: ColumnType<RunPart | null, RunPart | null | undefined, RunPart>
 }

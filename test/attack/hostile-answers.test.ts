@@ -47,7 +47,7 @@ test('a run whose gateway switches protocols ends, and so does its process', asy
   await clinic.deliver('day.csv', `${HEADER}${ANN}`)
   const { code, err } = await ended(clinic.workplace.start('run', 'clinic'))
   expect(code).toBe(3)
-  expect(err).toContain('gateway-unreachable')
+  expect(err).toContain('gateway-failing')
 })
 
 test('what is left open holds no process whose command is done, and what it said is whole', async () => {

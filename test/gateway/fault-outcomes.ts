@@ -139,6 +139,12 @@ export const ROWS: readonly Row[] = [
     outcome: { class: 'accepted-in-part', stored: 'half', echoes: 4, errors: 2, lie: true },
   },
 
+  // Echoes of something else than was sent: a client that counts them sees nothing wrong.
+  ...(['altered', 'other-account', 'other-id'] as const).map((say) => ({
+    fault: { do: 'store-part' as const, say },
+    outcome: { class: 'accepted' as const, stored: 'half' as const, echoes: 4, lie: true as const },
+  })),
+
   {
     fault: { do: 'poison', share: 1 },
     outcome: { class: 'refused', stored: 'nothing', status: 400, words: 'records[0]: cannot be stored' },
@@ -188,7 +194,14 @@ export const ROWS: readonly Row[] = [
   },
 
   // Whose echo it is, and whether it says what was sent, is for whoever knows the records to say, too.
-  { fault: { do: 'echo', as: 'altered', share: 1 }, outcome: { ...ACCEPTED, echoes: 4 } },
+  ...(['altered', 'other-account', 'other-id'] as const).map((as) => ({
+    fault: { do: 'echo' as const, as, share: 1 },
+    outcome: { ...ACCEPTED, echoes: 4 },
+  })),
+  {
+    fault: { do: 'echo', as: 'accused', count: 1 },
+    outcome: { class: 'accepted-in-part', stored: 'all', echoes: 4, errors: 1 },
+  },
 
   {
     fault: { do: 'expire-token' },

@@ -16,8 +16,8 @@ export interface Outcome {
   /** Of a batch: how many echoes, and how many errors were listed (0). */
   readonly echoes?: number
   readonly errors?: number
-  /** The gateway lies, and no client can see it: what the class says does not hold. */
-  readonly lie?: true
+  /** The gateway lies, and no client can see it: what the class says does not hold; or not of what is known by the ids that are echoed. */
+  readonly lie?: true | 'of-ids'
 }
 
 export type Struck = FaultGiven extends infer One ? (One extends unknown ? Omit<One, 'on'> : never) : never
@@ -194,10 +194,11 @@ export const ROWS: readonly Row[] = [
   },
 
   // Whose echo it is, and whether it says what was sent, is for whoever knows the records to say, too.
-  ...(['altered', 'other-account', 'other-id'] as const).map((as) => ({
+  ...(['altered', 'other-account'] as const).map((as) => ({
     fault: { do: 'echo' as const, as, share: 1 },
     outcome: { ...ACCEPTED, echoes: 4 },
   })),
+  { fault: { do: 'echo', as: 'other-id', share: 1 }, outcome: { ...ACCEPTED, echoes: 4, lie: 'of-ids' } },
   {
     fault: { do: 'echo', as: 'accused', count: 1 },
     outcome: { class: 'accepted-in-part', stored: 'all', echoes: 4, errors: 1 },

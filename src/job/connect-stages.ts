@@ -138,6 +138,7 @@ export function connectStages(
         runId: runLedger.lease.runId,
         readLagMs: delivery.readLagMs,
         pause: delivery.pause,
+        now,
         owed: parts.owed,
       },
     },

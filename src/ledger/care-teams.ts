@@ -18,6 +18,7 @@ export async function saveCareTeams(
       account: Buffer.from(entry.account, 'hex'),
       npi: Buffer.from(entry.npi, 'hex'),
       observed_at: entry.observedAt,
+      stored_at: entry.storedAt,
       mark: entry.mark,
       account_id: entry.accountId,
       content: entry.content === null ? null : Buffer.from(entry.content, 'hex'),
@@ -36,6 +37,7 @@ export async function saveCareTeams(
       .onConflict((conflict) =>
         conflict.columns(['gateway', 'account', 'npi']).doUpdateSet({
           observed_at: sql`max(care_team.observed_at, excluded.observed_at)`,
+          stored_at: sql`excluded.stored_at`,
           mark: sql`excluded.mark`,
           account_id: sql`excluded.account_id`,
           content: sql`excluded.content`,

@@ -120,9 +120,9 @@ export async function readCareTeams(
       const account = hex(row.account)
       const entries = found.get(account) ?? []
       found.set(account, entries)
-      const { observed_at: observedAt, mark, account_id: accountId } = row
+      const { observed_at: observedAt, stored_at: storedAt, mark, account_id: accountId } = row
       const content = row.content && hex(row.content)
-      entries.push({ account, npi: hex(row.npi), observedAt, mark, accountId, content })
+      entries.push({ account, npi: hex(row.npi), observedAt, storedAt, mark, accountId, content })
     }
   }
   return found

@@ -128,6 +128,8 @@ export interface KnownCareTeam {
   readonly npi: string
   /** Of the newest that is known: milliseconds since the epoch. */
   readonly observedAt: number
+  /** When it was learned that it is stored: milliseconds since the epoch. */
+  readonly storedAt: number
   readonly mark: CareTeamMark
   /** The gateway's id of the person, where it is known. */
   readonly accountId: string | null

@@ -177,6 +177,8 @@ interface CareTeamTable {
   /** Hashed NPI. */
   npi: Uint8Array
   observed_at: number
+  /** When it was learned that it is stored; a list may be late with what is newer. */
+  stored_at: number
   mark: CareTeamMark
   /** The gateway's id of the person, by which a mark that is owed can be set without the export; null where it gave none. */
   account_id: string | null

@@ -13,6 +13,7 @@ import type { ResolvedAccounts } from './accounts.ts'
 import { allDone } from './all-done.ts'
 import {
   type CareTeamAccount,
+  type CareTeamStep,
   type ChangedCareTeam,
   fieldsOf,
   fieldsSent,
@@ -40,6 +41,7 @@ export interface CareTeamContext {
   /** Milliseconds for which a list may be late. */
   readonly readLagMs: number
   readonly pause: (ms: number) => Promise<void>
+  readonly now: () => number
   /** Hashes of the accounts of which this run has left a mark owed. */
   readonly owed: Set<string>
 }
@@ -143,15 +145,23 @@ export async function careTeamsOf(
           outcomes,
           new Map(own.map((entry) => [entry, doubtful.includes(entry) ? 'doubtful' : 'open'])),
         )
-        const account = {
+        const account = (): CareTeamAccount => ({
           wanted,
           has: withStored(person.listed ?? [], wanted, outcomes),
           known: person.known,
+        })
+        let { steps } = planCareTeam(account(), context.changed)
+        const lateMs = mayBeLateMs(context, person, steps, npis)
+        if (lateMs > 0) {
+          await context.pause(lateMs)
+          person.listed = (await list(context, person)) ?? person.listed
+          steps = planCareTeam(account(), context.changed).steps
         }
-        for (const [entry, step] of planCareTeam(account, context.changed).steps) {
+        const { has } = account()
+        for (const [entry, step] of steps) {
           if (step.step === 'share') selected.twins.push({ entry, first: step.first })
           if (step.step === 'known') {
-            const isOurs = account.has.some(({ ours }) => ours === entry.transactionId)
+            const isOurs = has.some(({ ours }) => ours === entry.transactionId)
             const readBack = isOurs ? { readBack: true as const } : {}
             selected.outcomes.push({ entry, outcome: 'unchanged', found: true, ...readBack })
           }
@@ -188,7 +198,7 @@ export async function careTeamsOf(
           const { marks, failure } = await carryOut(context, person, account, mark)
           if (failure !== undefined) failures.push(failure)
           const said = [...withdrawn].map((npi) => [npi, 'withdrawn'] as const)
-          known.push(...knownNow(person, account, new Map([...said, ...marks])))
+          known.push(...knownNow(person, account, new Map([...said, ...marks]), context.now()))
         }),
       )
       return { failures, known }
@@ -226,6 +236,20 @@ async function peopleOf(
       listed: undefined,
     }
   })
+}
+
+/** For how long the list may not show yet what was delivered of a provider of whom more is to be created: milliseconds. */
+function mayBeLateMs(
+  { now, readLagMs }: CareTeamContext,
+  { known }: Person,
+  steps: ReadonlyMap<Entry, CareTeamStep>,
+  npis: ReadonlyMap<Entry, string>,
+): number {
+  const created = new Set(
+    [...steps].flatMap(([entry, { step }]) => (step === 'create' ? [npis.get(entry)] : [])),
+  )
+  const stored = known.filter(({ npi }) => created.has(npi)).map(({ storedAt }) => storedAt)
+  return stored.length === 0 ? 0 : Math.min(Math.max(...stored) + readLagMs - now(), readLagMs)
 }
 
 /** Undefined for one that was rejected: the export's word on it has not arrived. */
@@ -454,12 +478,14 @@ function knownNow(
   { hash, accountId }: Pick<Person, 'hash' | 'accountId'>,
   { wanted, known }: CareTeamAccount,
   marks: Marks,
+  now: number,
 ): KnownCareTeam[] {
   const rows = new Map(known.map((one) => [one.npi, one]))
   const note = (npi: string, observedAt: number, content: string | null): void => {
     const before = rows.get(npi)
     const at = Math.max(before?.observedAt ?? observedAt, observedAt)
-    rows.set(npi, { account: hash, npi, mark: before?.mark ?? 'none', observedAt: at, accountId, content })
+    const mark = before?.mark ?? 'none'
+    rows.set(npi, { account: hash, npi, mark, observedAt: at, storedAt: now, accountId, content })
   }
   for (const { npi, status, entry } of wanted) {
     if (status === 'stored') note(npi, entry.record.observedAt, null)
@@ -518,7 +544,7 @@ export async function settleOwedMarks(
         }
         if (mark.step === 'wait') return
         const { marks } = await carryOut(context, { hash, owner }, account, mark)
-        saved.push(...knownNow({ hash, accountId }, account, marks))
+        saved.push(...knownNow({ hash, accountId }, account, marks, context.now()))
       }),
     )
     if (saved.length > 0) await save(saved)

@@ -975,7 +975,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const [first, second] = [rowKey(11), rowKey(12)]
       const known = (npi: string, observedAt: number, mark: KnownCareTeam['mark'], of = account) => {
         const content = mark === 'to-set' ? 'c0ffee00c0ffee00' : null
-        return { account: of, npi, observedAt, mark, accountId: `id of ${of}`, content }
+        return { account: of, npi, observedAt, storedAt: NOW, mark, accountId: `id of ${of}`, content }
       }
       await run.saveCareTeams('gateway', [known(first, 5, 'set'), known(first, 5, 'set', rowKey(2))])
       await run.saveCareTeams('gateway', [known(second, 7, 'set')])

@@ -45,6 +45,7 @@ const knows = (npi: string, mark: KnownCareTeam['mark'], observedAt = OBSERVED_A
   account: 'a',
   npi: IDENTITY.npi(npi),
   observedAt,
+  storedAt: 0,
   mark,
   accountId: null,
   content: null,

@@ -88,6 +88,20 @@ describe('what the account has', () => {
     expect(loading.added()).toBe(2)
   })
 
+  it('is waited for where an earlier chunk has delivered it and the list is late', async () => {
+    const loading = await startWith([], {
+      faultOf: (request) =>
+        isList(request) && request.earlier === 1
+          ? { do: 'pass-then-edit', edit: (envelope) => ({ ...envelope, data: [] }) }
+          : PASS,
+    })
+    await loading.settle(await loading.load([made()]))
+    const began = loading.clock.now
+    const { outcomes } = await loading.load([made({ day: 1 })], false, 2)
+    expect(outcomes).toMatchObject([{ outcome: 'unchanged', found: true }])
+    expect([loading.added(), loading.clock.now - began]).toEqual([1, loading.context.readLagMs])
+  })
+
   it('is not added to by an earlier process and its successor, whatever was answered', async () => {
     const visits = [1, 2, 3].map((row) => made({ row, day: row }))
     const loading = await startLoading({

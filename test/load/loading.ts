@@ -193,6 +193,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       runId: 'run-1',
       readLagMs: 5_000,
       pause,
+      now: () => clock.now,
       owed: new Set(),
     },
   })

@@ -83,6 +83,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'registration-expression-failed': 'mapping',
   'registration-expression-too-costly': 'mapping',
   'registration-refused': 'gateway',
+  'registration-fails': 'gateway',
   refused: 'gateway',
   'too-large': 'gateway',
   'listed-as-error': 'gateway',

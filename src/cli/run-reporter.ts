@@ -39,10 +39,7 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       ended = noCounts()
       open = undefined
       logger.info('run started', { ...about, gateway, resumed })
-      if (isFirst === true && gateway !== 'built-in') {
-        logger.warn('the ledger is new', { ...about, gateway })
-        progress.note(newLedger(job))
-      }
+      if (isFirst === true && gateway !== 'built-in') logger.warn(NEW_LEDGER, { ...about, gateway })
       if (settledOnly === true)
         progress.note(
           `Run ${id} was not finished: what it has under way is settled first, and no more of it is run now.`,
@@ -141,8 +138,8 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
   }
 }
 
-const newLedger = (job: string): string =>
-  `The ledger is new: it does not know what was delivered before. Has this installation delivered to this gateway before? Then stop this run, and restore a backup, or type: waybill run ${job} --look-first`
+const NEW_LEDGER =
+  'the ledger is new: it does not know what was delivered before; if this installation has delivered to this gateway, stop this run, and restore a backup or run with --look-first'
 
 /** Of an export that an earlier process has begun. */
 const resumedAt = ({ rows }: Counts): LogFields => (rows.read === 0 ? {} : { resumed: true, rows: rows.read })

@@ -13,6 +13,8 @@ test('what the commands for what was left behind say, and what show says of it',
   const steady = (text: string): string =>
     text
       .replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{6}/g, 'RUN')
+      .replaceAll(/ by [^:\s]+: (?=accept|resend|give-up)/g, ' by SOMEBODY: ')
+      .replaceAll(/(accept|resend|give-up), by \S+/g, '$1, by SOMEBODY')
       .replaceAll(/after \d+\.\d s/g, 'after N s')
       .replaceAll(/known since \d{4}-\d\d-\d\d/g, 'known since 2026-03-03')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'INSTANT')

@@ -32,11 +32,12 @@ describe('a run', () => {
     const ended = await clinic.workplace.waybill('run', 'clinic')
     expect(ended.code).toBe(1)
     expect(ended.err).toMatch(
-      /^Records go to http:\/\/127\.0\.0\.1:\d+\.\na\.csv: 3 rows, 9 records in \d+\.\d s, [\d,]+ rows\/s\n$/,
+      /^Records go to http:\/\/127\.0\.0\.1:\d+\.\n\S+ warn {2}the ledger is new: [^\n]*\na\.csv: 3 rows, 9 records in \d+\.\d s, [\d,]+ rows\/s\n$/,
     )
     const counts = { rows: 3, records: 9, accepted: 8, rejected: 1, unchanged: 0, inDoubt: 0 }
     expect(await log()).toMatchObject([
       { level: 'info', message: 'run started', job: 'clinic', resumed: false },
+      { level: 'warn', message: expect.stringContaining('the ledger is new') },
       { message: 'export started', export: 'a.csv', bytes: Buffer.byteLength(ROWS) },
       { message: 'export ended', export: 'a.csv', ...counts },
       { message: 'run ended', state: 'finished', ...counts },
@@ -45,10 +46,11 @@ describe('a run', () => {
     expect(new Set(others.map(({ run }) => run))).toEqual(new Set([first?.['run']]))
   })
 
-  test('quiet: nothing on standard error, all in the file', async () => {
+  test('quiet: nothing on standard error but what needs a person, all in the file', async () => {
     const { clinic, log } = await logged({})
-    expect(await clinic.workplace.waybill('run', 'clinic', '--quiet')).toMatchObject({ err: '', out: '' })
-    expect(await log()).toHaveLength(4)
+    const { err, out } = await clinic.workplace.waybill('run', 'clinic', '--quiet')
+    expect([err, out]).toEqual([expect.stringMatching(/^\S+ warn {2}the ledger is new: [^\n]*\n$/), ''])
+    expect(await log()).toHaveLength(5)
   })
 
   test('what ended it is in the file, and on standard error once', async () => {
@@ -69,6 +71,7 @@ describe('a run', () => {
     const { err } = await clinic.workplace.waybill('run', 'clinic')
     expect(parse(err).map(({ message }) => message)).toEqual([
       'run started',
+      expect.stringContaining('the ledger is new'),
       'export started',
       'export ended',
       'run ended',

@@ -8,7 +8,9 @@ import type { Identity } from '../load/identity.ts'
 import type { OpenRows } from './open-rows.ts'
 
 interface LastWordsContext {
-  readonly ledger: Pick<Ledger, 'delivered' | 'wasFinished'>
+  readonly ledger: Pick<Ledger, 'delivered' | 'lastReading'> & {
+    readonly left: Pick<Ledger['left'], 'rejected'>
+  }
   readonly identity: Identity
   readonly load: { readonly jobId: number }
   readonly isBackfill: boolean
@@ -59,13 +61,25 @@ export function lastWordsOf(
     return last
   }
 
+  /** Of a file that is read again, what its last reading did not get through. */
+  const notSaidBefore = async (entries: readonly Entry[]): Promise<readonly Entry[]> => {
+    const last = await ledger.lastReading(load.jobId, record)
+    if (last === undefined) return entries
+    const rows = [...new Set(entries.map(({ row }) => row.row))]
+    const request = { jobId: load.jobId, exportId: record.export_id, before: record.id }
+    const left = (await ledger.left.rejected(request, rows)).filter(({ exportRow }) => exportRow === last)
+    const places = new Set(left.map(({ row, rule, content }) => `${row} ${rule} ${content}`))
+    return entries.filter(({ row, record: { rule }, content }) => places.has(`${row.row} ${rule} ${content}`))
+  }
+
   return async (entries) => {
     if (record.reading !== 'whole' || context.isBackfill) return new Set()
-    if (await ledger.wasFinished(load.jobId, record)) return new Set()
+    const news = await notSaidBefore(entries)
+    if (news.length === 0) return new Set()
     read ??= readAhead()
     const last = await read
     return new Set(
-      entries.filter((entry) => {
+      news.filter((entry) => {
         const word = last.get(placeOf(entry))
         return word?.content === entry.content && word.since <= entry.row.row
       }),

@@ -197,8 +197,11 @@ export interface Ledger {
   mostFrequentReason(runId: string): Promise<Pick<Reason, 'code' | 'count'> | undefined>
   /** What was delivered by row key, oldest first, for those keys that have any. */
   delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly DeliveredRecord[]>>
-  /** Whether another export of that name and content was read to its end by the job. */
-  wasFinished(jobId: number, record: Pick<ExportRecord, 'id' | 'name' | 'sha256'>): Promise<boolean>
+  /** The latest other export of that name and content that the job has read to its end. */
+  lastReading(
+    jobId: number,
+    record: Pick<ExportRecord, 'id' | 'name' | 'sha256'>,
+  ): Promise<ExportRecord['id'] | undefined>
   /** Contents in doubt by row key. */
   held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>>
   /** Hashes of the series of which a record in doubt is still asked about. */

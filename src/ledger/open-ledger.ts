@@ -215,8 +215,8 @@ export async function openLedger(file: string): Promise<Ledger> {
     delivered: (jobId, rowKeys) => read((db) => readDelivered(db, jobId, rowKeys)),
     held: (jobId, rowKeys) => read((db) => readHeld(db, jobId, rowKeys)),
     heldSeries: (jobId) => read((db) => readHeldSeries(db, jobId)),
-    wasFinished: async (jobId, { id, name, sha256 }) =>
-      (await read((db) =>
+    lastReading: async (jobId, { id, name, sha256 }) => {
+      const found = await read((db) =>
         db
           .selectFrom('export')
           .innerJoin('run', 'run.id', 'export.run_id')
@@ -226,8 +226,11 @@ export async function openLedger(file: string): Promise<Ledger> {
           .where('export.name', '=', name)
           .where('export.state', '=', 'finished')
           .where('export.id', '!=', id)
+          .orderBy('export.id', 'desc')
           .executeTakeFirst(),
-      )) !== undefined,
+      )
+      return found?.id
+    },
     left: leftBehind(read),
     fires: firesOf({ read, write }),
     expectations: expectationsOf({ read, write }),

@@ -999,13 +999,13 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const [record] = await ledger.exportsOf('run-1')
       if (record === undefined) throw new Error('one was begun')
       const again = { ...record, id: record.id + 1 }
-      expect(await ledger.wasFinished(jobId, again)).toBe(false)
+      expect(await ledger.lastReading(jobId, again)).toBeUndefined()
       await run.endExport(exportRow, 'finished', null)
-      expect(await ledger.wasFinished(jobId, again)).toBe(true)
-      expect(await ledger.wasFinished(jobId, record)).toBe(false)
-      expect(await ledger.wasFinished(jobId, { ...again, name: 'another.csv' })).toBe(false)
-      expect(await ledger.wasFinished(jobId, { ...again, sha256: 'another' })).toBe(false)
-      expect(await ledger.wasFinished(await ledger.jobId('another', 'gateway'), again)).toBe(false)
+      expect(await ledger.lastReading(jobId, again)).toBe(record.id)
+      expect(await ledger.lastReading(jobId, record)).toBeUndefined()
+      expect(await ledger.lastReading(jobId, { ...again, name: 'another.csv' })).toBeUndefined()
+      expect(await ledger.lastReading(jobId, { ...again, sha256: 'another' })).toBeUndefined()
+      expect(await ledger.lastReading(await ledger.jobId('another', 'gateway'), again)).toBeUndefined()
     })
 
     it('replaces what was delivered under a key, and keeps the first account id', async () => {

@@ -5,7 +5,7 @@
 import { stringify } from 'csv-stringify/sync'
 import type { ReadDefinition } from '../extract/read-definition.ts'
 import type { JsonValue, Row } from '../extract/row.ts'
-import type { FollowUpFailure } from '../load/care-teams.ts'
+import type { FollowUpFailure } from '../load/care-team-marks.ts'
 import type { EntryOutcome } from '../load/entry.ts'
 import type { RowOutcome } from '../transform/record.ts'
 import type { ChunkRow } from './chunks.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { CareTeamReturned } from '../../src/gateway/contract/care-team.ts'
-import { settleOwedMarks } from '../../src/load/care-teams.ts'
+import { settleOwedMarks } from '../../src/load/care-team-marks.ts'
 import type { Entry } from '../../src/load/entry.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { CARE_TEAMS, failureOf, type LoadingOptions, startLoading, tally } from './loading.ts'

@@ -1,3 +1,7 @@
+/**
+ * Brings the care teams of a chunk's people to their wanted state (care-team-state.ts): what is to be created goes out with the other
+ * records; then entries that were replaced are deleted by their ids, and the mark is set, taken away or owed (care-team-marks.ts).
+ */
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
 import type { ResolvedAccounts } from './accounts.ts'

@@ -151,9 +151,9 @@ async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnow
   if (known.cause !== undefined) {
     // The gateway may still be at work on it: what is not there yet could be stored a moment after it was looked for.
     const waitMs = waitBeforeReadBack(resends + 1, delivery.random)
-    const records = batch.entries.length
+    const people = new Set(batch.entries.map(({ record }) => record.account.reference))
     const operation = `create ${batch.kind} records`
-    isOver = !(await delivery.sending.wait(operation, waitMs, known.cause, firstSentAt, records))
+    isOver = !(await delivery.sending.wait(operation, waitMs, known.cause, firstSentAt, people))
   }
   if (known.open.length === 0) return settleJudged(delivery, sent, known, new Map())
   const verdicts = await lookUp(delivery, known.open, batch.accountIds, overAt)

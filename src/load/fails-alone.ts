@@ -4,15 +4,18 @@
  */
 import { type Failure, type Purpose, TRIES_OF_A_BATCH, TRIES_OF_ONE } from './retry-policy.ts'
 
-/** So many registrations, or records, may fail by themselves where no other write gets through; where more do, the gateway is at fault. */
+/** On so many people the gateway may fail where no other write gets through; where it fails on more, the gateway is at fault. */
 const A_FEW = 3
-/** So many batches and halves of them may fail, once the patience is at its end, before one gets through. */
+/** So many batches of several people, and halves of them, may fail, once the patience is at its end, before one gets through. */
 const MOST_HALVES = 32
 
 export interface Others {
   gotThrough(purpose: Purpose, operation: string): void
-  /** Whether a batch may be given up at the end of the patience. Of several records halves are tried, which may get through. */
-  mayGiveUpBatch(records: number): boolean
+  /**
+   * Whether a batch may be given up at the end of the patience. Of several records halves are tried, which may get through.
+   * @param people those whose records it holds
+   */
+  mayGiveUpBatch(people: ReadonlySet<string>): boolean
   /** A request that is about to be sent. */
   request(purpose: Purpose, operation: string): Alone
 }
@@ -36,21 +39,24 @@ export function countOthers(): Others {
   /** How often follow-ups failed since one of their operation got through: where all of them do, each is tried half as often. */
   const followUps = new Map<string, number>()
 
-  /** Since a write got through. */
-  let givenUp = { batches: 0, records: 0 }
+  /** Since a write got through: batches of several people, and people who were alone in theirs. */
+  const noneGivenUp = () => ({ batches: 0, people: new Set<string>() })
+  let givenUp = noneGivenUp()
 
   return {
     gotThrough(purpose, operation) {
       through[sideOf(purpose)]++
       if (purpose !== 'read') {
         failing.clear()
-        givenUp = { batches: 0, records: 0 }
+        givenUp = noneGivenUp()
       }
       followUps.delete(operation)
     },
-    mayGiveUpBatch(records) {
-      givenUp = { batches: givenUp.batches + 1, records: givenUp.records + (records === 1 ? 1 : 0) }
-      return givenUp.batches <= MOST_HALVES && givenUp.records <= A_FEW
+    mayGiveUpBatch(people) {
+      const [person, ...more] = people
+      if (person !== undefined && more.length === 0) givenUp.people.add(person)
+      else givenUp.batches++
+      return givenUp.batches <= MOST_HALVES && givenUp.people.size <= A_FEW
     },
     request(purpose, operation) {
       const side = sideOf(purpose)

@@ -89,12 +89,18 @@ export interface Sending {
   read<Item>(operation: string, call: () => Promise<readonly Item[]>): Promise<readonly Item[]>
   /**
    * Waits with a batch, unless the run is stopped.
-   * @param records how many it holds
+   * @param people those whose records it holds
    * @returns false where the patience is at its end, and the batch may fail by itself: it has one more chance in halves, and a record alone none
    * @param since when it was first tried: reads that get through must not draw out what never does
    * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience would end before
    */
-  wait(operation: string, waitMs: number, cause: Cause, since: number, records: number): Promise<boolean>
+  wait(
+    operation: string,
+    waitMs: number,
+    cause: Cause,
+    since: number,
+    people: ReadonlySet<string>,
+  ): Promise<boolean>
   /** What was waited for needs no other try: reading has told what became of it. */
   settled(): void
 }
@@ -297,11 +303,11 @@ export function createSending(options: SendingOptions): Sending {
         if (options.notFound === 'empty' && error instanceof GatewayError && saysNotFound(error)) return []
         throw error
       }),
-    async wait(operation, waitMs, cause, since, records) {
+    async wait(operation, waitMs, cause, since, people) {
       const at = now()
       goesOn(batchWaits(outage, cause, { since, now: at, waitMs, takenAt }))
       const isOver = at + waitMs > since + options.patienceMs
-      if (isOver && cause.status !== undefined && (await answersAtAll()) && others.mayGiveUpBatch(records))
+      if (isOver && cause.status !== undefined && (await answersAtAll()) && others.mayGiveUpBatch(people))
         return false
       announce(operation, waitMs, cause, since, at)
       await options.sleep(waitMs, signal)

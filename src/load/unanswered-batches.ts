@@ -31,7 +31,7 @@ export async function settleUnanswered(
   if (unanswered.length === 0) return []
   const overAt = delivery.now()
   const waitMs = waitBeforeReadBack(1, delivery.random)
-  await delivery.sending.wait('create records', waitMs, NEVER_ANSWERED.cause, overAt, 0)
+  await delivery.sending.wait('create records', waitMs, NEVER_ANSWERED.cause, overAt, new Set())
   const entries = unanswered.flatMap(({ batch }) => batch.entries)
   const verdicts = await lookUp(delivery, entries, accountIds, overAt)
   const settled = unanswered.map(({ batch, row, batchId, records }) => {

@@ -354,6 +354,18 @@ describe('a record on which the gateway fails', () => {
     expect(await loading.stored('biometric')).toHaveLength(entries.length - 1)
   })
 
+  it.each([1, 100])(
+    'is rejected, as are all others of that person, at the end of the patience: batches of %i',
+    async (records) => {
+      const loading = await startLoading({ faultOf: failing, patienceMs: 10_000, limits: { records } })
+      const ofOne = Array.from({ length: 12 }, (_, at) =>
+        entryOf(biometric, { row: 30 + at, person: 'person-21', key: `visit-${at}`, name: 'POISON' }),
+      )
+      const { outcomes } = await loading.load([...people(3), ...ofOne])
+      expect(tally(outcomes)).toEqual({ accepted: 3, rejected: 12 })
+    },
+  )
+
   it('is not looked for where nothing can be written: that is an outage', async () => {
     const loading = await startLoading({
       faultOf: ({ path }) => (path === BIOMETRICS ? answer(500) : PASS),

@@ -61,9 +61,12 @@ function judgePhysician(
   }
   // What was refused or is in doubt may, or may not, have taken its place; what is owed is not done yet.
   const isSure = ordered && through.length === tellings.length && !tellings.some(({ owed }) => owed)
-  const newest = byTime(tellings).map(entryIn).at(-1) ?? ''
+  const last = byTime(tellings).at(-1)
+  const newest = last === undefined ? '' : entryIn(last)
   const kept = changed === 'keep' ? 'one beside that which was to be kept' : 'one that was replaced'
-  if (there.length === 0) blame('lost', `the only care-team entry: ${who}`)
+  // An older entry is passed over for a newer one, also where the gateway then refuses that.
+  if (there.length === 0 && (last === undefined || isThrough(last)))
+    blame('lost', `the only care-team entry: ${who}`)
   else if (isSure && changed === 'replace' && !found.has(newest))
     blame('lost', `the newest care-team entry: ${who}`)
   else if (isSure && found.size > 1) blame('doubled', `${kept}: ${who}`)

@@ -76,13 +76,13 @@ export async function runRound(
   } finally {
     await gateway.close()
   }
-  const { complaints, lastExit, processes, kills, passed, struck, requests } = scene
+  const { complaints, lastExit, processes, kills, passed, struck, requests, reads } = scene
   const underWay = 2 * act.submit.concurrency * kills.length
   const verdict = judgeRound({
     ...{ exports, ordered, changed, forgotten, complaints, faults: act.faults },
     stored: readStore(data),
     receipts: await readReceipts(scene.home),
-    log: { accounts: countAccounts(data), requests, underWay },
+    log: { accounts: countAccounts(data), requests: requests - reads, underWay },
     ...(stuck === undefined ? {} : { stuck }),
     green: lastExit === 0,
     ...said,

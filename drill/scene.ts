@@ -59,6 +59,8 @@ export interface Scene {
   heard: string
   /** Requests that came to the gateway until its faults began anew. */
   requests: number
+  /** Reads that `waybill reconcile` says it has made: no run counts them. */
+  reads: number
   start(args: readonly string[], plan?: ProcessPlan): ScenePlayer
   /** From now on the gateway fails like that, or does as it should; what struck until then is kept. */
   setFaults(faults: readonly DrawnFault[], seed: number): Promise<void>
@@ -93,7 +95,7 @@ export function createScene(stage: Stage): Scene {
   const faultsUrl = `${gateway.url}/_reference/faults`
   return {
     ...{ home, stage, kills: [], passed: [], complaints: [], struck: [] },
-    ...{ processes: 0, lastExit: null, requests: 0, heard: '' },
+    ...{ processes: 0, lastExit: null, requests: 0, reads: 0, heard: '' },
     start(args, { ending, halt } = {}) {
       this.processes++
       const watch = {
@@ -118,6 +120,7 @@ export function createScene(stage: Stage): Scene {
         const isAsked = ending?.by === 'request' && (how.code === 130 || how.signal === 'SIGTERM')
         if (!isAsked && how.signal !== 'SIGKILL') {
           if (args[0] === 'run') this.lastExit = how.code
+          if (args[0] === 'reconcile') this.reads += readsIn(how.out)
           return how
         }
         if (ending === undefined || (ending.by === 'request' && !isAsked))
@@ -154,6 +157,9 @@ export function createScene(stage: Stage): Scene {
     },
   }
 }
+
+const Reconciled = z.object({ reads: z.int().default(0) })
+const readsIn = (out: string): number => (out === '' ? 0 : Reconciled.parse(JSON.parse(out)).reads)
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const FaultReport = z.object({

@@ -41,6 +41,7 @@ export interface Evidence {
 export interface GatewayLog {
   /** Registered people. */
   readonly accounts: number
+  /** But for those of commands that are no runs. */
   readonly requests: number
   /** So many requests at most may be missing from the counts: those under way where a process was killed. */
   readonly underWay: number

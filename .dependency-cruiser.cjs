@@ -1,7 +1,7 @@
 /**
  * The import directions of docs/architecture.md, checked by `npm run check`.
- * Stages (extract, transform, load, reconcile) never call each other: a stage may import the types of
- * the stage before it; src/job connects them, src/main.ts builds the adapters.
+ * Stages (extract, transform, load, reconcile) never call each other: they share the words of src/model;
+ * src/job connects them, src/main.ts builds the adapters.
  */
 const only = (name, from, allowed, comment) => ({
   name,
@@ -13,7 +13,7 @@ const only = (name, from, allowed, comment) => ({
 
 // Whoever shows what others have written needs it.
 const SHOWN = '^src/shown-text\\.ts$'
-const ERRORS = '^src/errors\\.ts$'
+const MODEL = '^src/model/'
 const COUNTS = '^src/count-in-words\\.ts$'
 const OWN_FILES = '^src/own-files\\.ts$'
 
@@ -26,26 +26,26 @@ module.exports = {
       from: { path: '^src/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'] },
     },
-    only('errors-stand-alone', '^src/errors.ts$', [], 'errors.ts imports nothing of ours'),
+    only('model-stands-alone', MODEL, [], 'the words of the house import nothing of it'),
     only(
       'settings-stand-alone',
       '^src/settings.ts$',
-      [ERRORS],
+      [MODEL],
       'settings.ts reads the environment and no more',
     ),
-    only('yaml-file-stands-alone', '^src/yaml-file.ts$', [ERRORS], 'reading YAML knows of no schema'),
-    only('extract-alone', '^src/extract/', [ERRORS, COUNTS, OWN_FILES], 'extract knows no other stage'),
+    only('yaml-file-stands-alone', '^src/yaml-file.ts$', [MODEL], 'reading YAML knows of no schema'),
+    only('extract-alone', '^src/extract/', [MODEL, COUNTS, OWN_FILES], 'extract knows no other stage'),
     only(
       'transform-after-extract',
       '^src/transform/',
-      [ERRORS, '^src/yaml-file.ts$', '^src/extract/row.ts$', '^src/gateway/contract/'],
+      [MODEL, '^src/yaml-file.ts$', '^src/gateway/contract/'],
       'transform is pure: rows in, records or issues out',
     ),
     only(
       'mapping-tools-before-the-stages',
       '^src/mapping-tools/',
       [
-        ERRORS,
+        MODEL,
         '^src/yaml-file.ts$',
         '^src/html-page.ts$',
         '^src/extract/',
@@ -57,36 +57,36 @@ module.exports = {
     only(
       'load-after-transform',
       '^src/load/',
-      [ERRORS, '^src/transform/record.ts$', '^src/gateway/', '^src/ledger/(ledger|holds).ts$'],
+      [MODEL, '^src/gateway/', '^src/ledger/(ledger|holds).ts$'],
       'load sends records; it knows of no mapping and no file',
     ),
     only(
       'reconcile-after-load',
       '^src/reconcile/',
-      [ERRORS, COUNTS, '^src/transform/record.ts$', '^src/gateway/', '^src/load/(entry|reconciler).ts$'],
+      [MODEL, COUNTS, '^src/gateway/'],
       'reconcile matches answers with what was sent; it calls no stage',
     ),
-    only('ledger-alone', '^src/ledger/', [ERRORS], 'the ledger knows tables and states, no stage'),
+    only('ledger-alone', '^src/ledger/', [MODEL], 'the ledger knows tables and states, no stage'),
     only(
       'contract-alone',
       '^src/gateway/contract/',
       [],
       'the contract is what client and reference gateway share',
     ),
-    only('gateway-alone', '^src/gateway/', [ERRORS], 'the client can be used by another program'),
+    only('gateway-alone', '^src/gateway/', [MODEL], 'the client can be used by another program'),
     only(
       'reference-gateway-alone',
       '^src/reference-gateway/',
-      [ERRORS, '^src/yaml-file.ts$', '^src/gateway/contract/'],
+      [MODEL, '^src/yaml-file.ts$', '^src/gateway/contract/'],
       'it shares with the client nothing but the contract',
     ),
     only(
       'conformance-alone',
       '^src/conformance/',
-      [ERRORS],
+      [MODEL],
       'it knows HTTP and the interface document, not how client and reference gateway read it',
     ),
-    only('own-files-stand-alone', OWN_FILES, [ERRORS], 'files are named and made alike wherever that is'),
+    only('own-files-stand-alone', OWN_FILES, [MODEL], 'files are named and made alike wherever that is'),
     only('html-page-stands-alone', '^src/html-page.ts$', [], 'a page knows nothing of what it shows'),
     only('shown-text-stands-alone', SHOWN, [], 'text is shown alike wherever it is'),
     only('count-in-words-stands-alone', COUNTS, [], 'a count is worded alike wherever it is told'),
@@ -94,13 +94,12 @@ module.exports = {
       'report-after-the-run',
       '^src/report/',
       [
-        ERRORS,
+        MODEL,
         COUNTS,
         '^src/html-page.ts$',
         '^src/ledger/(ledger|reasons).ts$',
         '^src/job/(summary|counts-text|drift|run-activity).ts$',
-        '^src/reconcile/(balance|new-and-known).ts$',
-        '^src/transform/record.ts$',
+        '^src/reconcile/new-and-known.ts$',
       ],
       'a report is drawn from the ledger; it opens no export and asks no gateway',
     ),
@@ -108,7 +107,7 @@ module.exports = {
       'expect-beside-the-run',
       '^src/expect/',
       [
-        ERRORS,
+        MODEL,
         COUNTS,
         '^src/extract/(discover|arrival/completeness).ts$',
         '^src/job/(arrival|definition-files|job-source|small-exports).ts$',
@@ -121,25 +120,19 @@ module.exports = {
     only(
       'notify-is-told',
       '^src/notify/',
-      [
-        ERRORS,
-        COUNTS,
-        '^src/ledger/ledger.ts$',
-        '^src/job/summary.ts$',
-        '^src/reconcile/(balance|new-and-known).ts$',
-      ],
+      [MODEL, COUNTS, '^src/ledger/ledger.ts$', '^src/job/summary.ts$', '^src/reconcile/new-and-known.ts$'],
       'notifications know what a run came to, not how it was run',
     ),
     only(
       'schedule-is-handed-what-it-runs',
       '^src/schedule/',
-      [ERRORS, '^src/ledger/ledger.ts$'],
+      [MODEL, '^src/ledger/ledger.ts$'],
       'the schedule keeps the time and remembers; what runs a job is handed in',
     ),
     only(
       'telemetry-alone',
       '^src/telemetry/',
-      [ERRORS, COUNTS, OWN_FILES],
+      [MODEL, COUNTS, OWN_FILES],
       'telemetry is told; it asks nobody',
     ),
     {

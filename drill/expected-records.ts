@@ -2,7 +2,7 @@
  * What must be at the gateway in the end, written out by hand after the interface document (sections "Biometrics", "Conditions",
  * "Care teams"): the drill does not ask the code under test what it would send.
  */
-import type { RecordKind } from '../src/transform/record.ts'
+import type { RecordKind } from '../src/model/record.ts'
 
 export interface ExpectedRecord {
   readonly kind: RecordKind

@@ -1,5 +1,5 @@
 /** An export of a round, and the book that is kept while it is written: rows by outcome, records by kind. */
-import type { RecordKind } from '../src/transform/record.ts'
+import type { RecordKind } from '../src/model/record.ts'
 import type { ExpectedRecord } from './expected-records.ts'
 
 export interface RowCounts {

@@ -1,6 +1,6 @@
 /** What the reference gateway holds in the end, read from its own SQLite file: the authority on what was stored, and how often. */
 import { DatabaseSync } from 'node:sqlite'
-import type { RecordKind } from '../src/transform/record.ts'
+import type { RecordKind } from '../src/model/record.ts'
 import { textOf } from './expected-records.ts'
 
 export interface StoredRecord {

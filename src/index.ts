@@ -12,7 +12,7 @@
  *     })
  *     const latest = await gateway.biometrics.read({ reference: 'p-1', type: 'partnerAccountId' })
  */
-export { type ErrorCode, WaybillError } from './errors.ts'
+
 export type { AccessTokenSource } from './gateway/access-token.ts'
 export type { Account } from './gateway/account-query.ts'
 export type { Accounts, Registration } from './gateway/accounts.ts'
@@ -45,3 +45,4 @@ export { GatewayError, type GatewayErrorDetails } from './gateway/gateway-error.
 export type { MedicalRecords, UpsertAnswer } from './gateway/medical-records.ts'
 export type { Spelling } from './gateway/spelling.ts'
 export type { BodyContent, RequestEvent, Timeouts, TransportOptions } from './gateway/transport.ts'
+export { type ErrorCode, WaybillError } from './model/errors.ts'

@@ -13,7 +13,7 @@ import type { CommandContext } from './cli/context.ts'
 import { describeError, errorAsJson } from './cli/describe-error.ts'
 import { logFailure, openLog } from './cli/open-log.ts'
 import { createProgram } from './cli/program.ts'
-import { EXIT, endingOf, filesExhausted, WaybillError } from './errors.ts'
+import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
 import { assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
 import { identify, processTable } from './process-identity.ts'
 import { examineSettings, readSettings } from './settings.ts'
@@ -186,7 +186,7 @@ async function buildContext(
     async identity(hadRuns = false) {
       makeHome()
       const [{ createIdentity }, { readOrMakeKey }] = await Promise.all([
-        import('./load/identity.ts'),
+        import('./model/ids.ts'),
         import('./cli/installation-key.ts'),
       ])
       const file = join(settings.home, 'key')

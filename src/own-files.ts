@@ -6,7 +6,7 @@ import { hash } from 'node:crypto'
 import { chmodSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
-import { WaybillError } from './errors.ts'
+import { WaybillError } from './model/errors.ts'
 
 /** A name is 255 bytes at most on common file systems; what is written beside it has some more. */
 const MOST_BYTES = 200

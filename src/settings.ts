@@ -5,7 +5,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { type Finding, WaybillError } from './errors.ts'
+import { type Finding, WaybillError } from './model/errors.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export const LOG_FORMATS = ['text', 'json'] as const

@@ -3,7 +3,7 @@
  */
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
 import type { z } from 'zod'
-import { type ErrorCode, type Finding, type Place, WaybillError } from './errors.ts'
+import { type ErrorCode, type Finding, type Place, WaybillError } from './model/errors.ts'
 
 /** Path of a key within a document: `['biometrics', 'hba1c', 'unit']`. */
 export type KeyPath = readonly (string | number)[]

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { WaybillError } from '../src/errors.ts'
+import { WaybillError } from '../src/model/errors.ts'
 import { describeKey, parseYaml, refusal } from '../src/yaml-file.ts'
 
 const Schema = z.strictObject({

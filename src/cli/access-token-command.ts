@@ -1,8 +1,8 @@
 /** Where the access token comes from: WAYBILL_ACCESS_TOKEN, or the command that prints one. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { WaybillError } from '../errors.ts'
 import { type AccessTokenSource, checkCredential } from '../gateway/access-token.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { Settings } from '../settings.ts'
 
 const TIME_LIMIT_MS = 30_000

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 
 /** What the reference gateway asks for (`ReferenceGatewayOptions`); any will do where it is not given. */
 const Credentials = z.object({

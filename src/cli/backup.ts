@@ -1,8 +1,8 @@
 /** `waybill backup`: a consistent copy of the ledger, also while a run is on. */
 import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { EXIT, WaybillError } from '../errors.ts'
 import { backUpLedger } from '../ledger/backup.ts'
+import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Action } from './context.ts'
 import { sizeText } from './sizes.ts'
 

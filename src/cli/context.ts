@@ -1,10 +1,10 @@
 /** What commands are handed: settings, streams, and the parts that main.ts builds when they are asked for. */
 import type { Readable } from 'node:stream'
-import type { Finding } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Identity } from '../load/identity.ts'
+import type { Finding } from '../model/errors.ts'
+import type { Identity } from '../model/ids.ts'
 import type { Settings } from '../settings.ts'
 import type { Lines } from '../shown-text.ts'
 import type { Logger } from '../telemetry/logger.ts'

@@ -1,5 +1,5 @@
 /** An error as a person reads it: what was found, where, and what to do next. */
-import { describePlace, WaybillError } from '../errors.ts'
+import { describePlace, WaybillError } from '../model/errors.ts'
 
 export function describeError(error: unknown): string[] {
   if (!(error instanceof WaybillError)) {

@@ -1,11 +1,11 @@
 /** `waybill schedule --explain`: the last fires of each job, what each did or why it did not run, and the next ones. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { EXIT, type WaybillError } from '../errors.ts'
 import { type Job, readJob } from '../job/definition-files.ts'
 import { readGatewayName } from '../job/gateway-choice.ts'
 import { type RunActivity, underWay } from '../job/run-activity.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
+import { EXIT, type WaybillError } from '../model/errors.ts'
 import { firesAfter } from '../schedule/fires.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
 import { comeDue, ON_TIME_MS } from '../schedule/missed.ts'

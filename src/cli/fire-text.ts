@@ -1,6 +1,6 @@
 /** Fires in words: when they were due, what their runs came to, and why they did not run. */
-import { EXIT } from '../errors.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
+import { EXIT } from '../model/errors.ts'
 import { utcTime } from '../schedule/local-time.ts'
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -1,9 +1,9 @@
 /** `waybill gateway`: serves the reference gateway until it is interrupted, or checks another one. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { EXIT, WaybillError } from '../errors.ts'
 import { Duration } from '../job/quantities.ts'
 import { shellWord } from '../job/shell-words.ts'
+import { EXIT, WaybillError } from '../model/errors.ts'
 import { readFaultPlan } from '../reference-gateway/faults/read-fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
 import type { TokenOwner } from '../reference-gateway/token-book.ts'

@@ -1,6 +1,6 @@
 /** The key of this installation: made once and kept in the home, mode 0600. Without it, hashes and ids would be others. */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { modeText } from '../own-files.ts'
 
 /**

@@ -2,7 +2,7 @@
 import { shellPath, shellWord } from '../job/shell-words.ts'
 import type { ExportSummary, RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import { transactionId } from '../load/identity.ts'
+import { transactionId } from '../model/ids.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
 import { command } from './shell-command.ts'
 

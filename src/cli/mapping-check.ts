@@ -1,12 +1,12 @@
 /** `waybill mapping check`: every problem of mappings and their cases, and how a mapping fits an export. */
 import { basename } from 'node:path'
-import { EXIT, WaybillError } from '../errors.ts'
 import { openExport } from '../extract/open-export.ts'
 import { type LoadedMapping, readMapping } from '../job/definition-files.ts'
 import { joinBesideFile } from '../job/joined-exports.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
 import { unknownColumns, unreadColumns } from '../mapping-tools/columns.ts'
 import { createCoverage } from '../mapping-tools/coverage.ts'
+import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Action } from './context.ts'
 import { coverageText, type Fit } from './coverage-text.ts'
 import { describeError, errorAsJson } from './describe-error.ts'

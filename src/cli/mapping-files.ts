@@ -1,7 +1,7 @@
 /** Which mappings a command is about, and where their cases stand. */
 import { readFile } from 'node:fs/promises'
-import { WaybillError } from '../errors.ts'
 import { type DefinitionFolders, definitionsIn, type LoadedMapping } from '../job/definition-files.ts'
+import { WaybillError } from '../model/errors.ts'
 
 /** Those that are named; without names, all of the folder. */
 export async function mappingsMeant(folders: DefinitionFolders, named: readonly string[]): Promise<string[]> {

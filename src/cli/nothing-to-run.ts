@@ -1,7 +1,7 @@
 /** A fire of the schedule that finds no exports: an outcome of its own, and not always something that a person should look at. */
-import { WaybillError } from '../errors.ts'
 import type { Job } from '../job/definition-files.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 
 /** Runs and fires of the job that are looked at. */
 const LOOKED_AT = 50

@@ -1,8 +1,8 @@
 /** `waybill notify`: sends a test notification to all targets of a job. */
-import { EXIT, WaybillError } from '../errors.ts'
 import { readJob } from '../job/definition-files.ts'
 import { gatewayNameOf } from '../job/gateway-choice.ts'
 import { assertTellable, targetsOf } from '../job/notify-targets.ts'
+import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Notice } from '../notify/notice.ts'
 import { nameOf } from '../notify/target.ts'
 import type { Action } from './context.ts'

@@ -1,11 +1,11 @@
 /** The ledger for commands that only look: where there is none they make none. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { WaybillError } from '../errors.ts'
 import { findRun } from '../job/amend-run.ts'
 import { type Job, readJob } from '../job/definition-files.ts'
 import { chooseGateway } from '../job/gateway-choice.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { CommandContext } from './context.ts'
 
 /** @throws WaybillError `ledger-not-found`, and what opening it throws */

@@ -1,5 +1,5 @@
 /** The log as the settings have it: standard error, and a file where one is named. */
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { Settings } from '../settings.ts'
 import { createLogFile } from '../telemetry/log-file.ts'
 import { createLogger, type Logger, type LogSink } from '../telemetry/logger.ts'

@@ -1,7 +1,7 @@
 /** `waybill report`: what became of a run, as one HTML page to keep or to mail. */
 import { open, rename, rm, writeFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
-import { EXIT, WaybillError } from '../errors.ts'
+import { EXIT, WaybillError } from '../model/errors.ts'
 import { measureOutputFiles } from '../report/output-files.ts'
 import { isReportOf } from '../report/report-page.ts'
 import { runReport } from '../report/run-report.ts'

@@ -1,6 +1,5 @@
 /** Runs a job and tells its targets how that ended. The end is the same whatever becomes of the notifications. */
 import { parse as parsePath } from 'node:path'
-import { endingOf, WaybillError } from '../errors.ts'
 import { smallNotice } from '../expect/expectation-notices.ts'
 import { exitOf, type JobEnd } from '../job/carry-out.ts'
 import type { Job } from '../job/definition-files.ts'
@@ -9,6 +8,7 @@ import { readTargets, targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
+import { endingOf, WaybillError } from '../model/errors.ts'
 import {
   type About,
   brokenOffNotice,

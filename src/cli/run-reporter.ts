@@ -1,8 +1,8 @@
 /** Turns what a run tells into progress and log lines (docs/logging.md). */
-import { describePlace, type WaybillError } from '../errors.ts'
 import { smallWords } from '../expect/expectation-text.ts'
 import type { ExportProgress, LeftBehind, OutageProgress, RunEvents } from '../job/run-events.ts'
-import { addCounts, allRecords, type Counts, noCounts } from '../reconcile/balance.ts'
+import { addCounts, allRecords, type Counts, noCounts } from '../model/balance.ts'
+import { describePlace, type WaybillError } from '../model/errors.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import type { Progress } from '../telemetry/progress.ts'
 import { LINE_EVERY_MS } from '../telemetry/terminal-line.ts'

@@ -1,6 +1,6 @@
 /** Turns what a schedule tells into log lines. */
-import { describePlace, EXIT, WaybillError } from '../errors.ts'
 import { type FireRecord, processName } from '../ledger/ledger.ts'
+import { describePlace, EXIT, WaybillError } from '../model/errors.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import type { Logger } from '../telemetry/logger.ts'

@@ -2,7 +2,7 @@
 import type { Job } from '../job/definition-files.ts'
 import type { RunEvents } from '../job/run-events.ts'
 import type { Tallies } from '../ledger/ledger.ts'
-import type { Counts } from '../reconcile/balance.ts'
+import type { Counts } from '../model/balance.ts'
 import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'

@@ -1,5 +1,4 @@
 /** `waybill schedule`: runs jobs when they are due, until it is interrupted; or explains what was and will be due. */
-import { EXIT, WaybillError } from '../errors.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { trafficOf } from '../job/connect-stages.ts'
@@ -10,6 +9,7 @@ import type { RunDependencies } from '../job/run-dependencies.ts'
 import { runJob } from '../job/run-job.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
+import { EXIT, WaybillError } from '../model/errors.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
 import type { FireEnd, ListedJob } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'

@@ -1,10 +1,10 @@
 /** The jobs folder as the schedule sees it. */
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { WaybillError } from '../errors.ts'
 import { definitionsIn, type Job, readJob, readMappings } from '../job/definition-files.ts'
 import { chooseGateway } from '../job/gateway-choice.ts'
 import { assertTellable } from '../job/notify-targets.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { ListedJob } from '../schedule/schedule-parts.ts'
 import type { Settings } from '../settings.ts'
 

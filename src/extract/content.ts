@@ -1,7 +1,7 @@
 /** The decoded content of an export: the file's bytes, decompressed where they are gzip (RFC 1952) or Zstandard (RFC 8878). */
 import { pipeline } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
-import { filesExhausted, WaybillError } from '../errors.ts'
+import { filesExhausted, WaybillError } from '../model/errors.ts'
 import { ByteWindow } from './byte-window.ts'
 import { bounded, type ContentLimits } from './content-limits.ts'
 import { openVersion } from './file-version.ts'

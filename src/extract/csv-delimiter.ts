@@ -1,5 +1,5 @@
 /** The delimiter of a file whose mapping says `delimiter: auto`: by Excel's `sep=` line, or by what splits the first records alike. */
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { cellSplitter } from './csv-cells.ts'
 import type { CsvDefinition } from './csv-definition.ts'
 import { dialectOf } from './csv-dialect.ts'

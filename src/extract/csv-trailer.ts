@@ -2,7 +2,7 @@
  * The trailer of a CSV: the last lines, which are no data rows and may state how many of those there are.
  * It is found from the end before the first row is read, so that a row is never taken for the trailer, or the trailer for a row.
  */
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { CsvDefinition } from './csv-definition.ts'
 
 /** The trailer must stand within the last so many bytes. */

@@ -3,12 +3,12 @@
  * a record without quotes are what stands between the delimiters, and only one with quotes is looked through again
  * (`csv-cells.ts`).
  */
+import type { Row } from '../model/row.ts'
 import { cellSplitter } from './csv-cells.ts'
 import type { CsvDefinition } from './csv-definition.ts'
 import type { Dialect } from './csv-dialect.ts'
 import { csvLineEnd, frameRecord } from './csv-frame.ts'
 import { type FrameFault, type RowFormat, type RowFrame, unreadableRow, utf8Check } from './framing.ts'
-import type { Row } from './row.ts'
 
 export interface CsvForm {
   readonly dialect: Dialect

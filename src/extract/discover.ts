@@ -1,6 +1,6 @@
 /** Patterns for the names of exports. */
 import { DateTime } from 'luxon'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 
 /** Nothing in a pattern depends on the machine: not its zone, not its language. */
 const NEUTRAL = { zone: 'utc', locale: 'en-US' } as const

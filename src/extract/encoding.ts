@@ -1,6 +1,6 @@
 /** Which character encoding an export is in: as the mapping says, or by what its first bytes prove. Never by a guess. */
 import { isAscii, isUtf8 } from 'node:buffer'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 
 const LF = 0x0a
 

@@ -1,7 +1,7 @@
 /** Whether a file is still the one that it was, without reading it. */
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 
 /**
  * Differs whenever the file is another one, or has been written to. The time of its last change of any kind (POSIX `st_ctim`) is part of

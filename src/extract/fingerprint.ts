@@ -1,6 +1,6 @@
 /** The identity of an export: the SHA-256 of the file as it was delivered, compressed or not. */
 import { createHash } from 'node:crypto'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { unreadable } from './content.ts'
 import { openVersion } from './file-version.ts'
 

@@ -4,8 +4,8 @@
  * passing over lines too long to hold are the same for both.
  */
 import { isUtf8 } from 'node:buffer'
+import type { Origin, Row, RowFault, UnreadableRow } from '../model/row.ts'
 import type { ByteWindow } from './byte-window.ts'
-import type { Origin, Row, RowFault, UnreadableRow } from './row.ts'
 
 /** Rows handed over at once: enough that the asynchronous step costs nothing a row, few enough to stay small. */
 const BLOCK_ROWS = 256

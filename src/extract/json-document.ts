@@ -1,10 +1,9 @@
 /** A file that is one JSON document: one row. */
-import type { RowFormat, RowFrame } from './framing.ts'
-import { unreadableRow, utf8Check } from './framing.ts'
+import type { Row } from '../model/row.ts'
+import { type RowFormat, type RowFrame, unreadableRow, utf8Check } from './framing.ts'
 import { isSpace, VALUE_BYTES } from './json-frame.ts'
 import { notUtf8, placeBehind, placeText } from './json-place.ts'
 import { readJson } from './json-text.ts'
-import type { Row } from './row.ts'
 
 export const jsonDocumentFormat: RowFormat = {
   frame(bytes, start, ended) {

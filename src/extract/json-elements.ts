@@ -1,4 +1,5 @@
 /** Cuts elements out of what is in memory, and reads them. */
+import type { JsonRow, JsonValue, Row } from '../model/row.ts'
 import { type RowFrame, unreadableRow, utf8Check } from './framing.ts'
 import { type JsonCursor, JsonFault } from './json-cursor.ts'
 import { jsonFaultAt } from './json-fault.ts'
@@ -6,7 +7,6 @@ import { CLOSE_LIST, CLOSE_OBJECT, COMMA, endsForCertain, frameValue } from './j
 import { memberAt } from './json-path.ts'
 import { type JsonPlace, notUtf8, placeBehind, placeText } from './json-place.ts'
 import { readJson } from './json-text.ts'
-import type { JsonRow, JsonValue, Row } from './row.ts'
 
 const BLOCK_ROWS = 256
 

@@ -1,6 +1,6 @@
 /** The paths of `read.records` and `read.context` (RFC 9535): member names, and one `[*]` for the list whose elements are rows. */
 import { compile, jsonpath } from 'json-p3'
-import type { JsonValue } from './row.ts'
+import type { JsonValue } from '../model/row.ts'
 
 /** Where the rows of a JSON export stand. */
 export interface RecordsPath {

@@ -5,7 +5,8 @@
  * Reading can begin at the origin of any row: what is expected there follows from the byte before it. A row that stands
  * for all that could not be read (`rest-unreadable`) has its origin at a place for which that holds too.
  */
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { JsonValue, Origin, Row, UnreadableRow } from '../model/row.ts'
 import { unreadableRow } from './framing.ts'
 import { cursorAt, type JsonCursor, JsonFault, type JsonSource } from './json-cursor.ts'
 import { behindElement, cutElements, type Expected, readElements } from './json-elements.ts'
@@ -13,7 +14,6 @@ import { Envelope } from './json-envelope.ts'
 import { CLOSE_LIST, CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, VALUE_BYTES } from './json-frame.ts'
 import type { ContextPaths, RecordsPath } from './json-path.ts'
 import { placeText } from './json-place.ts'
-import type { JsonValue, Origin, Row, UnreadableRow } from './row.ts'
 
 const EXCERPT_BYTES = 64 * 1024
 

@@ -1,7 +1,7 @@
 /** NDJSON rows: one JSON document a line, lines ended by LF or CR LF; lines of nothing but white space are no rows. */
+import type { Row } from '../model/row.ts'
 import { CR, LF, NOT_UTF8, type RowFormat, type RowFrame, unreadableRow, utf8Check } from './framing.ts'
 import { readJson } from './json-text.ts'
-import type { Row } from './row.ts'
 
 /** A line longer than this is passed over without being held. */
 export const LINE_BYTES = 16 * 1024 * 1024

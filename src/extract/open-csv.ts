@@ -1,5 +1,6 @@
 /** Opens a CSV export: finds out encoding, trailer, delimiter and header, then gives its rows. */
 import { stat } from 'node:fs/promises'
+import type { Origin, Row } from '../model/row.ts'
 import { ByteWindow } from './byte-window.ts'
 import { behind, type Compression, countDecoded, readContent, textStart, upTo } from './content.ts'
 import { csvFormat } from './csv.ts'
@@ -12,7 +13,6 @@ import { type Header, readHeader } from './csv-header.ts'
 import { findTrailer, statedCount, TAIL_BYTES, type Trailer } from './csv-trailer.ts'
 import { type Encoding, findEncoding, HEAD_BYTES, invalidEncodingMessage } from './encoding.ts'
 import { countRows, originOfLine, type RowFormat, readRows } from './framing.ts'
-import type { Origin, Row } from './row.ts'
 import { transcode } from './transcode.ts'
 
 /** How many data rows the trailer states, and how many there are. */

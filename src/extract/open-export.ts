@@ -1,6 +1,7 @@
 /** Opens an export: looks at it once, then gives its rows, from the start or from a checkpoint, as often as asked. */
 import { stat } from 'node:fs/promises'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { Origin, Row } from '../model/row.ts'
 import { ByteWindow } from './byte-window.ts'
 import { detectCompression, readContent, shareBefore, textStart, unreadable } from './content.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from './content-limits.ts'
@@ -10,7 +11,6 @@ import { ndjsonFormat } from './ndjson.ts'
 import { type ControlTotal, openCsv } from './open-csv.ts'
 import { openJson } from './open-json.ts'
 import type { ReadDefinition } from './read-definition.ts'
-import type { Origin, Row } from './row.ts'
 
 export interface OpenExport {
   /** CSV: the names in the header (or of `read.columns`), trimmed; a name may be empty, and such a column cannot be mapped. */

@@ -1,4 +1,5 @@
 /** Opens an export of `format: json`: finds out encoding and where its rows stand, then gives them. */
+import type { Origin, Row } from '../model/row.ts'
 import { ByteWindow } from './byte-window.ts'
 import { behind, type Compression, countDecoded, readContent, textStart } from './content.ts'
 import { findEncoding, HEAD_BYTES } from './encoding.ts'
@@ -7,7 +8,6 @@ import type { JsonSource } from './json-cursor.ts'
 import type { JsonDefinition } from './json-definition.ts'
 import { jsonDocumentFormat } from './json-document.ts'
 import { findRecords, readRecords } from './json-records.ts'
-import type { Origin, Row } from './row.ts'
 import { transcode } from './transcode.ts'
 
 export interface OpenJson {

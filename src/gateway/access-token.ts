@@ -1,5 +1,5 @@
 import { validateHeaderValue } from 'node:http'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 
 /** Where the bearer token comes from. How it is obtained is not documented; both may reject, and that error is passed on. */
 export interface AccessTokenSource {

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 
 /**
  * The gateway's address. It may have a path of its own, to which every path of the interface is appended.

@@ -1,7 +1,7 @@
 /** Settling what a run left behind, without running: under the job's lease, so that no run comes between. */
 import { join } from 'node:path'
-import { WaybillError } from '../errors.ts'
 import type { Ledger, Receipted, RunLedger, RunRecord } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import { kindOf } from './backfill-range.ts'
 import { dayOf } from './day-of.ts'
 import { holdJob, type Turn, type WaitingDependencies } from './lease.ts'

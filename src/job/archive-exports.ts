@@ -1,7 +1,7 @@
 /** Moves exports away after a run that has balanced: those that are done with as a whole, and are still what was read. */
-import { WaybillError } from '../errors.ts'
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { OpenExport } from '../ledger/runs.ts'
+import { WaybillError } from '../model/errors.ts'
 import { BUILT_IN } from '../settings.ts'
 import type { Arrival } from './arrival.ts'
 import type { DoneDelivery } from './exports-of-run.ts'

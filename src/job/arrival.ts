@@ -1,7 +1,6 @@
 /** The way of an export from where its vendor put it to a file that can be read: found, fetched, verified, unpacked; archived. */
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute } from 'node:path'
-import { WaybillError } from '../errors.ts'
 import { readChecksum } from '../extract/arrival/checksum-file.ts'
 import {
   type ArrivalRules,
@@ -22,6 +21,7 @@ import type { ContentLimits } from '../extract/content-limits.ts'
 import { assertVersion } from '../extract/file-version.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { lookAt } from '../extract/open-export.ts'
+import { WaybillError } from '../model/errors.ts'
 import { chooseBeside } from './beside.ts'
 import { completeBeside, type FoundDelivery, rulesOf, unlisted } from './found-delivery.ts'
 import type { JobSource } from './job-source.ts'

@@ -1,6 +1,6 @@
 /** The exports of a backfill: those of its range that lie at the job's sources, in their order; first those that it has left open. */
-import { WaybillError } from '../errors.ts'
 import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { Arrival } from './arrival.ts'
 import { type Dated, inRange, isMemberOf, isOpen } from './backfill-range.ts'
 import type { LoadedMapping } from './definition-files.ts'

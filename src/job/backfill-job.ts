@@ -2,8 +2,8 @@
  * A backfill: one run over the exports of a range of days, oldest first. It gives way to all other runs at its gateway, and goes on when
  * they are over; killed, it goes on when it is typed again.
  */
-import { EXIT, WaybillError } from '../errors.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
+import { EXIT, WaybillError } from '../model/errors.ts'
 import { archiveRun } from './archive-exports.ts'
 import { createArrival } from './arrival.ts'
 import { backfillExports, lookInRange } from './backfill-exports.ts'

@@ -1,9 +1,9 @@
 /** Cuts an export's rows into chunks, mapping them on the way. The same rows and mapping give the same chunks. */
-import type { Origin, Row } from '../extract/row.ts'
-import { createEntries, type Entry } from '../load/entry.ts'
-import type { Identity } from '../load/identity.ts'
+import { createEntries, type Entry } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
+import type { RowOutcome } from '../model/record.ts'
+import type { Origin, Row } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'
-import type { RowOutcome } from '../transform/record.ts'
 
 /** A chunk closes with the row that brings it to so many rows or records: what memory holds at a time. */
 export const CHUNK_SIZE = 2_500

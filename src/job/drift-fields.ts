@@ -1,5 +1,5 @@
 /** Reads of a row what a profile counts: columns (CSV), the paths that a mapping reads (JSON), and the units of values. */
-import type { CsvRow, JsonRow } from '../extract/row.ts'
+import type { CsvRow, JsonRow } from '../model/row.ts'
 import { compileCoded } from '../transform/compile-code.ts'
 import { CompileContext } from '../transform/compile-context.ts'
 import { compileField } from '../transform/compile-field.ts'

@@ -3,9 +3,9 @@
  * The columns of a CSV stand in its header, and are always compared first. Everything else needs the whole export: it is
  * read ahead only where the job asks for a stop, as that is one more reading of it.
  */
-import { WaybillError } from '../errors.ts'
 import type { OpenExport } from '../extract/open-export.ts'
 import type { Ledger, RunLedger } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { ChunkRow } from './chunks.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import {

@@ -2,13 +2,19 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { WaybillError } from '../errors.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
-import type { Identity } from '../load/identity.ts'
-import { addCounts, type CodeCount, type Counts, noCounts, warningCounts } from '../reconcile/balance.ts'
+import {
+  addCounts,
+  type CodeCount,
+  type Counts,
+  countChunk,
+  noCounts,
+  warningCounts,
+} from '../model/balance.ts'
+import type { WaybillError } from '../model/errors.ts'
+import type { Identity } from '../model/ids.ts'
 import { type Arrival, createArrival, type ReceivedExport, type SourceSettings } from './arrival.ts'
 import { cutChunks } from './chunks.ts'
-import { countChunk } from './count-chunk.ts'
 import {
   type DefinitionFolders,
   type Job,

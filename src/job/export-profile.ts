@@ -4,8 +4,8 @@
  * code as the catalog entry it leads to; anything else is counted as another value.
  */
 import { z } from 'zod'
-import type { Row } from '../extract/row.ts'
-import type { RowOutcome } from '../transform/record.ts'
+import type { RowOutcome } from '../model/record.ts'
+import type { Row } from '../model/row.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import { compileDriftFields, type Measured, OTHER } from './drift-fields.ts'
 

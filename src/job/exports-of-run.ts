@@ -1,11 +1,11 @@
 /** The exports that a run goes through: new ones, written down as they come, or those that an earlier process left open. */
 import { basename, join } from 'node:path'
-import { WaybillError } from '../errors.ts'
 import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'

@@ -1,7 +1,7 @@
 /** The exports of a run: those that the job's patterns find, complete ones only, or the files that were named. */
 import { basename, resolve } from 'node:path'
-import { WaybillError } from '../errors.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { Arrival } from './arrival.ts'
 import type { Job } from './definition-files.ts'
 import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'

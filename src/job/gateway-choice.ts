@@ -1,7 +1,7 @@
 /** Which gateway a job's records go to: the one that its file names, or WAYBILL_GATEWAY_URL. Never one that nobody has named. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { BUILT_IN, missingCredentials, type Settings } from '../settings.ts'
 import { parseYaml } from '../yaml-file.ts'
 import { type DefinitionFolders, definitionPaths, type Job } from './definition-files.ts'

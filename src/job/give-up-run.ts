@@ -1,8 +1,8 @@
 /** Ends a run that cannot be finished, as the file that it had begun with is not to be had any more. */
-import { WaybillError } from '../errors.ts'
 import { unpackHolds } from '../ledger/holds.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { advanceRun } from '../ledger/states.ts'
+import { WaybillError } from '../model/errors.ts'
 import { type Amending, type AmendingDependencies, amendRun, type RunOfJob } from './amend-run.ts'
 import type { Receipt } from './receipts.ts'
 import type { Person } from './resolve-run.ts'

@@ -1,6 +1,6 @@
 /** What a backfill asks before each chunk, and each second while it reads: whether another run is to go first. */
-import { WaybillError } from '../errors.ts'
 import { processName, type Waiter } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import { aheadOf, LOOK_EVERY_MS } from './lease.ts'
 import type { Pausing } from './open-run.ts'
 import type { RunDependencies } from './run-dependencies.ts'

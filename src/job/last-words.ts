@@ -3,8 +3,8 @@
  * it last; not where the same file is read once more, nor where the export itself says something else further down.
  */
 import type { ExportRecord, Ledger } from '../ledger/ledger.ts'
-import { createEntries, type Entry } from '../load/entry.ts'
-import type { Identity } from '../load/identity.ts'
+import { createEntries, type Entry } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
 import type { OpenRows } from './open-rows.ts'
 
 interface LastWordsContext {

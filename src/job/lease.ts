@@ -1,6 +1,6 @@
 /** Holding a job: the lease is renewed as long as the process lives, and everything stops when it is lost. */
-import { WaybillError } from '../errors.ts'
 import { type Lease, type LeaseRecord, processName, type RunLedger, type Waiter } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import type { RunEvents } from './run-events.ts'
 

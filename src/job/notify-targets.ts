@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { NotifyDefinition } from '../notify/notify-definition.ts'
 import { missingSettings, type NotifySettings, type Target } from '../notify/target.ts'
 import { parseYaml } from '../yaml-file.ts'

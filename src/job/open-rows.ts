@@ -2,7 +2,7 @@
 import type { ContentLimits } from '../extract/content-limits.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, Ledger, Reading, RunLedger, RunOrigin } from '../ledger/ledger.ts'
-import type { Identity } from '../load/identity.ts'
+import type { Identity } from '../model/ids.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import { openRejects } from './rejects-export.ts'

@@ -1,6 +1,6 @@
 /** The runs of a job that tell how fast it is. */
 import type { Ledger, RunRecord } from '../ledger/ledger.ts'
-import { allRecords } from '../reconcile/balance.ts'
+import { allRecords } from '../model/balance.ts'
 import type { PastRun } from './backfill-estimate.ts'
 import { summarise } from './summary.ts'
 

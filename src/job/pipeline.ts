@@ -3,7 +3,7 @@
  * for it: the same row must not be judged twice, a newer record must not hide an older one whose answer is still open, and a
  * person must not be registered twice.
  */
-import type { Entry } from '../load/entry.ts'
+import type { Entry } from '../model/entry.ts'
 import type { Chunk } from './chunks.ts'
 
 /** Chunks under way at once: while one waits for its last answers, the next is mapped and sent. */

@@ -6,8 +6,8 @@
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { PlacedRecord } from '../ledger/ledger.ts'
-import type { EntryOutcome } from '../load/entry.ts'
-import { transactionId } from '../load/identity.ts'
+import type { EntryOutcome } from '../model/entry.ts'
+import { transactionId } from '../model/ids.ts'
 
 const compress = promisify(gzip)
 

@@ -1,8 +1,8 @@
 /** Settles by read-back what a run has open or in doubt. Reads profiles; sends nothing. */
 import { unpackHolds } from '../ledger/holds.ts'
 import type { ChunkRecord, ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
-import type { Entry } from '../load/entry.ts'
 import { toHeld } from '../load/outcomes.ts'
+import type { Entry } from '../model/entry.ts'
 import type { OpenRows } from './open-rows.ts'
 import { receiptOf } from './receipts.ts'
 import type { RunAgain } from './run-again.ts'

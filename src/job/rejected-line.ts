@@ -1,5 +1,5 @@
 /** A line of a rejects file as a row: it stands where the original stood, and for one of its records. */
-import type { Row } from '../extract/row.ts'
+import type { Row } from '../model/row.ts'
 
 export type RejectedLine = Row & {
   /** The rule whose record was rejected; undefined where the row was, as a whole. */

@@ -3,14 +3,14 @@
  * ids that they would have had there. It is RFC 4180 in UTF-8 with a header, whatever that export was; a spreadsheet program that it
  * was corrected in may have put its own delimiter and a byte order mark.
  */
-import { WaybillError } from '../errors.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
 import { csvDefinition } from '../extract/csv-definition.ts'
 import { memberAt } from '../extract/json-path.ts'
 import { readJson } from '../extract/json-text.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ReadDefinition } from '../extract/read-definition.ts'
-import type { CsvRow, JsonValue, Origin, Row, RowFault } from '../extract/row.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { CsvRow, JsonValue, Origin, Row, RowFault } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import { type RejectedLine, ruleOf } from './rejected-line.ts'
 import { CONTEXT_COLUMN, JSON_COLUMN, REJECT_COLUMNS, type RejectsOrigin } from './rejects.ts'

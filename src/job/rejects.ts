@@ -4,10 +4,10 @@
  */
 import { stringify } from 'csv-stringify/sync'
 import type { ReadDefinition } from '../extract/read-definition.ts'
-import type { JsonValue, Row } from '../extract/row.ts'
 import type { FollowUpFailure } from '../load/care-team-marks.ts'
-import type { EntryOutcome } from '../load/entry.ts'
-import type { RowOutcome } from '../transform/record.ts'
+import type { EntryOutcome } from '../model/entry.ts'
+import type { RowOutcome } from '../model/record.ts'
+import type { JsonValue, Row } from '../model/row.ts'
 import type { ChunkRow } from './chunks.ts'
 import { exportNameOf } from './rejected-line.ts'
 import { inert } from './spreadsheet-cells.ts'

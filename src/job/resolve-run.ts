@@ -1,8 +1,8 @@
 /** A person decides on what a run has left in doubt: it counts as delivered, or it is sent again. */
-import { WaybillError } from '../errors.ts'
 import { unpackHolds } from '../ledger/holds.ts'
 import type { LeftRecord, Resolution, Ruling } from '../ledger/ledger.ts'
-import { transactionId } from '../load/identity.ts'
+import { WaybillError } from '../model/errors.ts'
+import { transactionId } from '../model/ids.ts'
 import {
   type Amending,
   type AmendingDependencies,

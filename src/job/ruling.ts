@@ -3,8 +3,8 @@
  * that was given up.
  */
 import type { ExportRecord, Ledger, LeftEvent, LeftRecord, Ruling, RunOrigin } from '../ledger/ledger.ts'
-import type { EntryOutcome } from '../load/entry.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
+import type { EntryOutcome } from '../model/entry.ts'
 import type { ChunkRow } from './chunks.ts'
 import type { SentAs } from './receipts.ts'
 import { ruleOf } from './rejected-line.ts'

@@ -1,7 +1,7 @@
 /** What a run is handed. */
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Identity } from '../load/identity.ts'
+import type { Identity } from '../model/ids.ts'
 import type { SourceSettings } from './arrival.ts'
 import type { DefinitionFolders } from './definition-files.ts'
 import type { RunEvents } from './run-events.ts'

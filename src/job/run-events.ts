@@ -1,9 +1,9 @@
 /** What a run tells those who watch it. Names, positions, counts and codes; no health data. */
-import type { WaybillError } from '../errors.ts'
 import type { Exception, RunEnd, Tallies } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-answer.ts'
 import type { ToldOutage } from '../load/sending.ts'
-import type { Counts } from '../reconcile/balance.ts'
+import type { Counts } from '../model/balance.ts'
+import type { WaybillError } from '../model/errors.ts'
 import type { SmallDelivery } from './small-exports.ts'
 
 /** Of an export, so far; `counts` goes on counting, and holds what an earlier process has settled of it. */

@@ -1,17 +1,23 @@
 /** One export through all stages: open, map, load, settle; from the start, or from where the ledger stands. */
 import { join } from 'node:path'
-import { type ErrorCode, WaybillError } from '../errors.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
-import type { Origin } from '../extract/row.ts'
 import type { ChunkRecord, ExportRecord, Ledger, RunLedger, RunOrigin } from '../ledger/ledger.ts'
-import { type Identity, transactionId } from '../load/identity.ts'
-import { type LoadContext, type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
+import { type LoadContext, type LoadedChunk, loadChunk, tallyChunk } from '../load/load-chunk.ts'
 import { toException } from '../load/outcomes.ts'
+import {
+  addCounts,
+  allRecords,
+  assertBalanced,
+  type Counts,
+  countChunk,
+  noCounts,
+  readCounts,
+} from '../model/balance.ts'
+import { type ErrorCode, WaybillError } from '../model/errors.ts'
+import { type Identity, transactionId } from '../model/ids.ts'
+import type { Origin } from '../model/row.ts'
 import { ownFileName } from '../own-files.ts'
-import { addCounts, allRecords, assertBalanced, type Counts, noCounts } from '../reconcile/balance.ts'
 import { type Chunk, cutChunks } from './chunks.ts'
-import { countChunk, tallyChunk } from './count-chunk.ts'
-import { readCounts } from './counts-text.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import type { DriftWatch } from './drift-watch.ts'
 import { lastWordsOf } from './last-words.ts'

@@ -4,7 +4,7 @@
  */
 import { lstatSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { openOwn } from '../own-files.ts'
 
 export interface AppendedFile {

@@ -1,9 +1,9 @@
 /** Some rows of an export, found at their places: ten rejects of a million rows are read without reading the million. */
-import { WaybillError } from '../errors.ts'
 import type { OpenExport } from '../extract/open-export.ts'
-import type { Origin, Row } from '../extract/row.ts'
 import type { LeftRow } from '../ledger/ledger.ts'
-import type { Identity } from '../load/identity.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { Identity } from '../model/ids.ts'
+import type { Origin, Row } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'
 
 /** Places that are held in memory. */

@@ -1,8 +1,8 @@
 /** What the ledger learns when a chunk is settled, beside its counts. */
 import type { DeliveredRecord, DeliveredRow, Exception, HeldRecord, Ledger } from '../ledger/ledger.ts'
-import type { EntryOutcome } from '../load/entry.ts'
-import type { Identity } from '../load/identity.ts'
 import type { LoadedChunk } from '../load/load-chunk.ts'
+import type { EntryOutcome } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
 import type { ChunkRow } from './chunks.ts'
 
 /**

@@ -1,5 +1,5 @@
 /** The job's own limit for bad exports: too many rejected rows, and the run stops before it sends more. */
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { ChunkRow } from './chunks.ts'
 
 export interface StopWhen {

@@ -2,7 +2,6 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { WaybillError } from '../errors.ts'
 import {
   type BackfillRange,
   type ExportRecord,
@@ -21,12 +20,13 @@ import {
   type Counts,
   isBalanced,
   noCounts,
+  readCounts,
   warningCounts,
-} from '../reconcile/balance.ts'
+} from '../model/balance.ts'
+import { WaybillError } from '../model/errors.ts'
+import { RECORD_KINDS } from '../model/record.ts'
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
-import { RECORD_KINDS } from '../transform/record.ts'
 import { rangeOf } from './backfill-range.ts'
-import { readCounts } from './counts-text.ts'
 import { DriftFinding, type ExportDrift } from './drift.ts'
 import { readSince } from './read-since.ts'
 import type { RunActivity } from './run-activity.ts'

@@ -2,8 +2,8 @@
  * A new run that takes up what another one left behind: its rows are read again at their places, mapped, and what of them is not
  * delivered yet is sent. What it delivers settles what the other one had left.
  */
-import { WaybillError } from '../errors.ts'
 import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 import { type Arrival, createArrival, type ReceivedExport } from './arrival.ts'
 import { beforeWork } from './before-work.ts'

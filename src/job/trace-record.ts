@@ -1,11 +1,11 @@
 /** From a transaction id back to where the record came from, and forward to what the gateway answered. */
-import { WaybillError } from '../errors.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { openExport } from '../extract/open-export.ts'
-import type { Origin } from '../extract/row.ts'
 import { unpackHolds } from '../ledger/holds.ts'
 import type { BatchRecord, ChunkRecord, ExceptionRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
-import { parseTransactionId } from '../load/identity.ts'
+import { WaybillError } from '../model/errors.ts'
+import { parseTransactionId } from '../model/ids.ts'
+import type { Origin } from '../model/row.ts'
 import { loadMapping } from './definition-files.ts'
 
 export interface Trace {

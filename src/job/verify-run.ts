@@ -1,10 +1,10 @@
 /** Reads profiles back and compares what of a run was accepted with what the gateway shows now. */
 import { unpackHolds } from '../ledger/holds.ts'
 import type { ChunkRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
-import type { Entry } from '../load/entry.ts'
+import type { Entry } from '../model/entry.ts'
+import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
 import type { ProfileRecord } from '../reconcile/read-back.ts'
 import { type ComparedField, compareWithProfile } from '../reconcile/verify.ts'
-import { RECORD_KINDS, type RecordKind } from '../transform/record.ts'
 import type { OpenRows } from './open-rows.ts'
 import type { RunAgain } from './run-again.ts'
 import { selectRows } from './selected-rows.ts'

@@ -2,7 +2,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 
 export interface BackedUp {
   readonly bytes: number

@@ -4,7 +4,7 @@
  */
 import type { Kysely, Transaction } from 'kysely'
 import pLimit from 'p-limit'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { unsynced } from './sqlite-database.ts'
 import type { LedgerTables } from './tables.ts'
 

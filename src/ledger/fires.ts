@@ -1,7 +1,6 @@
 /** Fires: the instants at which jobs are due, and what became of each. Shared by all processes that keep a schedule on one ledger. */
 import type { Exclusive } from './exclusive.ts'
-import type { FireEvent } from './states.ts'
-import { advanceFire } from './states.ts'
+import { advanceFire, type FireEvent } from './states.ts'
 import type { FireRecord } from './tables.ts'
 
 /** When a job is due, as it was seen last. */

@@ -1,6 +1,6 @@
 /** Leases on jobs: who may run, with a fencing token that grows with each change of hands. */
 import type { Kysely, Transaction } from 'kysely'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { processName } from './process-name.ts'
 import type { LeaseRecord, LedgerTables } from './tables.ts'
 import { countWork, forgetWork } from './worked-time.ts'

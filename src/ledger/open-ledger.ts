@@ -1,15 +1,14 @@
 /** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
 import { Kysely, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { readBehind } from './behind.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
 import { countKnown } from './known-since.ts'
 import { acquireLease, assertLease, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
-import type { Ledger, ProfileKey } from './ledger.ts'
-import { noTallies, readTallies } from './ledger.ts'
+import { type Ledger, noTallies, type ProfileKey, readTallies } from './ledger.ts'
 import { leftBehind } from './left-behind.ts'
 import {
   readAccounts,

@@ -1,7 +1,7 @@
 /**
  * States of runs, chunks, batches, fires and notifications, and their legal moves (docs/states.md). Pure.
  */
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 
 /** `interrupted` runs are resumed by the next run of their job; the other ends are final. */
 export type RunState = 'running' | 'finished' | 'interrupted' | 'failed'

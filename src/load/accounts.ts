@@ -5,11 +5,11 @@
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
+import type { AccountIds, Entry, Reason, ShownRecord } from '../model/entry.ts'
+import { type Identity, parseTransactionId } from '../model/ids.ts'
 import { allDone } from './all-done.ts'
-import type { Entry, Reason } from './entry.ts'
 import { refusalWords, told } from './gateway-words.ts'
-import { type Identity, parseTransactionId } from './identity.ts'
-import type { AccountIds, Reconciler, ShownRecord } from './reconciler.ts'
+import type { Reconciler } from './reconciler.ts'
 import type { Sending } from './sending.ts'
 
 export interface AccountsContext {

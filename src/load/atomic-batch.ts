@@ -2,8 +2,7 @@
  * Of a gateway that stores a batch whole or not at all: one record that was found, or was not, speaks for those of which nobody can
  * tell. Pure.
  */
-import type { Entry } from './entry.ts'
-import type { Verdict } from './reconciler.ts'
+import type { Entry, Verdict } from '../model/entry.ts'
 
 /**
  * @param batch all records of one request, and no others

@@ -2,7 +2,7 @@
 import type { AnswerClass } from '../gateway/answer-class.ts'
 import type { CreateAnswer } from '../gateway/create-answer.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { RecordKind } from '../transform/record.ts'
+import type { RecordKind } from '../model/record.ts'
 
 /** A batch as it was sent. */
 export interface BatchSent {

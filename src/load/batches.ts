@@ -3,8 +3,8 @@
  * bytes. Of one account, code and source type there is never more than one record in a batch, and the older goes first:
  * the gateway returns only the latest, so an unanswered batch could not be judged otherwise.
  */
-import { RECORD_KINDS, type RecordKind } from '../transform/record.ts'
-import type { Entry } from './entry.ts'
+import type { Entry } from '../model/entry.ts'
+import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
 import { batchBytes } from './record-text.ts'
 
 export interface BatchLimits {

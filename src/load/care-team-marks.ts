@@ -7,7 +7,9 @@ import { epochMsOf } from '../gateway/contract/observation-date.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { CareTeamMark, KnownCareTeam, Ledger, Tallies } from '../ledger/ledger.ts'
-import type { AccountKey } from '../transform/record.ts'
+import type { Entry, Reason } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
+import type { AccountKey } from '../model/record.ts'
 import { allDone } from './all-done.ts'
 import {
   type CareTeamAccount,
@@ -18,9 +20,7 @@ import {
   oursOf,
   planCareTeam,
 } from './care-team-state.ts'
-import type { Entry, Reason } from './entry.ts'
 import { refusalWords, told, type Words } from './gateway-words.ts'
-import type { Identity } from './identity.ts'
 import type { Sending } from './sending.ts'
 
 export interface CareTeamContext {

@@ -9,7 +9,7 @@
 import { z } from 'zod'
 import { documented } from '../gateway/contract/tolerated.ts'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
-import type { Entry, PassedOver } from './entry.ts'
+import type { Entry, PassedOver } from '../model/entry.ts'
 import { recordText } from './record-text.ts'
 
 /** What is done with an entry whose NPI the account has with other fields. */

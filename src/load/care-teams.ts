@@ -4,6 +4,7 @@
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
+import type { Entry, EntryOutcome, Reason } from '../model/entry.ts'
 import type { ResolvedAccounts } from './accounts.ts'
 import { allDone } from './all-done.ts'
 import {
@@ -25,7 +26,6 @@ import {
   planCareTeam,
   type WantedCareTeam,
 } from './care-team-state.ts'
-import type { Entry, EntryOutcome, Reason } from './entry.ts'
 import { refusalWords, type Words } from './gateway-words.ts'
 
 export interface CareTeamsOfChunk {

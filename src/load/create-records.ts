@@ -1,6 +1,6 @@
 import type { CreateAnswer } from '../gateway/create-answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { RecordKind } from '../transform/record.ts'
+import type { RecordKind } from '../model/record.ts'
 
 /** The bulk call of the kind. @throws GatewayError */
 export function createRecords(

@@ -1,14 +1,14 @@
 /** What a batch is delivered with, and how it stands in the ledger when it is settled. */
 import type { Gateway } from '../gateway/gateway.ts'
 import type { ChunkKey, RunLedger } from '../ledger/ledger.ts'
-import type { RecordKind } from '../transform/record.ts'
+import type { AccountIds, Entry, EntryOutcome } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
+import type { RecordKind } from '../model/record.ts'
 import type { BatchWatch } from './batch-answer.ts'
 import type { BodyBuffers } from './body-buffers.ts'
-import type { Entry, EntryOutcome } from './entry.ts'
-import type { Identity } from './identity.ts'
 import type { Cause } from './outage.ts'
 import { toException, toHeld } from './outcomes.ts'
-import type { AccountIds, Reconciler } from './reconciler.ts'
+import type { Reconciler } from './reconciler.ts'
 import type { Sending } from './sending.ts'
 import type { SizeLimits } from './size-limits.ts'
 

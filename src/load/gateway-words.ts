@@ -3,7 +3,7 @@
  * drawn from it have those that are known to be of nobody. Pure.
  */
 import type { GatewayError } from '../gateway/gateway-error.ts'
-import type { Entry, Reason } from './entry.ts'
+import type { Entry, Reason } from '../model/entry.ts'
 import { KNOWN_WORDS } from './known-words.ts'
 import { recordText } from './record-text.ts'
 

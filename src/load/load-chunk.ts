@@ -2,17 +2,18 @@
  * Loads one chunk: recognise, register, cut, deliver, mark. Gives exactly one outcome for each of its records, or throws because
  * the run must stop; the chunk then stays open and is taken up again by the next run.
  */
-
 import { unpackHolds } from '../ledger/holds.ts'
 import type {
   BatchRecord,
   ChunkKey,
+  ChunkTallies,
   ExceptionRecord,
   KnownCareTeam,
   Ledger,
   PerhapsSent,
 } from '../ledger/ledger.ts'
-import { RECORD_KINDS, type Stage } from '../transform/record.ts'
+import type { Entry, EntryOutcome, Verdict } from '../model/entry.ts'
+import { RECORD_KINDS, type Stage } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { allDone } from './all-done.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
@@ -20,9 +21,7 @@ import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { careTeamsOf } from './care-teams.ts'
 import { deliver } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
-import type { Entry, EntryOutcome } from './entry.ts'
 import { fateOfRestated, recognise, replacedSince } from './recognise.ts'
-import type { Verdict } from './reconciler.ts'
 import { settleUnanswered } from './unanswered-batches.ts'
 
 export interface LoadContext extends Delivery {
@@ -365,4 +364,13 @@ const stillInDoubt = (entry: Entry): InDoubt => notSent(entry, 'held', HELD)
 function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
   if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true }
   return fate.outcome === 'unchanged' ? { ...fate, entry } : { ...fate, entry, batchId: null }
+}
+
+/** What the run counts of it beside. Of a chunk that is loaded once more, after a kill, the last time counts. */
+export function tallyChunk({
+  accounts,
+  followUpFailures,
+}: Pick<LoadedChunk, 'accounts' | 'followUpFailures'>): ChunkTallies {
+  const notReplaced = followUpFailures.filter(({ reason }) => reason.stage === 'replace').length
+  return { accounts, careTeams: { notReplaced } }
 }

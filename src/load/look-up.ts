@@ -1,6 +1,6 @@
 /** Looks for records in the profiles, with time for a gateway that is late: absence is believed only when it can be. */
-import type { Entry } from './entry.ts'
-import type { AccountIds, Reconciler, Verdict } from './reconciler.ts'
+import type { AccountIds, Entry, Verdict } from '../model/entry.ts'
+import type { Reconciler } from './reconciler.ts'
 
 export interface LookUp {
   readonly reconciler: Pick<Reconciler, 'readBack'>

@@ -1,6 +1,6 @@
 /** Outcomes that are no success, in the forms in which rejects file and ledger take them. Pure. */
 import type { Exception, Held } from '../ledger/ledger.ts'
-import type { Entry, EntryOutcome, Reason } from './entry.ts'
+import type { Entry, EntryOutcome, Reason } from '../model/entry.ts'
 import { told, type Words } from './gateway-words.ts'
 
 /** How the ledger names an entry within its batch. */

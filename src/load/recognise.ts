@@ -3,7 +3,7 @@
  * that are the same. What was replaced and comes back is new. Pure.
  */
 import type { DeliveredRecord } from '../ledger/ledger.ts'
-import type { Entry, EntryOutcome } from './entry.ts'
+import type { Entry, EntryOutcome } from '../model/entry.ts'
 
 /** What the ledger knows under the row keys of a chunk. */
 export interface Memory {

@@ -2,7 +2,7 @@
  * The JSON text of a record as sent: its prepared content with the ids put in. Biometrics and conditions carry a
  * transactionId (interface, "Biometric record, as sent", "Condition record, as sent"); care-team entries have no such field.
  */
-import type { Entry } from './entry.ts'
+import type { Entry } from '../model/entry.ts'
 
 /** Bytes that batch id, field names and punctuation add, at most: the batch id has 42 characters, or a few more. */
 const FRAME_BYTES = 150

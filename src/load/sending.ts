@@ -3,10 +3,10 @@
  * out), within the job's patience, and counted.
  */
 import pRetry, { AbortError } from 'p-retry'
-import { WaybillError } from '../errors.ts'
 import { saysNotFound } from '../gateway/answer-class.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import { allDone } from './all-done.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { type Alone, countOthers } from './fails-alone.ts'

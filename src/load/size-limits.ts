@@ -2,7 +2,7 @@
  * What the gateway's 413 answers teach: how large a batch of a kind may be. Kept for the process, and never raised. It may be records
  * or bytes that are too many, which the answer does not say; so both are bounded, but never below what was taken.
  */
-import type { RecordKind } from '../transform/record.ts'
+import type { RecordKind } from '../model/record.ts'
 import type { BatchLimits } from './batches.ts'
 
 /** Records and bytes of a batch. */

@@ -1,11 +1,10 @@
 /** Batches of which an earlier process left only the intent: what became of them is read from the profiles. */
+import type { AccountIds, EntryOutcome } from '../model/entry.ts'
 import { allDone } from './all-done.ts'
 import { spokenFor } from './atomic-batch.ts'
 import { settleJudged } from './deliver.ts'
 import type { BatchToDeliver, Delivery, SentBatch } from './delivery.ts'
-import type { EntryOutcome } from './entry.ts'
 import { lookUp } from './look-up.ts'
-import type { AccountIds } from './reconciler.ts'
 import { waitBeforeReadBack } from './retry-policy.ts'
 
 export interface UnansweredBatch {

@@ -1,5 +1,5 @@
 /** The columns that a mapping reads, beside those that an export has. Pure. */
-import type { Finding } from '../errors.ts'
+import type { Finding } from '../model/errors.ts'
 import type { ReadName } from '../transform/compile-context.ts'
 
 /** A finding for each place in the mapping that reads a column which the export lacks. */

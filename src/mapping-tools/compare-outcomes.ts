@@ -1,5 +1,5 @@
 /** What two mappings make of the same row, counted by rule. Holds counts and a few examples, however many rows there are. */
-import type { MappedRow, RowOutcome } from '../transform/record.ts'
+import type { MappedRow, RowOutcome } from '../model/record.ts'
 import { type Facts, factsOf } from './record-facts.ts'
 import { registration } from './tell-row.ts'
 

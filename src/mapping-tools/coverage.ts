@@ -1,6 +1,6 @@
 /** Counts, over rows of an export, what each rule of a mapping gives, so that rules and fields that never give anything are seen. */
+import type { RecordKind, RowOutcome } from '../model/record.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
-import type { RecordKind, RowOutcome } from '../transform/record.ts'
 import { registration, withoutOrdinal } from './tell-row.ts'
 
 export interface RuleCoverage {

@@ -1,7 +1,7 @@
 /** Rows of second exports that a case file gives, instead of the exports that a mapping joins. */
-import { WaybillError } from '../errors.ts'
 import { readJson } from '../extract/json-text.ts'
-import type { CsvRow, JsonRow } from '../extract/row.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { CsvRow, JsonRow } from '../model/row.ts'
 import type { ExportJoin, KeptRows } from '../transform/join.ts'
 import type { CaseFile } from './cases.ts'
 

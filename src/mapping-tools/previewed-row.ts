@@ -1,6 +1,6 @@
 /** A row beside what becomes of it, in the words in which people read it. It holds health data. */
-import type { Row } from '../extract/row.ts'
-import type { PreparedRecord, RowOutcome } from '../transform/record.ts'
+import type { PreparedRecord, RowOutcome } from '../model/record.ts'
+import type { Row } from '../model/row.ts'
 import { factsOf } from './record-facts.ts'
 
 /** A record in short: rule; value or status, or who; when; code. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openExport } from '../extract/open-export.ts'
 import type { ReadDefinition } from '../extract/read-definition.ts'
-import type { Row } from '../extract/row.ts'
+import type { Row } from '../model/row.ts'
 import type { ReadText } from './run-cases.ts'
 
 /** The text is UTF-8, whatever encoding the vendor's files have. */

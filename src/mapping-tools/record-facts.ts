@@ -3,9 +3,9 @@
  * its own here is named by its path, so that nothing of a body is left out.
  */
 import { readJson } from '../extract/json-text.ts'
-import type { JsonValue } from '../extract/row.ts'
+import type { PreparedRecord } from '../model/record.ts'
+import type { JsonValue } from '../model/row.ts'
 import { CODE_SYSTEM_OID } from '../transform/catalog.ts'
-import type { PreparedRecord } from '../transform/record.ts'
 
 export type Facts = Readonly<Record<string, string>>
 

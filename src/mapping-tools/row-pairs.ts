@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { OpenExport } from '../extract/open-export.ts'
 import type { ReadDefinition } from '../extract/read-definition.ts'
-import type { Row } from '../extract/row.ts'
+import type { Row } from '../model/row.ts'
 
 /** Undefined: where one reading has fewer rows. */
 export type RowPair = readonly [before: Row | undefined, after: Row | undefined]

@@ -1,7 +1,7 @@
 /** Runs the cases of a mapping: what became of each, beside what is expected. */
 import { isDeepStrictEqual } from 'node:util'
-import { WaybillError } from '../errors.ts'
-import type { Row } from '../extract/row.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { Row } from '../model/row.ts'
 import type { CompiledMapping } from '../transform/compile.ts'
 import { type Case, type CaseFile, TOLD_KEYS, type ToldRow } from './cases.ts'
 import { type FullRow, foldRow, fullRow, unfoldRow } from './tell-row.ts'

@@ -2,7 +2,7 @@
  * What became of a row, as cases tell it. In full, every record has all of its facts; folded, it has those alone that do not
  * stand at the top of the file (`always`, `rules`) or with the row (`observedAt`). Full and folded say the same.
  */
-import type { MappedRow, RowOutcome, Warning } from '../transform/record.ts'
+import type { MappedRow, RowOutcome, Warning } from '../model/record.ts'
 import type { CaseFile, ToldRow } from './cases.ts'
 import { type Facts, factsOf, inOrder } from './record-facts.ts'
 

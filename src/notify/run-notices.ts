@@ -4,10 +4,10 @@
  */
 import { hash } from 'node:crypto'
 import { counted, n } from '../count-in-words.ts'
-import { describePlace, type Ending, endingOf, type Finding, WaybillError } from '../errors.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import { allRecords, balanceWords } from '../reconcile/balance.ts'
+import { allRecords, balanceWords } from '../model/balance.ts'
+import { describePlace, type Ending, endingOf, type Finding, WaybillError } from '../model/errors.ts'
 import {
   addKnown,
   isAllKnown,

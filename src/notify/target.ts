@@ -1,6 +1,6 @@
 /** Who is told: told apart by a digest and named without secrets, as an address may be a secret and a command may hold one. */
 import { hash } from 'node:crypto'
-import type { Finding } from '../errors.ts'
+import type { Finding } from '../model/errors.ts'
 import type { TargetDefinition } from './notify-definition.ts'
 
 export type Target = TargetDefinition & {

@@ -1,6 +1,5 @@
 /** Jobs and mappings: that each can be read, and that where exports come from is there. */
 import { counted } from '../count-in-words.ts'
-import { describePlace, WaybillError } from '../errors.ts'
 import { type Arrival, createArrival, type SourceSettings } from '../job/arrival.ts'
 import {
   type DefinitionFolders,
@@ -13,6 +12,7 @@ import {
 import { chooseGateway, type GatewaySettings } from '../job/gateway-choice.ts'
 import type { JobSource } from '../job/job-source.ts'
 import { assertTellable } from '../job/notify-targets.ts'
+import { describePlace, WaybillError } from '../model/errors.ts'
 import type { NotifySettings } from '../notify/target.ts'
 import type { Check, CheckFinding } from './finding.ts'
 

@@ -2,10 +2,10 @@
  * The gateway: that it answers, and takes key and token. Two reads by the client that runs use, with its checks and its classes of
  * answers; they ask for no person's data, and nothing is stored.
  */
-import { describePlace, WaybillError } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { RequestEvent, Timeouts } from '../gateway/transport.ts'
+import { describePlace, WaybillError } from '../model/errors.ts'
 import type { CheckFinding, Level } from './finding.ts'
 
 /** In milliseconds, for each call, its answer's body included. */

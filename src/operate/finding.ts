@@ -1,5 +1,5 @@
 /** What a look at the installation has found: one line for each thing looked at. Pure. */
-import { EXIT, type ExitCode } from '../errors.ts'
+import { EXIT, type ExitCode } from '../model/errors.ts'
 
 export type Level = 'ok' | 'warning' | 'problem'
 

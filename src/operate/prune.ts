@@ -2,7 +2,6 @@
  * Removes the detail of old runs: first the ledger says that it is gone, then the files go, then the ledger's rows. So at no instant
  * does anything lead to what is not there; what a killed process has left behind, the next pruning removes.
  */
-
 import { DELIVERIES_COMPARED } from '../job/drift-watch.ts'
 import { TAKEN_AT_MOST } from '../job/small-exports.ts'
 import { summarise } from '../job/summary.ts'

@@ -1,8 +1,8 @@
 /** The files of a run in the home: how large they are, and their end. */
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { WaybillError } from '../errors.ts'
 import type { PrunableRun } from '../ledger/pruned-detail.ts'
+import { WaybillError } from '../model/errors.ts'
 import { assertWithin } from '../own-files.ts'
 
 export interface FileCounts {

@@ -11,8 +11,7 @@ import type { EnvelopeError } from '../gateway/contract/envelope.ts'
 import { epochMsOf } from '../gateway/contract/observation-date.ts'
 import { documented } from '../gateway/contract/tolerated.ts'
 import type { CreateAnswer, Echo } from '../gateway/create-answer.ts'
-import type { Entry } from '../load/entry.ts'
-import type { AccountIds, Matched } from '../load/reconciler.ts'
+import type { AccountIds, Entry, Matched } from '../model/entry.ts'
 import { accountNames, codesOf, isObject, persistentId, textOf } from './profile-record.ts'
 
 /** @param entries in the order in which they were sent */

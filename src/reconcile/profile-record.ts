@@ -1,6 +1,6 @@
 /** Reading what the gateway returns: ids, accounts and codes, in whichever of the interface's forms they come. Pure. */
-import type { AccountIds } from '../load/reconciler.ts'
-import type { AccountKey } from '../transform/record.ts'
+import type { AccountIds } from '../model/entry.ts'
+import type { AccountKey } from '../model/record.ts'
 
 /** `source.meta.persistentRecordId`: the transaction id, where the gateway keeps it. */
 export function persistentId(record: { readonly [key: string]: unknown }): string | undefined {

@@ -5,9 +5,8 @@
 import { epochMsOf } from '../gateway/contract/observation-date.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { Entry } from '../load/entry.ts'
-import type { AccountIds, SentAs, Verdict } from '../load/reconciler.ts'
-import { type AccountKey, RECORD_KINDS, type RecordKind } from '../transform/record.ts'
+import type { AccountIds, Entry, SentAs, Verdict } from '../model/entry.ts'
+import { type AccountKey, RECORD_KINDS, type RecordKind } from '../model/record.ts'
 import { codesOf, isObject, persistentId, textOf } from './profile-record.ts'
 
 /** A record of a profile in the form in which it is compared. */

@@ -2,7 +2,7 @@
  * Compares what was accepted with what the profile shows. The gateway returns the latest record by observation date for each code and
  * source type, so a newer one hides ours (interface, "the service: biometrics"). Pure; says which field differs, never its value.
  */
-import type { Entry } from '../load/entry.ts'
+import type { Entry } from '../model/entry.ts'
 import type { ProfileRecord } from './read-back.ts'
 
 export type ComparedField = 'value' | 'unit' | 'code' | 'date' | 'name' | 'mark'

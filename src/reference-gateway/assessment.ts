@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { WaybillError } from '../errors.ts'
 import type { AnswerId } from '../gateway/contract/assessment-page.ts'
+import { WaybillError } from '../model/errors.ts'
 import { parseYaml } from '../yaml-file.ts'
 import { contradictionsOf } from './assessment-checks.ts'
 import { AssessmentDefinition, type QuestionDefinition } from './assessment-definition.ts'

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import type { AccountReference } from '../gateway/contract/account-reference.ts'
 import type { Account, AccountStore } from './account-store.ts'
 import { textOf } from './json-body.ts'
-import type { Fault } from './refusal.ts'
-import { faultAt, faultsOf, MOST_FAULTS, Refusal } from './refusal.ts'
+import { type Fault, faultAt, faultsOf, MOST_FAULTS, Refusal } from './refusal.ts'
 
 /** One record of a batch. */
 export interface Incoming<Item> {

@@ -1,5 +1,5 @@
 import { fastify } from 'fastify'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { createAccountStore } from './account-store.ts'
 import { type RegisteredAgain, serveAccounts } from './accounts.ts'
 import { serveAgeAssessment } from './age-assessment.ts'

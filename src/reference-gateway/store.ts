@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { STEPS } from './schema.ts'
 
 /**

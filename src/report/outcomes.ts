@@ -1,6 +1,6 @@
 /** Outcomes as a report shows them: each has a name, a mark and a colour, so that none is told by its colour alone. */
-import type { RecordCounts } from '../reconcile/balance.ts'
-import type { RecordKind } from '../transform/record.ts'
+import type { RecordCounts } from '../model/balance.ts'
+import type { RecordKind } from '../model/record.ts'
 
 /** Also the name of its colour in style.ts. */
 export type Outcome =

@@ -1,10 +1,9 @@
 /** What a report says of a run, as the ledger knows it. No file is looked at. */
-import { WaybillError } from '../errors.ts'
-import { readCounts } from '../job/counts-text.ts'
 import { activityOf } from '../job/run-activity.ts'
 import { type ExportSummary, type RunSummary, summarise } from '../job/summary.ts'
 import type { ChunkRecord, Ledger, Reason } from '../ledger/ledger.ts'
-import { allRecords } from '../reconcile/balance.ts'
+import { allRecords, readCounts } from '../model/balance.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { WorkSpan } from './work-spans.ts'
 
 /** Instants are milliseconds since the epoch. */

@@ -1,5 +1,5 @@
 /** What a run did over its time at work, from what it had worked when each chunk was settled. Pure; times are milliseconds. */
-import type { RecordCounts } from '../reconcile/balance.ts'
+import type { RecordCounts } from '../model/balance.ts'
 
 /** Shorter ones are not told: a batch that waits its turn takes as long. */
 const SHORTEST_PAUSE_MS = 1_000

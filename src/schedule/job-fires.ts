@@ -1,6 +1,6 @@
 /** The fires of one job at a wake-up: what has come due is written down, what is open is decided on, one run is begun. */
-import { EXIT, endingOf } from '../errors.ts'
 import { type FireChange, type FireRecord, processName } from '../ledger/ledger.ts'
+import { EXIT, endingOf } from '../model/errors.ts'
 import { comeDue, decide, type Hindrance } from './missed.ts'
 import type { FireRunEnd, ListedJob, ScheduleParts } from './schedule-parts.ts'
 

@@ -1,6 +1,6 @@
 /** What a schedule is handed: ledger, clock, jobs, and what runs them; and what it tells. */
-import type { WaybillError } from '../errors.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
+import type { WaybillError } from '../model/errors.ts'
 import type { Timetable } from './fires.ts'
 import type { MissedPolicy } from './missed.ts'
 

@@ -1,6 +1,6 @@
 /** Serves the metrics of a process, and whether it is well: `/metrics`, `/health`. */
 import fastify from 'fastify'
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { Metrics } from './metrics.ts'
 
 export interface MetricsServer {

@@ -1,6 +1,6 @@
 /** Blood pressure: of two values taken at one time, the systolic must be above the diastolic. */
+import type { Issue, PreparedRecord, RejectedRecord } from '../model/record.ts'
 import type { Checker } from './checks.ts'
-import type { Issue, PreparedRecord, RejectedRecord } from './record.ts'
 
 /** LOINC of systolic and diastolic blood pressure. */
 const SYSTOLIC = '8480-6'

@@ -1,6 +1,6 @@
 /** Whether a record's date can be right, by the clock and by the person's date of birth. Pure. */
+import type { Issue, PreparedRecord } from '../model/record.ts'
 import type { Checker } from './checks.ts'
-import type { Issue, PreparedRecord } from './record.ts'
 
 const HOUR = 3_600_000
 /** Clocks go wrong, and a zone may be told wrongly: nothing is called future before a day has passed. */

@@ -3,7 +3,7 @@
  * with a warning, or is not made at all, as the mapping has it.
  */
 import { z } from 'zod'
-import type { Issue, RecordKind, RejectedRecord, Warning } from './record.ts'
+import type { Issue, RecordKind, RejectedRecord, Warning } from '../model/record.ts'
 
 const Effect = z.enum(['reject', 'warn', 'off'], 'is one of: reject, warn, off').default('reject')
 

@@ -1,4 +1,5 @@
 /** Care-team rules (interface, "Care team record, as sent"): the observation date goes out as a string of milliseconds. */
+import type { Issue, PreparedRecord } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { npiFault } from './check-codes.ts'
 import type { CompileContext } from './compile-context.ts'
@@ -7,7 +8,6 @@ import { compileWhen } from './compile-when.ts'
 import { FIELD_MESSAGES } from './field-text.ts'
 import type { CareTeamDefinition } from './mapping-definition.ts'
 import { compileDate } from './observed-at.ts'
-import type { Issue, PreparedRecord } from './record.ts'
 import { type CompiledRule, LEFT_OUT, ordinalRule, type RuleResult, recordRule, rejected } from './rule.ts'
 import type { Scope } from './scope.ts'
 import type { SourceText } from './source-text.ts'

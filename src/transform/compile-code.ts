@@ -1,11 +1,11 @@
 /** The code of a coded row: by a code system of the catalog, or through the vendor's table. */
+import type { Issue } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CodeFault, codeFault } from './check-codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileAlternatives } from './compile-field.ts'
 import { FIELD_MESSAGES } from './field-text.ts'
 import type { CodeDefinition } from './mapping-definition.ts'
-import type { Issue } from './record.ts'
 import { LEFT_OUT } from './rule.ts'
 import type { Scope } from './scope.ts'
 

@@ -1,5 +1,5 @@
 /** What every part of the compiler needs, and where it reports what is wrong with a mapping. */
-import type { Finding, Place } from '../errors.ts'
+import type { Finding, Place } from '../model/errors.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { Catalog } from './catalog.ts'
 import { Checker, type Checks } from './checks.ts'

@@ -1,4 +1,5 @@
 /** The `row` block: key, account, registration, observation date, what is skipped. */
+import type { AccountKey, Issue, RegistrationDraft } from '../model/record.ts'
 import { isExponent } from './check-codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
@@ -7,7 +8,6 @@ import { compileCalendarDate, compileInstant } from './dates.ts'
 import { type CompiledField, FIELD_MESSAGES } from './field-text.ts'
 import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
 import { type CompiledDate, compileDate } from './observed-at.ts'
-import type { AccountKey, Issue, RegistrationDraft } from './record.ts'
 import type { Scope } from './scope.ts'
 
 export type RowIdentity =

@@ -1,8 +1,9 @@
 /**
  * Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key.
  */
-import type { Finding } from '../errors.ts'
-import type { Row } from '../extract/row.ts'
+import type { Finding } from '../model/errors.ts'
+import type { PreparedRecord, RejectedRecord, RowOutcome } from '../model/record.ts'
+import type { Row } from '../model/row.ts'
 import { type KeyPath, refusal, type YamlFile } from '../yaml-file.ts'
 import { checkBloodPressure } from './check-blood-pressure.ts'
 import { compileDateCheck } from './check-dates.ts'
@@ -18,7 +19,6 @@ import type { ExportJoin } from './join.ts'
 import { refuseUnread } from './joined-export.ts'
 import type { MappingDefinition } from './mapping-definition.ts'
 import { refuseMissing } from './missing-columns.ts'
-import type { PreparedRecord, RejectedRecord, RowOutcome } from './record.ts'
 import type { CompiledRule, RowFacts } from './rule.ts'
 import { ANY_NAMES, csvNames, jsonNames, type Names, rootScope } from './scope.ts'
 import { compileSource } from './source-text.ts'

@@ -1,5 +1,5 @@
 /** What a join is read from, and what it leads to. */
-import type { CsvRow, JsonRow } from '../extract/row.ts'
+import type { CsvRow, JsonRow } from '../model/row.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompiledField } from './field-text.ts'
 

@@ -1,5 +1,5 @@
 /** Joins within the row's own document: a reference in it leads to another part of it, as in a FHIR Bundle. */
-import type { JsonValue } from '../extract/row.ts'
+import type { JsonValue } from '../model/row.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField } from './compile-field.ts'

@@ -2,7 +2,7 @@
  * Joins to a second export. Compiled once without it, to learn what is read of its rows; then it is read (job/joined-exports.ts), and the
  * mapping is compiled with what was kept.
  */
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField } from './compile-field.ts'

@@ -1,6 +1,6 @@
 /** The steps of a path (RFC 9535) through JSON, compiled once; a general engine is asked only for filters. */
 import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
-import type { JsonValue } from '../extract/row.ts'
+import type { JsonValue } from '../model/row.ts'
 
 type Filter = InstanceType<typeof jsonpath.selectors.FilterSelector>
 

@@ -1,10 +1,10 @@
 /** The record of one measurement, once its rule, value and unit are known (interface, "Biometric record, as sent"). */
+import type { Issue } from '../model/record.ts'
 import { type BiometricEntry, CODE_SYSTEM_OID } from './catalog.ts'
 import type { CompileContext } from './compile-context.ts'
 import { type MeasuredValue, VALUE_MESSAGES } from './measured-value.ts'
 import type { NumberReader } from './number-text.ts'
 import type { ObservedAt } from './observed-at.ts'
-import type { Issue } from './record.ts'
 import { parseReferenceRange } from './reference-range.ts'
 import { type RowFacts, type RuleResult, rejected } from './rule.ts'
 import type { SourceText } from './source-text.ts'

@@ -1,5 +1,5 @@
 /** Columns that a mapping reads and an export lacks. */
-import { WaybillError } from '../errors.ts'
+import { WaybillError } from '../model/errors.ts'
 
 /** Columns that were looked for. */
 export interface Sought {

@@ -1,11 +1,11 @@
 /** When a record was observed: from a field or a constant, in the three forms that the interface wants. */
+import type { Issue } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import type { DateDefinition } from './date-definition.ts'
 import { compileInstant, type Instant, isZone } from './dates.ts'
 import { FIELD_MESSAGES } from './field-text.ts'
-import type { Issue } from './record.ts'
 import type { Scope } from './scope.ts'
 
 export type ObservedAt =

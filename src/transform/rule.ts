@@ -1,7 +1,6 @@
 /** What a compiled rule is: it looks at one scope of a row and gives a record, a rejection, or nothing. */
-
+import type { AccountKey, Issue, PreparedRecord, RecordKind, RejectedRecord } from '../model/record.ts'
 import type { ObservedAt } from './observed-at.ts'
-import type { AccountKey, Issue, PreparedRecord, RecordKind, RejectedRecord } from './record.ts'
 import type { Scope } from './scope.ts'
 
 /** What is known of the row when its rules run. */

@@ -4,7 +4,7 @@
  * is a path (RFC 9535), `$…` from the row, `level…` from a named level, `context…` from what `read.context` has read of
  * the document around the rows.
  */
-import type { CsvRow, JsonRow, JsonValue } from '../extract/row.ts'
+import type { CsvRow, JsonRow, JsonValue } from '../model/row.ts'
 import { compileSteps, elements, type Found, follow, followAll, isFilter, type Step } from './json-steps.ts'
 
 /** CSV: the cells. JSON: the row at 0, its context at 1, then one value for each level entered. */

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT, endingOf, exitOfCode, WaybillError } from '../../src/errors.ts'
+import { EXIT, endingOf, exitOfCode, WaybillError } from '../../src/model/errors.ts'
 import { ANN, HEADER, openClinic } from './clinic.ts'
 import { ended } from './command-line.ts'
 

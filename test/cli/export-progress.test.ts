@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRunReporter } from '../../src/cli/run-reporter.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
-import { type Counts, noCounts } from '../../src/reconcile/balance.ts'
+import { type Counts, noCounts } from '../../src/model/balance.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createProgress } from '../../src/telemetry/progress.ts'
 

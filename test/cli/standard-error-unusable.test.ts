@@ -1,5 +1,4 @@
 /** Nobody reads standard error any more, or the disk under it is full: commands do what they do, and end as they would have. */
-
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open } from 'node:fs/promises'

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { openExport } from '../../src/extract/open-export.ts'
 import type { LoadedMapping } from '../../src/job/definition-files.ts'
 import { joinBesideFile } from '../../src/job/joined-exports.ts'
-import type { RowOutcome } from '../../src/transform/record.ts'
+import type { RowOutcome } from '../../src/model/record.ts'
 import { load, ROOT, wires } from '../transform/mapping-under-test.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 

@@ -6,9 +6,9 @@ import { parse as parseCsv } from 'csv-parse/sync'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { readJson } from '../../src/extract/json-text.ts'
-import type { JsonValue } from '../../src/extract/row.ts'
 import type { LoadedMapping } from '../../src/job/definition-files.ts'
-import type { RowOutcome } from '../../src/transform/record.ts'
+import type { RowOutcome } from '../../src/model/record.ts'
+import type { JsonValue } from '../../src/model/row.ts'
 import { load, mapped, NOW, ORIGIN, wire } from '../transform/mapping-under-test.ts'
 
 const Keys = z.record(z.string(), z.unknown())

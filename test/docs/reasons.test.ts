@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ERROR_CODES } from '../../src/errors.ts'
 import { type AnswerClass, classifyStatus, classifyTransportFailure } from '../../src/gateway/answer-class.ts'
+import { ERROR_CODES } from '../../src/model/errors.ts'
 import { Checks } from '../../src/transform/checks.ts'
 import { codeRows, PROJECT, page, sections, tableRows } from './pages.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ERROR_CODES, EXIT } from '../../src/errors.ts'
+import { ERROR_CODES, EXIT } from '../../src/model/errors.ts'
 import { page, sections } from './pages.ts'
 import { namedIn, problemWith, typedIn } from './typed-commands.ts'
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { WaybillError } from '../../src/errors.ts'
 import {
   advanceBatch,
   advanceChunk,
@@ -20,7 +19,8 @@ import {
   type RunEvent,
   type RunState,
 } from '../../src/ledger/states.ts'
-import { noCounts } from '../../src/reconcile/balance.ts'
+import { noCounts } from '../../src/model/balance.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 import { codeRows, page, sections, tableRows } from './pages.ts'
 
 const documented = sections(page('docs/states.md'), 2)

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
-import type { Row } from '../../src/extract/row.ts'
+import type { Row } from '../../src/model/row.ts'
 import { allRows, brief, CSV, collect, exportFile, rowsOf } from './export-file.ts'
 
 const MIB = 1024 * 1024

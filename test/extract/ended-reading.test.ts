@@ -2,12 +2,12 @@ import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { WaybillError } from '../../src/errors.ts'
 import { receiveFile } from '../../src/extract/arrival/receive-file.ts'
 import { verifyChecksum } from '../../src/extract/arrival/verify-delivery.ts'
 import { DEFAULT_LIMITS } from '../../src/extract/content-limits.ts'
 import { fingerprint } from '../../src/extract/fingerprint.ts'
 import { openExport } from '../../src/extract/open-export.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 import { CSV, exportFile } from './export-file.ts'
 
 const END = new WaybillError('gave-way', 'somebody else goes first')

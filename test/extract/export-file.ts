@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
-import type { Origin, Row } from '../../src/extract/row.ts'
+import type { Origin, Row } from '../../src/model/row.ts'
 
 export const CSV = readDefinition.parse({ format: 'csv' })
 export const NDJSON = readDefinition.parse({ format: 'ndjson' })

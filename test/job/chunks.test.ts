@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { CsvRow } from '../../src/extract/row.ts'
 import { CHUNK_SIZE, type Chunk, type ChunkRange, cutChunks } from '../../src/job/chunks.ts'
+import type { CsvRow } from '../../src/model/row.ts'
 import { biometric, EXPORT_ID, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
 
 const rowsOf = (count: number): CsvRow[] =>

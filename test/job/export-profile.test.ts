@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonValue, Row } from '../../src/extract/row.ts'
 import { OTHER } from '../../src/job/drift-fields.ts'
 import {
   COLUMNS_KEPT,
@@ -7,6 +6,7 @@ import {
   type ExportProfile,
   VALUES_KEPT,
 } from '../../src/job/export-profile.ts'
+import type { JsonValue, Row } from '../../src/model/row.ts'
 import { load, NOW } from '../transform/mapping-under-test.ts'
 
 const ROW = (name: (column: string) => string): string => `

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { receiptOf, receiptsOf, receiptsText } from '../../src/job/receipts.ts'
-import type { EntryOutcome } from '../../src/load/entry.ts'
+import type { EntryOutcome } from '../../src/model/entry.ts'
 import { people } from '../load/made-up-entries.ts'
 
 const linesOf = (text: Uint8Array): unknown[] =>

@@ -6,10 +6,10 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../src/extract/content-limits.ts'
 import { csvDefinition } from '../../src/extract/csv-definition.ts'
-import type { Row } from '../../src/extract/row.ts'
 import type { ChunkRow } from '../../src/job/chunks.ts'
 import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/job/rejects.ts'
 import { openRejects, rejectsOrigin } from '../../src/job/rejects-export.ts'
+import type { Row } from '../../src/model/row.ts'
 import { biometric, careTeam, mappedRow } from '../load/made-up-entries.ts'
 
 const COLUMNS = ['one', 'two, "quoted"', '-three']

@@ -1,10 +1,10 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Row } from '../../src/extract/row.ts'
 import type { ChunkRow } from '../../src/job/chunks.ts'
 import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/job/rejects.ts'
 import { revived } from '../../src/job/spreadsheet-cells.ts'
+import type { Row } from '../../src/model/row.ts'
 import { biometric, careTeam, entryOf } from '../load/made-up-entries.ts'
 
 const COLUMNS = ['one', 'two, quoted "so"', 'three']

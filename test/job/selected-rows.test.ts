@@ -5,9 +5,9 @@ import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { csvDefinition } from '../../src/extract/csv-definition.ts'
 import { type OpenExport, openExport } from '../../src/extract/open-export.ts'
-import type { Row } from '../../src/extract/row.ts'
 import { selectRows } from '../../src/job/selected-rows.ts'
 import type { LeftRow } from '../../src/ledger/ledger.ts'
+import type { Row } from '../../src/model/row.ts'
 
 const ROWS = 40_000
 const TEXT = `id,remark\n${Array.from({ length: ROWS }, (_, at) => `${at + 1},${'x'.repeat(at % 50)}\n`).join('')}`

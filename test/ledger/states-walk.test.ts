@@ -1,7 +1,6 @@
 /** Random sequences of events: whatever comes in whatever order, what must be final is, and what must happen once happens once. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { WaybillError } from '../../src/errors.ts'
 import {
   advanceBatch,
   advanceChunk,
@@ -11,6 +10,7 @@ import {
   type LeftEvent,
   type RunEvent,
 } from '../../src/ledger/states.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 
 /** The states gone through, the first among them; a move that is refused leaves the state as it was. */
 function walk<State extends string, Event extends string>(

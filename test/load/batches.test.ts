@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { halve, type PlannedBatch, planBatches } from '../../src/load/batches.ts'
-import type { Entry } from '../../src/load/entry.ts'
 import { batchBytes, recordBytes, writeBatch } from '../../src/load/record-text.ts'
+import type { Entry } from '../../src/model/entry.ts'
 import { biometric, careTeam, condition, DAY_MS, entryOf, OBSERVED_AT, people } from './made-up-entries.ts'
 
 const lengthOf = (held: readonly Entry[]): number => writeBatch(Buffer.alloc(1 << 20), held, BATCH_ID).length

@@ -8,7 +8,7 @@ import {
   planCareTeam,
   type WantedCareTeam,
 } from '../../src/load/care-team-state.ts'
-import type { Entry } from '../../src/load/entry.ts'
+import type { Entry } from '../../src/model/entry.ts'
 import { careTeam, DAY_MS, entryOf, IDENTITY, type Made, OBSERVED_AT } from './made-up-entries.ts'
 
 const [NPI, OTHER] = ['1234567893', '1003000126']

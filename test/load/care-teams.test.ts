@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { CareTeamReturned } from '../../src/gateway/contract/care-team.ts'
 import { settleOwedMarks } from '../../src/load/care-team-marks.ts'
-import type { Entry } from '../../src/load/entry.ts'
+import type { Entry } from '../../src/model/entry.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { CARE_TEAMS, failureOf, type LoadingOptions, startLoading, tally } from './loading.ts'
 import { careTeam, DAY_MS, entryOf, type Made, OBSERVED_AT } from './made-up-entries.ts'

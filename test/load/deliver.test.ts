@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { WaybillError } from '../../src/errors.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { plan } from '../reference-gateway/faults/struck-gateway.ts'
 import {

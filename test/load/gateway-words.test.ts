@@ -5,9 +5,9 @@ import { CareTeamSent } from '../../src/gateway/contract/care-team.ts'
 import { ConditionSent } from '../../src/gateway/contract/condition.ts'
 import { RegistrationRequest } from '../../src/gateway/contract/registration.ts'
 import { Source, SourceMeta } from '../../src/gateway/contract/source.ts'
-import type { Entry } from '../../src/load/entry.ts'
 import { refusalWords, told } from '../../src/load/gateway-words.ts'
 import { KNOWN_WORDS } from '../../src/load/known-words.ts'
+import type { Entry } from '../../src/model/entry.ts'
 import { careTeam, entriesOf, type Made, registrationOf } from './made-up-entries.ts'
 
 function entry(made: Made = {}): Entry {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Entry } from '../../src/load/entry.ts'
 import { loadChunk } from '../../src/load/load-chunk.ts'
+import type { Entry } from '../../src/model/entry.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, idsOf, startLoading, tally } from './loading.ts'
 import { biometric, DAY_MS, EXPORT_ID, entryOf, type Made, OBSERVED_AT } from './made-up-entries.ts'

@@ -1,8 +1,7 @@
 /** Entries in the form in which transform and identity make them, for made-up people. */
-import type { Entry } from '../../src/load/entry.ts'
-import { createEntries } from '../../src/load/entry.ts'
-import { createIdentity, type Identity } from '../../src/load/identity.ts'
-import type { MappedRow, PreparedRecord, RegistrationDraft } from '../../src/transform/record.ts'
+import { createEntries, type Entry } from '../../src/model/entry.ts'
+import { createIdentity, type Identity } from '../../src/model/ids.ts'
+import type { MappedRow, PreparedRecord, RegistrationDraft } from '../../src/model/record.ts'
 
 export const EXPORT_ID = '0123456789abcdef'
 export const IDENTITY = createIdentity('a key of tests')

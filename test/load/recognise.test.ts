@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { newlyDelivered } from '../../src/job/settlement.ts'
 import type { DeliveredRecord } from '../../src/ledger/ledger.ts'
-import type { Entry, EntryOutcome } from '../../src/load/entry.ts'
 import { fateOfRestated, type Memory, recognise, replacedSince } from '../../src/load/recognise.ts'
+import type { Entry, EntryOutcome } from '../../src/model/entry.ts'
 import { biometric, entryOf } from './made-up-entries.ts'
 
 const nothing: Memory = { delivered: new Map(), held: new Map() }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { WaybillError } from '../../src/errors.ts'
 import type { AnswerClass } from '../../src/gateway/answer-class.ts'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { createSending, Outgrown, type ToldOutage } from '../../src/load/sending.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 import { failureOf } from './loading.ts'
 
 const fits = () => true

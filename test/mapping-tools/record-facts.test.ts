@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { readJson } from '../../src/extract/json-text.ts'
-import type { JsonValue } from '../../src/extract/row.ts'
 import { recordText } from '../../src/load/record-text.ts'
 import { factsOf } from '../../src/mapping-tools/record-facts.ts'
+import type { JsonValue } from '../../src/model/row.ts'
 import { csvMapper, load, mapped } from '../transform/mapping-under-test.ts'
 import { shipped } from './cases-under-test.ts'
 

@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { ERROR_CODES, type ErrorCode, WaybillError } from '../../src/errors.ts'
 import type { ExportSummary, RunSummary } from '../../src/job/summary.ts'
-import type { Reason } from '../../src/ledger/ledger.ts'
-import { noTallies } from '../../src/ledger/ledger.ts'
+import { noTallies, type Reason } from '../../src/ledger/ledger.ts'
+import { noCounts } from '../../src/model/balance.ts'
+import { ERROR_CODES, type ErrorCode, WaybillError } from '../../src/model/errors.ts'
 import { deadRunNotice, heldNotice, refusalNotice, runNotice } from '../../src/notify/run-notices.ts'
-import { noCounts } from '../../src/reconcile/balance.ts'
 
 const AT = Date.UTC(2026, 2, 2, 7, 31)
 const RUN = '20260302T071500Z-4f2a9c'

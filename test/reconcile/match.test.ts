@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Entry } from '../../src/load/entry.ts'
+import type { Entry } from '../../src/model/entry.ts'
 import { matchAnswer } from '../../src/reconcile/match.ts'
 import {
   biometric,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { allRecords } from '../../src/reconcile/balance.ts'
+import { allRecords } from '../../src/model/balance.ts'
 import { balanceFlow, type Flow, recordFlow, rowFlow, THINNEST } from '../../src/report/balance-flow.ts'
 import { balancePicture } from '../../src/report/balance-picture.ts'
 import { kinds, made, rows } from './sample-facts.ts'

@@ -1,5 +1,5 @@
 /** Facts of runs that never were, for pages of every kind. */
-import { allRecords, type RecordCounts } from '../../src/reconcile/balance.ts'
+import { allRecords, type RecordCounts } from '../../src/model/balance.ts'
 import type { ExportFacts, RunFacts } from '../../src/report/run-facts.ts'
 import type { WorkSpan } from '../../src/report/work-spans.ts'
 

@@ -9,7 +9,7 @@ import { ACME_FAULTS, type Cost, type Fault, NORTHLAB_FAULTS } from '../../sampl
 import { generateSamples, SAMPLE_FILES } from '../../samples/generate.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readJob, readMapping } from '../../src/job/definition-files.ts'
-import type { MappedRow, RowOutcome } from '../../src/transform/record.ts'
+import type { MappedRow, RowOutcome } from '../../src/model/record.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const INBOX = join(ROOT, 'samples/inbox')

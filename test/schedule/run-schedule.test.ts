@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { WaybillError } from '../../src/errors.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 import { NIGHTLY, nightsOf, YEARS } from './nights.ts'
 import { HOUR, install, MINUTE, short } from './schedule-under-test.ts'
 

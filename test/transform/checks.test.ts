@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { RowOutcome } from '../../src/model/record.ts'
 import { Checks } from '../../src/transform/checks.ts'
-import type { RowOutcome } from '../../src/transform/record.ts'
 import { csvMapper, faults, jsonMapper, load, mapped, NOW, refusalOf } from './mapping-under-test.ts'
 
 const COLUMNS = [

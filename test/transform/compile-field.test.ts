@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { JsonValue } from '../../src/extract/row.ts'
+import type { JsonValue } from '../../src/model/row.ts'
 import { compileField } from '../../src/transform/compile-field.ts'
 import { FieldDefinition } from '../../src/transform/field-definition.ts'
 import type { FieldText } from '../../src/transform/field-text.ts'

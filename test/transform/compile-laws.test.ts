@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { JsonValue } from '../../src/extract/row.ts'
-import type { MappedRow, RowOutcome } from '../../src/transform/record.ts'
+import type { MappedRow, RowOutcome } from '../../src/model/record.ts'
+import type { JsonValue } from '../../src/model/row.ts'
 import { load, mapped, ORIGIN, ROOT, wire } from './mapping-under-test.ts'
 
 const shippedMapping = (name: string): string => readFileSync(join(ROOT, 'mappings', `${name}.yaml`), 'utf8')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { JsonValue } from '../../src/extract/row.ts'
+import type { JsonValue } from '../../src/model/row.ts'
 import { compileWhen } from '../../src/transform/compile-when.ts'
 import { WhenDefinition } from '../../src/transform/when-definition.ts'
 import { contextUnderTest } from './fields-under-test.ts'

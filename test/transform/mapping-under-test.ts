@@ -2,15 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { WaybillError } from '../../src/errors.ts'
-import type { JsonValue } from '../../src/extract/row.ts'
 import { BiometricSent } from '../../src/gateway/contract/biometric.ts'
 import { CareTeamSent } from '../../src/gateway/contract/care-team.ts'
 import { ConditionSent } from '../../src/gateway/contract/condition.ts'
 import { type LoadedMapping, loadMapping } from '../../src/job/definition-files.ts'
 import { recordText } from '../../src/load/record-text.ts'
+import { WaybillError } from '../../src/model/errors.ts'
+import type { MappedRow, PreparedRecord, RowOutcome } from '../../src/model/record.ts'
+import type { JsonValue } from '../../src/model/row.ts'
 import type { RowMapper } from '../../src/transform/compile.ts'
-import type { MappedRow, PreparedRecord, RowOutcome } from '../../src/transform/record.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
 const shipped = (file: string): string => readFileSync(join(ROOT, 'mappings', file), 'utf8')

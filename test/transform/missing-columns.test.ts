@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { WaybillError } from '../../src/errors.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 import { refuseMissing } from '../../src/transform/missing-columns.ts'
 
 /** A row, in the place of a header. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { JsonValue } from '../../src/extract/row.ts'
+import type { JsonValue } from '../../src/model/row.ts'
 import { csvNames, jsonNames, rootScope } from '../../src/transform/scope.ts'
 
 const noReport = (level: string, message: string): never => expect.fail(`${level}: ${message}`)

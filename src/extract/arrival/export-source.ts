@@ -1,5 +1,5 @@
 /** Where a vendor puts exports, whatever it is. Implementations pass `test/conformance/export-source.ts`. */
-import type { WaybillError } from '../../errors.ts'
+import type { WaybillError } from '../../model/errors.ts'
 import { cutToBytes } from '../../own-files.ts'
 
 /** A file as its source lists it. */

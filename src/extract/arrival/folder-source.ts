@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { copyFile, link, lstat, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 import { makeFolder } from '../../own-files.ts'
 import { unreadable } from '../content.ts'
 import { versionOf } from '../file-version.ts'

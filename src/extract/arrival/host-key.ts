@@ -1,7 +1,7 @@
 /** Checks the key of an SSH server against its fingerprint, or against a known_hosts file (OpenSSH sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"). */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 
 /** @returns `SHA256:…`, as `ssh-keygen -l` prints it */
 export function hostKeyFingerprint(key: Uint8Array): string {

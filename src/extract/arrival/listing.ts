@@ -2,7 +2,7 @@
  * The door through which files arrive: a source says what lies at its place, and what may come in is decided here, for all sources alike.
  * A name from elsewhere becomes part of paths, addresses and messages, so it must be the name of one file in one folder, and no more.
  */
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 import { shown } from '../../shown-text.ts'
 import { compilePattern, matchExportName } from '../discover.ts'
 import type { Delivery, Listing, RefusedFile } from './export-source.ts'

@@ -1,7 +1,7 @@
 /** Reads manifests: CSV or JSON that names the files of a delivery, with control totals. */
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 
 /** What was said of an export before it was read. */
 export interface Announced {

@@ -13,7 +13,7 @@ import {
   readMessage,
   readPrivateKeys,
 } from 'openpgp'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 import { type ContentLimits, countAgainst } from '../content-limits.ts'
 import type { PgpKeyFiles } from './unpack-rules.ts'
 

@@ -2,7 +2,7 @@
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import pRetry, { AbortError } from 'p-retry'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 import { makeFolder } from '../../own-files.ts'
 
 /** Tries after the first one, with growing waits of half a second to four, doubled at most by chance. */

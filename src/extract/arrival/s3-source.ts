@@ -8,7 +8,7 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 import { archiveNames, type ExportSource } from './export-source.ts'
 import { type ListedFile, listingOf } from './listing.ts'
 import { receiveFile } from './receive-file.ts'

@@ -1,9 +1,8 @@
 /** A connection to an SFTP server: every question has a limit to how long its answer is waited for. */
-
 import { readFile } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import Client from 'ssh2-sftp-client'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 import { hostKeyCheck } from './host-key.ts'
 import { answered, eachAnswered } from './time-limit.ts'
 

@@ -1,7 +1,6 @@
 /** Exports on an SFTP server. One connection, opened with the first question and again when it broke. */
-
 import { posix } from 'node:path'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 import { archiveNames, type Delivery, type ExportSource } from './export-source.ts'
 import { listingOf } from './listing.ts'
 import { receiveFile, withRetries } from './receive-file.ts'

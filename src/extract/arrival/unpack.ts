@@ -3,7 +3,7 @@
  * gzip and Zstandard stay as they are: those are read as a stream (content.ts).
  */
 import { open } from 'node:fs/promises'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 import { unreadable } from '../content.ts'
 import { isPgpMessage } from './pgp-message.ts'
 import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 import { unreadable } from '../content.ts'
 import type { Checksum } from './checksum-file.ts'
 

@@ -4,7 +4,7 @@
  * becomes of the cases is added by `update-cases.ts`.
  */
 import { stringify } from 'yaml'
-import type { JsonValue } from '../../extract/row.ts'
+import type { JsonValue } from '../../model/row.ts'
 import type { CompiledMapping } from '../../transform/compile.ts'
 import type { MappingResources } from '../../transform/compile-context.ts'
 import type { MappingDefinition } from '../../transform/mapping-definition.ts'

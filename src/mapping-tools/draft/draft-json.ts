@@ -1,5 +1,5 @@
 /** A mapping drafted from JSON whose shape is known: levels and paths come from the shape, the rest from the sample. */
-import type { JsonValue } from '../../extract/row.ts'
+import type { JsonValue } from '../../model/row.ts'
 import { jsonNames, rootScope, type Scope } from '../../transform/scope.ts'
 import { conventionLines, dateLines, datesOf, NO_DATE, title } from './draft-table.ts'
 import { genderCodes } from './gender-codes.ts'

@@ -1,5 +1,5 @@
 /** The draft of a mapping for whatever a sample turned out to be, and the rows of its cases. */
-import type { JsonValue } from '../../extract/row.ts'
+import type { JsonValue } from '../../model/row.ts'
 import { draftShape, type JsonSample } from './draft-json.ts'
 import { draftTable } from './draft-table.ts'
 import { jsonRows, jsonTable } from './json-rows.ts'

@@ -1,5 +1,5 @@
 /** Where in a JSON file the rows are; and a table of its flat members, where its shape is none of those known. */
-import type { JsonValue } from '../../extract/row.ts'
+import type { JsonValue } from '../../model/row.ts'
 import type { JsonSample } from './draft-json.ts'
 import type { Column, SampleTable } from './sample.ts'
 

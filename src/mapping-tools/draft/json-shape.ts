@@ -1,5 +1,5 @@
 /** How a shape of JSON is described, and what its recognition asks. */
-import type { JsonValue } from '../../extract/row.ts'
+import type { JsonValue } from '../../model/row.ts'
 
 export interface JsonShape {
   readonly kind: string

@@ -1,5 +1,4 @@
 /** Which texts of a sample may stand in cases: measurements and codes, which tell of nobody. */
-
 import type { MappingResources } from '../../transform/compile-context.ts'
 import { parseFeetAndInches } from '../../transform/feet-and-inches.ts'
 import type { MappingDefinition } from '../../transform/mapping-definition.ts'

@@ -1,7 +1,7 @@
 /** The first rows of an export, as a `read` block would read it. */
 import { openExport } from '../../extract/open-export.ts'
 import { readDefinition } from '../../extract/read-definition.ts'
-import type { Row } from '../../extract/row.ts'
+import type { Row } from '../../model/row.ts'
 import { SAMPLED_ROWS } from './sample.ts'
 
 export interface OpenedSample {

@@ -1,6 +1,6 @@
 /** Finds out a CSV's dialect: what extract proves (encoding, delimiter), and what has to be weighed (a preamble, lenient quotes). */
-import { WaybillError } from '../../errors.ts'
-import type { Row, RowFault } from '../../extract/row.ts'
+import { WaybillError } from '../../model/errors.ts'
+import type { Row, RowFault } from '../../model/row.ts'
 import { type OpenedSample, openSample } from './open-sample.ts'
 import { list, type SampleTable, scalar } from './sample.ts'
 

@@ -1,5 +1,5 @@
 /** Reads the first rows of a sample, having found out what it is: CSV in its dialect, or JSON. */
-import type { JsonValue } from '../../extract/row.ts'
+import type { JsonValue } from '../../model/row.ts'
 import { openSample } from './open-sample.ts'
 import { readCsvSample } from './read-csv-sample.ts'
 import type { SampleTable } from './sample.ts'

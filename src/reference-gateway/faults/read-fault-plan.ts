@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { WaybillError } from '../../errors.ts'
+import { WaybillError } from '../../model/errors.ts'
 import { parseYaml } from '../../yaml-file.ts'
 import { FaultPlan } from './fault-plan.ts'
 

@@ -7,12 +7,12 @@ import { createGzip, createZstdCompress, gzipSync, zstdCompressSync } from 'node
 import * as openpgp from 'openpgp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ZipFile } from 'yazl'
-import { WaybillError } from '../../../src/errors.ts'
 import { createSpool } from '../../../src/extract/arrival/spool.ts'
 import { unpack } from '../../../src/extract/arrival/unpack.ts'
 import type { PgpKeyFiles, UnpackRules } from '../../../src/extract/arrival/unpack-rules.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from '../../../src/extract/content-limits.ts'
 import { openExport } from '../../../src/extract/open-export.ts'
+import { WaybillError } from '../../../src/model/errors.ts'
 import { allRows, brief, CSV, collect, exportFile, tempFolder } from '../export-file.ts'
 
 const TABLE = 'id,a1c\nann,5.1\nben,5.2\n'

@@ -1,10 +1,10 @@
 /** Drafts from small tables, with the shipped catalog and synonyms. */
 import { join } from 'node:path'
-import type { JsonValue } from '../../../src/extract/row.ts'
 import { readCatalogFiles, readSynonyms, resourcesOf } from '../../../src/job/catalog-files.ts'
 import { draftSample } from '../../../src/mapping-tools/draft/draft-sample.ts'
 import { createVocabulary } from '../../../src/mapping-tools/draft/match-measurements.ts'
 import { type Draft, draftText } from '../../../src/mapping-tools/draft/write-draft.ts'
+import type { JsonValue } from '../../../src/model/row.ts'
 import { ROOT } from '../../transform/mapping-under-test.ts'
 
 const folder = join(ROOT, 'mappings')

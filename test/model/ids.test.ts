@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createIdentity, parseTransactionId, transactionId } from '../../src/load/identity.ts'
-import { biometric, condition, EXPORT_ID } from './made-up-entries.ts'
+import { createIdentity, parseTransactionId, transactionId } from '../../src/model/ids.ts'
+import { biometric, condition, EXPORT_ID } from '../load/made-up-entries.ts'
 
 const one = createIdentity('a key')
 const same = createIdentity('a key')

@@ -2,8 +2,10 @@
  * The balance: rows read = mapped + skipped + rejected; records made = accepted + rejected + unchanged + in doubt + pending.
  * Pure.
  */
-import { WaybillError } from '../errors.ts'
-import { RECORD_KINDS, type RecordKind } from '../transform/record.ts'
+import { z } from 'zod'
+import type { EntryOutcome } from './entry.ts'
+import { WaybillError } from './errors.ts'
+import { RECORD_KINDS, type RecordKind, type RowOutcome } from './record.ts'
 
 export interface RowCounts {
   read: number
@@ -108,3 +110,59 @@ export function assertBalanced(counts: Counts, what: string): void {
     throw new WaybillError('not-balanced', `${what} does not balance: ${JSON.stringify(counts)}`)
   }
 }
+
+/**
+ * Counts what became of a chunk's rows and records.
+ * @param outcomes of the chunk's records; a record without one is pending
+ */
+export function countChunk(
+  rows: readonly { readonly outcome: RowOutcome }[],
+  outcomes: readonly EntryOutcome[],
+  rowsCorrected: number,
+): Counts {
+  const counts = noCounts()
+  counts.rows.corrected = rowsCorrected
+  for (const { outcome } of rows) {
+    counts.rows.read++
+    counts.rows[outcome.outcome]++
+    if (outcome.outcome === 'rejected') continue
+    for (const { issue } of outcome.warnings)
+      counts.warnings[issue.code] = (counts.warnings[issue.code] ?? 0) + 1
+    if (outcome.outcome === 'skipped') continue
+    for (const { kind } of outcome.records) {
+      counts.records[kind].made++
+      counts.records[kind].pending++
+    }
+    for (const { kind } of outcome.rejected) {
+      counts.records[kind].made++
+      counts.records[kind].rejected++
+    }
+  }
+  for (const one of outcomes) {
+    const records = counts.records[one.entry.record.kind]
+    records.pending--
+    records[one.outcome === 'in-doubt' ? 'inDoubt' : one.outcome]++
+    if (one.outcome === 'unchanged' && one.passedOver !== undefined)
+      counts.warnings[one.passedOver] = (counts.warnings[one.passedOver] ?? 0) + 1
+  }
+  return counts
+}
+
+const count = z.int()
+const RecordCountsText = z.object({
+  made: count,
+  accepted: count,
+  rejected: count,
+  unchanged: count,
+  inDoubt: count,
+  pending: count,
+})
+const CountsText = z.object({
+  rows: z.object({ read: count, mapped: count, skipped: count, rejected: count, corrected: count }),
+  records: z.object({ biometric: RecordCountsText, condition: RecordCountsText, careTeam: RecordCountsText }),
+  warnings: z.record(z.string(), count),
+})
+
+/** Counts as the ledger keeps them: JSON. @throws ZodError */
+export const readCounts = (text: string | null): Counts =>
+  text === null ? noCounts() : CountsText.parse(JSON.parse(text))

@@ -3,7 +3,7 @@
  * The same export, mapping and key give the same ids; nothing comes from a clock, a counter or chance.
  */
 import { hash } from 'node:crypto'
-import type { AccountKey, PreparedRecord, RecordKind } from '../transform/record.ts'
+import type { AccountKey, PreparedRecord, RecordKind } from './record.ts'
 
 /** Digits by which row numbers are padded in transaction ids. */
 const ROW_DIGITS = 6

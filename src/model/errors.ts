@@ -1,6 +1,6 @@
 /**
  * Every failure that stops something: a stable code, what was found, where, and what to do next.
- * Problems of a single row or record are not errors but issues (`src/transform/record.ts`): they are counted, not thrown.
+ * Problems of a single row or record are not errors but issues (`src/model/record.ts`): they are counted, not thrown.
  * No message holds health data: it names files, lines, columns and keys, never a cell's content.
  */
 

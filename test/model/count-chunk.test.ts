@@ -1,9 +1,7 @@
 import { expect, it } from 'vitest'
-import type { Row } from '../../src/extract/row.ts'
-import { countChunk } from '../../src/job/count-chunk.ts'
-import { readCounts } from '../../src/job/counts-text.ts'
-import { noCounts, warningCounts } from '../../src/reconcile/balance.ts'
-import type { RowOutcome, Warning } from '../../src/transform/record.ts'
+import { countChunk, noCounts, readCounts, warningCounts } from '../../src/model/balance.ts'
+import type { RowOutcome, Warning } from '../../src/model/record.ts'
+import type { Row } from '../../src/model/row.ts'
 import { mappedRow } from '../load/made-up-entries.ts'
 
 const ORIGIN = { row: 1, line: 2, byteOffset: 10 }
@@ -31,9 +29,4 @@ it('warnings are counted by code, of rows that were mapped and of those left out
     { code: 'b', count: 1 },
   ])
   expect(readCounts(JSON.stringify(counts))).toEqual(counts)
-})
-
-it('counts that an earlier version has kept had none', () => {
-  const { warnings: _none, ...kept } = noCounts()
-  expect(readCounts(JSON.stringify(kept))).toEqual(noCounts())
 })

@@ -1,7 +1,7 @@
 /**
  * What transform hands to load: for each row its records, or the reasons why there are none.
  */
-import type { CsvRow, JsonRow, Origin } from '../extract/row.ts'
+import type { CsvRow, JsonRow, Origin } from './row.ts'
 
 /** The three kinds of record that the gateway stores (interface, "Resources and their fields"). */
 export type RecordKind = 'biometric' | 'condition' | 'careTeam'

@@ -8,7 +8,7 @@ import {
   isBalanced,
   noCounts,
   type RecordCounts,
-} from '../../src/reconcile/balance.ts'
+} from '../../src/model/balance.ts'
 
 const n = fc.nat(10_000)
 const records: fc.Arbitrary<RecordCounts> = fc

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { countChunk, noCounts, readCounts, warningCounts } from '../../src/model/balance.ts'
+import { countChunk, readCounts, warningCounts } from '../../src/model/balance.ts'
 import type { RowOutcome, Warning } from '../../src/model/record.ts'
 import type { Row } from '../../src/model/row.ts'
 import { mappedRow } from '../load/made-up-entries.ts'

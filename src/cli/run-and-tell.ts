@@ -65,19 +65,14 @@ export async function runAndTell(
   void teller.deliver()
   let noted: Promise<void> = Promise.resolve()
   const begun = new Set<string>()
-  const events: RunDependencies['events'] = {
-    ...deps.events,
-    runStarted(run) {
-      begun.add(run.id)
-      deps.events.runStarted(run)
-    },
+  const events = deps.events.with({
+    runStarted: ({ id }) => void begun.add(id),
     exportSmall(small) {
-      deps.events.exportSmall?.(small)
       const notice = smallNotice(about(), [...begun].at(-1) ?? '', small)
       // The run does not wait for it, and whoever is told need not wait for the end of the run.
       noted = noted.then(() => teller.tell(notice, targets)).then(() => void teller.deliver())
     },
-  }
+  })
   try {
     const end = await work({ ...deps, events })
     await quietly(async () => {

@@ -2,6 +2,7 @@
 import type { TransportOptions } from '../gateway/transport.ts'
 import type { SourceSettings } from '../job/arrival.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
+import { createRunEvents } from '../run/events.ts'
 import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
@@ -55,7 +56,7 @@ export async function withGateways<Result>(
       folders: settings,
       home: settings.home,
       sources: sourceSettings(settings),
-      events: createRunReporter(progress, logger, context.now),
+      events: createRunEvents(createRunReporter(progress, logger, context.now)),
       now: context.now,
       random: context.random,
       sleep: context.sleep,

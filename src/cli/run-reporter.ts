@@ -1,8 +1,8 @@
 /** Turns what a run tells into progress and log lines (docs/logging.md). */
 import { smallWords } from '../expect/expectation-text.ts'
-import type { ExportProgress, LeftBehind, OutageProgress, RunEvents } from '../job/run-events.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../model/balance.ts'
 import { describePlace, type WaybillError } from '../model/errors.ts'
+import type { ExportProgress, LeftBehind, OutageProgress, RunListener } from '../run/events.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import type { Progress } from '../telemetry/progress.ts'
 import { LINE_EVERY_MS } from '../telemetry/terminal-line.ts'
@@ -14,7 +14,7 @@ import { waitingText } from './waiting-text.ts'
 const LONG_WAIT_MS = 2_000
 
 /** @param logger its lines for standard error go through `progress`, where that shows something */
-export function createRunReporter(progress: Progress, logger: Logger, now: () => number): RunEvents {
+export function createRunReporter(progress: Progress, logger: Logger, now: () => number) {
   /** Fields of every line. */
   let about: LogFields = {}
   let exportSince = 0
@@ -67,27 +67,27 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       logger.info('export started', { ...about, export: name, bytes, ...resumedAt(counts) })
       shown.started(started)
     },
-    exportAdvanced(settled, left) {
+    exportAdvanced(settled) {
       open = settled
       if (logger.writes('debug')) {
         logger.debug('chunk settled', { ...about, export: settled.name, rows: settled.counts.rows.read })
-        tellLeft(settled.name, left())
+        tellLeft(settled.name, settled.left())
       }
       shown.advanced(settled)
     },
-    exportEnded(name, counts) {
+    exportEnded({ name, counts }) {
       shown.ended(name, counts)
       addCounts(ended, counts)
       open = undefined
       const durationMs = Math.max(0, now() - exportSince)
       logger.info('export ended', { ...about, export: name, ...countFields(counts), durationMs })
     },
-    exportFailed(name, error) {
+    exportFailed({ name, error }) {
       shown.failed()
       if (open?.name === name) open = undefined
       logger.error(failureText(name, error), { ...about, export: name, code: error.code })
     },
-    exportNotArchived(name, error) {
+    exportNotArchived({ name, error }) {
       logger.error(failureText(name, error), { ...about, export: name, code: error.code })
     },
     batchAnswered: logger.writes('debug')
@@ -135,7 +135,7 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       open = undefined
       logger.info('run ended', { ...about, state, code, ...countFields(ended), durationMs: workedMs })
     },
-  }
+  } satisfies RunListener
 }
 
 const NEW_LEDGER =

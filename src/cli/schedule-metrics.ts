@@ -1,8 +1,8 @@
 /** Counts what a schedule does and what its runs tell, and serves that (docs/metrics.md). */
 import type { Job } from '../job/definition-files.ts'
-import type { RunEvents } from '../job/run-events.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import type { Counts } from '../model/balance.ts'
+import type { RunListener } from '../run/events.ts'
 import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
@@ -131,11 +131,10 @@ export function countSchedule(metrics: Metrics | undefined, events: ScheduleEven
 }
 
 /**
- * The same events of one run after the other, counted. Counts of a run that is resumed begin where this process takes it up: what an
- * earlier one has done is not counted twice.
+ * Counts what one run after the other tells. Counts of a run that is resumed begin where this process takes it up: what an earlier one has
+ * done is not counted twice.
  */
-export function countRuns(metrics: Metrics | undefined, job: string, events: RunEvents): RunEvents {
-  if (metrics === undefined) return events
+export function countRuns(metrics: Metrics, job: string) {
   let tallies: Readonly<Tallies> | undefined
   let before = tallyCounts(undefined)
   let settled = settledCounts(undefined)
@@ -145,45 +144,31 @@ export function countRuns(metrics: Metrics | undefined, job: string, events: Run
     before = now
   }
   return {
-    ...events,
     runStarted(run) {
       tallies = run.tallies
       before = tallyCounts(tallies)
       metrics.underWay(job, true)
-      events.runStarted(run)
     },
-    exportStarted(started) {
-      settled = settledCounts(started.counts)
-      events.exportStarted(started)
+    exportStarted({ counts }) {
+      settled = settledCounts(counts)
     },
-    exportAdvanced(progress, left) {
-      const now = settledCounts(progress.counts)
+    exportAdvanced({ counts, left }) {
+      const now = settledCounts(counts)
       for (const [at, { add, count }] of now.entries()) add(metrics, job, count - (settled[at]?.count ?? 0))
       settled = now
       countTallies()
       for (const { outcome, stage, code } of left())
         if (outcome === 'rejected') metrics.rejected(job, stage, code)
-      events.exportAdvanced(progress, left)
     },
-    exportEnded(name, counts) {
-      metrics.exported(job, 'finished')
-      events.exportEnded(name, counts)
-    },
-    exportFailed(name, error) {
-      metrics.exported(job, 'failed')
-      events.exportFailed(name, error)
-    },
-    waiting(event) {
-      metrics.waited(event.class)
-      events.waiting(event)
-    },
-    runEnded(end) {
+    exportEnded: () => metrics.exported(job, 'finished'),
+    exportFailed: () => metrics.exported(job, 'failed'),
+    waiting: (event) => metrics.waited(event.class),
+    runEnded({ state, workedMs }) {
       countTallies()
       metrics.underWay(job, false)
-      metrics.runEnded({ job, state: end.state, durationMs: end.workedMs })
-      events.runEnded(end)
+      metrics.runEnded({ job, state, durationMs: workedMs })
     },
-  }
+  } satisfies RunListener
 }
 
 /** A number that grows, and the counter that it is added to. */

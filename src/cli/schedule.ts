@@ -10,6 +10,7 @@ import { runJob } from '../job/run-job.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { createRunEvents } from '../run/events.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
 import type { FireEnd, ListedJob } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
@@ -132,14 +133,11 @@ async function runOnce(
 ): Promise<FireEnd> {
   const { logger, now } = context
   const name = job.definition.job
-  const reporter = countRuns(metrics, name, createRunReporter(NO_PROGRESS, logger, now))
-  const events: RunDependencies['events'] = {
-    ...reporter,
-    runStarted(run) {
-      onRun(run.id)
-      reporter.runStarted(run)
-    },
-  }
+  const events = createRunEvents(
+    metrics === undefined ? {} : countRuns(metrics, name),
+    { runStarted: ({ id }) => onRun(id) },
+    createRunReporter(NO_PROGRESS, logger, now),
+  )
   const tell = [...lastRunFile(context), ...countEnd(metrics)]
   const options = { files: [], limit: Number.POSITIVE_INFINITY, acceptDrift: false }
   const isNothing = async (error: unknown): Promise<boolean> =>

@@ -1,14 +1,8 @@
 /** Whom a command waits for, and since when that one is at work. */
-import type { RunEvents } from '../job/run-events.ts'
+import { createRunEvents, type OtherRun, type RunEvents } from '../run/events.ts'
 import type { CommandContext } from './context.ts'
 
-export function waitingText({
-  job,
-  run,
-  owner,
-  since,
-  givesWay,
-}: Parameters<RunEvents['waitingForRun']>[0]): string {
+export function waitingText({ job, run, owner, since, givesWay }: OtherRun): string {
   const which = run === undefined ? '' : `run ${run}, `
   const others = `${job} (${which}${owner}, since ${new Date(since).toISOString()})`
   return givesWay === true
@@ -20,6 +14,7 @@ export function waitingText({
 export const tellingWaits = ({
   logger,
   writeError,
-}: Pick<CommandContext, 'logger' | 'writeError'>): Pick<RunEvents, 'waitingForRun'> => ({
-  waitingForRun: (other) => logger.beside(writeError).warn(waitingText(other), { job: other.job }),
-})
+}: Pick<CommandContext, 'logger' | 'writeError'>): RunEvents =>
+  createRunEvents({
+    waitingForRun: (other) => logger.beside(writeError).warn(waitingText(other), { job: other.job }),
+  })

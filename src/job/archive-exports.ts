@@ -2,11 +2,11 @@
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { OpenExport } from '../ledger/runs.ts'
 import { WaybillError } from '../model/errors.ts'
+import type { RunEvents } from '../run/events.ts'
 import { BUILT_IN } from '../settings.ts'
 import type { Arrival } from './arrival.ts'
 import type { DoneDelivery } from './exports-of-run.ts'
 import type { FoundExport } from './find-exports.ts'
-import type { RunEvents } from './run-events.ts'
 import { type RunSummary, summarise } from './summary.ts'
 
 export interface Archiving {
@@ -90,7 +90,7 @@ async function archive(
       await runLedger.noteArchived(record, `${archived}${record.path.slice(address.length)}`)
   } catch (error) {
     if (!(error instanceof WaybillError)) throw error
-    events.exportNotArchived(found.delivery.name, error)
+    events.emit({ type: 'exportNotArchived', name: found.delivery.name, error })
   }
 }
 

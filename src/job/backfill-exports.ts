@@ -1,6 +1,7 @@
 /** The exports of a backfill: those of its range that lie at the job's sources, in their order; first those that it has left open. */
-import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
+import type { BackfillRange, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import type { RangePosition } from '../run/events.ts'
 import type { Arrival } from './arrival.ts'
 import { type Dated, inRange, isMemberOf, isOpen } from './backfill-range.ts'
 import type { LoadedMapping } from './definition-files.ts'
@@ -9,7 +10,6 @@ import { type ExportStep, resumeExports, startExports } from './exports-of-run.t
 import type { FoundExport } from './find-exports.ts'
 import type { JobSource } from './job-source.ts'
 import type { OpenRun } from './open-run.ts'
-import type { RangePosition } from './run-events.ts'
 
 export interface BackfillParts {
   readonly range: BackfillRange
@@ -19,8 +19,8 @@ export interface BackfillParts {
   readonly ledger: Ledger
   readonly arrival: Arrival
   readonly now: () => number
-  /** Told before each export which of how many deliveries it is in; undefined: it lies elsewhere by now. */
-  readonly onPosition: (position: RangePosition | undefined) => void
+  /** Called before each delivery. */
+  readonly onDelivery: () => void
 }
 
 /** What lies at the sources of a job. */
@@ -72,17 +72,18 @@ export async function* backfillExports(
   unfinished: RunRecord | undefined,
   memory: DriftMemory,
 ): AsyncGenerator<ExportStep> {
-  const { ledger, arrival, sources, mappings, onPosition } = parts
+  const { ledger, arrival, sources, mappings, onDelivery } = parts
   const all = (await lookInRange(parts)).found.map(({ found }) => found)
   const positions = positionsOf(all)
   const addresses = all.map(({ source, delivery }) => source.address(delivery.name))
-  const tell = ({ path }: Pick<ExportRecord, 'path'>): void => {
-    const at = addresses.findIndex((address) => path === address || path.startsWith(`${address}!`))
-    onPosition(positions[at])
-  }
   if (unfinished !== undefined) {
-    for (const record of await ledger.exportsOf(run.id)) if (record.state === 'open') tell(record)
-    yield* resumeExports(run, arrival, sources, ledger, unfinished)
+    const paths = new Map((await ledger.exportsOf(run.id)).map(({ id, path }) => [id, path]))
+    for await (const step of resumeExports(run, arrival, sources, ledger, unfinished)) {
+      onDelivery()
+      const path = paths.get(step.record.id) ?? ''
+      const at = addresses.findIndex((address) => path === address || path.startsWith(`${address}!`))
+      yield { ...step, position: positions[at] }
+    }
   }
   // An archive that was left in the middle goes first: what appears in the range meanwhile must not make it look done with.
   const last = (await ledger.exportsOf(run.id)).at(-1)
@@ -97,8 +98,9 @@ export async function* backfillExports(
     const { name } = mappings.get(found.mapping) ?? {}
     const paths = begun.filter(({ mapping }) => mapping === name).map(({ path }) => path)
     if (!isOpen(address, paths)) continue
-    onPosition(positions[at])
-    yield* startExports(run, arrival, [found], mappings, memory, begun)
+    onDelivery()
+    for await (const step of startExports(run, arrival, [found], mappings, memory, begun))
+      yield { ...step, position: positions[at] }
     await arrival.forget(found)
   }
 }

@@ -8,13 +8,11 @@ import { archiveRun } from './archive-exports.ts'
 import { createArrival } from './arrival.ts'
 import { backfillExports, lookInRange } from './backfill-exports.ts'
 import { backfillCommand, rangeOf, remedyWith, sameRange, sourcesIn } from './backfill-range.ts'
-import { beforeWork } from './before-work.ts'
 import { carryOut, type JobEnd } from './carry-out.ts'
 import { type Job, readMappings } from './definition-files.ts'
 import { createGiveWay, watchAsked } from './give-way.ts'
 import type { Pausing } from './open-run.ts'
 import type { RunDependencies } from './run-dependencies.ts'
-import type { RangePosition } from './run-events.ts'
 import { openChunksOf } from './settle-open-chunks.ts'
 import { spoolFolder } from './spool-folder.ts'
 import { summarise } from './summary.ts'
@@ -34,22 +32,13 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   const jobId = await ledger.jobId(name, deps.gatewayName)
   const mappings = await readMappings(deps.folders, job)
   const giveWay = createGiveWay(deps, name, jobId)
-  let position: RangePosition | undefined
   // An export that takes longer to read than others leave the job alone would be read from its start for ever: who has given way before it
   // had begun a chunk, begins one the next time before it gives way again.
   let hasAdvanced = true
-  const watched: RunDependencies = {
-    ...deps,
-    events: {
-      ...events,
-      exportStarted: (started) => events.exportStarted({ ...started, position }),
-    },
-  }
   const once = (before: JobEnd | undefined): Promise<JobEnd> => {
-    position = undefined
     const insists = !hasAdvanced
     hasAdvanced = false
-    return whileHeld(beforeWork(watched), job, true, async (held, runId) => {
+    return whileHeld(deps, job, true, async (held, runId) => {
       const unfinished = await ledger.unfinishedRun(jobId, 'backfill')
       if (before !== undefined && unfinished?.id !== before.summary.run) return endedMeanwhile(deps, before)
       if (unfinished !== undefined) assertSameRange(name, unfinished, range)
@@ -61,13 +50,12 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
       let ended = false
       try {
         let exports = 0
-        const onPosition = (at: RangePosition | undefined): void => {
-          position = at
+        const onDelivery = (): void => {
           // One of which nothing could be sent is done with, too.
           if (++exports > 1) hasAdvanced = true
         }
         const sources = endingWith(backfillSources(job, range), asked.signal)
-        const parts = { range, sources, mappings, ledger, arrival, now, onPosition }
+        const parts = { range, sources, mappings, ledger, arrival, now, onDelivery }
         const found = (await lookInRange(parts)).found.map((one) => one.found)
         if (found.length === 0 && unfinished === undefined) throw noneInRange(name, sources, range)
         const opening = {
@@ -78,7 +66,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
             hasAdvanced = true
           },
         }
-        const end = await carryOut(watched, job, held, opening, (run) =>
+        const end = await carryOut(deps, job, held, opening, (run) =>
           backfillExports(run, parts, unfinished, {
             ...{ ledger, job: name, rules: job.definition.drift, accept: range.acceptDrift === true },
             ...{ readsAhead: true, whole: true, now: run.export.startedAt },

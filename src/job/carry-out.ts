@@ -61,17 +61,20 @@ interface ExportCounts extends ExportEnd {
 /** Undefined where nothing of the export could be sent; the ledger then says why. */
 async function runOneExport(
   run: OpenRun,
-  { record, mapping, limits, watch }: ExportStep,
+  { record, mapping, limits, watch, position }: ExportStep,
 ): Promise<ExportCounts | undefined> {
   try {
-    return { ordinal: record.ordinal, ...(await runExport(run.export, record, mapping, limits, watch)) }
+    return {
+      ordinal: record.ordinal,
+      ...(await runExport(run.export, record, mapping, limits, watch, position)),
+    }
   } catch (error) {
     if (!isExportProblem(error)) throw error
     // What an earlier process has sent of it must be settled first: with the export over, nobody would look for that.
     const chunks = await run.export.ledger.chunksOf(record.id)
     if (chunks.some(({ state }) => state === 'open')) throw error
     await run.runLedger.endExport(record.id, 'failed', error.code)
-    run.events.exportFailed(record.name, error)
+    run.events.emit({ type: 'exportFailed', name: record.name, error })
     return undefined
   }
 }

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
+import type { BatchAnswer } from '../load/batch-answer.ts'
 import { createBodyBuffers } from '../load/body-buffers.ts'
 import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
@@ -47,7 +48,7 @@ export function connectStages(
   const { runLedger } = parts
   const { tallies } = runLedger
   const { dispatcher, sizes } = sharedBy(deps)
-  const outages = watchOutages(runLedger, events.outage)
+  const outages = watchOutages(runLedger, (outage) => events.emit({ type: 'outage', ...outage }))
   const sending = createSending({
     dispatcher,
     concurrency: submit.concurrency,
@@ -61,7 +62,7 @@ export function connectStages(
     askAboutNobody: () => gateway.biometrics.read(NOBODY),
     assertHeld: runLedger.assertHeld,
     signal: parts.signal,
-    onWait: events.waiting,
+    onWait: (wait) => events.emit({ type: 'waiting', ...wait }),
     onOutage: outages.told,
   })
   const reconciler: Reconciler = {
@@ -80,7 +81,9 @@ export function connectStages(
     inDoubt: submit.inDoubt,
     batchesAreAtomic: submit.batchesAreAtomic,
     now,
-    onBatch: events.batchAnswered,
+    onBatch: events.has('batchAnswered')
+      ? (batch: BatchAnswer) => events.emit({ type: 'batchAnswered', ...batch })
+      : undefined,
     readLagMs: submit.readLag,
     pause: (ms: number) => deps.sleep(ms, parts.signal),
     progress: { takenAt: 0 },

@@ -6,6 +6,7 @@ import { fingerprint } from '../extract/fingerprint.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import type { RangePosition, RunEvents } from '../run/events.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
@@ -13,7 +14,6 @@ import type { FoundExport } from './find-exports.ts'
 import type { JobSource } from './job-source.ts'
 import { joinExports, rejoin } from './joined-exports.ts'
 import type { ExportAtHand } from './open-rows.ts'
-import type { RunEvents } from './run-events.ts'
 import { isExportProblem } from './run-export.ts'
 import { smallOfRun } from './small-exports.ts'
 
@@ -24,6 +24,8 @@ export interface ExportStep {
   readonly limits: ContentLimits
   /** Undefined where it is not compared with earlier deliveries. */
   readonly watch: DriftWatch | undefined
+  /** Of a backfill: which of its deliveries it is in, where it is still there. */
+  readonly position?: RangePosition | undefined
 }
 
 /**
@@ -45,14 +47,14 @@ export async function* startExports(
     // In one write: left open by a kill, it would be gone on with as if nothing were wrong with it.
     const record = await run.runLedger.addExport({ ...start, failed: error.code })
     await watch?.begin(run.runLedger, record.id)
-    run.events.exportFailed(start.name, error)
+    run.events.emit({ type: 'exportFailed', name: start.name, error })
   }
   for (const found of deliveries) {
     const mapping = mappings.get(found.mapping)
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
     const small = await smallOfRun(memory.ledger, found, memory.now)
-    if (small !== undefined) run.events.exportSmall?.(small)
+    if (small !== undefined) run.events.emit({ type: 'exportSmall', ...small })
     const addresses = new Set(begun.flatMap((one) => (one.mapping === mapping.name ? one.path : [])))
     const { name } = found.delivery
     const path = found.source.address(name)

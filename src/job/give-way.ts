@@ -29,7 +29,7 @@ export function createGiveWay(
     if (first === undefined) return
     await pausing(async () => {
       for (let busy: typeof first | undefined = first; busy !== undefined; busy = await look(false)) {
-        if (waitsFor !== busy.run_id) deps.events.waitingForRun(aheadOf(busy.job, busy))
+        if (waitsFor !== busy.run_id) deps.events.emit({ type: 'waitingForRun', ...aheadOf(busy.job, busy) })
         waitsFor = busy.run_id
         await deps.sleep(LOOK_EVERY_MS, signal)
       }

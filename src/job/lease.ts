@@ -1,8 +1,8 @@
 /** Holding a job: the lease is renewed as long as the process lives, and everything stops when it is lost. */
 import { type Lease, type LeaseRecord, processName, type RunLedger, type Waiter } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import type { OtherRun } from '../run/events.ts'
 import type { RunDependencies } from './run-dependencies.ts'
-import type { RunEvents } from './run-events.ts'
 
 /** A process that has not been heard of for so long is taken for dead. */
 export const LEASE_MS = 60_000
@@ -50,10 +50,10 @@ export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<He
   }
 }
 
-export interface WaitingDependencies
-  extends Pick<RunDependencies, 'ledger' | 'now' | 'sleep' | 'owner' | 'isDead' | 'interrupt'> {
-  readonly events: Pick<RunEvents, 'waitingForRun'>
-}
+export type WaitingDependencies = Pick<
+  RunDependencies,
+  'ledger' | 'now' | 'sleep' | 'owner' | 'isDead' | 'interrupt' | 'events'
+>
 
 async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease> {
   const { ledger, now, owner, isDead, interrupt } = deps
@@ -67,7 +67,8 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
       if (answer?.ok) return answer.lease
       const ahead = answer === undefined ? first : answer.holder
       if (answer !== undefined) refuseBeside(turn, answer.holder, waitsFor !== undefined)
-      if (ahead !== undefined && waitsFor !== ahead.owner) deps.events.waitingForRun(aheadOf(job, ahead))
+      if (ahead !== undefined && waitsFor !== ahead.owner)
+        deps.events.emit({ type: 'waitingForRun', ...aheadOf(job, ahead) })
       waitsFor = ahead?.owner
       if (!givesWay) await ledger.way.ask(request)
       await deps.sleep(LOOK_EVERY_MS, interrupt)
@@ -83,7 +84,7 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
 }
 
 /** What `waitingForRun` tells of who goes first. */
-export function aheadOf(job: string, ahead: LeaseRecord | Waiter): Parameters<RunEvents['waitingForRun']>[0] {
+export function aheadOf(job: string, ahead: LeaseRecord | Waiter): OtherRun {
   const owner = processName(ahead.owner)
   if ('since' in ahead) return { job, owner, since: ahead.since, givesWay: false }
   return { job, run: ahead.run_id, owner, since: ahead.acquired_at, givesWay: ahead.gives_way !== 0 }

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import type { BackfillRange, Ledger, RunLedger, RunOrigin, RunRecord } from '../ledger/ledger.ts'
 import { readCounts } from '../model/balance.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
+import type { RunEvents } from '../run/events.ts'
 import { rangeOf } from './backfill-range.ts'
 import { connectStages } from './connect-stages.ts'
 import type { Job } from './definition-files.ts'
 import type { HeldJob } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
-import type { RunEvents } from './run-events.ts'
 import type { ExportContext } from './run-export.ts'
 import { openAppended } from './run-files.ts'
 import { originOf } from './run-origin.ts'
@@ -25,6 +25,8 @@ export interface RunOpening {
   readonly origin?: RunOrigin
   /** Of a new run over exports that were named. */
   readonly part?: 'files'
+  /** Whether no more than what it has under way is settled, so that another run of its job can begin. */
+  readonly settlesOnly?: true
   /** Of a backfill, new or resumed. */
   readonly backfill?: BackfillRange
   /**
@@ -76,13 +78,15 @@ export async function openRun(
         })
       : await ledger.resumeRun(lease, resumed, startedAt, part)
   const { tallies } = runLedger
-  events.runStarted({
+  events.emit({
+    type: 'runStarted',
     id,
     job: name,
     gateway: deps.gatewayName,
     resumed: resumed !== undefined,
     tallies,
     isFirst,
+    settledOnly: opening.settlesOnly,
   })
 
   const settled = await settledBefore(ledger, id)
@@ -150,7 +154,7 @@ export async function openRun(
       // A clock may be set back while a run is on.
       const workedMs = Math.max(0, endedAt - startedAt - pausedMs)
       const end = { state: endState(error), reason: reasonOf(error) }
-      events.runEnded({ ...end, workedMs })
+      events.emit({ type: 'runEnded', ...end, workedMs })
       await receipts.close()
       // Whoever has taken the run over writes down how it ends.
       if (error instanceof WaybillError && error.code === 'lease-lost') return

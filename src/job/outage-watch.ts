@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { RunLedger } from '../ledger/ledger.ts'
 import type { ToldOutage } from '../load/sending.ts'
-import type { RunEvents } from './run-events.ts'
+import type { OutageProgress } from '../run/events.ts'
 
 /** An outage as the lease of the run has it while it lasts; instants in milliseconds since the epoch. */
 const NotedOutage = z.object({
@@ -51,7 +51,7 @@ export interface OutageWatch {
 /** The ledger is written to when an outage begins and ends, has another cause, or a chunk begins while it lasts: never by the batch. */
 export function watchOutages(
   runLedger: Pick<RunLedger, 'noteOutage'>,
-  tell: RunEvents['outage'],
+  tell: (outage: OutageProgress) => void,
 ): OutageWatch {
   let pending = 0
   let current: ToldOutage | undefined

@@ -17,6 +17,7 @@ import { type ErrorCode, WaybillError } from '../model/errors.ts'
 import { type Identity, transactionId } from '../model/ids.ts'
 import type { Origin } from '../model/row.ts'
 import { ownFileName } from '../own-files.ts'
+import type { LeftBehind, RangePosition, RunEvents } from '../run/events.ts'
 import { type Chunk, cutChunks } from './chunks.ts'
 import type { LoadedMapping } from './definition-files.ts'
 import type { DriftWatch } from './drift-watch.ts'
@@ -26,7 +27,6 @@ import { createPipeline } from './pipeline.ts'
 import { receiptsOf, receiptsText } from './receipts.ts'
 import { columnsInFront, rejectsHeader, rejectsText } from './rejects.ts'
 import { rulingOf } from './ruling.ts'
-import type { LeftBehind, RunEvents } from './run-events.ts'
 import { type AppendedFile, openAppended } from './run-files.ts'
 import { exceptionsOf, heldBy, newlyDelivered } from './settlement.ts'
 import type { StopWhen } from './stop-when.ts'
@@ -73,6 +73,7 @@ export async function runExport(
   mapping: LoadedMapping,
   limits: ContentLimits,
   watch: DriftWatch | undefined,
+  position?: RangePosition,
 ): Promise<ExportEnd> {
   const { opened, mapper } = await openRows(context, record, mapping, limits)
   const lastWords = lastWordsOf(context, record, { opened, mapper })
@@ -86,7 +87,12 @@ export async function runExport(
     context.runLedger.assertHeld,
   )
   const progress = (byteOffset: number) => ({ name: record.name, counts, share: opened.share(byteOffset) })
-  context.events.exportStarted({ ...progress(resumption.from?.byteOffset ?? 0), bytes: record.bytes })
+  context.events.emit({
+    type: 'exportStarted',
+    ...progress(resumption.from?.byteOffset ?? 0),
+    bytes: record.bytes,
+    position,
+  })
 
   const open = new Map<number, Chunk>()
   const load = async (chunk: Chunk): Promise<LoadedChunk> => {
@@ -117,9 +123,11 @@ export async function runExport(
     addCounts(counts, await settleChunk(context, record, inFront, rejects, chunk, loaded))
     open.delete(chunk.number)
     context.inHand(-chunk.entries.length)
-    context.events.exportAdvanced(progress(chunk.rows.at(-1)?.source.byteOffset ?? 0), () =>
-      leftBehind(record, chunk, loaded),
-    )
+    context.events.emit({
+      type: 'exportAdvanced',
+      ...progress(chunk.rows.at(-1)?.source.byteOffset ?? 0),
+      left: () => leftBehind(record, chunk, loaded),
+    })
   }
   const begin = async (chunk: Chunk): Promise<void> => {
     await context.turn(chunk.number)
@@ -148,7 +156,7 @@ export async function runExport(
     await watch?.end(context.runLedger, record.id)
     await context.runLedger.endExport(record.id, 'finished', null)
     assertBalanced(counts, record.name)
-    context.events.exportEnded(record.name, counts)
+    context.events.emit({ type: 'exportEnded', name: record.name, counts })
     return { counts }
   } catch (error) {
     if (isExportProblem(error) && open.size === 0) throw error

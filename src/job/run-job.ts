@@ -8,7 +8,6 @@
  */
 import { archiveResumed, archiveRun } from './archive-exports.ts'
 import { type Arrival, createArrival } from './arrival.ts'
-import { beforeWork } from './before-work.ts'
 import { carryOut, exitOf, type JobEnd } from './carry-out.ts'
 import { type Job, type LoadedMapping, readMappings } from './definition-files.ts'
 import { divideByContents, resumeExports, startExports } from './exports-of-run.ts'
@@ -37,7 +36,7 @@ export interface RunOptions {
  */
 export async function runJob(deps: RunDependencies, job: Job, options: RunOptions): Promise<JobEnd> {
   const mappings = await readMappings(deps.folders, job)
-  return whileHeld(beforeWork(deps), job, false, async (held, runId) => {
+  return whileHeld(deps, job, false, async (held, runId) => {
     const arrival = createArrival(spoolFolder(deps.home, held.lease.jobId, 'ordinary'), deps.sources)
     let ended = false
     try {

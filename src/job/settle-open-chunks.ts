@@ -32,6 +32,7 @@ export async function settleOpenChunks(
   const opening = {
     id: unfinished.id,
     resumed: unfinished,
+    settlesOnly: true as const,
     limit: Number.POSITIVE_INFINITY,
     turn: async (_signal: AbortSignal, chunk: number) => {
       if (!open.has(chunk)) throw letGo()

@@ -6,7 +6,6 @@ import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 import { type Arrival, createArrival, type ReceivedExport } from './arrival.ts'
-import { beforeWork } from './before-work.ts'
 import { carryOut, type JobEnd } from './carry-out.ts'
 import { type Job, type LoadedMapping, loadMapping, readDecidedMapping } from './definition-files.ts'
 import { type ExportStep, receiveBegun } from './exports-of-run.ts'
@@ -35,7 +34,7 @@ export interface TakingUp {
 export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {
   const { run } = taking
   assertSameGateway(run, deps.gatewayName)
-  return whileHeld(beforeWork(deps), job, false, async (held, id) => {
+  return whileHeld(deps, job, false, async (held, id) => {
     await assertNoneUnfinished(deps.ledger, run)
     const arrival = createArrival(spoolFolder(deps.home, run.job_id, 'ordinary'), deps.sources)
     let ended = false
@@ -65,7 +64,7 @@ async function findToTakeUp(
   const meant = await concerned(records)
   const mappingOf = mappingReader(deps, arrival, job, mapping)
   for (const [at, record] of records.entries()) {
-    deps.events.lookingAgain?.({ run: run.id, number: at + 1, of: records.length })
+    deps.events.emit({ type: 'lookingAgain', run: run.id, number: at + 1, of: records.length })
     if (!meant.has(record.id)) continue
     const received = await receiveOriginal(arrival, job, record)
     found.push({ record, received, mapping: await mappingOf(record, received) })

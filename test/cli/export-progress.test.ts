@@ -39,9 +39,9 @@ function backfill({ at, events }: ReturnType<typeof reporter>, of: number, upTo 
     const position = { number, of, bytes: 1_000, bytesBefore: (number - 1) * 1_000, bytesOfAll: of * 1_000 }
     events.exportStarted({ name, counts: noCounts(), share: 0, bytes: 1_000, position })
     at.ms += 500
-    events.exportAdvanced({ name, counts: counts(50), share: 0.5 }, () => [])
+    events.exportAdvanced({ name, counts: counts(50), share: 0.5, left: () => [] })
     at.ms += 500
-    events.exportEnded(name, counts(100, number === 5 ? 3 : 0))
+    events.exportEnded({ name: name, counts: counts(100, number === 5 ? 3 : 0) })
   }
 }
 

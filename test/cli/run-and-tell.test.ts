@@ -12,6 +12,7 @@ import { noTallies } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import type { Target } from '../../src/notify/target.ts'
+import { createRunEvents } from '../../src/run/events.ts'
 import { readSettings } from '../../src/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { SECRET, startHookServer } from '../notify/hook-server.ts'
@@ -47,7 +48,7 @@ test('a run that ends as the ledger is gone is told, and not as one that was nev
   const failure = new WaybillError('ledger-unusable', 'the ledger is damaged')
   const deps = {
     ...{ ledger, gatewayName: 'gateway', home: folder, now: Date.now, isDead: () => false },
-    events: { runStarted() {} },
+    events: createRunEvents(),
   } as unknown as RunDependencies
   const job = {
     definition: { job: 'nightly', notify: [target] },
@@ -55,7 +56,7 @@ test('a run that ends as the ledger is gone is told, and not as one that was nev
   } as unknown as Job
   const work = async (told: RunDependencies): Promise<JobEnd> => {
     const begun = { job: 'nightly', gateway: 'gateway', resumed: false, tallies: noTallies() }
-    told.events.runStarted({ id: 'run-1', ...begun })
+    told.events.emit({ type: 'runStarted', id: 'run-1', ...begun })
     await ledger.close()
     throw failure
   }
@@ -75,13 +76,13 @@ test('a strangely small export is told while the run is on', async () => {
   const small = { name: 'a.csv', bytes: 12, modifiedAt: Date.UTC(2026, 2, 2, 6), usual: 100 }
   const deps = {
     ...{ ledger, gatewayName: 'gateway', home: folder, now: Date.now, isDead: () => false },
-    events: { runStarted() {} },
+    events: createRunEvents(),
   } as unknown as RunDependencies
   const file = join(folder, 'jobs/nightly.yaml')
   const job = { definition: { job: 'nightly', notify: [target] }, file } as unknown as Job
   const over = new WaybillError('exports-none', 'what the run was waiting for has come')
   const work = async (told: RunDependencies): Promise<JobEnd> => {
-    told.events.exportSmall?.({ ...small, source: '/inbox/*.csv', mapping: 'm' })
+    told.events.emit({ type: 'exportSmall', ...small, source: '/inbox/*.csv', mapping: 'm' })
     await vi.waitFor(() => expect(hook.titles()).toHaveLength(1))
     throw over
   }

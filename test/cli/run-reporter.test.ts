@@ -46,10 +46,10 @@ test('a run that is stopped in the middle of an export says what of it was settl
   const { reporter, start, of } = reporting()
   start('one')
   reporter.exportStarted({ name: 'a.csv', counts: noCounts(), share: 0, bytes: 9 })
-  reporter.exportEnded('a.csv', countsOf(10, 1, 20))
+  reporter.exportEnded({ name: 'a.csv', counts: countsOf(10, 1, 20) })
   reporter.exportStarted({ name: 'b.csv', counts: noCounts(), share: 0, bytes: 9 })
-  reporter.exportAdvanced({ name: 'b.csv', counts: countsOf(5, 2, 7), share: 0.1 }, () => [])
-  reporter.exportAdvanced({ name: 'b.csv', counts: countsOf(531, 3, 1_000), share: 0.2 }, () => [])
+  reporter.exportAdvanced({ name: 'b.csv', counts: countsOf(5, 2, 7), share: 0.1, left: () => [] })
+  reporter.exportAdvanced({ name: 'b.csv', counts: countsOf(531, 3, 1_000), share: 0.2, left: () => [] })
   reporter.runEnded({ state: 'interrupted', reason: 'interrupted', workedMs: 1 })
   expect(of('run ended')).toMatchObject([
     { state: 'interrupted', rows: 541, rejectedRows: 4, records: 1_020, accepted: 1_020, rejected: 0 },
@@ -61,7 +61,7 @@ test('the counts of a run are not those of the one before it', () => {
   for (const id of ['one', 'two']) {
     start(id)
     reporter.exportStarted({ name: 'a.csv', counts: noCounts(), share: 0, bytes: 9 })
-    reporter.exportEnded('a.csv', countsOf(10, 0, 20))
+    reporter.exportEnded({ name: 'a.csv', counts: countsOf(10, 0, 20) })
     reporter.runEnded({ state: 'finished', reason: null, workedMs: 1 })
   }
   expect(of('run ended')).toMatchObject([

@@ -5,8 +5,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { createGiveWay } from '../../src/job/give-way.ts'
 import { type HeldJob, holdJob, LEASE_MS } from '../../src/job/lease.ts'
 import type { Pausing } from '../../src/job/open-run.ts'
-import type { RunEvents } from '../../src/job/run-events.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { createRunEvents } from '../../src/run/events.ts'
 import { createMovedClock } from '../schedule/moved-clock.ts'
 
 const START = Date.UTC(2026, 2, 2)
@@ -22,20 +22,11 @@ async function scene() {
   const clock = createMovedClock(START)
   const dead = new Set<string>()
   const told: string[] = []
-  const ignore = (): void => {}
   const process = (owner: string) => {
     const interrupt = new AbortController()
-    const events: RunEvents = {
-      ...{ runStarted: ignore, exportStarted: ignore, exportAdvanced: ignore, exportEnded: ignore },
-      ...{
-        exportFailed: ignore,
-        exportNotArchived: ignore,
-        waiting: ignore,
-        outage: ignore,
-        runEnded: ignore,
-      },
-      waitingForRun: (other) => told.push(`${owner} waits for ${other.job} by ${other.owner}`),
-    }
+    const events = createRunEvents({
+      waitingForRun: (other) => void told.push(`${owner} waits for ${other.job} by ${other.owner}`),
+    })
     return {
       ...{ ledger, owner, events, now: clock.now, sleep: clock.sleep, interrupt: interrupt.signal },
       gatewayName: 'gateway',

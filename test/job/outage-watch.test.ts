@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readOutage, watchOutages } from '../../src/job/outage-watch.ts'
-import type { OutageProgress } from '../../src/job/run-events.ts'
+import type { OutageProgress } from '../../src/run/events.ts'
 
 const START = Date.parse('2026-03-02T02:17:05Z')
 const AWAY = {

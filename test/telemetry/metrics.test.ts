@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { countRuns, countSchedule } from '../../src/cli/schedule-metrics.ts'
-import type { RunEvents } from '../../src/job/run-events.ts'
 import { type FireRecord, noTallies } from '../../src/ledger/ledger.ts'
 import { NO_TRAFFIC, type Traffic } from '../../src/load/dispatcher.ts'
 import { noCounts } from '../../src/model/balance.ts'
@@ -34,16 +33,6 @@ const LAST: LastRun = {
 }
 
 const quiet = (): void => {}
-const RUN_EVENTS: RunEvents = {
-  ...{
-    runStarted: quiet,
-    exportStarted: quiet,
-    exportAdvanced: quiet,
-    exportEnded: quiet,
-    exportFailed: quiet,
-  },
-  ...{ exportNotArchived: quiet, waiting: quiet, outage: quiet, waitingForRun: quiet, runEnded: quiet },
-}
 const SCHEDULE_EVENTS: ScheduleEvents = {
   ...{ scheduled: quiet, unscheduled: quiet, broken: quiet, begun: quiet },
   ...{ recovered: quiet, abandoned: quiet, ended: quiet, missed: quiet, skipped: quiet, trouble: quiet },
@@ -54,7 +43,7 @@ const samplesOf = (text: string): string[] =>
   text.split('\n').filter((line) => line.startsWith('waybill_') && !/_bucket|_build_info/.test(line))
 
 /** A run of a job that was interrupted, as it is told when it goes on in this process. */
-function resumedRun(events: RunEvents): void {
+function resumedRun(events: ReturnType<typeof countRuns>): void {
   const tallies = { ...noTallies(), requests: { sent: 100, retried: 10, readBack: 5 } }
   events.runStarted({ id: 'r1', job: 'nightly', gateway: 'g', resumed: true, tallies })
   const counts = noCounts()
@@ -76,14 +65,17 @@ function resumedRun(events: RunEvents): void {
     what: '',
     givesUpAt: 0,
   })
-  events.exportAdvanced(settled, () => [
-    { ...rejected, rule: null },
-    { ...rejected, rule: null },
-    { ...rejected, rule: 'a1c', stage: 'submit', code: 'refused' },
-    { ...rejected, rule: 'a1c', outcome: 'in-doubt', stage: 'read-back', code: 'in-doubt' },
-  ])
-  events.exportEnded('a.csv', counts)
-  events.exportFailed('b.csv', new WaybillError('export-empty', 'b.csv has no rows'))
+  events.exportAdvanced({
+    ...settled,
+    left: () => [
+      { ...rejected, rule: null },
+      { ...rejected, rule: null },
+      { ...rejected, rule: 'a1c', stage: 'submit', code: 'refused' },
+      { ...rejected, rule: 'a1c', outcome: 'in-doubt', stage: 'read-back', code: 'in-doubt' },
+    ],
+  })
+  events.exportEnded()
+  events.exportFailed()
   tallies.requests.readBack = 6
   events.runEnded({ state: 'finished', reason: null, workedMs: 2_500 })
 }
@@ -111,7 +103,7 @@ const EXPECTED = [
 
 test('a run is counted by what this process has done of it', async () => {
   const metrics = createMetrics('1')
-  resumedRun(countRuns(metrics, 'nightly', RUN_EVENTS))
+  resumedRun(countRuns(metrics, 'nightly'))
   const samples = samplesOf(await metrics.text())
   expect(samples.filter((line) => !line.endsWith(' 0') || line.includes('under_way'))).toEqual(EXPECTED)
 })
@@ -216,7 +208,7 @@ function described(text: string): Map<string, { help: string; type: string }> {
 
 async function allText(): Promise<string> {
   const metrics = createMetrics('1')
-  resumedRun(countRuns(metrics, 'nightly', RUN_EVENTS))
+  resumedRun(countRuns(metrics, 'nightly'))
   metrics.requestAnswered({ operation: 'search profile', class: 'accepted', durationMs: 9 })
   metrics.watchTraffic(() => NO_TRAFFIC)
   metrics.lastRun(LAST)

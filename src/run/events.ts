@@ -1,0 +1,132 @@
+/**
+ * What a run tells, as one stream of typed events: log, progress, metrics, notices and programs subscribe. Names, positions, counts and
+ * codes; no health data.
+ */
+
+import type { SmallDelivery } from '../job/small-exports.ts'
+import type { Exception, RunEnd, Tallies } from '../ledger/ledger.ts'
+import type { BatchAnswer } from '../load/batch-answer.ts'
+import type { ToldOutage } from '../load/sending.ts'
+import type { Counts } from '../model/balance.ts'
+import type { WaybillError } from '../model/errors.ts'
+
+/** Of an export, so far; `counts` goes on counting, and holds what an earlier process has settled of it. */
+export interface ExportProgress {
+  readonly name: string
+  readonly counts: Counts
+  /** Of the file, from 0 to 1, that is settled. */
+  readonly share: number
+}
+
+/** Where a delivery stands among those of a backfill. Bytes are those of the files as delivered. */
+export interface RangePosition {
+  readonly number: number
+  readonly of: number
+  readonly bytes: number
+  readonly bytesBefore: number
+  readonly bytesOfAll: number
+}
+
+/** A row or record that did not get through, or a warning about one that did. */
+export interface LeftBehind
+  extends Pick<Exception, 'row' | 'line' | 'rule' | 'outcome' | 'stage' | 'code' | 'batchId'> {
+  /** Undefined for a row that was rejected as a whole, and a record that could not be made. */
+  readonly transaction: string | undefined
+}
+
+export interface OutageProgress extends ToldOutage {
+  /** Records in hand. */
+  readonly pending: number
+}
+
+export interface RunStarted {
+  readonly id: string
+  readonly job: string
+  readonly gateway: string
+  readonly resumed: boolean
+  /** Goes on counting, and holds what earlier processes have counted of a run that is resumed. */
+  readonly tallies: Readonly<Tallies>
+  /** Whether no more than what it has under way is settled, so that another run of its job can begin. */
+  readonly settledOnly?: boolean | undefined
+  /** Whether the ledger has no other run. */
+  readonly isFirst?: boolean | undefined
+}
+
+export interface GatewayWait {
+  readonly operation: string
+  readonly waitMs: number
+  readonly class: string
+  /** What happened last: the call, and its answer or what was wrong with the connection. */
+  readonly what: string
+  readonly givesUpAt: number
+}
+
+export interface OtherRun {
+  readonly job: string
+  /** Undefined where that one waits, too, and has no run yet. */
+  readonly run?: string
+  /** `host:pid` */
+  readonly owner: string
+  /** Milliseconds since the epoch. */
+  readonly since: number
+  /** Whether that is a backfill, which lets this run go first. */
+  readonly givesWay?: boolean | undefined
+}
+
+export type RunEvent =
+  | ({ readonly type: 'runStarted' } & RunStarted)
+  /** Before it begins, a run that takes up what another one left looks for the exports of that one. */
+  | { readonly type: 'lookingAgain'; readonly run: string; readonly number: number; readonly of: number }
+  /** An export is strangely small against earlier ones of its source; nobody was told of it before. It is run as any other. */
+  | ({ readonly type: 'exportSmall' } & SmallDelivery)
+  /** `position`: of a backfill, which of its deliveries it is in, where that is known. */
+  | ({
+      readonly type: 'exportStarted'
+      readonly bytes: number
+      readonly position?: RangePosition | undefined
+    } & ExportProgress)
+  /** A chunk is settled. `left`: what of it did not get through, put together when it is asked for. */
+  | ({ readonly type: 'exportAdvanced'; readonly left: () => readonly LeftBehind[] } & ExportProgress)
+  | { readonly type: 'exportEnded'; readonly name: string; readonly counts: Counts }
+  /** It was not read to its end. What chunks before have delivered stays delivered. */
+  | { readonly type: 'exportFailed'; readonly name: string; readonly error: WaybillError }
+  /** It was run, and stays where it is. */
+  | { readonly type: 'exportNotArchived'; readonly name: string; readonly error: WaybillError }
+  /** A request that carried records came to an end. */
+  | ({ readonly type: 'batchAnswered' } & BatchAnswer)
+  | ({ readonly type: 'waiting' } & GatewayWait)
+  /**
+   * Nothing gets through to the gateway, or something does again. Told when that begins, when it has another cause, and when it is over; not
+   * where the run ends first.
+   */
+  | ({ readonly type: 'outage' } & OutageProgress)
+  /** This run waits for another one. Told once for each that is waited for. */
+  | ({ readonly type: 'waitingForRun' } & OtherRun)
+  /** `workedMs`: at work since it was begun or resumed. */
+  | ({ readonly type: 'runEnded'; readonly workedMs: number } & Omit<RunEnd, 'endedAt' | 'detail'>)
+
+type EventType = RunEvent['type']
+type EventOf<Type extends EventType> = Omit<Extract<RunEvent, { readonly type: Type }>, 'type'>
+
+/** What is done with events of those types that it names. */
+export type RunListener = { readonly [Type in EventType]?: ((event: EventOf<Type>) => void) | undefined }
+
+export interface RunEvents {
+  /** Hands it to all listeners, in the order in which they were named. */
+  emit(event: RunEvent): void
+  /** Whether anybody listens: for what costs something to put together. */
+  has(type: EventType): boolean
+  /** The same stream, to one more listener. */
+  with(listener: RunListener): RunEvents
+}
+
+export function createRunEvents(...listeners: readonly RunListener[]): RunEvents {
+  const handOn = <Type extends EventType>(type: Type, event: EventOf<Type>): void => {
+    for (const listener of listeners) listener[type]?.(event)
+  }
+  return {
+    emit: (event) => handOn(event.type, event),
+    has: (type) => listeners.some((listener) => listener[type] !== undefined),
+    with: (listener) => createRunEvents(...listeners, listener),
+  }
+}

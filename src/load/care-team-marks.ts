@@ -188,8 +188,10 @@ export function knownNow(
   }
   for (const { npi, status, entry } of wanted) {
     if (status === 'stored') note(npi, entry.record.observedAt, null)
-    if (status === 'doubtful' && marks.get(npi) === 'to-set')
-      note(npi, entry.record.observedAt, entry.content)
+    // What it says of the mark counts, though nobody knows whether it is stored.
+    const mark = status === 'doubtful' ? marks.get(npi) : undefined
+    if (mark === 'to-set') note(npi, entry.record.observedAt, entry.content)
+    if (mark === 'withdrawn') note(npi, entry.record.observedAt, null)
   }
   return [...rows.values()].flatMap((row) => {
     const mark = marks.get(row.npi) ?? row.mark

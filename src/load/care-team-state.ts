@@ -304,36 +304,25 @@ function planBearer(
   return { step: 'mark', npi, had, ...entry }
 }
 
-/** @param cleared what has taken the mark from its bearer */
+/**
+ * Nobody is to bear the mark: whoever does loses it, also one from whom another had taken it in between.
+ * @param cleared what has taken the mark from its last bearer
+ */
 function planUnmark(
   cleared: Statement | undefined,
   has: readonly HadCareTeam[],
   ledger: readonly KnownCareTeam[],
 ): MarkStep {
-  const isToGo = ledger.find(({ mark }) => mark === 'to-unset')
-  const npi = cleared?.npi ?? isToGo?.npi
-  if (npi === undefined) return { step: 'none' }
-  const ofProvider = has.filter((one) => one.npi === npi)
-  const isSet = ledger.some((one) => one.npi === npi && (one.mark === 'set' || one.mark === 'to-unset'))
-  const had = ofProvider.find(({ isMarked }) => isMarked) ?? (isSet ? ofProvider[0] : undefined)
+  const bearing = new Set(
+    ledger.flatMap(({ npi, mark }) =>
+      mark === 'to-unset' || (mark === 'set' && cleared !== undefined) ? [npi] : [],
+    ),
+  )
+  const marked = cleared === undefined && bearing.size === 0 ? undefined : has.find(({ isMarked }) => isMarked)
+  const had = marked ?? has.find(({ npi }) => bearing.has(npi))
   if (had === undefined) return { step: 'none' }
-  return {
-    step: 'unmark',
-    npi,
-    had,
-    ...(cleared?.wanted === undefined ? {} : { entry: cleared.wanted.entry }),
-  }
-}
-
-/** That a provider is, or is no longer, the primary care physician. */
-interface Statement {
-  readonly npi: string
-  readonly at: number
-  /** Of equal dates the higher one is the later word. */
-  readonly order: number
-  readonly isPrimary: boolean
-  readonly from: 'chunk' | 'ledger' | 'list'
-  readonly wanted?: WantedCareTeam
+  const entry = cleared?.wanted?.entry
+  return { step: 'unmark', npi: had.npi, had, ...(entry === undefined ? {} : { entry }) }
 }
 
 function* statements(

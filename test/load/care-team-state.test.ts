@@ -213,6 +213,12 @@ describe('the mark of an account', () => {
     ],
     ['has its word from an earlier run', [says(false, {}, 'delivered')], [marked()], 'none'],
     ['moves with one call', [says(false), says(true, { npi: OTHER })], [marked(), had(other)], 'mark'],
+    [
+      'is taken from its bearer where another was the primary one since, and is no longer',
+      [says(true, { npi: OTHER }), says(false, { npi: OTHER, observedAt: after })],
+      [marked({ observedAt: before }), had(other)],
+      'unmark',
+    ],
     ['that is owed is set once its entry is listed', [], [had()], 'mark', knows(NPI, 'to-set')],
     ['that is owed waits for its entry', [], [], 'wait', knows(NPI, 'to-set')],
     ['that is owed was set by somebody', [], [marked()], 'marked', knows(NPI, 'to-set')],

@@ -293,6 +293,21 @@ describe('the mark', () => {
     expect(await loading.ledger.owedMarks(careTeams.gatewayName, '', 9)).toEqual([])
   })
 
+  it('is not set by an older word that comes again, where a newer one in doubt has taken it away', async () => {
+    let lists: Fault = answer(404)
+    const loading = await startLoading({
+      faultOf: (request) => {
+        if (isList(request)) return lists
+        const isCreate = request.method === 'POST' && request.path === CARE_TEAMS
+        return isCreate ? { do: 'pass-then-reset' } : PASS
+      },
+    })
+    await loading.settle(await loading.load([made({ day: 1, primary: false })]))
+    lists = PASS
+    await loading.load([made()], false, 2)
+    expect(await loading.marked()).toEqual([])
+  })
+
   it('is not taken by what is older than the last delivery of the one that bears it', async () => {
     const loading = await startWith([])
     await loading.settle(await loading.load([made()]))

@@ -318,7 +318,8 @@ function planUnmark(
       mark === 'to-unset' || (mark === 'set' && cleared !== undefined) ? [npi] : [],
     ),
   )
-  const marked = cleared === undefined && bearing.size === 0 ? undefined : has.find(({ isMarked }) => isMarked)
+  const marked =
+    cleared === undefined && bearing.size === 0 ? undefined : has.find(({ isMarked }) => isMarked)
   const had = marked ?? has.find(({ npi }) => bearing.has(npi))
   if (had === undefined) return { step: 'none' }
   const entry = cleared?.wanted?.entry

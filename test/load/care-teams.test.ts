@@ -295,7 +295,7 @@ describe('the mark', () => {
 
   it('is not set by an older word that comes again, where a newer one in doubt has taken it away', async () => {
     let lists: Fault = answer(404)
-    const loading = await startLoading({
+    const loading = await startWith([], {
       faultOf: (request) => {
         if (isList(request)) return lists
         const isCreate = request.method === 'POST' && request.path === CARE_TEAMS

@@ -14,7 +14,6 @@ const only = (name, from, allowed, comment) => ({
 // Whoever shows what others have written needs it.
 const SHOWN = '^src/shown-text\\.ts$'
 const MODEL = '^src/model/'
-const COUNTS = '^src/count-in-words\\.ts$'
 const OWN_FILES = '^src/own-files\\.ts$'
 
 module.exports = {
@@ -34,7 +33,7 @@ module.exports = {
       'settings.ts reads the environment and no more',
     ),
     only('yaml-file-stands-alone', '^src/yaml-file.ts$', [MODEL], 'reading YAML knows of no schema'),
-    only('extract-alone', '^src/extract/', [MODEL, COUNTS, OWN_FILES], 'extract knows no other stage'),
+    only('extract-alone', '^src/extract/', [MODEL, OWN_FILES], 'extract knows no other stage'),
     only(
       'transform-after-extract',
       '^src/transform/',
@@ -50,7 +49,7 @@ module.exports = {
         '^src/html-page.ts$',
         '^src/extract/',
         '^src/transform/',
-        '^src/job/job-definition.ts$',
+        '^src/definitions/job-definition.ts$',
       ],
       'they read samples and map rows, and know how jobs are written; nothing is sent or kept',
     ),
@@ -63,7 +62,7 @@ module.exports = {
     only(
       'reconcile-after-load',
       '^src/reconcile/',
-      [MODEL, COUNTS, '^src/gateway/'],
+      [MODEL, '^src/gateway/'],
       'reconcile matches answers with what was sent; it calls no stage',
     ),
     only('ledger-alone', '^src/ledger/', [MODEL], 'the ledger knows tables and states, no stage'),
@@ -89,13 +88,11 @@ module.exports = {
     only('own-files-stand-alone', OWN_FILES, [MODEL], 'files are named and made alike wherever that is'),
     only('html-page-stands-alone', '^src/html-page.ts$', [], 'a page knows nothing of what it shows'),
     only('shown-text-stands-alone', SHOWN, [], 'text is shown alike wherever it is'),
-    only('count-in-words-stands-alone', COUNTS, [], 'a count is worded alike wherever it is told'),
     only(
       'report-after-the-run',
       '^src/report/',
       [
         MODEL,
-        COUNTS,
         '^src/html-page.ts$',
         '^src/ledger/(ledger|reasons).ts$',
         '^src/job/(summary|counts-text|drift|run-activity).ts$',
@@ -108,9 +105,9 @@ module.exports = {
       '^src/expect/',
       [
         MODEL,
-        COUNTS,
         '^src/extract/(discover|arrival/completeness).ts$',
-        '^src/job/(arrival|definition-files|job-source|small-exports).ts$',
+        '^src/definitions/',
+        '^src/job/(arrival|small-exports).ts$',
         '^src/ledger/ledger.ts$',
         '^src/notify/notice.ts$',
         '^src/schedule/(fires|local-time|schedule-parts).ts$',
@@ -120,7 +117,7 @@ module.exports = {
     only(
       'notify-is-told',
       '^src/notify/',
-      [MODEL, COUNTS, '^src/ledger/ledger.ts$', '^src/job/summary.ts$', '^src/reconcile/new-and-known.ts$'],
+      [MODEL, '^src/ledger/ledger.ts$', '^src/job/summary.ts$', '^src/reconcile/new-and-known.ts$'],
       'notifications know what a run came to, not how it was run',
     ),
     only(
@@ -129,12 +126,7 @@ module.exports = {
       [MODEL, '^src/ledger/ledger.ts$'],
       'the schedule keeps the time and remembers; what runs a job is handed in',
     ),
-    only(
-      'telemetry-alone',
-      '^src/telemetry/',
-      [MODEL, COUNTS, OWN_FILES],
-      'telemetry is told; it asks nobody',
-    ),
+    only('telemetry-alone', '^src/telemetry/', [MODEL, OWN_FILES], 'telemetry is told; it asks nobody'),
     {
       name: 'only-edges-know-the-command-line',
       severity: 'error',

@@ -14,7 +14,7 @@ import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse'
 import { openExport } from '../src/extract/open-export.ts'
-import { readMapping } from '../src/job/definition-files.ts'
+import { readMapping } from '../src/definitions/definition-files.ts'
 
 const TURNS = 5
 const root = fileURLToPath(new URL('..', import.meta.url))

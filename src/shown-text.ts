@@ -1,7 +1,5 @@
-/**
- * Text that others have written (names of files, columns, words of a server) as a terminal, a log, a mail or a page may show it: in one
- * line, as the characters that it has, in the order in which they stand.
- */
+/** How text is shown to people: to terminals, logs, mails and pages, as counts, as paths, as words of commands to type. */
+import { relative } from 'node:path'
 
 /**
  * What acts instead of being seen: control characters (C0, DEL, C1), format characters (bidirectional controls, of no width, tags), halves
@@ -35,3 +33,37 @@ export const linePrinter =
     const all = typeof lines === 'string' ? [lines] : lines
     if (all.length > 0) write(`${all.map(shown).join('\n')}\n`)
   }
+
+/** `1,234,567` */
+export const n = (count: number): string => count.toLocaleString('en-US')
+
+/** `1 row`, `1,234 rows` */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${n(count)} ${count === 1 ? one : many}`
+
+/** Relative to where the command was typed, unless that is longer. */
+export function shownPath(path: string): string {
+  const short = relative('.', path)
+  return short.startsWith('..') ? path : short
+}
+
+/**
+ * In single quotes where a shell would take it for something else. What a person would not see, or a terminal obey, stands as its
+ * bytes, in the quotes that bash, zsh, ksh and POSIX (2024, section 2.2.4) know for that: `$'a\012b'`. In octal, as a
+ * digit may follow.
+ */
+export function shellWord(text: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text
+  if (shown(text) === text) return `'${text.replaceAll("'", `'\\''`)}'`
+  const isPlain = (character: string): boolean => shown(character) === character && !/['\\!]/.test(character)
+  return `$'${Array.from(text, (character) => (isPlain(character) ? character : octalOf(character))).join('')}'`
+}
+
+const octalOf = (character: string): string =>
+  Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
+
+/** A path, relative to the working folder where that is shorter; one that begins with a dash is not to be taken for an option. */
+export function shellPath(path: string): string {
+  const short = shownPath(path)
+  return shellWord(short.startsWith('-') ? `./${short}` : short)
+}

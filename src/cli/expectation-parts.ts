@@ -1,6 +1,7 @@
 /** What looking for expected exports needs of a command. */
+
+import { gatewayNameOf } from '../definitions/jobs.ts'
 import type { ExpectationParts } from '../expect/expectation-watch.ts'
-import { gatewayNameOf } from '../job/gateway-choice.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CommandContext } from './context.ts'
 import { sourceSettings } from './run-environment.ts'

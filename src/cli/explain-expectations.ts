@@ -1,7 +1,8 @@
 /** What `waybill schedule --explain` says of expected exports: what was found when they had to be there last, and the next time. */
+
+import type { Job } from '../definitions/definition-files.ts'
+import type { Expectation } from '../definitions/export-definition.ts'
 import { watchedSources } from '../expect/assess.ts'
-import type { Job } from '../job/definition-files.ts'
-import type { Expectation } from '../job/job-source.ts'
 import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { firesAfter } from '../schedule/fires.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'

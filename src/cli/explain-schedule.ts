@@ -1,8 +1,8 @@
 /** `waybill schedule --explain`: the last fires of each job, what each did or why it did not run, and the next ones. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Job, readJob } from '../job/definition-files.ts'
-import { readGatewayName } from '../job/gateway-choice.ts'
+import { type Job, readJob } from '../definitions/definition-files.ts'
+import { readGatewayName } from '../definitions/jobs.ts'
 import { type RunActivity, underWay } from '../job/run-activity.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import { EXIT, type WaybillError } from '../model/errors.ts'

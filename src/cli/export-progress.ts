@@ -1,7 +1,8 @@
 /** What of a run's progress is shown: a bar for each export; of a backfill one for all of its range. */
-import { counted, n } from '../count-in-words.ts'
+
 import { addCounts, allRecords, type Counts, noCounts } from '../model/balance.ts'
 import type { ExportProgress, RangePosition } from '../run/events.ts'
+import { counted, n } from '../shown-text.ts'
 import type { Progress, ProgressState } from '../telemetry/progress.ts'
 
 /** Of more exports than this only those leave a line of which something was left behind. */

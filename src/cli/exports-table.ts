@@ -1,8 +1,8 @@
 /** The exports of a run and the files it has written for them, for people: of many, those with something left behind. */
-import { counted, n } from '../count-in-words.ts'
-import { shownPath } from '../job/shown-path.ts'
+
 import type { ExportSummary, RunSummary } from '../job/summary.ts'
 import { mostLeftFirst, notDelivered, troubleOf } from '../report/exports-section.ts'
+import { counted, n, shownPath } from '../shown-text.ts'
 import { fittedTable } from './plain-table.ts'
 
 /** Exports, and files of rejects, that are shown one by one. */

@@ -1,12 +1,12 @@
 /** `waybill gateway`: serves the reference gateway until it is interrupted, or checks another one. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { Duration } from '../job/quantities.ts'
-import { shellWord } from '../job/shell-words.ts'
+import { Duration } from '../definitions/export-definition.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { readFaultPlan } from '../reference-gateway/faults/read-fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
 import type { TokenOwner } from '../reference-gateway/token-book.ts'
+import { shellWord } from '../shown-text.ts'
 import { attach } from './attached-gateway.ts'
 import type { Action } from './context.ts'
 

@@ -1,7 +1,7 @@
 /** `waybill mapping check`: every problem of mappings and their cases, and how a mapping fits an export. */
 import { basename } from 'node:path'
+import { type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
-import { type LoadedMapping, readMapping } from '../job/definition-files.ts'
 import { joinBesideFile } from '../job/joined-exports.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
 import { unknownColumns, unreadColumns } from '../mapping-tools/columns.ts'

@@ -1,8 +1,7 @@
 /** `waybill mapping diff`: which records would change if one mapping took the place of another. Prints health data, to the terminal alone. */
 import { basename } from 'node:path'
-import { n } from '../count-in-words.ts'
+import { readMapping } from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
-import { readMapping } from '../job/definition-files.ts'
 import { joinBesideFile } from '../job/joined-exports.ts'
 import {
   createComparison,
@@ -11,6 +10,7 @@ import {
 } from '../mapping-tools/compare-outcomes.ts'
 import { type Reading, rowPairs } from '../mapping-tools/row-pairs.ts'
 import { EXIT } from '../model/errors.ts'
+import { n } from '../shown-text.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { Action, CommandContext } from './context.ts'
 import { plainTable } from './plain-table.ts'

@@ -1,6 +1,6 @@
 /** Which mappings a command is about, and where their cases stand. */
 import { readFile } from 'node:fs/promises'
-import { type DefinitionFolders, definitionsIn, type LoadedMapping } from '../job/definition-files.ts'
+import { type DefinitionFolders, definitionsIn, type LoadedMapping } from '../definitions/definition-files.ts'
 import { WaybillError } from '../model/errors.ts'
 
 /** Those that are named; without names, all of the folder. */

@@ -1,5 +1,5 @@
 /** A fire of the schedule that finds no exports: an outcome of its own, and not always something that a person should look at. */
-import type { Job } from '../job/definition-files.ts'
+import type { Job } from '../definitions/definition-files.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 

@@ -1,7 +1,6 @@
 /** `waybill notify`: sends a test notification to all targets of a job. */
-import { readJob } from '../job/definition-files.ts'
-import { gatewayNameOf } from '../job/gateway-choice.ts'
-import { assertTellable, targetsOf } from '../job/notify-targets.ts'
+import { readJob } from '../definitions/definition-files.ts'
+import { assertTellable, gatewayNameOf, targetsOf } from '../definitions/jobs.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Notice } from '../notify/notice.ts'
 import { nameOf } from '../notify/target.ts'

@@ -1,9 +1,9 @@
 /** The ledger for commands that only look: where there is none they make none. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Job, readJob } from '../definitions/definition-files.ts'
+import { chooseGateway } from '../definitions/jobs.ts'
 import { findRun } from '../job/amend-run.ts'
-import { type Job, readJob } from '../job/definition-files.ts'
-import { chooseGateway } from '../job/gateway-choice.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { CommandContext } from './context.ts'

@@ -1,11 +1,11 @@
 /** `waybill prune`: removes receipts, rejects and ledger detail of old runs. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { n } from '../count-in-words.ts'
 import { type Compacted, compactLedger } from '../ledger/compact.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { type Pruned, prune as pruneRuns } from '../operate/prune.ts'
 import type { KeptBecause, KeptRun } from '../operate/prune-plan.ts'
+import { n } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { sizeText } from './sizes.ts'
 

@@ -1,9 +1,10 @@
 /** Why rows and records were left behind, for people: by reason and the words that came with it, with the rules and exports. */
-import { counted, n } from '../count-in-words.ts'
+
 import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'
 import { knownWords } from '../reconcile/new-and-known.ts'
 import { type MergedReason, mergeReasons } from '../report/merged-reasons.ts'
+import { counted, n } from '../shown-text.ts'
 import { fittedTable } from './plain-table.ts'
 
 /** Reasons shown; the rest is counted. */

@@ -1,7 +1,8 @@
 /** `waybill rerun`: maps again what a run has left behind, and sends it. */
+
+import { assertTellable, targetsOf } from '../definitions/jobs.ts'
 import { findRun } from '../job/amend-run.ts'
 import type { JobEnd } from '../job/carry-out.ts'
-import { assertTellable, targetsOf } from '../job/notify-targets.ts'
 import { rerunJob } from '../job/rerun-job.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import type { Action } from './context.ts'

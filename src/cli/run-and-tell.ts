@@ -1,10 +1,9 @@
 /** Runs a job and tells its targets how that ended. The end is the same whatever becomes of the notifications. */
 import { parse as parsePath } from 'node:path'
+import type { Job } from '../definitions/definition-files.ts'
+import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
 import { smallNotice } from '../expect/expectation-notices.ts'
 import { exitOf, type JobEnd } from '../job/carry-out.ts'
-import type { Job } from '../job/definition-files.ts'
-import { readGatewayName } from '../job/gateway-choice.ts'
-import { readTargets, targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'

@@ -1,11 +1,10 @@
 /** `waybill run`: runs a job now. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { readJob } from '../definitions/definition-files.ts'
+import { assertTellable, chooseGateway, targetsOf } from '../definitions/jobs.ts'
 import type { JobEnd } from '../job/carry-out.ts'
-import { readJob } from '../job/definition-files.ts'
 import { dryRun } from '../job/dry-run.ts'
-import { chooseGateway } from '../job/gateway-choice.ts'
-import { assertTellable, targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { runJob } from '../job/run-job.ts'
 import { EXIT } from '../model/errors.ts'

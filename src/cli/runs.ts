@@ -1,11 +1,12 @@
 /** `waybill runs`: lists runs, newest first. */
-import { counted, n } from '../count-in-words.ts'
-import { readJob } from '../job/definition-files.ts'
+
+import { readJob } from '../definitions/definition-files.ts'
 import { activityOf } from '../job/run-activity.ts'
 import { type RunSummary, summarise } from '../job/summary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { allRecords, type CodeCount } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { counted, n } from '../shown-text.ts'
 import type { Action, CommandContext } from './context.ts'
 import { nextSteps } from './next-steps.ts'
 import { openKnownLedger } from './open-known-ledger.ts'

@@ -1,5 +1,5 @@
 /** Counts what a schedule does and what its runs tell, and serves that (docs/metrics.md). */
-import type { Job } from '../job/definition-files.ts'
+import type { Job } from '../definitions/definition-files.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import type { Counts } from '../model/balance.ts'
 import type { RunListener } from '../run/events.ts'

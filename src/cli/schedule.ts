@@ -1,10 +1,10 @@
 /** `waybill schedule`: runs jobs when they are due, until it is interrupted; or explains what was and will be due. */
+
+import type { Job } from '../definitions/definition-files.ts'
+import { chooseGateway, gatewayNameOf, targetsOf } from '../definitions/jobs.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { trafficOf } from '../job/connect-stages.ts'
-import type { Job } from '../job/definition-files.ts'
-import { chooseGateway, gatewayNameOf } from '../job/gateway-choice.ts'
-import { targetsOf } from '../job/notify-targets.ts'
 import type { RunDependencies } from '../job/run-dependencies.ts'
 import { runJob } from '../job/run-job.ts'
 import type { RunSummary } from '../job/summary.ts'

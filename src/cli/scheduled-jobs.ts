@@ -1,9 +1,8 @@
 /** The jobs folder as the schedule sees it. */
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { definitionsIn, type Job, readJob, readMappings } from '../job/definition-files.ts'
-import { chooseGateway } from '../job/gateway-choice.ts'
-import { assertTellable } from '../job/notify-targets.ts'
+import { definitionsIn, type Job, readJob, readMappings } from '../definitions/definition-files.ts'
+import { assertTellable, chooseGateway } from '../definitions/jobs.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { ListedJob } from '../schedule/schedule-parts.ts'
 import type { Settings } from '../settings.ts'

@@ -1,5 +1,5 @@
 /** `waybill show`: what became of a run. */
-import { readGatewayName } from '../job/gateway-choice.ts'
+import { readGatewayName } from '../definitions/jobs.ts'
 import { activityOf } from '../job/run-activity.ts'
 import { summarise } from '../job/summary.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'

@@ -1,5 +1,5 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
-import { n } from '../count-in-words.ts'
+
 import type { ExportDrift } from '../job/drift.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
@@ -7,6 +7,7 @@ import { balanceWords, type CodeCount, type RecordCounts } from '../model/balanc
 import { leftBehindWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/drift-overview.ts'
 import { BUILT_IN } from '../settings.ts'
+import { n } from '../shown-text.ts'
 import { exportsTable, writtenFiles } from './exports-table.ts'
 import { nextSteps, relatedRuns } from './next-steps.ts'
 import { toSecond, waitsLines } from './outage-text.ts'

@@ -1,5 +1,5 @@
 /** Tells the targets of jobs, with the settings, clock and log of a command. Nothing that befalls a notification reaches its caller. */
-import { readTargets } from '../job/notify-targets.ts'
+import { readTargets } from '../definitions/jobs.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import type { Attach, Message } from '../notify/channel.ts'
 import type { Notice } from '../notify/notice.ts'

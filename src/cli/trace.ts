@@ -1,7 +1,8 @@
 /** `waybill trace`: from a transaction id back to export, line, rule, batch, tries and answer. */
-import { shownPath } from '../job/shown-path.ts'
+
 import { traceRecord } from '../job/trace-record.ts'
 import { EXIT } from '../model/errors.ts'
+import { shownPath } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { openKnownLedger } from './open-known-ledger.ts'
 

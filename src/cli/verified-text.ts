@@ -1,7 +1,8 @@
 /** What a comparison with the profiles has shown, for people. Fields and ids, no values. */
-import { n } from '../count-in-words.ts'
+
 import type { Verified } from '../job/verify-run.ts'
 import type { SampleSize } from '../job/verify-sample.ts'
+import { n } from '../shown-text.ts'
 import { plainTable } from './plain-table.ts'
 import { KIND_NAMES } from './summary-text.ts'
 

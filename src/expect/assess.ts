@@ -2,11 +2,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Job } from '../definitions/definition-files.ts'
+import {
+  type Expectation,
+  expectationKey,
+  type JobSource,
+  sourceName,
+} from '../definitions/export-definition.ts'
 import type { WaitingExport } from '../extract/arrival/completeness.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
 import { createArrival, type SourceLook, type SourceSettings } from '../job/arrival.ts'
-import type { Job } from '../job/definition-files.ts'
-import { type Expectation, expectationKey, type JobSource, sourceName } from '../job/job-source.ts'
 import { knownKeys, takenFrom } from '../job/small-exports.ts'
 import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'

@@ -1,9 +1,10 @@
 /** What was expected, and what is there, in words and as JSON. Names, times, sizes and counts; no health data. */
-import { counted } from '../count-in-words.ts'
+
+import type { JobSource } from '../definitions/export-definition.ts'
 import type { WaitingExport } from '../extract/arrival/completeness.ts'
-import type { JobSource } from '../job/job-source.ts'
 import type { SmallExport } from '../job/small-exports.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
+import { counted } from '../shown-text.ts'
 import type { Assessment } from './assess.ts'
 import type { ArrivedFile } from './judge.ts'
 

@@ -1,5 +1,5 @@
 /** When a job's sources are to be looked at, and what is told of what was found. What was judged is in the ledger. */
-import type { Job } from '../job/definition-files.ts'
+import type { Job } from '../definitions/definition-files.ts'
 import type { DeadlineRecord } from '../ledger/ledger.ts'
 import type { Notice } from '../notify/notice.ts'
 import type { LookPlan } from '../schedule/schedule-parts.ts'

@@ -1,6 +1,7 @@
 /** How far a file is read: what keeps a decompression bomb from filling time or disk, and who reads from reading on in vain. */
-import { n } from '../count-in-words.ts'
+
 import { WaybillError } from '../model/errors.ts'
+import { n } from '../shown-text.ts'
 
 /** The ratio is judged from here on: a small file of repeated lines compresses beyond any bound and harms nobody. */
 const HARMLESS_BYTES = 64 * 1024 ** 2

@@ -1,6 +1,7 @@
 /** The way of an export from where its vendor put it to a file that can be read: found, fetched, verified, unpacked; archived. */
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute } from 'node:path'
+import type { JobSource } from '../definitions/export-definition.ts'
 import { readChecksum } from '../extract/arrival/checksum-file.ts'
 import {
   type ArrivalRules,
@@ -24,7 +25,6 @@ import { lookAt } from '../extract/open-export.ts'
 import { WaybillError } from '../model/errors.ts'
 import { chooseBeside } from './beside.ts'
 import { completeBeside, type FoundDelivery, rulesOf, unlisted } from './found-delivery.ts'
-import type { JobSource } from './job-source.ts'
 
 /** Manifests and checksum files are held in memory. */
 const MOST_COMPANION_BYTES = 16 * 1024 ** 2

@@ -1,14 +1,15 @@
 /** The exports of a backfill: those of its range that lie at the job's sources, in their order; first those that it has left open. */
+
+import type { LoadedMapping } from '../definitions/definition-files.ts'
+import type { JobSource } from '../definitions/export-definition.ts'
 import type { BackfillRange, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { RangePosition } from '../run/events.ts'
 import type { Arrival } from './arrival.ts'
 import { type Dated, inRange, isMemberOf, isOpen } from './backfill-range.ts'
-import type { LoadedMapping } from './definition-files.ts'
 import type { DriftMemory } from './drift-watch.ts'
 import { type ExportStep, resumeExports, startExports } from './exports-of-run.ts'
 import type { FoundExport } from './find-exports.ts'
-import type { JobSource } from './job-source.ts'
 import type { OpenRun } from './open-run.ts'
 
 export interface BackfillParts {

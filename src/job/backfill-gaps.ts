@@ -1,8 +1,8 @@
 /** What a backfill leaves out: files that fit no pattern of its job, and days of its range without an export. Pure. */
 import { DateTime } from 'luxon'
+import type { JobSource } from '../definitions/export-definition.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
 import type { BackfillRange } from '../ledger/ledger.ts'
-import type { JobSource } from './job-source.ts'
 
 export interface Gaps {
   /** Months where no pattern of the job has a day. */

@@ -2,6 +2,8 @@
  * A backfill: one run over the exports of a range of days, oldest first. It gives way to all other runs at its gateway, and goes on when
  * they are over; killed, it goes on when it is typed again.
  */
+
+import { type Job, readMappings } from '../definitions/definition-files.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { archiveRun } from './archive-exports.ts'
@@ -9,7 +11,6 @@ import { createArrival } from './arrival.ts'
 import { backfillExports, lookInRange } from './backfill-exports.ts'
 import { backfillCommand, rangeOf, remedyWith, sameRange, sourcesIn } from './backfill-range.ts'
 import { carryOut, type JobEnd } from './carry-out.ts'
-import { type Job, readMappings } from './definition-files.ts'
 import { createGiveWay, watchAsked } from './give-way.ts'
 import type { Pausing } from './open-run.ts'
 import type { RunDependencies } from './run-dependencies.ts'

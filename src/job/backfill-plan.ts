@@ -1,4 +1,11 @@
 /** What a backfill would do: its exports with sizes and rows, which of them were delivered before, and how long the others may take. */
+
+import {
+  type DefinitionFolders,
+  type Job,
+  type LoadedMapping,
+  readMappings,
+} from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { openExport } from '../extract/open-export.ts'
 import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
@@ -10,7 +17,6 @@ import { lookInRange, type RangeLook } from './backfill-exports.ts'
 import { type Gaps, gapsOf, unmatchedNames } from './backfill-gaps.ts'
 import { backfillSources, noneInRange } from './backfill-job.ts'
 import { isOpen, rangeOf, sameRange } from './backfill-range.ts'
-import { type DefinitionFolders, type Job, type LoadedMapping, readMappings } from './definition-files.ts'
 import { countRows } from './exports-of-run.ts'
 import { pastRuns } from './past-runs.ts'
 import { isExportProblem } from './run-export.ts'

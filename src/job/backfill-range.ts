@@ -1,10 +1,10 @@
 /** The range of a backfill: which exports lie in it, in which order, and which of them a run has not begun yet. Pure. */
 import { DateTime } from 'luxon'
+import type { JobSource } from '../definitions/export-definition.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
 import type { BackfillRange, RunKind, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import type { JobSource } from './job-source.ts'
-import { shellPath, shellWord } from './shell-words.ts'
+import { shellPath, shellWord } from '../shown-text.ts'
 
 /**
  * @param from both days are included; ISO dates

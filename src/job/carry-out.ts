@@ -1,7 +1,8 @@
 /** Carries a run out, while this process holds its job: its exports one after the other, to its end or to what stops it. */
+
+import type { Job } from '../definitions/definition-files.ts'
 import { settleOwedMarks } from '../load/care-team-marks.ts'
 import { EXIT, type ExitCode, filesExhausted, WaybillError } from '../model/errors.ts'
-import type { Job } from './definition-files.ts'
 import type { ExportStep } from './exports-of-run.ts'
 import type { HeldJob } from './lease.ts'
 import { type OpenRun, openRun, type RunOpening } from './open-run.ts'

@@ -1,4 +1,6 @@
 /** Reads of a row what a profile counts: columns (CSV), the paths that a mapping reads (JSON), and the units of values. */
+
+import type { LoadedMapping } from '../definitions/definition-files.ts'
 import type { CsvRow, JsonRow } from '../model/row.ts'
 import { compileCoded } from '../transform/compile-code.ts'
 import { CompileContext } from '../transform/compile-context.ts'
@@ -7,7 +9,6 @@ import { compileJoins } from '../transform/compile-joins.ts'
 import type { CompiledField } from '../transform/field-text.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
 import { csvNames, jsonNames, type Located, type Names, rootScope, type Scope } from '../transform/scope.ts'
-import type { LoadedMapping } from './definition-files.ts'
 
 /** Stands for values that are neither UCUM nor in the catalog, and for all beyond those that a profile keeps. */
 export const OTHER = '*'

@@ -3,11 +3,13 @@
  * The columns of a CSV stand in its header, and are always compared first. Everything else needs the whole export: it is
  * read ahead only where the job asks for a stop, as that is one more reading of it.
  */
+
+import type { LoadedMapping } from '../definitions/definition-files.ts'
+import { comparesDrift, type DriftDefinition } from '../definitions/job-definition.ts'
 import type { OpenExport } from '../extract/open-export.ts'
 import type { Ledger, RunLedger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { ChunkRow } from './chunks.ts'
-import type { LoadedMapping } from './definition-files.ts'
 import {
   columnDrift,
   type DriftFinding,
@@ -16,7 +18,6 @@ import {
   rowDrift,
   valueDrift,
 } from './drift.ts'
-import { comparesDrift, type DriftDefinition } from './drift-definition.ts'
 import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
 
 /** Finished deliveries that an export is compared with. */

@@ -1,8 +1,8 @@
 /** Compares what an export looks like with earlier deliveries of the same job and mapping (docs/jobs.md, "Drift"). Pure. */
 import { z } from 'zod'
-import { n } from '../count-in-words.ts'
+import type { DriftDefinition } from '../definitions/job-definition.ts'
+import { n } from '../shown-text.ts'
 import { type ColumnDrift, compareColumns } from './drift-columns.ts'
-import type { DriftDefinition } from './drift-definition.ts'
 import { OTHER } from './drift-fields.ts'
 import type { ExportProfile } from './export-profile.ts'
 import { median } from './median.ts'

@@ -2,6 +2,12 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import {
+  type DefinitionFolders,
+  type Job,
+  type LoadedMapping,
+  readDecidedMapping,
+} from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import {
   addCounts,
@@ -15,12 +21,6 @@ import type { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import { type Arrival, createArrival, type ReceivedExport, type SourceSettings } from './arrival.ts'
 import { cutChunks } from './chunks.ts'
-import {
-  type DefinitionFolders,
-  type Job,
-  type LoadedMapping,
-  readDecidedMapping,
-} from './definition-files.ts'
 import type { ExportDrift } from './drift.ts'
 import { type DriftMemory, watchDrift } from './drift-watch.ts'
 import { verifyExport } from './exports-of-run.ts'

@@ -4,9 +4,9 @@
  * code as the catalog entry it leads to; anything else is counted as another value.
  */
 import { z } from 'zod'
+import type { LoadedMapping } from '../definitions/definition-files.ts'
 import type { RowOutcome } from '../model/record.ts'
 import type { Row } from '../model/row.ts'
-import type { LoadedMapping } from './definition-files.ts'
 import { compileDriftFields, type Measured, OTHER } from './drift-fields.ts'
 
 /** What a profile remembers at most: memory does not grow with the export. */

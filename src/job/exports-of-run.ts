@@ -1,5 +1,7 @@
 /** The exports that a run goes through: new ones, written down as they come, or those that an earlier process left open. */
 import { basename, join } from 'node:path'
+import type { LoadedMapping } from '../definitions/definition-files.ts'
+import type { JobSource } from '../definitions/export-definition.ts'
 import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
@@ -8,10 +10,8 @@ import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '..
 import { WaybillError } from '../model/errors.ts'
 import type { RangePosition, RunEvents } from '../run/events.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
-import type { LoadedMapping } from './definition-files.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
 import type { FoundExport } from './find-exports.ts'
-import type { JobSource } from './job-source.ts'
 import { joinExports, rejoin } from './joined-exports.ts'
 import type { ExportAtHand } from './open-rows.ts'
 import { isExportProblem } from './run-export.ts'

@@ -1,11 +1,11 @@
 /** The exports of a run: those that the job's patterns find, complete ones only, or the files that were named. */
 import { basename, resolve } from 'node:path'
+import type { Job } from '../definitions/definition-files.ts'
+import { expectationKey, type JobSource } from '../definitions/export-definition.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Arrival } from './arrival.ts'
-import type { Job } from './definition-files.ts'
 import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'
-import { expectationKey, type JobSource } from './job-source.ts'
 import type { RejectsOrigin } from './rejects.ts'
 import { rejectsOrigin } from './rejects-export.ts'
 import type { ExpectedSize } from './small-exports.ts'

@@ -1,11 +1,12 @@
 /** Files at their source: those that hold exports, and what lies beside them. */
+
+import type { JobSource } from '../definitions/export-definition.ts'
 import { type CompleteExport, completeExports } from '../extract/arrival/completeness.ts'
 import type { Delivery, ExportSource } from '../extract/arrival/export-source.ts'
 import type { Announced } from '../extract/arrival/manifest.ts'
 import { DEFAULT_LIMITS } from '../extract/content-limits.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
 import type { WaybillError } from '../model/errors.ts'
-import type { JobSource } from './job-source.ts'
 
 type DeliveryRules = Pick<
   JobSource,

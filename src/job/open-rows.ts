@@ -1,10 +1,11 @@
 /** Opens the rows of an export as its run reads them: all of it, those that another run left behind, or a rejects file. */
+
+import type { LoadedMapping } from '../definitions/definition-files.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, Ledger, Reading, RunLedger, RunOrigin } from '../ledger/ledger.ts'
 import type { Identity } from '../model/ids.ts'
 import type { RowMapper } from '../transform/compile.ts'
-import type { LoadedMapping } from './definition-files.ts'
 import { openRejects } from './rejects-export.ts'
 import { keepContents, selectRows } from './selected-rows.ts'
 

@@ -1,12 +1,12 @@
 /** Opens a run, under the lease of its job: writes it down or takes it up again, and connects its stages; and ends it. */
 import { join } from 'node:path'
+import type { Job } from '../definitions/definition-files.ts'
 import type { BackfillRange, Ledger, RunLedger, RunOrigin, RunRecord } from '../ledger/ledger.ts'
 import { readCounts } from '../model/balance.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import type { RunEvents } from '../run/events.ts'
 import { rangeOf } from './backfill-range.ts'
 import { connectStages } from './connect-stages.ts'
-import type { Job } from './definition-files.ts'
 import type { HeldJob } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import type { ExportContext } from './run-export.ts'

@@ -1,8 +1,9 @@
 /** Maps again, with today's mapping, the rows of a run that did not get through, and sends what of them is not delivered yet. */
+
+import type { Job } from '../definitions/definition-files.ts'
 import type { Selection } from '../ledger/ledger.ts'
 import type { RunOfJob } from './amend-run.ts'
 import type { JobEnd } from './carry-out.ts'
-import type { Job } from './definition-files.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import { takeUp } from './take-up.ts'
 

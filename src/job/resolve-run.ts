@@ -1,4 +1,6 @@
 /** A person decides on what a run has left in doubt: it counts as delivered, or it is sent again. */
+
+import type { Job } from '../definitions/definition-files.ts'
 import { unpackHolds } from '../ledger/holds.ts'
 import type { LeftRecord, Resolution, Ruling } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -11,7 +13,6 @@ import {
   type RunOfJob,
 } from './amend-run.ts'
 import type { JobEnd } from './carry-out.ts'
-import type { Job } from './definition-files.ts'
 import { receiptOf } from './receipts.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import { releaseDoubts } from './settle-doubts.ts'

@@ -1,10 +1,11 @@
 /** What a run is handed. */
+
+import type { DefinitionFolders } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Identity } from '../model/ids.ts'
 import type { RunEvents } from '../run/events.ts'
 import type { SourceSettings } from './arrival.ts'
-import type { DefinitionFolders } from './definition-files.ts'
 
 /** Everything a run needs that is not pure; built in main.ts. */
 export interface RunDependencies {

@@ -6,10 +6,11 @@
  *
  * carry-out.ts takes a run through; run-export.ts one export; load/load-chunk.ts one chunk; load/deliver.ts one batch.
  */
+
+import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
 import { archiveResumed, archiveRun } from './archive-exports.ts'
 import { type Arrival, createArrival } from './arrival.ts'
 import { carryOut, exitOf, type JobEnd } from './carry-out.ts'
-import { type Job, type LoadedMapping, readMappings } from './definition-files.ts'
 import { divideByContents, resumeExports, startExports } from './exports-of-run.ts'
 import { findExports, noneFound } from './find-exports.ts'
 import type { HeldJob } from './lease.ts'

@@ -2,10 +2,11 @@
  * A job may have two unfinished runs: a backfill, and an ordinary one. What one of them has under way, and of which nobody knows yet
  * whether it was stored, may be in the exports of the other, too: so its open chunks are settled before the other one begins.
  */
+
+import type { Job } from '../definitions/definition-files.ts'
 import type { Ledger, RunKind, RunRecord } from '../ledger/ledger.ts'
 import { createArrival } from './arrival.ts'
 import { carryOut, type JobEnd } from './carry-out.ts'
-import type { Job } from './definition-files.ts'
 import { type ExportStep, resumeExports } from './exports-of-run.ts'
 import { gaveWay } from './give-way.ts'
 import type { HeldJob } from './lease.ts'

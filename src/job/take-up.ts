@@ -2,12 +2,18 @@
  * A new run that takes up what another one left behind: its rows are read again at their places, mapped, and what of them is not
  * delivered yet is sent. What it delivers settles what the other one had left.
  */
+
+import {
+  type Job,
+  type LoadedMapping,
+  loadMapping,
+  readDecidedMapping,
+} from '../definitions/definition-files.ts'
 import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 import { type Arrival, createArrival, type ReceivedExport } from './arrival.ts'
 import { carryOut, type JobEnd } from './carry-out.ts'
-import { type Job, type LoadedMapping, loadMapping, readDecidedMapping } from './definition-files.ts'
 import { type ExportStep, receiveBegun } from './exports-of-run.ts'
 import { joinExports, rejoin } from './joined-exports.ts'
 import type { OpenRun } from './open-run.ts'

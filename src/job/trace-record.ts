@@ -1,4 +1,6 @@
 /** From a transaction id back to where the record came from, and forward to what the gateway answered. */
+
+import { loadMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { openExport } from '../extract/open-export.ts'
 import { unpackHolds } from '../ledger/holds.ts'
@@ -6,7 +8,6 @@ import type { BatchRecord, ChunkRecord, ExceptionRecord, ExportRecord, Ledger } 
 import { WaybillError } from '../model/errors.ts'
 import { parseTransactionId } from '../model/ids.ts'
 import type { Origin } from '../model/row.ts'
-import { loadMapping } from './definition-files.ts'
 
 export interface Trace {
   readonly transactionId: string

@@ -1,6 +1,7 @@
 /** Work on a job while nobody else runs it. */
+
+import type { Job } from '../definitions/definition-files.ts'
 import type { JobEnd } from './carry-out.ts'
-import type { Job } from './definition-files.ts'
 import { type HeldJob, holdJob } from './lease.ts'
 import type { RunDependencies } from './run-dependencies.ts'
 import { settleOpenChunks } from './settle-open-chunks.ts'

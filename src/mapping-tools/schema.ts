@@ -3,8 +3,8 @@
  * What a schema cannot say (that a zone exists, that a form tells the whole day) is left to `waybill mapping check`.
  */
 import { z } from 'zod'
+import { JobDefinition } from '../definitions/job-definition.ts'
 import { readDefinition } from '../extract/read-definition.ts'
-import { JobDefinition } from '../job/job-definition.ts'
 import { BiometricCatalog, ConditionCatalog } from '../transform/catalog.ts'
 import { MappingDefinition } from '../transform/mapping-definition.ts'
 import { CaseFile } from './cases.ts'

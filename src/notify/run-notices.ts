@@ -3,7 +3,6 @@
  * elsewhere. Pure.
  */
 import { hash } from 'node:crypto'
-import { counted, n } from '../count-in-words.ts'
 import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, balanceWords } from '../model/balance.ts'
@@ -16,6 +15,7 @@ import {
   leftBehindWords,
   newWords,
 } from '../reconcile/new-and-known.ts'
+import { counted, n } from '../shown-text.ts'
 import type { Notice } from './notice.ts'
 
 /** Reasons, exports that failed and findings that are told, at most. */

@@ -1,8 +1,8 @@
 /** What is told of a schedule: a job file that is wrong, a folder of jobs that is gone, fires that were missed. Pure. */
 import { hash } from 'node:crypto'
-import { n } from '../count-in-words.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import type { WaybillError } from '../model/errors.ts'
+import { n } from '../shown-text.ts'
 import type { Notice } from './notice.ts'
 import { type About, findingLines, utc } from './run-notices.ts'
 

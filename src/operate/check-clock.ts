@@ -1,5 +1,5 @@
 /** The clock, against what the ledger has seen and what the gateway says. Pure. */
-import { n } from '../count-in-words.ts'
+import { n } from '../shown-text.ts'
 import type { CheckFinding } from './finding.ts'
 
 const MOST_OFF_MS = 2 * 60_000

@@ -1,6 +1,5 @@
 /** Jobs and mappings: that each can be read, and that where exports come from is there. */
-import { counted } from '../count-in-words.ts'
-import { type Arrival, createArrival, type SourceSettings } from '../job/arrival.ts'
+
 import {
   type DefinitionFolders,
   definitionsIn,
@@ -8,12 +7,13 @@ import {
   readDecidedMapping,
   readJob,
   readMapping,
-} from '../job/definition-files.ts'
-import { chooseGateway, type GatewaySettings } from '../job/gateway-choice.ts'
-import type { JobSource } from '../job/job-source.ts'
-import { assertTellable } from '../job/notify-targets.ts'
+} from '../definitions/definition-files.ts'
+import type { JobSource } from '../definitions/export-definition.ts'
+import { assertTellable, chooseGateway, type GatewaySettings } from '../definitions/jobs.ts'
+import { type Arrival, createArrival, type SourceSettings } from '../job/arrival.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import type { NotifySettings } from '../notify/target.ts'
+import { counted } from '../shown-text.ts'
 import type { Check, CheckFinding } from './finding.ts'
 
 export interface SourceLook {

@@ -2,8 +2,8 @@
 import { constants } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { n } from '../count-in-words.ts'
 import { modeText } from '../own-files.ts'
+import { n } from '../shown-text.ts'
 import type { CheckFinding } from './finding.ts'
 
 /** A backfill of some millions of records writes as much: ledger, receipts and rejects. */

@@ -1,9 +1,9 @@
 /** The ledger: that it is whole, of a shape that can be used, and what stands open in it. Pure. */
-import { counted, n } from '../count-in-words.ts'
+
 import { backfillCommand, rangeOf } from '../job/backfill-range.ts'
-import { shellWord } from '../job/shell-words.ts'
 import type { GivenUpRun, LedgerFacts, UndeliveredNotifications, UnfinishedRun } from '../ledger/inspect.ts'
 import { processName } from '../ledger/ledger.ts'
+import { counted, n, shellWord } from '../shown-text.ts'
 import type { CheckFinding, Level } from './finding.ts'
 
 export interface LedgerSurroundings {

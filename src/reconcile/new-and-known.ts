@@ -1,6 +1,7 @@
 /** What a run has left behind, told apart: what is new, and what an earlier run had left so. Pure. */
-import { n } from '../count-in-words.ts'
+
 import { allRecords, type Counts } from '../model/balance.ts'
+import { n } from '../shown-text.ts'
 
 /** Together they are all that the run has left behind: rows and records rejected or in doubt, and follow-ups that were refused. */
 export interface LeftBehind {

@@ -1,7 +1,7 @@
 /** Draws a flow as SVG. Places are d3-sankey's; text stands beside each node, with the exact count. */
 import { type SankeyLink, type SankeyNode, sankey, sankeyLinkHorizontal } from 'd3-sankey'
-import { n } from '../count-in-words.ts'
 import { html } from '../html-page.ts'
+import { n } from '../shown-text.ts'
 import type { Flow, FlowLink, FlowNode } from './balance-flow.ts'
 import { px } from './figures.ts'
 import { OUTCOMES } from './outcomes.ts'

@@ -1,7 +1,8 @@
 /** The balance: as a picture, as tables, and what is wrong where it does not balance. */
-import { n } from '../count-in-words.ts'
+
 import { allRecords } from '../model/balance.ts'
 import { RECORD_KINDS } from '../model/record.ts'
+import { n } from '../shown-text.ts'
 import { balanceFlow, recordFlow, rowFlow } from './balance-flow.ts'
 import { balancePicture } from './balance-picture.ts'
 import { KINDS } from './outcomes.ts'

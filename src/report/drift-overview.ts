@@ -1,6 +1,7 @@
 /** Drift of many exports, as people read it: how much of it there is by measure, and what differs most. Pure. */
-import { n } from '../count-in-words.ts'
+
 import type { ExportDrift } from '../job/drift.ts'
+import { n } from '../shown-text.ts'
 
 /** Differences shown; the rest is counted. */
 export const DRIFT_SHOWN = 5

@@ -1,7 +1,8 @@
 /** The exports of a run: what became of the rows of each. */
-import { n } from '../count-in-words.ts'
+
 import { html } from '../html-page.ts'
 import { allRecords } from '../model/balance.ts'
+import { n } from '../shown-text.ts'
 import { nameHtml } from './file-name.ts'
 import type { ExportFacts, RunFacts } from './run-facts.ts'
 import { foldedTable } from './table.ts'

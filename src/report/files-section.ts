@@ -1,6 +1,7 @@
 /** Files with their digests: the exports as they came, and what the run has written. */
-import { counted, n } from '../count-in-words.ts'
+
 import { html } from '../html-page.ts'
+import { counted, n } from '../shown-text.ts'
 import { nameHtml } from './file-name.ts'
 import type { OutputFile } from './output-files.ts'
 import type { RunFacts } from './run-facts.ts'

@@ -1,6 +1,7 @@
 /** What checks and the comparison with earlier deliveries have found in what went on all the same. */
-import { n } from '../count-in-words.ts'
+
 import { html } from '../html-page.ts'
+import { n } from '../shown-text.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from './drift-overview.ts'
 import { nameHtml } from './file-name.ts'
 import type { RunFacts } from './run-facts.ts'

@@ -1,8 +1,8 @@
 /** Outcomes by kind of record, and what else went to and fro. */
 import { scaleLinear } from 'd3-scale'
-import { counted, n } from '../count-in-words.ts'
 import { allRecords, type RecordCounts } from '../model/balance.ts'
 import { RECORD_KINDS } from '../model/record.ts'
+import { counted, n } from '../shown-text.ts'
 import { px } from './figures.ts'
 import { countOf, KINDS, OUTCOMES, RECORD_OUTCOMES, type RecordOutcome } from './outcomes.ts'
 import type { RunFacts } from './run-facts.ts'

@@ -1,9 +1,10 @@
 /** Why rows and records were left behind, most frequent first. */
-import { n } from '../count-in-words.ts'
+
 import { html } from '../html-page.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'
 import { knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
+import { n } from '../shown-text.ts'
 import { nameHtml } from './file-name.ts'
 import { type MergedReason, mergeReasons } from './merged-reasons.ts'
 import { OUTCOMES } from './outcomes.ts'

@@ -1,7 +1,8 @@
 /** The head of a report: which run, how it ended, what is to be known before its numbers are read. */
-import { counted } from '../count-in-words.ts'
+
 import { html } from '../html-page.ts'
 import { allRecords } from '../model/balance.ts'
+import { counted } from '../shown-text.ts'
 import { durationText, localText, utcText } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 

@@ -1,6 +1,7 @@
 /** Tables of a report: they scroll where the page is narrow, and fold where they are long. */
-import { n } from '../count-in-words.ts'
+
 import { html } from '../html-page.ts'
+import { n } from '../shown-text.ts'
 
 export interface Column {
   /** Plain text. */

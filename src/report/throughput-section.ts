@@ -1,7 +1,7 @@
 /** Throughput over time: records a second, by what became of them. Time is that at work; pauses are cut out and named. */
 import { scaleLinear } from 'd3-scale'
 import { stack } from 'd3-shape'
-import { counted, n } from '../count-in-words.ts'
+import { counted, n } from '../shown-text.ts'
 import { durationText, px } from './figures.ts'
 import { countOf, OUTCOMES, RECORD_OUTCOMES, type RecordOutcome } from './outcomes.ts'
 import type { RunFacts } from './run-facts.ts'

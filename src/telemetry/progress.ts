@@ -6,8 +6,7 @@
  * when a process is killed.
  */
 import cliProgress from 'cli-progress'
-import { counted, n } from '../count-in-words.ts'
-import { shown } from '../shown-text.ts'
+import { counted, n, shown } from '../shown-text.ts'
 import { type Pace, startPace } from './pace.ts'
 import { CLEAR, DRAW_EVERY_MS, LINE_EVERY_MS, WAIT_LINE_EVERY_MS } from './terminal-line.ts'
 

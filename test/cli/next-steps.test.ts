@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { nextSteps } from '../../src/cli/next-steps.ts'
-import { shellPath, shellWord } from '../../src/job/shell-words.ts'
 import type { ExportSummary, RunSummary } from '../../src/job/summary.ts'
 import { noTallies, type Reason } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
-import { shown } from '../../src/shown-text.ts'
+import { shellPath, shellWord, shown } from '../../src/shown-text.ts'
 
 const RUN = '20260302T071500Z-4f2a9c'
 

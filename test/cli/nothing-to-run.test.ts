@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { isNothingExplained } from '../../src/cli/nothing-to-run.ts'
-import type { Expectation } from '../../src/job/job-source.ts'
+import type { Expectation } from '../../src/definitions/export-definition.ts'
 
 const hour = (of: number): number => Date.UTC(2026, 2, 2, of)
 const DUE = hour(9)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { JobDefinition } from '../../src/job/job-definition.ts'
+import { JobDefinition } from '../../src/definitions/job-definition.ts'
 import type { RunSummary } from '../../src/job/summary.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { NOTICE_KINDS } from '../../src/notify/notice.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { comparesDrift, DriftDefinition } from '../../src/definitions/job-definition.ts'
 import { columnDrift, pathDrift, rowDrift, valueDrift } from '../../src/job/drift.ts'
-import { comparesDrift, DriftDefinition } from '../../src/job/drift-definition.ts'
 import { type ColumnProfile, ExportProfile } from '../../src/job/export-profile.ts'
 
 const column = (name: string, fields: Partial<ColumnProfile> = {}): ColumnProfile => ({

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { definitionsIn, readMapping } from '../../src/job/definition-files.ts'
+import { definitionsIn, readMapping } from '../../src/definitions/definition-files.ts'
 import { parseCases } from '../../src/mapping-tools/cases.ts'
 import { keepGiven } from '../../src/mapping-tools/given-joins.ts'
 import { textReader } from '../../src/mapping-tools/read-text.ts'

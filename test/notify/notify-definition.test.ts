@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { JobDefinition } from '../../src/job/job-definition.ts'
+import { JobDefinition } from '../../src/definitions/job-definition.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { keyOf, missingSettings, nameOf } from '../../src/notify/target.ts'
 import { parseYaml } from '../../src/yaml-file.ts'

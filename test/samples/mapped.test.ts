@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { ACME_FAULTS, type Cost, type Fault, NORTHLAB_FAULTS } from '../../samples/dirt.ts'
 import { generateSamples, SAMPLE_FILES } from '../../samples/generate.ts'
+import { readJob, readMapping } from '../../src/definitions/definition-files.ts'
 import { openExport } from '../../src/extract/open-export.ts'
-import { readJob, readMapping } from '../../src/job/definition-files.ts'
 import type { MappedRow, RowOutcome } from '../../src/model/record.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

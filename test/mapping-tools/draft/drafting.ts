@@ -1,6 +1,6 @@
 /** Drafts from small tables, with the shipped catalog and synonyms. */
 import { join } from 'node:path'
-import { readCatalogFiles, readSynonyms, resourcesOf } from '../../../src/job/catalog-files.ts'
+import { readCatalogFiles, readSynonyms, resourcesOf } from '../../../src/definitions/catalog-files.ts'
 import { draftSample } from '../../../src/mapping-tools/draft/draft-sample.ts'
 import { createVocabulary } from '../../../src/mapping-tools/draft/match-measurements.ts'
 import { type Draft, draftText } from '../../../src/mapping-tools/draft/write-draft.ts'

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { type Finding, WaybillError } from '../model/errors.ts'
+import { shownPath } from '../shown-text.ts'
 import { BiometricCatalog, type Catalog, ConditionCatalog, createCatalog } from '../transform/catalog.ts'
 import { CatalogExtension, extendCatalog, reportUnits } from '../transform/catalog-extension.ts'
 import type { MappingResources } from '../transform/compile-context.ts'
 import type { Sheet } from '../transform/join.ts'
 import { createUnits, type Units } from '../transform/units.ts'
 import { parseYaml, refusal } from '../yaml-file.ts'
-import { shownPath } from './shown-path.ts'
 
 /** The files as text, so that a run can keep them. */
 export const CatalogFiles = z.object({

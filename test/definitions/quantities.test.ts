@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ByteSize, Duration, Share } from '../../src/job/quantities.ts'
+import { ByteSize, Duration, Share } from '../../src/definitions/export-definition.ts'
 
 describe('quantities', () => {
   it.each([

@@ -5,6 +5,7 @@ import { dirname, join, parse as parsePath, resolve } from 'node:path'
 import { z } from 'zod'
 import { type ReadDefinition, readDefinition } from '../extract/read-definition.ts'
 import { type Finding, type Place, WaybillError } from '../model/errors.ts'
+import { shownPath } from '../shown-text.ts'
 import { extendCatalog } from '../transform/catalog-extension.ts'
 import { type CompiledMapping, compileMapping } from '../transform/compile.ts'
 import type { MappingResources } from '../transform/compile-context.ts'
@@ -13,9 +14,8 @@ import { MappingDefinition } from '../transform/mapping-definition.ts'
 import { undecidedLines } from '../transform/undecided.ts'
 import { type KeyPath, parseYaml, refusal } from '../yaml-file.ts'
 import { CatalogFiles, readCatalogFiles, resourcesOf } from './catalog-files.ts'
+import { type JobSource, jobSource } from './export-definition.ts'
 import { JobDefinition } from './job-definition.ts'
-import { type JobSource, jobSource } from './job-source.ts'
-import { shownPath } from './shown-path.ts'
 
 /** Where definitions are found. */
 export interface DefinitionFolders {

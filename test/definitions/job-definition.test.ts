@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { JobDefinition } from '../../src/job/job-definition.ts'
-import { jobSource } from '../../src/job/job-source.ts'
+import { jobSource } from '../../src/definitions/export-definition.ts'
+import { JobDefinition } from '../../src/definitions/job-definition.ts'
 
 const JOB = { job: 'nightly', exports: { from: 'inbox', match: '*.csv' }, mapping: 'm' }
 

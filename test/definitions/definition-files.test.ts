@@ -2,7 +2,12 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type DefinitionFolders, loadMapping, readJob, readMapping } from '../../src/job/definition-files.ts'
+import {
+  type DefinitionFolders,
+  loadMapping,
+  readJob,
+  readMapping,
+} from '../../src/definitions/definition-files.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 let home: string

@@ -95,7 +95,8 @@ module.exports = {
         MODEL,
         '^src/html-page.ts$',
         '^src/ledger/(ledger|reasons).ts$',
-        '^src/job/(summary|counts-text|drift|run-activity).ts$',
+        '^src/runs/(summary|run-activity).ts$',
+        '^src/run/drift.ts$',
         '^src/reconcile/new-and-known.ts$',
       ],
       'a report is drawn from the ledger; it opens no export and asks no gateway',
@@ -107,7 +108,7 @@ module.exports = {
         MODEL,
         '^src/extract/(discover|arrival/completeness).ts$',
         '^src/definitions/',
-        '^src/job/(arrival|small-exports).ts$',
+        '^src/run/(arrival|find-exports|found-delivery|export-profile).ts$',
         '^src/ledger/ledger.ts$',
         '^src/notify/notice.ts$',
         '^src/schedule/(fires|local-time|schedule-parts).ts$',
@@ -117,7 +118,7 @@ module.exports = {
     only(
       'notify-is-told',
       '^src/notify/',
-      [MODEL, '^src/ledger/ledger.ts$', '^src/job/summary.ts$', '^src/reconcile/new-and-known.ts$'],
+      [MODEL, '^src/ledger/ledger.ts$', '^src/runs/summary.ts$', '^src/reconcile/new-and-known.ts$'],
       'notifications know what a run came to, not how it was run',
     ),
     only(

@@ -13,8 +13,8 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse'
-import { openExport } from '../src/extract/open-export.ts'
 import { readMapping } from '../src/definitions/definition-files.ts'
+import { openExport } from '../src/extract/open-export.ts'
 
 const TURNS = 5
 const root = fileURLToPath(new URL('..', import.meta.url))

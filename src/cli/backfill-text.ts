@@ -1,9 +1,9 @@
 /** The plan of a backfill, for people and as JSON. */
 
-import type { BackfillPlan } from '../job/backfill-plan.ts'
-import type { Dated } from '../job/backfill-range.ts'
-import type { FoundExport } from '../job/find-exports.ts'
 import type { BackfillRange } from '../ledger/ledger.ts'
+import type { BackfillPlan } from '../run/backfill-plan.ts'
+import type { Dated } from '../run/backfill-range.ts'
+import type { FoundExport } from '../run/find-exports.ts'
 import { n } from '../shown-text.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { plainTable } from './plain-table.ts'

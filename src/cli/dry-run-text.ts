@@ -1,7 +1,7 @@
 /** The result of `run --dry-run` for people. */
 
-import type { DryRunResult } from '../job/dry-run.ts'
 import { allRecords } from '../model/balance.ts'
+import type { DryRunResult } from '../run/dry-run.ts'
 import { counted } from '../shown-text.ts'
 import { describeError } from './describe-error.ts'
 import { fittedTable } from './plain-table.ts'

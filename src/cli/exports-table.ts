@@ -1,7 +1,7 @@
 /** The exports of a run and the files it has written for them, for people: of many, those with something left behind. */
 
-import type { ExportSummary, RunSummary } from '../job/summary.ts'
 import { mostLeftFirst, notDelivered, troubleOf } from '../report/exports-section.ts'
+import type { ExportSummary, RunSummary } from '../runs/summary.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
 import { fittedTable } from './plain-table.ts'
 

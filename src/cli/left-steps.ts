@@ -1,8 +1,8 @@
 /** What to type for rows and records that a run has left behind, by what puts their reasons right. Pure. */
 
-import type { ExportSummary, RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { transactionId } from '../model/ids.ts'
+import type { ExportSummary, RunSummary } from '../runs/summary.ts'
 import { shellPath, shellWord } from '../shown-text.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
 import { command } from './shell-command.ts'

@@ -2,7 +2,6 @@
 import { basename } from 'node:path'
 import { readMapping } from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
-import { joinBesideFile } from '../job/joined-exports.ts'
 import {
   createComparison,
   type Difference,
@@ -10,6 +9,7 @@ import {
 } from '../mapping-tools/compare-outcomes.ts'
 import { type Reading, rowPairs } from '../mapping-tools/row-pairs.ts'
 import { EXIT } from '../model/errors.ts'
+import { joinBesideFile } from '../run/joined-exports.ts'
 import { n } from '../shown-text.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { Action, CommandContext } from './context.ts'

@@ -1,10 +1,10 @@
 /** What to type next for what a run has left. Lines that begin with four blanks are commands, to be typed as they stand. */
 
-import { backfillCommand, remedyWith } from '../job/backfill-range.ts'
-import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, type Counts } from '../model/balance.ts'
 import { remedyOf } from '../model/errors.ts'
+import { backfillCommand, remedyWith } from '../run/backfill-range.ts'
+import type { RunSummary } from '../runs/summary.ts'
 import { counted, n, shellPath, shellWord } from '../shown-text.ts'
 import { leftSteps } from './left-steps.ts'
 import { toSecond } from './outage-text.ts'

@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Job, readJob } from '../definitions/definition-files.ts'
 import { chooseGateway } from '../definitions/jobs.ts'
-import { findRun } from '../job/amend-run.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import { findRun } from '../runs/amend-run.ts'
 import type { CommandContext } from './context.ts'
 
 /** @throws WaybillError `ledger-not-found`, and what opening it throws */

@@ -1,8 +1,8 @@
 /** A gateway to which nothing gets through, in words: in the log, in progress, and for who asks what a run is doing. */
 
-import type { WaitsForGateway } from '../job/outage-watch.ts'
 import { durationText } from '../report/figures.ts'
 import type { OutageProgress } from '../run/events.ts'
+import type { WaitsForGateway } from '../run/outage-watch.ts'
 import { counted } from '../shown-text.ts'
 
 const DAY_MS = 86_400_000

@@ -1,13 +1,14 @@
 /** `waybill reconcile`: settles by read-back what a run left open or in doubt, and compares what was accepted. */
-import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from '../job/amend-run.ts'
+
 import { reconcileRun } from '../job/reconcile-run.ts'
 import { withRunAgain } from '../job/run-again.ts'
-import { summarise } from '../job/summary.ts'
-import { doubtsOfGivenUp } from '../job/unanswered.ts'
 import { verifiedBadly, verifyRun } from '../job/verify-run.ts'
 import type { SampleSize } from '../job/verify-sample.ts'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { doubtsOfGivenUp } from '../run/resume.ts'
+import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from '../runs/amend-run.ts'
+import { summarise } from '../runs/summary.ts'
 import type { Action } from './context.ts'
 import { findJobOfRun } from './open-known-ledger.ts'
 import { withRunDependencies } from './run-environment.ts'

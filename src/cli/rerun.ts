@@ -1,10 +1,10 @@
 /** `waybill rerun`: maps again what a run has left behind, and sends it. */
 
 import { assertTellable, targetsOf } from '../definitions/jobs.ts'
-import { findRun } from '../job/amend-run.ts'
 import type { JobEnd } from '../job/carry-out.ts'
-import { rerunJob } from '../job/rerun-job.ts'
-import type { RunDependencies } from '../job/run-dependencies.ts'
+import type { RunDependencies } from '../run/dependencies.ts'
+import { findRun } from '../runs/amend-run.ts'
+import { rerunJob } from '../runs/take-up.ts'
 import type { Action } from './context.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { mailedReport } from './mailed-report.ts'

@@ -1,10 +1,10 @@
 /** `waybill resolve`: a person decides on what a run has left in doubt, or that it is not to be finished. */
 
-import { findRun } from '../job/amend-run.ts'
 import { giveUp } from '../job/give-up-run.ts'
 import { acceptInDoubt, type Person, resendInDoubt } from '../job/resolve-run.ts'
-import { type RunSummary, summarise } from '../job/summary.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { findRun } from '../runs/amend-run.ts'
+import { type RunSummary, summarise } from '../runs/summary.ts'
 import { counted } from '../shown-text.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'

@@ -4,8 +4,6 @@ import type { Job } from '../definitions/definition-files.ts'
 import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
 import { smallNotice } from '../expect/expectation-notices.ts'
 import { exitOf, type JobEnd } from '../job/carry-out.ts'
-import type { RunDependencies } from '../job/run-dependencies.ts'
-import { type RunSummary, summarise } from '../job/summary.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import {
@@ -18,6 +16,8 @@ import {
   runNotice,
 } from '../notify/run-notices.ts'
 import type { Target } from '../notify/target.ts'
+import type { RunDependencies } from '../run/dependencies.ts'
+import { type RunSummary, summarise } from '../runs/summary.ts'
 import type { CommandContext } from './context.ts'
 import { mailedReport } from './mailed-report.ts'
 import { nextSteps } from './next-steps.ts'

@@ -1,7 +1,7 @@
 /** What commands that send, or read back, have in common: ledger, gateway and the rest of what a run is handed. */
 import type { TransportOptions } from '../gateway/transport.ts'
-import type { SourceSettings } from '../job/arrival.ts'
-import type { RunDependencies } from '../job/run-dependencies.ts'
+import type { SourceSettings } from '../run/arrival.ts'
+import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents } from '../run/events.ts'
 import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'

@@ -1,11 +1,11 @@
 /** `waybill runs`: lists runs, newest first. */
 
 import { readJob } from '../definitions/definition-files.ts'
-import { activityOf } from '../job/run-activity.ts'
-import { type RunSummary, summarise } from '../job/summary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { allRecords, type CodeCount } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { activityOf } from '../runs/run-activity.ts'
+import { type RunSummary, summarise } from '../runs/summary.ts'
 import { counted, n } from '../shown-text.ts'
 import type { Action, CommandContext } from './context.ts'
 import { nextSteps } from './next-steps.ts'

@@ -1,8 +1,8 @@
 /** `waybill show`: what became of a run. */
 import { readGatewayName } from '../definitions/jobs.ts'
-import { activityOf } from '../job/run-activity.ts'
-import { summarise } from '../job/summary.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { activityOf } from '../runs/run-activity.ts'
+import { summarise } from '../runs/summary.ts'
 import type { Action } from './context.ts'
 import { openKnownLedger } from './open-known-ledger.ts'
 import { summaryText } from './summary-text.ts'

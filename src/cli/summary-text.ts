@@ -1,11 +1,11 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
 
-import type { ExportDrift } from '../job/drift.ts'
-import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { balanceWords, type CodeCount, type RecordCounts } from '../model/balance.ts'
 import { leftBehindWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/drift-overview.ts'
+import type { ExportDrift } from '../run/drift.ts'
+import type { RunSummary } from '../runs/summary.ts'
 import { BUILT_IN } from '../settings.ts'
 import { n } from '../shown-text.ts'
 import { exportsTable, writtenFiles } from './exports-table.ts'

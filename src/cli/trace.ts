@@ -1,7 +1,7 @@
 /** `waybill trace`: from a transaction id back to export, line, rule, batch, tries and answer. */
 
-import { traceRecord } from '../job/trace-record.ts'
 import { EXIT } from '../model/errors.ts'
+import { traceRecord } from '../runs/trace.ts'
 import { shownPath } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { openKnownLedger } from './open-known-ledger.ts'

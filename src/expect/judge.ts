@@ -5,8 +5,9 @@
  * a run by then, is old, however often it is read; what has another size or time is another file. Where there was no judgement, the time
  * that the source gives it decides.
  */
-import { fileKey, oldestFirst, type SizedFile, type SmallExport, smallOnes } from '../job/small-exports.ts'
+
 import { type Deadline, lateUntil } from './deadlines.ts'
+import { fileKey, oldestFirst, type SizedFile, type SmallExport, smallOnes } from './small-exports.ts'
 
 /** A clock of a source may be ahead by as much: what is judged so soon after the deadline was there by then. */
 const ON_TIME_MS = 60_000

@@ -3,10 +3,10 @@ import { unpackHolds } from '../ledger/holds.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { advanceRun } from '../ledger/states.ts'
 import { WaybillError } from '../model/errors.ts'
-import { type Amending, type AmendingDependencies, amendRun, type RunOfJob } from './amend-run.ts'
-import type { Receipt } from './receipts.ts'
+import type { Receipt } from '../run/receipts.ts'
+import { receiptsOfBatch } from '../run/resume.ts'
+import { type Amending, type AmendingDependencies, amendRun, type RunOfJob } from '../runs/amend-run.ts'
 import type { Person } from './resolve-run.ts'
-import { receiptsOfBatch } from './unanswered.ts'
 
 /**
  * What its open chunks had sent is not known as delivered under the keys of its rows: later runs of the job recognise it by its content,

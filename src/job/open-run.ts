@@ -1,18 +1,23 @@
 /** Opens a run, under the lease of its job: writes it down or takes it up again, and connects its stages; and ends it. */
 import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
-import type { BackfillRange, Ledger, RunLedger, RunOrigin, RunRecord } from '../ledger/ledger.ts'
+import {
+  type BackfillRange,
+  type Ledger,
+  originOf,
+  type RunLedger,
+  type RunOrigin,
+  type RunRecord,
+} from '../ledger/ledger.ts'
 import { readCounts } from '../model/balance.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
+import { rangeOf } from '../run/backfill-range.ts'
+import type { RunDependencies } from '../run/dependencies.ts'
 import type { RunEvents } from '../run/events.ts'
-import { rangeOf } from './backfill-range.ts'
+import type { ExportContext, RowsBefore } from '../run/export.ts'
+import type { HeldJob, Pausing } from '../run/lease.ts'
+import { openAppended } from '../run/receipts.ts'
 import { connectStages } from './connect-stages.ts'
-import type { HeldJob } from './lease.ts'
-import type { RunDependencies } from './run-dependencies.ts'
-import type { ExportContext } from './run-export.ts'
-import { openAppended } from './run-files.ts'
-import { originOf } from './run-origin.ts'
-import type { RowsBefore } from './stop-when.ts'
 
 export interface RunOpening {
   /** Id of the run, new or resumed. */
@@ -36,8 +41,6 @@ export interface RunOpening {
    */
   readonly turn?: (signal: AbortSignal, chunk: number, pausing: Pausing) => Promise<void>
 }
-
-export type Pausing = (wait: () => Promise<void>) => Promise<void>
 
 export interface OpenRun {
   readonly id: string

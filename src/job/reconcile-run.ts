@@ -3,12 +3,11 @@ import { unpackHolds } from '../ledger/holds.ts'
 import type { ChunkRecord, ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
 import { toHeld } from '../load/outcomes.ts'
 import type { Entry } from '../model/entry.ts'
-import type { OpenRows } from './open-rows.ts'
-import { receiptOf } from './receipts.ts'
+import { receiptOf } from '../run/receipts.ts'
+import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
+import { type OpenRows, selectRows } from '../run/rows.ts'
 import type { RunAgain } from './run-again.ts'
-import { selectRows } from './selected-rows.ts'
 import { releaseDoubts } from './settle-doubts.ts'
-import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from './unanswered.ts'
 
 /** Records that are judged together. */
 const RECORDS_AT_ONCE = 500

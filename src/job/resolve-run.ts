@@ -5,19 +5,19 @@ import { unpackHolds } from '../ledger/holds.ts'
 import type { LeftRecord, Resolution, Ruling } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
+import type { RunDependencies } from '../run/dependencies.ts'
+import { receiptOf } from '../run/receipts.ts'
+import { doubtsOfGivenUp, isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
 import {
   type Amending,
   type AmendingDependencies,
   amendRun,
   assertNoneUnfinished,
   type RunOfJob,
-} from './amend-run.ts'
+} from '../runs/amend-run.ts'
+import { takeUp } from '../runs/take-up.ts'
 import type { JobEnd } from './carry-out.ts'
-import { receiptOf } from './receipts.ts'
-import type { RunDependencies } from './run-dependencies.ts'
 import { releaseDoubts } from './settle-doubts.ts'
-import { takeUp } from './take-up.ts'
-import { doubtsOfGivenUp, isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from './unanswered.ts'
 
 /** Who decides, and why, where that is said. */
 export type Person = Pick<Resolution, 'by' | 'note'>

@@ -5,9 +5,8 @@ import type { Entry } from '../model/entry.ts'
 import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
 import type { ProfileRecord } from '../reconcile/read-back.ts'
 import { type ComparedField, compareWithProfile } from '../reconcile/verify.ts'
-import type { OpenRows } from './open-rows.ts'
+import { type OpenRows, selectRows } from '../run/rows.ts'
 import type { RunAgain } from './run-again.ts'
-import { selectRows } from './selected-rows.ts'
 import { createLowestDraws, drawOf, type SampleSize } from './verify-sample.ts'
 
 /** Transaction ids that are listed of what differs or is missing. */

@@ -75,7 +75,7 @@ export { NOTHING_PERHAPS_SENT, type PerhapsSent } from './perhaps-sent.ts'
 export { processName } from './process-name.ts'
 export type { LeftExample, Reason } from './reasons.ts'
 export type { RightOfWay, Waiter } from './right-of-way.ts'
-export type { BackfillRange, RunKind, RunOrigin, RunStart } from './run-start.ts'
+export { type BackfillRange, originOf, type RunKind, type RunOrigin, type RunStart } from './run-start.ts'
 export type {
   BatchIntent,
   BatchSettlement,

@@ -1,5 +1,5 @@
 /** What a run begins as: an ordinary run of its job, one that takes up what another one left, or a backfill. */
-import type { RunPart, Selection } from './tables.ts'
+import type { RunPart, RunRecord, Selection } from './tables.ts'
 
 export interface RunStart {
   readonly id: string
@@ -44,4 +44,9 @@ export type RunKind = 'ordinary' | 'backfill'
 export interface RunOrigin {
   readonly run: string
   readonly selection: Selection
+}
+
+/** The run that another one takes up. */
+export function originOf({ origin_run: run, selection }: RunRecord): RunOrigin | undefined {
+  return run === null || selection === null ? undefined : { run, selection }
 }

@@ -3,7 +3,6 @@
  * elsewhere. Pure.
  */
 import { hash } from 'node:crypto'
-import type { RunSummary } from '../job/summary.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, balanceWords } from '../model/balance.ts'
 import { describePlace, type Ending, endingOf, type Finding, WaybillError } from '../model/errors.ts'
@@ -15,6 +14,7 @@ import {
   leftBehindWords,
   newWords,
 } from '../reconcile/new-and-known.ts'
+import type { RunSummary } from '../runs/summary.ts'
 import { counted, n } from '../shown-text.ts'
 import type { Notice } from './notice.ts'
 

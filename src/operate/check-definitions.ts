@@ -10,9 +10,9 @@ import {
 } from '../definitions/definition-files.ts'
 import type { JobSource } from '../definitions/export-definition.ts'
 import { assertTellable, chooseGateway, type GatewaySettings } from '../definitions/jobs.ts'
-import { type Arrival, createArrival, type SourceSettings } from '../job/arrival.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import type { NotifySettings } from '../notify/target.ts'
+import { type Arrival, createArrival, type SourceSettings } from '../run/arrival.ts'
 import { counted } from '../shown-text.ts'
 import type { Check, CheckFinding } from './finding.ts'
 

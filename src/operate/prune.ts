@@ -2,11 +2,12 @@
  * Removes the detail of old runs: first the ledger says that it is gone, then the files go, then the ledger's rows. So at no instant
  * does anything lead to what is not there; what a killed process has left behind, the next pruning removes.
  */
-import { DELIVERIES_COMPARED } from '../job/drift-watch.ts'
-import { TAKEN_AT_MOST } from '../job/small-exports.ts'
-import { summarise } from '../job/summary.ts'
+
+import { TAKEN_AT_MOST } from '../expect/small-exports.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type DetailCounts, noDetail, type PrunableRun } from '../ledger/pruned-detail.ts'
+import { DELIVERIES_COMPARED } from '../run/drift-watch.ts'
+import { summarise } from '../runs/summary.ts'
 import { type KeptRun, planPrune } from './prune-plan.ts'
 import { type FileCounts, measureOutput, removeOutput } from './run-output.ts'
 

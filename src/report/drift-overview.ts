@@ -1,6 +1,6 @@
 /** Drift of many exports, as people read it: how much of it there is by measure, and what differs most. Pure. */
 
-import type { ExportDrift } from '../job/drift.ts'
+import type { ExportDrift } from '../run/drift.ts'
 import { n } from '../shown-text.ts'
 
 /** Differences shown; the rest is counted. */

@@ -1,9 +1,10 @@
 /** What a report says of a run, as the ledger knows it. No file is looked at. */
-import { activityOf } from '../job/run-activity.ts'
-import { type ExportSummary, type RunSummary, summarise } from '../job/summary.ts'
+
 import type { ChunkRecord, Ledger, Reason } from '../ledger/ledger.ts'
 import { allRecords, readCounts } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
+import { activityOf } from '../runs/run-activity.ts'
+import { type ExportSummary, type RunSummary, summarise } from '../runs/summary.ts'
 import type { WorkSpan } from './work-spans.ts'
 
 /** Instants are milliseconds since the epoch. */

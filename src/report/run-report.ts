@@ -1,6 +1,7 @@
 /** The report of a run, from the ledger alone. */
-import type { RunSummary } from '../job/summary.ts'
+
 import type { Reason } from '../ledger/ledger.ts'
+import type { RunSummary } from '../runs/summary.ts'
 import type { OutputFile } from './output-files.ts'
 import { reportPage } from './report-page.ts'
 import { type FactSources, gatherFacts } from './run-facts.ts'

@@ -3,7 +3,7 @@
  * codes; no health data.
  */
 
-import type { SmallDelivery } from '../job/small-exports.ts'
+import type { SmallDelivery } from '../expect/small-exports.ts'
 import type { Exception, RunEnd, Tallies } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-answer.ts'
 import type { ToldOutage } from '../load/sending.ts'

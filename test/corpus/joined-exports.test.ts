@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openExport } from '../../src/extract/open-export.ts'
-import { joinBesideFile } from '../../src/job/joined-exports.ts'
+import { joinBesideFile } from '../../src/run/joined-exports.ts'
 import { load, wires } from '../transform/mapping-under-test.ts'
 import { corpusPath, readPlainCsv, WITHOUT_CORPUS } from './corpus-file.ts'
 

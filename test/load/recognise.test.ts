@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { newlyDelivered } from '../../src/job/settlement.ts'
 import type { DeliveredRecord } from '../../src/ledger/ledger.ts'
 import { fateOfRestated, type Memory, recognise, replacedSince } from '../../src/load/recognise.ts'
 import type { Entry, EntryOutcome } from '../../src/model/entry.ts'
+import { newlyDelivered } from '../../src/run/settlement.ts'
 import { biometric, entryOf } from './made-up-entries.ts'
 
 const nothing: Memory = { delivered: new Map(), held: new Map() }

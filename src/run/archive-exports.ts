@@ -1,0 +1,105 @@
+/** Moves exports away after a run that has balanced: those that are done with as a whole, and are still what was read. */
+import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
+import type { OpenExport } from '../ledger/runs.ts'
+import { WaybillError } from '../model/errors.ts'
+import { type RunSummary, summarise } from '../runs/summary.ts'
+import { BUILT_IN } from '../settings.ts'
+import type { Arrival } from './arrival.ts'
+import type { RunEvents } from './events.ts'
+import type { DoneDelivery } from './exports-of-run.ts'
+import type { FoundExport } from './find-exports.ts'
+
+export interface Archiving {
+  /** Where the records went: what only the stand-in has is not done with. */
+  readonly gatewayName: string
+  readonly arrival: Arrival
+  readonly events: RunEvents
+  readonly ledger: Ledger
+  /** Of who holds the job. */
+  readonly runLedger: RunLedger
+  readonly home: string
+}
+
+/**
+ * Deliveries of the run all of whose exports are finished.
+ * @returns its summary, which names the files where they lie by then
+ */
+export async function archiveRun(
+  archiving: Archiving,
+  summary: RunSummary,
+  deliveries: readonly FoundExport[],
+): Promise<RunSummary> {
+  const { ledger } = archiving
+  const records = await ledger.exportsOf(summary.run)
+  const isDone = (own: readonly ExportRecord[]): boolean =>
+    own.length > 0 && own.every(({ state }) => state === 'finished')
+  return archiveAll(archiving, summary, deliveries, records, isDone)
+}
+
+/**
+ * Deliveries whose exports were all finished by a run that was resumed.
+ * @returns as `archiveRun`
+ */
+export async function archiveResumed(
+  archiving: Archiving,
+  summary: RunSummary,
+  done: readonly DoneDelivery[],
+): Promise<RunSummary> {
+  const records = await archiving.ledger.exportsOf(summary.run)
+  const finished = new Set(records.flatMap(({ state, sha256 }) => (state === 'finished' ? [sha256] : [])))
+  return archiveAll(archiving, summary, done, records, (_own, found) =>
+    found.hashes.every((sha256) => finished.has(sha256)),
+  )
+}
+
+async function archiveAll<Found extends FoundExport>(
+  archiving: Archiving,
+  summary: RunSummary,
+  deliveries: readonly Found[],
+  records: readonly ExportRecord[],
+  isDone: (own: readonly ExportRecord[], found: Found) => boolean,
+): Promise<RunSummary> {
+  const { ledger, home, gatewayName } = archiving
+  const leaving = gatewayName === BUILT_IN ? [] : deliveries.filter(({ archived }) => archived)
+  if (!summary.balanced || leaving.length === 0) return summary
+  const open = await ledger.openExports(summary.job)
+  for (const found of leaving) {
+    const address = found.source.address(found.delivery.name)
+    const own = records.filter(({ path }) => isOf(path, address))
+    if (isDone(own, found)) await archive(archiving, found, address, own, open)
+  }
+  return summarise(ledger, home, summary.run)
+}
+
+/** Whether the export is the delivery, or a member of it. */
+const isOf = (path: string, address: string): boolean => path === address || path.startsWith(`${address}!`)
+
+/** A failure is told and changes nothing: the export stays where it is, and the next run finds it unchanged. */
+async function archive(
+  { arrival, events, runLedger }: Archiving,
+  found: FoundExport,
+  address: string,
+  own: readonly ExportRecord[],
+  open: readonly OpenExport[],
+): Promise<void> {
+  try {
+    const needed = open.find(({ path }) => isOf(path, address))
+    if (needed !== undefined) throw stillNeeded(needed)
+    const archived = await arrival.archive(found)
+    for (const record of own)
+      await runLedger.noteArchived(record, `${archived}${record.path.slice(address.length)}`)
+  } catch (error) {
+    if (!(error instanceof WaybillError)) throw error
+    events.emit({ type: 'exportNotArchived', name: found.delivery.name, error })
+  }
+}
+
+/** It can only be finished with the very file. */
+const stillNeeded = ({ run, gateway }: OpenExport): WaybillError =>
+  new WaybillError(
+    'run-unfinished',
+    `the export is not archived: run ${run}, which went to ${gateway}, is not finished with it`,
+    {
+      remedy: `Finish that run with the settings that it had, or give it up: waybill resolve ${run} --give-up`,
+    },
+  )

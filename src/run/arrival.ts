@@ -1,0 +1,362 @@
+/** The way of an export from where its vendor put it to a file that can be read: found, fetched, verified, unpacked; archived. */
+import { readFile, stat } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join } from 'node:path'
+import type { JobSource } from '../definitions/export-definition.ts'
+import { readChecksum } from '../extract/arrival/checksum-file.ts'
+import {
+  type ArrivalRules,
+  manifestsOf,
+  sortExports,
+  type WaitingExport,
+} from '../extract/arrival/completeness.ts'
+import type { Delivery, ExportSource, RefusedFile } from '../extract/arrival/export-source.ts'
+import { createFolderSource } from '../extract/arrival/folder-source.ts'
+import { meantBy } from '../extract/arrival/listing.ts'
+import { type Announced, readManifest } from '../extract/arrival/manifest.ts'
+import { openSource } from '../extract/arrival/open-source.ts'
+import { createSpool } from '../extract/arrival/spool.ts'
+import { unpack } from '../extract/arrival/unpack.ts'
+import type { PgpKeyFiles } from '../extract/arrival/unpack-rules.ts'
+import { verifyChecksum, verifySize } from '../extract/arrival/verify-delivery.ts'
+import type { ContentLimits } from '../extract/content-limits.ts'
+import { assertVersion } from '../extract/file-version.ts'
+import { fingerprint } from '../extract/fingerprint.ts'
+import { lookAt } from '../extract/open-export.ts'
+import type { RunKind } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import { assertWithin } from '../own-files.ts'
+import { chooseBeside, completeBeside, type FoundDelivery, rulesOf, unlisted } from './found-delivery.ts'
+
+/** Manifests and checksum files are held in memory. */
+const MOST_COMPANION_BYTES = 16 * 1024 ** 2
+
+/** What the settings say of sources. */
+export interface SourceSettings extends PgpKeyFiles {
+  readonly sftpPassword?: string | undefined
+}
+
+/** An export as a file that can be read. */
+export interface ReceivedExport {
+  /** The delivered file's name; with `!` and the member's path where it came out of an archive. */
+  readonly name: string
+  /** Where it came from: what the ledger keeps. */
+  readonly address: string
+  readonly file: string
+  /** What the file was before it was looked at (`versionOf`): all that is read of it must be of that. */
+  readonly version: string
+  readonly announced: Announced
+  readonly limits: ContentLimits
+  readonly beside: Beside
+}
+
+/** A file that lies beside an export and is joined with it. */
+export type BesideExport = Pick<ReceivedExport, 'name' | 'address' | 'file' | 'version' | 'limits'>
+
+/**
+ * Fetches, verifies and unpacks the file with such a name that belongs to an export: of the same archive, folder, bucket; undefined where
+ * there is none.
+ * @throws WaybillError as `receive` does
+ */
+export type Beside = (pattern: string) => Promise<BesideExport | undefined>
+
+/** What lies at a source. */
+export interface SourceLook {
+  readonly complete: readonly FoundDelivery[]
+  readonly waiting: readonly WaitingExport[]
+  /** Exports that are not taken; of very many the first ones. */
+  readonly refused: readonly FoundDelivery[]
+  /** Of all files that lie there, exports or not. */
+  readonly names: readonly string[]
+  /** Names a file of the source as the ledger does. */
+  address(name: string): string
+}
+
+export interface Arrival {
+  /** The exports of a source of the job, in their order. */
+  look(source: JobSource, now: number): Promise<SourceLook>
+  /** The complete exports of a source of the job, in their order; behind them those that are not taken. */
+  find(source: JobSource, now: number): Promise<readonly FoundDelivery[]>
+  /** A file that the operator named, read by the rules of a source of the job, or by none. */
+  named(file: string, rules: FoundDelivery['rules']): FoundDelivery
+  /**
+   * Fetches, verifies and unpacks. Nothing of it may be sent before this is done.
+   * @throws WaybillError `export-refused`, `export-not-as-announced`, `export-untrusted`, `export-too-large`, `export-unreadable`,
+   *   `export-changed`, `source-unreachable`
+   */
+  receive(found: FoundDelivery): Promise<ReceivedExport[]>
+  /**
+   * The export that an earlier process began with, from its address in the ledger: what was fetched then, if it is still here, else
+   * fetched anew.
+   * @returns undefined where the export that lies there has not this SHA-256, or none lies there
+   */
+  receiveAgain(
+    address: string,
+    sha256: string,
+    sources: readonly JobSource[],
+  ): Promise<ReceivedExport | undefined>
+  /** Removes what was fetched of a delivery that nobody will go on with. */
+  forget(found: FoundDelivery): Promise<void>
+  /** Keeps what is joined, by its SHA-256, until a run has ended well; and gives it back. */
+  keep(sha256: string, text: string): Promise<void>
+  kept(sha256: string): Promise<string | undefined>
+  /** Moves the delivery and what lies beside it to the archive. @returns the address of the delivery there */
+  archive(found: FoundDelivery): Promise<string>
+  /** Removes what processes that are gone have left decrypted. To be called by who holds the job. */
+  clearUnpacked(): Promise<void>
+  /** @param keepFetched where a resumption will need it */
+  close(keepFetched: boolean): Promise<void>
+}
+
+export function createArrival(spoolFolder: string, settings: SourceSettings): Arrival {
+  const spool = createSpool(spoolFolder)
+  const opened = new Map<JobSource, Promise<ExportSource>>()
+  const open = (source: JobSource): Promise<ExportSource> => {
+    const known = opened.get(source) ?? openSource(source.place, settings.sftpPassword)
+    opened.set(source, known)
+    return known
+  }
+
+  const readCompanion = async (source: ExportSource, delivery: Delivery): Promise<string> => {
+    const address = source.address(delivery.name)
+    if (delivery.bytes > MOST_COMPANION_BYTES)
+      throw new WaybillError('export-too-large', `${delivery.name} has ${delivery.bytes} bytes.`, {
+        place: { file: address },
+      })
+    return readFile(await spool.fetch(source, delivery), 'utf8').catch((cause) => {
+      throw new WaybillError('export-unreadable', 'A file beside the export cannot be read.', {
+        place: { file: address },
+        cause,
+      })
+    })
+  }
+  const announcedBy = async (
+    source: ExportSource,
+    rules: ArrivalRules,
+    listing: readonly Delivery[],
+  ): Promise<Map<string, Announced>> => {
+    const all = new Map<string, Announced>()
+    for (const manifest of manifestsOf(rules, listing)) {
+      const text = await readCompanion(source, manifest)
+      for (const [name, one] of readManifest(text, source.address(manifest.name))) all.set(name, one)
+    }
+    return all
+  }
+  const verify = async (found: FoundDelivery, file: string): Promise<void> => {
+    const { source, delivery, rules, checksum, announced } = found
+    const { signal } = rules.limits
+    const address = source.address(delivery.name)
+    if (announced?.bytes !== undefined) await verifySize(address, file, announced.bytes)
+    if (announced?.sha256 !== undefined)
+      await verifyChecksum(address, file, { algorithm: 'sha256', digest: announced.sha256 }, signal)
+    if (checksum === undefined) return
+    const expected = readChecksum(await readCompanion(source, checksum), delivery.name)
+    if (expected === undefined)
+      throw new WaybillError('export-not-as-announced', `${checksum.name} has no checksum for the export.`, {
+        place: { file: address },
+      })
+    await verifyChecksum(address, file, expected, signal)
+  }
+  const unpacked = async (found: FoundDelivery, file: string): Promise<ReceivedExport[]> => {
+    const { source, delivery, rules, announced = {} } = found
+    const address = source.address(delivery.name)
+    const { version } = await lookAt(file)
+    // What was listed, and no other file that was put in its place since: that of a folder is read where it lies.
+    if (file === address && delivery.version !== '') assertVersion(address, version, delivery.version)
+    await verify(found, file)
+    const exports = await unpack(address, file, { ...rules, pgp: settings }, spool.unpack)
+    const received: ReceivedExport[] = []
+    for (const { member, ...one } of exports)
+      received.push({
+        name: member === undefined ? delivery.name : `${delivery.name}!${member.replaceAll('/', '!')}`,
+        address: member === undefined ? address : `${address}!${member}`,
+        file: one.file,
+        version: one.file === file ? version : (await lookAt(one.file)).version,
+        announced: exports.length === 1 ? announced : {},
+        limits: rules.limits,
+        beside: async (pattern) =>
+          (member === undefined ? undefined : await besideMember(found, file, member, pattern)) ??
+          (await besideDelivery(found, pattern)),
+      })
+    // What was unpacked is what was verified.
+    assertVersion(address, (await lookAt(file)).version, version)
+    return received
+  }
+  const besideMember = async (
+    { source, delivery, rules }: FoundDelivery,
+    file: string,
+    member: string,
+    pattern: string,
+  ): Promise<BesideExport | undefined> => {
+    const address = source.address(delivery.name)
+    const members = await unpack(
+      address,
+      file,
+      { ...rules, members: pattern, pgp: settings },
+      spool.unpack,
+    ).catch((error) => {
+      // The export itself came out of it: it has no such member.
+      if (error instanceof WaybillError && error.code === 'export-unreadable') return []
+      throw error
+    })
+    const named = members.map((one) => ({ ...one, name: basename(one.member ?? '') }))
+    const one = chooseBeside(named, pattern, basename(member), rules.members ?? '*')
+    if (one === undefined) return undefined
+    const { version } = await lookAt(one.file)
+    const where = { address: `${address}!${one.member}`, file: one.file, version }
+    return { name: one.name, ...where, limits: rules.limits }
+  }
+  const besideDelivery = async (found: FoundDelivery, pattern: string): Promise<BesideExport | undefined> => {
+    const listed = (await found.neighbours(pattern)).map((one) => ({ ...one, name: one.delivery.name }))
+    const one = chooseBeside(listed, pattern, found.delivery.name, found.rules.match)
+    if (one === undefined) return undefined
+    const rules = { ...found.rules, members: undefined }
+    const receive = async (delivery: Delivery): Promise<ReceivedExport | undefined> => {
+      const joined = { ...found, ...one, rules, delivery }
+      const [received] = await unpacked(joined, await fetched(joined))
+      return received
+    }
+    return receive(one.delivery).catch(async (error: unknown) => {
+      // What is joined may be replaced while a long run is on: then it is taken as it is now.
+      const isOther = error instanceof WaybillError && error.code === 'export-changed'
+      const now = isOther ? (await found.source.list()).files : []
+      const anew = now.find(({ name }) => name === one.name)
+      if (anew === undefined) throw error
+      return receive(anew)
+    })
+  }
+  const fetched = ({ source, delivery, rules }: FoundDelivery): Promise<string> =>
+    spool.fetch(source, delivery, rules.limits.signal)
+  /** An archive is unpacked once, however many of its members a run goes on with. */
+  const again = new Map<string, Promise<ReceivedExport[]>>()
+  /** Where a delivery with that address may be found, the nearest first. */
+  async function* candidates(
+    base: string,
+    sources: readonly JobSource[],
+  ): AsyncGenerator<{ found: FoundDelivery; file: string }> {
+    const name = basename(base)
+    if (isAbsolute(base)) {
+      const rules = rulesOf(sources, dirname(base), name)
+      const source = createFolderSource({ folder: dirname(base) })
+      if (await isFile(base)) yield { found: unlisted(source, name, rules), file: base }
+      return
+    }
+    for (const rules of sources) {
+      const source = await open(rules)
+      if (source.address(name) !== base) continue
+      const found = unlisted(source, name, rules)
+      for (const file of await spool.fetched(base, name)) yield { found, file }
+      const delivery = (await source.list()).files.find((one) => one.name === name)
+      if (delivery !== undefined)
+        yield {
+          found: { ...found, delivery },
+          file: await spool.fetch(source, delivery, rules.limits.signal),
+        }
+    }
+  }
+
+  const look = async (jobSource: JobSource, now: number): Promise<SourceLook> => {
+    const source = await open(jobSource)
+    const { files: listing, refused } = await source.list()
+    const announced = await announcedBy(source, jobSource, listing)
+    const { archived } = jobSource
+    const { complete, waiting } = sortExports(jobSource, listing, announced, now)
+    const found = complete.map((one) => ({
+      ...one,
+      source,
+      rules: jobSource,
+      neighbours: async (match: string) => completeBeside(jobSource, match, listing, announced, now),
+      isListed: true,
+      archived,
+    }))
+    const names = listing.map(({ name }) => name)
+    const notTaken = refusedBy(jobSource, source, refused)
+    return { complete: found, waiting, refused: notTaken, names, address: source.address }
+  }
+
+  return {
+    look,
+    async find(source, now) {
+      const { complete, refused } = await look(source, now)
+      return [...complete, ...refused]
+    },
+    named(file, rules) {
+      const source = createFolderSource({ folder: dirname(file) })
+      return unlisted(source, basename(file), rules)
+    },
+    async receive(found) {
+      if (found.refused !== undefined) throw found.refused
+      return unpacked(found, await fetched(found))
+    },
+    async receiveAgain(address, sha256, sources) {
+      for (const base of basesOf(address)) {
+        for await (const { found, file } of candidates(base, sources)) {
+          again.set(file, again.get(file) ?? unpacked(found, file))
+          const exports = (await again.get(file)) ?? []
+          const same = exports.find((one) => one.address === address)
+          if (same === undefined) continue
+          if ((await fingerprint(same.file, same.limits.signal, same.version)).sha256 === sha256) return same
+        }
+      }
+      return undefined
+    },
+    async archive({ source, delivery, marker, checksum }) {
+      // The marker goes first: an export without its marker waits, a marker without its export vouches for the next one.
+      // A checksum file of another name may be that of other exports, too.
+      const own = checksum?.name.includes(delivery.name) ? checksum : undefined
+      for (const one of [marker, own]) if (one !== undefined) await source.archive(one)
+      return source.archive(delivery)
+    },
+    forget: ({ source, delivery }) => spool.forget(source.address(delivery.name)),
+    keep: spool.keep,
+    kept: spool.kept,
+    clearUnpacked: spool.clearUnpacked,
+    async close(keepFetched) {
+      await spool.clearUnpacked()
+      if (!keepFetched) await spool.clear()
+      for (const source of opened.values()) await source.then((one) => one.close())
+    },
+  }
+}
+
+/** Of a source that lists more of them than this, the others are counted. */
+const MOST_REFUSED = 20
+
+/** Those that a source of a job would have taken: they fail, as exports that cannot be read do, and keep no other from being run. */
+function refusedBy(rules: JobSource, source: ExportSource, refused: readonly RefusedFile[]): FoundDelivery[] {
+  const { match, manifest, marker, checksum } = rules
+  const beside = [marker, checksum].map((one) => one?.replaceAll('{name}', '*'))
+  const patterns = [match, manifest, ...beside].filter((one) => one !== undefined)
+  const meant = meantBy(patterns, refused)
+  const more = meant.length - MOST_REFUSED
+  return meant.slice(0, MOST_REFUSED).map(({ shown, error }, at) => {
+    const isLast = at === MOST_REFUSED - 1 && more > 0
+    const message = isLast ? `${error.message} ${more} more files there are refused.` : error.message
+    const place = { file: source.address(shown) }
+    return {
+      ...unlisted(source, shown, rules),
+      refused: new WaybillError('export-refused', message, { place }),
+    }
+  })
+}
+
+/** `a.zip!b.csv` may be a file of that name, or a member of `a.zip`. */
+function basesOf(address: string): string[] {
+  const parts = address.split('!')
+  return parts.map((_, at) => parts.slice(0, parts.length - at).join('!'))
+}
+
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  )
+
+/**
+ * A backfill that waits needs its own again, when another run of the job has cleared what that one had.
+ * @throws WaybillError `home-unusable` where a link in the home leads elsewhere
+ */
+export function spoolFolder(home: string, jobId: number, kind: RunKind): string {
+  const folder = join(home, 'spool', kind === 'backfill' ? `${jobId}-backfill` : String(jobId))
+  assertWithin(home, folder)
+  return folder
+}

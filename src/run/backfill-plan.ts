@@ -1,0 +1,390 @@
+/** What a backfill would do: its exports with sizes and rows, which of them were delivered before, and how long the others may take. */
+
+import { DateTime } from 'luxon'
+import {
+  type DefinitionFolders,
+  type Job,
+  type LoadedMapping,
+  readMappings,
+} from '../definitions/definition-files.ts'
+import type { JobSource } from '../definitions/export-definition.ts'
+import { compilePattern, matchExportName } from '../extract/discover.ts'
+import { fingerprint } from '../extract/fingerprint.ts'
+import { openExport } from '../extract/open-export.ts'
+import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
+import { allRecords, readCounts } from '../model/balance.ts'
+import { WaybillError } from '../model/errors.ts'
+import { summarise } from '../runs/summary.ts'
+import type { Arrival, ReceivedExport } from './arrival.ts'
+import { backfillSources, lookInRange, noneInRange, type RangeLook } from './backfill.ts'
+import { isOpen, rangeOf, sameRange } from './backfill-range.ts'
+import { isExportProblem } from './export.ts'
+import { countRows } from './exports-of-run.ts'
+
+export interface PlannedExport {
+  readonly name: string
+  /** The day that its name says. */
+  readonly date: string
+  /** Of the file as delivered. */
+  readonly bytes: number
+  /** Undefined where it cannot be read. */
+  readonly rows?: number
+  /** Whether this very content was read to its end by an earlier run of the job at this gateway. */
+  readonly deliveredBefore: boolean
+  /** Whether the unfinished backfill of this range is through with it: it is not read again. */
+  readonly done?: true
+  /** What is wrong with it. */
+  readonly error?: WaybillError
+}
+
+export interface BackfillPlan {
+  readonly job: string
+  readonly gateway: string
+  readonly backfill: BackfillRange
+  readonly exports: readonly PlannedExport[]
+  readonly bytes: number
+  readonly rows: number
+  /** How many of the exports that are to be read, and how many of their rows, were delivered before. */
+  readonly deliveredBefore: { readonly exports: number; readonly rows: number }
+  /** The unfinished backfill of this range, which is gone on with, and what it is through with. */
+  readonly unfinished?: { readonly run: string; readonly exports: number; readonly rows: number }
+  /** Days of the range without an export. */
+  readonly without: Gaps
+  /** Names of files that are left out, as no pattern or date fits them. */
+  readonly unmatched: readonly string[]
+  /** Of what is to be read; undefined where no run tells. */
+  readonly estimate?: Estimate
+}
+
+export interface PlanParts {
+  readonly folders: DefinitionFolders
+  readonly home: string
+  /** Undefined where there is none yet: nothing was delivered. */
+  readonly ledger: Ledger | undefined
+  readonly gateway: string
+  readonly arrival: Arrival
+  readonly now: () => number
+  /** Told before each export is counted. */
+  readonly onExport: (name: string, number: number, of: number) => void
+}
+
+/** Writes nothing and sends nothing. @throws WaybillError as `backfillJob` */
+export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRange): Promise<BackfillPlan> {
+  const { arrival, now, gateway } = parts
+  const name = job.definition.job
+  const mappings = await readMappings(parts.folders, job)
+  const sources = backfillSources(job, range)
+  const look = await lookInRange({ range, sources, arrival, now })
+  const { found } = look
+  if (found.length === 0) throw noneInRange(name, sources, range)
+  const runs = ((await parts.ledger?.runs(RUNS_LISTED, { job: name })) ?? []).filter(
+    (run) => run.gateway === gateway,
+  )
+  const unfinished = runs.find((run) => isUnfinished(run.state) && sameRange(rangeOf(run), range))
+  const begun = unfinished && (await parts.ledger?.exportsOf(unfinished.id))
+  const exports: PlannedExport[] = []
+  for (const [at, { found: delivery, date, name: file }] of found.entries()) {
+    parts.onExport(file, at + 1, found.length)
+    const mapping = mappings.get(delivery.mapping)
+    if (mapping === undefined)
+      throw new WaybillError('mapping-not-found', `there is no mapping ${delivery.mapping}`)
+    try {
+      const own = begun?.filter((one) => one.mapping === mapping.name).map(({ path }) => path)
+      const done = own !== undefined && !isOpen(delivery.source.address(file), own)
+      for (const received of await arrival.receive(delivery)) {
+        const planned = await planOne(parts, name, received, date, mapping)
+        exports.push(done ? { ...planned, done } : planned)
+      }
+    } catch (error) {
+      if (!isExportProblem(error)) throw error
+      exports.push({ name: file, date, bytes: delivery.delivery.bytes, deliveredBefore: false, error })
+    }
+    await arrival.clearUnpacked()
+    await arrival.forget(delivery)
+  }
+  const toRead = exports.filter(({ done }) => done === undefined)
+  const known = toRead.filter(({ deliveredBefore }) => deliveredBefore)
+  const rows = rowsOf(exports)
+  const fresh = rowsOf(toRead) - rowsOf(known)
+  const past = parts.ledger === undefined ? [] : await pastRuns(parts.ledger, parts.home, runs)
+  const expected = estimate({ fresh, known: rowsOf(known) }, past, range.rate)
+  return {
+    job: name,
+    gateway,
+    backfill: range,
+    exports,
+    bytes: exports.reduce((total, { bytes }) => total + bytes, 0),
+    rows,
+    deliveredBefore: { exports: known.length, rows: rowsOf(known) },
+    ...(unfinished === undefined
+      ? {}
+      : {
+          unfinished: {
+            run: unfinished.id,
+            exports: exports.length - toRead.length,
+            rows: rows - rowsOf(toRead),
+          },
+        }),
+    ...leftOut(job, range, look, mappings),
+    ...(expected === undefined ? {} : { estimate: expected }),
+  }
+}
+
+/** What of the range has no export, and what lies there that is none. */
+export function leftOut(
+  job: Job,
+  range: BackfillRange,
+  { found, names }: RangeLook,
+  mappings: ReadonlyMap<string, LoadedMapping>,
+): Pick<BackfillPlan, 'without' | 'unmatched'> {
+  const joins = [...mappings.values()].flatMap((mapping) => mapping.joins.map((join) => join.export))
+  const listed = job.sources.map((rules, at) => ({ rules, names: names[at] ?? [] }))
+  return {
+    without: gapsOf(
+      range,
+      job.sources.map(({ match }) => match),
+      found.map(({ date }) => date),
+    ),
+    unmatched: unmatchedNames(listed, range.in !== undefined, joins),
+  }
+}
+
+/** Runs of the job among which an unfinished one, and the latest ones, are looked for. */
+const RUNS_LISTED = 1_000
+
+const isUnfinished = (state: RunRecord['state']): boolean => state === 'running' || state === 'interrupted'
+
+const rowsOf = (exports: readonly PlannedExport[]): number =>
+  exports.reduce((total, { rows = 0 }) => total + rows, 0)
+
+async function planOne(
+  { ledger, gateway }: PlanParts,
+  job: string,
+  { name, file, version, limits }: ReceivedExport,
+  date: string,
+  { read }: LoadedMapping,
+): Promise<PlannedExport> {
+  const { sha256, exportId, bytes } = await fingerprint(file, undefined, version)
+  try {
+    const rows = await countRows(await openExport(file, read, limits, version))
+    const records = (await ledger?.exportsWithContent(exportId)) ?? []
+    const same = records.filter((record) => record.sha256 === sha256)
+    const deliveredBefore = ledger !== undefined && (await wasRead(ledger, { job, gateway }, same, rows))
+    return { name, date, bytes, rows, deliveredBefore }
+  } catch (error) {
+    if (!isExportProblem(error)) throw error
+    return { name, date, bytes, deliveredBefore: false, error }
+  }
+}
+
+/** A run with `--limit` has finished an export of which it has read some rows alone. */
+async function wasRead(
+  ledger: Ledger,
+  { job, gateway }: { readonly job: string; readonly gateway: string },
+  records: readonly ExportRecord[],
+  rows: number,
+): Promise<boolean> {
+  for (const record of records) {
+    if (record.state !== 'finished' || record.reading !== 'whole') continue
+    const run = await ledger.run(record.run_id)
+    if (run?.job !== job || run.gateway !== gateway) continue
+    if ((await rowsRead(ledger, record)) >= rows) return true
+  }
+  return false
+}
+
+async function rowsRead(ledger: Ledger, { id, totals }: ExportRecord): Promise<number> {
+  if (totals !== null) return readCounts(totals).rows.read
+  const chunks = (await ledger.chunksOf(id)).filter(({ state }) => state === 'settled')
+  return chunks.reduce((total, { counts }) => total + readCounts(counts).rows.read, 0)
+}
+
+/** What a run came to. */
+export interface PastRun {
+  readonly rows: number
+  /** Records made, and those of them that were delivered before and so not sent. */
+  readonly made: number
+  readonly unchanged: number
+  readonly requests: number
+  /** Milliseconds at work. */
+  readonly durationMs: number
+}
+
+/** Rows to read: such as were not delivered before, and such as were. */
+export interface RowsToRead {
+  readonly fresh: number
+  readonly known: number
+}
+
+export interface Estimate {
+  readonly seconds: number
+  /** New rows; undefined where there are none, and no run has sent anything. */
+  readonly rowsPerSecond?: number
+  /** Rows that were delivered before: read, mapped and recognised, and not sent. */
+  readonly knownRowsPerSecond: number
+  /** Runs that it is by. */
+  readonly runs: number
+  /** Whether `--rate` is what it takes its time from. */
+  readonly limitedByRate: boolean
+}
+
+/** A run of which so much was delivered before tells how fast that is read. */
+const MOSTLY_UNCHANGED = 0.95
+
+/**
+ * @param past where no run has read mostly what was delivered before, such rows count as slow as those of all runs together: they are no slower
+ * @param perSecond requests at most
+ * @returns undefined where no run tells
+ */
+export function estimate(
+  { fresh, known }: RowsToRead,
+  past: readonly PastRun[],
+  perSecond: number | undefined,
+): Estimate | undefined {
+  const told = past.filter((run) => run.rows > 0 && run.made > 0 && run.durationMs > 0)
+  const sent = told.flatMap((run) => {
+    const sentRows = run.rows * (1 - run.unchanged / run.made)
+    return sentRows > 0 ? [{ ...run, sentRows }] : []
+  })
+  if (told.length === 0 || (fresh > 0 && sent.length === 0)) return undefined
+  const reading = told.filter(({ made, unchanged }) => unchanged / made >= MOSTLY_UNCHANGED)
+  const msPerKnown = msPerRow(reading.length > 0 ? reading : told)
+  const toRead = (known * msPerKnown) / 1000
+  const knownRowsPerSecond = 1000 / msPerKnown
+  if (sent.length === 0)
+    return { seconds: toRead, knownRowsPerSecond, runs: told.length, limitedByRate: false }
+  const sentRows = sum(sent.map((run) => run.sentRows))
+  const atWork = sent.map(({ rows, durationMs, sentRows: own }) => {
+    const read = reading.length > 0 ? (rows - own) * msPerKnown : 0
+    return Math.max(durationMs - read, (durationMs * own) / rows)
+  })
+  const rowsPerSecond = (sentRows * 1000) / sum(atWork)
+  const requestsPerRow = sum(sent.map((run) => run.requests)) / sentRows
+  const free = fresh / rowsPerSecond
+  const paced = perSecond === undefined ? 0 : (fresh * requestsPerRow) / perSecond
+  return {
+    seconds: Math.max(free, paced) + toRead,
+    ...{ rowsPerSecond, knownRowsPerSecond, runs: told.length, limitedByRate: paced > free },
+  }
+}
+
+const msPerRow = (runs: readonly PastRun[]): number =>
+  sum(runs.map(({ durationMs }) => durationMs)) / sum(runs.map(({ rows }) => rows))
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
+
+export interface Gaps {
+  /** Months where no pattern of the job has a day. */
+  readonly unit: 'day' | 'month'
+  readonly count: number
+  /** Of how many. */
+  readonly of: number
+  /** `2026-01-31`, or `2026-01`; both ends are included. */
+  readonly ranges: readonly { readonly from: string; readonly to: string; readonly count: number }[]
+}
+
+type Rules = Pick<JobSource, 'match' | 'marker' | 'manifest' | 'checksum'>
+
+/**
+ * @param listed what lies at each source of the job
+ * @param all whether every file is meant to be an export, as in a folder that was named; else those alone that fit a pattern but for the date
+ * @param joins patterns of files that lie beside exports to be joined with them
+ * @returns names of files that are no export of any day, sorted
+ */
+export function unmatchedNames(
+  listed: readonly { readonly rules: Rules; readonly names: readonly string[] }[],
+  all: boolean,
+  joins: readonly string[],
+): string[] {
+  const rules = listed.map((one) => one.rules)
+  const fits = fitsOneOf(rules.map(({ match }) => match))
+  const isBeside = fitsOneOf([...joins, ...rules.flatMap(({ manifest }) => manifest ?? [])])
+  const unmatched = new Set<string>()
+  for (const { rules: own, names } of listed) {
+    const fitsButForDate = fitsOneOf([own.match.replace(/\{date:[^{}]*\}/, '*')])
+    const companions = new Set(
+      names.flatMap((name) =>
+        rules.flatMap(({ marker, checksum }) =>
+          [marker, checksum].flatMap((pattern) => pattern?.replaceAll('{name}', name) ?? []),
+        ),
+      ),
+    )
+    for (const name of names) {
+      const meant = all ? !name.startsWith('.') : fitsButForDate(name)
+      if (meant && !fits(name) && !isBeside(name) && !companions.has(name)) unmatched.add(name)
+    }
+  }
+  return [...unmatched].sort()
+}
+
+function fitsOneOf(patterns: readonly string[]): (name: string) => boolean {
+  const compiled = patterns.map(compilePattern)
+  return (name) => compiled.some((pattern) => matchExportName(pattern, name) !== undefined)
+}
+
+/** @param dates of exports: ISO dates, of a month its first */
+export function gapsOf(
+  { from, to }: Pick<BackfillRange, 'from' | 'to'>,
+  matches: readonly string[],
+  dates: Iterable<string>,
+): Gaps {
+  const unit = matches.some(hasDay) ? 'day' : 'month'
+  const length = unit === 'day' ? '2026-01-31'.length : '2026-01'.length
+  const there = new Set(dates)
+  const ranges: { from: string; to: string; count: number }[] = []
+  let of = 0
+  let open: (typeof ranges)[number] | undefined
+  const first = DateTime.fromISO(from, { zone: 'utc' })
+  let at = unit === 'day' || first.day === 1 ? first : first.startOf('month').plus({ month: 1 })
+  for (; (at.toISODate() ?? '') <= to; at = at.plus({ [unit]: 1 })) {
+    of += 1
+    const date = at.toISODate() ?? ''
+    if (there.has(date)) {
+      open = undefined
+      continue
+    }
+    const shown = date.slice(0, length)
+    if (open === undefined) {
+      open = { from: shown, to: shown, count: 0 }
+      ranges.push(open)
+    }
+    open.to = shown
+    open.count += 1
+  }
+  return { unit, count: ranges.reduce((sum, { count }) => sum + count, 0), of, ranges }
+}
+
+function hasDay(match: string): boolean {
+  const { dateFormat } = compilePattern(match)
+  const written = [23, 24].map((day) =>
+    DateTime.utc(1987, 11, day).toFormat(dateFormat ?? '', { locale: 'en-US' }),
+  )
+  return new Set(written).size > 1
+}
+
+/** The latest runs that are looked at. */
+const RUNS_LOOKED_AT = 5
+
+/** The latest finished runs; where there are none, an unfinished one, by what it has done. */
+async function pastRuns(ledger: Ledger, home: string, runs: readonly RunRecord[]): Promise<PastRun[]> {
+  const own = runs.filter(({ origin_run: origin }) => origin === null)
+  const finished = own.filter(({ state }) => state === 'finished').slice(0, RUNS_LOOKED_AT)
+  const unfinished = own.filter(({ state }) => state === 'running' || state === 'interrupted').slice(0, 1)
+  return Promise.all(
+    (finished.length > 0 ? finished : unfinished).map(async (run) => {
+      const summary = await summarise(ledger, home, run.id)
+      const { made, unchanged } = allRecords(summary)
+      const { sent, readBack } = summary.requests
+      const durationMs = run.state === 'running' ? await knownSpan(ledger, run) : summary.durationMs
+      return { rows: summary.rows.read, made, unchanged, requests: sent + readBack, durationMs }
+    }),
+  )
+}
+
+/** Of a run that was killed, or is under way: nobody has written down how long it was at work. From its start to what it settled last. */
+async function knownSpan(ledger: Ledger, { id, started_at: from }: RunRecord): Promise<number> {
+  let to = from
+  for (const record of await ledger.exportsOf(id))
+    for (const { settled_at: at } of await ledger.chunksOf(record.id)) to = Math.max(to, at ?? from)
+  return to - from
+}

@@ -1,0 +1,157 @@
+/** The range of a backfill: which exports lie in it, in which order, and which of them a run has not begun yet. Pure. */
+import { DateTime } from 'luxon'
+import type { JobSource } from '../definitions/export-definition.ts'
+import { compilePattern, matchExportName } from '../extract/discover.ts'
+import type { BackfillRange, RunKind, RunRecord } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import { shellPath, shellWord } from '../shown-text.ts'
+
+/**
+ * @param from both days are included; ISO dates
+ * @param command what to type, up to the options, for the example
+ * @throws WaybillError `usage-wrong` for a day that does not exist, and for a range that ends before it begins
+ */
+export function readRange(from: string, to: string, command: string): BackfillRange {
+  const remedy = `Write it like: ${command} --from 2026-01-01 --to 2026-03-31`
+  for (const [option, day] of Object.entries({ '--from': from, '--to': to })) {
+    if (isDay(day)) continue
+    if (/^\d{4}-\d{2}-\d{2}$/.test(day))
+      throw new WaybillError('usage-wrong', `${option} ${day} is no day of the calendar`, { remedy })
+    const meant = dayMeant(day, option === '--to') ?? '2026-02-01'
+    throw new WaybillError('usage-wrong', `${option} ${day} is not how a day is written here`, {
+      remedy: `Write it as ${meant}, like: ${command} --from 2026-01-01 --to 2026-03-31`,
+    })
+  }
+  if (from > to)
+    throw new WaybillError('usage-wrong', `the range ends (${to}) before it begins (${from})`, { remedy })
+  return { from, to }
+}
+
+const isDay = (text: string): boolean =>
+  /^\d{4}-\d{2}-\d{2}$/.test(text) && DateTime.fromISO(text, { zone: 'utc' }).isValid
+
+/** Forms of a day that cannot be taken for another day: day, month and year with dots; year, month and day; a month. */
+const OTHER_FORMS: readonly RegExp[] = [
+  /^(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})$/,
+  /^(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})$/,
+  /^(?<year>\d{4})[-/.](?<month>\d{1,2})(?:[-/.](?<day>\d{1,2}))?$/,
+]
+
+/** The day as it is to be written, where it is another form of one; of a month its first, or its last. */
+function dayMeant(text: string, isLast: boolean): string | undefined {
+  const { year, month, day } = OTHER_FORMS.map((form) => form.exec(text)?.groups).find(Boolean) ?? {}
+  if (year === undefined || month === undefined) return undefined
+  const at = DateTime.fromObject(
+    { year: Number(year), month: Number(month), day: Number(day ?? 1) },
+    { zone: 'utc' },
+  )
+  if (!at.isValid) return undefined
+  return (day === undefined && isLast ? at.endOf('month') : at).toISODate() ?? undefined
+}
+
+/** @throws WaybillError `usage-wrong` where a pattern of the job says no date: its exports lie in no range */
+export function assertDated(job: string, sources: readonly Pick<JobSource, 'match'>[]): void {
+  const undated = sources.find(({ match }) => compilePattern(match).dateFormat === undefined)
+  if (undated === undefined) return
+  throw new WaybillError(
+    'usage-wrong',
+    `the names that "${undated.match}" fits have no date, so the job ${job} has no exports of a range`,
+    {
+      remedy:
+        'Write the date into the pattern of the job, like match: "acme_screening_{date:yyyyMMdd}.csv"; or name the files: waybill run JOB --file PATH',
+    },
+  )
+}
+
+/** A delivery with the day that its name says; where the pattern has no day, the first of the month. */
+export interface Dated<Found> {
+  readonly found: Found
+  readonly date: string
+  readonly name: string
+}
+
+/** Those of the range, from all sources together: oldest date first, then by name (in code-unit order), then by source. */
+export function inRange<Found>(
+  found: readonly { readonly found: Found; readonly name: string; readonly match: string }[],
+  { from, to }: Pick<BackfillRange, 'from' | 'to'>,
+): Dated<Found>[] {
+  return found
+    .flatMap(({ found: one, name, match }) => {
+      const date = matchExportName(compilePattern(match), name)?.date
+      return date === undefined || date < from || date > to ? [] : [{ found: one, name, date }]
+    })
+    .sort((a, b) => compare(a.date, b.date) || compare(a.name, b.name))
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/**
+ * Whether a run must still take something of a delivery. Exports are begun in order, and one that was left in the middle first, so only of the
+ * last one begun can a part be missing: a member of its archive.
+ * @param address of the delivery
+ * @param begun addresses of the exports that the run has begun with the delivery's mapping, in their order: `address`, or `address!member`
+ */
+export function isOpen(address: string, begun: readonly string[]): boolean {
+  if (begun.includes(address)) return false
+  return !begun.some((path) => isMemberOf(address, path)) || isMemberOf(address, begun.at(-1))
+}
+
+/** Whether a path is that of a member of the archive. */
+export const isMemberOf = (archive: string, path: string | undefined): boolean =>
+  path?.startsWith(`${archive}!`) === true
+
+/** The sources of a job as if their exports lay in another folder, as they are: nothing there is waited for, nothing moved away. */
+export const sourcesIn = (sources: readonly JobSource[], folder: string): JobSource[] =>
+  sources.map((source) => ({
+    ...source,
+    from: folder,
+    place: { kind: 'folder', folder, archive: undefined },
+    stableForMs: 0,
+    marker: undefined,
+    manifest: undefined,
+    checksum: undefined,
+    archived: false,
+  }))
+
+/** With what it was begun with. Undefined for a run that is no backfill. */
+export function rangeOf({
+  backfill,
+  backfill_folder: folder,
+}: Pick<RunRecord, 'backfill' | 'backfill_folder'>): BackfillRange | undefined {
+  const [from, to, ...options] = backfill?.split('/') ?? []
+  if (from === undefined || to === undefined) return undefined
+  const rate = options.flatMap((option) => /^rate=(.+)$/.exec(option)?.[1] ?? []).at(0)
+  return {
+    ...{ from, to },
+    ...(folder === null ? {} : { in: folder }),
+    ...(rate === undefined ? {} : { rate: Number(rate) }),
+    ...(options.includes('accept-drift') ? { acceptDrift: true } : {}),
+  }
+}
+
+/** Of the same days in the same place, whatever else they were begun with. */
+export const sameRange = (one: BackfillRange | undefined, other: BackfillRange): boolean =>
+  one !== undefined && one.from === other.from && one.to === other.to && one.in === other.in
+
+export const kindOf = ({ backfill }: RunRecord): RunKind => (backfill === null ? 'ordinary' : 'backfill')
+
+/** What to type for a backfill: with its rate, so that what is typed as it stands does not reach the gateway at full speed. */
+export const backfillCommand = (
+  job: string,
+  { from, to, in: folder, rate, acceptDrift }: BackfillRange,
+): string =>
+  [
+    ...['waybill backfill', shellWord(job), '--from', from, '--to', to],
+    ...(folder === undefined ? [] : ['--in', shellPath(folder)]),
+    ...(rate === undefined ? [] : ['--rate', rate]),
+    ...(acceptDrift === true ? ['--accept-drift'] : []),
+  ].join(' ')
+
+/** A remedy that is to run the job again, as it reads for what another command goes on with. @param command to be typed as it stands */
+export const remedyWith = (remedy: string, command: string): string =>
+  remedy.replace(/\b(r)un the job again\b/i, (_words, first: string) =>
+    first === 'R' ? `Type \`${command}\` again` : `type \`${command}\` again`,
+  )
+
+/** The day of an instant, in UTC: `2026-03-02`. */
+export const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)

@@ -1,0 +1,149 @@
+/** Cuts an export's rows into chunks, mapping them on the way. The same rows and mapping give the same chunks. */
+import { createEntries, type Entry } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
+import type { RowOutcome } from '../model/record.ts'
+import type { Origin, Row } from '../model/row.ts'
+import type { RowMapper } from '../transform/compile.ts'
+
+/** A chunk closes with the row that brings it to so many rows or records: what memory holds at a time. */
+export const CHUNK_SIZE = 2_500
+
+export interface ChunkRow {
+  readonly source: Row
+  readonly outcome: RowOutcome
+}
+
+export interface Chunk {
+  /** From 1, within the export. */
+  readonly number: number
+  /** Origin of its first row. */
+  readonly start: Origin
+  readonly rows: readonly ChunkRow[]
+  readonly entries: readonly Entry[]
+}
+
+export interface ChunkRange {
+  /** Number of the first chunk to cut. */
+  readonly number: number
+  /** Rows to pass over at the start: those of a chunk that is settled. */
+  readonly skip: number
+  /** Rows to take at most. */
+  readonly limit: number
+  /** Rows of a chunk that was cut before, by its number: it is cut the same again, whatever the size is by now. */
+  readonly cutBefore: ReadonlyMap<number, number>
+}
+
+export async function* cutChunks(
+  blocks: AsyncIterable<readonly Row[]>,
+  mapper: RowMapper,
+  identity: Identity,
+  exportId: string,
+  range: ChunkRange,
+): AsyncGenerator<Chunk> {
+  let { number, skip, limit } = range
+  let rows: ChunkRow[] = []
+  let entries: Entry[] = []
+  let made = 0
+  for await (const block of blocks) {
+    for (const source of block) {
+      if (skip > 0) {
+        skip--
+        continue
+      }
+      if (limit-- <= 0) break
+      const outcome = mapper(source)
+      rows.push({ source, outcome })
+      if (outcome.outcome === 'mapped') {
+        for (const entry of createEntries(identity, exportId, outcome)) entries.push(entry)
+        made += outcome.records.length + outcome.rejected.length
+      }
+      const known = range.cutBefore.get(number)
+      if (known === undefined ? Math.max(rows.length, made) >= CHUNK_SIZE : rows.length >= known) {
+        yield { number: number++, start: startOf(rows), rows, entries }
+        rows = []
+        entries = []
+        made = 0
+      }
+    }
+    if (limit < 0) break
+  }
+  if (rows.length > 0) yield { number, start: startOf(rows), rows, entries }
+}
+
+function startOf([first]: readonly ChunkRow[]): Origin {
+  const { row, line, byteOffset } = first?.source ?? { row: 1, line: 1, byteOffset: 0 }
+  return { row, line, byteOffset }
+}
+
+/** Chunks under way at once: while one waits for its last answers, the next is mapped and sent. */
+const CHUNKS_AT_ONCE = 2
+
+export interface Pipeline {
+  /** Starts the chunk as soon as there is room. @throws what an earlier chunk failed with */
+  add(chunk: Chunk): Promise<void>
+  /** Waits until all are settled. @throws what the first one failed with */
+  drain(): Promise<void>
+}
+
+interface UnderWay {
+  readonly chunk: Chunk
+  readonly claims: ReadonlySet<string>
+  readonly settled: Promise<void>
+}
+
+/**
+ * @param load sends the chunk; resolves when every record has an outcome
+ * @param settle records the outcomes; called in the order of the chunks, one at a time
+ * @param begin resolves when the chunk may be begun; what it throws is thrown by `add`, and what is under way goes on
+ */
+export function createPipeline<Loaded>(
+  load: (chunk: Chunk) => Promise<Loaded>,
+  settle: (chunk: Chunk, loaded: Loaded) => Promise<void>,
+  begin: (chunk: Chunk) => Promise<void> = async () => {},
+): Pipeline {
+  const underWay = new Set<UnderWay>()
+  let failure: { error: unknown } | undefined
+  let lastSettled: Promise<void> = Promise.resolve()
+
+  const throwFailure = (): void => {
+    if (failure !== undefined) throw failure.error
+  }
+  return {
+    async add(chunk) {
+      const claims = claimsOf(chunk.entries)
+      while (underWay.size >= CHUNKS_AT_ONCE) await Promise.race([...underWay].map((one) => one.settled))
+      for (const one of underWay) if (!one.claims.isDisjointFrom(claims)) await one.settled
+      throwFailure()
+      await begin(chunk)
+      throwFailure()
+      const loading = load(chunk)
+      const before = lastSettled
+      const settled = (async () => {
+        try {
+          const loaded = await loading
+          await before
+          if (failure === undefined) await settle(chunk, loaded)
+        } catch (error) {
+          failure ??= { error }
+        }
+      })()
+      lastSettled = settled
+      const entry: UnderWay = { chunk, claims, settled }
+      underWay.add(entry)
+      void settled.then(() => underWay.delete(entry))
+    },
+    async drain() {
+      while (underWay.size > 0) await Promise.all([...underWay].map((one) => one.settled))
+      throwFailure()
+    },
+  }
+}
+
+function claimsOf(entries: readonly Entry[]): Set<string> {
+  const claims = new Set<string>()
+  for (const { rowKey, record } of entries) {
+    claims.add(rowKey)
+    claims.add(record.account.reference)
+  }
+  return claims
+}

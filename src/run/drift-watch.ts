@@ -1,0 +1,192 @@
+/**
+ * Watches one export for drift: ahead of the run as far as the job may stop for it, else while its rows are mapped.
+ * The columns of a CSV stand in its header, and are always compared first. Everything else needs the whole export: it is
+ * read ahead only where the job asks for a stop, as that is one more reading of it.
+ */
+import type { LoadedMapping } from '../definitions/definition-files.ts'
+import { comparesDrift, type DriftDefinition } from '../definitions/job-definition.ts'
+import type { OpenExport } from '../extract/open-export.ts'
+import type { Ledger, RunLedger } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { ChunkRow } from './chunks.ts'
+import {
+  columnDrift,
+  type DriftFinding,
+  type EarlierDelivery,
+  pathDrift,
+  rowDrift,
+  valueDrift,
+} from './drift.ts'
+import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
+
+/** Finished deliveries that an export is compared with. */
+export const DELIVERIES_COMPARED = 20
+
+/** What an export is compared with, and how. */
+export interface DriftMemory {
+  readonly job: string
+  readonly rules: DriftDefinition
+  readonly ledger: Pick<Ledger, 'profiles' | 'isProfiled' | 'expectations'>
+  /** Exports are taken as they are. */
+  readonly accept: boolean
+  /** Whether exports are read ahead where the job may stop for what is found. */
+  readonly readsAhead: boolean
+  /** False where only some rows are taken: a part can be compared by its columns alone, and is not remembered. */
+  readonly whole: boolean
+  readonly now: number
+}
+
+export interface DriftWatch {
+  /**
+   * Reads as far as must be before anything of the export is sent. To be called first.
+   * @returns number of rows, where the whole was read
+   * @throws WaybillError `columns-missing`, or what is wrong with the export
+   */
+  readAhead(opened: OpenExport, exportName: string): Promise<number | undefined>
+  /** @throws WaybillError `export-drifted` where what was read ahead differs by more than the job allows */
+  assertAllowed(exportName: string, path: string): void
+  /** Writes down what was read ahead. */
+  begin(runLedger: RunLedger, exportRow: number): Promise<void>
+  /** Every row, as it is mapped. */
+  look(rows: readonly ChunkRow[]): void
+  /** After the last row: all that was found. */
+  compare(): readonly DriftFinding[]
+  /** After the last row: writes down what was found on the way. */
+  end(runLedger: RunLedger, exportRow: number): Promise<void>
+}
+
+/** Undefined where there is nothing to compare: the job does not want it, or this very content was delivered before. */
+export async function watchDrift(
+  memory: DriftMemory,
+  mapping: LoadedMapping,
+  sha256: string,
+): Promise<DriftWatch | undefined> {
+  const { job, rules, ledger } = memory
+  if (!comparesDrift(rules)) return undefined
+  const key = { job, mapping: mapping.name }
+  if (await ledger.isProfiled(key, sha256)) return undefined
+  const profiles = await ledger.profiles(key, DELIVERIES_COMPARED)
+  const earlier = profiles.map(({ accepted, content }): EarlierDelivery => {
+    return { accepted, profile: ExportProfile.parse(JSON.parse(content)) }
+  })
+  return createWatch(memory, mapping, sha256, earlier)
+}
+
+function createWatch(
+  memory: DriftMemory,
+  mapping: LoadedMapping,
+  sha256: string,
+  earlier: readonly EarlierDelivery[],
+): DriftWatch {
+  const { job, rules, accept, whole } = memory
+  const isCsv = mapping.read.format === 'csv'
+  let profiler: Profiler | undefined
+  /** Whether all rows were read ahead. */
+  let complete = false
+  let found: readonly DriftFinding[] = []
+
+  const judge = (profile: ExportProfile, all: boolean): void => {
+    const columns = isCsv
+      ? columnDrift(profile, earlier, rules)
+      : all
+        ? pathDrift(profile, earlier, rules)
+        : []
+    const drifted = [...columns, ...(all ? valueDrift(profile, earlier, rules) : [])]
+    found = accept
+      ? drifted.map((one) => (one.level === 'stop' ? { ...one, level: 'accepted' } : one))
+      : drifted
+  }
+  const save = async (runLedger: RunLedger, exportRow: number): Promise<void> => {
+    if (profiler === undefined || !whole) return
+    const content = JSON.stringify(profiler.profile())
+    const accepted = accept && found.length > 0
+    await runLedger.saveProfile(exportRow, { job, mapping: mapping.name, sha256, accepted, content })
+  }
+  const note = async (runLedger: RunLedger, exportRow: number): Promise<void> => {
+    if (found.length > 0) await runLedger.noteDrift(exportRow, JSON.stringify(found))
+  }
+
+  return {
+    async readAhead(opened, exportName) {
+      const { columns } = opened
+      profiler = createProfiler(mapping, columns)
+      const extent = extentOf(memory, isCsv, earlier.length)
+      if (extent === 'values') {
+        const mapper = mapping.compiled.bind(columns, exportName, memory.now)
+        for await (const block of opened.rows()) for (const row of block) profiler.add(row, mapper(row))
+        complete = true
+        const profile = profiler.profile()
+        judge(profile, true)
+        return profile.rows
+      }
+      judge(profiler.profile(), false)
+      if (found.length > 0) {
+        // Columns that the mapping reads and the export lacks have an error of their own.
+        mapping.compiled.bind(columns, exportName, memory.now)
+        judge(await sampleOf(mapping, opened), false)
+      }
+      if (extent === 'header') return undefined
+      let rows = 0
+      for await (const block of opened.rows()) rows += block.length
+      found = [...found, ...rowDrift(rows, earlier, rules)]
+      return rows
+    },
+    assertAllowed(exportName, path) {
+      const stops = found.filter(({ level }) => level === 'stop')
+      if (stops.length === 0) return
+      const findings = stops.map(({ measure, message }) => ({ place: {}, message: `${measure}: ${message}` }))
+      const told = findings.slice(0, FINDINGS_TOLD).map(({ message }) => message)
+      const rest = findings.length - told.length
+      throw new WaybillError(
+        'export-drifted',
+        `${exportName} differs from earlier deliveries by more than the job allows: ${told.join('; ')}${rest === 0 ? '' : `; and ${rest} more`}`,
+        { place: { file: path }, findings },
+      )
+    },
+    async begin(runLedger, exportRow) {
+      if (complete) await save(runLedger, exportRow)
+      await note(runLedger, exportRow)
+    },
+    look(rows) {
+      if (complete || !whole) return
+      for (const { source, outcome } of rows) profiler?.add(source, outcome)
+    },
+    compare() {
+      if (!complete && whole && profiler !== undefined) judge(profiler.profile(), true)
+      return found
+    },
+    async end(runLedger, exportRow) {
+      if (complete) return
+      this.compare()
+      await save(runLedger, exportRow)
+      await note(runLedger, exportRow)
+    },
+  }
+}
+
+/** Findings that the message of an error tells; the ledger has all of them. */
+const FINDINGS_TOLD = 10
+
+/** How far an export must be read before the job can know that it may be sent. */
+function extentOf(
+  { rules, readsAhead, accept, whole }: DriftMemory,
+  isCsv: boolean,
+  deliveries: number,
+): 'header' | 'rows' | 'values' {
+  if (!readsAhead || accept || !whole || deliveries < rules.after) return 'header'
+  const stops = ({ stop }: { readonly stop: number }): boolean => Number.isFinite(stop)
+  if (stops(rules.empty) || stops(rules.mix) || (!isCsv && rules.columns === 'stop')) return 'values'
+  return stops(rules.rows) ? 'rows' : 'header'
+}
+
+/** The columns with what their first values look like, by which renamed ones are known. */
+async function sampleOf(mapping: LoadedMapping, opened: OpenExport): Promise<ExportProfile> {
+  const sample = createProfiler(mapping, opened.columns)
+  let rows = 0
+  for await (const block of opened.rows()) {
+    for (const row of block) sample.add(row, undefined)
+    rows += block.length
+    if (rows >= ROWS_SAMPLED) break
+  }
+  return sample.profile()
+}

@@ -1,0 +1,372 @@
+/** Compares what an export looks like with earlier deliveries of the same job and mapping (docs/jobs.md, "Drift"). Pure. */
+import { z } from 'zod'
+import type { DriftDefinition } from '../definitions/job-definition.ts'
+import { n } from '../shown-text.ts'
+import { type ColumnProfile, type ExportProfile, median, OTHER } from './export-profile.ts'
+
+/** Something in which an export differs. Names of columns, rules, units and shares; no content of a cell. */
+export const DriftFinding = z.strictObject({
+  measure: z.enum(['columns', 'rows', 'empty', 'mix']),
+  /** `stop` where the job stops for it, `accepted` where it was told to take the export all the same. */
+  level: z.enum(['warn', 'stop', 'accepted']),
+  message: z.string(),
+  /** How far from what is usual: of rows as a share of them, else in shares; 0.2 is 20 %. Columns have none, nor what earlier versions found. */
+  change: z.number().optional(),
+})
+export type DriftFinding = z.infer<typeof DriftFinding>
+
+/** A finding with the name of its export. */
+export interface ExportDrift extends DriftFinding {
+  readonly export: string
+}
+
+export interface EarlierDelivery {
+  readonly profile: ExportProfile
+  /** It had drifted and was accepted: what is like it is no drift either. */
+  readonly accepted: boolean
+}
+
+/** Shares of fewer values than this are left to chance, and not compared. */
+export const FEWEST_VALUES = 20
+
+/** @param earlier latest first */
+export function columnDrift(
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  { columns: level }: Pick<DriftDefinition, 'columns'>,
+): DriftFinding[] {
+  if (level === 'off') return []
+  const drift = compareColumns(
+    current.columns,
+    earlier.map(({ profile }) => profile.columns),
+  )
+  return drift === undefined
+    ? []
+    : columnMessages(drift).map((message) => ({ measure: 'columns', level, message }))
+}
+
+function columnMessages({ missing, added, renamed, reordered }: ColumnDrift): string[] {
+  const messages: string[] = []
+  if (missing.length > 0) messages.push(`missing: ${listed(missing)}`)
+  if (added.length > 0) messages.push(`new: ${listed(added)}`)
+  for (const { from, to, by } of renamed) {
+    const why = by === 'place' ? 'it stands in its place' : 'its values look alike'
+    messages.push(`${quoted(from)} may be named ${quoted(to)} now: ${why}`)
+  }
+  if (reordered !== undefined) messages.push(`in another order, from ${quoted(reordered)} on`)
+  return messages
+}
+
+const NAMES_LISTED = 20
+const LONGEST_NAME = 80
+
+const quoted = (name: string): string =>
+  `"${name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name}"`
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, NAMES_LISTED).map(quoted)
+  const rest = names.length - shown.length
+  return rest === 0 ? shown.join(', ') : `${shown.join(', ')} and ${rest} more`
+}
+
+/** @param earlier latest first */
+export function rowDrift(
+  rows: number,
+  earlier: readonly EarlierDelivery[],
+  rules: DriftDefinition,
+): DriftFinding[] {
+  const known = earlier.map(({ profile, accepted }): Known => ({ value: profile.rows, accepted }))
+  const change = changeFrom(rows, known, rules.after, (now, usual) =>
+    usual === 0 ? (now === 0 ? 0 : 1) : Math.abs(now - usual) / usual,
+  )
+  return judge('rows', change, rules.rows, (usual) => `${number(rows)}, usually ${number(usual)}`)
+}
+
+/**
+ * Paths of JSON that a mapping reads: those that lead to nothing any more, though they always did to something, and those
+ * that now do and never did.
+ * @param earlier latest first
+ */
+export function pathDrift(
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  { columns: level, after }: Pick<DriftDefinition, 'columns' | 'after'>,
+): DriftFinding[] {
+  if (level === 'off') return []
+  const isMissing = (name: string, { columns }: ExportProfile): boolean | undefined => {
+    const empty = shareOfEmpty(name)({ columns })
+    return empty === undefined ? undefined : empty === 1
+  }
+  const changed = current.columns.flatMap(({ name }) => {
+    const now = isMissing(name, current)
+    const before = earlier.flatMap(({ profile }) => isMissing(name, profile) ?? [])
+    return now === undefined || before.length < after || before.includes(now) ? [] : [{ name, now }]
+  })
+  const namesOf = (missing: boolean): string[] =>
+    changed.filter(({ now }) => now === missing).map(({ name }) => name)
+  const drift = { missing: namesOf(true), added: namesOf(false), renamed: [], reordered: undefined }
+  return columnMessages(drift).map((message) => ({ measure: 'columns', level, message }))
+}
+
+/**
+ * Rows, empty values and mix.
+ * @param earlier latest first
+ */
+export function valueDrift(
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  rules: DriftDefinition,
+): DriftFinding[] {
+  const compare = (measure: 'empty' | 'mix', what: string, shareOf: ShareOf): DriftFinding[] => {
+    const now = shareOf(current)
+    if (now === undefined) return []
+    const known = earlier.flatMap(({ profile, accepted }): Known[] => {
+      const value = shareOf(profile)
+      return value === undefined ? [] : [{ value, accepted }]
+    })
+    const change = changeFrom(now, known, rules.after, (one, other) => Math.abs(one - other))
+    return judge(
+      measure,
+      change,
+      rules[measure],
+      (usual) => `${what} ${percent(now)}, usually ${percent(usual)}`,
+    )
+  }
+  return [
+    ...rowDrift(current.rows, earlier, rules),
+    ...current.columns.flatMap(({ name }) => compare('empty', `empty ${quoted(name)}`, shareOfEmpty(name))),
+    ...Object.keys(current.rules).flatMap((rule) => compare('mix', `rows with ${rule}`, shareOfRule(rule))),
+    ...keysOf(current, earlier, ({ codes }) => codes).flatMap((code) =>
+      compare('mix', `rows with ${code === OTHER ? 'another value' : code}`, shareOfCode(code)),
+    ),
+    ...keysOf(current, earlier, ({ units }) => units).flatMap((rule) =>
+      keysOf(current, earlier, ({ units }) => units[rule] ?? {}).flatMap((unit) =>
+        compare('mix', `${rule} ${unitName(unit)}`, shareOfUnit(rule, unit)),
+      ),
+    ),
+  ]
+}
+
+function unitName(unit: string): string {
+  if (unit === '') return 'without unit'
+  return `in ${unit === OTHER ? 'another value' : unit}`
+}
+
+/** Undefined where there is too little to tell, or the export has no such thing. */
+type ShareOf = (profile: ExportProfile) => number | undefined
+
+const share = (part: number, whole: number): number | undefined =>
+  whole < FEWEST_VALUES ? undefined : part / whole
+
+const shareOfEmpty =
+  (name: string) =>
+  ({ columns }: Pick<ExportProfile, 'columns'>): number | undefined => {
+    const column = columns.find((one) => one.name === name)
+    return column && share(column.empty, column.values)
+  }
+
+/** Whether there is such a rule is for the mapping to say: undefined where it had none. */
+const shareOfRule =
+  (rule: string): ShareOf =>
+  ({ rules, taken }) => {
+    const rows = rules[rule]
+    return rows === undefined ? undefined : share(rows, taken)
+  }
+
+const shareOfCode =
+  (code: string): ShareOf =>
+  ({ codes, taken }) =>
+    share(codes[code] ?? 0, taken)
+
+const shareOfUnit =
+  (rule: string, unit: string): ShareOf =>
+  ({ units }) => {
+    const counts = units[rule]
+    if (counts === undefined) return undefined
+    const all = Object.values(counts).reduce((sum, count) => sum + count, 0)
+    return share(counts[unit] ?? 0, all)
+  }
+
+function keysOf(
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  part: (profile: ExportProfile) => Readonly<Record<string, unknown>>,
+): string[] {
+  const all = [current, ...earlier.map(({ profile }) => profile)].flatMap((profile) =>
+    Object.keys(part(profile)),
+  )
+  return [...new Set(all)].sort()
+}
+
+interface Known {
+  readonly value: number
+  readonly accepted: boolean
+}
+
+interface Change {
+  readonly size: number
+  /** What it is compared with. */
+  readonly usual: number
+}
+
+/** From what is usual, the median, or from what was accepted, whichever is nearer. */
+function changeFrom(
+  now: number,
+  known: readonly Known[],
+  after: number,
+  distance: (now: number, usual: number) => number,
+): Change | undefined {
+  if (known.length < after) return undefined
+  const usual = median(known.map(({ value }) => value))
+  const references = [usual, ...known.filter(({ accepted }) => accepted).map(({ value }) => value)]
+  return { size: Math.min(...references.map((reference) => distance(now, reference))), usual }
+}
+
+function judge(
+  measure: DriftFinding['measure'],
+  change: Change | undefined,
+  limits: { readonly warn: number; readonly stop: number },
+  message: (usual: number) => string,
+): DriftFinding[] {
+  if (change === undefined) return []
+  const level = change.size > limits.stop ? 'stop' : change.size > limits.warn ? 'warn' : undefined
+  return level === undefined
+    ? []
+    : [{ measure, level, message: message(change.usual), change: Number(change.size.toFixed(3)) }]
+}
+
+const number = (count: number): string => n(Math.round(count))
+const percent = (part: number): string => `${(part * 100).toFixed(1)} %`
+
+export interface ColumnDrift {
+  readonly missing: readonly string[]
+  readonly added: readonly string[]
+  readonly renamed: readonly Renamed[]
+  /** The first column that stands elsewhere. */
+  readonly reordered: string | undefined
+}
+
+interface Renamed {
+  readonly from: string
+  readonly to: string
+  /** Known by its place between the same columns, or by what its values look like. */
+  readonly by: 'place' | 'values'
+}
+
+/**
+ * Compared with the latest earlier delivery, unless any of them had these very columns.
+ * @param earlier columns of earlier deliveries, latest first
+ */
+export function compareColumns(
+  current: readonly ColumnProfile[],
+  earlier: readonly (readonly ColumnProfile[])[],
+): ColumnDrift | undefined {
+  const now = current.map(({ name }) => name)
+  const [latest] = earlier
+  if (
+    latest === undefined ||
+    earlier.some((columns) =>
+      isSame(
+        columns.map(({ name }) => name),
+        now,
+      ),
+    )
+  )
+    return undefined
+  const before = latest.map(({ name }) => name)
+  const missing = before.filter((name) => !now.includes(name))
+  const added = now.filter((name) => !before.includes(name))
+  const inPlace = samePlace(before, now, missing, added)
+  const left = (names: readonly string[], paired: readonly string[]) =>
+    names.filter((name) => !paired.includes(name))
+  const alike = likeValues(
+    latest.filter(({ name }) =>
+      left(
+        missing,
+        inPlace.map(({ from }) => from),
+      ).includes(name),
+    ),
+    current.filter(({ name }) =>
+      left(
+        added,
+        inPlace.map(({ to }) => to),
+      ).includes(name),
+    ),
+  )
+  const renamed = [...inPlace, ...alike]
+  return {
+    missing: left(
+      missing,
+      renamed.map(({ from }) => from),
+    ),
+    added: left(
+      added,
+      renamed.map(({ to }) => to),
+    ),
+    renamed,
+    reordered: firstElsewhere(before, now),
+  }
+}
+
+const isSame = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length === other.length && one.every((name, at) => name === other[at])
+
+/** Columns missing and new behind the same column, if they are as many. */
+function samePlace(
+  before: readonly string[],
+  now: readonly string[],
+  missing: readonly string[],
+  added: readonly string[],
+): Renamed[] {
+  const gone = behindKept(before, missing)
+  const come = behindKept(now, added)
+  return [...gone].flatMap(([place, names]) => {
+    const others = come.get(place) ?? []
+    return names.length === others.length
+      ? names.map((from, at): Renamed => ({ from, to: others[at] ?? from, by: 'place' }))
+      : []
+  })
+}
+
+/** The column that a stretch of `apart` stands behind → that stretch. */
+function behindKept(names: readonly string[], apart: readonly string[]): Map<string, string[]> {
+  const stretches = new Map<string, string[]>()
+  let behind = ''
+  for (const name of names) {
+    if (apart.includes(name)) stretches.set(behind, [...(stretches.get(behind) ?? []), name])
+    else behind = name
+  }
+  return stretches
+}
+
+/** A pair is renamed if each looks like the other one and like no third. */
+function likeValues(missing: readonly ColumnProfile[], added: readonly ColumnProfile[]): Renamed[] {
+  return missing.flatMap((gone): Renamed[] => {
+    const [come, ...others] = added.filter((one) => isLike(gone, one))
+    if (come === undefined || others.length > 0) return []
+    if (missing.filter((one) => isLike(one, come)).length > 1) return []
+    return [{ from: gone.name, to: come.name, by: 'values' }]
+  })
+}
+
+/** Values by which columns can be told apart at least. */
+const FEWEST_ALIKE = 20
+
+function isLike(one: ColumnProfile, other: ColumnProfile): boolean {
+  const [a, b] = [one.sample, other.sample]
+  if (a.values < FEWEST_ALIKE || b.values < FEWEST_ALIKE) return false
+  const [long, short] = [a, b].map(({ characters, values }) => characters / values).sort((x, y) => y - x)
+  return (
+    Math.abs(one.empty / one.values - other.empty / other.values) < 0.1 &&
+    Math.abs(a.numbers / a.values - b.numbers / b.values) < 0.1 &&
+    (long ?? 0) <= (short ?? 0) * 1.2
+  )
+}
+
+function firstElsewhere(before: readonly string[], now: readonly string[]): string | undefined {
+  const kept = now.filter((name) => before.includes(name))
+  const was = before.filter((name) => now.includes(name))
+  return kept.find((name, at) => name !== was[at])
+}
+
+/** Stands for values that are neither UCUM nor in the catalog, and for all beyond those that a profile keeps. */

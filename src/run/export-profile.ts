@@ -1,0 +1,289 @@
+/**
+ * What an export looks like as a whole: its columns, how often they are empty, which units, codes and rules its rows have.
+ * Counts and names alone: a profile is kept in the ledger, which holds no health data. A unit is kept as its UCUM code, a
+ * code as the catalog entry it leads to; anything else is counted as another value.
+ */
+import { z } from 'zod'
+import type { LoadedMapping } from '../definitions/definition-files.ts'
+import type { RowOutcome } from '../model/record.ts'
+import type { CsvRow, JsonRow, Row } from '../model/row.ts'
+import { compileCoded } from '../transform/compile-code.ts'
+import { CompileContext } from '../transform/compile-context.ts'
+import { compileField } from '../transform/compile-field.ts'
+import { compileJoins } from '../transform/compile-joins.ts'
+import type { CompiledField } from '../transform/field-text.ts'
+import type { MappingDefinition } from '../transform/mapping-definition.ts'
+import { csvNames, jsonNames, type Located, type Names, rootScope, type Scope } from '../transform/scope.ts'
+
+/** What a profile remembers at most: memory does not grow with the export. */
+export const COLUMNS_KEPT = 500
+export const VALUES_KEPT = 200
+
+/** Rows from which the form of a column's values is taken. */
+export const ROWS_SAMPLED = 1_000
+
+const count = z.int().min(0)
+
+const ColumnProfile = z.strictObject({
+  name: z.string(),
+  /** Values looked at: rows, or for a JSON path elements of its level. */
+  values: count,
+  empty: count,
+  /** Of the first rows' values: how many there are, how many are numbers, and their length in characters. */
+  sample: z.strictObject({ values: count, numbers: count, characters: count }),
+})
+export type ColumnProfile = z.infer<typeof ColumnProfile>
+
+export const ExportProfile = z.strictObject({
+  rows: count,
+  /** CSV: the named columns of the header, in order. JSON: the paths that the mapping reads, sorted. */
+  columns: z.array(ColumnProfile),
+  /** Rows that the mapping takes: neither rejected nor skipped by `skipWhen`. */
+  taken: count,
+  /** Rows taken for which a rule that the mapping names made a record, or could not make it; 0 where it never did. */
+  rules: z.record(z.string(), count),
+  /** The same for catalog entries to which the codes of a coded row lead. */
+  codes: z.record(z.string(), count),
+  /** Rule, or catalog entry, → unit → values that stand in it. */
+  units: z.record(z.string(), z.record(z.string(), count)),
+})
+export type ExportProfile = z.infer<typeof ExportProfile>
+
+export interface Profiler {
+  /** Every row of the export, in order. @param outcome what the mapping made of it; undefined where only columns matter */
+  add(row: Row, outcome: RowOutcome | undefined): void
+  profile(): ExportProfile
+}
+
+/** @param columns of the header; undefined for JSON */
+export function createProfiler(mapping: LoadedMapping, columns: readonly string[] | undefined): Profiler {
+  const fields = compileDriftFields(mapping, columns)
+  const profiles: Writable<ColumnProfile>[] = fields.columns
+    .slice(0, COLUMNS_KEPT)
+    .map((name) => ({ name, values: 0, empty: 0, sample: { values: 0, numbers: 0, characters: 0 } }))
+  const measured = createMix(mapping)
+  const units = new Map<string, Map<string, number>>()
+  let rows = 0
+  const onValue = (at: number, text: string | null): void => {
+    const column = profiles[at]
+    if (column === undefined) return
+    column.values++
+    if (text === '') column.empty++
+    else if (rows <= ROWS_SAMPLED) addSample(column.sample, text)
+  }
+  const onUnit = ({ rule, unit }: Measured): void => {
+    const counts = units.get(rule) ?? new Map<string, number>()
+    units.set(rule, counts)
+    const kept = counts.has(unit) || counts.size < VALUES_KEPT ? unit : OTHER
+    counts.set(kept, (counts.get(kept) ?? 0) + 1)
+  }
+  return {
+    add(row, outcome) {
+      rows++
+      if (row.kind !== 'unreadable') fields.read(row, onValue, onUnit)
+      if (outcome !== undefined) measured.add(outcome)
+    },
+    profile: () => ({
+      rows,
+      columns: structuredClone(profiles),
+      ...measured.counts(),
+      units: Object.fromEntries([...units].map(([rule, counts]) => [rule, Object.fromEntries(counts)])),
+    }),
+  }
+}
+
+type Writable<Type> = { -readonly [Key in keyof Type]: Type[Key] }
+
+function addSample(sample: Writable<ColumnProfile['sample']>, text: string | null): void {
+  if (text === null) return
+  sample.values++
+  sample.characters += text.length
+  if (/^[-+]?[\d.,]*\d$/.test(text)) sample.numbers++
+}
+
+/** Counts rows by rule. A rule of a level, and one of coded rows, gives its records an ordinal: the first stands for the row. */
+function createMix({ definition }: LoadedMapping) {
+  const { biometrics, conditions, careTeams } = definition
+  const named = [biometrics, conditions, careTeams].flatMap((rules) =>
+    rules === undefined || Array.isArray(rules) ? [] : Object.keys(rules),
+  )
+  const rules = new Map(named.map((name) => [name, 0]))
+  const codes = new Map<string, number>()
+  const rule = (name: string): void => {
+    const known = rules.get(name)
+    if (known !== undefined) {
+      rules.set(name, known + 1)
+      return
+    }
+    if (!name.endsWith('-1')) return
+    const base = name.slice(0, -2)
+    const counts = rules.has(base) ? rules : codes
+    const key = base === 'unmapped' || (!counts.has(base) && counts.size >= VALUES_KEPT) ? OTHER : base
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  let taken = 0
+  return {
+    add(outcome: RowOutcome): void {
+      if (outcome.outcome === 'rejected') return
+      if (outcome.outcome === 'skipped') {
+        if (outcome.reason === 'nothing-kept') taken++
+        return
+      }
+      taken++
+      for (const record of outcome.records) rule(record.rule)
+      for (const record of outcome.rejected) rule(record.rule)
+    },
+    counts: () => ({ taken, rules: Object.fromEntries(rules), codes: Object.fromEntries(codes) }),
+  }
+}
+
+/** Of an even number of values, the middle between the two in the middle; of none, 0. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = Math.floor(sorted.length / 2)
+  const upper = sorted[middle] ?? 0
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2
+}
+
+export const OTHER = '*'
+
+/** A value stands in a unit. */
+export interface Measured {
+  /** The rule's name, or the catalog entry to which a coded row leads. */
+  readonly rule: string
+  /** UCUM code, '' where none is given, or `OTHER`. */
+  readonly unit: string
+}
+
+export interface DriftFields {
+  readonly columns: readonly string[]
+  /** @param onValue is told each value of a column, by its place in `columns`: '' where empty, null for what is no scalar */
+  read(
+    row: CsvRow | JsonRow,
+    onValue: (column: number, text: string | null) => void,
+    onUnit: (measured: Measured) => void,
+  ): void
+}
+
+type ColumnReader = (row: CsvRow | JsonRow, onValue: (column: number, text: string | null) => void) => void
+type UnitReader = (root: Scope, onUnit: (measured: Measured) => void) => void
+
+/** The mapping must have been bound to these columns before: its names are taken as right. */
+export function compileDriftFields(
+  { definition, resources, compiled }: LoadedMapping,
+  header: readonly string[] | undefined,
+): DriftFields {
+  const { read, row, joins = {} } = definition
+  const levels = ['context', ...Object.keys(read.each ?? {})]
+  const names = header === undefined ? jsonNames(read, () => {}) : csvNames(header, new Set())
+  const context = new CompileContext(resources, names, () => ({}), row, levels)
+  compileJoins(context, joins, levels)
+  const units = compileUnits(context, names, definition)
+  const { columns, read: readColumns } =
+    header === undefined
+      ? jsonColumns(context, names, new Set(compiled.reads.map(({ name }) => name)))
+      : csvColumns(context, header)
+  return {
+    columns,
+    read(one, onValue, onUnit) {
+      readColumns(one, onValue)
+      if (units.length === 0) return
+      const root = rootScope(one)
+      for (const unit of units) unit(root, onUnit)
+    },
+  }
+}
+
+interface Columns {
+  readonly columns: readonly string[]
+  readonly read: ColumnReader
+}
+
+/** A column without a name cannot be told from another one. */
+function csvColumns(context: CompileContext, header: readonly string[]): Columns {
+  const positions = [...header.keys()].filter((at) => header[at] !== '')
+  return {
+    columns: positions.map((at) => header[at] ?? ''),
+    read(row, onValue) {
+      if (row.kind !== 'cells') return
+      for (let at = 0; at < positions.length; at++) {
+        const text = (row.cells[positions[at] ?? at] ?? '').trim()
+        onValue(at, context.isBlank(text) ? '' : text)
+      }
+    },
+  }
+}
+
+function jsonColumns(context: CompileContext, names: Names, paths: ReadonlySet<string>): Columns {
+  const located = [...paths].sort().map((path): [string, Located] => [path, context.locate(path, [])])
+  const byDepth = [...Map.groupBy(located.keys(), (at) => located[at]?.[1].depth ?? 0)]
+  return {
+    columns: located.map(([path]) => path),
+    read(row, onValue) {
+      const root = rootScope(row)
+      for (const [depth, positions] of byDepth) {
+        for (const scope of names.scopes(root, depth)) {
+          for (const at of positions) onValue(at, located[at]?.[1].read(scope) ?? null)
+        }
+      }
+    },
+  }
+}
+
+/** Units that are read, of values that are there. */
+function compileUnits(
+  context: CompileContext,
+  names: Names,
+  { biometrics = {} }: MappingDefinition,
+): UnitReader[] {
+  const label = labelUnits(context)
+  const reader = (
+    depths: readonly number[],
+    ruleOf: (scope: Scope) => string | undefined,
+    value: CompiledField,
+    unit: CompiledField,
+  ): UnitReader => {
+    const depth = Math.max(value.depth, unit.depth, ...depths)
+    return (root, onUnit) => {
+      for (const scope of names.scopes(root, depth)) {
+        const rule = ruleOf(scope)
+        if (rule === undefined) continue
+        const text = value.read(scope)
+        if (!text.ok || text.text === '') continue
+        const spelling = unit.read(scope)
+        onUnit({ rule, unit: spelling.ok ? label(spelling.text) : OTHER })
+      }
+    }
+  }
+  if (!Array.isArray(biometrics)) {
+    return Object.entries(biometrics).flatMap(([rule, definition]) => {
+      if (typeof definition === 'string' || typeof definition.unit !== 'object') return []
+      const value = compileField(context, definition, [])
+      return [reader([], () => rule, value, compileField(context, definition.unit, []))]
+    })
+  }
+  return biometrics.flatMap((definition) => {
+    if (definition.unit === undefined) return []
+    const code = compileCoded(context, definition, 'biometrics', [])
+    const ruleOf = (scope: Scope): string | undefined => {
+      const found = code.read(scope)
+      return found !== 'left-out' && found.ok ? found.key : undefined
+    }
+    const value = compileField(context, definition.value, [])
+    return [reader([code.depth], ruleOf, value, compileField(context, definition.unit, []))]
+  })
+}
+
+/** Spellings whose code is remembered; a column of free text must not grow this without bound. */
+const SPELLINGS_KEPT = 1_000
+
+function labelUnits({ units }: CompileContext): (spelling: string) => string {
+  const known = new Map<string, string>([['', '']])
+  return (spelling) => {
+    const label = known.get(spelling)
+    if (label !== undefined) return label
+    const code = units.resolve(spelling) ?? OTHER
+    if (known.size < SPELLINGS_KEPT) known.set(spelling, code)
+    return code
+  }
+}

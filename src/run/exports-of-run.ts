@@ -1,0 +1,228 @@
+/** The exports that a run goes through: new ones, written down as they come, or those that an earlier process left open. */
+import { basename, join } from 'node:path'
+import type { LoadedMapping } from '../definitions/definition-files.ts'
+import type { JobSource } from '../definitions/export-definition.ts'
+import { smallOfRun } from '../expect/small-exports.ts'
+import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
+import type { ContentLimits } from '../extract/content-limits.ts'
+import { fingerprint } from '../extract/fingerprint.ts'
+import { type OpenExport, openExport } from '../extract/open-export.ts'
+import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { Arrival, ReceivedExport } from './arrival.ts'
+import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
+import type { RangePosition, RunEvents } from './events.ts'
+import { isExportProblem } from './export.ts'
+import type { FoundExport } from './find-exports.ts'
+import { joinExports, rejoin } from './joined-exports.ts'
+import type { ExportAtHand } from './rows.ts'
+
+/** An export of the run, with the mapping to read it by. */
+export interface ExportStep {
+  readonly record: ExportAtHand
+  readonly mapping: LoadedMapping
+  readonly limits: ContentLimits
+  /** Undefined where it is not compared with earlier deliveries. */
+  readonly watch: DriftWatch | undefined
+  /** Of a backfill: which of its deliveries it is in, where it is still there. */
+  readonly position?: RangePosition | undefined
+}
+
+/**
+ * New exports: look at their size, fetch, fingerprint, verify, compare, write down, run.
+ * @param begun those that the run has begun already, in their order: they are not taken again
+ */
+export async function* startExports(
+  run: RunWriter,
+  arrival: Arrival,
+  deliveries: readonly FoundExport[],
+  mappings: ReadonlyMap<string, LoadedMapping>,
+  memory: DriftMemory,
+  begun: readonly (Pick<ExportRecord, 'path' | 'ordinal'> & { readonly mapping: string | null })[] = [],
+): AsyncGenerator<ExportStep> {
+  await arrival.clearUnpacked()
+  let ordinal = begun.at(-1)?.ordinal ?? 0
+  const fail = async (start: ExportStart, error: unknown, watch?: DriftWatch): Promise<void> => {
+    if (!isExportProblem(error)) throw error
+    // In one write: left open by a kill, it would be gone on with as if nothing were wrong with it.
+    const record = await run.runLedger.addExport({ ...start, failed: error.code })
+    await watch?.begin(run.runLedger, record.id)
+    run.events.emit({ type: 'exportFailed', name: start.name, error })
+  }
+  for (const found of deliveries) {
+    const mapping = mappings.get(found.mapping)
+    if (mapping === undefined)
+      throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
+    const small = await smallOfRun(memory.ledger, found, memory.now)
+    if (small !== undefined) run.events.emit({ type: 'exportSmall', ...small })
+    const addresses = new Set(begun.flatMap((one) => (one.mapping === mapping.name ? one.path : [])))
+    const { name } = found.delivery
+    const path = found.source.address(name)
+    const delivered = found.isListed ? { ...found.delivery, address: path } : undefined
+    const unread = { name, path, mapping, delivered, exportId: '', sha256: '', bytes: 0 }
+    let received: readonly ReceivedExport[] = []
+    try {
+      received = await arrival.receive(found)
+    } catch (error) {
+      ordinal += 1
+      await fail({ ...unread, ordinal }, error)
+    }
+    for (const one of received) {
+      const { name, address, file, version, limits } = one
+      if (addresses.has(address)) continue
+      ordinal += 1
+      let start: ExportStart = { ...unread, ordinal, name, path: address }
+      let watch: DriftWatch | undefined
+      let joined = mapping
+      try {
+        start = { ...start, ...(await fingerprint(file, limits.signal, version)) }
+        joined = await joinAndKeep(arrival, mapping, one)
+        start = { ...start, mapping: joined }
+        if (found.rejects === undefined) {
+          watch = await watchDrift(memory, joined, start.sha256)
+          await verifyExport(one, joined, watch)
+        } else start = { ...start, exportId: found.rejects.exportId, reading: 'rejects' }
+      } catch (error) {
+        await fail(start, error, watch)
+        continue
+      }
+      const record = await run.runLedger.addExport(start)
+      await watch?.begin(run.runLedger, record.id)
+      yield { record: { ...record, path: file, version }, mapping: joined, limits, watch }
+    }
+    // The next one may need the room.
+    await arrival.clearUnpacked()
+  }
+}
+
+async function joinAndKeep(
+  arrival: Arrival,
+  mapping: LoadedMapping,
+  { name, beside }: ReceivedExport,
+): Promise<LoadedMapping> {
+  const joined = await joinExports(mapping, name, beside)
+  for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
+  return joined.mapping
+}
+
+/** Exports that an earlier process left open, read by the mapping that it had. */
+export async function* resumeExports(
+  run: RunWriter,
+  arrival: Arrival,
+  sources: readonly JobSource[],
+  ledger: Ledger,
+  unfinished: RunRecord,
+): AsyncGenerator<ExportStep> {
+  await arrival.clearUnpacked()
+  for (const record of await ledger.exportsOf(unfinished.id)) {
+    if (record.state !== 'open') continue
+    const content = await ledger.mapping(record.mapping_digest)
+    if (content === undefined)
+      throw new WaybillError('mapping-not-found', `the ledger has lost the mapping of ${record.name}`)
+    const received = await receiveBegun(arrival, sources, record)
+    if (received === undefined) {
+      throw new WaybillError(
+        'export-changed',
+        `${record.path} is gone, or is not the file that run ${run.id} began with`,
+        {
+          remedy: `Put the file with the SHA-256 ${record.sha256} back: what was in flight can only be settled with it.`,
+        },
+      )
+    }
+    yield {
+      record: { ...record, path: received.file, version: received.version },
+      mapping: await rejoin(content, record.name, arrival.kept, received.beside),
+      limits: received.limits,
+      // It was compared before it began, and only the rest of its rows is read now.
+      watch: undefined,
+    }
+  }
+}
+
+/** The very file that a run has begun with: where it was, where it was archived, or where the job archives. Undefined where it is at none of these. */
+export async function receiveBegun(
+  arrival: Arrival,
+  sources: readonly JobSource[],
+  { path, sha256, archived }: Pick<ExportRecord, 'path' | 'sha256' | 'archived'>,
+): Promise<ReceivedExport | undefined> {
+  const archives = sources.flatMap(({ place }) =>
+    place.kind === 'folder' && place.archive !== undefined ? [join(place.archive, basename(path))] : [],
+  )
+  for (const address of [path, ...(archived === null ? [] : [archived]), ...archives]) {
+    const received = await arrival.receiveAgain(address, sha256, sources)
+    if (received !== undefined) return received
+  }
+  return undefined
+}
+
+/**
+ * All that is judged of an export before anything of it is sent, in one pass at most: the number of rows that a manifest
+ * or its own trailer says, and how it differs from earlier deliveries.
+ * @throws WaybillError `export-not-as-announced`, `export-drifted`, or what is wrong with the export
+ */
+export async function verifyExport(
+  { name, address, file, version, limits, announced: { rows } }: ReceivedExport,
+  { read }: LoadedMapping,
+  watch: DriftWatch | undefined,
+): Promise<void> {
+  const trailer = read.format === 'csv' && read.trailer?.count !== undefined
+  if (rows === undefined && !trailer && watch === undefined) return
+  const opened = await openExport(file, read, limits, version)
+  const came =
+    (await watch?.readAhead(opened, name)) ?? (rows === undefined ? undefined : await countRows(opened))
+  const total = await opened.controlTotal(came)
+  if (total !== undefined && total.stated !== total.found)
+    throw notAsAnnounced(address, 'its number of rows, by its trailer,', total.stated, total.found)
+  if (rows !== undefined && came !== undefined && came !== rows)
+    throw notAsAnnounced(address, 'its number of rows', rows, came)
+  watch?.assertAllowed(name, address)
+}
+
+export async function countRows(opened: OpenExport): Promise<number> {
+  let rows = 0
+  for await (const block of opened.rows()) rows += block.length
+  return rows
+}
+
+interface RunWriter {
+  readonly id: string
+  readonly runLedger: RunLedger
+  readonly events: RunEvents
+}
+
+/**
+ * Divides what was found after a run was resumed: deliveries whose exports were all part of that run, and the others.
+ * @param contents SHA-256 of the exports that the resumed run had
+ */
+export async function divideByContents(
+  arrival: Arrival,
+  found: readonly FoundExport[],
+  contents: ReadonlySet<string>,
+): Promise<{ readonly others: readonly FoundExport[]; readonly done: readonly DoneDelivery[] }> {
+  const others: FoundExport[] = []
+  const done: DoneDelivery[] = []
+  for (const one of found) {
+    const hashes = await contentsOf(arrival, one)
+    if (hashes?.every((sha256) => contents.has(sha256))) done.push({ ...one, hashes })
+    else others.push(one)
+  }
+  return { others, done }
+}
+
+export interface DoneDelivery extends FoundExport {
+  readonly hashes: readonly string[]
+}
+
+/** Undefined for one that cannot be read: it stays, and the run says what is wrong with it. */
+async function contentsOf(arrival: Arrival, one: FoundExport): Promise<string[] | undefined> {
+  try {
+    const received = await arrival.receive(one)
+    const hashes: string[] = []
+    // One after the other: an archive may have more members than files may be open.
+    for (const { file, version } of received)
+      hashes.push((await fingerprint(file, undefined, version)).sha256)
+    return hashes
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,112 @@
+import type { JobSource } from '../definitions/export-definition.ts'
+import { type CompleteExport, completeExports } from '../extract/arrival/completeness.ts'
+import type { Delivery, ExportSource } from '../extract/arrival/export-source.ts'
+import type { Announced } from '../extract/arrival/manifest.ts'
+import { DEFAULT_LIMITS } from '../extract/content-limits.ts'
+import { compilePattern, inOrder, matchExportName } from '../extract/discover.ts'
+import type { WaybillError } from '../model/errors.ts'
+
+type DeliveryRules = Pick<
+  JobSource,
+  'match' | 'members' | 'encrypted' | 'limits' | 'checksum' | 'marker' | 'stableForMs'
+>
+
+/** A file at its source that holds one export or, where it is an archive, several. */
+export interface FoundDelivery extends CompleteExport {
+  readonly source: ExportSource
+  readonly rules: DeliveryRules
+  /** What lies there, too, and is complete: with those names, in no order. */
+  readonly neighbours: (match: string) => Promise<readonly CompleteExport[]>
+  /** Whether its source has listed it; else it was named, and nothing is known of its size and time. */
+  readonly isListed: boolean
+  /** Whether it is moved away after its run. */
+  readonly archived: boolean
+  /** Why it is not taken: `receive` throws it. */
+  readonly refused?: WaybillError
+}
+
+/** For a file that no source of the job covers any more. */
+export const ANY_RULES: DeliveryRules = {
+  match: '*',
+  members: '*',
+  encrypted: false,
+  limits: DEFAULT_LIMITS,
+  checksum: undefined,
+  marker: undefined,
+  stableForMs: 0,
+}
+
+/**
+ * For a file that a run has begun with, by where it lies and what it is called: those of its source. Where no source is there (it was
+ * archived, or taken from another folder), those of the source whose pattern its name fits, as far as they say how it is read.
+ */
+export function rulesOf(sources: readonly JobSource[], folder: string, name: string): DeliveryRules {
+  const fits = ({ match }: JobSource): boolean => matchExportName(compilePattern(match), name) !== undefined
+  const there = sources.filter(({ from }) => from === folder)
+  const own = there.find(fits) ?? there[0]
+  if (own !== undefined) return own
+  const like = sources.find(fits)
+  return like === undefined ? ANY_RULES : { ...ANY_RULES, match: like.match, limits: like.limits }
+}
+
+/** A file that was named, not found in a listing. What lies beside it is taken as it is. */
+export const unlisted = (source: ExportSource, name: string, rules: DeliveryRules): FoundDelivery => ({
+  source,
+  delivery: { name, bytes: 0, modifiedAt: 0, version: '' },
+  rules,
+  neighbours: async (match) =>
+    completeBeside(rules, match, (await source.list()).files, new Map(), Number.POSITIVE_INFINITY),
+  isListed: false,
+  archived: false,
+})
+
+/**
+ * Files with such names that have not changed for long enough, with their checksum files where there are some: what is joined need have
+ * neither that nor a marker, and a manifest need not name it.
+ */
+export function completeBeside(
+  { stableForMs, checksum, marker }: DeliveryRules,
+  match: string,
+  listing: readonly Delivery[],
+  announced: ReadonlyMap<string, Announced>,
+  now: number,
+): CompleteExport[] {
+  const companion = (pattern: string | undefined, { name }: Delivery): string | undefined =>
+    pattern?.replaceAll('{name}', name)
+  const companions = new Set(listing.flatMap((one) => [companion(checksum, one), companion(marker, one)]))
+  return completeExports({ match, stableForMs }, listing, announced, now)
+    .filter(({ delivery }) => !companions.has(delivery.name))
+    .map((one) => ({
+      ...one,
+      checksum: listing.find(({ name }) => name === companion(checksum, one.delivery)),
+    }))
+}
+
+interface Named {
+  readonly name: string
+}
+
+/**
+ * Of the files with such names, without the export itself: that of the same date, where both patterns have one, else the last in the order
+ * of exports (date in the name, then name).
+ * @param exportName without a folder
+ * @param exportPattern by which the export was found
+ */
+export function chooseBeside<File extends Named>(
+  files: readonly File[],
+  pattern: string,
+  exportName: string,
+  exportPattern: string,
+): File | undefined {
+  const compiled = compilePattern(pattern)
+  const { date } = matchExportName(compilePattern(exportPattern), exportName) ?? {}
+  return inOrder(
+    compiled,
+    files.filter(({ name }) => name !== exportName),
+  )
+    .filter(({ name }) => {
+      const found = matchExportName(compiled, name)
+      return date === undefined || found?.date === undefined || found.date === date
+    })
+    .at(-1)
+}

@@ -1,0 +1,161 @@
+/**
+ * Receipts: one line of JSON for each record of which it was learned that the gateway has it, in the file of the run that learned it. What
+ * is written together is a gzip member of its own, so that it can be appended and `zcat` reads the whole (RFC 1952, section 2.2). They hold
+ * ids and states, no health data.
+ */
+
+import { lstatSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { constants, gzip } from 'node:zlib'
+import type { PlacedRecord } from '../ledger/ledger.ts'
+import type { EntryOutcome } from '../model/entry.ts'
+import { WaybillError } from '../model/errors.ts'
+import { transactionId } from '../model/ids.ts'
+import { openOwn } from '../own-files.ts'
+
+const compress = promisify(gzip)
+
+/** How it was learned, where no answer named the record: from the profile, or a person has decided so. */
+export type LearnedFrom = 'read-back' | 'decision'
+
+export interface Receipt {
+  readonly transactionId: string
+  /** Null where it is not known in which it was sent. */
+  readonly batchId: string | null
+  /** Null where no answer came. */
+  readonly status: number | null
+  /** The gateway's id of the record, where the answer gave one. */
+  readonly gatewayId?: string | undefined
+  readonly learnedFrom?: LearnedFrom | undefined
+}
+
+/** Content hash → how the record was sent, in whatever export. */
+export type SentAs = ReadonlyMap<string, PlacedRecord>
+
+/** @param status of the answer; null where none came */
+export const receiptOf = (
+  { exportId, row, rule, content, batchId }: PlacedRecord,
+  learnedFrom: LearnedFrom | undefined,
+  status: number | null = null,
+): Receipt => ({
+  transactionId: transactionId(exportId, row, rule ?? '', content ?? ''),
+  batchId,
+  status,
+  learnedFrom,
+})
+
+/** @param sentAs of what was sent before, and has been found now */
+export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): Receipt[] {
+  const receipts: Receipt[] = []
+  const found = new Set<string>()
+  for (const one of outcomes) {
+    const { transactionId, content } = one.entry
+    if (one.outcome === 'accepted') {
+      const { batchId, status, gatewayId, readBack } = one
+      const learnedFrom = readBack === true ? 'read-back' : undefined
+      receipts.push({ transactionId, batchId, status, gatewayId, learnedFrom })
+    }
+    if (one.outcome !== 'unchanged' || one.found !== true || found.has(content)) continue
+    const sent = sentAs.get(content)
+    if (sent === undefined && one.readBack !== true) continue
+    found.add(content)
+    const asHere = { transactionId, batchId: null, status: null, learnedFrom: 'read-back' as const }
+    receipts.push(sent === undefined ? asHere : receiptOf(sent, 'read-back'))
+  }
+  return receipts
+}
+
+export async function receiptsText(receipts: readonly Receipt[]): Promise<Uint8Array> {
+  let text = ''
+  for (const { transactionId, batchId, status, gatewayId, learnedFrom } of receipts) {
+    const batch = batchId === null ? 'null' : `"${batchId}"`
+    const id = gatewayId === undefined ? '' : `,"gatewayId":${JSON.stringify(gatewayId)}`
+    const how = learnedFrom === undefined ? '' : `,"learnedFrom":"${learnedFrom}"`
+    // None of these ids but the gateway's own can hold a character that JSON escapes.
+    text += `{"transactionId":"${transactionId}","outcome":"accepted","batchId":${batch},"status":${status}${id}${how}}\n`
+  }
+  return text === '' ? new Uint8Array() : compress(text, { level: constants.Z_BEST_SPEED })
+}
+
+export interface AppendedFile {
+  readonly path: string
+  /**
+   * Appends, syncs, and gives the file's new length.
+   * @throws WaybillError `home-unusable` where it cannot be written, or a link stands in its place; what `assertOurs` throws
+   */
+  append(bytes: Uint8Array): Promise<number>
+  readonly length: number
+  /** What is another process's by now is left as it is. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the file at its settled length; nothing is made on the disk before the first append. Where the file is lost, as with a ledger
+ * that was restored without it, what follows is written as if nothing had come before.
+ * @param home in which it must be, without a link on the way
+ * @param assertOurs asked before each change: throws where another process has the run by now, and writes to the file
+ */
+export function openAppended(
+  home: string,
+  path: string,
+  settledLength: number,
+  assertOurs: () => Promise<void>,
+): AppendedFile {
+  let length = Math.min(settledLength, lengthOf(path))
+  let handle: FileHandle | undefined
+  const write = async (bytes: Uint8Array): Promise<void> => {
+    if (handle === undefined) {
+      handle = await openOwn(home, path)
+      await handle.truncate(length)
+    }
+    for (let written = 0; written < bytes.length; ) {
+      written += (await handle.write(bytes, written, bytes.length - written, length + written)).bytesWritten
+    }
+    await handle.datasync()
+  }
+  return {
+    path,
+    get length() {
+      return length
+    },
+    async append(bytes) {
+      if (bytes.length === 0) return length
+      await assertOurs()
+      await write(bytes).catch((cause) => {
+        throw unwritable(path, cause)
+      })
+      length += bytes.length
+      return length
+    },
+    async close() {
+      if (handle !== undefined) return handle.close()
+      if (lengthOf(path) <= length) return
+      const isOurs = await assertOurs().then(
+        () => true,
+        () => false,
+      )
+      if (!isOurs) return
+      const left = await openOwn(home, path)
+      await left.truncate(length).finally(() => left.close())
+    },
+  }
+}
+
+/** In bytes; of one that cannot be looked at, none: writing says what is wrong with it. */
+function lengthOf(path: string): number {
+  try {
+    return lstatSync(path).size
+  } catch {
+    return 0
+  }
+}
+
+const unwritable = (path: string, cause: unknown): WaybillError => {
+  if (cause instanceof WaybillError) return cause
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new WaybillError('home-unusable', `${path} cannot be written: ${reason}`, {
+    place: { file: path },
+    cause,
+  })
+}

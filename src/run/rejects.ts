@@ -1,0 +1,161 @@
+/**
+ * The rejects of a chunk as CSV: the row as it came, and behind it why it, or a record of it, did not get through.
+ * It holds health data, so its file has mode 0600; nothing of it goes anywhere else. Spreadsheet programs take none of its cells for a formula.
+ */
+import { stringify } from 'csv-stringify/sync'
+import type { ReadDefinition } from '../extract/read-definition.ts'
+import type { FollowUpFailure } from '../load/care-team-marks.ts'
+import type { EntryOutcome } from '../model/entry.ts'
+import type { RowOutcome } from '../model/record.ts'
+import type { JsonValue, Row } from '../model/row.ts'
+import type { ChunkRow } from './chunks.ts'
+
+/** Columns added behind those of the export. `_line` is where the row starts; `_raw` holds a row that has no columns. */
+export const REJECT_COLUMNS = [
+  '_export',
+  '_exportId',
+  '_row',
+  '_line',
+  '_rule',
+  '_stage',
+  '_code',
+  '_reason',
+  '_raw',
+] as const
+
+/** JSON rows have no columns: the line as it came stands in this one, and what `read.context` has read around it in the other. */
+export const JSON_COLUMN = '_json'
+export const CONTEXT_COLUMN = '_context'
+
+/** The export that the rows stand in. */
+export interface RejectsOrigin {
+  readonly name: string
+  readonly exportId: string
+}
+
+/** The columns in front, by what the export is. */
+export function columnsInFront(
+  columns: readonly string[] | undefined,
+  read: ReadDefinition,
+): readonly string[] {
+  if (columns !== undefined) return columns
+  return read.format === 'json' && read.context !== undefined ? [JSON_COLUMN, CONTEXT_COLUMN] : [JSON_COLUMN]
+}
+
+interface Reject {
+  readonly rule: string
+  readonly stage: string
+  readonly code: string
+  readonly reason: string
+}
+
+export interface ChunkTrouble {
+  readonly outcomes: readonly EntryOutcome[]
+  readonly followUpFailures: readonly FollowUpFailure[]
+}
+
+export function rejectsHeader(inFront: readonly string[]): string {
+  return stringify([[...inFront, ...REJECT_COLUMNS].map(inert)])
+}
+
+/** @param inFront see `columnsInFront` */
+export function rejectsText(
+  origin: RejectsOrigin,
+  inFront: readonly string[],
+  rows: readonly ChunkRow[],
+  trouble: ChunkTrouble,
+): string {
+  // By the row itself, not by its number: of a rejects file several lines can be of one row.
+  const byRow = new Map<RowOutcome, Reject[]>()
+  const add = (row: RowOutcome, reject: Reject): void => {
+    const known = byRow.get(row)
+    if (known === undefined) byRow.set(row, [reject])
+    else known.push(reject)
+  }
+  for (const { outcome } of rows) {
+    if (outcome.outcome === 'rejected') {
+      const { stage, code, message, field } = outcome.issue
+      add(outcome, { rule: '', stage, code, reason: withField(message, field) })
+    } else if (outcome.outcome === 'mapped') {
+      for (const { rule, issue } of outcome.rejected) {
+        add(outcome, {
+          rule,
+          stage: issue.stage,
+          code: issue.code,
+          reason: withField(issue.message, issue.field),
+        })
+      }
+    }
+  }
+  for (const outcome of trouble.outcomes) {
+    if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') continue
+    const { entry, reason } = outcome
+    add(entry.row, {
+      rule: entry.record.rule,
+      stage: reason.stage,
+      code: reason.code,
+      reason: withField(reason.message, reason.field),
+    })
+  }
+  for (const { entry, reason } of trouble.followUpFailures) {
+    add(entry.row, {
+      rule: entry.record.rule,
+      stage: reason.stage,
+      code: reason.code,
+      reason: reason.message,
+    })
+  }
+  if (byRow.size === 0) return ''
+  const context = rows.flatMap(({ source }) => (source.kind === 'json' ? (source.context ?? []) : [])).at(0)
+  const lines = rows.flatMap(({ source, outcome }) =>
+    (byRow.get(outcome) ?? []).map(({ rule, stage, code, reason }) => {
+      const { cells, raw } = asItCame(source, inFront, context)
+      const name = exportNameOf(source) ?? origin.name
+      const place = [origin.exportId, String(source.row), String(source.line)]
+      return [...cells, name, ...place, rule, stage, code, reason, raw].map(inert)
+    }),
+  )
+  return stringify(lines)
+}
+
+const withField = (message: string, field: string | undefined): string =>
+  field === undefined ? message : `${field}: ${message}`
+
+/**
+ * The row's cells under the export's columns; a row that does not fit them goes into `_raw` as a whole.
+ * @param context that of the export, for a row that could not be read
+ */
+function asItCame(
+  row: Row,
+  inFront: readonly string[],
+  context: JsonValue | undefined,
+): { cells: readonly string[]; raw: string } {
+  if (inFront[0] === JSON_COLUMN) {
+    const text = row.kind === 'cells' ? '' : row.text
+    return { cells: inFront.length === 1 ? [text] : [text, JSON.stringify(context ?? null)], raw: '' }
+  }
+  if (row.kind === 'cells') return { cells: row.cells, raw: '' }
+  return { cells: inFront.map(() => ''), raw: row.text }
+}
+
+export type RejectedLine = Row & {
+  /** The rule whose record was rejected; undefined where the row was, as a whole. */
+  readonly rule: string | undefined
+  readonly exportName: string
+}
+
+export const ruleOf = (row: Row): string | undefined => (isRejectedLine(row) ? row.rule : undefined)
+
+export const exportNameOf = (row: Row): string | undefined =>
+  isRejectedLine(row) ? row.exportName : undefined
+
+const isRejectedLine = (row: Row): row is RejectedLine => 'exportName' in row
+
+const LIKE_FORMULA = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
+
+/** As it is written. */
+export const inert = (cell: string): string => (LIKE_FORMULA.test(cell) ? `'${cell}` : cell)
+
+/** As it came. */
+export const revived = (cell: string): string =>
+  cell.startsWith("'") && LIKE_FORMULA.test(cell) ? cell.slice(1) : cell

@@ -1,0 +1,167 @@
+/** Opens the rows of an export as its run reads them: all of it, those that another run left behind, or a rejects file. */
+import type { LoadedMapping } from '../definitions/definition-files.ts'
+import type { ContentLimits } from '../extract/content-limits.ts'
+import { type OpenExport, openExport } from '../extract/open-export.ts'
+import type { ExportRecord, Ledger, LeftRow, Reading, RunLedger, RunOrigin } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { Identity } from '../model/ids.ts'
+import type { Origin, Row } from '../model/row.ts'
+import type { RowMapper } from '../transform/compile.ts'
+import { openRejects } from './rejects-export.ts'
+
+export interface OpenRows {
+  readonly opened: OpenExport
+  readonly mapper: RowMapper
+}
+
+/** An export of a run as it lies here to be read. */
+export interface ExportAtHand extends ExportRecord {
+  /** Of the file to read, which is a private copy where the export was fetched or unpacked. */
+  readonly path: string
+  /** What the file was when its SHA-256 was taken (`versionOf`): no other is read. */
+  readonly version: string
+}
+
+export interface OpeningContext {
+  readonly ledger: Ledger
+  readonly runLedger: Pick<RunLedger, 'lease'>
+  readonly identity: Identity
+  /** When the run began: what it maps by. */
+  readonly startedAt: number
+  readonly origin: Pick<RunOrigin, 'selection'> | undefined
+}
+
+/** @throws WaybillError as `openExport`, and `columns-missing` */
+export async function openRows(
+  context: OpeningContext,
+  record: ExportAtHand,
+  mapping: LoadedMapping,
+  limits: ContentLimits,
+): Promise<OpenRows> {
+  const { ledger, identity, origin } = context
+  const all = await openAll(ledger, record, mapping, limits, context.startedAt)
+  const { origin_export: exportRow } = record
+  if (exportRow === null || origin === undefined) return all
+  const { runId } = context.runLedger.lease
+  const { selection } = origin
+  const opened = selectRows(all.opened, (after, limit) =>
+    ledger.left.rows({ exportRow, selection, runId }, after, limit),
+  )
+  if (selection !== 'decided') return { opened, mapper: all.mapper }
+  const decided = await ledger.left.decidedContents(exportRow, runId)
+  return { opened, mapper: keepContents(all.mapper, identity, decided) }
+}
+
+/** All rows of the file that an export's rows stand in. @param startedAt the time to map by */
+export async function openAll(
+  ledger: Pick<Ledger, 'exportRecord'>,
+  record: ExportAtHand,
+  mapping: LoadedMapping,
+  limits: ContentLimits,
+  startedAt: number,
+): Promise<OpenRows> {
+  const { path: file, name, version } = record
+  return openReading(await readingOf(ledger, record), { file, name, version }, mapping, limits, startedAt)
+}
+
+export async function openReading(
+  reading: Exclude<Reading, 'selected'>,
+  { file, name, version }: { readonly file: string; readonly name: string; readonly version: string },
+  mapping: LoadedMapping,
+  limits: ContentLimits,
+  startedAt: number,
+): Promise<OpenRows> {
+  const bind = (opened: OpenExport): RowMapper => mapping.compiled.bind(opened.columns, name, startedAt)
+  if (reading === 'whole') {
+    const opened = await openExport(file, mapping.read, limits, version)
+    return { opened, mapper: bind(opened) }
+  }
+  const { opened, onlyTheirRules } = await openRejects(file, mapping.read, limits, version)
+  return { opened, mapper: onlyTheirRules(bind(opened)) }
+}
+
+/** Selected rows are those of a file that was read as a whole, or as a rejects file. */
+async function readingOf(
+  ledger: Pick<Ledger, 'exportRecord'>,
+  record: ExportRecord,
+): Promise<Exclude<Reading, 'selected'>> {
+  let from: ExportRecord | undefined = record
+  while (from?.reading === 'selected' && from.origin_export !== null)
+    from = await ledger.exportRecord(from.origin_export)
+  return from?.reading === 'rejects' ? 'rejects' : 'whole'
+}
+
+/** Places that are held in memory. */
+const PLACES_AT_ONCE = 500
+/** Where the next row is further away than so many bytes, reading begins anew there; up to that, reading on is quicker. */
+const NEAR_BYTES = 256 * 1024
+
+/** @param places those behind an offset, in their order, so many at most */
+export function selectRows(
+  opened: OpenExport,
+  places: (after: number, limit: number) => Promise<readonly LeftRow[]>,
+): OpenExport {
+  return {
+    ...opened,
+    rows: (from) => readSelected(opened, createPlaces(places, from)),
+    controlTotal: async () => undefined,
+  }
+}
+
+interface Places {
+  next(): Promise<LeftRow | undefined>
+}
+
+function createPlaces(
+  places: (after: number, limit: number) => Promise<readonly LeftRow[]>,
+  from: Origin | undefined,
+): Places {
+  let page: readonly LeftRow[] = []
+  let at = 0
+  let after = from === undefined ? -1 : from.byteOffset - 1
+  return {
+    async next() {
+      if (at === page.length) {
+        page = await places(after, PLACES_AT_ONCE)
+        at = 0
+      }
+      const place = page[at++]
+      if (place !== undefined) after = place.byteOffset
+      return place
+    },
+  }
+}
+
+async function* readSelected(opened: OpenExport, places: Places): AsyncGenerator<readonly Row[]> {
+  let wanted = await places.next()
+  while (wanted !== undefined) {
+    const begun: LeftRow = wanted
+    for await (const block of opened.rows(begun)) {
+      const found: Row[] = []
+      for (const row of block) {
+        if (row.byteOffset !== wanted?.byteOffset) continue
+        found.push(row)
+        wanted = await places.next()
+      }
+      if (found.length > 0) yield found
+      const last = block.at(-1)?.byteOffset ?? 0
+      if (wanted === undefined || (opened.seekable && wanted.byteOffset - last > NEAR_BYTES)) break
+    }
+    if (wanted === begun)
+      throw new WaybillError('export-changed', `there is no row ${begun.row} where the ledger has it`)
+  }
+}
+
+/** Of each row the records with these contents alone; what else it gives is of no concern. */
+export function keepContents(
+  mapper: RowMapper,
+  identity: Identity,
+  contents: ReadonlySet<string>,
+): RowMapper {
+  return (row) => {
+    const outcome = mapper(row)
+    if (outcome.outcome !== 'mapped') return outcome
+    const records = outcome.records.filter((record) => contents.has(identity.content(record)))
+    return { ...outcome, records, rejected: [], warnings: [] }
+  }
+}

@@ -1,0 +1,216 @@
+/** What the ledger learns when a chunk is settled, beside its counts. */
+
+import { releaseDoubts } from '../job/settle-doubts.ts'
+import type {
+  DeliveredRecord,
+  DeliveredRow,
+  Exception,
+  ExportRecord,
+  HeldRecord,
+  Ledger,
+  LeftEvent,
+  LeftRecord,
+  Ruling,
+  RunOrigin,
+} from '../ledger/ledger.ts'
+import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
+import type { EntryOutcome } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
+import type { ChunkRow } from './chunks.ts'
+import type { SentAs } from './receipts.ts'
+import { ruleOf } from './rejects.ts'
+
+/**
+ * Row keys under which something was accepted, with what was delivered under them, oldest first. What was replaced, came back and was not
+ * taken is forgotten: it is no longer known to have been there, so that it is sent when it comes again.
+ */
+export async function newlyDelivered(
+  ledger: Pick<Ledger, 'delivered'>,
+  jobId: number,
+  outcomes: readonly EntryOutcome[],
+): Promise<DeliveredRow[]> {
+  const byKey = Map.groupBy(outcomes, ({ entry }) => entry.rowKey)
+  const before = await ledger.delivered(jobId, [...byKey.keys()])
+  return [...byKey].flatMap(([rowKey, ofKey]) => {
+    const known = before.get(rowKey) ?? []
+    const records = afterChunk(known, ofKey)
+    return records.length === known.length && records.every((one, at) => one === known[at])
+      ? []
+      : [{ rowKey, records }]
+  })
+}
+
+function afterChunk(
+  before: readonly DeliveredRecord[],
+  outcomes: readonly EntryOutcome[],
+): readonly DeliveredRecord[] {
+  let records = before
+  for (const one of outcomes) {
+    const { ruleHash: rule, content } = one.entry
+    const isOther = (known: DeliveredRecord): boolean => known.rule !== rule || known.content !== content
+    if (isWithGateway(one)) records = [...records.filter(isOther), { rule, content }]
+    else if (one.outcome !== 'unchanged') records = records.filter(isOther)
+  }
+  return records
+}
+
+/** Whether it was learned only now that the gateway has the record. */
+export const isWithGateway = (one: EntryOutcome): boolean =>
+  one.outcome === 'accepted' || (one.outcome === 'unchanged' && one.found === true)
+
+export function heldBy(identity: Identity, outcomes: readonly EntryOutcome[]): HeldRecord[] {
+  return outcomes.flatMap((one) => {
+    if (one.outcome !== 'in-doubt') return []
+    const { rowKey, content, ruleHash: rule, record } = one.entry
+    return [{ rowKey, content, rule, series: one.isAsked ? identity.series(record.series) : null }]
+  })
+}
+
+/**
+ * Exceptions of the chunk that no batch has brought into the ledger: rows and records that never came so far as to be sent, and
+ * marks that could not be set.
+ * @param unsent the exception of an outcome that is not in the ledger yet
+ */
+export function exceptionsOf(
+  rows: readonly ChunkRow[],
+  loaded: LoadedChunk,
+  unsent: (outcome: EntryOutcome & { outcome: 'rejected' | 'in-doubt' }) => Exception | undefined,
+): Exception[] {
+  const exceptions: Exception[] = []
+  for (const { outcome } of rows) {
+    if (outcome.outcome === 'skipped') continue
+    const { row, line, byteOffset } = outcome
+    const place = { row, line, byteOffset, content: null, batchId: null, outcome: 'rejected' as const }
+    if (outcome.outcome === 'rejected') {
+      const { stage, code, field, message } = outcome.issue
+      exceptions.push({ ...place, kind: null, rule: null, stage, code, field: field ?? null, message })
+      continue
+    }
+    for (const { kind, rule, issue } of outcome.rejected) {
+      const { stage, code, field, message } = issue
+      exceptions.push({ ...place, kind, rule, stage, code, field: field ?? null, message })
+    }
+  }
+  for (const outcome of loaded.outcomes) {
+    if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') continue
+    const exception = unsent(outcome)
+    if (exception !== undefined) exceptions.push(exception)
+  }
+  for (const { entry, reason } of loaded.followUpFailures) {
+    const { row, line, byteOffset } = entry.row
+    const { stage, code, scrubbed: message } = reason
+    exceptions.push({
+      row,
+      line,
+      byteOffset,
+      kind: entry.record.kind,
+      rule: entry.record.rule,
+      content: entry.content,
+      outcome: 'warning',
+      stage,
+      code,
+      field: null,
+      message,
+      batchId: null,
+    })
+  }
+  return exceptions
+}
+
+interface RulingContext {
+  readonly ledger: Ledger
+  readonly runLedger: { readonly lease: { readonly runId: string; readonly jobId: number } }
+  readonly load: Pick<LoadContext, 'held' | 'perhapsSent'>
+  readonly origin: Pick<RunOrigin, 'selection'> | undefined
+}
+
+/** The ruling is undefined where it says nothing of what others have left; the records are those that were found. */
+export async function rulingOf(
+  context: RulingContext,
+  record: ExportRecord,
+  rows: readonly ChunkRow[],
+  outcomes: readonly EntryOutcome[],
+): Promise<{ readonly ruling: Ruling | undefined; readonly sentAs: SentAs }> {
+  const { ledger, runLedger, load, origin } = context
+  const { jobId, runId } = runLedger.lease
+  // What is held is not touched; what a run that was given up may have sent is looked for by whoever meets it.
+  const isAsked = ({ entry }: EntryOutcome): boolean =>
+    load.held !== 'hold' || load.perhapsSent.unanswered.has(entry.content)
+  const events = eventsOf(outcomes.filter(isAsked))
+  if (record.reading === 'whole' && events.size === 0) return { ruling: undefined, sentAs: new Map() }
+  const { ruling: doubts, sentAs } = await releaseDoubts(ledger, jobId, events, runId)
+  if (record.reading === 'whole')
+    return { ruling: { run: runId, decisions: doubts.decisions, released: doubts.released }, sentAs }
+  const rejects =
+    origin?.selection === 'decided'
+      ? []
+      : settledRejects(
+          await ledger.left.rejected({ jobId, exportId: record.export_id, before: record.id }, [
+            ...new Set(rows.map(({ source }) => source.row)),
+          ]),
+          rows,
+          outcomes,
+        )
+  const settled = rejects.map(({ id }) => ({ exception: id, event: 'deliver' as const }))
+  const decisions = [...doubts.decisions, ...settled]
+  return { ruling: { run: runId, decisions, released: doubts.released }, sentAs }
+}
+
+/** What has befallen records that may have been in doubt, by their content. */
+function eventsOf(outcomes: readonly EntryOutcome[]): Map<string, LeftEvent> {
+  const events = new Map<string, LeftEvent>()
+  for (const one of outcomes) {
+    const event = doubtEvent(one)
+    // A twin shares the fate of the first, which stands before it.
+    if (event !== undefined && !events.has(one.entry.content)) events.set(one.entry.content, event)
+  }
+  return events
+}
+
+function doubtEvent(one: EntryOutcome): LeftEvent | undefined {
+  switch (one.outcome) {
+    case 'accepted':
+      return 'deliver'
+    case 'unchanged':
+      return one.found ? 'find' : undefined
+    case 'rejected':
+      return 'refuse'
+    case 'in-doubt':
+      return undefined
+  }
+}
+
+/**
+ * A reject is settled where its row was taken up, and nothing of what was rejected then is left behind now. Of a rejects file a line
+ * stands for its own rule alone.
+ */
+function settledRejects(
+  earlier: readonly LeftRecord[],
+  rows: readonly ChunkRow[],
+  outcomes: readonly EntryOutcome[],
+): readonly LeftRecord[] {
+  const taken = new Set<string>()
+  const left = new Set<string>()
+  const leftRows = new Set<number>()
+  const leave = (row: number, rule: string | undefined): void => {
+    left.add(placeOf(row, rule))
+    leftRows.add(row)
+  }
+  for (const { source, outcome } of rows) {
+    taken.add(placeOf(source.row, ruleOf(source)))
+    if (outcome.outcome === 'rejected') leave(source.row, ruleOf(source))
+    if (outcome.outcome === 'mapped') for (const { rule } of outcome.rejected) leave(source.row, rule)
+  }
+  for (const { outcome, entry } of outcomes) {
+    if (outcome === 'rejected' || outcome === 'in-doubt') leave(entry.row.row, entry.record.rule)
+  }
+  return earlier.filter(({ row, rule }) => {
+    const whole = taken.has(placeOf(row, undefined))
+    if (rule === null) return whole && !leftRows.has(row)
+    if (whole && left.has(placeOf(row, undefined))) return false
+    return (whole || taken.has(placeOf(row, rule))) && !left.has(placeOf(row, rule))
+  })
+}
+
+/** The row as a whole has no rule. */
+const placeOf = (row: number, rule: string | undefined): string => `${row}\n${rule ?? ''}`

@@ -1,0 +1,108 @@
+/** Settling what a run left behind, without running: under the job's lease, so that no run comes between. */
+import { join } from 'node:path'
+import type { Ledger, Receipted, RunLedger, RunRecord } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import { dayOf, kindOf } from '../run/backfill-range.ts'
+import { holdJob, type Turn, type WaitingDependencies } from '../run/lease.ts'
+import { type AppendedFile, openAppended, type Receipt, receiptsText } from '../run/receipts.ts'
+import { openChunksOf } from '../run/resume.ts'
+
+export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
+
+/** @throws WaybillError `run-not-found`, `run-pruned` */
+export async function findRun(ledger: Ledger, id: string): Promise<RunOfJob> {
+  const run = await ledger.run(id)
+  if (run === undefined) throw new WaybillError('run-not-found', `there is no run ${id}`)
+  if (run.pruned_at !== null)
+    throw new WaybillError('run-pruned', `the detail of run ${id} was pruned on ${dayOf(run.pruned_at)}`)
+  return run
+}
+
+/** @throws WaybillError `gateway-differs` */
+export function assertSameGateway(run: RunOfJob, gatewayName: string): void {
+  if (run.gateway === gatewayName) return
+  throw new WaybillError(
+    'gateway-differs',
+    `run ${run.id} went to the gateway ${run.gateway}, and the settings lead to ${gatewayName}`,
+  )
+}
+
+/**
+ * @throws WaybillError `run-unfinished` where a run of the job is unfinished, but for the one named; a backfill only where it has
+ *   something under way
+ */
+export async function assertNoneUnfinished(
+  ledger: Ledger,
+  { job_id, job }: RunOfJob,
+  except?: string,
+): Promise<void> {
+  const unfinished = await ledger.unfinishedRun(job_id, 'ordinary')
+  if (unfinished !== undefined && unfinished.id !== except)
+    throw new WaybillError('run-unfinished', `run ${unfinished.id} of the job ${job} is not finished`, {
+      remedy: `Finish it first: waybill run ${job}`,
+    })
+  const backfill = await ledger.unfinishedRun(job_id, 'backfill')
+  if (backfill === undefined || backfill.id === except) return
+  if ((await openChunksOf(ledger, backfill)).size === 0) return
+  throw new WaybillError(
+    'run-unfinished',
+    `the backfill ${backfill.id} of the job ${job} has something under way`,
+    {
+      remedy: `Go on with it, or let the next run settle what it has under way: waybill run ${job}`,
+    },
+  )
+}
+
+export interface Amending {
+  /** As it is while nobody else runs the job: until then it may have gone on. */
+  readonly run: RunOfJob
+  readonly runLedger: RunLedger
+  /** Appends to the receipts of the run; what it gives goes into the ledger with what the receipts are of. */
+  readonly receipt: (receipts: readonly Receipt[]) => Promise<Receipted>
+  /** Aborted when the operator wants it to stop, or the lease is lost. */
+  readonly signal: AbortSignal
+  readonly stop: (reason: unknown) => void
+}
+
+export interface AmendingDependencies extends WaitingDependencies {
+  /** The receipts lie in it. */
+  readonly home: string
+}
+
+/**
+ * Asks a backfill of the job to let it go, and waits for that.
+ * @param notWhileItRuns thrown where the run itself is under way
+ * @throws WaybillError `job-held` where another run holds the job; `interrupted` while it waited; `run-pruned`
+ */
+export async function amendRun<Result>(
+  deps: AmendingDependencies,
+  named: RunOfJob,
+  work: (amending: Amending) => Promise<Result>,
+  notWhileItRuns?: Turn['notWhileItRuns'],
+): Promise<Result> {
+  const { id, job, job_id: jobId, state } = named
+  const isBackfill = kindOf(named) === 'backfill' && (state === 'running' || state === 'interrupted')
+  const held = await holdJob(deps, { jobId, job, runId: id, givesWay: false, notWhileItRuns, isBackfill })
+  const stopping = new AbortController()
+  const stop = (reason: unknown): void => stopping.abort(reason)
+  const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the command was interrupted'))
+  deps.interrupt.addEventListener('abort', onInterrupt, { once: true })
+  if (deps.interrupt.aborted) onInterrupt()
+  const signal = AbortSignal.any([stopping.signal, held.lost])
+  const runLedger = deps.ledger.amendRun(held.lease)
+  let file: AppendedFile | undefined
+  try {
+    const run = await findRun(deps.ledger, id)
+    const path = join(deps.home, run.receipts_path)
+    const receipt = async (receipts: readonly Receipt[]): Promise<Receipted> => {
+      if (receipts.length === 0) return {}
+      file ??= openAppended(deps.home, path, run.receipts_length, runLedger.assertHeld)
+      return { receiptsLength: await file.append(await receiptsText(receipts)) }
+    }
+    return await work({ run, runLedger, receipt, signal, stop })
+  } finally {
+    await file?.close()
+    deps.interrupt.removeEventListener('abort', onInterrupt)
+    await held.release()
+  }
+}

@@ -1,0 +1,254 @@
+/** The summary of a run, drawn from the ledger (docs/cli.md: what `--json` prints). */
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import {
+  type BackfillRange,
+  type ExportRecord,
+  type Ledger,
+  type OutcomeMove,
+  originOf,
+  type Reading,
+  type Resolution,
+  type RunOrigin,
+  type RunRecord,
+  readTallies,
+  type Tallies,
+  type UntoldTarget,
+} from '../ledger/ledger.ts'
+import {
+  addCounts,
+  type CodeCount,
+  type Counts,
+  isBalanced,
+  noCounts,
+  readCounts,
+  warningCounts,
+} from '../model/balance.ts'
+import { WaybillError } from '../model/errors.ts'
+import { RECORD_KINDS } from '../model/record.ts'
+import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
+import { rangeOf } from '../run/backfill-range.ts'
+import { DriftFinding, type ExportDrift } from '../run/drift.ts'
+import { rejectsPath } from '../run/export.ts'
+import type { RunActivity } from './run-activity.ts'
+
+export interface ExportSummary {
+  readonly name: string
+  readonly sha256: string
+  readonly rows: number
+  readonly state: string
+  readonly counts: Counts
+  /** The mapping that it is read by; undefined where that was pruned. */
+  readonly mapping?: string
+  readonly reading: Reading
+  /** Where it lies now: where it was read, or where Waybill archived it. Undefined where it is gone, and of a fetched or packed one. */
+  readonly file?: string
+  /** The rejects file, where there is one. */
+  readonly rejects?: string
+  /** Code of what was wrong with the export as a whole. */
+  readonly error?: string
+  /** Of such an export: the later run of the job that has read one of that name to its end. */
+  readonly readSince?: string
+}
+
+export interface RunSummary extends Omit<Counts, 'warnings'> {
+  readonly run: string
+  readonly job: string
+  readonly gateway: string
+  readonly state: string
+  readonly reason?: string
+  /** The words of the error whose code that is. */
+  readonly detail?: string
+  /** Of a run that has not come to an end, where it was asked for. */
+  readonly activity?: RunActivity
+  /** The gateway that the settings name, where that was asked for and is another one. */
+  readonly settingsName?: string
+  /** Whom it was to be told to and was not, or not yet, where it was asked for; not there where all know. */
+  readonly untold?: readonly UntoldTarget[]
+  /** The run of which it took up what was left behind. */
+  readonly origin?: RunOrigin
+  /** Of a backfill: its range, the folder of its exports where that is not the place of the job, and what else it was begun with. */
+  readonly backfill?: BackfillRange
+  /** How many of its rejects later runs have settled. */
+  readonly settled?: readonly { readonly run: string; readonly count: number }[]
+  /** What people have decided on it, oldest first. */
+  readonly decided?: readonly (Pick<Resolution, 'decision' | 'by'> & {
+    readonly note?: string
+    readonly at: string
+  })[]
+  /** How much of what it left behind is new, and how much an earlier run had left so; not there where its detail was pruned. */
+  readonly leftBehind?: LeftBehind
+  /** When its detail was pruned: batches, reasons and files are gone, the balance is not. */
+  readonly pruned?: string
+  readonly balanced: boolean
+  /** It has not come to its end: what it has not settled is in no count. */
+  readonly soFar?: true
+  /** What checks have found in what went on all the same, most frequent first. */
+  readonly warnings: readonly CodeCount[]
+  /** In what exports differ from earlier deliveries. */
+  readonly drift: readonly ExportDrift[]
+  readonly exports: readonly ExportSummary[]
+  readonly accounts: Tallies['accounts']
+  readonly requests: Tallies['requests']
+  readonly primaryCare: Tallies['primaryCare']
+  readonly careTeams: Tallies['careTeams']
+  readonly files: { readonly rejects?: string; readonly receipts?: string }
+  readonly startedAt: string
+  readonly durationMs: number
+  /** Summary of the unfinished run that was finished first. */
+  readonly resumed?: RunSummary
+}
+
+/**
+ * @param live counts of exports that this very process has worked on: they know of what is pending
+ * @throws WaybillError `run-not-found`
+ */
+export async function summarise(
+  ledger: Ledger,
+  home: string,
+  runId: string,
+  live: readonly { readonly ordinal: number; readonly counts: Counts }[] = [],
+): Promise<RunSummary> {
+  const run = await ledger.run(runId)
+  if (run === undefined) throw new WaybillError('run-not-found', `there is no run ${runId}`)
+  const total = noCounts()
+  const exports: ExportSummary[] = []
+  const drift: ExportDrift[] = []
+  const moves = await ledger.left.moves(runId)
+  const settled = await ledger.left.settledBy(runId)
+  const decided = (await ledger.left.resolutions(runId)).map(({ decision, by, note, at }) => ({
+    decision,
+    by,
+    ...(note === null ? {} : { note }),
+    at: new Date(at).toISOString(),
+  }))
+  const chunks = Map.groupBy(await ledger.chunksOfRun(runId), ({ export_row }) => export_row)
+  const records = await ledger.exportsOf(runId)
+  const failed = records.flatMap(({ name, reason }) => (reason === null ? [] : [name]))
+  const since = await readSince(ledger, run, failed)
+  for (const record of records) {
+    let rejectsLength = 0
+    const counts = noCounts()
+    for (const chunk of chunks.get(record.id) ?? []) {
+      if (record.totals === null) addCounts(counts, readCounts(chunk.counts))
+      rejectsLength = Math.max(rejectsLength, chunk.rejects_length ?? 0)
+    }
+    if (record.totals !== null) addCounts(counts, readCounts(record.totals))
+    const known = noCounts()
+    addCounts(known, live.find(({ ordinal }) => ordinal === record.ordinal)?.counts ?? counts)
+    // Totals have what was in doubt as what it became.
+    const own = record.totals === null ? moves.filter(({ exportRow }) => exportRow === record.id) : []
+    moveCounts(known, own)
+    addCounts(total, known)
+    const later = since.get(record.name)
+    for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
+    const file = fileOf(record)
+    exports.push({
+      name: record.name,
+      sha256: record.sha256,
+      rows: known.rows.read,
+      state: record.state,
+      counts: known,
+      reading: record.reading,
+      ...(record.mapping === null ? {} : { mapping: record.mapping }),
+      ...(file === undefined ? {} : { file }),
+      ...(rejectsLength === 0 || run.pruned_at !== null
+        ? {}
+        : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
+      ...(record.reason === null ? {} : { error: record.reason }),
+      ...(record.reason === null || later === undefined ? {} : { readSince: later }),
+    })
+  }
+  const tallies = readTallies(run.tallies)
+  const origin = originOf(run)
+  const backfill = rangeOf(run)
+  const ended = { rows: total.rows, records: total.records, ...tallies }
+  return {
+    run: run.id,
+    job: run.job,
+    gateway: run.gateway,
+    state: run.state,
+    ...(run.reason === null ? {} : { reason: run.reason }),
+    ...(run.detail === null ? {} : { detail: run.detail }),
+    ...(origin === undefined ? {} : { origin }),
+    ...(backfill === undefined ? {} : { backfill }),
+    ...(settled.length === 0 ? {} : { settled }),
+    ...(decided.length === 0 ? {} : { decided }),
+    ...(run.pruned_at === null
+      ? { leftBehind: newAndKnown(ended, await ledger.knownOf(runId)) }
+      : { pruned: new Date(run.pruned_at).toISOString() }),
+    balanced: isBalanced(total),
+    ...(run.state === 'finished' ? {} : { soFar: true as const }),
+    drift,
+    exports,
+    rows: total.rows,
+    accounts: tallies.accounts,
+    records: total.records,
+    warnings: warningCounts(total),
+    primaryCare: tallies.primaryCare,
+    careTeams: tallies.careTeams,
+    requests: tallies.requests,
+    files: {
+      ...(exports.some((one) => one.rejects !== undefined) ? { rejects: join(home, run.rejects_path) } : {}),
+      ...(run.receipts_length > 0 && run.pruned_at === null
+        ? { receipts: join(home, run.receipts_path) }
+        : {}),
+    },
+    startedAt: new Date(run.started_at).toISOString(),
+    durationMs: run.worked_ms,
+  }
+}
+
+/** By its size: a vendor may have put the next export where this one was, and to read all of a large one takes long. */
+const fileOf = ({ path, archived, bytes }: ExportRecord): string | undefined =>
+  [path, archived].flatMap((file) => file ?? []).find((file) => sizeOf(file) === bytes)
+
+const sizeOf = (file: string): number | undefined => {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.size
+  } catch {
+    // In a folder that may not be entered it cannot be named for anybody to read.
+    return undefined
+  }
+}
+
+const readDrift = (drift: string | null): readonly DriftFinding[] =>
+  drift === null ? [] : z.array(DriftFinding).parse(JSON.parse(drift))
+
+/** Records that were in doubt when their chunk was settled, and are so no longer. */
+function moveCounts(counts: Counts, moves: readonly OutcomeMove[]): void {
+  for (const { kind, to, count } of moves) {
+    const records = counts.records[RecordKind.parse(kind)]
+    records.inDoubt -= count
+    records[to] += count
+  }
+}
+
+const RecordKind = z.enum(RECORD_KINDS)
+
+/** Later runs looked at, the newest first. */
+const RUNS_LOOKED_AT = 1_000
+
+/**
+ * @param names of exports, or of deliveries that could not be unpacked
+ * @returns the run that has read such an export to its end, by its name; of what none has, nothing
+ */
+export async function readSince(
+  ledger: Pick<Ledger, 'runs' | 'exportsOf'>,
+  run: RunRecord & { readonly job: string },
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const read = new Map<string, string>()
+  if (names.length === 0) return read
+  for (const later of await ledger.runs(RUNS_LOOKED_AT, { job: run.job })) {
+    if (later.job_id !== run.job_id || later.started_at <= run.started_at) continue
+    const done = (await ledger.exportsOf(later.id)).filter(
+      ({ state, reading }) => state === 'finished' && reading === 'whole',
+    )
+    for (const name of names)
+      if (done.some((one) => one.name === name || one.name.startsWith(`${name}!`))) read.set(name, later.id)
+    if (read.size === new Set(names).size) break
+  }
+  return read
+}

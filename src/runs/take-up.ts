@@ -1,0 +1,185 @@
+/**
+ * A new run that takes up what another one left behind: its rows are read again at their places, mapped, and what of them is not
+ * delivered yet is sent. What it delivers settles what the other one had left.
+ */
+import {
+  type Job,
+  type LoadedMapping,
+  loadMapping,
+  readDecidedMapping,
+} from '../definitions/definition-files.ts'
+import { carryOut, type JobEnd } from '../job/carry-out.ts'
+import type { OpenRun } from '../job/open-run.ts'
+import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import { type Arrival, createArrival, type ReceivedExport, spoolFolder } from '../run/arrival.ts'
+import type { RunDependencies } from '../run/dependencies.ts'
+import { type ExportStep, receiveBegun } from '../run/exports-of-run.ts'
+import { joinExports, rejoin } from '../run/joined-exports.ts'
+import { whileHeld } from '../run/resume.ts'
+import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
+
+export interface TakingUp {
+  readonly run: RunOfJob
+  readonly selection: Selection
+  /** Which exports of the run have anything to take up. Asked while nobody else runs the job. */
+  readonly concerned: (exports: readonly ExportRecord[]) => Promise<ReadonlySet<ExportRecord['id']>>
+  /** With the mapping of today, or with the one that the run had. */
+  readonly mapping: 'today' | 'kept'
+  /** Called once the run is open and before anything is read. */
+  readonly begin: (run: OpenRun) => Promise<void>
+}
+
+/**
+ * All the while nobody else runs the job: what was looked at is so when it is sent. A backfill of the job is asked to let it go, and waited
+ * for; what a killed one has under way is settled first.
+ * @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`; `interrupted` before it has begun
+ */
+export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {
+  const { run } = taking
+  assertSameGateway(run, deps.gatewayName)
+  return whileHeld(deps, job, false, async (held, id) => {
+    await assertNoneUnfinished(deps.ledger, run)
+    const arrival = createArrival(spoolFolder(deps.home, run.job_id, 'ordinary'), deps.sources)
+    let ended = false
+    try {
+      const found = await findToTakeUp(deps, arrival, job, taking)
+      const origin = { run: run.id, selection: taking.selection }
+      const opening = { id, resumed: undefined, limit: Number.POSITIVE_INFINITY, origin }
+      const end = await carryOut(deps, job, held, opening, (opened) =>
+        startSelected(opened, found, taking.begin),
+      )
+      ended = end.error === undefined
+      return end
+    } finally {
+      await arrival.close(!ended)
+    }
+  })
+}
+
+async function findToTakeUp(
+  deps: RunDependencies,
+  arrival: Arrival,
+  job: Job,
+  { run, concerned, mapping }: TakingUp,
+): Promise<ExportToTakeUp[]> {
+  const found: ExportToTakeUp[] = []
+  const records = await deps.ledger.exportsOf(run.id)
+  const meant = await concerned(records)
+  const mappingOf = mappingReader(deps, arrival, job, mapping)
+  for (const [at, record] of records.entries()) {
+    deps.events.emit({ type: 'lookingAgain', run: run.id, number: at + 1, of: records.length })
+    if (!meant.has(record.id)) continue
+    const received = await receiveOriginal(arrival, job, record)
+    found.push({ record, received, mapping: await mappingOf(record, received) })
+    // Begun, it would be gone on with by the next run, and sent.
+    if (deps.interrupt.aborted)
+      throw new WaybillError('interrupted', `interrupted while it looked for the exports of run ${run.id}`, {
+        remedy: 'Nothing was done. Type the same command again.',
+      })
+  }
+  if (found.length > 0) return found
+  throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)
+}
+
+interface ExportToTakeUp {
+  readonly record: ExportRecord
+  readonly received: ReceivedExport
+  readonly mapping: LoadedMapping
+}
+
+/** With the name of its mapping; null where that was pruned. */
+type NamedExport = ExportRecord & { readonly mapping: string | null }
+
+/** Compiling a mapping takes longer than finding an export: it is done once for all exports that are read by the same one. */
+function mappingReader(
+  { ledger, folders }: Pick<RunDependencies, 'ledger' | 'folders'>,
+  arrival: Arrival,
+  job: Job,
+  which: TakingUp['mapping'],
+): (record: NamedExport, received: ReceivedExport) => Promise<LoadedMapping> {
+  const kept = new Map<string, LoadedMapping>()
+  const ofToday = new Map<string, LoadedMapping>()
+  return async (record, { beside }) => {
+    if (which === 'kept') {
+      const { mapping_digest: digest } = record
+      const before = kept.get(digest) ?? loadMapping(await keptMapping(ledger, record))
+      kept.set(digest, before)
+      const joinsNone = Object.keys(before.joined).length === 0
+      return joinsNone ? before : rejoin(before.content, record.name, arrival.kept, beside)
+    }
+    const name = record.mapping ?? loadMapping(await keptMapping(ledger, record)).name
+    const today = ofToday.get(name) ?? (await readDecidedMapping(folders, name, job.catalog))
+    ofToday.set(name, today)
+    const joined = await joinExports(today, record.name, beside)
+    for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
+    return joined.mapping
+  }
+}
+
+/** @throws WaybillError `mapping-not-found` */
+export async function keptMapping(ledger: Pick<Ledger, 'mapping'>, record: ExportRecord): Promise<string> {
+  const content = await ledger.mapping(record.mapping_digest)
+  if (content === undefined)
+    throw new WaybillError('mapping-not-found', `the ledger has lost the mapping of ${record.name}`)
+  return content
+}
+
+/**
+ * The very file that a run has read: where it was, or where the job archives it.
+ * @param otherwise what is to be done where nobody has it
+ * @throws WaybillError `export-gone`
+ */
+export async function receiveOriginal(
+  arrival: Arrival,
+  job: Job,
+  record: ExportRecord,
+  otherwise = `correct the rejects file of the run and run that: waybill run ${job.definition.job} --file PATH`,
+): Promise<ReceivedExport> {
+  const { name, path, sha256 } = record
+  const received = await receiveBegun(arrival, job.sources, record)
+  if (received !== undefined) return received
+  throw new WaybillError('export-gone', `${name} is not at ${path} any more, or has changed`, {
+    place: { file: path },
+    remedy: `Put the file with the SHA-256 ${sha256} back. Where that cannot be done, ${otherwise}`,
+  })
+}
+
+async function* startSelected(
+  run: OpenRun,
+  found: readonly ExportToTakeUp[],
+  begin: TakingUp['begin'],
+): AsyncGenerator<ExportStep> {
+  const steps: ExportStep[] = []
+  for (const [at, { record, received, mapping }] of found.entries()) {
+    const { name, path, sha256, bytes, archived, export_id: exportId, id: originExport } = record
+    const start = { ordinal: at + 1, name, path, sha256, bytes, archived, exportId, mapping, originExport }
+    const added = await run.runLedger.addExport({ ...start, reading: 'selected' })
+    const { file, version, limits } = received
+    steps.push({ record: { ...added, path: file, version }, mapping, limits, watch: undefined })
+  }
+  await begin(run)
+  yield* steps
+}
+
+/** @throws WaybillError as `takeUp` */
+export async function rerunJob(
+  deps: RunDependencies,
+  job: Job,
+  run: RunOfJob,
+  selection: Exclude<Selection, 'decided'>,
+): Promise<JobEnd> {
+  const { left } = deps.ledger
+  return takeUp(deps, job, {
+    run,
+    selection,
+    mapping: 'today',
+    async concerned(exports) {
+      const ids = new Set<number>()
+      for (const { id } of exports)
+        if ((await left.rows({ exportRow: id, selection, runId: run.id }, -1, 1)).length > 0) ids.add(id)
+      return ids
+    },
+    begin: async () => {},
+  })
+}

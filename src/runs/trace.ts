@@ -1,0 +1,245 @@
+/** From a transaction id back to where the record came from, and forward to what the gateway answered. */
+import { loadMapping } from '../definitions/definition-files.ts'
+import { fingerprint } from '../extract/fingerprint.ts'
+import { openExport } from '../extract/open-export.ts'
+import { unpackHolds } from '../ledger/holds.ts'
+import type { BatchRecord, ChunkRecord, ExceptionRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import { parseTransactionId } from '../model/ids.ts'
+import type { Origin } from '../model/row.ts'
+
+export interface Trace {
+  readonly transactionId: string
+  readonly rule: string
+  readonly row: number
+  /** Where the row stands; undefined where the file is gone or is another by now. */
+  readonly origin?: Pick<Origin, 'line' | 'byteOffset'>
+  readonly export: {
+    readonly name: string
+    readonly path: string
+    readonly sha256: string
+    readonly there: boolean
+  }
+  /** Every run that touched it, newest first. */
+  readonly runs: readonly TracedRun[]
+  /** Runs that read the export and of which nothing more is known, newest first. */
+  readonly pruned: readonly PrunedRun[]
+}
+
+export interface PrunedRun {
+  readonly run: string
+  readonly at: string
+}
+
+export interface TracedRun {
+  readonly run: string
+  readonly chunk: number
+  readonly outcome: 'accepted' | 'rejected' | 'in-doubt' | 'unchanged' | 'pending'
+  /** Attempts to send it, oldest first. */
+  readonly batches: readonly TracedBatch[]
+  /** What befell it after its run, oldest first; the run where a later one has brought it about. */
+  readonly decisions: readonly TracedDecision[]
+  readonly reason?: { readonly stage: string; readonly code: string; readonly message: string }
+}
+
+export interface TracedDecision {
+  readonly event: string
+  readonly run: string | null
+  /** Of a person's decision: who, and why. */
+  readonly by?: string
+  readonly note?: string
+  readonly at: string
+}
+
+export interface TracedBatch {
+  readonly batchId: string
+  readonly kind: string
+  readonly state: string
+  readonly attempts: number
+  readonly answer: string | null
+  readonly status: number | null
+  readonly begunAt: string
+  readonly settledAt: string | null
+}
+
+/** @throws WaybillError `transaction-not-found`, `run-pruned` */
+export async function traceRecord(ledger: Ledger, transactionId: string): Promise<Trace> {
+  const parts = parseTransactionId(transactionId)
+  if (parts === undefined) {
+    throw new WaybillError('transaction-not-found', `"${transactionId}" is no transaction id of Waybill`, {
+      remedy: 'It looks like 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa: export, row, rule, content.',
+    })
+  }
+  const records = await ledger.exportsWithContent(parts.exportId)
+  const [latest] = records
+  if (latest === undefined) {
+    throw new WaybillError('transaction-not-found', `this ledger knows no export ${parts.exportId}`)
+  }
+  const runs: TracedRun[] = []
+  const pruned: PrunedRun[] = []
+  let place: { record: ExportRecord; chunk: ChunkRecord } | undefined
+  for (const record of records) {
+    const prunedAt = (await ledger.run(record.run_id))?.pruned_at ?? null
+    if (prunedAt !== null) {
+      pruned.push({ run: record.run_id, at: new Date(prunedAt).toISOString() })
+      continue
+    }
+    const chunks = await ledger.chunksOf(record.id)
+    if (record.reading !== 'whole') {
+      for (const chunk of chunks) {
+        const traced = await traceRun(ledger, record, chunk, parts)
+        if (traced.batches.length > 0 || traced.reason !== undefined) runs.push(traced)
+      }
+      continue
+    }
+    const chunk = chunks.find(({ first_row, rows }) => first_row <= parts.row && parts.row < first_row + rows)
+    if (chunk === undefined) continue
+    place ??= { record, chunk }
+    runs.push(await traceRun(ledger, record, chunk, parts))
+  }
+  const [gone] = pruned
+  if (place === undefined && gone !== undefined) {
+    throw new WaybillError(
+      'run-pruned',
+      `the export ${latest.name} was read by run ${gone.run}, whose detail was pruned on ${gone.at.slice(0, 10)}`,
+    )
+  }
+  // A run that was pruned may have delivered it.
+  const known = pruned.length > 0 ? runs : withoutUnknown(runs)
+  if (place === undefined) {
+    throw new WaybillError(
+      'transaction-not-found',
+      `the export ${latest.name} was never read as far as row ${parts.row}`,
+    )
+  }
+  if (known.length === 0) {
+    throw new WaybillError(
+      'transaction-not-found',
+      `no run has sent or rejected such a record of row ${parts.row} of ${latest.name}`,
+      {
+        remedy:
+          'Check rule and content in the id: the row may have been skipped, or the record delivered before from another export.',
+      },
+    )
+  }
+  const { name, sha256 } = place.record
+  const { file: path, origin } = await findRow(ledger, place.record, place.chunk, parts.row)
+  return {
+    transactionId,
+    rule: parts.rule,
+    row: parts.row,
+    ...(origin === undefined ? {} : { origin }),
+    export: { name, path, sha256, there: origin !== undefined },
+    runs: known,
+    pruned,
+  }
+}
+
+/**
+ * Leaves out what nothing is known of. A run that neither sent nor rejected a record has found it delivered, but only where an
+ * earlier one had delivered it; otherwise it has not made it at all.
+ * @param runs newest first
+ */
+function withoutUnknown(runs: readonly TracedRun[]): TracedRun[] {
+  const first = runs.findLastIndex(({ outcome }) => outcome === 'accepted' || outcome === 'in-doubt')
+  return runs.filter(({ outcome }, at) => outcome !== 'unchanged' || at < first)
+}
+
+async function traceRun(
+  ledger: Ledger,
+  record: ExportRecord,
+  chunk: ChunkRecord,
+  parts: { row: number; rule: string; content: string },
+): Promise<TracedRun> {
+  const key = { exportRow: record.id, chunk: chunk.number }
+  // A row that was rejected as a whole has neither rule nor content.
+  const exception = (await ledger.exceptionsOf(key)).find(
+    ({ row, rule, content }) =>
+      row === parts.row && (rule === null || (rule === parts.rule && content?.startsWith(parts.content))),
+  )
+  const sent = await ledger.batchesOf(key)
+  const holding = sent.filter((batch) =>
+    unpackHolds(batch.holds).some(
+      ({ row, rule, content }) =>
+        row === parts.row && rule === parts.rule && content.startsWith(parts.content),
+    ),
+  )
+  // A settled batch holds what was taken of it; what was not names its batch itself.
+  const batches = sent.filter((batch) => holding.includes(batch) || batch.batch_id === exception?.batch_id)
+  const settled = holding.some((batch) => batch.state === 'settled')
+  const failed = outcomeOf(exception)
+  const decisions = exception === undefined ? [] : await ledger.left.decisions([exception.id])
+  const outcome = failed ?? (settled ? 'accepted' : chunk.state === 'open' ? 'pending' : 'unchanged')
+  return {
+    run: record.run_id,
+    chunk: chunk.number,
+    outcome,
+    batches: batches.map(tracedBatch),
+    decisions: decisions.map(({ event, run, by, note, at }) => ({
+      event,
+      run,
+      ...(by === null ? {} : { by }),
+      ...(note === null ? {} : { note }),
+      at: new Date(at).toISOString(),
+    })),
+    ...(exception === undefined
+      ? {}
+      : { reason: { stage: exception.stage, code: exception.code, message: exception.message } }),
+  }
+}
+
+/** By what has become of it since; a reject that a later run has settled is one of its own run all the same. */
+function outcomeOf(exception: ExceptionRecord | undefined): TracedRun['outcome'] | undefined {
+  if (exception === undefined || exception.state === 'warning') return undefined
+  if (exception.state === 'accepted') return exception.batch_id === null ? 'unchanged' : 'accepted'
+  return exception.state === 'settled' ? 'rejected' : exception.state
+}
+
+const tracedBatch = (batch: BatchRecord): TracedBatch => ({
+  batchId: batch.batch_id,
+  kind: batch.kind,
+  state: batch.state,
+  attempts: batch.attempts,
+  answer: batch.answer,
+  status: batch.status,
+  begunAt: new Date(batch.begun_at).toISOString(),
+  settledAt: batch.settled_at === null ? null : new Date(batch.settled_at).toISOString(),
+})
+
+/** Where the row stands, in the file where it was read or where it was archived, if it is still the one that was read. */
+async function findRow(
+  ledger: Ledger,
+  record: ExportRecord,
+  chunk: ChunkRecord,
+  wanted: number,
+): Promise<{ file: string; origin?: Pick<Origin, 'line' | 'byteOffset'> }> {
+  const content = await ledger.mapping(record.mapping_digest)
+  if (content === undefined) return { file: record.path }
+  for (const file of [record.path, record.archived].flatMap((one) => one ?? [])) {
+    const origin = await rowOf({ ...record, path: file }, content, chunk, wanted)
+    if (origin !== undefined) return { file, origin }
+  }
+  return { file: record.path }
+}
+
+/** Reads on from the chunk's start to the row. */
+async function rowOf(
+  { path, sha256 }: ExportRecord,
+  mapping: string,
+  chunk: ChunkRecord,
+  wanted: number,
+): Promise<Pick<Origin, 'line' | 'byteOffset'> | undefined> {
+  try {
+    if ((await fingerprint(path)).sha256 !== sha256) return undefined
+    const opened = await openExport(path, loadMapping(mapping).read)
+    const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
+    for await (const block of opened.rows(from)) {
+      const found = block.find(({ row }) => row === wanted)
+      if (found !== undefined) return { line: found.line, byteOffset: found.byteOffset }
+    }
+    return undefined
+  } catch (error) {
+    if (error instanceof WaybillError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,197 @@
+import { setImmediate } from 'node:timers/promises'
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import type { CsvRow } from '../../src/model/row.ts'
+import { CHUNK_SIZE, type Chunk, type ChunkRange, createPipeline, cutChunks } from '../../src/run/chunks.ts'
+import { biometric, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
+
+const rowsOf = (count: number): CsvRow[] =>
+  Array.from({ length: count }, (_, at) => ({
+    kind: 'cells',
+    row: at + 1,
+    line: at + 2,
+    byteOffset: at * 10,
+    cells: [],
+  }))
+async function* inBlocks(rows: CsvRow[], size: number) {
+  for (let at = 0; at < rows.length; at += size) yield rows.slice(at, at + size)
+}
+async function cut(
+  rows: CsvRow[],
+  block: number,
+  range: Partial<ChunkRange> = {},
+  records = 1,
+): Promise<Chunk[]> {
+  const made = biometric()
+  const mapper = ({ row }: { row: number }) =>
+    mappedRow(row % 7 === 0 ? [] : Array<typeof made>(records).fill(made), { row })
+  const chunks: Chunk[] = []
+  for await (const chunk of cutChunks(inBlocks(rows, block), mapper, IDENTITY, EXPORT_ID, {
+    number: 1,
+    skip: 0,
+    limit: Number.POSITIVE_INFINITY,
+    cutBefore: new Map(),
+    ...range,
+  }))
+    chunks.push(chunk)
+  return chunks
+}
+const shape = (chunks: Chunk[]) =>
+  chunks.map((chunk) => [chunk.number, chunk.start.row, chunk.rows.length, chunk.entries.length])
+const ordinals = (chunks: Chunk[]) => chunks.flatMap((chunk) => chunk.rows.map(({ source }) => source.row))
+
+it('holds every row once, in order, and cuts the same whatever the blocks', async () => {
+  const rows = rowsOf(2 * CHUNK_SIZE + 17)
+  const expected = shape(await cut(rows, rows.length))
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 9000 }), async (block) => {
+      const chunks = await cut(rows, block)
+      expect(ordinals(chunks)).toEqual(rows.map(({ row }) => row))
+      expect(shape(chunks)).toEqual(expected)
+    }),
+    { numRuns: 6 },
+  )
+})
+
+it('closes with the row that brings it to so many rows or records', async () => {
+  expect((await cut(rowsOf(CHUNK_SIZE + 1), 1000)).map((chunk) => chunk.rows.length)).toEqual([CHUNK_SIZE, 1])
+  const wide = await cut(rowsOf(CHUNK_SIZE), 1000, {}, 10)
+  for (const chunk of wide.slice(0, -1)) expect(chunk.entries.length).toBeGreaterThanOrEqual(CHUNK_SIZE)
+  for (const chunk of wide) expect(chunk.entries.length).toBeLessThan(CHUNK_SIZE + 10)
+})
+
+it('gives the same rest when it goes on behind a settled chunk', async () => {
+  const rows = rowsOf(3 * CHUNK_SIZE - 5)
+  const whole = await cut(rows, 999)
+  const [first] = whole
+  const rest = await cut(rows, 1234, { number: 2, skip: first?.rows.length ?? 0 })
+  expect(shape(rest)).toEqual(shape(whole.slice(1)))
+  expect(rest.flatMap((chunk) => chunk.entries.map((entry) => entry.transactionId))).toEqual(
+    whole.slice(1).flatMap((chunk) => chunk.entries.map((entry) => entry.transactionId)),
+  )
+})
+
+it('takes no more rows than the limit', async () => {
+  for (const limit of [0, 1, 10, 25, 30])
+    expect(ordinals(await cut(rowsOf(25), 10, { limit }))).toHaveLength(Math.min(limit, 25))
+  expect(ordinals(await cut(rowsOf(25), 10, { skip: 5, limit: 3 }))).toEqual([6, 7, 8])
+})
+
+it('of no rows cuts no chunk', async () => {
+  expect(await cut([], 10)).toEqual([])
+})
+
+const chunk = (number: number, key = `key-${number}`, person = `person-${number}`): Chunk => ({
+  number,
+  start: { row: 1, line: 1, byteOffset: 0 },
+  rows: [],
+  entries: [entryOf(biometric, { key, person })],
+})
+
+function start() {
+  const begun: number[] = []
+  const settled: number[] = []
+  const gates = new Map<number, PromiseWithResolvers<void>>()
+  const gate = (number: number) => {
+    const one = gates.get(number) ?? Promise.withResolvers<void>()
+    gates.set(number, one)
+    return one
+  }
+  const pipeline = createPipeline(
+    async ({ number }) => {
+      begun.push(number)
+      await gate(number).promise
+      return number
+    },
+    async ({ number }, loaded) => {
+      expect(loaded).toBe(number)
+      settled.push(number)
+    },
+  )
+  return { begun, settled, gate, pipeline }
+}
+
+it('loads several at once and settles them in order', async () => {
+  const { begun, settled, gate, pipeline } = start()
+  await pipeline.add(chunk(1))
+  await pipeline.add(chunk(2))
+  expect(begun).toEqual([1, 2])
+  gate(2).resolve()
+  await setImmediate()
+  expect(settled).toEqual([])
+  gate(1).resolve()
+  await pipeline.drain()
+  expect(settled).toEqual([1, 2])
+})
+
+it('holds back what there is no room for', async () => {
+  const { begun, gate, pipeline } = start()
+  const added = (async () => {
+    for (const number of [1, 2, 3, 4, 5, 6]) await pipeline.add(chunk(number))
+  })()
+  await setImmediate()
+  expect(begun.length).toBeLessThan(6)
+  for (const number of [1, 2, 3, 4, 5, 6]) gate(number).resolve()
+  await added
+  await pipeline.drain()
+  expect(begun).toEqual([1, 2, 3, 4, 5, 6])
+})
+
+it.each([
+  ['row key', chunk(2, 'key-1')],
+  ['person', chunk(2, 'key-2', 'person-1')],
+])('lets a chunk with a common %s wait until the other is settled', async (_name, second) => {
+  const { begun, settled, gate, pipeline } = start()
+  await pipeline.add(chunk(1))
+  const added = pipeline.add(second)
+  await setImmediate()
+  expect(begun).toEqual([1])
+  gate(1).resolve()
+  await added
+  expect([begun, settled]).toEqual([[1, 2], [1]])
+  gate(2).resolve()
+  await pipeline.drain()
+})
+
+it('settles nothing after a failure, throws it from then on, and leaves nothing under way', async () => {
+  const { settled, gate, pipeline } = start()
+  await pipeline.add(chunk(1))
+  await pipeline.add(chunk(2))
+  gate(1).reject(new Error('broken'))
+  let drained = false
+  const draining = pipeline.drain().finally(() => {
+    drained = true
+  })
+  draining.catch(() => undefined)
+  await setImmediate()
+  expect(drained).toBe(false)
+  gate(2).resolve()
+  await expect(draining).rejects.toThrow('broken')
+  await expect(pipeline.add(chunk(3))).rejects.toThrow('broken')
+  expect(settled).toEqual([])
+})
+
+it('begins a chunk when its turn has come; where it has none, what is under way goes on and is settled', async () => {
+  const settled: number[] = []
+  const gate = Promise.withResolvers<void>()
+  const asked: number[] = []
+  const pipeline = createPipeline(
+    async ({ number }) => {
+      await gate.promise
+      return number
+    },
+    async ({ number }) => {
+      settled.push(number)
+    },
+    async ({ number }) => {
+      asked.push(number)
+      if (number === 2) throw new Error('another one goes first')
+    },
+  )
+  await pipeline.add(chunk(1))
+  await expect(pipeline.add(chunk(2))).rejects.toThrow('another one goes first')
+  expect(settled).toEqual([])
+  gate.resolve()
+  await pipeline.drain()
+  expect([asked, settled]).toEqual([[1, 2], [1]])
+})

@@ -1,0 +1,294 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { comparesDrift, DriftDefinition } from '../../src/definitions/job-definition.ts'
+import { columnDrift, pathDrift, rowDrift, valueDrift } from '../../src/run/drift.ts'
+import { type ColumnProfile, ExportProfile } from '../../src/run/export-profile.ts'
+
+const column = (name: string, fields: Partial<ColumnProfile> = {}): ColumnProfile => ({
+  name,
+  values: 100,
+  empty: 0,
+  sample: { values: 100, numbers: 0, characters: 500 },
+  ...fields,
+})
+const profile = (fields: Partial<ExportProfile> = {}): ExportProfile => ({
+  rows: 100,
+  columns: [],
+  taken: 100,
+  rules: {},
+  codes: {},
+  units: {},
+  ...fields,
+})
+const earlier = (...profiles: ExportProfile[]) => profiles.map((one) => ({ profile: one, accepted: false }))
+const rules = (written: object = {}) => DriftDefinition.parse(written)
+const told = (findings: readonly { measure: string; level: string; message: string }[]): string[] =>
+  findings.map(({ measure, level, message }) => `${level} ${measure}: ${message}`)
+
+describe('the columns of a header', () => {
+  const named = (names: string): ExportProfile =>
+    profile({
+      columns: [...names].map((name) => column(name, { sample: { values: 0, numbers: 0, characters: 0 } })),
+    })
+  const compare = (now: string, ...before: string[]): string[] =>
+    columnDrift(named(now), earlier(...before.map(named)), rules()).map(({ message }) => message)
+
+  it.each([
+    { was: 'abc', is: 'abc', messages: [] },
+    { was: 'abc', is: 'ac', messages: ['missing: "b"'] },
+    { was: 'abc', is: 'abxc', messages: ['new: "x"'] },
+    { was: 'abc', is: 'axc', messages: ['"b" may be named "x" now: it stands in its place'] },
+    { was: 'abc', is: 'xbc', messages: ['"a" may be named "x" now: it stands in its place'] },
+    {
+      was: 'abcd',
+      is: 'axyd',
+      messages: [
+        '"b" may be named "x" now: it stands in its place',
+        '"c" may be named "y" now: it stands in its place',
+      ],
+    },
+    { was: 'abc', is: 'axyc', messages: ['missing: "b"', 'new: "x", "y"'] },
+    { was: 'abc', is: 'acx', messages: ['missing: "b"', 'new: "x"'] },
+    { was: 'abc', is: 'acb', messages: ['in another order, from "c" on'] },
+    { was: 'abc', is: 'cb', messages: ['missing: "a"', 'in another order, from "c" on'] },
+  ])('$was, then $is', ({ was, is, messages }) => {
+    expect(compare(is, was)).toEqual(messages)
+  })
+
+  it('are compared with the latest delivery, unless an earlier one had them all', () => {
+    expect(compare('abx', 'abx', 'abc')).toEqual([])
+    expect(compare('abc', 'abx', 'abc')).toEqual([])
+    expect(compare('ab', 'abx', 'abc')).toEqual(['missing: "x"'])
+    expect(compare('abc')).toEqual([])
+  })
+
+  it('are known by their values where they moved', () => {
+    const numbers = { values: 100, numbers: 98, characters: 300 }
+    const words = { values: 100, numbers: 0, characters: 900 }
+    const before = [
+      column('a'),
+      column('b', { sample: numbers }),
+      column('c', { sample: words }),
+      column('d'),
+    ]
+    const now = [column('a'), column('d'), column('y', { sample: words }), column('x', { sample: numbers })]
+    expect(
+      columnDrift(profile({ columns: now }), earlier(profile({ columns: before })), rules()),
+    ).toMatchObject([
+      { message: '"b" may be named "x" now: its values look alike' },
+      { message: '"c" may be named "y" now: its values look alike' },
+    ])
+  })
+
+  it.each<[string, Partial<ColumnProfile>]>([
+    ['empty more often', { empty: 11 }],
+    ['numbers more often', { sample: { values: 100, numbers: 11, characters: 500 } }],
+    ['longer', { sample: { values: 100, numbers: 0, characters: 601 } }],
+    ['seen too seldom', { sample: { values: 19, numbers: 0, characters: 95 } }],
+  ])('are not known by values that are %s', (_, fields) => {
+    const compare = (one: ColumnProfile) =>
+      columnDrift(
+        profile({ columns: [column('a'), column('d'), one] }),
+        earlier(profile({ columns: [column('a'), column('b'), column('d')] })),
+        rules(),
+      )
+    expect(compare(column('x'))).toHaveLength(1)
+    expect(compare(column('x', fields))).toHaveLength(2)
+  })
+
+  it('are not paired where two look alike', () => {
+    const before = [column('a'), column('b'), column('d')]
+    const now = [column('a'), column('d'), column('x'), column('y')]
+    const found = columnDrift(profile({ columns: now }), earlier(profile({ columns: before })), rules())
+    expect(told(found)).toEqual(['warn columns: missing: "b"', 'warn columns: new: "x", "y"'])
+  })
+
+  it('are listed twenty at most, and stop or not as the job says', () => {
+    const many = profile({ columns: Array.from({ length: 25 }, (_, at) => column(`c${at}`)) })
+    const [finding] = columnDrift(profile(), earlier(many), rules({ columns: 'stop' }))
+    expect(finding).toMatchObject({ level: 'stop', message: expect.stringMatching(/"c19" and 5 more$/) })
+    expect(columnDrift(profile(), earlier(many), rules({ columns: 'off' }))).toEqual([])
+  })
+})
+
+describe('the paths of JSON', () => {
+  const filled = (empty: number): ExportProfile => profile({ columns: [column('$.a', { empty })] })
+  it.each([
+    { was: [0, 40, 99], is: 100, messages: ['missing: "$.a"'] },
+    { was: [0, 40, 100], is: 100, messages: [] },
+    { was: [100, 100, 100], is: 3, messages: ['new: "$.a"'] },
+    { was: [0, 0], is: 100, messages: [] },
+  ])('$was of 100 empty, then $is', ({ was, is, messages }) => {
+    const found = pathDrift(filled(is), earlier(...was.map(filled)), rules())
+    expect(found.map(({ message }) => message)).toEqual(messages)
+  })
+})
+
+describe('the number of rows', () => {
+  const limits = rules({ rows: { warn: '30%', stop: '80%' } })
+  it.each([
+    { was: [100, 100, 100], is: 70, level: undefined },
+    { was: [100, 100, 100], is: 69, level: 'warn' },
+    { was: [100, 100, 100], is: 131, level: 'warn' },
+    { was: [100, 100, 100], is: 20, level: 'warn' },
+    { was: [100, 100, 100], is: 19, level: 'stop' },
+    { was: [100, 100, 100], is: 200, level: 'stop' },
+    { was: [10, 100, 1000], is: 100, level: undefined },
+    { was: [90, 110, 90, 110], is: 130, level: undefined },
+    { was: [90, 110, 90, 110], is: 131, level: 'warn' },
+    { was: [100, 100], is: 1, level: undefined },
+    { was: [0, 0, 0], is: 1, level: 'stop' },
+    { was: [0, 0, 0], is: 0, level: undefined },
+  ])('$is after $was: $level', ({ was, is, level }) => {
+    const found = rowDrift(is, earlier(...was.map((rows) => profile({ rows }))), limits)
+    expect(found.map((one) => one.level)).toEqual(level === undefined ? [] : [level])
+  })
+
+  it('that was accepted is no drift any more, nor is what is like it', () => {
+    const before = [
+      ...earlier(...[100, 100, 100].map((rows) => profile({ rows }))),
+      { profile: profile({ rows: 10 }), accepted: true },
+    ]
+    expect(rowDrift(12, before, limits)).toEqual([])
+    // Four rows more than the ten that were accepted; a tenth of the usual hundred would be 0.86 away.
+    expect(rowDrift(14, before, limits)).toMatchObject([{ level: 'warn', change: 0.4 }])
+  })
+})
+
+describe('shares', () => {
+  const usual = profile({
+    columns: [column('a', { empty: 10 })],
+    rules: { pulse: 100 },
+    codes: { hba1c: 50 },
+    units: { weight: { kg: 90, '': 10 } },
+  })
+  const before = earlier(usual, usual, usual)
+  const limits = rules({
+    rows: 'off',
+    empty: { warn: '10%', stop: '50%' },
+    mix: { warn: '20%', stop: '60%' },
+  })
+  const compare = (fields: Partial<ExportProfile>, known = before): string[] =>
+    told(valueDrift({ ...usual, ...fields }, known, limits))
+
+  it.each<{ what: string; now: Partial<ExportProfile>; found: string[] }>([
+    { what: 'as ever', now: {}, found: [] },
+    { what: 'empty, as far as allowed', now: { columns: [column('a', { empty: 20 })] }, found: [] },
+    {
+      what: 'empty',
+      now: { columns: [column('a', { empty: 21 })] },
+      found: ['warn empty: empty "a" 21.0 %, usually 10.0 %'],
+    },
+    {
+      what: 'all empty',
+      now: { columns: [column('a', { empty: 100 })] },
+      found: ['stop empty: empty "a" 100.0 %, usually 10.0 %'],
+    },
+    { what: 'a new column', now: { columns: [column('b', { empty: 100 })] }, found: [] },
+    {
+      what: 'a rule',
+      now: { rules: { pulse: 39 } },
+      found: ['stop mix: rows with pulse 39.0 %, usually 100.0 %'],
+    },
+    { what: 'a rule that the mapping no longer has', now: { rules: {} }, found: [] },
+    { what: 'a rule that it did not have', now: { rules: { pulse: 100, bmi: 100 } }, found: [] },
+    {
+      what: 'a code that is gone',
+      now: { codes: {} },
+      found: ['warn mix: rows with hba1c 0.0 %, usually 50.0 %'],
+    },
+    {
+      what: 'a code that is new',
+      now: { codes: { hba1c: 50, bmi: 25 } },
+      found: ['warn mix: rows with bmi 25.0 %, usually 0.0 %'],
+    },
+    {
+      what: 'unknown codes',
+      now: { codes: { hba1c: 50, '*': 25 } },
+      found: ['warn mix: rows with another value 25.0 %, usually 0.0 %'],
+    },
+    {
+      what: 'units',
+      now: { units: { weight: { kg: 60, '*': 40 } } },
+      found: [
+        'warn mix: weight in another value 40.0 %, usually 0.0 %',
+        'warn mix: weight in kg 60.0 %, usually 90.0 %',
+      ],
+    },
+    {
+      what: 'no unit',
+      now: { units: { weight: { '': 100 } } },
+      found: [
+        'stop mix: weight without unit 100.0 %, usually 10.0 %',
+        'stop mix: weight in kg 0.0 %, usually 90.0 %',
+      ],
+    },
+    { what: 'units of too few values', now: { units: { weight: { '[lb_av]': 19 } } }, found: [] },
+    { what: 'too few rows', now: { taken: 19, codes: {}, rules: { pulse: 0 } }, found: [] },
+  ])('$what', ({ now, found }) => {
+    expect(compare(now)).toEqual(found)
+  })
+
+  it('are compared once there are deliveries enough that can be compared', () => {
+    const few = profile({ taken: 10 })
+    expect(compare({ codes: {} }, earlier(usual, usual, few))).toEqual([])
+    expect(compare({ codes: {} }, earlier(usual, usual, few, usual))).toHaveLength(1)
+  })
+})
+
+describe('a profile', () => {
+  const count = fc.nat(1000)
+  const name = fc.string({ maxLength: 5 })
+  const counts = fc.dictionary(name, count, { noNullPrototype: true })
+  const anyColumn = fc.record({
+    name,
+    values: count,
+    empty: count,
+    sample: fc.record({ values: count, numbers: count, characters: count }),
+  })
+  const anyProfile = fc.record({
+    rows: count,
+    columns: fc.uniqueArray(anyColumn, { selector: (one) => one.name }),
+    taken: count,
+    rules: counts,
+    codes: counts,
+    units: fc.dictionary(name, counts, { noNullPrototype: true }),
+  })
+
+  it('never drifts from itself, and survives the ledger', () => {
+    const strictest = { warn: '0%', stop: '0%' }
+    const strict = rules({ columns: 'stop', rows: strictest, empty: strictest, mix: strictest, after: 1 })
+    fc.assert(
+      fc.property(anyProfile, fc.integer({ min: 1, max: 20 }), (one, times) => {
+        const kept = ExportProfile.parse(JSON.parse(JSON.stringify(one)))
+        const known = earlier(...Array.from({ length: times }, () => kept))
+        expect(columnDrift(one, known, strict)).toEqual([])
+        expect(pathDrift(one, known, strict)).toEqual([])
+        expect(valueDrift(one, known, strict)).toEqual([])
+      }),
+    )
+  })
+})
+
+describe('the drift block', () => {
+  it.each([
+    [{}, true],
+    [{ columns: 'off' }, true],
+    [{ columns: 'off', rows: 'off', empty: 'off', mix: 'off' }, false],
+    [{ columns: 'off', rows: { warn: 'off' }, empty: 'off', mix: 'off' }, false],
+    [{ columns: 'off', rows: { warn: 'off', stop: '5%' }, empty: 'off', mix: 'off' }, true],
+  ])('%j compares: %s', (written, compares) => {
+    expect(comparesDrift(rules(written))).toBe(compares)
+  })
+
+  it.each([
+    [{ columns: 'maybe' }, 'columns'],
+    [{ rows: '30%' }, 'rows'],
+    [{ after: 0 }, 'after'],
+    [{ rwos: {} }, ''],
+  ])('%j is refused at %s', (written, path) => {
+    expect(DriftDefinition.safeParse(written).error?.issues.map((issue) => issue.path.join('.'))).toEqual([
+      path,
+    ])
+  })
+})

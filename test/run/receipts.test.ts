@@ -1,0 +1,146 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { EntryOutcome } from '../../src/model/entry.ts'
+import { openAppended as openAs, receiptOf, receiptsOf, receiptsText } from '../../src/run/receipts.ts'
+import { people } from '../load/made-up-entries.ts'
+
+const linesOf = (text: Uint8Array): unknown[] =>
+  gunzipSync(text)
+    .toString()
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown)
+
+it('are read as one when appended chunk by chunk, and name what was accepted, or is found, alone', async () => {
+  const [a, b, c, d] = people(4)
+  if (a === undefined || b === undefined || c === undefined || d === undefined)
+    throw new Error('four were made')
+  const reason = { stage: 'submit', code: 'refused', message: 'm', scrubbed: 'm' } as const
+  const first: EntryOutcome[] = [
+    { entry: a, outcome: 'accepted', batchId: 'batch-1', status: 201, gatewayId: 'an "id"' },
+    { entry: b, outcome: 'rejected', batchId: 'batch-1', reason },
+    { entry: c, outcome: 'unchanged' },
+  ]
+  const found: EntryOutcome = { entry: c, outcome: 'unchanged', found: true, readBack: true }
+  const second: EntryOutcome[] = [
+    { entry: b, outcome: 'accepted', batchId: 'batch-2', status: null, readBack: true },
+    // The same record in two rows was sent once.
+    ...[found, found],
+    { entry: d, outcome: 'unchanged', found: true, readBack: true },
+    { entry: a, outcome: 'unchanged', found: true },
+  ]
+  const before = {
+    exportId: 'aaaabbbbccccdddd',
+    row: 7,
+    rule: 'pulse',
+    content: c.content,
+    batchId: 'batch-0',
+  }
+  const sentAs = new Map([[c.content, before]])
+  const text = Buffer.concat([
+    await receiptsText(receiptsOf(first, new Map())),
+    await receiptsText([]),
+    await receiptsText(receiptsOf(second, sentAs)),
+    await receiptsText([receiptOf(before, 'decision')]),
+  ])
+  const accepted = { outcome: 'accepted', status: null, learnedFrom: 'read-back' }
+  const c8 = `aaaabbbbccccdddd-000007-pulse-${c.content.slice(0, 8)}`
+  expect(linesOf(text)).toEqual([
+    {
+      ...{ transactionId: a.transactionId, outcome: 'accepted', batchId: 'batch-1' },
+      status: 201,
+      gatewayId: 'an "id"',
+    },
+    { ...accepted, transactionId: b.transactionId, batchId: 'batch-2' },
+    { ...accepted, transactionId: c8, batchId: 'batch-0' },
+    { ...accepted, transactionId: d.transactionId, batchId: null },
+    { ...accepted, transactionId: c8, batchId: 'batch-0', learnedFrom: 'decision' },
+  ])
+})
+
+it('of a chunk without any are no bytes', async () => {
+  expect(await receiptsText([])).toHaveLength(0)
+})
+
+let folder: string
+let path: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'waybill-files-'))
+  path = join(folder, 'run', 'rejects.csv')
+})
+afterEach(() => rm(folder, { recursive: true }))
+const openAppended = (file: string, settledLength: number) =>
+  openAs(folder, file, settledLength, async () => {})
+const text = () => readFile(path, 'utf8')
+
+it('makes nothing before there is something to write, then a file that its owner alone may read', async () => {
+  const file = openAppended(path, 0)
+  expect(await file.append(new Uint8Array())).toBe(0)
+  await expect(stat(path)).rejects.toThrow('ENOENT')
+  expect(await file.append(Buffer.from('ab'))).toBe(2)
+  expect(await file.append(Buffer.from('cde'))).toBe(5)
+  expect(file.length).toBe(5)
+  await file.close()
+  expect(await text()).toBe('abcde')
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  expect((await stat(join(folder, 'run'))).mode & 0o777).toBe(0o700)
+})
+
+it.each([
+  [3, 'abcX'],
+  [0, 'X'],
+])('goes on at the settled length %d, and cuts off what lies beyond', async (settled, expected) => {
+  const before = openAppended(path, 0)
+  await before.append(Buffer.from('abcTORN'))
+  await before.close()
+  const after = openAppended(path, settled)
+  expect(await after.append(Buffer.from('X'))).toBe(settled + 1)
+  await after.close()
+  expect(await text()).toBe(expected)
+})
+
+it('cuts off what lies beyond also where nothing is added', async () => {
+  const before = openAppended(path, 0)
+  await before.append(Buffer.from('abcTORN'))
+  await before.close()
+  await openAppended(path, 3).close()
+  expect(await text()).toBe('abc')
+})
+
+it('leaves a settled file as it is, and minds none that is not there', async () => {
+  await openAppended(path, 0).close()
+  await expect(stat(path)).rejects.toThrow('ENOENT')
+  const whole = join(folder, 'whole')
+  await writeFile(whole, 'abc')
+  await openAppended(whole, 3).close()
+  expect(await readFile(whole, 'utf8')).toBe('abc')
+})
+
+it('begins anew where the file was lost', async () => {
+  const file = openAppended(path, 5)
+  expect(file.length).toBe(0)
+  expect(await file.append(Buffer.from('ab'))).toBe(2)
+  await file.close()
+  expect(await text()).toBe('ab')
+})
+
+it.each(['beforehand', 'never'])(
+  'is left alone by a process whose run another has taken over; it has written %s',
+  async (when) => {
+    let lost = false
+    const file = openAs(folder, path, 0, async () => {
+      if (lost) throw new Error('taken over')
+    })
+    if (when === 'beforehand') await file.append(Buffer.from('ab'))
+    lost = true
+    const theirs = openAppended(path, file.length)
+    await theirs.append(Buffer.from('of the other one'))
+    await expect(file.append(Buffer.from('late'))).rejects.toThrow('taken over')
+    await file.close()
+    await theirs.close()
+    expect(await text()).toBe(`${when === 'never' ? '' : 'ab'}of the other one`)
+  },
+)

@@ -112,7 +112,7 @@ export interface LeftBehind {
   decidedContents(exportRow: number, runId: string): Promise<Set<string>>
   decisions(exceptions: readonly number[]): Promise<Decision[]>
   moves(runId: string): Promise<OutcomeMove[]>
-  /** How many rejects of the run later runs have settled. */
+  /** How many of what the run counts as rejected later runs have settled. */
   settledBy(runId: string): Promise<{ run: string; count: number }[]>
 }
 

@@ -228,6 +228,8 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     const sent = summaryOf(await waybill('rerun', clinic.id, '--only', 'rejected', '--json'))
     expect(sent.records.biometric).toMatchObject({ made: 3, accepted: 3 })
     expect(await clinic.stored()).toEqual(clinic.inDoubt)
+    // Its balance counts nothing of a chunk that was open: so nothing of that is settled in it.
+    expect((await showOf(clinic, clinic.id)).settled).toBeUndefined()
     expect((await waybill('show', clinic.id)).out).not.toContain(typed)
     const nothing = await waybill('rerun', clinic.id)
     expect([nothing.code, nothing.err]).toEqual([2, expect.stringContaining('error nothing-left')])
@@ -235,6 +237,18 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 3, unchanged: 3 })
     expect(await clinic.stored()).toEqual(GOOD)
     await expectReceipts(clinic, { answer: 6 })
+  })
+
+  test('sent by a later run, it is in doubt no more: corrected, and the correction taken back, it is sent again', async () => {
+    const clinic = await givenUpInDoubt('reset')
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 6 })
+    const [row, pulse] = clinic.inDoubt.includes('ann heart-rate 61') ? [ANN, '61'] : [BEN, '62']
+    for (const value of ['75', pulse]) {
+      await clinic.deliver(`pulse-${value}.csv`, HEADER + row.replace(`,${pulse},`, `,${value},`))
+      expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1, inDoubt: 0 })
+    }
+    const again = ['75', pulse].map((value) => `${row.slice(0, 3)} heart-rate ${value}`)
+    expect(await clinic.stored()).toEqual([...GOOD, ...again].sort())
   })
 
   test.each([

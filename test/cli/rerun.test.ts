@@ -134,7 +134,20 @@ describe('what is in doubt', () => {
       expect(summaryOf(ended).records.biometric).toMatchObject(
         what === 'reset' ? { made: 6, accepted: 6 } : { made: 6, unchanged: 6 },
       )
-      expect((await showOf(clinic, before.run)).records.biometric).toMatchObject({ accepted: 6, inDoubt: 0 })
+      // Each record counts as accepted in one run alone: in that which has its receipt.
+      const { records, settled, balanced } = await showOf(clinic, before.run)
+      expect({ records: records.biometric, settled, balanced }).toMatchObject(
+        what === 'reset'
+          ? {
+              records: { accepted: 0, rejected: 6, inDoubt: 0 },
+              settled: [{ run: summaryOf(ended).run, count: 6 }],
+              balanced: true,
+            }
+          : { records: { accepted: 6, rejected: 0, inDoubt: 0 }, settled: undefined, balanced: true },
+      )
+      expect((await clinic.workplace.waybill('runs', '--failed')).out).toBe(
+        'No run failed or has left anything behind.\n',
+      )
       expect(await clinic.stored()).toEqual(GOOD)
       await expectReceipts(clinic, what === 'reset' ? { answer: 6 } : { 'read-back': 6 })
     },

@@ -193,6 +193,7 @@ const leftRecords = (database: Database) =>
     .where((eb) => eb.or([eb('chunk.state', '=', 'settled'), eb('run.reason', '=', 'given-up')]))
     .select([
       'exception.id',
+      'run.id as run',
       'export.id as exportRow',
       'export.export_id as exportId',
       'exception.row',
@@ -227,7 +228,7 @@ export async function rule(
   at: number,
 ): Promise<void> {
   const resolution = await noteResolution(writer, ruling.resolution)
-  for (const { exception, event } of ruling.decisions) {
+  for (const { exception, event, run = ruling.run } of ruling.decisions) {
     const { state } = await writer
       .selectFrom('exception')
       .select('state')
@@ -236,10 +237,7 @@ export async function rule(
     // A warning was never left behind: no move leads from it.
     const next = advanceLeft(state === 'warning' ? 'settled' : state, event)
     await writer.updateTable('exception').set({ state: next }).where('id', '=', exception).execute()
-    await writer
-      .insertInto('decision')
-      .values({ exception, event, run_id: ruling.run, resolution, at })
-      .execute()
+    await writer.insertInto('decision').values({ exception, event, run_id: run, resolution, at }).execute()
   }
   for (const { rowKey, content } of ruling.released) {
     await writer

@@ -107,9 +107,10 @@ export function unreadable(random: Random): DrawnFault[] {
     ['reset', {}],
   ])
   const isLost = { chance: random.pick([0.4, 0.8]), times: random.pick([3, 20]) }
-  // What looks like an outage is waited for: it must end.
+  // What looks like an outage is waited for: it must end before the sixth try of a read, which is the last (docs/delivery.md).
   const isOutage = read[0] === 'reset' || ('status' in read[1] && read[1].status === 503)
-  const isUnread = { chance: random.pick([0.6, 1]), times: read[0] === 'refuse' && !isOutage ? 40 : 6 }
+  const times = isOutage ? 5 : read[0] === 'refuse' ? 40 : 6
+  const isUnread = { chance: random.pick([0.6, 1]), times }
   return [
     drawn(lost[0], { on, ...lost[1], when: isLost }),
     drawn(read[0], { on: [...READS], ...read[1], when: isUnread }, isOutage ? HARMLESS : HIDING),

@@ -115,8 +115,8 @@ async function settleDoubts(
     const own = new Set(left.filter(({ exportRow }) => exportRow === record.id).map(({ id }) => id))
     for (const { exception, event } of ruling.decisions) {
       if (!own.has(exception)) continue
-      if (event === 'find') reconciled.found += 1
-      else reconciled.missed += 1
+      if (event === 'miss') reconciled.missed += 1
+      else reconciled.found += 1
     }
   }
   for await (const entries of again.entries(record.export_id, selectRows(opened, places), mapper)) {

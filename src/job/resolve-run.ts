@@ -2,7 +2,7 @@
 
 import type { Job } from '../definitions/definition-files.ts'
 import { unpackHolds } from '../ledger/holds.ts'
-import type { LeftRecord, Resolution, Ruling } from '../ledger/ledger.ts'
+import type { LeftRecord, Resolution, Ruled } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
@@ -91,7 +91,7 @@ export async function resendInDoubt(
   transactions: readonly string[],
   person: Person,
 ): Promise<JobEnd & { readonly decided: number }> {
-  const decisions: Ruling['decisions'][number][] = []
+  const decisions: Ruled[] = []
   const contents = new Set<string>()
   let isFreed = false
   const end = await takeUp(deps, job, {

@@ -1,5 +1,5 @@
 /** What the ledger learns when records are in doubt no longer: in every run of the job that holds them. */
-import type { DeliveredRow, Ledger, LeftEvent, LeftRecord, PlacedRecord, Ruling } from '../ledger/ledger.ts'
+import type { DeliveredRow, Ledger, LeftEvent, LeftRecord, Ruled, Ruling } from '../ledger/ledger.ts'
 import type { SentAs } from '../run/receipts.ts'
 
 /** Events by which it is learned that the gateway has what was sent before. */
@@ -20,6 +20,7 @@ export async function releaseDoubts(
 ): Promise<{ readonly ruling: Ruling; readonly sentAs: SentAs }> {
   const contents = [...events.keys()]
   const left = await ledger.left.inDoubtWith(jobId, contents)
+  const sent = lastSent(left)
   const released = await ledger.left.heldWith(jobId, contents)
   const taken = released.filter(({ content }) => WITH_GATEWAY.has(events.get(content) ?? 'miss'))
   const byKey = Map.groupBy(taken, ({ rowKey }) => rowKey)
@@ -30,34 +31,43 @@ export async function releaseDoubts(
   }))
   const ruling = {
     run,
-    decisions: left.flatMap(({ id, content }) => {
+    decisions: left.flatMap(({ id, content, batchId }): Ruled[] => {
       const event = events.get(content ?? '')
-      return event === undefined ? [] : [{ exception: id, event }]
+      if (event === undefined) return []
+      const last = sent.get(content ?? '')
+      if (!LEARNED.has(event) || batchId === null || last === undefined || last.id === id)
+        return [{ exception: id, event }]
+      // Of all runs that have sent it one counts it as accepted: that which has its receipt.
+      return [{ exception: id, event: 'deliver', run: run ?? last.run }]
     }),
     released,
     delivered,
   }
   const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
-  return { ruling, sentAs: await sentAs(ledger, jobId, learned, left) }
+  return { ruling, sentAs: await sentAs(ledger, jobId, learned, sent) }
 }
 
-/** As it was sent last; as it was held, where nobody knows who has sent it. */
+/** By content: as it was sent last; as it was held, where nobody knows who has sent it. */
+function lastSent(left: readonly LeftRecord[]): Map<string, LeftRecord> {
+  const last = new Map<string, LeftRecord>()
+  for (const record of left.toSorted((a, b) => a.id - b.id)) {
+    if (record.content === null || (record.batchId === null && last.has(record.content))) continue
+    last.set(record.content, record)
+  }
+  return last
+}
+
 async function sentAs(
   ledger: Pick<Ledger, 'perhapsSent'>,
   jobId: number,
   contents: readonly string[],
-  left: readonly LeftRecord[],
+  last: ReadonlyMap<string, LeftRecord>,
 ): Promise<SentAs> {
   if (contents.length === 0) return new Map()
   const { unanswered } = await ledger.perhapsSent(jobId)
-  const known = new Map<string, PlacedRecord>()
-  for (const record of left.toSorted((a, b) => a.id - b.id)) {
-    if (record.content === null || (record.batchId === null && known.has(record.content))) continue
-    known.set(record.content, record)
-  }
   return new Map(
     contents.flatMap((content) => {
-      const own = known.get(content)
+      const own = last.get(content)
       const sent = own !== undefined && own.batchId !== null ? own : (unanswered.get(content) ?? own)
       return sent === undefined ? [] : [[content, sent] as const]
     }),

@@ -62,6 +62,7 @@ export type {
   OutcomeMove,
   PlacedRecord,
   Resolution,
+  Ruled,
   Ruling,
 } from './left-records.ts'
 export type {

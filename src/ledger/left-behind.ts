@@ -126,17 +126,8 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
       ),
     moves: (runId) =>
       read((db) =>
-        db
-          .selectFrom('exception')
-          .innerJoin('export', 'export.id', 'exception.export_row')
-          .innerJoin('chunk', (join) =>
-            join
-              .onRef('chunk.export_row', '=', 'exception.export_row')
-              .onRef('chunk.number', '=', 'exception.chunk'),
-          )
+        inBalance(db)
           .where('export.run_id', '=', runId)
-          // Of an open chunk nothing is in the balance.
-          .where('chunk.state', '=', 'settled')
           .where('exception.outcome', '=', 'in-doubt')
           .where('exception.state', '!=', 'in-doubt')
           .select(['export.id as exportRow', 'exception.kind', BECAME.as('to')])
@@ -146,10 +137,8 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
       ).then((rows) => rows.flatMap(({ kind, ...move }) => (kind === null ? [] : [{ ...move, kind }]))),
     settledBy: (runId) =>
       read((db) =>
-        db
-          .selectFrom('decision')
-          .innerJoin('exception', 'exception.id', 'decision.exception')
-          .innerJoin('export', 'export.id', 'exception.export_row')
+        inBalance(db)
+          .innerJoin('decision', 'decision.exception', 'exception.id')
           .where('export.run_id', '=', runId)
           .where('exception.state', '=', 'settled')
           .where('decision.event', '=', 'deliver')
@@ -162,9 +151,23 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
   }
 }
 
+const withChunk = (database: Database) =>
+  database
+    .selectFrom('exception')
+    .innerJoin('export', 'export.id', 'exception.export_row')
+    .innerJoin('chunk', (join) =>
+      join
+        .onRef('chunk.export_row', '=', 'exception.export_row')
+        .onRef('chunk.number', '=', 'exception.chunk'),
+    )
+
+/** Of an open chunk nothing is in the balance. */
+const inBalance = (database: Database) => withChunk(database).where('chunk.state', '=', 'settled')
+
 /**
  * A record in doubt that turns out to be stored was accepted in the run that sent it; in runs that only held it back, and where it
- * stood a second time, it was not sent: there it is unchanged.
+ * stood a second time, it was not sent: there it is unchanged. One that a later run has sent again is accepted in that run alone,
+ * which has its receipt: so that of all runs together one counts it.
  */
 const BECAME = sql<'accepted' | 'unchanged' | 'rejected'>`case
   when exception.state in ('rejected', 'settled') then 'rejected'
@@ -185,18 +188,12 @@ const doubts = (database: Database) =>
 
 /** What stands in an open chunk is still its own run's affair, but of one that was given up: that does not go on. */
 const leftRecords = (database: Database) =>
-  database
-    .selectFrom('exception')
-    .innerJoin('export', 'export.id', 'exception.export_row')
+  withChunk(database)
     .innerJoin('run', 'run.id', 'export.run_id')
-    .innerJoin('chunk', (join) =>
-      join
-        .onRef('chunk.export_row', '=', 'exception.export_row')
-        .onRef('chunk.number', '=', 'exception.chunk'),
-    )
     .where((eb) => eb.or([eb('chunk.state', '=', 'settled'), eb('run.reason', '=', 'given-up')]))
     .select([
       'exception.id',
+      'run.id as run',
       'export.id as exportRow',
       'export.export_id as exportId',
       'exception.row',
@@ -231,7 +228,7 @@ export async function rule(
   at: number,
 ): Promise<void> {
   const resolution = await noteResolution(writer, ruling.resolution)
-  for (const { exception, event } of ruling.decisions) {
+  for (const { exception, event, run = ruling.run } of ruling.decisions) {
     const { state } = await writer
       .selectFrom('exception')
       .select('state')
@@ -240,10 +237,7 @@ export async function rule(
     // A warning was never left behind: no move leads from it.
     const next = advanceLeft(state === 'warning' ? 'settled' : state, event)
     await writer.updateTable('exception').set({ state: next }).where('id', '=', exception).execute()
-    await writer
-      .insertInto('decision')
-      .values({ exception, event, run_id: ruling.run, resolution, at })
-      .execute()
+    await writer.insertInto('decision').values({ exception, event, run_id: run, resolution, at }).execute()
   }
   for (const { rowKey, content } of ruling.released) {
     await writer

@@ -28,7 +28,7 @@ export interface Resolution {
 
 /** What has become of exceptions of earlier runs. */
 export interface Ruling {
-  readonly decisions: readonly { readonly exception: number; readonly event: LeftEvent }[]
+  readonly decisions: readonly Ruled[]
   /** The run that has got them through; null for what a person or a look at the profile has decided. */
   readonly run: string | null
   /** The person's decision that it comes of. */
@@ -36,6 +36,13 @@ export interface Ruling {
   /** Records that are held no longer. */
   readonly released: readonly HeldRecord[]
   readonly delivered?: readonly DeliveredRow[]
+}
+
+export interface Ruled {
+  readonly exception: number
+  readonly event: LeftEvent
+  /** The run that has got it through, where it is not that of the ruling. */
+  readonly run?: string
 }
 
 export interface HeldRecord extends DeliveredRecord {
@@ -60,6 +67,7 @@ export interface PlacedRecord {
 /** An exception, with the export that it belongs to. */
 export interface LeftRecord extends PlacedRecord {
   readonly id: number
+  readonly run: string
   readonly exportRow: number
   readonly kind: string | null
 }
@@ -112,7 +120,7 @@ export interface LeftBehind {
   decidedContents(exportRow: number, runId: string): Promise<Set<string>>
   decisions(exceptions: readonly number[]): Promise<Decision[]>
   moves(runId: string): Promise<OutcomeMove[]>
-  /** How many rejects of the run later runs have settled. */
+  /** How many of what the run counts as rejected later runs have settled. */
   settledBy(runId: string): Promise<{ run: string; count: number }[]>
 }
 

@@ -23,6 +23,7 @@ export const NOTHING_PERHAPS_SENT: PerhapsSent = {
 /**
  * An intent is on disk before its bytes leave, so what such a run had under way is what the batches of its open chunks hold. What a batch
  * was settled with as in doubt stands among the exceptions, and so does what has become of it since; of an open chunk it is not held.
+ * What a later run has settled is known as delivered by that run.
  */
 export async function readPerhapsSent(database: Kysely<LedgerTables>, jobId: number): Promise<PerhapsSent> {
   const taken = new Set<string>()

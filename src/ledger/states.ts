@@ -21,7 +21,7 @@ export type BatchEvent = 'send' | 'settle' | 'split'
 
 /**
  * What has become of something that a run left behind: a row or record that it rejected, or a record in doubt. `settled`: a later run
- * has got it through; it stays among what its own run has rejected.
+ * has got it through, and counts it as accepted; it is among what its own run has rejected.
  */
 export type LeftState = 'in-doubt' | 'rejected' | 'accepted' | 'settled'
 /**
@@ -74,7 +74,7 @@ const LEFT_MOVES: Readonly<Record<LeftState, Partial<Record<LeftEvent, LeftState
     resend: 'in-doubt',
     find: 'accepted',
     miss: 'rejected',
-    deliver: 'accepted',
+    deliver: 'settled',
     refuse: 'rejected',
   },
   rejected: { deliver: 'settled' },

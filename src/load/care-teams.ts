@@ -5,6 +5,7 @@
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
 import type { Entry, EntryOutcome, Reason } from '../model/entry.ts'
+import { parseTransactionId } from '../model/ids.ts'
 import type { ResolvedAccounts } from './accounts.ts'
 import { allDone } from './all-done.ts'
 import {
@@ -132,9 +133,7 @@ export async function careTeamsOf(
         for (const [entry, step] of steps) {
           if (step.step === 'share') selected.twins.push({ entry, first: step.first })
           if (step.step === 'known') {
-            const isOurs = has.some(({ ours }) => ours === entry.transactionId)
-            const readBack = isOurs ? { readBack: true as const } : {}
-            selected.outcomes.push({ entry, outcome: 'unchanged', found: true, ...readBack })
+            selected.outcomes.push({ entry, outcome: 'unchanged', found: true, ...whoseEntry(entry, has) })
           }
           if (step.step === 'omit')
             selected.outcomes.push({ entry, outcome: 'unchanged', passedOver: step.why })
@@ -175,6 +174,21 @@ export async function careTeamsOf(
       return { failures, known }
     },
   }
+}
+
+/** Of an entry that the account has: whether it came of this record, sent from here or from another export. */
+function whoseEntry(entry: Entry, has: readonly HadCareTeam[]): { readBack?: true; isOthers?: true } {
+  const fields = fieldsSent(entry)
+  const ids = has.filter((one) => isSame(fields, one.fields)).map(({ ours }) => ours)
+  if (ids.includes(entry.transactionId)) return { readBack: true }
+  const isThisRecord = (id: string | undefined): boolean => {
+    const parts = id === undefined ? undefined : parseTransactionId(id)
+    // Where the gateway keeps no ids, nobody can tell.
+    return (
+      parts === undefined || (parts.rule === entry.record.rule && entry.content.startsWith(parts.content))
+    )
+  }
+  return ids.some(isThisRecord) ? {} : { isOthers: true }
 }
 
 async function peopleOf(

@@ -70,6 +70,8 @@ export type EntryOutcome = { readonly entry: Entry } & (
       readonly found?: true
       /** It was sent before, and the profile shows it. */
       readonly readBack?: true
+      /** What was found is the equal entry of another record: this one need not be there as well. */
+      readonly isOthers?: true
       /** The gateway does not have it, and is not to have it. */
       readonly passedOver?: PassedOver
     }

@@ -191,19 +191,22 @@ interface RunWriter {
 }
 
 /**
- * Divides what was found after a run was resumed: deliveries whose exports were all part of that run, and the others.
- * @param contents SHA-256 of the exports that the resumed run had
+ * Divides what was found after a run was resumed: deliveries whose exports were all part of that run, and the others. The same content under
+ * another name is a delivery of its own.
+ * @param taken the exports that the resumed run had
  */
 export async function divideByContents(
   arrival: Arrival,
   found: readonly FoundExport[],
-  contents: ReadonlySet<string>,
+  taken: readonly Pick<ExportRecord, 'path' | 'sha256'>[],
 ): Promise<{ readonly others: readonly FoundExport[]; readonly done: readonly DoneDelivery[] }> {
   const others: FoundExport[] = []
   const done: DoneDelivery[] = []
   for (const one of found) {
-    const hashes = await contentsOf(arrival, one)
-    if (hashes?.every((sha256) => contents.has(sha256))) done.push({ ...one, hashes })
+    const exports = await contentsOf(arrival, one)
+    const isTaken = ({ path, sha256 }: Pick<ExportRecord, 'path' | 'sha256'>): boolean =>
+      taken.some((had) => had.sha256 === sha256 && had.path === path)
+    if (exports?.every(isTaken)) done.push({ ...one, hashes: exports.map(({ sha256 }) => sha256) })
     else others.push(one)
   }
   return { others, done }
@@ -214,14 +217,17 @@ export interface DoneDelivery extends FoundExport {
 }
 
 /** Undefined for one that cannot be read: it stays, and the run says what is wrong with it. */
-async function contentsOf(arrival: Arrival, one: FoundExport): Promise<string[] | undefined> {
+async function contentsOf(
+  arrival: Arrival,
+  one: FoundExport,
+): Promise<Pick<ExportRecord, 'path' | 'sha256'>[] | undefined> {
   try {
     const received = await arrival.receive(one)
-    const hashes: string[] = []
+    const exports: Pick<ExportRecord, 'path' | 'sha256'>[] = []
     // One after the other: an archive may have more members than files may be open.
-    for (const { file, version } of received)
-      hashes.push((await fingerprint(file, undefined, version)).sha256)
-    return hashes
+    for (const { file, version, address: path } of received)
+      exports.push({ path, sha256: (await fingerprint(file, undefined, version)).sha256 })
+    return exports
   } catch {
     return undefined
   }

@@ -79,9 +79,10 @@ async function runWith(
   }
   const found = await findExports(arrival, job, options.files, deps.now())
   // A run that took up what another one left has read some rows of its exports alone.
-  const contents = new Set(resumed?.origin === undefined ? resumed?.exports.map(({ sha256 }) => sha256) : [])
+  const taken =
+    resumed === undefined || resumed.origin !== undefined ? [] : await ledger.exportsOf(resumed.run)
   const { others, done } =
-    resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, contents)
+    resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, taken)
   const { gatewayName, home } = deps
   const archiving = { gatewayName, arrival, events, ledger, runLedger: ledger.amendRun(held.lease), home }
   if (resumed !== undefined && whole) resumed = await archiveResumed(archiving, resumed, done)

@@ -172,7 +172,8 @@ function doubtEvent(one: EntryOutcome): LeftEvent | undefined {
     case 'accepted':
       return 'deliver'
     case 'unchanged':
-      return one.found ? 'find' : undefined
+      if (!one.found) return undefined
+      return one.isOthers ? 'deliver' : 'find'
     case 'rejected':
       return 'refuse'
     case 'in-doubt':

@@ -128,24 +128,27 @@ test('what the gateway has taken of an open chunk is not sent again, and no prof
 /** Given up with an open chunk: a batch of three whose records are in doubt, and one that was never answered; both were stored, or not. */
 async function givenUpInDoubt(
   what: 'pass-then-reset' | 'reset' = 'pass-then-reset',
-): Promise<FaultyClinic & { readonly id: string }> {
+): Promise<FaultyClinic & { readonly id: string; readonly inDoubt: readonly string[] }> {
   const clinic = await openFaultyClinic({
     job: JOB,
     patience: '1s',
     submit: 'concurrency: 1, batch: { records: 3 }',
   })
   await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
-  let reads = 0
-  clinic.strike(({ method }) => {
+  // Which of the two is read first is chance: that one is in doubt.
+  let first: string | undefined
+  clinic.strike(({ method, query }) => {
     if (method === 'POST') return { do: what }
-    reads += 1
-    return answer(reads === 1 ? 400 : 503)
+    first ??= query
+    return answer(query === first ? 400 : 503)
   })
   const { run } = summaryOf(await clinic.run())
   clinic.strike(() => PASS)
   expect(await clinic.stored()).toEqual(what === 'reset' ? [] : GOOD)
   await clinic.workplace.waybill('resolve', run, '--give-up')
-  return { ...clinic, id: run }
+  const inDoubt = GOOD.filter((record) => first?.includes(record.slice(0, 3)))
+  expect(inDoubt).toHaveLength(3)
+  return { ...clinic, id: run, inDoubt }
 }
 /** Profiles cannot be read: whatever is to be recognised must be known. */
 const blind: Parameters<FaultyClinic['strike']>[0] = ({ method }) => (method === 'GET' ? answer(400) : PASS)
@@ -224,7 +227,9 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     expect((await waybill('show', clinic.id)).out).toContain(typed)
     const sent = summaryOf(await waybill('rerun', clinic.id, '--only', 'rejected', '--json'))
     expect(sent.records.biometric).toMatchObject({ made: 3, accepted: 3 })
-    expect(await clinic.stored()).toEqual(GOOD.slice(0, 3))
+    expect(await clinic.stored()).toEqual(clinic.inDoubt)
+    // Its balance counts nothing of a chunk that was open: so nothing of that is settled in it.
+    expect((await showOf(clinic, clinic.id)).settled).toBeUndefined()
     expect((await waybill('show', clinic.id)).out).not.toContain(typed)
     const nothing = await waybill('rerun', clinic.id)
     expect([nothing.code, nothing.err]).toEqual([2, expect.stringContaining('error nothing-left')])
@@ -232,6 +237,18 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 3, unchanged: 3 })
     expect(await clinic.stored()).toEqual(GOOD)
     await expectReceipts(clinic, { answer: 6 })
+  })
+
+  test('sent by a later run, it is in doubt no more: corrected, and the correction taken back, it is sent again', async () => {
+    const clinic = await givenUpInDoubt('reset')
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 6 })
+    const [row, pulse] = clinic.inDoubt.includes('ann heart-rate 61') ? [ANN, '61'] : [BEN, '62']
+    for (const value of ['75', pulse]) {
+      await clinic.deliver(`pulse-${value}.csv`, HEADER + row.replace(`,${pulse},`, `,${value},`))
+      expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1, inDoubt: 0 })
+    }
+    const again = ['75', pulse].map((value) => `${row.slice(0, 3)} heart-rate ${value}`)
+    expect(await clinic.stored()).toEqual([...GOOD, ...again].sort())
   })
 
   test.each([

@@ -134,11 +134,48 @@ describe('what is in doubt', () => {
       expect(summaryOf(ended).records.biometric).toMatchObject(
         what === 'reset' ? { made: 6, accepted: 6 } : { made: 6, unchanged: 6 },
       )
-      expect((await showOf(clinic, before.run)).records.biometric).toMatchObject({ accepted: 6, inDoubt: 0 })
+      // Each record counts as accepted in one run alone: in that which has its receipt.
+      const { records, settled, balanced } = await showOf(clinic, before.run)
+      expect({ records: records.biometric, settled, balanced }).toMatchObject(
+        what === 'reset'
+          ? {
+              records: { accepted: 0, rejected: 6, inDoubt: 0 },
+              settled: [{ run: summaryOf(ended).run, count: 6 }],
+              balanced: true,
+            }
+          : { records: { accepted: 6, rejected: 0, inDoubt: 0 }, settled: undefined, balanced: true },
+      )
+      expect((await clinic.workplace.waybill('runs', '--failed')).out).toBe(
+        'No run failed or has left anything behind.\n',
+      )
       expect(await clinic.stored()).toEqual(GOOD)
       await expectReceipts(clinic, what === 'reset' ? { answer: 6 } : { 'read-back': 6 })
     },
   )
+
+  test('sent again and in doubt again, then found: it counts as accepted in the run that sent it last', async () => {
+    const clinic = await openFaultyClinic()
+    await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
+    const before = await runInDoubt(clinic, 'reset')
+    let isSent = false
+    clinic.strike(({ method }) => {
+      if (method !== 'POST') return isSent ? { do: 'answer', status: 400 } : PASS
+      isSent = true
+      return { do: 'pass-then-reset' }
+    })
+    const again = summaryOf(
+      await clinic.workplace.waybill('rerun', before.run, '--only', 'in-doubt', '--json'),
+    )
+    expect(again.records.biometric).toMatchObject({ made: 6, inDoubt: 6 })
+    clinic.strike(() => PASS)
+    const { code, out } = await clinic.workplace.waybill('reconcile', before.run, '--json')
+    expect([code, JSON.parse(out)]).toMatchObject([0, { found: 6, missed: 0, inDoubt: 0 }])
+    const shown = await showOf(clinic, before.run)
+    expect(shown.records.biometric).toMatchObject({ accepted: 0, rejected: 6, inDoubt: 0 })
+    expect(shown).toMatchObject({ balanced: true, settled: [{ run: again.run, count: 6 }] })
+    expect((await showOf(clinic, again.run)).records.biometric).toMatchObject({ accepted: 6, inDoubt: 0 })
+    await expectReceipts(clinic, { 'read-back': 6 })
+  })
 
   test('stays so where nobody can tell still, and is not touched by a rerun of rejects', async () => {
     const clinic = await openFaultyClinic()

@@ -129,7 +129,8 @@ describe('records in doubt that are sent again', () => {
     expect(ended.code).toBe(0)
     const { summary, resent } = resolvedOf(ended)
     expect(resent?.records.biometric).toMatchObject({ made: 6, accepted: 6 })
-    expect(summary.records.biometric).toMatchObject({ made: 6, accepted: 6, inDoubt: 0 })
+    expect(summary.records.biometric).toMatchObject({ made: 6, accepted: 0, rejected: 6, inDoubt: 0 })
+    expect((await showOf(clinic, before.run)).settled).toEqual([{ run: resent?.run, count: 6 }])
     expect(await clinic.stored()).toEqual(GOOD)
     await expectReceipts(clinic, { answer: 6 })
   })
@@ -164,7 +165,11 @@ describe('records in doubt that are sent again', () => {
 
     const next = await clinic.run()
     expect(next.code).toBe(0)
-    expect((await showOf(clinic, before.run)).records.biometric).toMatchObject({ accepted: 6, inDoubt: 0 })
+    const { run = '' } = summaryOf(next).resumed ?? {}
+    expect((await showOf(clinic, run)).records.biometric).toMatchObject({ made: 6, accepted: 6 })
+    const shown = await showOf(clinic, before.run)
+    expect(shown.records.biometric).toMatchObject({ accepted: 0, rejected: 6, inDoubt: 0 })
+    expect(shown.settled).toEqual([{ run, count: 6 }])
     expect(await clinic.stored()).toEqual(GOOD)
     await expectReceipts(clinic, { 'read-back': 6 })
   })

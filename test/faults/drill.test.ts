@@ -5,7 +5,7 @@ import { KILL_POINTS } from '../../drill/kill-points.ts'
 import { drill } from '../../drill/main.ts'
 import { planRound, type RoundPlan } from '../../drill/round-plan.ts'
 import type { Ending } from '../../drill/scene.ts'
-import { FaultPlan } from '../../src/reference-gateway/faults/fault-plan.ts'
+import { Fault, FaultPlan } from '../../src/reference-gateway/faults/fault-plan.ts'
 
 test('four rounds of kills and faults, one with a backfill that gives way: nothing lost, nothing doubled, nothing altered, all accounted for', async () => {
   const said: string[] = []
@@ -36,6 +36,19 @@ test('500 rounds of a seed plan every kind of fault and every named point, with 
   }
   expect(planRound(1, 17)).toEqual(planRound(1, 17))
   expect(planBackfillRound(1, 19)).toEqual(planBackfillRound(1, 19))
+})
+
+test('a fault that excuses no doubt strikes no read six times: then it is given up, and tells nothing', () => {
+  const often = Array.from({ length: 500 }, (_, round) => planRound(1, round)).flatMap(({ faults }) =>
+    faults
+      .filter(({ harm }) => !harm.hidesProfiles)
+      .map(({ fault }) => Fault.parse(fault))
+      .filter(({ on }) => on.some((name) => /^(read|list)/.test(name)))
+      // A read has no body: one of it is one person's.
+      .map(({ when: { times, first, perBody } }) => perBody ?? times ?? first ?? 1),
+  )
+  expect(often.length).toBeGreaterThan(50)
+  expect(Math.max(...often)).toBe(5)
 })
 
 function endingsOf(plan: RoundPlan | BackfillRoundPlan): Ending[] {

@@ -28,7 +28,7 @@ const LEFT = {
     resend: 'in-doubt',
     find: 'accepted',
     miss: 'rejected',
-    deliver: 'accepted',
+    deliver: 'settled',
     refuse: 'rejected',
   },
   rejected: { ...NO, deliver: 'settled' },

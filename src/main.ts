@@ -10,8 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { CommanderError } from 'commander'
 import type { Perform } from './cli/command-options.ts'
 import type { CommandContext } from './cli/context.ts'
-import { describeError, errorAsJson } from './cli/describe-error.ts'
-import { logFailure, openLog } from './cli/open-log.ts'
+import { describeError, errorAsJson, logFailure, openLog } from './cli/describe-error.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
 import { assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
@@ -187,7 +186,7 @@ async function buildContext(
       makeHome()
       const [{ createIdentity }, { readOrMakeKey }] = await Promise.all([
         import('./model/ids.ts'),
-        import('./cli/installation-key.ts'),
+        import('./cli/open-known-ledger.ts'),
       ])
       const file = join(settings.home, 'key')
       assertWithin(settings.home, file)

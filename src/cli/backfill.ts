@@ -9,16 +9,18 @@ import type { BackfillRange } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { type Arrival, createArrival } from '../run/arrival.ts'
 import { backfillJob, backfillSources, lookInRange, noneInRange } from '../run/backfill.ts'
-import { leftOut, planBackfill } from '../run/backfill-plan.ts'
-import { assertDated, readRange } from '../run/backfill-range.ts'
+import { type BackfillPlan, leftOut, planBackfill } from '../run/backfill-plan.ts'
+import { assertDated, type Dated, readRange } from '../run/backfill-range.ts'
+import type { FoundExport } from '../run/find-exports.ts'
+import { n } from '../shown-text.ts'
 import { createCounting } from '../telemetry/counting.ts'
-import { backfillPlanJson, backfillPlanText, shortPlan } from './backfill-text.ts'
 import type { Action, CommandContext } from './context.ts'
+import { describeError, errorAsJson } from './describe-error.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { mailedReport } from './mailed-report.ts'
-import { reportRun } from './report-run.ts'
-import { runAndTell } from './run-and-tell.ts'
-import { sourceSettings, withRunDependencies } from './run-environment.ts'
+import { plainTable } from './plain-table.ts'
+import { mailedReport, runAndTell } from './run-and-tell.ts'
+import { reportRun, sourceSettings, withRunDependencies } from './run-environment.ts'
+import { sizeText } from './summary-text.ts'
 import { createTeller } from './teller.ts'
 
 export interface BackfillCommandOptions {
@@ -164,3 +166,102 @@ async function withTemporaryArrival<Result>(
     await arrival.close(false)
   }
 }
+
+/** One line, of what the listing alone says. */
+export function shortPlan(
+  job: string,
+  range: BackfillRange,
+  found: readonly Dated<FoundExport>[],
+  { without, unmatched }: Pick<BackfillPlan, 'without' | 'unmatched'>,
+): string {
+  const bytes = found.reduce((total, { found: { delivery } }) => total + delivery.bytes, 0)
+  const dates = found.length === 0 ? '' : `, of ${found[0]?.date} to ${found.at(-1)?.date}`
+  const gaps = without.count === 0 ? '' : `; ${counted(without.count, without.unit)} without one`
+  const left = unmatched.length === 0 ? '' : `; ${counted(unmatched.length, 'file')} left out by name`
+  const more = gaps + left === '' ? '' : ' (--dry-run lists them)'
+  return `Backfill of ${job}, ${rangeText(range)}: ${counted(found.length, 'export')}${dates}, ${sizeText(bytes)}${gaps}${left}${more}.`
+}
+
+export function backfillPlanText(plan: BackfillPlan): string[] {
+  const { exports, deliveredBefore } = plan
+  const listed = exports.map(({ date, bytes, rows, name, deliveredBefore: known, done, error }) => {
+    const state = error?.code ?? (done ? 'done' : known ? 'delivered before' : '')
+    return [date, n(bytes), rows === undefined ? '' : n(rows), name, state]
+  })
+  return [
+    '',
+    `Plan of a backfill of ${plan.job} at ${plan.gateway}, ${rangeText(plan.backfill)}: nothing was sent, nothing was written.`,
+    '',
+    ...plainTable(['date', 'bytes', 'rows', 'export', 'state'], listed, { from: 1, to: 2 }),
+    '',
+    `Exports  ${n(exports.length)}, ${sizeText(plan.bytes)}, ${n(plan.rows)} rows`,
+    ...goesOnLine(plan),
+    `Known    ${n(deliveredBefore.exports)} of them with ${n(deliveredBefore.rows)} rows were delivered before: they are read, and nothing of them is sent that has not changed`,
+    `Time     ${timeText(plan)}`,
+    ...leftOutLines(plan),
+    ...exports.flatMap(({ name, error }) =>
+      error === undefined ? [] : [`  ${name}: nothing of it would be sent`, ...describeError(error).slice(1)],
+    ),
+  ]
+}
+
+export function backfillPlanJson(plan: BackfillPlan): object {
+  const exports = plan.exports.map(({ error, ...one }) => ({
+    ...one,
+    ...(error === undefined ? {} : errorAsJson(error)),
+  }))
+  return { ...plan, dryRun: true, exports }
+}
+
+const goesOnLine = ({ unfinished }: BackfillPlan): string[] =>
+  unfinished === undefined
+    ? []
+    : [
+        `Goes on  run ${unfinished.run} is not finished: ${n(unfinished.exports)} of them with ${n(unfinished.rows)} rows are done, and not read again`,
+      ]
+
+/** Of a list, so many are named; the rest is counted. */
+const NAMED = 20
+
+function leftOutLines({ without, unmatched }: BackfillPlan): string[] {
+  const named = (all: readonly string[]): string[] => [
+    ...all.slice(0, NAMED).map((one) => `  ${one}`),
+    ...(all.length > NAMED ? [`  and ${n(all.length - NAMED)} more: --json lists all`] : []),
+  ]
+  const ranges = without.ranges.map(({ from, to, count }) =>
+    from === to ? from : `${from} to ${to} (${n(count)})`,
+  )
+  return [
+    ...(without.count === 0
+      ? []
+      : [`Without  ${n(without.count)} of ${counted(without.of, without.unit)} have no export here:`]),
+    ...named(ranges),
+    ...(unmatched.length === 0
+      ? []
+      : [
+          `Left out ${counted(unmatched.length, 'file')}, as no pattern of the job, or no date, fits the name:`,
+        ]),
+    ...named(unmatched),
+  ]
+}
+
+function timeText({ estimate }: BackfillPlan): string {
+  if (estimate === undefined) return 'not known: no run of this job tells how fast it sends to this gateway'
+  const { seconds, rowsPerSecond, knownRowsPerSecond, runs, limitedByRate } = estimate
+  const sent = rowsPerSecond === undefined ? [] : [`${n(Math.round(rowsPerSecond))} rows a second sent`]
+  const rates = [...sent, `${n(Math.round(knownRowsPerSecond))} known ones read`].join(' and ')
+  const by = `by ${rates} in the latest ${counted(runs, 'run')}`
+  return `about ${durationText(seconds)}, ${by}${limitedByRate ? ', and by --rate' : ''}`
+}
+
+/** `42 s`, `12 min`, `3.5 h`. */
+function durationText(seconds: number): string {
+  if (seconds < 100) return `${Math.ceil(seconds)} s`
+  if (seconds < 100 * 60) return `${Math.ceil(seconds / 60)} min`
+  return `${(seconds / 3600).toFixed(1)} h`
+}
+
+const rangeText = ({ from, to, in: folder }: BackfillRange): string =>
+  `${from} to ${to}${folder === undefined ? '' : ` in ${folder}`}`
+
+const counted = (count: number, what: string): string => `${n(count)} ${what}${count === 1 ? '' : 's'}`

@@ -1,10 +1,18 @@
 /** The gateway that was chosen: one with an address, or the built-in reference gateway in a process of its own. */
+
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { z } from 'zod'
+import { type AccessTokenSource, checkCredential } from '../gateway/access-token.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
+import { WaybillError } from '../model/errors.ts'
 import { BUILT_IN, type Settings } from '../settings.ts'
-import { accessTokenOf } from './access-token-command.ts'
-import { startAttached } from './attached-gateway.ts'
 import type { GatewayConnection } from './context.ts'
 
 /** As many as a job may send at once; the job's own ceiling is what holds. */
@@ -61,4 +69,124 @@ export async function connectGateway(
     ...accessTokenOf(settings),
   })
   return { gateway, name, describe: name, close: async () => gateway.close() }
+}
+
+/** What the reference gateway asks for (`ReferenceGatewayOptions`); any will do where it is not given. */
+const Credentials = z.object({
+  apiKeys: z.array(z.string().min(1)).min(1).optional(),
+  tokens: z.array(z.string().min(1)).min(1).optional(),
+  controlSecret: z.string().min(1).optional(),
+})
+type Credentials = z.infer<typeof Credentials>
+
+const Listening = z.object({ url: z.string() })
+
+/** How long it may take to end, in milliseconds. */
+const END_MS = 5_000
+
+/**
+ * Starts it on a free port.
+ * @param options of `waybill gateway`
+ * @throws WaybillError `gateway-unreachable` where it does not come to listen
+ */
+export async function startAttached(
+  options: readonly string[],
+  credentials: Credentials,
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const entry = fileURLToPath(new URL('../../bin/waybill.js', import.meta.url))
+  const args = ['gateway', '--attached', '--port', '0', '--json', ...options]
+  const child = spawn(process.execPath, [...process.execArgv, entry, ...args], {
+    // What the environment says is meant for this process; what the gateway needs it is told.
+    env: {},
+    // A Ctrl-C in the terminal is for this process, which still needs it to finish what is under way.
+    detached: true,
+  })
+  let said = ''
+  child.stderr.on('data', (text: Buffer) => {
+    said += text.toString()
+  })
+  // What it could not be told, its end tells.
+  child.stdin.on('error', () => {})
+  child.stdin.write(`${JSON.stringify(credentials)}\n`)
+  const ended = new Promise<void>((resolve) => {
+    child.once('close', () => resolve()).once('error', () => resolve())
+  })
+  const failed = (): never => {
+    throw new WaybillError('gateway-unreachable', `the built-in gateway could not be started: ${said.trim()}`)
+  }
+  const [line] = await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    ended.then(failed),
+  ])
+  return {
+    url: Listening.parse(JSON.parse(String(line))).url,
+    async stop() {
+      const late = setTimeout(() => child.kill('SIGKILL'), END_MS)
+      child.stdin.end()
+      await ended
+      clearTimeout(late)
+    },
+  }
+}
+
+/**
+ * The side of the gateway.
+ * @param input standard input; undefined where there is none
+ * @throws WaybillError `usage-wrong` where the first line brings no credentials
+ */
+export async function attach(
+  input: Readable = Readable.from([]),
+): Promise<{ readonly credentials: Credentials; readonly ended: Promise<unknown> }> {
+  const lines = createInterface({ input })
+  const ended = once(lines, 'close')
+  const [line] = await Promise.race([once(lines, 'line'), ended.then(() => [''])])
+  const { data } = Credentials.safeParse(jsonOf(String(line)))
+  if (data === undefined)
+    throw new WaybillError('usage-wrong', 'with --attached, standard input must begin with credentials', {
+      remedy: 'Leave --attached out: it is for programs that start a gateway of their own.',
+    })
+  return { credentials: data, ended }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const TIME_LIMIT_MS = 30_000
+
+/** A token that is given is used as it is; a command is run for the first, and again when one is refused. */
+export function accessTokenOf({
+  accessToken,
+  accessTokenCommand,
+}: Pick<Settings, 'accessToken' | 'accessTokenCommand'>): AccessTokenSource {
+  if (accessTokenCommand === undefined) return { accessToken: async () => accessToken ?? '' }
+  const run = () => printedToken(accessTokenCommand)
+  return { accessToken: accessToken === undefined ? run : async () => accessToken, renewAccessToken: run }
+}
+
+/** @throws WaybillError `gateway-refused-credentials` where the command fails; `settings-invalid` where it prints no token */
+export async function printedToken(command: string): Promise<string> {
+  const printed = await output(command)
+  return checkCredential(printed.trim(), 'WAYBILL_ACCESS_TOKEN_COMMAND')
+}
+
+async function output(command: string): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command], { timeout: TIME_LIMIT_MS })
+    return stdout
+  } catch (error) {
+    // What it printed may hold the token.
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new WaybillError(
+      'gateway-refused-credentials',
+      `WAYBILL_ACCESS_TOKEN_COMMAND failed (exit ${code})`,
+      {
+        remedy: 'Run the command by hand: it must print an access token and nothing else.',
+      },
+    )
+  }
 }

@@ -1,5 +1,9 @@
 /** An error as a person reads it: what was found, where, and what to do next. */
 import { describePlace, WaybillError } from '../model/errors.ts'
+import type { Settings } from '../settings.ts'
+import { createLogFile } from '../telemetry/log-file.ts'
+import { createLogger, type Logger, type LogSink } from '../telemetry/logger.ts'
+import type { CommandContext } from './context.ts'
 
 export function describeError(error: unknown): string[] {
   if (!(error instanceof WaybillError)) {
@@ -41,4 +45,28 @@ export function errorAsJson(error: WaybillError): object {
       remedy: error.remedy,
     },
   }
+}
+
+/** @param err writes to standard error */
+export function openLog(
+  { logLevel: level, logFormat: form, logFile }: Pick<Settings, 'logLevel' | 'logFormat' | 'logFile'>,
+  err: (text: string) => void,
+  now: () => number,
+): Logger {
+  const standardError: LogSink = { level, form, print: err }
+  const alone = createLogger(standardError, undefined, now)
+  if (logFile === undefined) return alone
+  const print = createLogFile(logFile, now, (problem) => alone.warn(problem))
+  return createLogger(standardError, { level, form: 'json', print }, now)
+}
+
+/** What ended a command, into the log file: on standard error it is described. */
+export function logFailure(
+  { settings, logger }: Pick<CommandContext, 'settings' | 'logger'>,
+  error: unknown,
+): void {
+  if (settings.logFile === undefined) return
+  const file = logger.beside(() => {})
+  if (error instanceof WaybillError) file.error(`${error.message}. ${error.remedy}`, { code: error.code })
+  else file.error('unexpected: a defect, whose stack is on standard error')
 }

@@ -17,12 +17,12 @@ import { checkLedger } from '../operate/check-ledger.ts'
 import { checkLogFile } from '../operate/check-log-file.ts'
 import { type CheckFinding, exitOf } from '../operate/finding.ts'
 import { BUILT_IN, type Settings } from '../settings.ts'
-import { printedToken } from './access-token-command.ts'
+import { printedToken } from './connect-gateway.ts'
 import type { Action, CommandContext } from './context.ts'
 import { countCases } from './mapping-test.ts'
+import { gatewaySetting } from './next-steps.ts'
 import { sourceSettings } from './run-environment.ts'
-import { gatewaySetting } from './shell-command.ts'
-import { sizeText } from './sizes.ts'
+import { sizeText } from './summary-text.ts'
 
 export interface DoctorOptions {
   readonly sources?: true

@@ -1,16 +1,16 @@
 /** `waybill expect`: whether the exports have arrived that jobs expect by now. */
-
 import { type Job, readJob } from '../definitions/definition-files.ts'
-import { targetsOf } from '../definitions/jobs.ts'
+import { gatewayNameOf, targetsOf } from '../definitions/jobs.ts'
 import type { Assessment } from '../expect/assess.ts'
 import { assessmentJson, assessmentLines, countWords } from '../expect/expectation-text.ts'
-import { judgeJob } from '../expect/expectation-watch.ts'
+import { type ExpectationParts, judgeJob } from '../expect/expectation-watch.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { localTime } from '../schedule/local-time.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import { expectationParts } from './expectation-parts.ts'
-import { mailedReport } from './mailed-report.ts'
+import { mailedReport } from './run-and-tell.ts'
+import { sourceSettings } from './run-environment.ts'
 import { listJobs } from './scheduled-jobs.ts'
 import { createTeller } from './teller.ts'
 
@@ -83,3 +83,19 @@ function assessmentText(assessment: Assessment): string[] {
   const next = `Then     by ${localTime(deadline.next, watched.expect.zone)}`
   return [head, ...[...assessmentLines(assessment), next].map((line) => `  ${line}`), '']
 }
+
+/** A look that has taken so long is given up: the next one may do better, and the job is to be looked at again. */
+const PATIENCE_MS = 5 * 60_000
+
+export const expectationParts = (
+  { settings, now, interrupt }: CommandContext,
+  ledger: Ledger,
+  tell: ExpectationParts['tell'],
+): ExpectationParts => ({
+  ledger,
+  gatewayOf: (job) => gatewayNameOf(settings, job.definition),
+  sources: sourceSettings(settings),
+  now,
+  patience: () => AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), interrupt]),
+  tell,
+})

@@ -2,8 +2,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Job, readJob } from '../definitions/definition-files.ts'
+import type { Expectation } from '../definitions/export-definition.ts'
 import { readGatewayName } from '../definitions/jobs.ts'
-import type { FireRecord, Ledger } from '../ledger/ledger.ts'
+import { watchedSources } from '../expect/assess.ts'
+import type { DeadlineRecord, DeadlineState, ExpectationKey, FireRecord, Ledger } from '../ledger/ledger.ts'
 import { EXIT, type WaybillError } from '../model/errors.ts'
 import { type RunActivity, underWay } from '../runs/run-activity.ts'
 import { firesAfter } from '../schedule/fires.ts'
@@ -12,15 +14,8 @@ import { comeDue, ON_TIME_MS } from '../schedule/missed.ts'
 import type { JobSchedule, ListedJob } from '../schedule/schedule-parts.ts'
 import type { CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import {
-  type ExplainedExpectation,
-  expectationJson,
-  expectationsTable,
-  explainExpectations,
-} from './explain-expectations.ts'
-import { fireWords } from './fire-text.ts'
-import { toSecond, waitsText } from './outage-text.ts'
 import { fittedTable, plainTable } from './plain-table.ts'
+import { toSecond, waitsText } from './run-reporter.ts'
 import { createJobList, withMappings } from './scheduled-jobs.ts'
 
 const LAST = 10
@@ -182,4 +177,119 @@ function explainedJson(explained: Explained): object {
     next: next.map((at) => ({ due: instant(at), local: localTime(at, zone) })),
     expected: expected.map(expectationJson),
   }
+}
+
+export interface ExplainedExpectation {
+  readonly key: ExpectationKey
+  readonly expect: Expectation
+  /** Undefined where nobody has looked yet. */
+  readonly last: DeadlineRecord | undefined
+  readonly next: number
+}
+
+export async function explainExpectations(
+  ledger: Ledger | undefined,
+  job: Job,
+  now: number,
+): Promise<ExplainedExpectation[]> {
+  return Promise.all(
+    watchedSources(job).map(async ({ key, expect }) => ({
+      key,
+      expect,
+      last: (await ledger?.expectations.judged(key))?.[0],
+      next: firesAfter({ cron: expect.by, zone: expect.zone }, now).next().value,
+    })),
+  )
+}
+
+const WORDS: Readonly<Record<DeadlineState, string>> = {
+  seen: 'seen for the first time, not told',
+  arrived: 'arrived',
+  late: 'arrived, late',
+  missing: 'missing',
+  unreachable: 'nobody could look',
+}
+
+/** @param columns of the terminal; undefined: nothing is fitted to a width */
+export function expectationsTable(
+  expectations: readonly ExplainedExpectation[],
+  columns: number | undefined,
+): string[] {
+  const rows: string[][] = []
+  for (const { key, expect, last, next } of expectations) {
+    if (last !== undefined) {
+      const small = last.small === 0 ? '' : `, ${last.small} strangely small`
+      const count = last.state === 'unreachable' ? '' : ` (${last.arrived} of ${last.expected}${small})`
+      rows.push([...times(last.due, expect), key.source, `${WORDS[last.state]}${count}`])
+    }
+    rows.push([...times(next, expect), key.source, ''])
+  }
+  return fittedTable(['expected by', 'UTC', 'exports', 'what was found'], rows, 'none', columns)
+}
+
+const times = (at: number, { zone }: Expectation): [string, string] => [localTime(at, zone), utcTime(at)]
+
+export const expectationJson = ({ key, expect, last, next }: ExplainedExpectation): object => ({
+  source: key.source,
+  mapping: key.mapping,
+  by: expect.by,
+  zone: expect.zone,
+  last: last && {
+    due: new Date(last.due).toISOString(),
+    local: localTime(last.due, expect.zone),
+    judgedAt: new Date(last.judged_at).toISOString(),
+    state: last.state,
+    expected: last.expected,
+    arrived: last.arrived,
+    small: last.small,
+  },
+  next: { due: new Date(next).toISOString(), local: localTime(next, expect.zone) },
+})
+
+const REASONS: Readonly<Record<string, string>> = {
+  'not-scheduled': 'no schedule was running',
+  'job-held': 'the job was being run',
+  'job-invalid': 'the job file or a mapping was wrong',
+  'earlier-first': 'an earlier fire goes first',
+  unscheduled: 'the job is on no schedule any more',
+}
+
+/** Why it did not run at its time. */
+export const whyNot = ({ reason, detail }: Pick<FireRecord, 'reason' | 'detail'>): string => {
+  if (reason === null) return ''
+  const words = REASONS[reason] ?? reason
+  if (detail === null) return words
+  return reason === 'job-held' ? `${words} by ${detail}` : `${words}: ${detail}`
+}
+
+/** Of one that is made up for, why it did not run at its time. */
+export const lateWords = (fire: FireRecord): string =>
+  fire.made_up_by === fire.due ? `made up for (${whyNot(fire)})` : ''
+
+/** What became of it, in a line. */
+export function fireWords(fire: FireRecord): string {
+  const run = fire.run_id === null ? '' : `run ${fire.run_id}`
+  const why = whyNot(fire)
+  const late = lateWords(fire)
+  const words = (...parts: string[]): string => parts.filter((part) => part !== '').join(', ')
+  switch (fire.state) {
+    case 'due':
+      return 'about to begin'
+    case 'missed':
+      return words(why, 'to be made up for')
+    case 'running':
+      return words(`begun at ${utcTime(fire.begun_at ?? fire.due)}`, run, late)
+    case 'interrupted':
+      return words(run, 'goes on when the schedule is started', late)
+    case 'skipped':
+      return words(why, fire.made_up_by === null ? '' : `made up for by that of ${utcTime(fire.made_up_by)}`)
+    case 'ended':
+      return words(outcome(fire), run, late)
+  }
+}
+
+function outcome({ exit, error }: FireRecord): string {
+  if (error === 'exports-none') return 'found no exports'
+  if (error !== null) return `${error} (exit ${exit})`
+  return exit === EXIT.ok ? 'all accounted for' : `something was left behind (exit ${exit})`
 }

@@ -9,7 +9,7 @@ import { SUITE } from '../conformance/suite.ts'
 import { parseBaseUrl } from '../gateway/base-url.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Settings } from '../settings.ts'
-import { printedToken } from './access-token-command.ts'
+import { printedToken } from './connect-gateway.ts'
 import type { Action } from './context.ts'
 import { plainTable } from './plain-table.ts'
 

@@ -7,7 +7,7 @@ import { readFaultPlan } from '../reference-gateway/faults/read-fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
 import type { TokenOwner } from '../reference-gateway/token-book.ts'
 import { shellWord } from '../shown-text.ts'
-import { attach } from './attached-gateway.ts'
+import { attach } from './connect-gateway.ts'
 import type { Action } from './context.ts'
 
 export interface GatewayCommandOptions {

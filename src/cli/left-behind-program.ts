@@ -48,7 +48,7 @@ export function addLeftBehindCommands(program: Command, perform: Perform): void 
           note?: string
           json?: true
         },
-      ) => perform(async (context) => (await import('./resolve.ts')).resolve(context, { run, ...options })),
+      ) => perform(async (context) => (await import('./rerun.ts')).resolve(context, { run, ...options })),
     )
 
   program
@@ -68,7 +68,7 @@ export function addLeftBehindCommands(program: Command, perform: Perform): void 
       '\nExit code 1: something is in doubt still, differs, or is missing.\n\nExample:\n  waybill reconcile 20260302T071500Z-4f2a9c\n  waybill reconcile 20260302T071500Z-4f2a9c --verify --sample 5%',
     )
     .action((run: string, options: { verify?: true; sample?: SampleSize; seed?: string; json?: true }) =>
-      perform(async (context) => (await import('./reconcile.ts')).reconcile(context, { run, ...options })),
+      perform(async (context) => (await import('./rerun.ts')).reconcile(context, { run, ...options })),
     )
 }
 

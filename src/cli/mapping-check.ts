@@ -1,16 +1,23 @@
 /** `waybill mapping check`: every problem of mappings and their cases, and how a mapping fits an export. */
+
+import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
+import {
+  type DefinitionFolders,
+  definitionsIn,
+  type LoadedMapping,
+  readMapping,
+} from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
 import { unknownColumns, unreadColumns } from '../mapping-tools/columns.ts'
-import { createCoverage } from '../mapping-tools/coverage.ts'
+import { type Coverage, createCoverage, type RuleCoverage } from '../mapping-tools/coverage.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
+import { n } from '../shown-text.ts'
 import type { Action } from './context.ts'
-import { coverageText, type Fit } from './coverage-text.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import { casesFile, mappingsMeant, readCasesText } from './mapping-files.ts'
+import { plainTable } from './plain-table.ts'
 
 export interface MappingCheckOptions {
   readonly mappings: readonly string[]
@@ -111,3 +118,55 @@ const checkedJson = ({ mapping, error, fit, undecided = [] }: Checked): object =
   ...(error === undefined ? {} : errorAsJson(error)),
   ...(fit === undefined ? {} : { fit }),
 })
+
+/** How a mapping fits an export. */
+export interface Fit extends Coverage {
+  readonly export: string
+  /** Columns that the mapping does not read. */
+  readonly unread: readonly string[]
+}
+
+export function coverageText({ rows, reasons, unread, rules }: Fit): string[] {
+  const why = Object.keys(reasons).length === 0 ? '' : ` (${counted(reasons)})`
+  const told = rules.map((rule) => [n(rule.made), rule.rule, shortcomings(rule)])
+  const lines = [
+    ...(unread.length === 0 ? [] : [`Columns that it does not read: ${unread.join(', ')}`]),
+    `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}${why}`,
+    ...plainTable(['made', 'rule', 'what it did not give'], told, 1),
+  ]
+  return lines.map((line) => line.trimEnd())
+}
+
+function shortcomings({ made, rejected, neverSet }: RuleCoverage): string {
+  const refused = Object.keys(rejected).length > 0
+  if (made === 0) return refused ? `always rejected: ${counted(rejected)}` : 'never set'
+  return [
+    ...(refused ? [`rejected: ${counted(rejected)}`] : []),
+    ...(neverSet.length === 0 ? [] : [`never set: ${neverSet.join(', ')}`]),
+  ].join('; ')
+}
+
+const counted = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .sort(([, a], [, b]) => b - a)
+    .map(([code, count]) => `${code} ${n(count)}`)
+    .join(', ')
+
+/** Those that are named; without names, all of the folder. */
+export async function mappingsMeant(folders: DefinitionFolders, named: readonly string[]): Promise<string[]> {
+  return named.length > 0 ? [...named] : (await definitionsIn(folders.mappings)).sort()
+}
+
+/** `NAME.cases.yaml` beside `NAME.yaml`. */
+export const casesFile = (mapping: LoadedMapping): string => mapping.file.replace(/\.ya?ml$/, '.cases.yaml')
+
+/** The text of a mapping's cases; undefined where there are none. @throws WaybillError `cases-not-found`: the file cannot be read */
+export async function readCasesText(mapping: LoadedMapping): Promise<string | undefined> {
+  const file = casesFile(mapping)
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined
+    throw new WaybillError('cases-not-found', `${file} cannot be read`, { place: { file }, cause })
+  }
+}

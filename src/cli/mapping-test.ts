@@ -11,7 +11,7 @@ import { type CaseResult, runCases } from '../mapping-tools/run-cases.ts'
 import { updateCases } from '../mapping-tools/update-cases.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Action } from './context.ts'
-import { casesFile, mappingsMeant, readCasesText } from './mapping-files.ts'
+import { casesFile, mappingsMeant, readCasesText } from './mapping-check.ts'
 
 export interface MappingTestOptions {
   readonly mappings: readonly string[]

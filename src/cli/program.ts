@@ -98,7 +98,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .addOption(json())
     .addHelpText('after', '\nExample:\n  waybill show\n  waybill show 20260302T071500Z-4f2a9c')
     .action((run: string | undefined, options: { json?: true }) =>
-      perform(async (context) => (await import('./show.ts')).show(context, { run, ...options })),
+      perform(async (context) => (await import('./runs.ts')).show(context, { run, ...options })),
     )
 
   program
@@ -108,7 +108,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .addOption(json())
     .addHelpText('after', '\nExample:\n  waybill trace 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa')
     .action((transaction: string, options: { json?: true }) =>
-      perform(async (context) => (await import('./trace.ts')).trace(context, { transaction, ...options })),
+      perform(async (context) => (await import('./runs.ts')).trace(context, { transaction, ...options })),
     )
 
   addLeftBehindCommands(program, perform)

@@ -1,11 +1,13 @@
 /** Runs a job and tells its targets how that ended. The end is the same whatever becomes of the notifications. */
 import { parse as parsePath } from 'node:path'
+import { z } from 'zod'
 import type { Job } from '../definitions/definition-files.ts'
 import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
 import { smallNotice } from '../expect/expectation-notices.ts'
 import { exitOf, type JobEnd } from '../job/carry-out.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
+import type { Attach } from '../notify/channel.ts'
 import {
   type About,
   brokenOffNotice,
@@ -19,7 +21,6 @@ import type { Target } from '../notify/target.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { type RunSummary, summarise } from '../runs/summary.ts'
 import type { CommandContext } from './context.ts'
-import { mailedReport } from './mailed-report.ts'
 import { nextSteps } from './next-steps.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
@@ -203,5 +204,35 @@ async function tellUnopened(
     await teller.deliver()
   } finally {
     await ledger.close()
+  }
+}
+
+const OfRun = z.object({ run: z.string() })
+
+/** Of a run that was pruned meanwhile nothing goes with it; nor where the page cannot be made: the mail is what counts. */
+export function mailedReport(
+  {
+    settings,
+    logger,
+    now,
+    isDead,
+    version,
+  }: Pick<CommandContext, 'settings' | 'logger' | 'now' | 'isDead' | 'version'>,
+  ledger: Ledger,
+): Attach {
+  return async ({ kind, job, data }) => {
+    const { data: of } = OfRun.safeParse(data)
+    if (kind !== 'run-ended' || of === undefined) return []
+    const { run } = of
+    try {
+      const record = await ledger.run(run)
+      if (record === undefined || record.pruned_at !== null) return []
+      const { runReport } = await import('../report/run-report.ts')
+      const parts = { ledger, home: settings.home, now: now(), isDead, version, nextSteps }
+      return [{ name: `${run}.html`, type: 'text/html; charset=utf-8', content: await runReport(parts, run) }]
+    } catch {
+      logger.warn('the report of the run cannot be made, and does not go with the mail', { job, run })
+      return []
+    }
   }
 }

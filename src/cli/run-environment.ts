@@ -1,5 +1,7 @@
 /** What commands that send, or read back, have in common: ledger, gateway and the rest of what a run is handed. */
 import type { TransportOptions } from '../gateway/transport.ts'
+import type { JobEnd } from '../job/carry-out.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import type { SourceSettings } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents } from '../run/events.ts'
@@ -7,7 +9,9 @@ import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
 import type { CommandContext, GatewayConnection } from './context.ts'
+import { describeError, errorAsJson } from './describe-error.ts'
 import { createRunReporter } from './run-reporter.ts'
+import { summaryText } from './summary-text.ts'
 
 /** What runs at any gateway are handed. */
 export type Surroundings = Omit<RunDependencies, 'gateway' | 'gatewayName'>
@@ -103,3 +107,23 @@ export const sourceSettings = (settings: Settings): SourceSettings => ({
 /** `20260302T071500Z-4f2a9c`: sorts by time, and is told apart by chance. */
 const newRunId = ({ now, randomHex }: CommandContext): string =>
   `${new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')}-${randomHex(3)}`
+
+export async function reportRun(
+  context: CommandContext,
+  options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
+  ledger: Pick<Ledger, 'reasonsOf'>,
+  { summary, error }: Pick<JobEnd, 'summary' | 'error'>,
+): Promise<void> {
+  if (options.json) {
+    context.out(JSON.stringify({ ...summary, ...(error === undefined ? {} : errorAsJson(error)) }))
+    return
+  }
+  if (!options.quiet) {
+    for (const one of summary.resumed === undefined ? [summary] : [summary.resumed, summary]) {
+      // Its words are told as those of the error.
+      const { detail: _, ...shown } = one
+      context.out(summaryText(shown, await ledger.reasonsOf(one.run), context.columns))
+    }
+  }
+  if (error !== undefined) context.err(describeError(error))
+}

@@ -2,13 +2,23 @@
 import { smallWords } from '../expect/expectation-text.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../model/balance.ts'
 import { describePlace, type WaybillError } from '../model/errors.ts'
-import type { ExportProgress, LeftBehind, OutageProgress, RunListener } from '../run/events.ts'
+import { durationText } from '../report/figures.ts'
+import {
+  createRunEvents,
+  type ExportProgress,
+  type LeftBehind,
+  type OtherRun,
+  type OutageProgress,
+  type RangePosition,
+  type RunEvents,
+  type RunListener,
+} from '../run/events.ts'
+import type { WaitsForGateway } from '../run/outage-watch.ts'
+import { counted, n } from '../shown-text.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
-import type { Progress } from '../telemetry/progress.ts'
+import type { Progress, ProgressState } from '../telemetry/progress.ts'
 import { LINE_EVERY_MS } from '../telemetry/terminal-line.ts'
-import { showProgress } from './export-progress.ts'
-import { outageBegins, outageChanges, outageEnds, outageProgress } from './outage-text.ts'
-import { waitingText } from './waiting-text.ts'
+import type { CommandContext } from './context.ts'
 
 /** A wait shorter than this is not worth a line. */
 const LONG_WAIT_MS = 2_000
@@ -152,3 +162,146 @@ function countFields(counts: Counts): LogFields {
 
 const failureText = (name: string, { message, place, remedy }: WaybillError): string =>
   `${message} (${describePlace(place ?? { file: name })}). ${remedy}`
+
+/** Of more exports than this only those leave a line of which something was left behind. */
+const LINES_OF_EXPORTS = 10
+
+export interface ShownProgress {
+  started(export_: ExportProgress & { readonly position?: RangePosition | undefined }): void
+  advanced(export_: ExportProgress): void
+  ended(name: string, counts: Counts): void
+  /** Nothing of the export was sent. */
+  failed(): void
+  /** @param finished whether all exports were run */
+  runEnded(finished: boolean): void
+}
+
+export function showProgress(progress: Progress): ShownProgress {
+  /** Of the range: what this process has ended of it. */
+  let ended: Counts | undefined
+  let position: RangePosition | undefined
+  let state: ProgressState | undefined
+  const ofRange = ({ name, counts, share }: ExportProgress, at: RangePosition): ProgressState => {
+    const { number, of, bytes, bytesBefore, bytesOfAll } = at
+    const all = noCounts()
+    addCounts(all, ended ?? noCounts())
+    addCounts(all, counts)
+    const done = bytesOfAll === 0 ? 0 : (bytesBefore + share * bytes) / bytesOfAll
+    // Members of an archive are exports of their own, each from 0 to 1.
+    state = { ...stateOf(all, Math.max(done, state?.share ?? 0)), at: { name, number, of } }
+    return state
+  }
+  return {
+    started(export_) {
+      position = export_.position
+      if (position === undefined) {
+        if (ended !== undefined) progress.stop()
+        ended = undefined
+        progress.start(export_.name, stateOf(export_.counts, export_.share))
+        return
+      }
+      if (ended !== undefined) {
+        progress.advance(ofRange(export_, position))
+        return
+      }
+      ended = noCounts()
+      state = undefined
+      progress.start(rangeLabel(position), ofRange(export_, position))
+    },
+    advanced(export_) {
+      const { counts, share } = export_
+      progress.advance(position === undefined ? stateOf(counts, share) : ofRange(export_, position))
+    },
+    ended(name, counts) {
+      if (position === undefined || ended === undefined) {
+        progress.end(stateOf(counts, 1))
+        return
+      }
+      const { made, rejected, inDoubt } = allRecords(counts)
+      const left = counts.rows.rejected + rejected + inDoubt
+      if (left > 0 || position.of <= LINES_OF_EXPORTS) {
+        const behind = left === 0 ? '' : `, ${n(left)} left behind`
+        progress.note(`${name}: ${n(counts.rows.read)} rows, ${n(made)} records${behind}`)
+      }
+      progress.advance(ofRange({ name, counts, share: 1 }, position))
+      addCounts(ended, counts)
+    },
+    failed() {
+      if (ended === undefined) progress.stop()
+    },
+    runEnded(finished) {
+      if (finished && ended !== undefined) progress.end({ ...stateOf(ended, 1) })
+      else progress.stop()
+      ended = undefined
+    },
+  }
+}
+
+/** Counts are those of this process: where it has gone on with the range, of the exports from there on. */
+const rangeLabel = ({ number, of }: RangePosition): string =>
+  number === 1 ? `Backfill of ${counted(of, 'export')}` : `Backfill, exports ${n(number)} to ${n(of)}`
+
+const stateOf = (counts: Counts, share: number): ProgressState => ({
+  rows: counts.rows.read,
+  records: allRecords(counts).made,
+  share,
+})
+
+const DAY_MS = 86_400_000
+
+/** `2026-03-02T02:17:05Z` */
+export const toSecond = (instant: string): string => `${instant.slice(0, 19)}Z`
+
+const iso = (at: number): string => toSecond(new Date(at).toISOString())
+
+/** For the log: why it waits, and until when. */
+export const outageBegins = ({ since, givesUpAt, class: reason, what, pending }: OutageProgress): string =>
+  `nothing gets through to the gateway since ${iso(since)} (${reason}: ${what}); waiting, gives up at ${iso(givesUpAt)}; ${pendingText(pending)}`
+
+export const outageChanges = ({ class: reason, what }: OutageProgress): string =>
+  `still nothing gets through to the gateway, now for another cause (${reason}: ${what})`
+
+export const outageEnds = ({ since, failures, pending }: OutageProgress, now: number): string =>
+  `the gateway answers again, after ${durationText(Math.max(0, now - since))} and ${counted(failures, 'request')} in vain; ${pendingText(pending)}`
+
+/** For progress; by the clock of UTC, as everywhere. */
+export function outageProgress({ since, givesUpAt }: Pick<OutageProgress, 'since' | 'givesUpAt'>): string {
+  const isLong = givesUpAt - since >= DAY_MS
+  const [from, to] = [since, givesUpAt].map((at) => {
+    const text = new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+    return isLong ? text : text.slice(-5)
+  })
+  return `waiting for the gateway since ${from}, gives up at ${to} UTC`
+}
+
+/** In one line, of a run of another process. */
+export const waitsText = ({ since, givesUpAt, class: reason, what, pending }: WaitsForGateway): string =>
+  `waits for the gateway since ${toSecond(since)}, gives up at ${toSecond(givesUpAt)}: nothing gets through (${reason}: ${what}); ${pendingText(pending)}`
+
+/** In several, with what to type. */
+export const waitsLines = ({ since, givesUpAt, class: reason, what, pending }: WaitsForGateway): string[] => [
+  `Waiting  for the gateway since ${toSecond(since)}: nothing gets through (${reason})`,
+  `         ${what}`,
+  `         gives up at ${toSecond(givesUpAt)}; ${pendingText(pending)}. To see whether the gateway can be had`,
+  '    waybill doctor',
+]
+
+const pendingText = (pending: number): string =>
+  `${counted(pending, 'record is pending', 'records are pending')}`
+
+export function waitingText({ job, run, owner, since, givesWay }: OtherRun): string {
+  const which = run === undefined ? '' : `run ${run}, `
+  const others = `${job} (${which}${owner}, since ${new Date(since).toISOString()})`
+  return givesWay === true
+    ? `waiting for the backfill of ${others}, which gives way`
+    : `waiting for another run, which goes first: ${others}`
+}
+
+/** For a command that runs nothing itself. */
+export const tellingWaits = ({
+  logger,
+  writeError,
+}: Pick<CommandContext, 'logger' | 'writeError'>): RunEvents =>
+  createRunEvents({
+    waitingForRun: (other) => logger.beside(writeError).warn(waitingText(other), { job: other.job }),
+  })

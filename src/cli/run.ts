@@ -4,19 +4,20 @@ import { join } from 'node:path'
 import { readJob } from '../definitions/definition-files.ts'
 import { assertTellable, chooseGateway, targetsOf } from '../definitions/jobs.ts'
 import type { JobEnd } from '../job/carry-out.ts'
+import { allRecords } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
 import { createIdentity } from '../model/ids.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import { dryRun } from '../run/dry-run.ts'
+import { type DryRunResult, dryRun } from '../run/dry-run.ts'
 import { runJob } from '../run/run-job.ts'
+import { counted } from '../shown-text.ts'
 import type { Action } from './context.ts'
-import { errorAsJson } from './describe-error.ts'
-import { dryRunText } from './dry-run-text.ts'
+import { describeError, errorAsJson } from './describe-error.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { mailedReport } from './mailed-report.ts'
-import { reportRun } from './report-run.ts'
-import { runAndTell, tellingRefusals } from './run-and-tell.ts'
-import { sourceSettings, withRunDependencies } from './run-environment.ts'
+import { fittedTable } from './plain-table.ts'
+import { mailedReport, runAndTell, tellingRefusals } from './run-and-tell.ts'
+import { reportRun, sourceSettings, withRunDependencies } from './run-environment.ts'
+import { driftLines, warningsLine } from './summary-text.ts'
 import { createTeller } from './teller.ts'
 
 export interface RunCommandOptions {
@@ -84,4 +85,33 @@ const perform: Action<RunCommandOptions> = async (context, options) => {
       await teller.deliver()
     }
   })
+}
+
+/** @param columns of the terminal; undefined: nothing is fitted to a width */
+export function dryRunText(result: DryRunResult, columns?: number): string[] {
+  const { rows, exports, failed, reasons } = result
+  const { made, rejected, pending } = allRecords(result)
+  const lines = [
+    '',
+    `Dry run of ${result.job}: nothing was sent, nothing was written.`,
+    ...exports.map(({ name, rows: read }) => `  ${name}: ${counted(read, 'row')}`),
+    ...failed.flatMap(({ name, error }) => [
+      `  ${name}: nothing of it would be sent`,
+      ...describeError(error).slice(1),
+    ]),
+    `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
+    `Records  made ${made}: ${pending} to send (fewer where some were delivered before), ${rejected} rejected by the mapping`,
+    ...warningsLine(result.warnings),
+    ...driftLines(result.drift, columns),
+  ]
+  if (reasons.length > 0) {
+    const rows = reasons.map(({ count, code, rule, message }) => [
+      String(count),
+      code,
+      rule ?? '(row)',
+      message,
+    ])
+    lines.push('', ...fittedTable(['count', 'code', 'rule', 'reason'], rows, 1, columns))
+  }
+  return lines
 }

@@ -1,17 +1,19 @@
 /** `waybill runs`: lists runs, newest first. */
-
 import { readJob } from '../definitions/definition-files.ts'
+import { readGatewayName } from '../definitions/jobs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { allRecords, type CodeCount } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { activityOf } from '../runs/run-activity.ts'
 import { type RunSummary, summarise } from '../runs/summary.ts'
-import { counted, n } from '../shown-text.ts'
+import { traceRecord } from '../runs/trace.ts'
+import { counted, n, shownPath } from '../shown-text.ts'
 import type { Action, CommandContext } from './context.ts'
 import { nextSteps } from './next-steps.ts'
 import { openKnownLedger } from './open-known-ledger.ts'
-import { waitsText } from './outage-text.ts'
 import { fittedTable } from './plain-table.ts'
+import { waitsText } from './run-reporter.ts'
+import { summaryText } from './summary-text.ts'
 
 export interface RunsOptions {
   readonly limit: number
@@ -148,4 +150,87 @@ function ageText(ms: number): string {
   const minutes = Math.max(0, Math.floor(ms / 60_000))
   if (minutes < 60) return `${minutes} min`
   return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} d`
+}
+
+export const show: Action<{ readonly run: string | undefined; readonly json?: true }> = async (
+  context,
+  options,
+) => {
+  const ledger = await openKnownLedger(context)
+  try {
+    const run = options.run === undefined ? (await ledger.runs(1)).at(0) : await ledger.run(options.run)
+    if (run === undefined) {
+      if (options.run !== undefined) throw new WaybillError('run-not-found', `there is no run ${options.run}`)
+      throw new WaybillError('run-not-found', 'there are no runs yet', {
+        remedy: 'Start one with `waybill run JOB`.',
+      })
+    }
+    const activity = await activityOf(ledger, run, context.now(), context.isDead)
+    const found = await summarise(ledger, context.settings.home, run.id)
+    const untold = await ledger.notifications.untold(run.job_id, run.id)
+    const gateway = await readGatewayName(context.settings, found.job)
+    const summary = {
+      ...found,
+      ...(activity === undefined ? {} : { activity }),
+      ...(untold.length === 0 ? {} : { untold }),
+      ...(gateway === found.gateway ? {} : { settingsName: gateway }),
+    }
+    const reasons = await ledger.reasonsOf(run.id)
+    context.out(
+      options.json ? JSON.stringify({ ...summary, reasons }) : summaryText(summary, reasons, context.columns),
+    )
+    return EXIT.ok
+  } finally {
+    await ledger.close()
+  }
+}
+
+export const trace: Action<{ readonly transaction: string; readonly json?: true }> = async (
+  context,
+  options,
+) => {
+  const ledger = await openKnownLedger(context)
+  try {
+    const traced = await traceRecord(ledger, options.transaction)
+    if (options.json) {
+      context.out(JSON.stringify(traced))
+      return EXIT.ok
+    }
+    const { origin, export: found } = traced
+    const lines = [
+      `Transaction  ${traced.transactionId}`,
+      `Export       ${found.name} (SHA-256 ${found.sha256})`,
+      origin === undefined
+        ? `Row          ${traced.row} (the file is not at ${shownPath(found.path)} any more, or has changed: its line cannot be told)`
+        : `Row          ${traced.row}, line ${origin.line}, byte ${origin.byteOffset} of ${shownPath(found.path)}`,
+      `Rule         ${traced.rule}`,
+    ]
+    for (const { run, chunk, outcome, batches, decisions, reason } of traced.runs) {
+      lines.push('', `Run          ${run}, chunk ${chunk}: ${outcome}`)
+      for (const batch of batches) {
+        const answer =
+          batch.answer === null
+            ? 'no answer yet'
+            : `${batch.answer}${batch.status === null ? '' : `, HTTP ${batch.status}`}`
+        lines.push(
+          `  Batch      ${batch.batchId}: ${batch.state}, ${batch.attempts === 1 ? '1 try' : `${batch.attempts} tries`}, ${answer}`,
+        )
+        lines.push(
+          `             begun ${batch.begunAt}${batch.settledAt === null ? '' : `, settled ${batch.settledAt}`}`,
+        )
+      }
+      if (reason !== undefined) lines.push(`  Reason     ${reason.code} (${reason.stage}): ${reason.message}`)
+      for (const { event, run: by, by: person, note, at } of decisions) {
+        const who = person === undefined ? '' : `, by ${person}`
+        const why = note === undefined ? '' : `: ${note}`
+        lines.push(`  Decided    ${at}: ${event}${by === null ? '' : `, run ${by}`}${who}${why}`)
+      }
+    }
+    for (const { run, at } of traced.pruned)
+      lines.push('', `Run          ${run}: pruned on ${at.slice(0, 10)}`)
+    context.out(lines)
+    return EXIT.ok
+  } finally {
+    await ledger.close()
+  }
 }

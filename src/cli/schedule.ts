@@ -6,31 +6,30 @@ import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { trafficOf } from '../job/connect-stages.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
-import { EXIT, WaybillError } from '../model/errors.ts'
+import { processName } from '../ledger/ledger.ts'
+import { describePlace, EXIT, WaybillError } from '../model/errors.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents } from '../run/events.ts'
 import { runJob } from '../run/run-job.ts'
 import type { RunSummary } from '../runs/summary.ts'
+import { localTime, utcTime } from '../schedule/local-time.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
-import type { FireEnd, ListedJob } from '../schedule/schedule-parts.ts'
+import type { FireEnd, ListedJob, ScheduleEvents } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
 import type { Action, CommandContext } from './context.ts'
-import { expectationParts } from './expectation-parts.ts'
-import { explainSchedule } from './explain-schedule.ts'
+import { expectationParts } from './expect.ts'
+import { explainSchedule, fireWords, lateWords } from './explain-schedule.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { mailedReport } from './mailed-report.ts'
-import { nextSteps } from './next-steps.ts'
-import { isNothingExplained, isNothingFound } from './nothing-to-run.ts'
-import { runAndTell } from './run-and-tell.ts'
+import { command, nextSteps } from './next-steps.ts'
+import { mailedReport, runAndTell } from './run-and-tell.ts'
 import { type Surroundings, withGateways } from './run-environment.ts'
 import { createRunReporter } from './run-reporter.ts'
-import { createScheduleLog } from './schedule-log.ts'
 import { countEnd, countRuns, countSchedule, openScheduleMetrics, watchJobs } from './schedule-metrics.ts'
 import { createScheduleTeller, logAndTell } from './schedule-teller.ts'
-import { createJobList } from './scheduled-jobs.ts'
-import { command } from './shell-command.ts'
+import { createJobList, isNothingExplained, isNothingFound } from './scheduled-jobs.ts'
 import type { Teller } from './teller.ts'
 
 /** A job file that is new, changed or repaired is taken up after this time. */
@@ -172,3 +171,55 @@ const nextOfSchedule = (summary: RunSummary): readonly string[] =>
   summary.state === 'interrupted' && summary.reason === 'interrupted'
     ? ['Next', '  It goes on when the schedule is started; to look', command('show', summary.run)]
     : nextSteps(summary)
+
+export function createScheduleLog(logger: Logger): ScheduleEvents {
+  const tell =
+    (level: 'info' | 'warn', what: string, words = fireWords) =>
+    (job: string, fire: FireRecord): void => {
+      const more = words(fire)
+      logger[level](`the fire of ${utcTime(fire.due)} UTC ${what}${more === '' ? '' : `: ${more}`}`, {
+        job,
+        run: fire.run_id ?? undefined,
+        code: fire.error ?? undefined,
+      })
+    }
+  return {
+    scheduled: (job, { cron, zone }, next) =>
+      logger.info(`scheduled "${cron}" in ${zone}, next on ${localTime(next, zone)}`, { job }),
+    unscheduled: (job) => logger.info('on no schedule any more', { job }),
+    broken: (job, problem) =>
+      logger.error(`not run until it is corrected: ${inOneLine(problem)}`, { job, code: problem.code }),
+    begun: (job, fire, _, again) =>
+      tell('info', again ? 'is taken up again' : 'is run', lateWords)(job, fire),
+    abandoned: tell('warn', 'was interrupted, and its process is gone', ({ owner, begun_at }) => {
+      const name = processName(owner ?? 'a process')
+      return begun_at === null ? name : `${name}, which had begun it at ${utcTime(begun_at)} UTC`
+    }),
+    ended: (job, fire) => {
+      // Where nothing says why there was nothing to run, that is logged as the error it is.
+      const isWell = fire.exit === EXIT.ok || fire.state === 'interrupted' || fire.error === 'exports-none'
+      tell(isWell ? 'info' : 'warn', fire.state === 'interrupted' ? 'was interrupted' : 'has ended')(
+        job,
+        fire,
+      )
+    },
+    missed: tell('warn', 'was missed'),
+    skipped: tell('info', 'is skipped'),
+    recovered: () => logger.info('the folder of jobs can be read again'),
+    trouble(job, error) {
+      if (error instanceof WaybillError) logger.error(inOneLine(error), { job, code: error.code })
+      else
+        logger.error(
+          `unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+          { job },
+        )
+    },
+  }
+}
+
+function inOneLine({ message, place, findings, remedy }: WaybillError): string {
+  const where = place === undefined ? '' : describePlace(place)
+  const at = where === '' || message.includes(where) ? '' : ` (${where})`
+  const found = findings.map((finding) => `; ${describePlace(finding.place)}: ${finding.message}`)
+  return `${message}${at}${found.join('')}. ${remedy}`
+}

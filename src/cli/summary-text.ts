@@ -1,18 +1,21 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
 
+import type { Verified } from '../job/verify-run.ts'
+import type { SampleSize } from '../job/verify-sample.ts'
 import type { Reason } from '../ledger/ledger.ts'
+import { wordsOf } from '../ledger/reasons.ts'
 import { balanceWords, type CodeCount, type RecordCounts } from '../model/balance.ts'
-import { leftBehindWords } from '../reconcile/new-and-known.ts'
+import { knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/drift-overview.ts'
+import { mostLeftFirst, notDelivered, troubleOf } from '../report/exports-section.ts'
+import { type MergedReason, mergeReasons } from '../report/merged-reasons.ts'
 import type { ExportDrift } from '../run/drift.ts'
-import type { RunSummary } from '../runs/summary.ts'
+import type { ExportSummary, RunSummary } from '../runs/summary.ts'
 import { BUILT_IN } from '../settings.ts'
-import { n } from '../shown-text.ts'
-import { exportsTable, writtenFiles } from './exports-table.ts'
+import { counted, n, shownPath } from '../shown-text.ts'
 import { nextSteps, relatedRuns } from './next-steps.ts'
-import { toSecond, waitsLines } from './outage-text.ts'
 import { fittedTable, plainTable } from './plain-table.ts'
-import { reasonsTable } from './reasons-table.ts'
+import { toSecond, waitsLines } from './run-reporter.ts'
 
 export const KIND_NAMES = {
   biometric: 'biometrics',
@@ -121,4 +124,140 @@ function recordsTable(records: RunSummary['records']): string[] {
     return [name, ...[made, accepted, rejected, unchanged, inDoubt, pending].map(n)]
   })
   return plainTable(['records', 'made', 'accepted', 'rejected', 'unchanged', 'in doubt', 'pending'], rows)
+}
+
+/** Exports, and files of rejects, that are shown one by one. */
+const SHOWN = 12
+
+/**
+ * Of many, those with most left behind first; the others are counted.
+ * @param columns of the terminal; undefined: nothing is fitted to a width
+ */
+export function exportsTable(
+  { exports }: Pick<RunSummary, 'exports'>,
+  columns: number | undefined,
+): string[] {
+  if (exports.length <= SHOWN) return tableOf(exports, false, columns)
+  const left = mostLeftFirst(exports).filter((one) => troubleOf(one) > 0)
+  const clean = exports.length - left.length
+  const shown = left.slice(0, SHOWN)
+  const rest = [
+    ...(left.length > SHOWN ? [`${n(left.length - SHOWN)} more with something left behind`] : []),
+    ...(clean > 0 ? [`${n(clean)} with nothing left behind`] : []),
+  ]
+  return [
+    `${counted(exports.length, 'export')}, ${n(left.length)} of them with something left behind${shown.length === 0 ? '' : ':'}`,
+    ...(shown.length === 0 ? [] : tableOf(shown, true, columns)),
+    ...(shown.length === 0 || rest.length === 0
+      ? []
+      : [`  and ${rest.join(', ')}; --json lists all of them`]),
+  ]
+}
+
+const HEAD = ['export', 'rows', 'mapped', 'skipped', 'rejected', 'state']
+
+/** An export may be among those with something left behind for its records alone: then these are counted, too. */
+function tableOf(
+  exports: readonly ExportSummary[],
+  withRecords: boolean,
+  columns: number | undefined,
+): string[] {
+  const head = withRecords ? HEAD.toSpliced(-1, 0, 'records not delivered') : HEAD
+  const rows = exports.map(({ name, counts, state, error }) => {
+    const { read, mapped, skipped, rejected } = counts.rows
+    const numbers = [read, mapped, skipped, rejected, ...(withRecords ? [notDelivered(counts)] : [])].map(n)
+    return [name, ...numbers, error === undefined ? state : `${state}: ${error}`]
+  })
+  return fittedTable(head, rows, 'rest', columns)
+}
+
+/** Of many files of rejects the folder alone. */
+export function writtenFiles({ exports, files }: Pick<RunSummary, 'exports' | 'files'>): string[] {
+  const rejects = exports.flatMap((one) => one.rejects ?? [])
+  const { rejects: folder, receipts } = files
+  return [
+    ...(rejects.length > SHOWN && folder !== undefined
+      ? [`Rejects  ${shownPath(folder)}: ${counted(rejects.length, 'file')}`]
+      : rejects.map((file) => `Rejects  ${shownPath(file)}`)),
+    ...(receipts === undefined ? [] : [`Receipts ${shownPath(receipts)}`]),
+  ]
+}
+
+/** Reasons shown; the rest is counted. */
+const REASONS_SHOWN = 15
+
+/** Rules named in one line; more are counted. */
+const RULES_NAMED = 3
+
+/** Exports named in one line; of more one is named, as they are as wide as a line. */
+const EXPORTS_NAMED = 2
+
+/**
+ * Most frequent first.
+ * @param columns of the terminal; undefined: the words stand in one line, however long
+ */
+export function reasonsTable(reasons: readonly Reason[], columns: number | undefined): string[] {
+  const merged = mergeReasons(reasons)
+  const rows = merged
+    .slice(0, REASONS_SHOWN)
+    .map((one) => [n(one.count), outcomeOf(one), one.code, rulesOf(one), exportsOf(one), wordsOf(one)])
+  const head = ['count', 'outcome', 'reason', 'rule', 'export', 'message']
+  const table = fittedTable(head, rows, 1, columns)
+  const rest = merged.slice(REASONS_SHOWN).reduce((sum, { count }) => sum + count, 0)
+  const more = `${n(rest)} more for ${counted(merged.length - REASONS_SHOWN, 'other reason')}`
+  return rest === 0 ? table : [...table, `  and ${more}; --json lists all of them`]
+}
+
+/** `rejected, 20 known since 2026-11-19, 3 settled`. */
+function outcomeOf({ outcome, settled, count, ...known }: MergedReason): string {
+  return [
+    settled === count ? 'settled' : outcome,
+    ...knownWords(known),
+    ...(settled === 0 || settled === count ? [] : [`${n(settled)} settled`]),
+  ].join(', ')
+}
+
+const rulesOf = ({ rules }: MergedReason): string =>
+  rules.length > RULES_NAMED ? `${rules.length} rules` : rules.map((rule) => rule ?? '(row)').join(', ')
+
+const exportsOf = ({ exports }: MergedReason): string =>
+  exports.length > EXPORTS_NAMED
+    ? `${exports[0]} and ${n(exports.length - 1)} more exports`
+    : exports.join(', ')
+
+/** Ids shown; --json lists more. */
+const IDS_SHOWN = 20
+
+export function verifiedText({ sample, seed, records, fields, listed }: Verified): string[] {
+  const rows = Object.entries(KIND_NAMES).map(([kind, name]) => {
+    const { equal, differs, hidden, missing } = records[kind as keyof typeof KIND_NAMES]
+    return [name, ...[equal, differs, hidden, missing].map(n)]
+  })
+  const table = plainTable(['accepted, read back', 'equal', 'differs', 'not visible', 'missing'], rows)
+  const lines = ['', `Verified: ${sampleText(sample, seed)}`, ...table]
+  const different = Object.entries(fields).map(([field, count]) => `${field} ${count}`)
+  if (different.length > 0) lines.push(`Fields that differ: ${different.join(', ')}`)
+  for (const { transactionId, verdict, fields: which } of listed.slice(0, IDS_SHOWN))
+    lines.push(`  ${transactionId} ${verdict}${which === undefined ? '' : ` (${which.join(', ')})`}`)
+  if (listed.length > IDS_SHOWN) lines.push('  and more; --json lists up to 100')
+  lines.push('Not visible: a newer record, or another of the same date, stands in its place.')
+  return lines
+}
+
+function sampleText(sample: SampleSize, seed: string): string {
+  switch (sample.kind) {
+    case 'all':
+      return 'everybody'
+    case 'share':
+      return `${sample.share * 100} % of the people, seed ${seed}`
+    case 'people':
+      return `${n(sample.people)} people, seed ${seed}`
+  }
+}
+
+/** Bytes as people read them: `4.2 MB`. */
+export function sizeText(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
+  const power = Math.min(units.length - 1, bytes < 1000 ? 0 : Math.floor(Math.log10(bytes) / 3))
+  return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`
 }

@@ -1,8 +1,11 @@
 /** Ends a run that cannot be finished, as the file that it had begun with is not to be had any more. */
+import { createSpool } from '../extract/arrival/spool.ts'
 import { unpackHolds } from '../ledger/holds.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { advanceRun } from '../ledger/states.ts'
 import { WaybillError } from '../model/errors.ts'
+import { spoolFolder } from '../run/arrival.ts'
+import { kindOf } from '../run/backfill-range.ts'
 import type { Receipt } from '../run/receipts.ts'
 import { receiptsOfBatch } from '../run/resume.ts'
 import { type Amending, type AmendingDependencies, amendRun, type RunOfJob } from '../runs/amend-run.ts'
@@ -23,6 +26,8 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
       )
     advanceRun(state, 'give-up')
     const receipted = await receipt(await takenInOpenChunks(deps.ledger, run.id))
+    // Nobody goes on with what was fetched and unpacked for it.
+    await createSpool(spoolFolder(deps.home, run.job_id, kindOf(run))).clear()
     const at = deps.now()
     const resolution = { run: run.id, decision: 'give-up', ...person, at } as const
     await runLedger.endRun({ state: 'failed', endedAt: at, reason: 'given-up', resolution, ...receipted })

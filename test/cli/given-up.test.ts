@@ -1,4 +1,6 @@
 /** A vendor puts another file in the place of one that a run has begun and not finished. */
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, GOOD, HEADER, JOB } from './clinic.ts'
@@ -26,9 +28,11 @@ test.each([
   ['reset', 0],
 ] as const)('given up, and begun anew: each record is stored once (%s)', async (what, found) => {
   const clinic = await replaced(what)
-  const { waybill } = clinic.workplace
+  const { waybill, home } = clinic.workplace
   const { out } = await waybill('show')
   expect(out).toContain(`\n    waybill resolve ${clinic.id} --give-up\n`)
+  // What a killed process had unpacked is the export, too.
+  await mkdir(join(home, 'spool', '1', 'unpacked', 'x-killed'), { recursive: true })
   const givenUp = await waybill(
     'resolve',
     clinic.id,
@@ -40,6 +44,7 @@ test.each([
   )
   expect(givenUp.out).toMatch(/^Decided at \S+Z by Night desk: give-up\. file lost$/m)
   expect(givenUp.code).toBe(0)
+  expect(await readdir(join(home, 'spool'))).toEqual([])
   expect(givenUp.out).toContain(`Run ${clinic.id} of clinic: failed (given-up) `)
 
   const after = summaryOf(await clinic.run())

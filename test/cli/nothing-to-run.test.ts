@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isNothingExplained } from '../../src/cli/nothing-to-run.ts'
+import { isNothingExplained } from '../../src/cli/scheduled-jobs.ts'
 import type { Expectation } from '../../src/definitions/export-definition.ts'
 
 const hour = (of: number): number => Date.UTC(2026, 2, 2, of)

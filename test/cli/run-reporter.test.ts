@@ -1,9 +1,17 @@
 import { expect, test } from 'vitest'
-import { createRunReporter } from '../../src/cli/run-reporter.ts'
+import {
+  createRunReporter,
+  outageBegins,
+  outageChanges,
+  outageEnds,
+  outageProgress,
+  waitsLines,
+  waitsText,
+} from '../../src/cli/run-reporter.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { type Counts, noCounts } from '../../src/model/balance.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
-import { NO_PROGRESS } from '../../src/telemetry/progress.ts'
+import { createProgress, NO_PROGRESS } from '../../src/telemetry/progress.ts'
 
 function reporting(level: 'info' | 'debug' = 'info') {
   const lines: Record<string, unknown>[] = []
@@ -120,4 +128,187 @@ test('the outage in which a run ends is not that of the next one', () => {
   start('two')
   reporter.outage(AWAY)
   expect(lines.map(({ level }) => level)).toEqual(['info', 'warn', 'info', 'info', 'warn'])
+})
+
+/** A reporter whose standard error is kept, with a clock that the test moves. */
+function reporter(columns: number | undefined) {
+  const at = { ms: 0 }
+  let text = ''
+  const write = (more: string): void => {
+    text += more
+  }
+  const now = (): number => at.ms
+  const progress = createProgress({ columns: columns !== undefined && (() => columns), now, write })
+  const logger = createLogger({ level: 'info', form: 'text', print: write }, undefined, now).beside((line) =>
+    progress.note(line.trimEnd()),
+  )
+  return { at, events: createRunReporter(progress, logger, now), text: () => text }
+}
+
+/** What stands on a terminal in the end, line by line. */
+function screen(text: string): string[] {
+  let shown = ''
+  for (const drawn of text.split('\r\x1b[2K')) shown = shown.slice(0, shown.lastIndexOf('\n') + 1) + drawn
+  return shown.split('\n')
+}
+
+const counts = (rows: number, rejected = 0): Counts => {
+  const none = noCounts()
+  return { ...none, rows: { ...none.rows, read: rows, mapped: rows - rejected, rejected } }
+}
+
+/** So many exports of 1,000 bytes and 100 rows each, one each second; of the fifth three rows are rejected. */
+function backfill({ at, events }: ReturnType<typeof reporter>, of: number, upTo = of, from = 1): void {
+  for (let number = from; number <= upTo; number++) {
+    const name = `day-${number}.csv`
+    const position = { number, of, bytes: 1_000, bytesBefore: (number - 1) * 1_000, bytesOfAll: of * 1_000 }
+    events.exportStarted({ name, counts: noCounts(), share: 0, bytes: 1_000, position })
+    at.ms += 500
+    events.exportAdvanced({ name, counts: counts(50), share: 0.5, left: () => [] })
+    at.ms += 500
+    events.exportEnded({ name: name, counts: counts(100, number === 5 ? 3 : 0) })
+  }
+}
+
+const end = { reason: null, workedMs: 0 }
+
+test('one bar over all bytes of a backfill, with which export it is; a line for those alone that left something behind', () => {
+  const shown = reporter(100)
+  backfill(shown, 739, 312)
+  expect(screen(shown.text())).toEqual([
+    'day-5.csv: 100 rows, 0 records, 3 left behind',
+    // 427 exports of a second each are left, or 7:07.
+    '42 % [████████░░░░░░░░░░░░] 312 of 739, 31,200 rows, 0 records, 100 rows/s, 7:07 left  day-312.csv',
+  ])
+  shown.events.runEnded({ ...end, state: 'finished' })
+  expect(screen(shown.text()).at(-2)).toBe(
+    'Backfill of 739 exports: 31,200 rows, 0 records in 312.0 s, 100 rows/s',
+  )
+})
+
+test('a line for each export of a backfill of few', () => {
+  const shown = reporter(100)
+  backfill(shown, 10)
+  expect(screen(shown.text()).slice(0, -1)).toEqual(
+    Array.from(
+      { length: 10 },
+      (_, at) => `day-${at + 1}.csv: 100 rows, 0 records${at === 4 ? ', 3 left behind' : ''}`,
+    ),
+  )
+})
+
+test('without a terminal: a line every five seconds, however many exports there are', () => {
+  const shown = reporter(undefined)
+  backfill(shown, 20)
+  shown.events.runEnded({ ...end, state: 'finished' })
+  expect(shown.text()).toBe(`day-5.csv: 100 rows, 0 records, 3 left behind
+5 of 20, day-5.csv: 500 rows, 0 records, 25 %, 100 rows/s, 0:15 left
+10 of 20, day-10.csv: 1,000 rows, 0 records, 50 %, 100 rows/s, 0:10 left
+15 of 20, day-15.csv: 1,500 rows, 0 records, 75 %, 100 rows/s, 0:05 left
+20 of 20, day-20.csv: 2,000 rows, 0 records, 99 %, 100 rows/s, 0:00 left
+Backfill of 20 exports: 2,000 rows, 0 records in 20.0 s, 100 rows/s
+`)
+})
+
+test('a backfill that is stopped leaves no bar behind, and one that goes on has its share from the start', () => {
+  const shown = reporter(100)
+  backfill(shown, 100, 50)
+  shown.events.runEnded({ ...end, state: 'interrupted' })
+  expect(screen(shown.text()).at(-1)).toBe('')
+  const position = { number: 51, of: 100, bytes: 1_000, bytesBefore: 50_000, bytesOfAll: 100_000 }
+  shown.events.exportStarted({ name: 'day-51.csv', counts: noCounts(), share: 0, bytes: 1_000, position })
+  expect(screen(shown.text()).at(-1)).toContain(
+    '50 % [██████████░░░░░░░░░░] 51 of 100, 0 rows, 0 records, 0 rows/s',
+  )
+})
+
+test('of a run that waits, and of one that is settled for another, it is said which', () => {
+  const { events, text } = reporter(undefined)
+  const other = { job: 'clinic', run: 'run-1', owner: 'host:1', since: 0 }
+  events.waitingForRun({ ...other, givesWay: true })
+  events.waitingForRun({ ...other, givesWay: false })
+  const run = { id: 'run-1', job: 'clinic', gateway: 'built-in', resumed: true, tallies: noTallies() }
+  events.runStarted({ ...run, settledOnly: true })
+  events.runStarted(run)
+  const lines = text().trimEnd().split('\n')
+  expect(lines[0]).toContain(
+    'waiting for the backfill of clinic (run run-1, host:1, since 1970-01-01T00:00:00.000Z), which gives way',
+  )
+  expect(lines[1]).toContain('waiting for another run, which goes first: clinic')
+  expect(lines[2]).toContain('what it has under way is settled first')
+  expect(lines[2]).not.toContain('goes on where it stopped')
+  expect(lines[3]).toBe('Run run-1 was not finished: it goes on where it stopped.')
+})
+
+test('looking for many exports again is told when it takes long', () => {
+  const { at, events, text } = reporter(undefined)
+  for (let number = 1; number <= 300; number++) {
+    events.lookingAgain?.({ run: 'run-1', number, of: 300 })
+    at.ms += 30
+  }
+  // In nine seconds: after two of them, and five later.
+  expect(text()).toBe(`Looking for what run run-1 has read: 68 of 300 exports.
+Looking for what run run-1 has read: 235 of 300 exports.
+`)
+})
+
+test('a backfill that has gone on counts what it has read since, and names the exports that this was', () => {
+  const shown = reporter(undefined)
+  backfill(shown, 40, 40, 30)
+  shown.events.runEnded({ ...end, state: 'finished' })
+  expect(shown.text().trimEnd().split('\n').at(-1)).toBe(
+    'Backfill, exports 30 to 40: 1,100 rows, 0 records in 11.0 s, 100 rows/s',
+  )
+})
+
+const SINCE = Date.parse('2026-03-02T02:17:05.250Z')
+const WHAT = 'create biometrics: POST /health-profile/biometrics failed: ECONNREFUSED, at https://g.example'
+const GONE = {
+  ...{
+    since: SINCE,
+    givesUpAt: SINCE + 1_800_000,
+    isOver: false,
+    failures: 7,
+    isNotable: true,
+    ofBatch: false,
+  },
+  ...{ class: 'not-sent' as const, what: WHAT, pending: 2_500 },
+}
+const NOTED = {
+  ...{ since: '2026-03-02T02:17:05.250Z', givesUpAt: '2026-03-02T02:47:05.250Z' },
+  ...{ class: 'not-sent', what: WHAT, pending: 1 },
+}
+
+test('the log says since when, why, until when, and how much waits', () => {
+  expect(outageBegins(GONE)).toBe(
+    `nothing gets through to the gateway since 2026-03-02T02:17:05Z (not-sent: ${WHAT}); waiting, gives up at 2026-03-02T02:47:05Z; 2,500 records are pending`,
+  )
+  expect(outageChanges({ ...GONE, class: 'not-taken', what: 'x was answered 503' })).toBe(
+    'still nothing gets through to the gateway, now for another cause (not-taken: x was answered 503)',
+  )
+  expect(outageEnds({ ...GONE, pending: 1 }, SINCE + 754_000)).toBe(
+    'the gateway answers again, after 12 min 34 s and 7 requests in vain; 1 record is pending',
+  )
+  // A clock may be set back.
+  expect(outageEnds({ ...GONE, failures: 1 }, SINCE - 1)).toContain('after 0 s and 1 request in vain')
+})
+
+test.each([
+  [1_800_000, 'waiting for the gateway since 02:17, gives up at 02:47 UTC'],
+  [86_399_999, 'waiting for the gateway since 02:17, gives up at 02:17 UTC'],
+  [86_400_000, 'waiting for the gateway since 2026-03-02 02:17, gives up at 2026-03-03 02:17 UTC'],
+])('progress, with a patience of %i ms', (patience, words) => {
+  expect(outageProgress({ since: SINCE, givesUpAt: SINCE + patience })).toBe(words)
+})
+
+test('of a run of another process', () => {
+  expect(waitsText(NOTED)).toBe(
+    `waits for the gateway since 2026-03-02T02:17:05Z, gives up at 2026-03-02T02:47:05Z: nothing gets through (not-sent: ${WHAT}); 1 record is pending`,
+  )
+  expect(waitsLines(NOTED)).toEqual([
+    'Waiting  for the gateway since 2026-03-02T02:17:05Z: nothing gets through (not-sent)',
+    `         ${WHAT}`,
+    '         gives up at 2026-03-02T02:47:05Z; 1 record is pending. To see whether the gateway can be had',
+    '    waybill doctor',
+  ])
 })

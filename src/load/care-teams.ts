@@ -168,7 +168,9 @@ export async function careTeamsOf(
           const { marks, failure } = await carryOutMark(context, person, account, mark)
           if (failure !== undefined) failures.push(failure)
           const said = [...withdrawn].map((npi) => [npi, 'withdrawn'] as const)
-          known.push(...knownNow(person, account, new Map([...said, ...marks]), context.now()))
+          // That somebody else bears the mark does not unsay it.
+          const others = [...marks].filter(([npi, now]) => now !== 'none' || !withdrawn.has(npi))
+          known.push(...knownNow(person, account, new Map([...said, ...others]), context.now()))
         }),
       )
       return { failures, known }

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
 import type { Row } from '../../src/extract/row.ts'
-import { countChunk } from '../../src/job/count-chunk.ts'
+import { countChunk, tallyChunk } from '../../src/job/count-chunk.ts'
 import { readCounts } from '../../src/job/counts-text.ts'
 import { noCounts, warningCounts } from '../../src/reconcile/balance.ts'
 import type { RowOutcome, Warning } from '../../src/transform/record.ts'
-import { mappedRow } from '../load/made-up-entries.ts'
+import { careTeam, entryOf, mappedRow } from '../load/made-up-entries.ts'
 
 const ORIGIN = { row: 1, line: 2, byteOffset: 10 }
 const SOURCE: Row = { ...ORIGIN, kind: 'cells', cells: [] }
@@ -36,4 +36,15 @@ it('warnings are counted by code, of rows that were mapped and of those left out
 it('counts that an earlier version has kept had none', () => {
   const { warnings: _none, ...kept } = noCounts()
   expect(readCounts(JSON.stringify(kept))).toEqual(noCounts())
+})
+
+it('of what could not follow, the entries that were not replaced are counted here, and marks by whoever owes them', () => {
+  const entry = entryOf(careTeam)
+  const failure = (stage: 'replace' | 'primary-care') => ({
+    entry,
+    reason: { stage, code: 'refused', message: 'm', scrubbed: 'm' },
+  })
+  const accounts = { known: 1, refused: 0 }
+  const followUpFailures = [failure('replace'), failure('primary-care'), failure('primary-care')]
+  expect(tallyChunk({ accounts, followUpFailures })).toEqual({ accounts, careTeams: { notReplaced: 1 } })
 })

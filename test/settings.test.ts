@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { examineSettings, listenAddress } from '../src/settings.ts'
 
 const LOG = '/var/log/waybill.log'
@@ -61,5 +64,30 @@ test.each([
   expect(read(given)).toMatchObject({
     gatewayUrl,
     findings: ['WAYBILL_GATEWAY_URL holds a user name, password, query or fragment: none is sent'],
+  })
+})
+
+// Standard Webhooks 1.0.0, section "Signature scheme": between 24 and 64 bytes.
+test.each([
+  [23, false],
+  [24, true],
+  [64, true],
+  [65, false],
+])('a webhook secret of %i bytes: %s', (length, isTaken) => {
+  const WAYBILL_WEBHOOK_SECRET = `whsec_${Buffer.alloc(length, 's').toString('base64')}`
+  const { webhookSecret, findings } = read({ WAYBILL_WEBHOOK_SECRET })
+  expect(webhookSecret).toBe(WAYBILL_WEBHOOK_SECRET)
+  expect(findings.length === 0).toBe(isTaken)
+})
+
+test('what is set in the environment wins over the .env file', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-settings-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await writeFile(join(folder, '.env'), 'WAYBILL_HOME=of-the-file\nWAYBILL_JOBS=jobs-of-the-file\n')
+  const { settings, findings } = examineSettings({ WAYBILL_HOME: '/of/the/environment' }, folder)
+  expect({ home: settings.home, jobs: settings.jobs, findings }).toEqual({
+    home: '/of/the/environment',
+    jobs: join(folder, 'jobs-of-the-file'),
+    findings: [],
   })
 })

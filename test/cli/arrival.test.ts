@@ -84,6 +84,19 @@ test('every member of an archive is an export, and nothing of it stays on the di
   expect(await inbox(clinic)).toEqual([])
 }, 60_000)
 
+test('an archive of which one member cannot be read stays where it is', async () => {
+  const clinic = await openClinic({ job: job('from: ../inbox, members: "*.csv", archive: ../done') })
+  const archive = new ZipFile()
+  archive.addBuffer(Buffer.from(ROWS), '1.csv')
+  archive.addBuffer(Buffer.from(HEADER), '2.csv')
+  archive.end()
+  await pipeline(archive.outputStream, createWriteStream(join(clinic.workplace.folder, 'inbox', 'a.csv.zip')))
+  const ended = await clinic.run()
+  expect(ended.code).toBe(1)
+  expect(summaryOf(ended).exports.map(({ error }) => error)).toEqual([undefined, 'export-empty'])
+  expect(await inbox(clinic)).toEqual(['a.csv.zip'])
+}, 60_000)
+
 test('from an SFTP server: fetched, sent, archived there, and gone from here', async () => {
   const clinic = await openClinic({ environment: { WAYBILL_SFTP_PASSWORD: PASSWORD } })
   const remote = join(clinic.workplace.folder, 'remote')

@@ -32,7 +32,11 @@ test('an archive of which a backfill has begun one member is read to its end, wh
   expect((await workplace.waybill(...RANGE, '--in', 'history')).code).toBe(3)
   clinic.strike(() => PASS)
   await writeFile(join(history, 'clinic_20260301.csv'), `${HEADER}${ANN.replaceAll('ann', 'cat')}`)
-  expect((await workplace.waybill(...RANGE, '--in', 'history')).code).toBe(0)
+  const ended = await workplace.waybill(...RANGE, '--in', 'history', '--json')
+  expect(ended.code).toBe(0)
+  expect(summaryOf(ended).exports.map(({ name }) => name)).toEqual([
+    ...['clinic_20260302.zip!1.csv', 'clinic_20260302.zip!2.csv', 'clinic_20260301.csv'],
+  ])
   expect(await clinic.store.allRecords()).toHaveLength(9)
 }, 60_000)
 

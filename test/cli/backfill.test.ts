@@ -497,6 +497,34 @@ describe('--dry-run', () => {
     expect(text.err).toContain(`1 of 3: counting ${nameOf(first)}`)
   })
 
+  it('goes by what went to the gateway of today alone', async () => {
+    let down = false
+    const fault = (): Fault => (down ? { do: 'answer', status: 503 } : PASS)
+    const job = JOB.replace('readLag', 'patience: 1s, readLag')
+    const scene = await openScene(WEEK.slice(0, 3), fault, 'history', job)
+    const { clinic } = scene
+    const path = join(clinic.workplace.folder, 'history', nameOf(LAST))
+    await writeFile(path, HEADER + rowsOf(LAST))
+    expect((await clinic.run('--file', path)).code).toBe(0)
+    down = true
+    expect((await scene.backfill(...HISTORY)).code).toBe(3)
+    const plan = async () => JSON.parse((await scene.backfill(...HISTORY, '--dry-run')).out)
+    expect(await plan()).toMatchObject({
+      unfinished: { exports: 1 },
+      deliveredBefore: { exports: 1 },
+      estimate: { runs: 1 },
+    })
+    Object.assign(clinic.workplace.environment, gatewaySettings(scene.store.url))
+    const elsewhere = await plan()
+    expect(elsewhere).toMatchObject({
+      gateway: scene.store.url,
+      deliveredBefore: { exports: 0, rows: 0 },
+      exports: Array.from({ length: 4 }, () => ({ deliveredBefore: false })),
+    })
+    expect(elsewhere).not.toHaveProperty('unfinished')
+    expect(elsewhere).not.toHaveProperty('estimate')
+  })
+
   it('tells of an export that cannot be read', async () => {
     const scene = await openScene(WEEK.slice(0, 2))
     await scene.clinic.deliver(nameOf('2026-01-03'), '')

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { answer, PASS } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
+import { openFaultyClinic } from './left-behind.ts'
 import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
 
 const MAPPING = `mapping: clinic
@@ -95,4 +97,24 @@ test('delivered again with the ledger lost, nothing is added again; what changed
   expect(late.records.careTeam).toMatchObject({ made: 6, accepted: 0, unchanged: 6 })
   expect(await careTeamsOf(store, 'ann')).toEqual(now.ann)
   expect(await careTeamsOf(store, 'ben')).toEqual(now.ben)
+})
+
+test('a mark that is refused is left behind: the run says so by its exit code, until a run has set it', async () => {
+  const clinic = await openFaultyClinic({ mapping: MAPPING, job: job('add') })
+  await clinic.deliver(
+    'day_20260302.csv',
+    `${HEADER}${row('ann', '2026-03-02', FIRST_NPI, 'North Practice')}`,
+  )
+  clinic.strike(({ path }) => (path.endsWith('/pcp') ? answer(404) : PASS))
+  for (const marked of [0, 0, 1]) {
+    if (marked === 1) clinic.strike(() => PASS)
+    const ran = await clinic.run()
+    const { records, rows, primaryCare } = summaryOf(ran)
+    expect({ code: ran.code, ...primaryCare }).toEqual({
+      ...{ code: 1 - marked, marked, unmarked: 0, owed: 1 - marked },
+    })
+    // Nothing else is.
+    expect([rows.rejected, records.careTeam.rejected, records.careTeam.inDoubt]).toEqual([0, 0, 0])
+  }
+  expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} North Practice *`])
 })

@@ -48,6 +48,25 @@ test('stopWhen counts what was read before the run was interrupted', async () =>
   expect(await clinic.store.allRecords()).toHaveLength(9)
 }, 60_000)
 
+test('stopWhen judges a run that was resumed by all that it has read', async () => {
+  const job = `${JOB}stopWhen: { rejectedRows: 40%, after: 5001 }\n`
+  const clinic = await openFaultyClinic({ job, patience: '1s' })
+  const chunk = (row: (at: number) => string, rows: number): string =>
+    Array.from({ length: rows }, (_, at) => row(at)).join('')
+  const bad = chunk((at) => `q${at},yesterday,61,5.1,70.5,kg,bad\n`, 2_500)
+  const nothing = chunk((at) => `p${at},2026-03-02,,,,,none\n`, 2_499)
+  // The third chunk has the person of the second, and begins when that is settled.
+  const last = ANN.replace('03-02', '03-03')
+  await clinic.deliver('day.csv', `${HEADER}${bad}${ANN}${nothing}${last}`)
+  clinic.strike(({ method }) => (method === 'POST' ? { do: 'reset' } : answer(503)))
+  const interrupted = summaryOf(await clinic.run())
+  expect(interrupted).toMatchObject({ state: 'interrupted', rows: { read: 5_000, rejected: 2_500 } })
+  restore(clinic)
+  const resumed = await clinic.run()
+  expect(resumed.code).toBe(4)
+  expect(summaryOf(resumed).error?.message).toContain('2500 of 5001 rows were rejected (50.0 %)')
+}, 60_000)
+
 test('a run that was given up: a run over some of the rows does not end the looking', async () => {
   const clinic = await openFaultyClinic({ job: JOB, patience: '1s' })
   await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
@@ -81,6 +100,24 @@ test.each([
   },
   60_000,
 )
+
+test('a restored ledger: a run that was resumed has looked for what it had begun, and does not end the looking', async () => {
+  const clinic = await openFaultyClinic({ job: JOB, patience: '1s' })
+  const { workplace } = clinic
+  await clinic.deliver('a.csv', `${HEADER}${CAT}`)
+  await clinic.run()
+  await workplace.waybill('backup', 'copy.sqlite')
+  await clinic.deliver('b.csv', `${HEADER}${ANN}${BEN}`)
+  await clinic.run()
+  await copyFile(join(workplace.folder, 'copy.sqlite'), join(workplace.home, 'ledger.sqlite'))
+  await clinic.deliver('a.csv', `${HEADER}${CAT.replace('cat', 'dan')}`)
+  clinic.strike(() => answer(503))
+  expect((await clinic.run()).code).toBe(3)
+  restore(clinic)
+  // It goes on with the first export, and another run takes the second.
+  expect(summaryOf(await clinic.run())).toHaveProperty('resumed')
+  expect(await clinic.store.allRecords()).toHaveLength(12)
+}, 60_000)
 
 const DATED = `exports: { from: ../inbox, match: "clinic_{date:yyyyMMdd}.csv", mapping: clinic }
 accounts: { register: never }

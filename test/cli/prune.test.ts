@@ -76,6 +76,20 @@ test('an old export that is delivered again sends nothing', async () => {
   expect(await clinic.stored()).toEqual(GOOD)
 })
 
+test('interrupted, it says what it came to, that it is to be typed again, and ends with 130', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+  const { run } = summaryOf(await clinic.run())
+  const { code, out, err } = await clinic.workplace.waybillWith(
+    (context) => ({ ...context, interrupt: AbortSignal.abort() }),
+    ...NOW,
+  )
+  expect({ code, err }).toEqual({ code: 130, err: expect.stringContaining('error interrupted') })
+  expect(out).toContain('Removed the detail of 0 runs')
+  expect(err).toContain('Prune again')
+  expect(JSON.parse((await clinic.workplace.waybill(...NOW, '--json')).out)).toMatchObject({ runs: [run] })
+})
+
 test('records in doubt keep their run, until that is decided', async () => {
   const clinic = await openFaultyClinic()
   await clinic.deliver('day.csv', `${HEADER}${ANN}`)

@@ -13,6 +13,7 @@ import { WaybillError } from '../../src/model/errors.ts'
 import type { Target } from '../../src/notify/target.ts'
 import type { RunDependencies } from '../../src/run/dependencies.ts'
 import { createRunEvents } from '../../src/run/events.ts'
+import { summarise } from '../../src/runs/summary.ts'
 import { readSettings } from '../../src/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { SECRET, startHookServer } from '../notify/hook-server.ts'
@@ -88,6 +89,34 @@ test('a strangely small export is told while the run is on', async () => {
   }
   await expect(runAndTell(context, { teller, deps, job, refusals: false, work })).rejects.toBe(over)
   expect(hook.titles()).toEqual(['waybill.export-small Waybill: nightly: a.csv has 12 % of the usual size'])
+})
+
+test.each([
+  ['interrupted', ['waybill.run-stopped Waybill: nightly was stopped (interrupted)']],
+  ['lease-lost', []],
+] as const)('how a run ends is told by whoever has it by then: %s', async (code, titles) => {
+  const { folder, ledger, hook, context, target } = await install()
+  onTestFinished(() => ledger.close())
+  const teller = createTeller(context, ledger, new Map([['nightly', [target]]]))
+  const jobId = await ledger.jobId('nightly', 'gateway')
+  const request = { jobId, runId: 'run-1', owner: 'here:1', now: Date.now(), ttlMs: 60_000 }
+  const answer = await ledger.acquireLease(request, () => false)
+  if (!answer.ok) return expect.fail('held')
+  const start = { id: 'run-1', jobId, startedAt: Date.now(), rejectsPath: 'r', receiptsPath: 'r' }
+  await ledger.startRun(answer.lease, start)
+  const deps = {
+    ...{ ledger, gatewayName: 'gateway', home: folder, now: Date.now, isDead: () => false },
+    events: { runStarted() {} },
+  } as unknown as RunDependencies
+  const file = join(folder, 'jobs/nightly.yaml')
+  const job = { definition: { job: 'nightly', notify: [target] }, file } as unknown as Job
+  const error = new WaybillError(code, 'it was stopped')
+  const work = async (): Promise<JobEnd> => ({
+    ...{ summary: await summarise(ledger, folder, 'run-1'), exit: error.exit, error },
+  })
+  await runAndTell(context, { teller, deps, job, refusals: true, work })
+  await teller.deliver()
+  expect(hook.titles()).toEqual(titles)
 })
 
 test.each(['ends', 'takes up'])('a run that another process %s just then is not dead', async (how) => {

@@ -98,6 +98,12 @@ const cases: Case[] = [
     arrived: [],
   },
   {
+    what: 'the same, taken in the very moment of the deadline before',
+    ask: { found: [file('ahead.csv', '02T02:00', { taken: '02T01:30' })], earlier: [NOBODY_LOOKED] },
+    state: 'missing',
+    arrived: [],
+  },
+  {
     what: 'one of two',
     ask: { found: [TUE], expected: { count: 2, size: undefined } },
     state: 'missing',

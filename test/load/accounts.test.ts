@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { resolveAccounts } from '../../src/load/accounts.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, failureOf, startLoading, tally } from './loading.ts'
-import { biometric, entryOf, IDENTITY, people } from './made-up-entries.ts'
+import { biometric, DAY_MS, entryOf, IDENTITY, people } from './made-up-entries.ts'
 
 const REGISTER = '/account/register'
 const hashed = (reference: string) => IDENTITY.account({ reference, type: 'partnerAccountId' })
@@ -93,6 +94,18 @@ describe('accounts', () => {
       { outcome: 'rejected' },
     ])
     expect(loading.posts(REGISTER)).toBe(0)
+  })
+
+  it('that a lost ledger knew may have had what was observed up to the day on which this one met them', async () => {
+    const { context, clock, reference, runLedger } = await startLoading()
+    const met = clock.now
+    const known = { reference: hashed('person-1'), accountId: 'id-9', isNew: false, sentBefore: met }
+    await runLedger.saveAccounts(reference.url, [known], met)
+    const at = (observedAt: number) => entryOf(biometric, { observedAt })
+    // A day without a time is its first instant in a zone, up to a day behind that of another one.
+    const entries = [at(met - 1), at(met + DAY_MS), at(met + DAY_MS + 1)]
+    const { isPerhapsSent } = await resolveAccounts(context.accounts, entries)
+    expect(entries.map(isPerhapsSent)).toEqual([true, true, false])
   })
 
   it('that were registered are kept, also where the run must stop', async () => {

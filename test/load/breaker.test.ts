@@ -6,6 +6,7 @@ import {
   CLOSED,
   endedAside,
   failed,
+  hastened,
   mayStartAt,
   notTaken,
 } from '../../src/load/breaker.ts'
@@ -87,6 +88,14 @@ describe('the breaker', () => {
     [undefined, 0.5, 500],
   ])('holds after Retry-After %s (chance %s) for %s', (retryAfterMs, chance, expected) => {
     expect(notTaken(underWay(1), 0, retryAfterMs, 0, () => chance).until).toBe(expected)
+  })
+
+  it('is tried earlier at the end of the patience, but not before the gateway has asked for', () => {
+    const outage = failed(underWay(1), 0, 8, 0, middle)
+    expect([outage.until, hastened(outage, 100).until]).toEqual([500, 100])
+    expect(hastened(outage, 900).until).toBe(500)
+    const asked = notTaken(underWay(1), 0, 7_000, 0, () => 0)
+    expect(hastened(asked, 100).until).toBe(7_000)
   })
 
   it('waits longer than a Retry-After that was given in vain', () => {

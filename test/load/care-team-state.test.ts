@@ -228,4 +228,12 @@ describe('the mark of an account', () => {
   ] as const)('%s', (_name, wanted, has, step, ...known: readonly KnownCareTeam[]) => {
     expect(plan(wanted, has, 'add', known).mark.step).toBe(step)
   })
+
+  it('goes to the later of two rows of one date', () => {
+    const wanted = [says(true), says(true, { row: 2, npi: OTHER })]
+    for (const rows of [wanted, wanted.toReversed()]) {
+      const { mark } = plan(rows, [had(), had(other)], 'add')
+      expect(mark).toMatchObject({ step: 'mark', npi: rows[1]?.npi })
+    }
+  })
 })

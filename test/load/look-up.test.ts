@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest'
+import { lookUp } from '../../src/load/look-up.ts'
+import type { Verdict } from '../../src/model/entry.ts'
 import { type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, CARE_TEAMS, idsOf, startLoading, tally } from './loading.ts'
 import { biometric, careTeam, entryOf, people } from './made-up-entries.ts'
@@ -51,4 +53,30 @@ it('asks once where the profile shows it', async () => {
   await loading.load(people(2, biometric))
   expect(loading.tallies.requests.readBack).toBe(2)
   expect(loading.clock.now).toBeLessThan(1_700_000_000_000 + READ_LAG_MS)
+})
+
+it('believes no read that was begun too early, however long it takes', async () => {
+  const entry = entryOf(biometric)
+  const overAt = 1_700_000_000_000
+  let now = overAt
+  const verdicts: Verdict[] = ['absent', 'stored']
+  const found = await lookUp(
+    {
+      reconciler: {
+        async readBack() {
+          now += READ_LAG_MS
+          return new Map([[entry, verdicts.shift() ?? 'hidden']])
+        },
+      },
+      readLagMs: READ_LAG_MS,
+      pause: async (ms) => {
+        now += ms
+      },
+      now: () => now,
+    },
+    [entry],
+    () => undefined,
+    overAt,
+  )
+  expect(found.get(entry)).toBe('stored')
 })

@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { checkClock } from '../../src/operate/check-clock.ts'
-import { roomOf } from '../../src/operate/check-home.ts'
+import { checkHome, roomOf } from '../../src/operate/check-home.ts'
 import { type Check, exitOf, type Level } from '../../src/operate/finding.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 7)
@@ -34,6 +37,18 @@ test.each([
   [50 * 1024 ** 2 - 1, 'problem'],
 ])('%i bytes free is %s', (bytes, level) => {
   expect(roomOf(bytes, String).level).toBe(level)
+})
+
+test.each([
+  [0o700, 'ok'],
+  [0o710, 'warning'],
+  [0o740, 'warning'],
+  [0o701, 'warning'],
+])('a home of mode %o is %s', async (mode, level) => {
+  const home = await mkdtemp(join(tmpdir(), 'waybill-home-'))
+  onTestFinished(() => rm(home, { recursive: true }))
+  await chmod(home, mode)
+  expect((await checkHome(home, String))[0]?.level).toBe(level)
 })
 
 const of = (...findings: [Level, Check][]) =>

@@ -63,6 +63,25 @@ test('stopped at any step: what is left can be used, the balance holds, and the 
   expect(before['exception']).toBeGreaterThan(0)
 })
 
+test('interrupted, it ends what it has begun with, and begins with no other run', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+  const first = summaryOf(await clinic.run())
+  const second = summaryOf(await clinic.run())
+  const { home } = clinic.workplace
+  const ledger = await openLedger(join(home, 'ledger.sqlite'))
+  onTestFinished(() => ledger.close())
+  const interrupting = new AbortController()
+  const deps = { ledger, home, now: Date.now, interrupt: interrupting.signal }
+  const pruned = await prune(deps, {
+    before: Date.now() + 1,
+    dryRun: false,
+    onStep: async () => interrupting.abort(),
+  })
+  expect(pruned.runs).toEqual([second.run])
+  expect((await summarise(ledger, home, first.run)).pruned).toBeUndefined()
+})
+
 test('what exports looked like is kept of the latest 20, and all are recognised', async () => {
   const clinic = await openClinic()
   const { home } = clinic.workplace

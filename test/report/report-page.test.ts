@@ -7,7 +7,7 @@ import { nextSection } from '../../src/report/next-section.ts'
 import { isReportOf, reportPage } from '../../src/report/report-page.ts'
 import { verdictOf } from '../../src/report/run-header.ts'
 import { foldedTable } from '../../src/report/table.ts'
-import { exportWith, factsWith, kinds, made, RUN, rows, summaryWith } from './sample-facts.ts'
+import { exportWith, factsWith, kinds, made, RUN, rows, summaryWith, workOf } from './sample-facts.ts'
 import { CONTEXT, REPORTS, reason } from './sample-reports.ts'
 
 const EMPTY = new Set(['meta', 'br', 'wbr', 'rect', 'path', 'circle'])
@@ -51,6 +51,47 @@ describe.each(Object.keys(REPORTS))('the page of a run: %s', (name) => {
     ])
       expect(body).toContain(` ${count.toLocaleString('en-US')} `)
   })
+})
+
+/** Tables of a page by their labels: head of each column → its cells, one after the other. */
+function tablesOf(page: string): Record<string, Record<string, string[]>> {
+  const cellsOf = (line: string): string[] =>
+    [...line.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = '']) => cell.replaceAll(/<[^>]*>/g, ''))
+  const tables = page.matchAll(/aria-label="([^"]*)">\s*<table[^>]*>(.*?)<\/table>/gs)
+  return Object.fromEntries(
+    [...tables].map(([, label = '', content = '']) => {
+      const [heads = [], ...lines] = [...content.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, line = '']) =>
+        cellsOf(line),
+      )
+      return [label, Object.fromEntries(heads.map((head, at) => [head, lines.map((line) => line[at] ?? '')]))]
+    }),
+  )
+}
+
+test('every number stands under its own head', () => {
+  const counts = {
+    rows: rows(5, 4, 3),
+    records: kinds({ biometric: made({ accepted: 97, rejected: 8, unchanged: 7, inDoubt: 6, pending: 2 }) }),
+    warnings: {},
+  }
+  const facts = factsWith(
+    { ...counts, warnings: [], durationMs: 12_000 },
+    { exports: [exportWith(0, { counts })], work: workOf({ ...counts, durationMs: 12_000 }, 3) },
+  )
+  const tables = tablesOf(reportPage(facts, CONTEXT))
+  expect(tables['Exports, and what became of their rows']).toMatchObject({
+    ...{ rows: ['12'], mapped: ['5'], skipped: ['4'], rejected: ['3'], records: ['120'] },
+    'not delivered': ['16'],
+  })
+  const outcomes = Object.entries(tables['Outcomes by kind of record'] ?? {})
+  const ofBiometrics = outcomes.map(([head, [cell]]) => `${head.replace(/^\W+ /, '')} ${cell}`.trim())
+  expect(ofBiometrics).toEqual([
+    ...['records biometrics', 'made 120', 'shares', 'accepted 97', 'unchanged 7', 'rejected 8'],
+    ...['in doubt 6', 'pending 2'],
+  ])
+  const { rows: rowsShown = [], records: recordsShown = [] } = tables['Throughput in numbers'] ?? {}
+  const sum = (cells: readonly string[]): number => cells.reduce((total, cell) => total + Number(cell), 0)
+  expect([sum(rowsShown), sum(recordsShown)]).toEqual([12, 120])
 })
 
 const WAITING = {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { createRunEvents } from '../../src/run/events.ts'
 import { createGiveWay, type HeldJob, holdJob, LEASE_MS, type Pausing } from '../../src/run/lease.ts'
@@ -45,7 +45,7 @@ async function scene() {
       },
       (error) => String(error.code),
     )
-    return { deps, over, release: async () => held?.release() }
+    return { deps, over, release: async () => held?.release(), isLost: () => held?.lost.aborted }
   }
   const look = (givesWay: ReturnType<typeof process>, pausing: Pausing = (wait) => wait(), insists = false) =>
     createGiveWay(givesWay, 'job', jobId)(givesWay.interrupt, pausing, insists)
@@ -136,6 +136,27 @@ describe('who wants a job', () => {
     const left = await ledger.way.waiter(jobId, at(0), () => false)
     expect(left?.owner).toBe(seen ? 'b:2' : undefined)
     await filling.release()
+  })
+
+  it('has it for as long as it lives: the lease is renewed before it runs out', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => {
+      vi.useRealTimers()
+    })
+    const { want, clock } = await scene()
+    const first = want('a:1', false)
+    await first.over
+    for (let seconds = 5; seconds <= (5 * LEASE_MS) / 1_000; seconds += 5) {
+      await clock.moveTo(at(seconds))
+      vi.advanceTimersByTime(5_000)
+      expect(await want('b:2', false).over).toBe('job-held')
+    }
+    expect(first.isLost()).toBe(false)
+    await first.release()
+    expect(vi.getTimerCount()).toBe(0)
+    const next = want('b:2', false)
+    expect(await next.over).toMatch(/^held/)
+    await next.release()
   })
 
   it('takes over from a backfill that was killed', async () => {

@@ -89,6 +89,8 @@ describe('conversion', () => {
   it('of another size is not the same', () => {
     expect(units.conversion('g/L', 'g/dL', undefined)).toMatchObject({ ok: true, same: false })
     expect(units.conversion('[degF]', 'Cel', undefined)).toMatchObject({ ok: true, same: false })
+    // A kelvin is as large as a degree, and counts from elsewhere.
+    expect(units.conversion('K', 'Cel', undefined)).toMatchObject({ ok: true, same: false })
   })
 
   it.each([

@@ -15,7 +15,7 @@ import { updateCases } from '../mapping-tools/update-cases.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { makeFolder } from '../own-files.ts'
 import { shellPath, shownPath } from '../shown-text.ts'
-import { undecidedLines } from '../transform/undecided.ts'
+import { undecidedLines } from '../transform/mapping-definition.ts'
 import type { Action, CommandContext } from './context.ts'
 
 export interface MappingInitOptions {

@@ -1,8 +1,9 @@
 /** Rows of second exports that a case file gives, instead of the exports that a mapping joins. */
+
 import { readJson } from '../extract/json-text.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonRow } from '../model/row.ts'
-import type { ExportJoin, KeptRows } from '../transform/join.ts'
+import type { ExportJoin, KeptRows } from '../transform/compile-context.ts'
 import type { CaseFile } from './cases.ts'
 
 type GivenRows = NonNullable<CaseFile['joins']>[string]

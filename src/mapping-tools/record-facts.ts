@@ -5,7 +5,7 @@
 import { readJson } from '../extract/json-text.ts'
 import type { PreparedRecord } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
-import { CODE_SYSTEM_OID } from '../transform/catalog.ts'
+import { CODE_SYSTEM_OID } from '../transform/codes.ts'
 
 export type Facts = Readonly<Record<string, string>>
 

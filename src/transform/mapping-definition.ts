@@ -3,25 +3,27 @@
  * together by compile.ts.
  */
 import { z } from 'zod'
-import { CatalogExtension } from './catalog-extension.ts'
+import { CatalogExtension } from './catalog.ts'
 import { Checks } from './checks.ts'
-import { BirthDateDefinition, DateDefinition } from './date-definition.ts'
 import {
+  BirthDateDefinition,
   checkSource,
+  DateDefinition,
   FieldDefinition,
   FieldObject,
   fieldKeys,
   readKeys,
+  refuser,
   Table,
   Text,
+  WhenDefinition,
 } from './field-definition.ts'
-import { WhenDefinition } from './when-definition.ts'
 
 /** How transform understands the export; extract has its own reading of the same block. */
 const ReadBlock = z
   .looseObject({
     format: z.enum(['csv', 'ndjson', 'json']),
-    /** Named levels of a nested row, outermost first: `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`. */
+    /** `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }` */
     each: z
       .record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a level is named by a word'), z.string())
       .optional()
@@ -91,7 +93,6 @@ const RowBlock = z.strictObject({
   }),
   skipWhen: WhenDefinition.optional().meta({ description: 'Rows to leave out.' }),
   checks: Checks.prefault({}),
-  /** Texts that mean nothing, wherever they stand. */
   emptyWhen: z
     .array(Text)
     .min(1)
@@ -101,6 +102,9 @@ const RowBlock = z.strictObject({
 })
 export type RowBlock = z.infer<typeof RowBlock>
 
+/** What every rule has. */
+const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.optional() }
+
 /** What wide and long rules of measurements have in common. */
 const measurementKeys = {
   ...valueKeys,
@@ -109,8 +113,7 @@ const measurementKeys = {
     .optional()
     .meta({ description: 'Heights as people say them in the United States.' }),
   refRange: FieldDefinition.optional().meta({ description: 'The column or path of the reference range.' }),
-  when: WhenDefinition.optional(),
-  observedAt: DateDefinition.optional(),
+  ...ruleKeys,
 }
 
 const UNIT_TOLD = 'the form tells the unit already: leave one of them out'
@@ -133,8 +136,7 @@ const WideBiometric = z.union([
     })
     .superRefine((rule, context) => {
       checkSource(rule, context)
-      if (rule.form !== undefined && rule.unit !== undefined)
-        context.addIssue({ code: 'custom', path: ['unit'], message: UNIT_TOLD })
+      if (rule.form !== undefined && rule.unit !== undefined) refuser(context)('unit', UNIT_TOLD)
     }),
 ])
 
@@ -162,15 +164,14 @@ export type CodeDefinition = z.infer<typeof CodeDefinition>
 const codedKeys = { code: CodeDefinition.optional(), catalog: z.string().min(1).optional() }
 
 function checkCoded(
-  rule: { readonly code?: unknown; readonly catalog?: unknown },
+  { code, catalog }: { readonly code?: unknown; readonly catalog?: unknown },
   context: z.RefinementCtx,
 ): void {
-  if ((rule.code === undefined) !== (rule.catalog === undefined)) return
-  const message =
-    rule.code === undefined
-      ? 'is missing: a rule of a list needs a code that is read, or a catalog entry'
-      : 'cannot stand beside catalog, which says what it is already'
-  context.addIssue({ code: 'custom', path: ['code'], message })
+  const refuse = refuser(context)
+  if (code === undefined && catalog === undefined)
+    refuse('code', 'is missing: a rule of a list needs a code that is read, or a catalog entry')
+  if (code !== undefined && catalog !== undefined)
+    refuse('code', 'cannot stand beside catalog, which says what it is already')
 }
 
 const LongBiometric = z
@@ -186,9 +187,8 @@ const LongBiometric = z
   })
   .superRefine((rule, context) => {
     if ((rule.form === undefined) !== (rule.unit === undefined)) return
-    const message =
-      rule.unit === undefined ? 'is missing: a column, a path or { constant: mg/dL }' : UNIT_TOLD
-    context.addIssue({ code: 'custom', path: ['unit'], message })
+    const missing = 'is missing: a column, a path or { constant: mg/dL }'
+    refuser(context)('unit', rule.unit === undefined ? missing : UNIT_TOLD)
   })
   .superRefine(checkCoded)
 
@@ -196,23 +196,18 @@ const LongBiometric = z
 const StatusDefinition = z.union([z.string().min(1), FieldObject])
 
 const WideCondition = z.strictObject({
+  ...ruleKeys,
   when: WhenDefinition,
   catalog: z.string().optional(),
   status: StatusDefinition,
-  observedAt: DateDefinition.optional(),
 })
 
 const LongCondition = z
-  .strictObject({
-    ...codedKeys,
-    status: StatusDefinition,
-    when: WhenDefinition.optional(),
-    observedAt: DateDefinition.optional(),
-  })
+  .strictObject({ ...codedKeys, status: StatusDefinition, ...ruleKeys })
   .superRefine(checkCoded)
 
 const CareTeam = z.strictObject({
-  when: WhenDefinition.optional(),
+  ...ruleKeys,
   npi: FieldDefinition,
   name: FieldDefinition,
   /** A bare word is the type itself. */
@@ -225,8 +220,9 @@ const CareTeam = z.strictObject({
   zip: FieldDefinition.optional(),
   location: FieldDefinition.optional(),
   profile: FieldDefinition.optional(),
-  observedAt: DateDefinition.optional(),
 })
+
+const JOINED = ['table', 'export', 'within'] as const
 
 const Join = z
   .strictObject({
@@ -247,9 +243,8 @@ const Join = z
     missing: z.enum(['empty', 'reject']).default('empty'),
   })
   .superRefine((join, context) => {
-    const refuse = (key: string, message: string): void =>
-      context.addIssue({ code: 'custom', path: [key], message })
-    const [first, second] = (['table', 'export', 'within'] as const).filter((key) => join[key] !== undefined)
+    const refuse = refuser(context)
+    const [first, second] = JOINED.filter((key) => join[key] !== undefined)
     if (first === undefined)
       refuse('table', 'is missing: a join leads to a table, an export, or within the row')
     if (second !== undefined) refuse(second, `cannot stand beside ${first}: a join leads to one of them`)
@@ -280,17 +275,31 @@ export const MappingDefinition = z
   })
   .superRefine(({ read, joins = {} }, context) => {
     if (read.format !== 'csv') return
-    for (const [name, join] of Object.entries(joins)) {
-      const message = 'is for JSON: a CSV row has no elements'
+    const message = 'is for JSON: a CSV row has no elements'
+    for (const [name, join] of Object.entries(joins))
       if (join.within !== undefined)
         context.addIssue({ code: 'custom', path: ['joins', name, 'within'], message })
-    }
   })
 
 export type MappingDefinition = z.infer<typeof MappingDefinition>
 export type WideBiometricDefinition = Exclude<z.infer<typeof WideBiometric>, string>
 export type LongBiometricDefinition = z.infer<typeof LongBiometric>
-export type WideConditionDefinition = z.infer<typeof WideCondition>
-export type LongConditionDefinition = z.infer<typeof LongCondition>
+export type ConditionDefinition = z.infer<typeof WideCondition> | z.infer<typeof LongCondition>
 export type CareTeamDefinition = z.infer<typeof CareTeam>
-export type StatusDefinition = z.infer<typeof StatusDefinition>
+
+/** What a draft gives as time of observation where it found none; nothing that is sent may have it. */
+export const PLACEHOLDER_INSTANT = '1900-01-01T00:00:00.000Z'
+
+const ASKS = /#.*\bDECIDE:/
+const PLACEHOLDER = new RegExp(
+  `^[^#]*\\bconstant:\\s*["']?${PLACEHOLDER_INSTANT.slice(0, 10)}(?:T00:00(?::00(?:\\.0+)?)?Z?)?["']?\\s*(?:[},#]|$)`,
+)
+
+/**
+ * Lines of a mapping's text, from 1, on which a draft asks for a decision that nobody has made yet: those with a comment that
+ * says `DECIDE:`, and those that hold the placeholder of a date.
+ */
+export const undecidedLines = (text: string): number[] =>
+  text
+    .split('\n')
+    .flatMap((line, at) => (ASKS.test(line) || PLACEHOLDER.test(line.trimEnd()) ? [at + 1] : []))

@@ -1,5 +1,5 @@
 /** A mapping drafted from a table: one wide row a visit, or one row an observation. */
-import { PLACEHOLDER_INSTANT } from '../../transform/undecided.ts'
+import { PLACEHOLDER_INSTANT } from '../../transform/mapping-definition.ts'
 import type { DateForms } from './find-dates.ts'
 import { findObserved } from './find-observed.ts'
 import { genderCodes } from './gender-codes.ts'

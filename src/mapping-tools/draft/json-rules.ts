@@ -1,5 +1,5 @@
 /** The rules for results and diagnoses in JSON of a known shape: which paths are filled, what the codes are. */
-import { isLoinc, isSnomed } from '../../transform/identifiers.ts'
+import { isLoinc, isSnomed } from '../../transform/codes.ts'
 import type { JsonShape } from './json-shape.ts'
 import { ownCodeTable, tableNote, tableText } from './match-long.ts'
 import type { Vocabulary } from './match-measurements.ts'

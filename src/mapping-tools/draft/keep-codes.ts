@@ -1,7 +1,7 @@
 /** Which texts of a sample may stand in cases: measurements and codes, which tell of nobody. */
 import type { MappingResources } from '../../transform/compile-context.ts'
-import { parseFeetAndInches } from '../../transform/feet-and-inches.ts'
 import type { MappingDefinition } from '../../transform/mapping-definition.ts'
+import { parseFeetAndInches } from '../../transform/numbers.ts'
 import { YES_OR_NO } from './profile-columns.ts'
 
 /** Of a column of measurements or codes: whether this text is one, and no remark that somebody typed there. */
@@ -23,7 +23,7 @@ export function keepsCodes(
     (MEASUREMENT.test(text) ||
       written.has(text) ||
       YES_OR_NO.has(text) ||
-      parseFeetAndInches(text).ok ||
+      typeof parseFeetAndInches(text) === 'string' ||
       // Of digits alone it would take anything.
       (/[A-Za-z%]/.test(text) && units.resolve(text) !== undefined) ||
       systems.some((system) => catalog.keyOf(system, text) !== undefined))

@@ -1,5 +1,5 @@
 /** Which columns name somebody's physicians: by National Provider Identifiers, whose check digit holds. */
-import { isNpi } from '../../transform/identifiers.ts'
+import { isNpi } from '../../transform/codes.ts'
 import { named } from './match-persons.ts'
 import { joined } from './name-words.ts'
 import { type ColumnProfile, MOST } from './profile-columns.ts'

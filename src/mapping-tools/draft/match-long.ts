@@ -1,6 +1,6 @@
 /** Whether a row is one observation or one condition, and which of its columns says what. */
-import type { CodeSystem } from '../../transform/catalog.ts'
-import { isIcd10Cm, isLoinc, isSnomed } from '../../transform/identifiers.ts'
+import type { CodeSystem } from '../../transform/codes.ts'
+import { isIcd10Cm, isLoinc, isSnomed } from '../../transform/codes.ts'
 import type { Vocabulary } from './match-measurements.ts'
 import { nameWords } from './name-words.ts'
 import { type ColumnProfile, MOST } from './profile-columns.ts'

@@ -1,6 +1,6 @@
 /** Which columns of a wide export are measurements of the catalog: by name or LOINC number, confirmed by their values. */
 import type { Catalog } from '../../transform/catalog.ts'
-import { isLoinc } from '../../transform/identifiers.ts'
+import { isLoinc } from '../../transform/codes.ts'
 import type { Units } from '../../transform/units.ts'
 import { matchUnit, withoutUnit } from './match-units.ts'
 import { createDictionary, type Dictionary, joined } from './name-words.ts'

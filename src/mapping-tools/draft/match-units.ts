@@ -1,6 +1,6 @@
 /** Which unit a measurement is in: as its name says, or as its values tell. */
 import type { BiometricEntry } from '../../transform/catalog.ts'
-import { parseFeetAndInches } from '../../transform/feet-and-inches.ts'
+import { parseFeetAndInches } from '../../transform/numbers.ts'
 import type { Units } from '../../transform/units.ts'
 import { type ColumnProfile, MOST, median } from './profile-columns.ts'
 
@@ -88,7 +88,7 @@ export function matchUnit(
   told: string | undefined,
   units: Units,
 ): UnitMatch {
-  const heights = column.filled.filter((cell) => parseFeetAndInches(cell).ok)
+  const heights = column.filled.filter((cell) => typeof parseFeetAndInches(cell) === 'string')
   if (entry.unit === 'cm' && heights.length >= column.filled.length * MOST) return { kind: 'feet-and-inches' }
   if (told !== undefined) {
     const unit = told === entry.unit ? undefined : told

@@ -1,7 +1,9 @@
-/** Counts, over rows of an export, what each rule of a mapping gives, so that rules and fields that never give anything are seen. */
+/** How a mapping fits an export: which columns it reads, and, over its rows, what each rule gives, so that what never gives anything is seen. */
+import type { Finding } from '../model/errors.ts'
 import type { RecordKind, RowOutcome } from '../model/record.ts'
+import type { ReadName } from '../transform/compile-context.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
-import { registration, withoutOrdinal } from './tell-row.ts'
+import { registration, withoutOrdinal } from './record-facts.ts'
 
 export interface RuleCoverage {
   /** Name of the rule; for rules that are a list, the catalog key, or the list itself where nothing came of it. */
@@ -121,3 +123,28 @@ const newCounts = (missing: readonly string[]): Counts => ({
 const increase = (counts: Record<string, number>, code: string): void => {
   counts[code] = (counts[code] ?? 0) + 1
 }
+
+/** A finding for each place in the mapping that reads a column which the export lacks. */
+export function unknownColumns(reads: readonly ReadName[], columns: readonly string[]): Finding[] {
+  const there = new Set(columns)
+  const alike = new Map(columns.map((column) => [plain(column), column]))
+  return reads
+    .filter(({ name }) => !there.has(name))
+    .map(({ name, place }) => {
+      const near = alike.get(plain(name))
+      const meant = near === undefined ? '' : `, but "${near}"`
+      return {
+        place,
+        message: `the export has no column "${name}"${meant}; a text that is the same in every row is written { constant: ${name} }`,
+      }
+    })
+}
+
+/** Columns of the export that the mapping reads nowhere; one without a name cannot be read. */
+export function unreadColumns(reads: readonly ReadName[], columns: readonly string[]): string[] {
+  const read = new Set(reads.map(({ name }) => name))
+  return columns.filter((column) => column !== '' && !read.has(column))
+}
+
+/** A name without what people write differently: case, spaces, punctuation. */
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')

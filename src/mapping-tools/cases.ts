@@ -5,7 +5,7 @@
  * and folded say the same.
  */
 import { z } from 'zod'
-import type { RowOutcome, Warning } from '../model/record.ts'
+import type { RowOutcome } from '../model/record.ts'
 import { parseYaml, type YamlFile } from '../yaml-file.ts'
 import { type Facts, factsOf, inOrder, registration, withoutOrdinal } from './record-facts.ts'
 
@@ -91,30 +91,28 @@ export interface FullRow extends Omit<ToldRow, 'records' | 'observedAt'> {
 const ABSENT = '(absent)'
 
 export function fullRow(outcome: RowOutcome): FullRow {
-  if (outcome.outcome === 'skipped')
-    return { outcome: 'skipped', reason: outcome.reason, ...warned(outcome.warnings) }
   if (outcome.outcome === 'rejected') return { outcome: 'rejected', reason: outcome.issue.code }
+  const warnings = outcome.warnings.map(({ rule, issue }) => `${rule ?? 'row'}: ${issue.code}`)
+  const warned = given({ warnings: warnings.length === 0 ? undefined : warnings })
+  if (outcome.outcome === 'skipped') return { outcome: 'skipped', reason: outcome.reason, ...warned }
   const { key, account, records, rejected } = outcome
-  const register = registration(outcome)
-  return {
-    outcome: 'mapped',
-    key,
-    account: account.reference,
-    ...(register === undefined ? {} : { register }),
-    ...(records.length === 0
-      ? {}
-      : { records: Object.fromEntries(records.map((record) => [record.rule, factsOf(record)])) }),
-    ...(rejected.length === 0
-      ? {}
-      : { rejected: Object.fromEntries(rejected.map(({ rule, issue }) => [rule, issue.code])) }),
-    ...warned(outcome.warnings),
-  }
+  const told = given({
+    register: registration(outcome),
+    records: byRule(records.map((record) => [record.rule, factsOf(record)])),
+    rejected: byRule(rejected.map(({ rule, issue }) => [rule, issue.code])),
+  })
+  return { outcome: 'mapped', key, account: account.reference, ...told, ...warned }
 }
 
-const warned = (warnings: readonly Warning[]): Pick<FullRow, 'warnings'> =>
-  warnings.length === 0
-    ? {}
-    : { warnings: warnings.map(({ rule, issue }) => `${rule ?? 'row'}: ${issue.code}`) }
+/** The members that are there. */
+const given = <Members extends object>(members: Members) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof Members]?: Exclude<Members[Name], undefined>
+  }
+
+const byRule = <Told>(
+  told: readonly (readonly [rule: string, told: Told])[],
+): Record<string, Told> | undefined => (told.length === 0 ? undefined : Object.fromEntries(told))
 
 /** The facts that a record of this rule has from the top of the file. */
 function sharedFacts({ always, rules = {} }: Shared, rule: string): Facts {
@@ -125,18 +123,10 @@ export function foldRow(row: FullRow, shared: Shared): ToldRow {
   const { records, rejected, ...told } = row
   const observedAt = mostCommon(Object.values(records ?? {}).flatMap((facts) => facts['observedAt'] ?? []))
   const folded = Object.entries(records ?? {}).map(([rule, facts]) => {
-    const elsewhere = {
-      ...sharedFacts(shared, rule),
-      ...(observedAt === undefined ? {} : { observedAt }),
-    }
+    const elsewhere = { ...sharedFacts(shared, rule), ...given({ observedAt }) }
     return [rule, foldRecord(facts, elsewhere)] as const
   })
-  return {
-    ...told,
-    ...(observedAt === undefined ? {} : { observedAt }),
-    ...(records === undefined ? {} : { records: Object.fromEntries(folded) }),
-    ...(rejected === undefined ? {} : { rejected }),
-  }
+  return { ...told, ...given({ observedAt, records: records && Object.fromEntries(folded), rejected }) }
 }
 
 function foldRecord(facts: Facts, elsewhere: Facts): string | Facts {
@@ -154,20 +144,15 @@ export function unfoldRow(told: ToldRow, shared: Shared): FullRow {
   if (records === undefined) return row
   const unfolded = Object.entries(records).map(([rule, record]) => {
     const own = typeof record === 'string' ? { value: record } : record
-    const dated = observedAt === undefined ? {} : { observedAt }
-    const facts = Object.entries({ ...sharedFacts(shared, rule), ...dated, ...own })
+    const facts = Object.entries({ ...sharedFacts(shared, rule), ...given({ observedAt }), ...own })
     return [rule, inOrder(facts.filter(([, text]) => text !== ABSENT))] as const
   })
   return { ...row, records: Object.fromEntries(unfolded) }
 }
 
 function mostCommon(texts: readonly string[]): string | undefined {
-  const counts = new Map<string, number>()
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
-  return [...counts].reduce<[string, number] | undefined>(
-    (best, one) => (best === undefined || one[1] > best[1] ? one : best),
-    undefined,
-  )?.[0]
+  const [most] = [...Map.groupBy(texts, (text) => text)].sort(([, a], [, b]) => b.length - a.length)
+  return most?.[0]
 }
 
 /** What a mapping says once for all of its records. */
@@ -191,10 +176,7 @@ export function sharedBy(rows: readonly FullRow[]): Shared {
     const label = isOrdinal(rule, row) ? withoutOrdinal(rule) : rule
     if (!rules.has(label)) rules.set(label, pick(facts, OF_CODE))
   }
-  return {
-    ...(always.length === 0 ? {} : { always: Object.fromEntries(always) }),
-    ...(rules.size === 0 ? {} : { rules: Object.fromEntries(rules) }),
-  }
+  return given({ always: byRule(always), rules: byRule([...rules]) })
 }
 
 const pick = (facts: Facts, names: readonly string[]): Facts =>

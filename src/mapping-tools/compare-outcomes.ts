@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { OpenExport } from '../extract/open-export.ts'
 import type { ReadDefinition } from '../extract/read-definition.ts'
-import type { MappedRow, RowOutcome } from '../model/record.ts'
+import type { RowOutcome } from '../model/record.ts'
 import type { Row } from '../model/row.ts'
 import { type Facts, factsOf, registration } from './record-facts.ts'
 
@@ -86,8 +86,7 @@ export function createComparison(exampleLimit: number): OutcomeComparison {
             facts: { outcome: [old, now] },
           })
       }
-      const different =
-        !alike(before, after) && compareRules(row, products(before), products(after), old === now)
+      const different = compareRules(row, products(before), products(after), old === now)
       if (old !== now || different) rows.different += 1
     },
     result: () => ({ rows, outcomes: [...outcomes.values()], rules: Object.fromEntries(rules), examples }),
@@ -140,26 +139,6 @@ function outcomeText(outcome: RowOutcome | undefined): string {
   if (outcome.outcome === 'mapped') return 'mapped'
   return outcome.outcome === 'skipped' ? `skipped ${outcome.reason}` : `rejected ${outcome.issue.code}`
 }
-
-/** The quick answer for rows of which all is the same. */
-function alike(before: RowOutcome | undefined, after: RowOutcome | undefined): boolean {
-  if (before?.outcome !== 'mapped' || after?.outcome !== 'mapped') return false
-  return (
-    before.records.length === after.records.length &&
-    before.rejected.length === after.rejected.length &&
-    before.records.every((record, at) => sameRecord(record, after.records[at])) &&
-    before.rejected.every(({ rule, issue }, at) => {
-      const other = after.rejected[at]
-      return other?.rule === rule && other.issue.code === issue.code
-    }) &&
-    JSON.stringify(registration(before)) === JSON.stringify(registration(after))
-  )
-}
-
-type Made = MappedRow['records'][number]
-
-const sameRecord = (record: Made, other: Made | undefined): boolean =>
-  record.rule === other?.rule && record.content === other.content && record.primary === other.primary
 
 /** Undefined: where one reading has fewer rows. */
 export type RowPair = readonly [before: Row | undefined, after: Row | undefined]

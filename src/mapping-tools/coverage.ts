@@ -32,14 +32,16 @@ export interface CoverageCounter {
   result(): Coverage
 }
 
-/** Fields that a record can do without, by the section of the mapping that names them. */
-const OPTIONAL = {
-  biometrics: ['refRange'],
-  conditions: [],
-  careTeams: ['phoneNumber', 'address', 'city', 'zip', 'location', 'profile'],
+/** By section of a mapping, the kind of its records, and the fields that such a record can do without. */
+const SECTIONS = {
+  biometrics: { kind: 'biometric', optional: ['refRange'] },
+  conditions: { kind: 'condition', optional: [] },
+  careTeams: {
+    kind: 'careTeam',
+    optional: ['phoneNumber', 'address', 'city', 'zip', 'location', 'profile'],
+  },
 } as const
-
-const KINDS = { biometrics: 'biometric', conditions: 'condition', careTeams: 'careTeam' } as const
+const SECTION_NAMES = ['biometrics', 'conditions', 'careTeams'] as const
 
 /** Stands among the rules for the data that people are registered with. */
 const REGISTER = 'register'
@@ -56,17 +58,13 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
   const rules = new Map<string, Counts>()
   const lists = new Map<RecordKind, readonly string[]>()
   const seen = new Set<RecordKind>()
-  for (const section of ['biometrics', 'conditions', 'careTeams'] as const) {
-    const written = definition[section]
-    if (Array.isArray(written)) {
-      const named = written.flatMap((rule) => OPTIONAL[section].filter((field) => field in rule))
-      lists.set(KINDS[section], named)
-    } else {
-      for (const [name, rule] of Object.entries(written ?? {})) {
-        const named = typeof rule === 'string' ? [] : OPTIONAL[section].filter((field) => field in rule)
-        rules.set(name, newCounts(named))
-      }
-    }
+  for (const section of SECTION_NAMES) {
+    const { kind, optional } = SECTIONS[section]
+    const namedIn = (rule: string | object): string[] =>
+      typeof rule === 'string' ? [] : optional.filter((field) => field in rule)
+    const written = definition[section] ?? {}
+    if (Array.isArray(written)) lists.set(kind, written.flatMap(namedIn))
+    else for (const [name, rule] of Object.entries(written)) rules.set(name, newCounts(namedIn(rule)))
   }
   if (definition.row.account.register !== undefined) rules.set(REGISTER, newCounts([]))
   const countsOf = (rule: string, kind: RecordKind): Counts => {
@@ -98,8 +96,10 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
       else registered.made += 1
     },
     result() {
-      const idle = Object.entries(KINDS).filter(([, kind]) => lists.has(kind) && !seen.has(kind))
-      for (const [section] of idle) rules.set(section, newCounts([]))
+      for (const section of SECTION_NAMES) {
+        const { kind } = SECTIONS[section]
+        if (lists.has(kind) && !seen.has(kind)) rules.set(section, newCounts([]))
+      }
       return {
         rows,
         reasons,

@@ -1,9 +1,9 @@
 /** Biometric rules: wide (a column is a measurement) and long (a coded row, or element, is one). */
 
-import type { Fault } from '../model/record.ts'
+import { type Fault, fault } from '../model/record.ts'
 import type { BiometricEntry } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
-import { type CompiledCode, compileSubject } from './compile-code.ts'
+import { type CompiledCode, compileCoded } from './compile-code.ts'
 import { type CompileContext, type CompiledField, deepest, type FieldText } from './compile-context.ts'
 import { type CompiledDate, compileField, type ObservedAt } from './compile-field.ts'
 import type { LongBiometricDefinition, WideBiometricDefinition } from './mapping-definition.ts'
@@ -59,7 +59,7 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   const { context, name = '', path } = site
   const key = definition.catalog ?? name
   const entry = context.catalog.biometrics.get(key)
-  const subject = compileSubject(site, definition, 'biometrics')
+  const subject = compileCoded(context, definition, 'biometrics', path, site.name)
   if (entry === undefined) return undefined
   const value = compileField(context, definition, path)
   const common = { subject, value, optional: true, entries: new Map([[key, entry]]) }
@@ -78,7 +78,7 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
 function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
   const { context, path } = site
   const { unit, status, code } = definition
-  const subject = compileSubject(site, definition, 'biometrics')
+  const subject = compileCoded(context, definition, 'biometrics', path, site.name)
   const value = compileField(context, definition.value, [...path, 'value'])
   const state = status && compileField(context, status, [...path, 'status'])
   const kept = new Set<FieldText>(status?.keep)
@@ -92,7 +92,7 @@ function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
   }
 }
 
-const NO_VALUE: Fault = { code: 'value-missing', message: 'there is no value' }
+const NO_VALUE = fault('value-missing', 'there is no value')
 
 /** Compiles a wide or a long rule; undefined where the catalog has nothing of its name, which is reported. */
 export function compileBiometric(
@@ -171,10 +171,10 @@ function compileMeasurement(
   const codes = [entry.loinc]
   const [low, high] = entry.range
   const sourceType = row.source.type
-  const OUTSIDE: Fault = {
-    code: 'value-out-of-range',
-    message: `the value is outside the plausible range ${low} to ${high} ${entry.unit}`,
-  }
+  const OUTSIDE = fault(
+    'value-out-of-range',
+    `the value is outside the plausible range ${low} to ${high} ${entry.unit}`,
+  )
 
   return (rule, measured, scope, facts, rowDate) => {
     const conversion = unit.fixed ?? conversionOf(context, entry, unit.read(scope))

@@ -1,6 +1,6 @@
 /** Care-team rules (interface, "Care team record, as sent"): the observation date goes out as a string of milliseconds. */
 
-import type { Fault, PreparedRecord, RejectedRecord } from '../model/record.ts'
+import { type Fault, fault, type PreparedRecord, type RejectedRecord } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { npiFault } from './codes.ts'
 import { type CompileContext, deepest } from './compile-context.ts'
@@ -40,9 +40,9 @@ function refusedNpi(
   return issue && refused
 }
 
-const NO_NPI: Fault = { code: 'npi-missing', message: 'there is no NPI' }
-const NO_NAME: Fault = { code: 'name-missing', message: 'there is no name' }
-const NO_TYPE: Fault = { code: 'type-missing', message: 'there is no type' }
+const NO_NPI = fault('npi-missing', 'there is no NPI')
+const NO_NAME = fault('name-missing', 'there is no name')
+const NO_TYPE = fault('type-missing', 'there is no type')
 /** In the order in which they are written. */
 const DETAILS = ['profile', 'phoneNumber', 'location', 'address', 'city', 'zip'] as const
 

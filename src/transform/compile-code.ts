@@ -1,12 +1,12 @@
 /** What a record is of: the catalog key to which a code leads, by a code system or through the vendor's table. */
 
-import type { Fault } from '../model/record.ts'
+import { type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CodeFault, codeFault } from './codes.ts'
 import { type CompileContext, deepest } from './compile-context.ts'
 import { compileAlternatives } from './compile-field.ts'
 import type { CodeDefinition } from './mapping-definition.ts'
-import { type RuleSite, rejected } from './rule.ts'
+import { rejected } from './rule.ts'
 import type { Scope } from './scope.ts'
 
 /** A catalog key; why there is none; or undefined, where the mapping leaves such a code out. */
@@ -29,37 +29,29 @@ export interface CompiledCode {
 
 type Section = 'biometrics' | 'conditions'
 
-/** What a rule is of: a named one as its name or `catalog` says, one of a list as its code or `catalog` does. */
-export function compileSubject(
-  { context, name, path }: RuleSite,
-  rule: { readonly code?: CodeDefinition | undefined; readonly catalog?: string | undefined },
-  section: Section,
-): CompiledCode {
-  if (name === undefined || rule.catalog !== undefined) return compileCoded(context, rule, section, path)
-  return always(context, name, section, path)
-}
-
-/** What a rule of a list is of. @param section the catalog that the key must be in */
+/**
+ * What a rule is of: as its code says, or always the same, by its `catalog` or its name.
+ * @param section the catalog that the key must be in
+ * @param name of the rule; undefined for one of a list
+ */
 export function compileCoded(
   context: CompileContext,
-  {
-    code,
-    catalog = '',
-  }: { readonly code?: CodeDefinition | undefined; readonly catalog?: string | undefined },
+  { code, catalog }: { readonly code?: CodeDefinition | undefined; readonly catalog?: string | undefined },
   section: Section,
   path: KeyPath,
+  name?: string,
 ): CompiledCode {
-  return code === undefined
-    ? always(context, catalog, section, [...path, 'catalog'])
-    : compileCode(context, code, section, [...path, 'code'])
-}
-
-function always(context: CompileContext, key: string, section: Section, path: KeyPath): CompiledCode {
-  if (!context.catalog[section].has(key)) context.report(path, `"${key}" is not in the catalog of ${section}`)
+  if (code !== undefined) return compileCode(context, code, section, [...path, 'code'])
+  const key = catalog ?? name ?? ''
+  if (!context.catalog[section].has(key))
+    context.report(
+      catalog === undefined ? path : [...path, 'catalog'],
+      `"${key}" is not in the catalog of ${section}`,
+    )
   return { from: undefined, depth: 0, read: () => key }
 }
 
-const MISSING: Fault = { code: 'code-missing', message: 'there is no code' }
+const MISSING = fault('code-missing', 'there is no code')
 
 function compileCode(
   context: CompileContext,

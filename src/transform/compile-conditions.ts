@@ -1,9 +1,9 @@
 /** Condition rules: wide (a column says yes) and long (a coded row, or element, is one). */
 
-import type { Fault } from '../model/record.ts'
+import { fault } from '../model/record.ts'
 import { type ConditionEntry, snomedCodes } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
-import { compileSubject } from './compile-code.ts'
+import { compileCoded } from './compile-code.ts'
 import { deepest } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import type { ConditionDefinition } from './mapping-definition.ts'
@@ -17,12 +17,12 @@ import {
   rejected,
 } from './rule.ts'
 
-const NO_STATUS: Fault = { code: 'status-missing', message: 'there is no status' }
+const NO_STATUS = fault('status-missing', 'there is no status')
 
 /** Compiles a wide or a long rule; problems go to the context's findings. */
 export function compileCondition(site: RuleSite, definition: ConditionDefinition): CompiledRule {
   const { context, name, path, row, source } = site
-  const subject = compileSubject(site, definition, 'conditions')
+  const subject = compileCoded(context, definition, 'conditions', path, name)
   const { condition, date, otherwise } = compileApplies(site, definition)
   const at = [...path, 'status']
   const status = compileField(context, context.word(definition.status, at), at)

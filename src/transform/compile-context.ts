@@ -1,6 +1,6 @@
 /** What every part of the compiler needs, and where it reports what is wrong with a mapping. */
 import type { Finding, Place } from '../model/errors.ts'
-import type { Fault } from '../model/record.ts'
+import { type Fault, fault } from '../model/record.ts'
 import type { CsvRow, JsonRow } from '../model/row.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { Catalog } from './catalog.ts'
@@ -67,10 +67,10 @@ export interface CompiledField {
   readonly read: (scope: Scope) => FieldText
 }
 
-export const NOT_SCALAR: Fault = {
-  code: 'field-not-scalar',
-  message: 'there is an object or a list where a single value is meant',
-}
+export const NOT_SCALAR = fault(
+  'field-not-scalar',
+  'there is an object or a list where a single value is meant',
+)
 
 /** How deep the deepest of some parts of a rule reads. */
 export const deepest = (...parts: readonly ({ readonly depth: number } | undefined)[]): number =>

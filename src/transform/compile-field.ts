@@ -3,7 +3,7 @@
  * keys: emptyWhen, split, extract, case, table; another order is had by a field within `firstOf`.
  */
 import { RE2JS } from 're2js'
-import type { Fault, Issue } from '../model/record.ts'
+import { fault, type Issue } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import {
   type CompileContext,
@@ -17,11 +17,8 @@ import { compileExpression } from './expressions.ts'
 import type { DateDefinition, FieldDefinition, FieldObject, FieldSteps } from './field-definition.ts'
 import type { Scope } from './scope.ts'
 
-const NOT_IN_TABLE: Fault = { code: 'value-not-in-table', message: 'the value is not in the table' }
-const NOT_EXTRACTED: Fault = {
-  code: 'value-not-extracted',
-  message: 'the expression of `extract` does not fit the value',
-}
+const NOT_IN_TABLE = fault('value-not-in-table', 'the value is not in the table')
+const NOT_EXTRACTED = fault('value-not-extracted', 'the expression of `extract` does not fit the value')
 
 /** Compiles one field; problems go to the context's findings. */
 export function compileField(

@@ -7,7 +7,7 @@
 import { createRequire } from 'node:module'
 import type jsonata from 'jsonata'
 import { RE2JS } from 're2js'
-import type { Fault } from '../model/record.ts'
+import { fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import {
   type CompileContext,
@@ -38,14 +38,11 @@ const parse = (written: string): jsonata.Expression => {
   return parseWith(written, { RegexEngine: LinearPattern })
 }
 
-const FAILED: Fault = {
-  code: 'expression-failed',
-  message: 'the expression cannot be evaluated on this row',
-}
-const TOO_COSTLY: Fault = {
-  code: 'expression-too-costly',
-  message: 'the expression does not end on this row, or makes too much of it',
-}
+const FAILED = fault('expression-failed', 'the expression cannot be evaluated on this row')
+const TOO_COSTLY = fault(
+  'expression-too-costly',
+  'the expression does not end on this row, or makes too much of it',
+)
 
 /** Compiles one expression; problems go to the context's findings. */
 export function compileExpression(context: CompileContext, written: string, path: KeyPath): CompiledField {

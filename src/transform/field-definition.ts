@@ -26,6 +26,10 @@ const Pattern = z.string().superRefine((pattern, context) => {
   }
 })
 
+/** A key that may be left out, with the words that an editor shows. */
+export const told = <Schema extends z.ZodType>(description: string, schema: Schema) =>
+  schema.optional().meta({ description })
+
 /** Tells what is wrong with a key of what is checked. */
 export const refuser =
   (context: z.RefinementCtx) =>
@@ -59,32 +63,25 @@ const Parts: z.ZodType<readonly FieldDefinition[]> = z.lazy(() => z.array(FieldD
 
 /** Keys of a field that is read; other definitions take them up, so that a field is the same everywhere. */
 export const readKeys = {
-  from: z.string().min(1).optional().meta({ description: 'The column (CSV) or path (JSON) to read.' }),
-  firstOf: Parts.optional().meta({ description: 'The first of these fields that is not empty.' }),
-  concat: Parts.optional().meta({ description: 'These fields one behind the other.' }),
+  from: told('The column (CSV) or path (JSON) to read.', z.string().min(1)),
+  firstOf: told('The first of these fields that is not empty.', Parts),
+  concat: told('These fields one behind the other.', Parts),
   expression: z.string().min(1).optional(),
-  separator: z.string().optional().meta({ description: 'What stands between the parts of concat.' }),
-  emptyWhen: z.array(Text).optional().meta({ description: 'Texts that mean nothing here.' }),
+  separator: told('What stands between the parts of concat.', z.string()),
+  emptyWhen: told('Texts that mean nothing here.', z.array(Text)),
   split: z
     .strictObject({
       by: z.string().min(1),
       take: z.int().refine((take) => take !== 0, 'counts parts from 1, or from the end: -1 is the last'),
     })
     .optional(),
-  extract: Pattern.optional().meta({
-    description: 'A regular expression (RE2): its first group, or all of it, is taken.',
-  }),
-  case: z
-    .enum(['upper', 'lower'])
-    .optional()
-    .meta({ description: 'Turns letters into capitals, or small ones.' }),
+  extract: told('A regular expression (RE2): its first group, or all of it, is taken.', Pattern),
+  case: told('Turns letters into capitals, or small ones.', z.enum(['upper', 'lower'])),
 }
 
 export const fieldKeys = {
   ...readKeys,
-  table: Table.optional().meta({
-    description: 'Turns values into others: inline, or the name of a CSV in mappings/tables.',
-  }),
+  table: told('Turns values into others: inline, or the name of a CSV in mappings/tables.', Table),
 }
 
 /** Refuses a field that is read from nothing, or from two things. */
@@ -125,18 +122,9 @@ const DateFrom = z
       .union([z.string().refine(isZone, `${NO_ZONE}, or { from: … } where it is a column`), FieldObject])
       .optional(),
     /** Read by the offset before the jump (forward) or after it (backward). */
-    skipped: z
-      .enum(['reject', 'forward', 'backward'])
-      .optional()
-      .meta({ description: 'A local time that the clocks jumped over.' }),
-    doubled: z
-      .enum(['reject', 'earlier', 'later'])
-      .optional()
-      .meta({ description: 'A local time that happened twice.' }),
-    partial: z
-      .enum(['reject', 'start'])
-      .optional()
-      .meta({ description: 'A year or month alone: start takes its first instant.' }),
+    skipped: told('A local time that the clocks jumped over.', z.enum(['reject', 'forward', 'backward'])),
+    doubled: told('A local time that happened twice.', z.enum(['reject', 'earlier', 'later'])),
+    partial: told('A year or month alone: start takes its first instant.', z.enum(['reject', 'start'])),
   })
   .superRefine((date, context) => {
     checkSource(date, context)
@@ -176,8 +164,8 @@ export const COMPARISONS = ['<', '<=', '>', '>='] as const
 const Test = z
   .strictObject({
     is: Text.optional(),
-    in: z.array(Text).min(1).optional().meta({ description: 'The cell is one of these.' }),
-    matches: Pattern.optional().meta({ description: 'A regular expression (RE2) that the cell fits.' }),
+    in: told('The cell is one of these.', z.array(Text).min(1)),
+    matches: told('A regular expression (RE2) that the cell fits.', Pattern),
     '<': Text.optional(),
     '<=': Text.optional(),
     '>': Text.optional(),

@@ -3,7 +3,7 @@
  * (docs/mapping.md, "Joins").
  */
 import { WaybillError } from '../model/errors.ts'
-import type { Fault } from '../model/record.ts'
+import { fault } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import {
@@ -41,11 +41,8 @@ interface Joined<Found> {
   cell(rest: string, reading: KeyPath): ((found: Found) => Cell) | undefined
 }
 
-const NOT_FOUND: Fault = { code: 'value-not-in-join', message: 'the join has no row of this key' }
-const SEVERAL_FOUND: Fault = {
-  code: 'value-doubled-in-join',
-  message: 'several rows of the join have this key',
-}
+const NOT_FOUND = fault('value-not-in-join', 'the join has no row of this key')
+const SEVERAL_FOUND = fault('value-doubled-in-join', 'several rows of the join have this key')
 
 /** Compiles the joins of a mapping into its context; problems go to the context's findings. */
 export function compileJoins(

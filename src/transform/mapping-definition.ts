@@ -16,18 +16,21 @@ import {
   refuser,
   Table,
   Text,
+  told,
   WhenDefinition,
 } from './field-definition.ts'
+
+const word = (message: string) => z.string().regex(/^[a-z][A-Za-z0-9_]*$/, message)
 
 /** How transform understands the export; extract has its own reading of the same block. */
 const ReadBlock = z
   .looseObject({
     format: z.enum(['csv', 'ndjson', 'json']),
     /** `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }` */
-    each: z
-      .record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a level is named by a word'), z.string())
-      .optional()
-      .meta({ description: 'Named levels of a nested row, outermost first.' }),
+    each: told(
+      'Named levels of a nested row, outermost first.',
+      z.record(word('a level is named by a word'), z.string()),
+    ),
     /** What is read of the document around the rows, by name: its paths are extract's to check. */
     context: z.record(z.string(), z.unknown()).optional(),
   })
@@ -58,11 +61,11 @@ const NumberFormat = z
 
 /** How values are written: for a rule, or in `row` for all of them. */
 const valueKeys = {
-  number: NumberFormat.optional().meta({ description: 'Marks of numbers, like { decimal: "," }.' }),
-  comparators: z
-    .enum(['reject', 'skip', 'limit'])
-    .optional()
-    .meta({ description: 'What becomes of bounds like <5: rejected, left out, or sent as the limit.' }),
+  number: told('Marks of numbers, like { decimal: "," }.', NumberFormat),
+  comparators: told(
+    'What becomes of bounds like <5: rejected, left out, or sent as the limit.',
+    z.enum(['reject', 'skip', 'limit']),
+  ),
 }
 
 const RowBlock = z.strictObject({
@@ -74,9 +77,7 @@ const RowBlock = z.strictObject({
     .strictObject({
       reference: FieldDefinition.meta({ description: 'The column or path that names the person.' }),
       type: z.enum(['accountId', 'partnerAccountId']).default('partnerAccountId'),
-      register: Register.optional().meta({
-        description: 'Data of people whom the gateway does not know yet.',
-      }),
+      register: told('Data of people whom the gateway does not know yet.', Register),
     })
     .refine((account) => account.type === 'partnerAccountId' || account.register === undefined, {
       message:
@@ -91,13 +92,9 @@ const RowBlock = z.strictObject({
     notes: z.string().min(1).optional(),
     dataQuality: z.string().min(1).optional(),
   }),
-  skipWhen: WhenDefinition.optional().meta({ description: 'Rows to leave out.' }),
+  skipWhen: told('Rows to leave out.', WhenDefinition),
   checks: Checks.prefault({}),
-  emptyWhen: z
-    .array(Text)
-    .min(1)
-    .optional()
-    .meta({ description: 'Texts that mean nothing, wherever they stand, like ND or NA.' }),
+  emptyWhen: told('Texts that mean nothing, wherever they stand, like ND or NA.', z.array(Text).min(1)),
   ...valueKeys,
 })
 export type RowBlock = z.infer<typeof RowBlock>
@@ -108,11 +105,8 @@ const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.o
 /** What wide and long rules of measurements have in common. */
 const measurementKeys = {
   ...valueKeys,
-  form: z
-    .literal('feet-and-inches')
-    .optional()
-    .meta({ description: 'Heights as people say them in the United States.' }),
-  refRange: FieldDefinition.optional().meta({ description: 'The column or path of the reference range.' }),
+  form: told('Heights as people say them in the United States.', z.literal('feet-and-inches')),
+  refRange: told('The column or path of the reference range.', FieldDefinition),
   ...ruleKeys,
 }
 
@@ -126,13 +120,10 @@ const WideBiometric = z.union([
       ...fieldKeys,
       ...measurementKeys,
       catalog: z.string().optional(),
-      unit: z
-        .union([z.string().min(1), FieldObject])
-        .optional()
-        .meta({
-          description:
-            "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
-        }),
+      unit: told(
+        "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
+        z.union([z.string().min(1), FieldObject]),
+      ),
     })
     .superRefine((rule, context) => {
       checkSource(rule, context)
@@ -144,10 +135,7 @@ const WideBiometric = z.union([
 const CodeDefinition = z
   .strictObject({
     ...readKeys,
-    system: z
-      .enum(['LOINC', 'SNOMED', 'ICD-10-CM'])
-      .optional()
-      .meta({ description: "The code system, where codes are the catalog's." }),
+    system: told("The code system, where codes are the catalog's.", z.enum(['LOINC', 'SNOMED', 'ICD-10-CM'])),
     table: Table.optional(),
     unknown: z
       .enum(['reject', 'skip'])
@@ -265,7 +253,7 @@ export const MappingDefinition = z
     row: RowBlock,
     /** Laid over the shipped catalog, and over that of the job. */
     catalog: CatalogExtension.optional(),
-    joins: z.record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a join is named by a word'), Join).optional(),
+    joins: z.record(word('a join is named by a word'), Join).optional(),
     biometrics: z.union([z.record(RuleName, WideBiometric), z.array(LongBiometric).min(1)]).optional(),
     conditions: z.union([z.record(RuleName, WideCondition), z.array(LongCondition).min(1)]).optional(),
     careTeams: z.union([z.record(RuleName, CareTeam), z.array(CareTeam).min(1)]).optional(),

@@ -2,7 +2,7 @@
  * Numbers as text: what stood in the export goes to the gateway digit by digit, never through a float. How a mapping says
  * that values are written, bounds (`<5`), heights in feet, reference ranges.
  */
-import type { Fault } from '../model/record.ts'
+import { type Fault, fault } from '../model/record.ts'
 
 /** A JSON number token, or why there is none. */
 export type NumberText = string | Fault
@@ -10,15 +10,15 @@ export type NumberText = string | Fault
 /** Reads a number in the form that the mapping says it has. */
 export type NumberReader = (raw: string) => NumberText
 
-const NOT_A_NUMBER: Fault = { code: 'value-not-a-number', message: 'the value is no number' }
-const WITH_COMPARATOR: Fault = {
-  code: 'value-with-comparator',
-  message: 'the value is a bound (below or above detection), not a number',
-}
-const SCIENTIFIC: Fault = {
-  code: 'value-in-scientific-notation',
-  message: 'the value is in scientific notation, as a spreadsheet writes what it has damaged',
-}
+const NOT_A_NUMBER = fault('value-not-a-number', 'the value is no number')
+const WITH_COMPARATOR = fault(
+  'value-with-comparator',
+  'the value is a bound (below or above detection), not a number',
+)
+const SCIENTIFIC = fault(
+  'value-in-scientific-notation',
+  'the value is in scientific notation, as a spreadsheet writes what it has damaged',
+)
 
 const PLAIN = /^([+-]?)(\d+)(?:\.(\d*))?$|^([+-]?)\.(\d+)$/
 
@@ -122,10 +122,7 @@ export function compileValue(rule: ValueForm, inRow: ValueForm): ValueReader {
 /** UCUM code of the unit of a height that was written in feet and inches. */
 export const INCH = '[in_i]'
 
-const NO_FEET_AND_INCHES: Fault = {
-  code: 'value-not-feet-and-inches',
-  message: 'the value is not in feet and inches',
-}
+const NO_FEET_AND_INCHES = fault('value-not-feet-and-inches', 'the value is not in feet and inches')
 const FEET = String.raw`(?:'|’|′|ft\.?|foot|feet)`
 const INCHES = String.raw`(?:"|”|″|''|’’|′′|in\.?|inch|inches)`
 const HEIGHT = new RegExp(

@@ -4,13 +4,12 @@ import type { JsonValue } from '../../model/row.ts'
 import { isSnomed } from '../../transform/codes.ts'
 import { jsonNames, rootScope, type Scope } from '../../transform/scope.ts'
 import { areOf, conditionLines, type ReadCode, resultLines, systemCode, tableCode } from './coded-rules.ts'
-import { conventionLines, datesOf, sourceLine } from './draft-table.ts'
-import { observedLines } from './find-observed.ts'
+import { assembleDraft, lookedAt } from './draft-table.ts'
 import type { JsonShape, ResultPaths } from './json-shapes.ts'
-import { genderCodes, REGISTER, registerLines } from './match-persons.ts'
+import { REGISTER } from './match-persons.ts'
 import { type ColumnProfile, profileColumns } from './profile-columns.ts'
 import type { Vocabulary } from './vocabulary.ts'
-import { type Draft, type DraftLine, indent, line, list, note, scalar } from './write-draft.ts'
+import { type Draft, type DraftLine, line, list, note, scalar } from './write-draft.ts'
 
 /** Rows of a sample, and how a mapping reads them. */
 export interface JsonSample {
@@ -31,10 +30,12 @@ export function draftShape(
   const read = readerOf(sample.rows, shape.each)
   const reference = read.take(shape.reference)
   const key = read.take(shape.key)
-  const registered = REGISTER.flatMap((part) => {
-    const path = read.take(shape.register[part] ?? [])
-    return path === undefined ? [] : [[part, path] as const]
-  })
+  const registered = new Map(
+    REGISTER.flatMap((part) => {
+      const path = read.take(shape.register[part] ?? [])
+      return path === undefined ? [] : [[part, path] as const]
+    }),
+  )
   const observed = read.take(shape.observedAt, (text) => /^\d{4}-?\d{2}-?\d{2}/.test(text))
   const results = shape.biometrics && resultRules(shape.biometrics, read, vocabulary)
   const diagnoses = shape.conditions && conditionRules(shape.conditions, read, vocabulary)
@@ -45,68 +46,42 @@ export function draftShape(
       ? { each: shape.components.each, rules: resultRules(shape.components.rules, within, vocabulary) }
       : undefined
   const paths = [...read.used]
-  const profile = profileColumns(
-    {
-      read: [],
-      notes: [],
-      columns: paths.map((path) => ({ path, name: path === observed ? 'date' : path })),
-      rows: read.texts(paths),
-    },
-    vocabulary,
-  )
+  const columns = paths.map((path) => ({ path, name: path === observed ? 'date' : path }))
+  const profile = profileColumns({ read: [], notes: [], columns, rows: read.texts(paths) }, vocabulary)
   const column = (path: string | undefined): ColumnProfile | undefined =>
     profile.columns.find((one) => one.path === path)
-  const columns = new Map(
-    registered.flatMap(([part, path]) => {
-      const found = column(path)
-      return found === undefined ? [] : [[part, found] as const]
-    }),
-  )
   const levels = Object.entries(components?.each ?? shape.each).map(
     ([level, path]) => `${level}: ${JSON.stringify(path)}`,
   )
   const identity = [reference, key].flatMap((path) => path ?? [])
-  const personal = new Set([...identity, observed, ...registered.map(([, path]) => path)])
-  const gender = columns.get('gender')
-  return {
-    name,
-    sample: sampleName,
-    kind: `${shape.kind}; ${sample.rows.length} ${sample.rows.length === 1 ? 'row was' : 'rows were'} looked at`,
-    notes: sample.notes,
+  const personal = new Set([...identity, observed, ...registered.values()])
+  const found = [results, components?.rules, diagnoses].flatMap((rules) => rules?.found ?? [])
+  const registration = [...registered].flatMap(([part, path]) => {
+    const its = column(path)
+    return its === undefined ? [] : [[part, its] as const]
+  })
+  const parts = {
+    ...{ name, sample: sampleName, notes: sample.notes, profile, reference, sourceType: 'laboratory' },
+    kind: `${shape.kind}; ${lookedAt(sample.rows.length)}`,
     read: [...sample.read, ...(levels.length === 0 ? [] : [`each: { ${levels.join(', ')} }`])],
-    row: [
+    identity: [
       ...(reference === undefined
         ? [note('DECIDE: nothing was found where the person is named in this shape.')]
         : []),
       line(`key: ${list(identity.length === 0 ? ['$'] : identity)}`),
       line('account:'),
       line(`  reference: ${scalar(reference ?? key ?? '$')}`),
-      ...registerLines(columns, vocabulary.words).map(indent),
-      ...observedLines({ column: column(observed), candidates: [] }),
-      sourceLine(name, 'laboratory'),
-      ...conventionLines(profile),
     ],
+    registered: new Map(registration),
+    observed: { column: column(observed), candidates: [] },
     biometrics: [...(results?.lines ?? []), ...(components?.rules.lines ?? [])],
     conditions: diagnoses?.lines ?? [],
     careTeams: [],
-    unused: [],
-    found: [
-      ...new Set([
-        ...(results?.found ?? []),
-        ...(components?.rules.found ?? []),
-        ...(diagnoses?.found ?? []),
-      ]),
-    ],
-    finding: false,
+    found: [...new Set(found)],
     coded: new Set([...read.used, ...(within?.used ?? [])].filter((path) => !personal.has(path))),
-    persons: new Map<string, string>([
-      ...(reference === undefined ? [] : [[reference, 'reference'] as const]),
-      ...registered.map(([part, path]) => [path, part] as const),
-    ]),
-    genders: gender === undefined ? [] : genderCodes(gender, vocabulary.words).codes.map(([code]) => code),
-    dates: datesOf([column(observed), columns.get('dateOfBirth')]),
-    yesOrNo: [...vocabulary.words.cells.yes, ...vocabulary.words.cells.no],
+    ...{ unused: [], finding: false },
   }
+  return assembleDraft(parts, vocabulary)
 }
 
 /** A sample, by paths. */

@@ -115,46 +115,34 @@ function jsonTable(sample: JsonSample): SampleTable {
   const lists = new Set<string>()
   const cells = sample.rows.map((row) => {
     const found = new Map<string, string>()
-    collect(
-      row,
-      '$',
-      '',
-      0,
-      (path, name, text) => {
+    for (const { path, name, text } of membersOf(row, '$', '', 0)) {
+      if (text === undefined) lists.add(`"${path}[*]"`)
+      else {
         if (!columns.has(path) && columns.size < MOST_COLUMNS) columns.set(path, { path, name })
         found.set(path, text)
-      },
-      (path) => lists.add(path),
-    )
+      }
+    }
     return found
   })
-  const listed = [...lists].slice(0, 20)
+  const levels = [...lists].slice(0, 20).join(', ')
+  const note = `Lists within a row, each of which could be a level (read.each): ${levels}.`
   return {
     read: sample.read,
-    notes: [
-      ...sample.notes,
-      ...(listed.length === 0
-        ? []
-        : [
-            `Lists within a row, each of which could be a level (read.each): ${listed.map((path) => `"${path}[*]"`).join(', ')}.`,
-          ]),
-    ],
+    notes: [...sample.notes, ...(levels === '' ? [] : [note])],
     columns: [...columns.values()],
     rows: cells.map((found) => [...columns.keys()].map((path) => found.get(path) ?? '')),
   }
 }
 
-function collect(
-  value: JsonValue,
-  path: string,
-  name: string,
-  depth: number,
-  take: (path: string, name: string, text: string) => void,
-  list: (path: string) => void,
-): void {
-  if (typeof value === 'string' || typeof value === 'boolean') take(path, name, String(value))
-  else if (Array.isArray(value)) list(path)
+/** A member by its path: its text, or undefined where it is a list. */
+interface Member extends Column {
+  readonly text?: string
+}
+
+function* membersOf(value: JsonValue, path: string, name: string, depth: number): Generator<Member> {
+  if (typeof value === 'string' || typeof value === 'boolean') yield { path, name, text: String(value) }
+  else if (Array.isArray(value)) yield { path, name }
   else if (isObject(value) && depth < DEEPEST)
     for (const [key, inner] of Object.entries(value))
-      collect(inner, path + step(key), key, depth + 1, take, list)
+      yield* membersOf(inner, path + step(key), key, depth + 1)
 }

@@ -1,107 +1,136 @@
-/** A mapping drafted from a table: one wide row a visit, or one row a finding. */
-import { matchLong } from './coded-rules.ts'
-import type { DateForms } from './find-dates.ts'
-import { findObserved, observedLines } from './find-observed.ts'
-import { findReference, findRegistration, genderCodes, registerLines } from './match-persons.ts'
+/** A mapping drafted from a table, one wide row a visit, or one row a finding; and what every draft is put together from. */
+import { type LongMatch, matchLong } from './coded-rules.ts'
+import { findObserved, type Observed, observedLines } from './find-observed.ts'
+import {
+  findReference,
+  findRegistration,
+  genderCodes,
+  type Registered,
+  registerLines,
+} from './match-persons.ts'
 import { matchCareTeams, matchConditions, matchMeasurements } from './match-wide.ts'
 import { type ColumnProfile, type Profile, profileColumns } from './profile-columns.ts'
 import type { SampleTable } from './read-sample.ts'
 import { isCalled, type Vocabulary } from './vocabulary.ts'
 import { type Draft, type DraftLine, indent, line, list, note, quoted, scalar } from './write-draft.ts'
 
-/** What the draft says of the rules, and which columns they speak of. */
-interface Rules extends Pick<Draft, 'biometrics' | 'conditions' | 'careTeams' | 'found' | 'coded'> {
-  /** The column of a code, where a row is one finding. */
-  readonly code: ColumnProfile | undefined
-  readonly providers: ReadonlyMap<string, string>
-  readonly used: readonly string[]
+/** A draft of which the row block is still to be written, and what is known for that. */
+interface Parts extends Omit<Draft, 'row' | 'persons' | 'genders' | 'dates' | 'yesOrNo'> {
+  readonly profile: Profile
+  /** The lines of the row's key and account, and of rows to leave out. */
+  readonly identity: readonly DraftLine[]
+  readonly skip?: readonly DraftLine[]
+  readonly reference: string | undefined
+  readonly registered: Registered
+  readonly observed: Observed
+  readonly sourceType: string
+  /** Columns by what they tell of a provider. */
+  readonly providers?: ReadonlyMap<string, string>
 }
+
+/** The draft, whatever the sample is. */
+export function assembleDraft(parts: Parts, { words }: Vocabulary): Draft {
+  const {
+    profile,
+    identity,
+    skip = [],
+    reference,
+    registered,
+    observed,
+    sourceType,
+    providers = [],
+    ...draft
+  } = parts
+  const title = draft.name
+    .split('-')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(' ')
+  const gender = registered.get('gender')
+  const coded = profile.columns.filter(({ path }) => draft.coded.has(path))
+  const dated = [observed.column, registered.get('dateOfBirth'), ...coded]
+  return {
+    ...draft,
+    row: [
+      ...identity,
+      ...registerLines(registered, words).map(indent),
+      ...observedLines(observed),
+      line(
+        `source: { name: ${scalar(title)}, type: ${sourceType}, sendingSystem: ${scalar(draft.name)} }`,
+        'DECIDE: name and type go out with every record',
+      ),
+      ...skip,
+      ...conventionLines(profile),
+    ],
+    persons: new Map<string, string>([
+      ...providers,
+      ...(reference === undefined ? [] : [[reference, 'reference'] as const]),
+      ...[...registered].map(([key, column]) => [column.path, key] as const),
+    ]),
+    genders: gender === undefined ? [] : genderCodes(gender, words).codes.map(([code]) => code),
+    dates: new Map(
+      dated.flatMap((column) => (column?.dates === undefined ? [] : [[column.path, column.dates] as const])),
+    ),
+    yesOrNo: [...words.cells.yes, ...words.cells.no],
+  }
+}
+
+export const lookedAt = (rows: number): string =>
+  rows === 1 ? '1 row was looked at' : `${rows} rows were looked at`
 
 export function draftTable(name: string, sample: string, table: SampleTable, vocabulary: Vocabulary): Draft {
   const { words } = vocabulary
   const profile = profileColumns(table, vocabulary)
   const { columns } = profile
-  const { code, providers, coded, used, ...rules } =
-    longRules(profile, vocabulary) ?? wideRules(profile, vocabulary)
+  const long = matchLong(vocabulary, columns)
+  const { used, ...rules } = long === undefined ? wideRules(profile, vocabulary) : longRules(long)
   const registered = findRegistration(columns, words)
-  const gender = registered.get('gender')
-  const skipped = code === undefined ? columnsLeftOut(columns, vocabulary) : []
-  const taken = new Set([...used, ...[...skipped, ...registered.values()].map(({ path }) => path)])
+  // Columns that may say that a row is none.
+  const leftOut = columns.filter(
+    (column) => long === undefined && isCalled(column.words, words.leftOut) && column.yesNo !== undefined,
+  )
+  const taken = new Set([...used, ...[...leftOut, ...registered.values()].map(({ path }) => path)])
   const reference = findReference(profile, taken, words)
   const observed = findObserved(columns, reference?.column, words)
   for (const column of [reference?.column, observed.column]) if (column) taken.add(column.path)
-  return {
+  const kind = long === undefined ? 'a row is a visit' : 'a row is one finding, told by a code'
+  const parts: Parts = {
     ...rules,
-    name,
-    sample,
-    kind: `${code === undefined ? 'a row is a visit' : 'a row is one finding, told by a code'}; ${table.rows.length} ${table.rows.length === 1 ? 'row was' : 'rows were'} looked at`,
-    notes: table.notes,
-    read: table.read,
-    row: [
-      ...keyLines(profile, reference, observed.column, code),
-      ...registerLines(registered, words).map(indent),
-      ...observedLines(observed),
-      sourceLine(name, 'screening'),
-      ...skipped.map(({ path, yesNo }) =>
-        note(`DECIDE: leave these rows out? skipWhen: { ${scalar(path)}: ${quoted(yesNo?.yes ?? [])} }`),
-      ),
-      ...conventionLines(profile),
-    ],
+    ...{ name, sample, notes: table.notes, read: table.read, profile, registered, observed },
+    kind: `${kind}; ${lookedAt(table.rows.length)}`,
+    identity: keyLines(profile, reference, observed.column, long?.code),
+    reference: reference?.column.path,
+    sourceType: 'screening',
+    skip: leftOut.map(({ path, yesNo }) =>
+      note(`DECIDE: leave these rows out? skipWhen: { ${scalar(path)}: ${quoted(yesNo?.yes ?? [])} }`),
+    ),
     unused: columns.filter(({ path }) => !taken.has(path)).map(({ path }) => path),
-    finding: code !== undefined,
-    coded,
-    persons: new Map<string, string>([
-      ...providers,
-      ...(reference === undefined ? [] : [[reference.column.path, 'reference'] as const]),
-      ...[...registered].map(([key, column]) => [column.path, key] as const),
-    ]),
-    genders: gender === undefined ? [] : genderCodes(gender, words).codes.map(([text]) => text),
-    dates: datesOf([
-      observed.column,
-      registered.get('dateOfBirth'),
-      ...columns.filter(({ path }) => coded.has(path)),
-    ]),
-    yesOrNo: [...words.cells.yes, ...words.cells.no],
+    finding: long !== undefined,
   }
+  return assembleDraft(parts, vocabulary)
 }
 
-function longRules({ columns }: Profile, vocabulary: Vocabulary): Rules | undefined {
-  const match = matchLong(vocabulary, columns)
-  if (match === undefined) return undefined
-  const { code, section, lines, found, used } = match
+/** What the draft says of the rules, and which columns they speak of. */
+interface Rules
+  extends Pick<Parts, 'biometrics' | 'conditions' | 'careTeams' | 'found' | 'coded' | 'providers'> {
+  readonly used: readonly string[]
+}
+
+function longRules({ section, lines, found, used }: LongMatch): Rules {
   return {
     ...{ biometrics: [], conditions: [], careTeams: [], [section]: lines },
-    ...{ code, found, coded: used, used: [...used], providers: new Map() },
+    ...{ found, coded: used, used: [...used] },
   }
 }
 
 function wideRules(profile: Profile, vocabulary: Vocabulary): Rules {
   const measured = matchMeasurements(vocabulary, profile)
   const conditions = matchConditions(vocabulary, profile.columns)
-  const careTeams = matchCareTeams(vocabulary, profile.columns)
+  const { lines, used, providers } = matchCareTeams(vocabulary, profile.columns)
   const coded = new Set([...measured.used, ...conditions.used])
   return {
-    ...{ biometrics: measured.lines, conditions: conditions.lines, careTeams: careTeams.lines },
-    ...{ code: undefined, found: [...measured.found, ...conditions.found], coded },
-    ...{ used: [...coded, ...careTeams.used], providers: careTeams.providers },
+    ...{ biometrics: measured.lines, conditions: conditions.lines, careTeams: lines, providers, coded },
+    ...{ found: [...measured.found, ...conditions.found], used: [...coded, ...used] },
   }
-}
-
-/** In which forms columns have their dates, by path. */
-export const datesOf = (columns: readonly (ColumnProfile | undefined)[]): ReadonlyMap<string, DateForms> =>
-  new Map(
-    columns.flatMap((column) => (column?.dates === undefined ? [] : [[column.path, column.dates] as const])),
-  )
-
-export function sourceLine(name: string, type: string): DraftLine {
-  const title = name
-    .split('-')
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join(' ')
-  return line(
-    `source: { name: ${scalar(title)}, type: ${type}, sendingSystem: ${scalar(name)} }`,
-    'DECIDE: name and type go out with every record',
-  )
 }
 
 function keyLines(
@@ -134,7 +163,7 @@ function keyLines(
   ]
 }
 
-export function conventionLines({ emptyWhen, decimalComma }: Profile): DraftLine[] {
+function conventionLines({ emptyWhen, decimalComma }: Profile): DraftLine[] {
   const commas: Readonly<Record<typeof decimalComma, readonly DraftLine[]>> = {
     none: [],
     all: [line('number: { decimal: "," }')],
@@ -149,7 +178,3 @@ export function conventionLines({ emptyWhen, decimalComma }: Profile): DraftLine
     ...commas[decimalComma],
   ]
 }
-
-/** Columns that may say that a row is none. */
-const columnsLeftOut = (columns: readonly ColumnProfile[], { words }: Vocabulary): ColumnProfile[] =>
-  columns.filter((column) => isCalled(column.words, words.leftOut) && column.yesNo !== undefined)

@@ -10,8 +10,13 @@ import {
 } from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
-import { unknownColumns, unreadColumns } from '../mapping-tools/columns.ts'
-import { type Coverage, createCoverage, type RuleCoverage } from '../mapping-tools/coverage.ts'
+import {
+  type Coverage,
+  createCoverage,
+  type RuleCoverage,
+  unknownColumns,
+  unreadColumns,
+} from '../mapping-tools/coverage.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
 import { n } from '../shown-text.ts'

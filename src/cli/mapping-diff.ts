@@ -6,8 +6,9 @@ import {
   createComparison,
   type Difference,
   type DifferenceExample,
+  type Reading,
+  rowPairs,
 } from '../mapping-tools/compare-outcomes.ts'
-import { type Reading, rowPairs } from '../mapping-tools/row-pairs.ts'
 import { EXIT } from '../model/errors.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
 import { n } from '../shown-text.ts'

@@ -5,10 +5,16 @@ import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { type Finding, WaybillError } from '../model/errors.ts'
 import { shownPath } from '../shown-text.ts'
-import { BiometricCatalog, type Catalog, ConditionCatalog, createCatalog } from '../transform/catalog.ts'
-import { CatalogExtension, extendCatalog, reportUnits } from '../transform/catalog-extension.ts'
-import type { MappingResources } from '../transform/compile-context.ts'
-import type { Sheet } from '../transform/join.ts'
+import {
+  BiometricCatalog,
+  type Catalog,
+  CatalogExtension,
+  ConditionCatalog,
+  createCatalog,
+  extendCatalog,
+  reportUnits,
+} from '../transform/catalog.ts'
+import type { MappingResources, Sheet } from '../transform/compile-context.ts'
 import { createUnits, type Units } from '../transform/units.ts'
 import { parseYaml, refusal } from '../yaml-file.ts'
 

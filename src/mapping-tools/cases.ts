@@ -1,9 +1,13 @@
 /**
  * Cases of a mapping (docs/mapping.md, "Cases"): rows with what is to become of them, in `NAME.cases.yaml` beside `NAME.yaml`.
- * Every scalar is the text that stands there, so that `5.10` needs no quotes.
+ * Every scalar is the text that stands there, so that `5.10` needs no quotes. In full, every record has all of its facts;
+ * folded, it has those alone that do not stand at the top of the file (`always`, `rules`) or with the row (`observedAt`). Full
+ * and folded say the same.
  */
 import { z } from 'zod'
+import type { RowOutcome } from '../model/record.ts'
 import { parseYaml, type YamlFile } from '../yaml-file.ts'
+import { type Facts, factsOf, inOrder, registration, withoutOrdinal } from './record-facts.ts'
 
 const Texts = z.record(z.string(), z.string())
 
@@ -73,4 +77,114 @@ export type CaseFile = z.infer<typeof CaseFile>
 /** @throws WaybillError `cases-invalid` with every problem and its line */
 export function parseCases(text: string, file: string): YamlFile<CaseFile> {
   return parseYaml(text, file, CaseFile, 'cases-invalid', 'text')
+}
+
+/** Facts that are told once for many records. */
+export type Shared = Pick<CaseFile, 'always' | 'rules'>
+
+/** A row in full. */
+export interface FullRow extends Omit<ToldRow, 'records' | 'observedAt'> {
+  readonly records?: Readonly<Record<string, Facts>>
+}
+
+/** A shared fact that a record does not have. */
+const ABSENT = '(absent)'
+
+export function fullRow(outcome: RowOutcome): FullRow {
+  if (outcome.outcome === 'rejected') return { outcome: 'rejected', reason: outcome.issue.code }
+  const warnings = outcome.warnings.map(({ rule, issue }) => `${rule ?? 'row'}: ${issue.code}`)
+  const warned = given({ warnings: warnings.length === 0 ? undefined : warnings })
+  if (outcome.outcome === 'skipped') return { outcome: 'skipped', reason: outcome.reason, ...warned }
+  const { key, account, records, rejected } = outcome
+  const told = given({
+    register: registration(outcome),
+    records: byRule(records.map((record) => [record.rule, factsOf(record)])),
+    rejected: byRule(rejected.map(({ rule, issue }) => [rule, issue.code])),
+  })
+  return { outcome: 'mapped', key, account: account.reference, ...told, ...warned }
+}
+
+/** The members that are there. */
+const given = <Members extends object>(members: Members) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof Members]?: Exclude<Members[Name], undefined>
+  }
+
+const byRule = <Told>(
+  told: readonly (readonly [rule: string, told: Told])[],
+): Record<string, Told> | undefined => (told.length === 0 ? undefined : Object.fromEntries(told))
+
+/** The facts that a record of this rule has from the top of the file. */
+function sharedFacts({ always, rules = {} }: Shared, rule: string): Facts {
+  return { ...always, ...(rules[rule] ?? rules[withoutOrdinal(rule)]) }
+}
+
+export function foldRow(row: FullRow, shared: Shared): ToldRow {
+  const { records, rejected, ...told } = row
+  const observedAt = mostCommon(Object.values(records ?? {}).flatMap((facts) => facts['observedAt'] ?? []))
+  const folded = Object.entries(records ?? {}).map(([rule, facts]) => {
+    const elsewhere = { ...sharedFacts(shared, rule), ...given({ observedAt }) }
+    return [rule, foldRecord(facts, elsewhere)] as const
+  })
+  return { ...told, ...given({ observedAt, records: records && Object.fromEntries(folded), rejected }) }
+}
+
+function foldRecord(facts: Facts, elsewhere: Facts): string | Facts {
+  const own = Object.entries(facts).filter(([fact, text]) => elsewhere[fact] !== text)
+  const absent = Object.keys(elsewhere).filter((fact) => facts[fact] === undefined)
+  const told = inOrder([...own, ...absent.map((fact) => [fact, ABSENT] as const)])
+  const [[fact, text] = [], another] = Object.entries(told)
+  const alone = another === undefined && (fact === 'value' || fact === 'status')
+  return alone && text !== undefined ? text : told
+}
+
+/** What a file tells, in full. */
+export function unfoldRow(told: ToldRow, shared: Shared): FullRow {
+  const { records, observedAt, ...row } = told
+  if (records === undefined) return row
+  const unfolded = Object.entries(records).map(([rule, record]) => {
+    const own = typeof record === 'string' ? { value: record } : record
+    const facts = Object.entries({ ...sharedFacts(shared, rule), ...given({ observedAt }), ...own })
+    return [rule, inOrder(facts.filter(([, text]) => text !== ABSENT))] as const
+  })
+  return { ...row, records: Object.fromEntries(unfolded) }
+}
+
+function mostCommon(texts: readonly string[]): string | undefined {
+  const [most] = [...Map.groupBy(texts, (text) => text)].sort(([, a], [, b]) => b.length - a.length)
+  return most?.[0]
+}
+
+/** What a mapping says once for all of its records. */
+const OF_ALL = ['accountType', 'source', 'sourceType', 'sendingSystem', 'dataQuality', 'notes']
+
+/** What a code of the catalog is sent as. */
+const OF_CODE = ['name', 'code', 'codes', 'type']
+
+export function sharedBy(rows: readonly FullRow[]): Shared {
+  const records = rows.flatMap((row) =>
+    Object.entries(row.records ?? {}).map(([rule, facts]) => ({ rule, facts, row })),
+  )
+  if (records.length === 0) return {}
+  const [first] = records
+  const always = Object.entries(pick(first?.facts ?? {}, OF_ALL)).filter(([fact, text]) =>
+    records.every(({ facts }) => facts[fact] === text),
+  )
+  const rules = new Map<string, Facts>()
+  for (const { rule, facts, row } of records) {
+    if (facts['codes'] === undefined && facts['code'] === undefined) continue
+    const label = isOrdinal(rule, row) ? withoutOrdinal(rule) : rule
+    if (!rules.has(label)) rules.set(label, pick(facts, OF_CODE))
+  }
+  return given({ always: byRule(always), rules: byRule([...rules]) })
+}
+
+const pick = (facts: Facts, names: readonly string[]): Facts =>
+  Object.fromEntries(Object.entries(facts).filter(([fact]) => names.includes(fact)))
+
+/** Ordinals count from 1, so `hba1c-2` is one where there is a `hba1c-1`; `vitamin-b-12` is not. */
+function isOrdinal(rule: string, row: FullRow): boolean {
+  const ordinal = Number(/-(\d+)$/.exec(rule)?.[1] ?? '0')
+  const before = `${withoutOrdinal(rule)}-${ordinal - 1}`
+  return ordinal === 1 || (ordinal > 1 && before in { ...row.records, ...row.rejected })
 }

@@ -1,7 +1,10 @@
 /** What two mappings make of the same row, counted by rule. Holds counts and a few examples, however many rows there are. */
-import type { MappedRow, RowOutcome } from '../model/record.ts'
-import { type Facts, factsOf } from './record-facts.ts'
-import { registration } from './tell-row.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { OpenExport } from '../extract/open-export.ts'
+import type { ReadDefinition } from '../extract/read-definition.ts'
+import type { RowOutcome } from '../model/record.ts'
+import type { Row } from '../model/row.ts'
+import { type Facts, factsOf, registration } from './record-facts.ts'
 
 /** What changed for one rule. A record that was rejected and now is made is added; one that is rejected now, removed. */
 export interface RuleDifference {
@@ -83,8 +86,7 @@ export function createComparison(exampleLimit: number): OutcomeComparison {
             facts: { outcome: [old, now] },
           })
       }
-      const different =
-        !alike(before, after) && compareRules(row, products(before), products(after), old === now)
+      const different = compareRules(row, products(before), products(after), old === now)
       if (old !== now || different) rows.different += 1
     },
     result: () => ({ rows, outcomes: [...outcomes.values()], rules: Object.fromEntries(rules), examples }),
@@ -138,22 +140,43 @@ function outcomeText(outcome: RowOutcome | undefined): string {
   return outcome.outcome === 'skipped' ? `skipped ${outcome.reason}` : `rejected ${outcome.issue.code}`
 }
 
-/** The quick answer for rows of which all is the same. */
-function alike(before: RowOutcome | undefined, after: RowOutcome | undefined): boolean {
-  if (before?.outcome !== 'mapped' || after?.outcome !== 'mapped') return false
-  return (
-    before.records.length === after.records.length &&
-    before.rejected.length === after.rejected.length &&
-    before.records.every((record, at) => sameRecord(record, after.records[at])) &&
-    before.rejected.every(({ rule, issue }, at) => {
-      const other = after.rejected[at]
-      return other?.rule === rule && other.issue.code === issue.code
-    }) &&
-    JSON.stringify(registration(before)) === JSON.stringify(registration(after))
-  )
+/** Undefined: where one reading has fewer rows. */
+export type RowPair = readonly [before: Row | undefined, after: Row | undefined]
+
+export interface Reading {
+  readonly read: ReadDefinition
+  readonly opened: OpenExport
 }
 
-type Made = MappedRow['records'][number]
+/** Where both read alike, the export is read once; otherwise rows that begin at the same place are paired. */
+export async function* rowPairs(before: Reading, after: Reading): AsyncGenerator<readonly RowPair[]> {
+  if (isDeepStrictEqual(before.read, after.read)) {
+    for await (const block of before.opened.rows()) yield block.map((row) => [row, row] as const)
+    return
+  }
+  const old = singly(before.opened.rows())
+  const now = singly(after.opened.rows())
+  // Offsets are of the decoded content, so of a CSV that two mappings decode differently the lines alone are comparable.
+  const byLine = before.read.format === 'csv' && after.read.format === 'csv'
+  const placeOf = (row: Row | undefined): number =>
+    row === undefined ? Number.POSITIVE_INFINITY : byLine ? row.line : row.byteOffset
+  try {
+    let [one, other] = [await next(old), await next(now)]
+    while (one !== undefined || other !== undefined) {
+      const lead = placeOf(one) - placeOf(other)
+      yield [[lead > 0 ? undefined : one, lead < 0 ? undefined : other]]
+      if (!(lead > 0)) one = await next(old)
+      if (!(lead < 0)) other = await next(now)
+    }
+  } finally {
+    await Promise.all([old.return(undefined), now.return(undefined)])
+  }
+}
 
-const sameRecord = (record: Made, other: Made | undefined): boolean =>
-  record.rule === other?.rule && record.content === other.content && record.primary === other.primary
+const next = async (rows: AsyncGenerator<Row, undefined>): Promise<Row | undefined> =>
+  (await rows.next()).value
+
+async function* singly(blocks: AsyncIterable<readonly Row[]>): AsyncGenerator<Row, undefined> {
+  for await (const block of blocks) yield* block
+  return undefined
+}

@@ -1,7 +1,9 @@
-/** Counts, over rows of an export, what each rule of a mapping gives, so that rules and fields that never give anything are seen. */
+/** How a mapping fits an export: which columns it reads, and, over its rows, what each rule gives, so that what never gives anything is seen. */
+import type { Finding } from '../model/errors.ts'
 import type { RecordKind, RowOutcome } from '../model/record.ts'
+import type { ReadName } from '../transform/compile-context.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
-import { registration, withoutOrdinal } from './tell-row.ts'
+import { registration, withoutOrdinal } from './record-facts.ts'
 
 export interface RuleCoverage {
   /** Name of the rule; for rules that are a list, the catalog key, or the list itself where nothing came of it. */
@@ -30,14 +32,16 @@ export interface CoverageCounter {
   result(): Coverage
 }
 
-/** Fields that a record can do without, by the section of the mapping that names them. */
-const OPTIONAL = {
-  biometrics: ['refRange'],
-  conditions: [],
-  careTeams: ['phoneNumber', 'address', 'city', 'zip', 'location', 'profile'],
+/** By section of a mapping, the kind of its records, and the fields that such a record can do without. */
+const SECTIONS = {
+  biometrics: { kind: 'biometric', optional: ['refRange'] },
+  conditions: { kind: 'condition', optional: [] },
+  careTeams: {
+    kind: 'careTeam',
+    optional: ['phoneNumber', 'address', 'city', 'zip', 'location', 'profile'],
+  },
 } as const
-
-const KINDS = { biometrics: 'biometric', conditions: 'condition', careTeams: 'careTeam' } as const
+const SECTION_NAMES = ['biometrics', 'conditions', 'careTeams'] as const
 
 /** Stands among the rules for the data that people are registered with. */
 const REGISTER = 'register'
@@ -54,17 +58,13 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
   const rules = new Map<string, Counts>()
   const lists = new Map<RecordKind, readonly string[]>()
   const seen = new Set<RecordKind>()
-  for (const section of ['biometrics', 'conditions', 'careTeams'] as const) {
-    const written = definition[section]
-    if (Array.isArray(written)) {
-      const named = written.flatMap((rule) => OPTIONAL[section].filter((field) => field in rule))
-      lists.set(KINDS[section], named)
-    } else {
-      for (const [name, rule] of Object.entries(written ?? {})) {
-        const named = typeof rule === 'string' ? [] : OPTIONAL[section].filter((field) => field in rule)
-        rules.set(name, newCounts(named))
-      }
-    }
+  for (const section of SECTION_NAMES) {
+    const { kind, optional } = SECTIONS[section]
+    const namedIn = (rule: string | object): string[] =>
+      typeof rule === 'string' ? [] : optional.filter((field) => field in rule)
+    const written = definition[section] ?? {}
+    if (Array.isArray(written)) lists.set(kind, written.flatMap(namedIn))
+    else for (const [name, rule] of Object.entries(written)) rules.set(name, newCounts(namedIn(rule)))
   }
   if (definition.row.account.register !== undefined) rules.set(REGISTER, newCounts([]))
   const countsOf = (rule: string, kind: RecordKind): Counts => {
@@ -96,8 +96,10 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
       else registered.made += 1
     },
     result() {
-      const idle = Object.entries(KINDS).filter(([, kind]) => lists.has(kind) && !seen.has(kind))
-      for (const [section] of idle) rules.set(section, newCounts([]))
+      for (const section of SECTION_NAMES) {
+        const { kind } = SECTIONS[section]
+        if (lists.has(kind) && !seen.has(kind)) rules.set(section, newCounts([]))
+      }
       return {
         rows,
         reasons,
@@ -121,3 +123,28 @@ const newCounts = (missing: readonly string[]): Counts => ({
 const increase = (counts: Record<string, number>, code: string): void => {
   counts[code] = (counts[code] ?? 0) + 1
 }
+
+/** A finding for each place in the mapping that reads a column which the export lacks. */
+export function unknownColumns(reads: readonly ReadName[], columns: readonly string[]): Finding[] {
+  const there = new Set(columns)
+  const alike = new Map(columns.map((column) => [plain(column), column]))
+  return reads
+    .filter(({ name }) => !there.has(name))
+    .map(({ name, place }) => {
+      const near = alike.get(plain(name))
+      const meant = near === undefined ? '' : `, but "${near}"`
+      return {
+        place,
+        message: `the export has no column "${name}"${meant}; a text that is the same in every row is written { constant: ${name} }`,
+      }
+    })
+}
+
+/** Columns of the export that the mapping reads nowhere; one without a name cannot be read. */
+export function unreadColumns(reads: readonly ReadName[], columns: readonly string[]): string[] {
+  const read = new Set(reads.map(({ name }) => name))
+  return columns.filter((column) => column !== '' && !read.has(column))
+}
+
+/** A name without what people write differently: case, spaces, punctuation. */
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')

@@ -3,9 +3,9 @@
  * its own here is named by its path, so that nothing of a body is left out.
  */
 import { readJson } from '../extract/json-text.ts'
-import type { PreparedRecord } from '../model/record.ts'
+import type { MappedRow, PreparedRecord } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
-import { CODE_SYSTEM_OID } from '../transform/catalog.ts'
+import { CODE_SYSTEM_OID } from '../transform/codes.ts'
 
 export type Facts = Readonly<Record<string, string>>
 
@@ -94,3 +94,15 @@ function leaves(value: Readonly<Record<string, JsonValue>>, path = ''): [string,
     return [[at, textOf(part)]]
   })
 }
+
+/** Registration data, or the reason code why it cannot be made; the reference of the person is told with the row. */
+export function registration(row: MappedRow): string | Record<string, string> | undefined {
+  const draft = row.register()
+  if (draft === undefined) return undefined
+  if (!draft.ok) return draft.issue.code
+  const { partnerAccountId: _reference, ...told } = draft.registration
+  return told
+}
+
+/** The name of a rule without the ordinal that long and nested rules give their records. */
+export const withoutOrdinal = (rule: string): string => rule.replace(/-\d+$/, '')

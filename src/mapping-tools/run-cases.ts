@@ -1,10 +1,27 @@
-/** Runs the cases of a mapping: what became of each, beside what is expected. */
+/** Runs the cases of a mapping: what became of each, beside what is expected; and writes what became of them into their file. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join as joinPath } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLMap } from 'yaml'
+import { readJson } from '../extract/json-text.ts'
+import { openExport } from '../extract/open-export.ts'
+import type { ReadDefinition } from '../extract/read-definition.ts'
 import { WaybillError } from '../model/errors.ts'
-import type { Row } from '../model/row.ts'
+import type { CsvRow, JsonRow, Row } from '../model/row.ts'
 import type { CompiledMapping } from '../transform/compile.ts'
-import { type Case, type CaseFile, TOLD_KEYS, type ToldRow } from './cases.ts'
-import { type FullRow, foldRow, fullRow, unfoldRow } from './tell-row.ts'
+import type { ExportJoin, KeptRows } from '../transform/compile-context.ts'
+import {
+  type Case,
+  type CaseFile,
+  type FullRow,
+  foldRow,
+  fullRow,
+  sharedBy,
+  TOLD_KEYS,
+  type ToldRow,
+  unfoldRow,
+} from './cases.ts'
 
 /** Rows of an export that is given as text, read as the mapping says. */
 export type ReadText = (text: string) => Promise<{
@@ -82,4 +99,164 @@ async function outcomes(
     if (!(error instanceof WaybillError)) throw error
     return [{ outcome: 'refused', reason: error.code }]
   }
+}
+
+/** Reads an export that is given as text, through a file, as exports are read from files alone. The text is UTF-8, whatever encoding the vendor's files have. */
+export function textReader(read: ReadDefinition): ReadText {
+  const definition = read.format === 'csv' ? { ...read, encoding: 'utf-8' as const } : read
+  return async (text) => {
+    const folder = await mkdtemp(joinPath(tmpdir(), 'waybill-case-'))
+    try {
+      const path = joinPath(folder, 'case')
+      await writeFile(path, text)
+      const opened = await openExport(path, definition)
+      const rows: Row[] = []
+      for await (const block of opened.rows()) rows.push(...block)
+      return { columns: opened.columns, rows }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+type GivenRows = NonNullable<CaseFile['joins']>[string]
+
+/**
+ * What is kept of the rows of second exports that a case file gives instead of the exports that a mapping joins, by join; a join of which none are given has none.
+ * @throws WaybillError `columns-missing`; `cases-invalid`: rows of a join that the mapping does not have, or that are no JSON
+ */
+export function keepGiven(
+  joins: readonly ExportJoin[],
+  given: NonNullable<CaseFile['joins']>,
+  file: string,
+): ReadonlyMap<string, KeptRows> {
+  const refuse = (name: string, problem: string): WaybillError =>
+    new WaybillError('cases-invalid', `${file}: ${problem}`, { place: { file, key: `joins.${name}` } })
+  for (const name of Object.keys(given)) {
+    if (!joins.some((join) => join.name === name))
+      throw refuse(name, `the mapping joins no second export as "${name}"`)
+  }
+  return new Map(
+    joins.map((join) => {
+      const rows = new Map<string, readonly (string | null)[]>()
+      const told = given[join.name] ?? []
+      if (told.length > 0) {
+        const columns = [...new Set(told.flatMap((row) => (typeof row === 'string' ? [] : Object.keys(row))))]
+        const read = join.bind(columns, `joins.${join.name}`)
+        for (const row of told) {
+          const found = read(rowOf(row, columns, (problem) => refuse(join.name, problem)))
+          if (found !== undefined && !rows.has(found.key)) rows.set(found.key, found.cells)
+        }
+      }
+      return [join.name, { fields: join.fields, rows }] as const
+    }),
+  )
+}
+
+const ORIGIN = { row: 1, line: 1, byteOffset: 0 }
+
+function rowOf(
+  row: GivenRows[number],
+  columns: readonly string[],
+  refuse: (problem: string) => WaybillError,
+): CsvRow | JsonRow {
+  if (typeof row !== 'string')
+    return { ...ORIGIN, kind: 'cells', cells: columns.map((column) => row[column] ?? '') }
+  const read = readJson(row)
+  if ('problem' in read) throw refuse(`a joined row is ${read.problem}`)
+  return { ...ORIGIN, kind: 'json', value: read.value, text: row }
+}
+
+/** What can stand in a case file, below its cases. */
+type Told = string | readonly Told[] | { readonly [key: string]: Told | undefined }
+
+/**
+ * Writes what came out of cases into their file; comments, the order of keys and the inputs stay as they are.
+ * @param results one for each case of the file, in order
+ */
+export function updateCases(text: string, results: readonly CaseResult[]): string {
+  const document = parseDocument(text, { schema: 'failsafe' })
+  const { contents } = document
+  if (!isMap(contents)) return text
+  const shared = sharedBy(results.flatMap(({ full }) => full))
+  for (const name of ['always', 'rules'] as const) put(document, contents, name, shared[name])
+  const cases = document.get('cases')
+  if (!isSeq(cases)) return text
+  for (const [at, { full }] of results.entries()) {
+    const one = cases.items[at]
+    if (!isMap(one)) continue
+    const rows = full.map((row) => foldRow(row, shared))
+    const [only] = rows
+    const told: ToldRow & { rows?: readonly ToldRow[] } =
+      rows.length === 1 && only !== undefined ? only : { rows }
+    for (const key of [...TOLD_KEYS, 'rows'] as const) put(document, one, key, told[key])
+  }
+  return document.toString({ lineWidth: 0 })
+}
+
+/** What stands above a key that is new. */
+const NOTES: Readonly<Record<string, string>> = {
+  always: ' What every record above has besides.',
+  rules: ' And what those of a rule are sent as.',
+}
+
+/** Sets a member of a map, changing only what differs; undefined takes it out. */
+function put(document: Document, map: YAMLMap, key: string, told: Told | undefined): void {
+  if (told === undefined) {
+    map.delete(key)
+    return
+  }
+  const pair = map.items.find((one) => isScalar(one.key) && one.key.value === key)
+  if (pair === undefined) {
+    const name = document.createNode(key)
+    const note = NOTES[key]
+    if (note !== undefined) {
+      name.commentBefore = note
+      name.spaceBefore = true
+    }
+    map.items.push(document.createPair(name, create(document, key, told)))
+  } else if (!merge(document, pair.value, told)) pair.value = create(document, key, told)
+}
+
+/** Whether the node could take what is told; otherwise it must be replaced. */
+function merge(document: Document, node: unknown, told: Told): boolean {
+  if (typeof told === 'string') {
+    if (!isScalar(node)) return false
+    if (node.value !== told) node.value = told
+    return true
+  }
+  if (isList(told)) {
+    return (
+      isSeq(node) &&
+      node.items.length === told.length &&
+      told.every((one, at) => merge(document, node.items[at], one))
+    )
+  }
+  if (!isMap(node)) return false
+  const keys = Object.keys(told)
+  for (const { key } of [...node.items]) if (!keys.includes(keyText(key))) node.delete(key)
+  for (const key of keys) put(document, node, key, told[key])
+  node.items.sort((a, b) => keys.indexOf(keyText(a.key)) - keys.indexOf(keyText(b.key)))
+  return true
+}
+
+const isList = (told: Told): told is readonly Told[] => Array.isArray(told)
+
+const keyText = (key: unknown): string => (isScalar(key) ? String(key.value) : '')
+
+/** Maps that stand on lines of their own, however short. */
+const BLOCKS = ['always', 'rules', 'records', 'rejected']
+
+function create(document: Document, key: string, told: Told): Node {
+  const node = document.createNode(told)
+  layOut(node, key)
+  return node
+}
+
+/** Few facts stand on one line. */
+function layOut(node: unknown, key: string): void {
+  if (isSeq(node)) for (const item of node.items) layOut(item, key)
+  if (!isMap(node)) return
+  node.flow = !BLOCKS.includes(key) && node.items.every(({ value }) => isScalar(value))
+  for (const item of node.items) layOut(item.value, keyText(item.key))
 }

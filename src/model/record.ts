@@ -71,6 +71,11 @@ export interface Issue {
   readonly message: string
 }
 
+/** Why a value, code or field of a row is of no use. Holds no cell content. */
+export type Fault = Pick<Issue, 'code' | 'message'>
+
+export const fault = (code: string, message: string): Fault => ({ code, message })
+
 /** A rule that applied to the row but whose record could not be made: counted as made and rejected. */
 export interface RejectedRecord {
   readonly kind: RecordKind

@@ -8,10 +8,9 @@ import type { LoadedMapping } from '../definitions/definition-files.ts'
 import type { RowOutcome } from '../model/record.ts'
 import type { CsvRow, JsonRow, Row } from '../model/row.ts'
 import { compileCoded } from '../transform/compile-code.ts'
-import { CompileContext } from '../transform/compile-context.ts'
+import { CompileContext, type CompiledField } from '../transform/compile-context.ts'
 import { compileField } from '../transform/compile-field.ts'
-import { compileJoins } from '../transform/compile-joins.ts'
-import type { CompiledField } from '../transform/field-text.ts'
+import { compileJoins } from '../transform/joins.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
 import { csvNames, jsonNames, type Located, type Names, rootScope, type Scope } from '../transform/scope.ts'
 
@@ -249,9 +248,9 @@ function compileUnits(
         const rule = ruleOf(scope)
         if (rule === undefined) continue
         const text = value.read(scope)
-        if (!text.ok || text.text === '') continue
+        if (typeof text !== 'string' || text === '') continue
         const spelling = unit.read(scope)
-        onUnit({ rule, unit: spelling.ok ? label(spelling.text) : OTHER })
+        onUnit({ rule, unit: typeof spelling === 'string' ? label(spelling) : OTHER })
       }
     }
   }
@@ -267,7 +266,7 @@ function compileUnits(
     const code = compileCoded(context, definition, 'biometrics', [])
     const ruleOf = (scope: Scope): string | undefined => {
       const found = code.read(scope)
-      return found !== 'left-out' && found.ok ? found.key : undefined
+      return typeof found === 'string' ? found : undefined
     }
     const value = compileField(context, definition.value, [])
     return [reader([code.depth], ruleOf, value, compileField(context, definition.unit, []))]

@@ -12,8 +12,8 @@ import { type JoinedExport, type LoadedMapping, loadMapping } from '../definitio
 import { openExport } from '../extract/open-export.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Row } from '../model/row.ts'
-import type { Cell, KeptRows } from '../transform/join.ts'
-import { LARGEST_JOIN } from '../transform/joined-table.ts'
+import type { Cell, KeptRows } from '../transform/compile-context.ts'
+import { LARGEST_JOIN } from '../transform/joins.ts'
 import { type Beside, type BesideExport, createArrival } from './arrival.ts'
 import { ANY_RULES } from './found-delivery.ts'
 

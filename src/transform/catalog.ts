@@ -1,16 +1,19 @@
 /**
  * The catalog: known measurements and conditions, with codes, canonical units and plausible ranges
- * (`mappings/catalog/biometrics.yaml`, `conditions.yaml`).
+ * (`mappings/catalog/biometrics.yaml`, `conditions.yaml`), and what a mapping or a job changes of it (docs/mapping.md,
+ * "A catalog of your own").
  */
 import { z } from 'zod'
-import { isIcd10Cm, isLoinc, isSnomed } from './identifiers.ts'
+import type { KeyPath } from '../yaml-file.ts'
+import { type CodeSystem, isIcd10Cm, isLoinc, isSnomed } from './codes.ts'
+import type { Units } from './units.ts'
 
-export const CatalogKey = z
+const CatalogKey = z
   .string()
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be in kebab-case: lower-case letters, digits, hyphens')
 
 /** A measurement. `range` is in `unit`; outside of it a value is taken for an error of data, not for illness. */
-export const BiometricEntry = z.strictObject({
+const BiometricEntry = z.strictObject({
   name: z.string().min(1),
   loinc: z.string().refine(isLoinc, 'is no LOINC number: its check digit does not hold'),
   unit: z.string().min(1),
@@ -27,7 +30,7 @@ export type BiometricEntry = z.infer<typeof BiometricEntry>
 const Snomed = z.string().refine(isSnomed, 'is no SNOMED CT identifier: its check digit does not hold')
 
 /** A condition. Where `snomed` is a list, the first is the one that is sent. */
-export const ConditionEntry = z.strictObject({
+const ConditionEntry = z.strictObject({
   name: z.string().min(1),
   icd10: z.string().refine(isIcd10Cm, 'does not have the form of an ICD-10-CM code'),
   snomed: z.union([Snomed, z.array(Snomed).min(1)]),
@@ -37,14 +40,12 @@ export type ConditionEntry = z.infer<typeof ConditionEntry>
 export const BiometricCatalog = z.record(CatalogKey, BiometricEntry)
 export const ConditionCatalog = z.record(CatalogKey, ConditionEntry)
 
-/** Code systems that a long export may be coded in, without a table of its own. */
-export type CodeSystem = 'LOINC' | 'SNOMED' | 'ICD-10-CM'
-
-export const CODE_SYSTEM_OID: Readonly<Record<CodeSystem, string>> = {
-  LOINC: '2.16.840.1.113883.6.1',
-  SNOMED: '2.16.840.1.113883.6.96',
-  'ICD-10-CM': '2.16.840.1.113883.6.90',
-}
+/** Laid over the catalog: an entry of a known key may give some of its fields; another must be whole. */
+export const CatalogExtension = z.strictObject({
+  biometrics: z.record(CatalogKey, BiometricEntry.partial()).optional(),
+  conditions: z.record(CatalogKey, ConditionEntry.partial()).optional(),
+})
+export type CatalogExtension = z.infer<typeof CatalogExtension>
 
 export interface Catalog {
   readonly biometrics: ReadonlyMap<string, BiometricEntry>
@@ -74,4 +75,76 @@ export function createCatalog(
     conditions: diagnosed,
     keyOf: (system, code) => byCode[system].get(code),
   }
+}
+
+/**
+ * The catalog with the extension laid over it.
+ * @param report told of each entry that cannot be used, with its path in the extension
+ */
+export function extendCatalog(
+  catalog: Catalog,
+  { biometrics = {}, conditions = {} }: CatalogExtension,
+  units: Units,
+  report: (path: KeyPath, message: string) => void,
+): Catalog {
+  const at = (section: string) => (key: string, message: string, field?: string) =>
+    report(field === undefined ? [section, key] : [section, key, field], message)
+  const [ofBiometrics, ofConditions] = [at('biometrics'), at('conditions')]
+  const measured = lay(catalog.biometrics, biometrics, BiometricEntry, ofBiometrics)
+  const diagnosed = lay(catalog.conditions, conditions, ConditionEntry, ofConditions)
+  reportUnits(measured, units, Object.keys(biometrics), (key, message) => ofBiometrics(key, message, 'unit'))
+  for (const [key, other] of sharing(measured, Object.keys(biometrics), ({ loinc }) => [loinc]))
+    ofBiometrics(key, `is the code of "${other}" already: one LOINC, one key`, 'loinc')
+  for (const [key, other] of sharing(diagnosed, Object.keys(conditions), snomedCodes))
+    ofConditions(key, `has a code of "${other}": one SNOMED CT code, one key`, 'snomed')
+  return createCatalog(measured, diagnosed)
+}
+
+/** @param keys those of the entries to look at */
+export function reportUnits(
+  entries: Readonly<Record<string, BiometricEntry>>,
+  units: Units,
+  keys: readonly string[],
+  report: (key: string, message: string) => void,
+): void {
+  for (const key of keys) {
+    const unit = entries[key]?.unit
+    if (unit !== undefined && units.resolve(unit) !== unit) report(key, `"${unit}" is no UCUM code`)
+  }
+}
+
+/** Entries that are not whole are reported and left out. */
+function lay<Entry extends object>(
+  known: ReadonlyMap<string, Entry>,
+  changes: Readonly<Record<string, object>>,
+  schema: z.ZodType<Entry>,
+  report: (key: string, message: string) => void,
+): Record<string, Entry> {
+  const entries = Object.fromEntries(known)
+  for (const [key, change] of Object.entries(changes)) {
+    const whole = schema.safeParse({ ...known.get(key), ...change })
+    if (whole.success) entries[key] = whole.data
+    else {
+      const missing = whole.error.issues.map(({ path }) => path.join('.')).join(', ')
+      report(key, `is not in the catalog, so it must be whole: it lacks ${missing}`)
+    }
+  }
+  return entries
+}
+
+/** Those of the keys whose entry has a code of another entry, with the key of that one. */
+function sharing<Entry>(
+  entries: Readonly<Record<string, Entry>>,
+  keys: readonly string[],
+  codesOf: (entry: Entry) => readonly string[],
+): (readonly [key: string, other: string])[] {
+  return keys.flatMap((key) => {
+    const entry = entries[key]
+    const codes = entry === undefined ? [] : codesOf(entry)
+    const other = Object.keys(entries).find((one) => {
+      const theirs = entries[one]
+      return one !== key && theirs !== undefined && codesOf(theirs).some((code) => codes.includes(code))
+    })
+    return other === undefined ? [] : [[key, other] as const]
+  })
 }

@@ -1,9 +1,9 @@
 /**
  * Checks of what a row says (docs/mapping.md, "Checks"). A check that finds something rejects the record, or lets it go on
- * with a warning, or is not made at all, as the mapping has it.
+ * with a warning, or is not made at all, as the mapping has it. Pure.
  */
 import { z } from 'zod'
-import type { Issue, RecordKind, RejectedRecord, Warning } from '../model/record.ts'
+import type { Issue, PreparedRecord, RecordKind, RejectedRecord, Warning } from '../model/record.ts'
 
 const Effect = z.enum(['reject', 'warn', 'off'], 'is one of: reject, warn, off').default('reject')
 
@@ -55,4 +55,103 @@ export class Checker {
     const gone = new Set<string | null>(rejected.map(({ rule }) => rule))
     return this.#warnings.filter(({ rule }) => !gone.has(rule))
   }
+}
+
+const HOUR = 3_600_000
+/** Clocks go wrong, and a zone may be told wrongly: nothing is called future before a day has passed. */
+const TOLERANCE = 24 * HOUR
+/** The day of birth begins nowhere earlier than 14 hours before it does in UTC (Pacific/Kiritimati). */
+const EARLIEST_ZONE = 14 * HOUR
+
+const FUTURE: Issue = {
+  stage: 'transform',
+  code: 'date-in-future',
+  message: 'the date lies more than a day in the future',
+}
+const UNBORN: Issue = {
+  stage: 'transform',
+  code: 'date-before-birth',
+  message: "the date lies before the person's date of birth",
+}
+
+/** @param born first instant of the day of birth in UTC, milliseconds; -Infinity where it is not known */
+type DateCheck = (record: PreparedRecord, born: number) => Issue | undefined
+
+/** Whether a record's date can be right. @param now milliseconds since the epoch */
+export function compileDateCheck(checks: Checker, now: number): DateCheck {
+  const latest = checks.effects['future-date'] === 'off' ? Number.POSITIVE_INFINITY : now + TOLERANCE
+  return ({ kind, rule, observedAt }, born) => {
+    if (observedAt > latest) return checks.found('future-date', kind, rule, FUTURE)
+    if (observedAt < born - EARLIEST_ZONE) return checks.found('before-birth', kind, rule, UNBORN)
+    return undefined
+  }
+}
+
+/** LOINC of systolic and diastolic blood pressure. */
+const SYSTOLIC = '8480-6'
+const DIASTOLIC = '8462-4'
+
+const CROSSED: Issue = {
+  stage: 'transform',
+  code: 'systolic-not-above-diastolic',
+  message: 'the systolic blood pressure is not above the diastolic one taken at the same time',
+}
+
+/**
+ * Takes the records of crossed pairs out of those of a row, and puts them with the rejected ones. Where several stand at one
+ * time, the first belongs to the first; where there are more of one than of the other, nobody can tell.
+ */
+export function checkBloodPressure(
+  checks: Checker,
+  records: PreparedRecord[],
+  rejected: RejectedRecord[],
+): void {
+  if (checks.effects['systolic-above-diastolic'] === 'off') return
+  // Nearly all rows have one of each at most, so nothing is collected before there is a second.
+  let systolic: PreparedRecord | undefined
+  let diastolic: PreparedRecord | undefined
+  let more = false
+  for (const record of records) {
+    const [code] = record.evidence.codes
+    if (code === SYSTOLIC) {
+      more ||= systolic !== undefined
+      systolic = record
+    } else if (code === DIASTOLIC) {
+      more ||= diastolic !== undefined
+      diastolic = record
+    }
+  }
+  if (systolic === undefined || diastolic === undefined) return
+  const alone = systolic.observedAt === diastolic.observedAt ? [[systolic, diastolic] as const] : []
+  for (const pair of more ? pressurePairs(records) : alone) {
+    const [high, low] = pair
+    if (high.evidence.unit !== low.evidence.unit) continue
+    if (Number(high.evidence.value) > Number(low.evidence.value)) continue
+    for (const record of pair) {
+      const { kind, rule } = record
+      const issue = checks.found('systolic-above-diastolic', kind, rule, CROSSED)
+      if (issue === undefined) continue
+      records.splice(records.indexOf(record), 1)
+      rejected.push({ kind, rule, issue })
+    }
+  }
+}
+
+type PressurePair = readonly [systolic: PreparedRecord, diastolic: PreparedRecord]
+
+function pressurePairs(records: readonly PreparedRecord[]): PressurePair[] {
+  const byTime = (loinc: string): Map<number, PreparedRecord[]> =>
+    Map.groupBy(
+      records.filter(({ evidence }) => evidence.codes[0] === loinc),
+      ({ observedAt }) => observedAt,
+    )
+  const diastolic = byTime(DIASTOLIC)
+  return [...byTime(SYSTOLIC)].flatMap(([at, high]) => {
+    const low = diastolic.get(at) ?? []
+    if (high.length !== low.length) return []
+    return high.flatMap((one, position): PressurePair[] => {
+      const other = low[position]
+      return other === undefined ? [] : [[one, other]]
+    })
+  })
 }

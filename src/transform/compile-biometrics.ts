@@ -1,215 +1,246 @@
 /** Biometric rules: wide (a column is a measurement) and long (a coded row, or element, is one). */
-import type { KeyPath } from '../yaml-file.ts'
+
+import { type Fault, fault } from '../model/record.ts'
 import type { BiometricEntry } from './catalog.ts'
-import { compileCoded } from './compile-code.ts'
-import type { CompileContext } from './compile-context.ts'
-import { compileField } from './compile-field.ts'
-import { type CompiledCondition, compileWhen } from './compile-when.ts'
-import { INCH } from './feet-and-inches.ts'
-import { type CompiledField, FIELD_MESSAGES, type FieldText } from './field-text.ts'
-import type { LongBiometricDefinition, RowBlock, WideBiometricDefinition } from './mapping-definition.ts'
-import { compileValue } from './measured-value.ts'
-import { compileMeasurement, type MeasurementWriter } from './measurement.ts'
-import { compileNumber, type NumberReader } from './number-text.ts'
-import { type CompiledDate, compileDate, type ObservedAt } from './observed-at.ts'
+import { CODE_SYSTEM_OID } from './codes.ts'
+import { type CompiledCode, compileCoded } from './compile-code.ts'
+import { type CompileContext, type CompiledField, deepest, type FieldText } from './compile-context.ts'
+import { type CompiledDate, compileField, type ObservedAt } from './compile-field.ts'
+import type { LongBiometricDefinition, WideBiometricDefinition } from './mapping-definition.ts'
+import {
+  compileNumber,
+  compileValue,
+  INCH,
+  type NotedValue,
+  type NumberReader,
+  parseReferenceRange,
+} from './numbers.ts'
 import {
   type CompiledRule,
+  compileApplies,
   LEFT_OUT,
   ordinalRule,
   type RowFacts,
   type RuleResult,
+  type RuleSite,
   recordRule,
   rejected,
 } from './rule.ts'
 import type { Scope } from './scope.ts'
-import type { SourceText } from './source-text.ts'
 import type { Conversion } from './units.ts'
 
-/** What wide and long rules have in common, compiled. */
-interface Measured {
-  readonly condition: CompiledCondition
+type WorkingConversion = Extract<Conversion, { ok: true }>
+
+/** In what wide and long rules differ. */
+interface Form {
+  readonly subject: CompiledCode
   readonly value: CompiledField
-  readonly readValue: ReturnType<typeof compileValue>
-  readonly readNumber: NumberReader
   readonly unit: CompiledUnit
-  readonly range: CompiledField | undefined
-  readonly date: CompiledDate | undefined
-  readonly depth: number
+  /** Whether the state of a result is one that is kept. */
+  readonly status?: { readonly depth: number; readonly kept: (scope: Scope) => boolean } | undefined
+  /** Nothing says that there should be a value. */
+  readonly optional: boolean
+  /** What records can be of, by catalog key. */
+  readonly entries: ReadonlyMap<string, BiometricEntry>
 }
 
-function compileMeasured(
-  context: CompileContext,
-  definition: WideBiometricDefinition | LongBiometricDefinition,
-  value: CompiledField,
-  unit: CompiledUnit,
-  path: KeyPath,
-  row: RowBlock,
-): Measured {
-  const condition = compileWhen(context, definition.when, [...path, 'when'])
-  const { observedAt, refRange } = definition
-  const date = observedAt && compileDate(context, observedAt, [...path, 'observedAt'])
-  const range = refRange === undefined ? undefined : compileField(context, refRange, [...path, 'refRange'])
-  return {
-    condition,
-    value,
-    readValue: compileValue(definition, row),
-    readNumber: compileNumber(definition.number ?? row.number),
-    unit,
-    range,
-    date,
-    depth: Math.max(condition.depth, value.depth, unit.depth, range?.depth ?? 0, date?.depth ?? 0),
-  }
+/** The unit that a value is in; `fixed`: how it converts to the catalog's, where both are always the same. */
+interface CompiledUnit extends CompiledField {
+  readonly fixed?: Conversion
 }
 
-/** The unit that a value is in: always the same, or read. */
-interface CompiledUnit {
-  readonly depth: number
-  readonly from: string | undefined
-  /** The unit as spelled; '' where there is none. */
-  readonly read: (scope: Scope) => FieldText
-  /** How a fixed unit converts to that of the catalog; undefined where it must be read. */
-  readonly fixed: Conversion | undefined
-}
-
-const fixedUnit = (spelling: string, fixed: Conversion | undefined): CompiledUnit => ({
-  depth: 0,
+const constantUnit = (spelling: string): CompiledUnit => ({
   from: undefined,
-  read: () => ({ ok: true, text: spelling }),
-  fixed,
+  depth: 0,
+  read: () => spelling,
 })
 
-const readUnit = (field: CompiledField): CompiledUnit => ({ ...field, fixed: undefined })
-
-/** From the value's text, which is not empty, to the record. */
-function measure(
-  context: CompileContext,
-  parts: Measured,
-  rule: string,
-  text: string,
-  entry: BiometricEntry,
-  write: MeasurementWriter,
-  scope: Scope,
-  facts: RowFacts,
-  rowDate: ObservedAt,
-): RuleResult {
-  const { value, unit, range, date } = parts
-  const measured = parts.readValue(text)
-  if (measured === LEFT_OUT) return LEFT_OUT
-  const conversion = unit.fixed ?? unitConversion(context, entry, unit.read(scope))
-  if (!conversion.ok) return rejected('biometric', rule, conversion.code, conversion.message, unit.from)
-  const observedAt = date?.read(scope) ?? rowDate
-  const measurement = { rule, value: measured, field: value.from, conversion, observedAt }
-  if (range === undefined) return write(measurement, facts)
-  const told = range.read(scope)
-  if (!told.ok) return rejected('biometric', rule, told.code, FIELD_MESSAGES[told.code], range.from)
-  if (told.text === '') return write(measurement, facts)
-  const spelling = unit.read(scope)
-  return write({ ...measurement, range: { text: told.text, unit: spelling.ok ? spelling.text : '' } }, facts)
-}
-
-export function compileWideBiometric(
-  context: CompileContext,
-  rule: string,
-  definition: WideBiometricDefinition,
-  path: KeyPath,
-  source: SourceText,
-  row: RowBlock,
-): CompiledRule | undefined {
-  const key = definition.catalog ?? rule
+function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | undefined {
+  const { context, name = '', path } = site
+  const key = definition.catalog ?? name
   const entry = context.catalog.biometrics.get(key)
-  if (entry === undefined) {
-    context.report(
-      definition.catalog === undefined ? path : [...path, 'catalog'],
-      `"${key}" is not in the catalog of biometrics`,
-    )
-    return undefined
-  }
+  const subject = compileCoded(context, definition, 'biometrics', path, site.name)
+  if (entry === undefined) return undefined
   const value = compileField(context, definition, path)
-  const unit = compileWideUnit(context, rule, definition, entry, path)
-  const parts = compileMeasured(context, definition, value, unit, path, row)
-  const write = compileMeasurement(context, entry, source, row.source.type, parts.readNumber)
-  const { condition, depth } = parts
-  return {
-    depth,
-    apply(scope, facts, rowDate, ordinals) {
-      const text = value.read(scope)
-      if ((text.ok && text.text === '') || !condition.holds(scope)) return undefined
-      const name = recordRule(rule, depth, ordinals)
-      if (!text.ok) return rejected('biometric', name, text.code, FIELD_MESSAGES[text.code], value.from)
-      return measure(context, parts, name, text.text, entry, write, scope, facts, rowDate)
-    },
-  }
-}
-
-/** A bare word is the unit itself; without one, the value is in the catalog's unit. */
-function compileWideUnit(
-  context: CompileContext,
-  rule: string,
-  definition: WideBiometricDefinition,
-  entry: BiometricEntry,
-  path: KeyPath,
-): CompiledUnit {
+  const common = { subject, value, optional: true, entries: new Map([[key, entry]]) }
+  // A bare word is the unit itself; without one, the value is in the catalog's unit.
   const unit = definition.form === undefined ? (definition.unit ?? entry.unit) : INCH
-  if (typeof unit !== 'string') return readUnit(compileField(context, unit, [...path, 'unit']))
+  if (typeof unit !== 'string') return { ...common, unit: compileField(context, unit, [...path, 'unit']) }
   const fixed = context.units.conversion(unit, entry.unit, entry.molarMass)
   if (!fixed.ok) {
     const hint = fixed.code === 'unit-unknown' ? `; if it is a column, write { from: ${unit} }` : ''
-    context.report(
-      [...path, definition.form === undefined ? 'unit' : 'form'],
-      `unit of ${rule}: ${fixed.message}${hint}`,
-    )
+    const at = definition.form === undefined ? 'unit' : 'form'
+    context.report([...path, at], `unit of ${name}: ${fixed.message}${hint}`)
   }
-  return fixedUnit(unit, fixed)
+  return { ...common, unit: { ...constantUnit(unit), fixed } }
 }
 
-export function compileLongBiometric(
-  context: CompileContext,
-  definition: LongBiometricDefinition,
-  path: KeyPath,
-  source: SourceText,
-  row: RowBlock,
-): CompiledRule {
-  const code = compileCoded(context, definition, 'biometrics', path)
+function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
+  const { context, path } = site
+  const { unit, status, code } = definition
+  const subject = compileCoded(context, definition, 'biometrics', path, site.name)
   const value = compileField(context, definition.value, [...path, 'value'])
-  const unit =
-    definition.unit === undefined
-      ? fixedUnit(INCH, undefined)
-      : readUnit(compileField(context, definition.unit, [...path, 'unit']))
-  const parts = compileMeasured(context, definition, value, unit, path, row)
-  const status = definition.status && compileField(context, definition.status, [...path, 'status'])
-  const kept = new Set(definition.status?.keep ?? [])
-  const writers = new Map<string, { entry: BiometricEntry; write: MeasurementWriter }>()
-  for (const [key, entry] of context.catalog.biometrics) {
-    const write = compileMeasurement(context, entry, source, row.source.type, parts.readNumber)
-    writers.set(key, { entry, write })
+  const state = status && compileField(context, status, [...path, 'status'])
+  const kept = new Set<FieldText>(status?.keep)
+  return {
+    subject,
+    value,
+    unit: unit === undefined ? constantUnit(INCH) : compileField(context, unit, [...path, 'unit']),
+    status: state && { depth: state.depth, kept: (scope) => kept.has(state.read(scope)) },
+    optional: code === undefined,
+    entries: context.catalog.biometrics,
   }
+}
+
+const NO_VALUE = fault('value-missing', 'there is no value')
+
+/** Compiles a wide or a long rule; undefined where the catalog has nothing of its name, which is reported. */
+export function compileBiometric(
+  site: RuleSite,
+  written: string | WideBiometricDefinition | LongBiometricDefinition,
+): CompiledRule | undefined {
+  const definition = typeof written === 'string' ? { from: written } : written
+  const form = 'value' in definition ? longForm(site, definition) : wideForm(site, definition)
+  if (form === undefined) return undefined
+  const { context, name, path, row } = site
+  const { condition, date, otherwise } = compileApplies(site, definition)
+  const { refRange, number = row.number } = definition
+  const range = refRange === undefined ? undefined : compileField(context, refRange, [...path, 'refRange'])
+  const { subject, value, unit, status, optional, entries } = form
+  const depth = deepest(subject, condition, value, unit, range, date, status)
+  const readValue = compileValue(definition, row)
+  const parts = { value, unit, range, date, readNumber: compileNumber(number) }
+  const writers = new Map([...entries].map(([key, entry]) => [key, compileMeasurement(site, entry, parts)]))
 
   return {
-    depth: Math.max(code.depth, parts.depth, status?.depth ?? 0),
+    depth,
     apply(scope, facts, rowDate, ordinals) {
-      if (!parts.condition.holds(scope)) return LEFT_OUT
-      const state = status?.read(scope)
-      if (state !== undefined && !(state.ok && kept.has(state.text))) return LEFT_OUT
-      const found = code.read(scope)
-      if (found === LEFT_OUT) return LEFT_OUT
-      if (!found.ok)
-        return rejected('biometric', ordinalRule('unmapped', ordinals), found.code, found.message, code.from)
-      const writer = writers.get(found.key)
-      if (writer === undefined) return LEFT_OUT
+      if (!condition.holds(scope)) return otherwise
+      if (status !== undefined && !status.kept(scope)) return LEFT_OUT
+      const key = subject.read(scope)
+      if (key === undefined) return LEFT_OUT
+      if (typeof key !== 'string')
+        return rejected('biometric', ordinalRule('unmapped', ordinals), key, subject.from)
       const text = value.read(scope)
-      // Without a code, nothing says that there should be a value.
-      if (text.ok && text.text === '' && definition.code === undefined) return LEFT_OUT
-      const rule = ordinalRule(found.key, ordinals)
-      if (!text.ok) return rejected('biometric', rule, text.code, FIELD_MESSAGES[text.code], value.from)
-      if (text.text === '')
-        return rejected('biometric', rule, 'value-missing', 'there is no value', value.from)
-      return measure(context, parts, rule, text.text, writer.entry, writer.write, scope, facts, rowDate)
+      if (text === '' && optional) return otherwise
+      const rule = recordRule(name, key, depth, ordinals)
+      if (typeof text !== 'string') return rejected('biometric', rule, text, value.from)
+      if (text === '') return rejected('biometric', rule, NO_VALUE, value.from)
+      const measured = readValue(text)
+      if (measured === undefined) return LEFT_OUT
+      return writers.get(key)?.(rule, measured, scope, facts, rowDate)
     },
   }
 }
 
-function unitConversion(context: CompileContext, entry: BiometricEntry, unit: FieldText): Conversion {
-  if (!unit.ok) return { ok: false, code: 'unit-unknown', message: `unit: ${FIELD_MESSAGES[unit.code]}` }
-  if (unit.text === '') return { ok: false, code: 'unit-unknown', message: 'there is no unit' }
-  return context.units.conversion(unit.text, entry.unit, entry.molarMass)
+/** What is read beside the value. */
+interface Parts {
+  readonly value: CompiledField
+  readonly unit: CompiledUnit
+  readonly range: CompiledField | undefined
+  readonly date: CompiledDate | undefined
+  /** How numbers of the reference range are written. */
+  readonly readNumber: NumberReader
+}
+
+type MeasurementWriter = (
+  rule: string,
+  value: string | NotedValue | Fault,
+  scope: Scope,
+  facts: RowFacts,
+  rowDate: ObservedAt,
+) => RuleResult
+
+/**
+ * Writes the record of one measurement (interface, "Biometric record, as sent"). Its constant text is folded here, once for each
+ * entry of the catalog.
+ */
+function compileMeasurement(
+  { context, row, source }: RuleSite,
+  entry: BiometricEntry,
+  { value: { from }, unit, range, date, readNumber }: Parts,
+): MeasurementWriter {
+  const coding = { code: entry.loinc, codeSystem: CODE_SYSTEM_OID.LOINC, codeSystemName: 'LOINC' }
+  const beforeDate = `,"name":${JSON.stringify(entry.name)},"observationDate":"`
+  const beforeRange = `","codeSystem":"${coding.codeSystem}","codeSystemName":"LOINC","code":"${entry.loinc}","codes":${JSON.stringify(
+    [{ ...coding, name: entry.name }],
+  )},`
+  const beforeValue = '"type":"Observation","value":'
+  const unitText = `,"unit":${JSON.stringify(entry.unit)},`
+  const afterValue = unitText + source.beforeKey
+  const codes = [entry.loinc]
+  const [low, high] = entry.range
+  const sourceType = row.source.type
+  const OUTSIDE = fault(
+    'value-out-of-range',
+    `the value is outside the plausible range ${low} to ${high} ${entry.unit}`,
+  )
+
+  return (rule, measured, scope, facts, rowDate) => {
+    const conversion = unit.fixed ?? conversionOf(context, entry, unit.read(scope))
+    if (!conversion.ok) return rejected('biometric', rule, conversion, unit.from)
+    const told = range === undefined ? '' : range.read(scope)
+    if (typeof told !== 'string') return rejected('biometric', rule, told, range?.from)
+    if (typeof measured === 'object' && 'code' in measured) return rejected('biometric', rule, measured, from)
+    const text = typeof measured === 'string' ? measured : measured.text
+    const converted = conversion.same ? Number(text) : conversion.convert(Number(text))
+    const value = conversion.same ? text : converted.toFixed(entry.decimals)
+    const observedAt = date === undefined ? rowDate : date.read(scope)
+    if (!observedAt.ok) return { kind: 'biometric', rule, issue: observedAt.issue }
+    if (!(converted >= low && converted <= high)) {
+      const outside = rejected('biometric', rule, OUTSIDE, from)
+      // What no double can hold is no measurement, whatever the mapping says.
+      if (!Number.isFinite(converted)) return outside
+      const issue = context.checks.found('plausible-range', 'biometric', rule, outside.issue)
+      if (issue !== undefined) return outside
+    }
+    const ranged =
+      told === '' ? '' : rangeText(context, told, unit.read(scope), readNumber, conversion, entry)
+    const behind = typeof measured === 'string' ? afterValue : unitText + source.withNote(measured.note)
+    return {
+      kind: 'biometric',
+      rule,
+      account: facts.account,
+      series: `${facts.account.reference}\u0000${entry.loinc}\u0000${sourceType}`,
+      observedAt: observedAt.at,
+      sourceType,
+      content: `${facts.accountJson}${beforeDate}${observedAt.iso}${beforeRange}${ranged}${beforeValue}${value}${behind}${facts.keyJson}${source.afterKey}`,
+      evidence: { codes, name: entry.name, value, unit: entry.unit },
+    }
+  }
+}
+
+const unknownUnit = (message: string): Conversion => ({ ok: false, code: 'unit-unknown', message })
+
+function conversionOf(context: CompileContext, entry: BiometricEntry, unit: FieldText): Conversion {
+  if (typeof unit !== 'string') return unknownUnit(`unit: ${unit.message}`)
+  if (unit === '') return unknownUnit('there is no unit')
+  return context.units.conversion(unit, entry.unit, entry.molarMass)
+}
+
+/**
+ * The range as text, and its bounds where they can be read and are in the unit of the value, converted along with it. Text
+ * that is in another unit than the value sent says so.
+ */
+function rangeText(
+  context: CompileContext,
+  text: string,
+  unit: FieldText,
+  readNumber: NumberReader,
+  conversion: WorkingConversion,
+  entry: BiometricEntry,
+): string {
+  const spelling = typeof unit === 'string' ? unit : ''
+  const range = parseReferenceRange(text, readNumber)
+  const bare = range === undefined ? /\d/.test(text) : range.unit === ''
+  const refRange = `"refRange":${JSON.stringify(conversion.same || !bare ? text : `${text} ${spelling}`)},`
+  if (range === undefined) return refRange
+  if (range.unit !== '' && context.units.resolve(range.unit) !== context.units.resolve(spelling))
+    return refRange
+  const bound = (name: string, number: string | undefined): string => {
+    if (number === undefined) return ''
+    const value = conversion.same ? number : conversion.convert(Number(number)).toFixed(entry.decimals)
+    return `"${name}":${value},`
+  }
+  return bound('refHigh', range.high) + bound('refLow', range.low) + refRange
 }

@@ -1,16 +1,15 @@
 /** Care-team rules (interface, "Care team record, as sent"): the observation date goes out as a string of milliseconds. */
-import type { Issue, PreparedRecord } from '../model/record.ts'
+
+import { type Fault, fault, type PreparedRecord, type RejectedRecord } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
-import { npiFault } from './check-codes.ts'
-import type { CompileContext } from './compile-context.ts'
+import { npiFault } from './codes.ts'
+import { type CompileContext, deepest } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileWhen } from './compile-when.ts'
-import { FIELD_MESSAGES } from './field-text.ts'
+import type { FieldDefinition } from './field-definition.ts'
 import type { CareTeamDefinition } from './mapping-definition.ts'
-import { compileDate } from './observed-at.ts'
-import { type CompiledRule, LEFT_OUT, ordinalRule, type RuleResult, recordRule, rejected } from './rule.ts'
+import { type CompiledRule, compileApplies, type RuleSite, recordRule, rejected } from './rule.ts'
 import type { Scope } from './scope.ts'
-import type { SourceText } from './source-text.ts'
 
 /** Said of every entry, of none, or by a condition: then also that it is not, or no longer, the primary care physician. */
 function compilePrimary(
@@ -27,95 +26,80 @@ function compilePrimary(
 }
 
 /** What is wrong with an NPI, unless the mapping lets it go on. */
-function checkNpi(
+function refusedNpi(
   context: CompileContext,
   rule: string,
   npi: string,
   field: string | undefined,
-): RuleResult | undefined {
+): RejectedRecord | undefined {
   const fault = npiFault(npi)
   if (fault === undefined) return undefined
-  const { check, code, message } = fault
-  const issue: Issue = { stage: 'transform', code, message, ...(field === undefined ? {} : { field }) }
-  const found = check === undefined ? issue : context.checks.found(check, 'careTeam', rule, issue)
-  return found && { kind: 'rejected', rejected: { kind: 'careTeam', rule, issue: found } }
+  const refused = rejected('careTeam', rule, fault, field)
+  if (fault.check === undefined) return refused
+  const issue = context.checks.found(fault.check, 'careTeam', rule, refused.issue)
+  return issue && refused
 }
 
+const NO_NPI = fault('npi-missing', 'there is no NPI')
+const NO_NAME = fault('name-missing', 'there is no name')
+const NO_TYPE = fault('type-missing', 'there is no type')
 /** In the order in which they are written. */
 const DETAILS = ['profile', 'phoneNumber', 'location', 'address', 'city', 'zip'] as const
 
 /** What the entries of rules that stand in a list are called, with their ordinal in the row. */
 const LISTED = 'care-team'
 
-/** @param named the rule's name; undefined for one of a list */
-export function compileCareTeam(
-  context: CompileContext,
-  named: string | undefined,
-  definition: CareTeamDefinition,
-  path: KeyPath,
-  source: SourceText,
-  sourceType: string,
-): CompiledRule {
-  const condition = compileWhen(context, definition.when, [...path, 'when'])
-  const date =
-    definition.observedAt === undefined
-      ? undefined
-      : compileDate(context, definition.observedAt, [...path, 'observedAt'])
+/** Compiles a rule of one kind of entries, named or of a list. */
+export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition): CompiledRule {
+  const { context, name: named, path, row, source } = site
+  const { condition, date, otherwise } = compileApplies(site, definition)
   const primary = compilePrimary(context, definition.primary, [...path, 'primary'])
-  const npi = compileField(context, definition.npi, [...path, 'npi'])
-  const name = compileField(context, definition.name, [...path, 'name'])
+  const fieldOf = (key: string, field: FieldDefinition) => compileField(context, field, [...path, key])
+  const npi = fieldOf('npi', definition.npi)
+  const name = fieldOf('name', definition.name)
+  const type = fieldOf('type', context.word(definition.type, [...path, 'type']))
   const details = DETAILS.flatMap((key) => {
     const field = definition[key]
-    return field === undefined ? [] : [{ key, field: compileField(context, field, [...path, key]) }]
+    return field === undefined ? [] : [{ key, field: fieldOf(key, field) }]
   })
-  const type = compileField(context, context.word(definition.type, [...path, 'type']), [...path, 'type'])
-  const fields = [npi, name, type, ...details.map((detail) => detail.field)]
-  const depth = Math.max(
-    condition.depth,
-    date?.depth ?? 0,
-    primary.depth,
-    ...fields.map((field) => field.depth),
-  )
+  const depth = deepest(condition, date, primary, npi, name, type, ...details.map(({ field }) => field))
+  const sourceType = row.source.type
 
   return {
     depth,
     apply(scope, facts, rowDate, ordinals) {
-      if (!condition.holds(scope)) return named === undefined ? LEFT_OUT : undefined
-      const rule = named === undefined ? ordinalRule(LISTED, ordinals) : recordRule(named, depth, ordinals)
+      if (!condition.holds(scope)) return otherwise
+      const rule = recordRule(named, LISTED, depth, ordinals)
+      const refuse = (fault: Fault, field: string | undefined) => rejected('careTeam', rule, fault, field)
       const number = npi.read(scope)
+      if (typeof number !== 'string') return refuse(number, npi.from)
+      if (number === '') return refuse(NO_NPI, npi.from)
+      const refused = refusedNpi(context, rule, number, npi.from)
+      if (refused !== undefined) return refused
       const called = name.read(scope)
-      if (!number.ok) return rejected('careTeam', rule, number.code, FIELD_MESSAGES[number.code], npi.from)
-      if (!called.ok) return rejected('careTeam', rule, called.code, FIELD_MESSAGES[called.code], name.from)
-      if (number.text === '') return rejected('careTeam', rule, 'npi-missing', 'there is no NPI', npi.from)
-      const fault = checkNpi(context, rule, number.text, npi.from)
-      if (fault !== undefined) return fault
-      if (called.text === '') return rejected('careTeam', rule, 'name-missing', 'there is no name', name.from)
-      const observedAt = date?.read(scope) ?? rowDate
-      if (!observedAt.ok)
-        return { kind: 'rejected', rejected: { kind: 'careTeam', rule, issue: observedAt.issue } }
+      if (typeof called !== 'string') return refuse(called, name.from)
+      if (called === '') return refuse(NO_NAME, name.from)
+      const observedAt = date === undefined ? rowDate : date.read(scope)
+      if (!observedAt.ok) return { kind: 'careTeam', rule, issue: observedAt.issue }
       const role = type.read(scope)
-      if (!role.ok) return rejected('careTeam', rule, role.code, FIELD_MESSAGES[role.code], type.from)
-      if (role.text === '') return rejected('careTeam', rule, 'type-missing', 'there is no type', type.from)
+      if (typeof role !== 'string') return refuse(role, type.from)
+      if (role === '') return refuse(NO_TYPE, type.from)
       let more = ''
       for (const { key, field } of details) {
         const detail = field.read(scope)
-        if (!detail.ok)
-          return rejected('careTeam', rule, detail.code, FIELD_MESSAGES[detail.code], field.from)
-        if (detail.text !== '') more += `,"${key}":${JSON.stringify(detail.text)}`
+        if (typeof detail !== 'string') return refuse(detail, field.from)
+        if (detail !== '') more += `,"${key}":${JSON.stringify(detail)}`
       }
       return {
-        kind: 'record',
-        record: {
-          kind: 'careTeam',
-          rule,
-          account: facts.account,
-          series: `${facts.account.reference}\u0000npi:${number.text}\u0000${sourceType}`,
-          observedAt: observedAt.at,
-          sourceType,
-          content: `${facts.accountJson},"name":${JSON.stringify(called.text)},"type":${JSON.stringify(role.text)}${more},"npi":"${number.text}","observationDate":"${observedAt.at}",${source.beforeKey}${facts.keyJson}${source.afterKey}`,
-          evidence: { codes: [], name: called.text, npi: number.text },
-          ...primary.of(scope),
-        },
+        kind: 'careTeam',
+        rule,
+        account: facts.account,
+        series: `${facts.account.reference}\u0000npi:${number}\u0000${sourceType}`,
+        observedAt: observedAt.at,
+        sourceType,
+        content: `${facts.accountJson},"name":${JSON.stringify(called)},"type":${JSON.stringify(role)}${more},"npi":"${number}","observationDate":"${observedAt.at}",${source.beforeKey}${facts.keyJson}${source.afterKey}`,
+        evidence: { codes: [], name: called, npi: number },
+        ...primary.of(scope),
       }
     },
   }

@@ -1,30 +1,22 @@
-/** The code of a coded row: by a code system of the catalog, or through the vendor's table. */
-import type { Issue } from '../model/record.ts'
+/** What a record is of: the catalog key to which a code leads, by a code system or through the vendor's table. */
+
+import { type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
-import { type CodeFault, codeFault } from './check-codes.ts'
-import type { CompileContext } from './compile-context.ts'
+import { type CodeFault, codeFault } from './codes.ts'
+import { type CompileContext, deepest } from './compile-context.ts'
 import { compileAlternatives } from './compile-field.ts'
-import { FIELD_MESSAGES } from './field-text.ts'
 import type { CodeDefinition } from './mapping-definition.ts'
-import { LEFT_OUT } from './rule.ts'
+import { rejected } from './rule.ts'
 import type { Scope } from './scope.ts'
 
-export type CodeResult =
-  | { readonly ok: true; readonly key: string }
-  | { readonly ok: false; readonly code: string; readonly message: string }
-  | typeof LEFT_OUT
+/** A catalog key; why there is none; or undefined, where the mapping leaves such a code out. */
+type CodeResult = string | Fault | undefined
 
 /** What becomes of a code; with a doubt, it is left to what the mapping says of unknown codes. */
 interface Judged {
   readonly result: CodeResult
-  readonly doubt?: CodeFault
+  readonly doubt?: CodeFault | undefined
 }
-
-const unreadable = (code: keyof typeof FIELD_MESSAGES): CodeResult => ({
-  ok: false,
-  code,
-  message: FIELD_MESSAGES[code],
-})
 
 const KEPT = 10_000
 
@@ -35,28 +27,38 @@ export interface CompiledCode {
   readonly read: (scope: Scope) => CodeResult
 }
 
-/** What a rule of a list is of: as its code says, or always the same. @param section the catalog that the key must be in */
+type Section = 'biometrics' | 'conditions'
+
+/**
+ * What a rule is of: as its code says, or always the same, by its `catalog` or its name.
+ * @param section the catalog that the key must be in
+ * @param name of the rule; undefined for one of a list
+ */
 export function compileCoded(
   context: CompileContext,
-  rule: { readonly code?: CodeDefinition | undefined; readonly catalog?: string | undefined },
-  section: 'biometrics' | 'conditions',
+  { code, catalog }: { readonly code?: CodeDefinition | undefined; readonly catalog?: string | undefined },
+  section: Section,
   path: KeyPath,
+  name?: string,
 ): CompiledCode {
-  const { code, catalog: key = '' } = rule
   if (code !== undefined) return compileCode(context, code, section, [...path, 'code'])
+  const key = catalog ?? name ?? ''
   if (!context.catalog[section].has(key))
-    context.report([...path, 'catalog'], `"${key}" is not in the catalog of ${section}`)
-  const always: CodeResult = { ok: true, key }
-  return { from: undefined, depth: 0, read: () => always }
+    context.report(
+      catalog === undefined ? path : [...path, 'catalog'],
+      `"${key}" is not in the catalog of ${section}`,
+    )
+  return { from: undefined, depth: 0, read: () => key }
 }
+
+const MISSING = fault('code-missing', 'there is no code')
 
 function compileCode(
   context: CompileContext,
-  definition: CodeDefinition,
-  section: 'biometrics' | 'conditions',
+  { system, table: named, unknown: whenUnknown, ...read }: CodeDefinition,
+  section: Section,
   path: KeyPath,
 ): CompiledCode {
-  const { system, table: named, unknown: whenUnknown, ...read } = definition
   const fields = compileAlternatives(context, read, path)
   const from = fields.flatMap((field) => field.from ?? []).join(', ') || undefined
   const entries = context.catalog[section]
@@ -68,24 +70,21 @@ function compileCode(
         `the table leads to "${key}", which is not in the catalog of ${section}`,
       )
   }
-  const lookUp = (code: string): string | undefined =>
-    table?.get(code) ?? (system === undefined ? undefined : context.catalog.keyOf(system, code))
   const unknown: CodeResult =
     whenUnknown === 'skip'
-      ? LEFT_OUT
+      ? undefined
       : {
-          ok: false,
           code: 'code-unknown',
           message: `the code is not in the ${system === undefined ? 'table' : `catalog's ${system} codes`}`,
         }
-  const missing: CodeResult = { ok: false, code: 'code-missing', message: 'there is no code' }
   const judge = (code: string): Judged => {
-    const key = lookUp(code)
-    if (key !== undefined && entries.has(key)) return { result: { ok: true, key } }
+    const key = table?.get(code) ?? (system === undefined ? undefined : context.catalog.keyOf(system, code))
+    if (key !== undefined && entries.has(key)) return { result: key }
     const fault = codeFault(system, code)
-    if (fault === undefined || context.checks.effects[fault.check] === 'off') return { result: unknown }
-    if (context.checks.effects[fault.check] === 'warn') return { result: unknown, doubt: fault }
-    return { result: { ok: false, code: fault.code, message: fault.message } }
+    const effect = fault === undefined ? 'off' : context.checks.effects[fault.check]
+    return effect === 'reject'
+      ? { result: fault }
+      : { result: unknown, doubt: effect === 'warn' ? fault : undefined }
   }
   const kind = section === 'biometrics' ? 'biometric' : 'condition'
   const judged = new Map<string, Judged>()
@@ -100,29 +99,21 @@ function compileCode(
 
   return {
     from,
-    depth: Math.max(...fields.map((field) => field.depth)),
+    depth: deepest(...fields),
     read(scope) {
       let found: Judged | undefined
       for (const field of fields) {
         const text = field.read(scope)
-        if (text.ok && text.text === '') continue
-        const one = text.ok ? judgedOnce(text.text) : { result: unreadable(text.code) }
-        if (one.result !== LEFT_OUT && one.result.ok) return one.result
+        if (text === '') continue
+        const one = typeof text === 'string' ? judgedOnce(text) : { result: text }
+        if (typeof one.result === 'string') return one.result
         found ??= one
       }
-      if (found === undefined) return missing
+      if (found === undefined) return MISSING
       const { result, doubt } = found
       // One that is rejected as unknown is not warned about as well.
-      if (doubt !== undefined && result === LEFT_OUT) {
-        const { check, code, message } = doubt
-        const issue: Issue = {
-          stage: 'transform',
-          code,
-          message,
-          ...(from === undefined ? {} : { field: from }),
-        }
-        context.checks.found(check, kind, 'unmapped', issue)
-      }
+      if (doubt?.check !== undefined && result === undefined)
+        context.checks.found(doubt.check, kind, 'unmapped', rejected(kind, 'unmapped', doubt, from).issue)
       return result
     },
   }

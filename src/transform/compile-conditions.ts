@@ -1,143 +1,79 @@
 /** Condition rules: wide (a column says yes) and long (a coded row, or element, is one). */
-import type { KeyPath } from '../yaml-file.ts'
-import { CODE_SYSTEM_OID, type ConditionEntry, snomedCodes } from './catalog.ts'
+
+import { fault } from '../model/record.ts'
+import { type ConditionEntry, snomedCodes } from './catalog.ts'
+import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'
-import type { CompileContext } from './compile-context.ts'
+import { deepest } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
-import { compileWhen } from './compile-when.ts'
-import { type CompiledField, FIELD_MESSAGES } from './field-text.ts'
-import type {
-  LongConditionDefinition,
-  StatusDefinition,
-  WideConditionDefinition,
-} from './mapping-definition.ts'
-import { compileDate, type ObservedAt } from './observed-at.ts'
+import type { ConditionDefinition } from './mapping-definition.ts'
 import {
   type CompiledRule,
+  compileApplies,
   LEFT_OUT,
   ordinalRule,
-  type RowFacts,
-  type RuleResult,
+  type RuleSite,
   recordRule,
   rejected,
 } from './rule.ts'
-import type { Scope } from './scope.ts'
-import type { SourceText } from './source-text.ts'
 
-type ConditionWriter = (rule: string, scope: Scope, facts: RowFacts, observedAt: ObservedAt) => RuleResult
+const NO_STATUS = fault('status-missing', 'there is no status')
 
-/** Conditions carry their observation date as a number of milliseconds (interface, "Condition record, as sent"). */
-function compileEntry(
-  entry: ConditionEntry,
-  status: CompiledField,
-  source: SourceText,
-  sourceType: string,
-): ConditionWriter {
-  const [snomed = ''] = snomedCodes(entry)
-  const codings = [
-    {
-      code: entry.icd10,
-      codeSystem: CODE_SYSTEM_OID['ICD-10-CM'],
-      codeSystemName: 'ICD-10-CM',
-      name: entry.name,
-    },
-    { code: snomed, codeSystem: CODE_SYSTEM_OID.SNOMED, codeSystemName: 'SNOMED CT', name: entry.name },
-  ]
-  const codes = codings.map((coding) => coding.code)
-  const beforeStatus = `,"name":${JSON.stringify(entry.name)},"status":`
-  const afterDate = `,"codes":${JSON.stringify(codings)},${source.beforeKey}`
+/** Compiles a wide or a long rule; problems go to the context's findings. */
+export function compileCondition(site: RuleSite, definition: ConditionDefinition): CompiledRule {
+  const { context, name, path, row, source } = site
+  const subject = compileCoded(context, definition, 'conditions', path, name)
+  const { condition, date, otherwise } = compileApplies(site, definition)
+  const at = [...path, 'status']
+  const status = compileField(context, context.word(definition.status, at), at)
+  const written = new Map([...context.catalog.conditions].map(([key, entry]) => [key, writtenOf(entry)]))
+  const depth = deepest(subject, condition, date, status)
+  const sourceType = row.source.type
 
-  return (rule, scope, facts, observedAt) => {
-    const state = status.read(scope)
-    if (!state.ok) return rejected('condition', rule, state.code, FIELD_MESSAGES[state.code], status.from)
-    if (state.text === '')
-      return rejected('condition', rule, 'status-missing', 'there is no status', status.from)
-    if (!observedAt.ok)
-      return { kind: 'rejected', rejected: { kind: 'condition', rule, issue: observedAt.issue } }
-    return {
-      kind: 'record',
-      record: {
+  return {
+    depth,
+    apply(scope, facts, rowDate, ordinals) {
+      if (!condition.holds(scope)) return otherwise
+      const key = subject.read(scope)
+      if (key === undefined) return LEFT_OUT
+      if (typeof key !== 'string')
+        return rejected('condition', ordinalRule('unmapped', ordinals), key, subject.from)
+      const entry = written.get(key)
+      if (entry === undefined) return LEFT_OUT
+      const rule = recordRule(name, key, depth, ordinals)
+      const state = status.read(scope)
+      if (typeof state !== 'string') return rejected('condition', rule, state, status.from)
+      if (state === '') return rejected('condition', rule, NO_STATUS, status.from)
+      const observedAt = date === undefined ? rowDate : date.read(scope)
+      if (!observedAt.ok) return { kind: 'condition', rule, issue: observedAt.issue }
+      const { beforeStatus, afterDate, evidence } = entry
+      return {
         kind: 'condition',
         rule,
         account: facts.account,
         series: `${facts.account.reference}\u0000${entry.icd10}\u0000${sourceType}`,
         observedAt: observedAt.at,
         sourceType,
-        content: `${facts.accountJson}${beforeStatus}${JSON.stringify(state.text)},"observationDate":${observedAt.at}${afterDate}${facts.keyJson}${source.afterKey}`,
-        evidence: { codes, name: entry.name },
-      },
-    }
-  }
-}
-
-/** A status given as a word is a constant; `{ from: … }` reads it. */
-function compileStatus(context: CompileContext, definition: StatusDefinition, path: KeyPath): CompiledField {
-  return compileField(context, context.word(definition, path), path)
-}
-
-export function compileWideCondition(
-  context: CompileContext,
-  rule: string,
-  definition: WideConditionDefinition,
-  path: KeyPath,
-  source: SourceText,
-  sourceType: string,
-): CompiledRule | undefined {
-  const key = definition.catalog ?? rule
-  const entry = context.catalog.conditions.get(key)
-  if (entry === undefined) {
-    context.report(
-      definition.catalog === undefined ? path : [...path, 'catalog'],
-      `"${key}" is not in the catalog of conditions`,
-    )
-    return undefined
-  }
-  const condition = compileWhen(context, definition.when, [...path, 'when'])
-  const date =
-    definition.observedAt === undefined
-      ? undefined
-      : compileDate(context, definition.observedAt, [...path, 'observedAt'])
-  const status = compileStatus(context, definition.status, [...path, 'status'])
-  const write = compileEntry(entry, status, source, sourceType)
-  const depth = Math.max(condition.depth, date?.depth ?? 0, status.depth)
-  return {
-    depth,
-    apply: (scope, facts, observedAt, ordinals) =>
-      condition.holds(scope)
-        ? write(recordRule(rule, depth, ordinals), scope, facts, date?.read(scope) ?? observedAt)
-        : undefined,
-  }
-}
-
-export function compileLongCondition(
-  context: CompileContext,
-  definition: LongConditionDefinition,
-  path: KeyPath,
-  source: SourceText,
-  sourceType: string,
-): CompiledRule {
-  const code = compileCoded(context, definition, 'conditions', path)
-  const condition = compileWhen(context, definition.when, [...path, 'when'])
-  const date =
-    definition.observedAt === undefined
-      ? undefined
-      : compileDate(context, definition.observedAt, [...path, 'observedAt'])
-  const status = compileStatus(context, definition.status, [...path, 'status'])
-  const writers = new Map<string, ConditionWriter>()
-  for (const [key, entry] of context.catalog.conditions)
-    writers.set(key, compileEntry(entry, status, source, sourceType))
-  return {
-    depth: Math.max(code.depth, condition.depth, date?.depth ?? 0, status.depth),
-    apply(scope, facts, observedAt, ordinals) {
-      if (!condition.holds(scope)) return LEFT_OUT
-      const found = code.read(scope)
-      if (found === LEFT_OUT) return LEFT_OUT
-      if (!found.ok)
-        return rejected('condition', ordinalRule('unmapped', ordinals), found.code, found.message, code.from)
-      const write = writers.get(found.key)
-      return (
-        write?.(ordinalRule(found.key, ordinals), scope, facts, date?.read(scope) ?? observedAt) ?? LEFT_OUT
-      )
+        // The date goes out as a number of milliseconds (interface, "Condition record, as sent").
+        content: `${facts.accountJson}${beforeStatus}${JSON.stringify(state)},"observationDate":${observedAt.at}${afterDate}${source.beforeKey}${facts.keyJson}${source.afterKey}`,
+        evidence,
+      }
     },
+  }
+}
+
+/** The constant text of a condition, and what it is recognised by. */
+function writtenOf(entry: ConditionEntry) {
+  const { name, icd10 } = entry
+  const [snomed = ''] = snomedCodes(entry)
+  const codings = [
+    { code: icd10, codeSystem: CODE_SYSTEM_OID['ICD-10-CM'], codeSystemName: 'ICD-10-CM', name },
+    { code: snomed, codeSystem: CODE_SYSTEM_OID.SNOMED, codeSystemName: 'SNOMED CT', name },
+  ]
+  return {
+    icd10,
+    beforeStatus: `,"name":${JSON.stringify(name)},"status":`,
+    afterDate: `,"codes":${JSON.stringify(codings)},`,
+    evidence: { codes: [icd10, snomed], name },
   }
 }

@@ -1,13 +1,13 @@
 /** What every part of the compiler needs, and where it reports what is wrong with a mapping. */
 import type { Finding, Place } from '../model/errors.ts'
+import { type Fault, fault } from '../model/record.ts'
+import type { CsvRow, JsonRow } from '../model/row.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { Catalog } from './catalog.ts'
 import { Checker, type Checks } from './checks.ts'
 import type { FieldDefinition } from './field-definition.ts'
-import type { CompiledField, FieldText } from './field-text.ts'
-import type { ExportJoin, Join, KeptRows, Sheet } from './join.ts'
-import { compileNumber, type NumberFormat, type NumberReader } from './number-text.ts'
-import type { Located, Names } from './scope.ts'
+import { compileNumber, type NumberFormat, type NumberReader } from './numbers.ts'
+import type { Located, Names, Scope } from './scope.ts'
 import type { Units } from './units.ts'
 
 /** Everything a mapping refers to by name. */
@@ -21,6 +21,60 @@ export interface MappingResources {
   /** What was kept of joined exports, by the name of the join; undefined where none was read yet. */
   readonly kept?: ReadonlyMap<string, KeptRows> | undefined
 }
+
+/** A table as it stands in its file: the header, then the rows. */
+export interface Sheet {
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+/** Text of a joined row's field; null where there is an object or a list. */
+export type Cell = string | null
+
+/** What is kept of a joined export: of each row the fields that the mapping reads, by key. */
+export interface KeptRows {
+  readonly fields: readonly string[]
+  readonly rows: ReadonlyMap<string, readonly Cell[]>
+}
+
+/** A join to a second export: what must be read of it before rows can be mapped. */
+export interface ExportJoin {
+  readonly name: string
+  /** Pattern for the name of its file. */
+  readonly export: string
+  /** What the mapping reads of its rows, as it stands behind the join's name. */
+  readonly fields: readonly string[]
+  /**
+   * @returns reads a row's key and fields; undefined where the row has no key, so that nothing can lead to it
+   * @throws WaybillError `columns-missing`
+   */
+  bind(
+    columns: readonly string[] | undefined,
+    exportName: string,
+  ): (row: CsvRow | JsonRow) => { readonly key: string; readonly cells: readonly Cell[] } | undefined
+}
+
+/** The field of what stands behind a join's name (`.NPI`); one that leads nowhere is reported and reads as empty. */
+export type Join = (rest: string, path: KeyPath) => CompiledField
+
+/** Text of a field, '' where it is empty; or why there is none. */
+export type FieldText = string | Fault
+
+export interface CompiledField {
+  /** Name of the column or path, for messages (of several, joined by commas); undefined for a constant. */
+  readonly from: string | undefined
+  readonly depth: number
+  readonly read: (scope: Scope) => FieldText
+}
+
+export const NOT_SCALAR = fault(
+  'field-not-scalar',
+  'there is an object or a list where a single value is meant',
+)
+
+/** How deep the deepest of some parts of a rule reads. */
+export const deepest = (...parts: readonly ({ readonly depth: number } | undefined)[]): number =>
+  parts.reduce((depth, part) => Math.max(depth, part?.depth ?? 0), 0)
 
 /** A column or path that a mapping reads. */
 export interface ReadName {
@@ -54,9 +108,9 @@ export class CompileContext implements MappingResources {
   /** Numbers as the `row` block says that they are written. */
   readonly readNumber: NumberReader
   readonly checks: Checker
+  readonly names: Names
   readonly #conventions: Conventions
   readonly #blank: ReadonlySet<string>
-  readonly names: Names
   readonly #levels: readonly string[]
   readonly #place: (path: KeyPath) => Place
 
@@ -93,28 +147,33 @@ export class CompileContext implements MappingResources {
     this.findings.push({ place: this.#place(path), message })
   }
 
+  /** Notes what an action throws, and gives what stands in for its result. */
+  attempt<Result>(path: KeyPath, act: () => Result, instead: Result): Result {
+    try {
+      return act()
+    } catch (error) {
+      this.report(path, error instanceof Error ? error.message : String(error))
+      return instead
+    }
+  }
+
   /** Resolves a column or path; one that leads nowhere is reported and reads as empty. */
   locate(name: string, path: KeyPath): Located {
     const joined = this.joined(name, path)
     if (joined !== undefined) {
       const textOf = (text: FieldText): string | null =>
-        text.ok ? text.text : text.code === 'field-not-scalar' ? null : ''
+        typeof text === 'string' ? text : text === NOT_SCALAR ? null : ''
       return { depth: joined.depth, read: (scope) => textOf(joined.read(scope)) }
     }
     this.reads.push({ name, place: this.#place(path) })
-    try {
-      const located = this.names.locate(name)
-      if (this.#blank.size === 0) return located
-      return {
-        depth: located.depth,
-        read: (scope) => {
-          const text = located.read(scope)
-          return text !== null && this.#blank.has(text) ? '' : text
-        },
-      }
-    } catch (error) {
-      this.report(path, error instanceof Error ? error.message : String(error))
-      return { depth: 0, read: () => '' }
+    const located = this.attempt(path, () => this.names.locate(name), { depth: 0, read: () => '' })
+    if (this.#blank.size === 0) return located
+    return {
+      depth: located.depth,
+      read: (scope) => {
+        const text = located.read(scope)
+        return text !== null && this.#blank.has(text) ? '' : text
+      },
     }
   }
 
@@ -130,7 +189,7 @@ export class CompileContext implements MappingResources {
   /** The field that a name like `doctors.NPI` leads to; undefined where it begins with no join's name. */
   joined(name: string, path: KeyPath): CompiledField | undefined {
     const [, , join = ''] = FIRST_STEP.exec(name) ?? []
-    return this.joins.get(join)?.field(name.slice(join.length), path)
+    return this.joins.get(join)?.(name.slice(join.length), path)
   }
 
   /** Whether a text means nothing in the whole mapping. */

@@ -1,27 +1,24 @@
 /**
- * Fields of a mapping compiled into functions. What is done to a text is done in one order, whatever the order of the
+ * Fields and dates of a mapping compiled into functions. What is done to a text is done in one order, whatever the order of the
  * keys: emptyWhen, split, extract, case, table; another order is had by a field within `firstOf`.
  */
+import { RE2JS } from 're2js'
+import { fault, type Issue } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
-import type { CompileContext } from './compile-context.ts'
-import { compileExpression } from './compile-expression.ts'
-import type { FieldDefinition, FieldObject, FieldSteps } from './field-definition.ts'
-import { type CompiledField, EMPTY, type FieldText } from './field-text.ts'
-import { compileExtract } from './pattern.ts'
-import type { Reader, Scope } from './scope.ts'
+import {
+  type CompileContext,
+  type CompiledField,
+  deepest,
+  type FieldText,
+  NOT_SCALAR,
+} from './compile-context.ts'
+import { compileInstant, type Instant, isZone } from './dates.ts'
+import { compileExpression } from './expressions.ts'
+import type { DateDefinition, FieldDefinition, FieldObject, FieldSteps } from './field-definition.ts'
+import type { Scope } from './scope.ts'
 
-const NOT_SCALAR: FieldText = { ok: false, code: 'field-not-scalar' }
-const NOT_IN_TABLE: FieldText = { ok: false, code: 'value-not-in-table' }
-const NOT_EXTRACTED: FieldText = { ok: false, code: 'value-not-extracted' }
-
-const asText =
-  (read: Reader): ((scope: Scope) => FieldText) =>
-  (scope) => {
-    const text = read(scope)
-    return text === null ? NOT_SCALAR : text === '' ? EMPTY : { ok: true, text }
-  }
-
-const found = (text: string): FieldText => (text === '' ? EMPTY : { ok: true, text })
+const NOT_IN_TABLE = fault('value-not-in-table', 'the value is not in the table')
+const NOT_EXTRACTED = fault('value-not-extracted', 'the expression of `extract` does not fit the value')
 
 /** Compiles one field; problems go to the context's findings. */
 export function compileField(
@@ -29,13 +26,12 @@ export function compileField(
   definition: FieldDefinition,
   path: KeyPath,
 ): CompiledField {
-  if (typeof definition === 'string') {
-    const joined = context.joined(definition, path)
-    if (joined !== undefined) return { ...joined, from: definition }
-    const { read, depth } = context.locate(definition, path)
-    return { from: definition, depth, read: asText(read) }
-  }
-  return withSteps(compileSource(context, definition, path), compileSteps(context, definition, path))
+  if (typeof definition !== 'string')
+    return withSteps(compileSource(context, definition, path), compileSteps(context, definition, path))
+  const joined = context.joined(definition, path)
+  if (joined !== undefined) return { ...joined, from: definition }
+  const { read, depth } = context.locate(definition, path)
+  return { from: definition, depth, read: (scope) => read(scope) ?? NOT_SCALAR }
 }
 
 /** The parts of `firstOf`, each with what is done to the whole; of any other field, the field alone. */
@@ -56,7 +52,7 @@ const withSteps = ({ from, depth, read }: CompiledField, steps: readonly Step[])
   read: steps.reduce(
     (before, step) => (scope: Scope) => {
       const text = before(scope)
-      return text.ok && text.text !== '' ? step(text.text, text) : text
+      return typeof text === 'string' && text !== '' ? step(text) : text
     },
     read,
   ),
@@ -64,31 +60,26 @@ const withSteps = ({ from, depth, read }: CompiledField, steps: readonly Step[])
 
 function compileSource(context: CompileContext, definition: FieldObject, path: KeyPath): CompiledField {
   const { constant, firstOf, concat, separator = '', expression } = definition
-  if (constant !== undefined) {
-    const text: FieldText = { ok: true, text: constant }
-    return { from: undefined, depth: 0, read: () => text }
-  }
+  if (constant !== undefined) return { from: undefined, depth: 0, read: () => constant }
   if (expression !== undefined) return compileExpression(context, expression, [...path, 'expression'])
-  if (firstOf !== undefined) {
+  if (firstOf !== undefined)
     return combine(compileParts(context, firstOf, [...path, 'firstOf']), (parts, scope) => {
       for (const part of parts) {
         const text = part.read(scope)
-        if (!text.ok || text.text !== '') return text
+        if (text !== '') return text
       }
-      return EMPTY
+      return ''
     })
-  }
-  if (concat !== undefined) {
+  if (concat !== undefined)
     return combine(compileParts(context, concat, [...path, 'concat']), (parts, scope) => {
       const texts: string[] = []
       for (const part of parts) {
         const text = part.read(scope)
-        if (!text.ok) return text
-        if (text.text !== '') texts.push(text.text)
+        if (typeof text !== 'string') return text
+        if (text !== '') texts.push(text)
       }
-      return found(texts.join(separator))
+      return texts.join(separator)
     })
-  }
   return compileField(context, definition.from ?? '', [...path, 'from'])
 }
 
@@ -105,40 +96,135 @@ function combine(
   const names = parts.flatMap((part) => part.from ?? [])
   return {
     from: names.length === 0 ? undefined : names.join(', '),
-    depth: Math.max(...parts.map((part) => part.depth)),
+    depth: deepest(...parts),
     read: (scope) => read(parts, scope),
   }
 }
 
-/** Takes a text that is not empty, and the same as it was read. */
-type Step = (text: string, read: FieldText) => FieldText
+/** Takes a text that is not empty. */
+type Step = (text: string) => FieldText
 
 function compileSteps(context: CompileContext, definition: FieldSteps, path: KeyPath): Step[] {
   const steps: Step[] = []
   const { emptyWhen, split, extract, case: letters, table } = definition
   if (emptyWhen !== undefined) {
     const blank = new Set(emptyWhen)
-    steps.push((text, read) => (blank.has(text) ? EMPTY : read))
+    steps.push((text) => (blank.has(text) ? '' : text))
   }
   if (split !== undefined) {
     const at = split.take > 0 ? split.take - 1 : split.take
-    steps.push((text) => found(text.split(split.by).at(at)?.trim() ?? ''))
+    steps.push((text) => text.split(split.by).at(at)?.trim() ?? '')
   }
   if (extract !== undefined) {
-    const match = compileExtract(extract)
+    const expression = RE2JS.compile(extract)
+    const group = expression.groupCount() > 0 ? 1 : 0
     steps.push((text) => {
-      const matched = match(text)
-      return matched === undefined ? NOT_EXTRACTED : found(matched.trim())
+      const matcher = expression.matcher(text)
+      return matcher.find() ? (matcher.group(group) ?? '').trim() : NOT_EXTRACTED
     })
   }
-  if (letters === 'upper') steps.push((text) => found(text.toUpperCase()))
-  if (letters === 'lower') steps.push((text) => found(text.toLowerCase()))
+  if (letters === 'upper') steps.push((text) => text.toUpperCase())
+  if (letters === 'lower') steps.push((text) => text.toLowerCase())
   if (table !== undefined) {
     const values = context.table(table, [...path, 'table'])
-    steps.push((text) => {
-      const value = values.get(text)
-      return value === undefined ? NOT_IN_TABLE : { ok: true, text: value }
-    })
+    steps.push((text) => values.get(text) ?? NOT_IN_TABLE)
   }
   return steps
 }
+
+/** When a record was observed, in the forms that the interface wants. */
+export type ObservedAt =
+  | { readonly ok: true; readonly at: number; readonly iso: string }
+  | { readonly ok: false; readonly issue: Issue }
+
+export interface CompiledDate {
+  readonly depth: number
+  readonly read: (scope: Scope) => ObservedAt
+}
+
+const DATE_MESSAGES = {
+  'date-invalid': 'the date fits none of the forms that the mapping gives',
+  'date-skipped-by-daylight-saving': 'this local time does not exist: the clocks were put forward over it',
+  'date-doubled-by-daylight-saving': 'this local time happened twice: the clocks were put back over it',
+} as const
+
+/** The gateway writes its dates with four-digit years (interface, "Biometric record, as sent"). */
+const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z')
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z')
+
+/** Compiles a date that every record may have; problems go to the context's findings. */
+export function compileDate(
+  context: CompileContext,
+  definition: DateDefinition,
+  path: KeyPath,
+): CompiledDate {
+  if (!('format' in definition)) {
+    const constant = toObservedAt({ ok: true, at: Date.parse(definition.constant), offset: 0 }, undefined)
+    return { depth: 0, read: () => constant }
+  }
+  const { from, depth, read } = compileField(context, definition, path)
+  const missing = undated('date-missing', from, 'there is no date')
+  const zone = compileZone(context, definition, path)
+  const unknownZone = undated('zone-unknown', zone.from, 'there is no time zone, or it is none that is known')
+  return {
+    depth: deepest({ depth }, zone),
+    read: (scope) => {
+      const text = read(scope)
+      // An object or a list is no date.
+      if (text === NOT_SCALAR) return toObservedAt({ ok: false, code: 'date-invalid' }, from)
+      if (typeof text !== 'string') return undated(text.code, from, text.message)
+      if (text === '') return missing
+      const parse = zone.parser(scope)
+      return parse === undefined ? unknownZone : toObservedAt(parse(text), from)
+    },
+  }
+}
+
+type Parse = (text: string) => Instant
+
+/** How dates are read in the zone of a row; undefined where the row names no zone. */
+interface CompiledZone {
+  readonly depth: number
+  readonly from: string | undefined
+  readonly parser: (scope: Scope) => Parse | undefined
+}
+
+function compileZone(
+  context: CompileContext,
+  { format, zone, ...options }: Exclude<DateDefinition, { constant: string }>,
+  path: KeyPath,
+): CompiledZone {
+  if (zone === undefined || typeof zone === 'string') {
+    const parse = compileInstant(format, { ...options, zone })
+    return { depth: 0, from: undefined, parser: () => parse }
+  }
+  const { from, depth, read } = compileField(context, zone, [...path, 'zone'])
+  // No more than there are zones.
+  const parsers = new Map<string, Parse>()
+  return {
+    depth,
+    from,
+    parser(scope) {
+      const named = read(scope)
+      if (typeof named !== 'string') return undefined
+      let parse = parsers.get(named)
+      if (parse === undefined && isZone(named)) {
+        parse = compileInstant(format, { ...options, zone: named })
+        parsers.set(named, parse)
+      }
+      return parse
+    },
+  }
+}
+
+function toObservedAt(instant: Instant, field: string | undefined): ObservedAt {
+  if (!instant.ok) return undated(instant.code, field, DATE_MESSAGES[instant.code])
+  if (instant.at < EARLIEST || instant.at > LATEST)
+    return undated('date-invalid', field, 'the year is out of all bounds')
+  return { ok: true, at: instant.at, iso: new Date(instant.at).toISOString() }
+}
+
+const undated = (code: string, field: string | undefined, message: string): ObservedAt => ({
+  ok: false,
+  issue: { stage: 'transform', code, ...(field === undefined ? {} : { field }), message },
+})

@@ -1,13 +1,13 @@
 /** The `row` block: key, account, registration, observation date, what is skipped. */
+
 import type { AccountKey, Issue, RegistrationDraft } from '../model/record.ts'
-import { isExponent } from './check-codes.ts'
-import type { CompileContext } from './compile-context.ts'
-import { compileField } from './compile-field.ts'
+import type { KeyPath } from '../yaml-file.ts'
+import { isExponent } from './codes.ts'
+import type { CompileContext, CompiledField } from './compile-context.ts'
+import { type CompiledDate, compileDate, compileField } from './compile-field.ts'
 import { type CompiledCondition, compileWhen } from './compile-when.ts'
 import { compileCalendarDate, compileInstant } from './dates.ts'
-import { type CompiledField, FIELD_MESSAGES } from './field-text.ts'
 import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
-import { type CompiledDate, compileDate } from './observed-at.ts'
 import type { Scope } from './scope.ts'
 
 export type RowIdentity =
@@ -25,49 +25,58 @@ export interface CompiledRow {
 
 const REGISTER = ['row', 'account', 'register']
 
+/** Reports a part that is read from a level of the row. */
+function ofRow(
+  context: CompileContext,
+  { depth }: { readonly depth: number },
+  path: KeyPath,
+  message: string,
+): void {
+  if (depth > 0) context.report(path, message)
+}
+
 export function compileRow(context: CompileContext, row: RowBlock): CompiledRow {
   const key = row.key.map((part, at) => compileField(context, part, ['row', 'key', at]))
-  const reference = compileField(context, row.account.reference, ['row', 'account', 'reference'])
-  for (const [at, part] of key.entries()) {
-    if (part.depth > 0)
-      context.report(['row', 'key', at], 'the key must be read from the row itself, not from a level of it')
-  }
-  if (reference.depth > 0) {
-    context.report(
-      ['row', 'account', 'reference'],
-      'the account must be read from the row itself, not from a level of it',
+  for (const [at, part] of key.entries())
+    ofRow(
+      context,
+      part,
+      ['row', 'key', at],
+      'the key must be read from the row itself, not from a level of it',
     )
-  }
+  const named = ['row', 'account', 'reference']
+  const reference = compileField(context, row.account.reference, named)
+  ofRow(context, reference, named, 'the account must be read from the row itself, not from a level of it')
   const { type } = row.account
   const skip = row.skipWhen && compileWhen(context, row.skipWhen, ['row', 'skipWhen'])
-  if (skip !== undefined && skip.depth > 0) {
-    context.report(
+  if (skip !== undefined)
+    ofRow(
+      context,
+      skip,
       ['row', 'skipWhen'],
       'a row is skipped by what stands in the row itself, not in a level of it; use `when` in the rules',
     )
-  }
   const { register } = row.account
   const birth = register && compileField(context, register.dateOfBirth, [...REGISTER, 'dateOfBirth'])
   return {
     skip,
     identify(scope) {
       const account = reference.read(scope)
-      if (!account.ok) return refused(account.code, reference, FIELD_MESSAGES[account.code])
-      if (account.text === '')
-        return refused('account-missing', reference, 'there is no reference of the person')
-      const lost = damaged(context, 'account-damaged', reference, account.text)
+      if (typeof account !== 'string') return refused(account.code, reference, account.message)
+      if (account === '') return refused('account-missing', reference, 'there is no reference of the person')
+      const lost = damaged(context, 'account-damaged', reference, account)
       if (lost !== undefined) return { ok: false, issue: lost }
       const parts: string[] = []
       for (const field of key) {
         const part = field.read(scope)
-        if (!part.ok) return refused(part.code, field, FIELD_MESSAGES[part.code])
-        const rounded = damaged(context, 'key-damaged', field, part.text)
+        if (typeof part !== 'string') return refused(part.code, field, part.message)
+        const rounded = damaged(context, 'key-damaged', field, part)
         if (rounded !== undefined) return { ok: false, issue: rounded }
-        parts.push(part.text)
+        parts.push(part)
       }
       if (parts.every((part) => part === ''))
         return refused('key-missing', key[0], 'every part of the row key is empty')
-      return { ok: true, key: parts.join('|'), account: { reference: account.text, type } }
+      return { ok: true, key: parts.join('|'), account: { reference: account, type } }
     },
     register: register && birth && compileRegistration(context, register, birth),
     observedAt: compileDate(context, row.observedAt, ['row', 'observedAt']),
@@ -100,7 +109,7 @@ function compileBirth(
   const parse = compileInstant(register.dateOfBirth.format)
   return (scope) => {
     const text = field.read(scope)
-    const day = text.ok && text.text !== '' ? parse(text.text) : undefined
+    const day = typeof text === 'string' && text !== '' ? parse(text) : undefined
     // The day as it stood there, whatever its offset.
     return day?.ok ? Math.floor((day.at + day.offset * 60_000) / DAY) * DAY : Number.NEGATIVE_INFINITY
   }
@@ -119,54 +128,41 @@ const refused = (
 function compileRegistration(
   context: CompileContext,
   register: RegisterDefinition,
-  birthField: CompiledField,
+  birth: CompiledField,
 ): NonNullable<CompiledRow['register']> {
   const birthDate = compileCalendarDate(register.dateOfBirth.format)
   const texts = (['firstName', 'lastName', 'gender', 'postalCode'] as const).map((name) => ({
     name,
     field: compileField(context, register[name], [...REGISTER, name]),
   }))
-  for (const { name, field } of [{ name: 'dateOfBirth', field: birthField }, ...texts]) {
-    if (field.depth > 0)
-      context.report(
-        [...REGISTER, name],
-        'registration must be read from the row itself, not from a level of it',
-      )
-  }
+  const fields = [...texts, { name: 'dateOfBirth', field: birth }]
+  for (const { name, field } of fields)
+    ofRow(
+      context,
+      field,
+      [...REGISTER, name],
+      'registration must be read from the row itself, not from a level of it',
+    )
   return (scope, account) => {
     const values: Record<string, string> = {}
-    for (const { name, field } of texts) {
-      const value = field.read(scope)
-      if (!value.ok)
-        return refused(`registration-${value.code}`, field, `${name}: ${FIELD_MESSAGES[value.code]}`)
-      if (value.text === '')
+    for (const { name, field } of fields) {
+      const text = field.read(scope)
+      if (typeof text !== 'string')
+        return refused(`registration-${text.code}`, field, `${name}: ${text.message}`)
+      if (text === '')
         return refused('registration-incomplete', field, `registration needs ${name}, which is empty`)
-      values[name] = value.text
-    }
-    const text = birthField.read(scope)
-    if (!text.ok)
-      return refused(`registration-${text.code}`, birthField, `dateOfBirth: ${FIELD_MESSAGES[text.code]}`)
-    if (text.text === '')
-      return refused('registration-incomplete', birthField, 'registration needs dateOfBirth, which is empty')
-    const dateOfBirth = birthDate(text.text)
-    if (dateOfBirth === undefined) {
-      return refused(
-        'registration-date-invalid',
-        birthField,
-        'the date of birth fits none of the forms that the mapping gives',
-      )
+      values[name] = text
     }
     const { firstName = '', lastName = '', gender = '', postalCode = '' } = values
-    return {
-      ok: true,
-      registration: {
-        dateOfBirth,
-        firstName,
-        gender,
-        lastName,
-        partnerAccountId: account.reference,
-        postalCode,
-      },
-    }
+    const dateOfBirth = birthDate(values['dateOfBirth'] ?? '')
+    if (dateOfBirth === undefined)
+      return refused(
+        'registration-date-invalid',
+        birth,
+        'the date of birth fits none of the forms that the mapping gives',
+      )
+    const { reference: partnerAccountId } = account
+    const registration = { dateOfBirth, firstName, gender, lastName, partnerAccountId, postalCode }
+    return { ok: true, registration }
   }
 }

@@ -1,11 +1,11 @@
 /** Conditions of a mapping (`when`, `skipWhen`) compiled into predicates over a row. */
+import { RE2JS } from 're2js'
 import type { KeyPath } from '../yaml-file.ts'
-import type { CompileContext } from './compile-context.ts'
+import { type CompileContext, deepest } from './compile-context.ts'
 import { compileInstant } from './dates.ts'
-import { compareNumbers, type NumberReader, parseNumberText } from './number-text.ts'
-import { compileMatch } from './pattern.ts'
+import { COMPARISONS, type TestDefinition, type WhenDefinition } from './field-definition.ts'
+import { compareNumbers, type NumberReader, parseNumberText } from './numbers.ts'
 import type { Scope } from './scope.ts'
-import { COMPARISONS, type Comparison, type TestDefinition, type WhenDefinition } from './when-definition.ts'
 
 export interface CompiledCondition {
   readonly depth: number
@@ -33,23 +33,17 @@ function compileLine(context: CompileContext, name: string, line: Line, path: Ke
   }
   if ((name === 'any' || name === 'all') && isWhenList(line)) {
     const parts = line.map((part, at) => compileWhen(context, part, [...path, at]))
-    return name === 'all' ? every(parts) : { depth: deepest(parts), holds: some(parts) }
+    return name === 'all'
+      ? every(parts)
+      : { depth: deepest(...parts), holds: (scope) => parts.some((part) => part.holds(scope)) }
   }
   return compileColumn(context, name, line, path)
 }
 
-const deepest = (parts: readonly CompiledCondition[]): number =>
-  Math.max(0, ...parts.map((part) => part.depth))
-
-const some =
-  (parts: readonly CompiledCondition[]): CompiledCondition['holds'] =>
-  (scope) =>
-    parts.some((part) => part.holds(scope))
-
 function every(parts: readonly CompiledCondition[]): CompiledCondition {
   const [only] = parts
   if (parts.length === 1 && only !== undefined) return only
-  return { depth: deepest(parts), holds: (scope) => parts.every((part) => part.holds(scope)) }
+  return { depth: deepest(...parts), holds: (scope) => parts.every((part) => part.holds(scope)) }
 }
 
 function compileColumn(context: CompileContext, name: string, line: Line, path: KeyPath): CompiledCondition {
@@ -70,7 +64,10 @@ function compileTest(context: CompileContext, definition: TestDefinition, path: 
   const tests: TextTest[] = []
   if (definition.is !== undefined) tests.push(oneOf(context, [definition.is], [...path, 'is']))
   if (definition.in !== undefined) tests.push(oneOf(context, definition.in, [...path, 'in']))
-  if (definition.matches !== undefined) tests.push(compileMatch(definition.matches))
+  if (definition.matches !== undefined) {
+    const expression = RE2JS.compile(definition.matches)
+    tests.push((text) => expression.matcher(text).find())
+  }
   const compare =
     definition.format === undefined
       ? numbers(context.readNumber)
@@ -94,7 +91,7 @@ function oneOf(context: CompileContext, texts: readonly string[], path: KeyPath)
   return (text) => values.has(text)
 }
 
-const HOLDS: Readonly<Record<Comparison, (order: number) => boolean>> = {
+const HOLDS: Readonly<Record<(typeof COMPARISONS)[number], (order: number) => boolean>> = {
   '<': (order) => order < 0,
   '<=': (order) => order <= 0,
   '>': (order) => order > 0,
@@ -108,10 +105,10 @@ const numbers =
   (read: NumberReader): Compare =>
   (bound, holds) => {
     const limit = parseNumberText(bound)
-    if (!limit.ok) return 'needs a number; for a date give its format, too'
+    if (typeof limit !== 'string') return 'needs a number; for a date give its format, too'
     return (text) => {
       const number = read(text)
-      return number.ok && holds(compareNumbers(number.text, limit.text))
+      return typeof number === 'string' && holds(compareNumbers(number, limit))
     }
   }
 

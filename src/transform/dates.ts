@@ -11,12 +11,6 @@ export type Instant =
   | { readonly ok: true; readonly at: number; readonly offset: number }
   | { readonly ok: false; readonly code: DateFault }
 
-/**
- * Forms with a name: ISO 8601, milliseconds since the epoch, HL7 v2 TS (HL7 v2.5.1, 2.A.77), and serial dates of
- * spreadsheets, whose day 1 is 1 January 1900, or whose day 0 is 1 January 1904 (ECMA-376-1, 18.17.4.1).
- */
-export const NAMED_FORMS: readonly string[] = ['ISO', 'EPOCH_MS', 'HL7', 'EXCEL', 'EXCEL_1904']
-
 /** How local times become instants; what is not given is rejected, never guessed. */
 export interface InstantOptions {
   /** IANA zone of local times; UTC where not given. */
@@ -46,7 +40,7 @@ export function carriesOffset(format: string): boolean {
  * today's date, so a form may hold known tokens only and must tell the whole day.
  */
 export function formatFault(format: string): string | undefined {
-  if (NAMED_FORMS.includes(format)) return undefined
+  if (Object.hasOwn(NAMED_FORMS, format)) return undefined
   const bare = format.replaceAll(/'[^']*'/g, ' ')
   if (bare.includes("'")) return `"${format}" opens a quote that it does not close`
   const tokens = [...bare.matchAll(/([A-Za-z])\1*/g)].map(([token]) => token)
@@ -120,34 +114,37 @@ export function compileCalendarDate(formats: readonly string[]): (text: string) 
 type Localise = (wall: DateTime) => Instant
 
 function compileForm(format: string, local: Localise, partial: boolean): (text: string) => Instant {
-  switch (format) {
-    case 'EPOCH_MS':
-      return (text) => (/^-?\d{1,15}$/.test(text) ? { ok: true, at: Number(text), offset: 0 } : INVALID)
-    case 'ISO':
-      return (text) => {
-        const form = (partial ? ISO_PARTIAL : ISO_DAY).exec(text)
-        if (form === null) return INVALID
-        const wall = DateTime.fromISO(text, { setZone: true, zone: 'UTC' })
-        return form[1] === undefined ? local(wall) : absolute(wall)
-      }
-    case 'HL7':
-      return (text) => parseHl7(text, local, partial)
-    case 'EXCEL':
-      return (text) => parseSerial(text, SERIAL_1900, local)
-    case 'EXCEL_1904':
-      return (text) => parseSerial(text, SERIAL_1904, local)
-    default: {
-      const parser = DateTime.buildFormatParser(format, { locale: 'en-US' })
-      if (carriesOffset(format))
-        return (text) => absolute(DateTime.fromFormatParser(text, parser, { setZone: true }))
-      return (text) => local(DateTime.fromFormatParser(text, parser, { zone: 'UTC' }))
-    }
-  }
+  const named = Object.hasOwn(NAMED_FORMS, format) ? NAMED_FORMS[format] : undefined
+  if (named !== undefined) return (text) => named(text, local, partial)
+  const parser = DateTime.buildFormatParser(format, { locale: 'en-US' })
+  if (carriesOffset(format))
+    return (text) => absolute(DateTime.fromFormatParser(text, parser, { setZone: true }))
+  return (text) => local(DateTime.fromFormatParser(text, parser, { zone: 'UTC' }))
+}
+
+/**
+ * Forms with a name: ISO 8601, milliseconds since the epoch, HL7 v2 TS (HL7 v2.5.1, 2.A.77), and serial dates of
+ * spreadsheets, whose day 1 is 1 January 1900, or whose day 0 is 1 January 1904 (ECMA-376-1, 18.17.4.1). Of the first,
+ * serials below 61 lie before 1 March 1900, where the system counts a day that never was: they are refused.
+ */
+const NAMED_FORMS: Readonly<Record<string, (text: string, local: Localise, partial: boolean) => Instant>> = {
+  ISO: parseIso,
+  EPOCH_MS: (text) => (/^-?\d{1,15}$/.test(text) ? { ok: true, at: Number(text), offset: 0 } : INVALID),
+  HL7: parseHl7,
+  EXCEL: (text, local) => parseSerial(text, Date.UTC(1899, 11, 30), 61, 2_958_465, local),
+  EXCEL_1904: (text, local) => parseSerial(text, Date.UTC(1904, 0, 1), 0, 2_957_003, local),
 }
 
 /** A whole calendar day, with or without time and offset; luxon alone would take a bare time or year and fill in the rest. */
 const ISO_DAY = /^\d{4}-?\d{2}-?\d{2}(?:T[\d:.,]+(Z|[+-]\d{2}(?::?[0-5]\d)?)?)?$/
 const ISO_PARTIAL = new RegExp(`${ISO_DAY.source}|^\\d{4}(?:-\\d{2})?$`)
+
+function parseIso(text: string, local: Localise, partial: boolean): Instant {
+  const form = (partial ? ISO_PARTIAL : ISO_DAY).exec(text)
+  if (form === null) return INVALID
+  const wall = DateTime.fromISO(text, { setZone: true, zone: 'UTC' })
+  return form[1] === undefined ? local(wall) : absolute(wall)
+}
 
 const HL7_TS =
   /^(\d{4})(?:(\d{2})(?:(\d{2})(?:([01]\d|2[0-3])(?:(\d{2})(?:(\d{2})(?:\.(\d{1,4}))?)?)?)?)?)?([+-]\d{2}[0-5]\d)?$/
@@ -177,19 +174,11 @@ function parseHl7(text: string, local: Localise, partial: boolean): Instant {
 
 const DAY = 86_400_000
 
-/** The instant of serial 0 in UTC, and the serials that are days from there. */
-interface SerialSystem {
-  readonly zero: number
-  readonly first: number
-  readonly last: number
-}
-
-/** Serials below 61 lie before 1 March 1900, where the system counts a day that never was: they are refused. */
-const SERIAL_1900: SerialSystem = { zero: Date.UTC(1899, 11, 30), first: 61, last: 2_958_465 }
-const SERIAL_1904: SerialSystem = { zero: Date.UTC(1904, 0, 1), first: 0, last: 2_957_003 }
-
-/** Days and, behind the point, the part of the day, to the nearest millisecond. */
-function parseSerial(text: string, { zero, first, last }: SerialSystem, local: Localise): Instant {
+/**
+ * Days and, behind the point, the part of the day, to the nearest millisecond.
+ * @param zero the instant of serial 0 in UTC; `first` and `last`: the serials that are days from there
+ */
+function parseSerial(text: string, zero: number, first: number, last: number, local: Localise): Instant {
   const match = /^(\d{1,7})(\.\d{1,20})?$/.exec(text)
   const day = Number(match?.[1])
   if (match === null || day < first || day > last) return INVALID

@@ -1,6 +1,7 @@
-/** A field as written (docs/mapping.md, "Fields"): where its text comes from, and what is done to it. */
+/** Fields, dates and conditions as written (docs/mapping.md, "Fields", "Dates", "Conditions"). */
+import { RE2JS } from 're2js'
 import { z } from 'zod'
-import { patternFault } from './pattern.ts'
+import { carriesOffset, formatFault, isZone, takesPartial } from './dates.ts'
 
 export const Text = z.union([
   z.string(),
@@ -11,10 +12,29 @@ export const Text = z.union([
 /** Value → value, or the name of a file in `mappings/tables`. */
 export const Table = z.union([z.string().min(1), z.record(z.string(), Text)])
 
-export const Pattern = z.string().superRefine((pattern, context) => {
-  const message = patternFault(pattern)
-  if (message !== undefined) context.addIssue({ code: 'custom', message })
+/**
+ * A regular expression (RE2 syntax, through re2js): matched in time that grows with the text alone, so that no cell can hold a
+ * run up. There are no look-arounds and no back references.
+ */
+const Pattern = z.string().superRefine((pattern, context) => {
+  try {
+    RE2JS.compile(pattern)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    const reason = message.replace('error parsing regexp: ', '')
+    context.addIssue({ code: 'custom', message: `is no regular expression: ${reason}` })
+  }
 })
+
+/** A key that may be left out, with the words that an editor shows. */
+export const told = <Schema extends z.ZodType>(description: string, schema: Schema) =>
+  schema.optional().meta({ description })
+
+/** Tells what is wrong with a key of what is checked. */
+export const refuser =
+  (context: z.RefinementCtx) =>
+  (key: string, message: string): void =>
+    context.addIssue({ code: 'custom', path: [key], message })
 
 /** What can be done to a text, in the order in which it is done. */
 export interface FieldSteps {
@@ -43,44 +63,35 @@ const Parts: z.ZodType<readonly FieldDefinition[]> = z.lazy(() => z.array(FieldD
 
 /** Keys of a field that is read; other definitions take them up, so that a field is the same everywhere. */
 export const readKeys = {
-  from: z.string().min(1).optional().meta({ description: 'The column (CSV) or path (JSON) to read.' }),
-  firstOf: Parts.optional().meta({ description: 'The first of these fields that is not empty.' }),
-  concat: Parts.optional().meta({ description: 'These fields one behind the other.' }),
+  from: told('The column (CSV) or path (JSON) to read.', z.string().min(1)),
+  firstOf: told('The first of these fields that is not empty.', Parts),
+  concat: told('These fields one behind the other.', Parts),
   expression: z.string().min(1).optional(),
-  separator: z.string().optional().meta({ description: 'What stands between the parts of concat.' }),
-  emptyWhen: z.array(Text).optional().meta({ description: 'Texts that mean nothing here.' }),
+  separator: told('What stands between the parts of concat.', z.string()),
+  emptyWhen: told('Texts that mean nothing here.', z.array(Text)),
   split: z
     .strictObject({
       by: z.string().min(1),
       take: z.int().refine((take) => take !== 0, 'counts parts from 1, or from the end: -1 is the last'),
     })
     .optional(),
-  extract: Pattern.optional().meta({
-    description: 'A regular expression (RE2): its first group, or all of it, is taken.',
-  }),
-  case: z
-    .enum(['upper', 'lower'])
-    .optional()
-    .meta({ description: 'Turns letters into capitals, or small ones.' }),
+  extract: told('A regular expression (RE2): its first group, or all of it, is taken.', Pattern),
+  case: told('Turns letters into capitals, or small ones.', z.enum(['upper', 'lower'])),
 }
 
 export const fieldKeys = {
   ...readKeys,
-  table: Table.optional().meta({
-    description: 'Turns values into others: inline, or the name of a CSV in mappings/tables.',
-  }),
+  table: told('Turns values into others: inline, or the name of a CSV in mappings/tables.', Table),
 }
 
 /** Refuses a field that is read from nothing, or from two things. */
 export function checkSource(field: FieldObject, context: z.RefinementCtx): void {
-  const given = (['from', 'firstOf', 'concat', 'expression', 'constant'] as const).filter(
+  const refuse = refuser(context)
+  const [first, second] = (['from', 'firstOf', 'concat', 'expression', 'constant'] as const).filter(
     (key) => field[key] !== undefined,
   )
-  const refuse = (key: string, message: string): void =>
-    context.addIssue({ code: 'custom', path: [key], message })
-  if (given.length === 0) refuse('from', 'is missing: a field needs from, firstOf, concat or expression')
-  if (given[1] !== undefined)
-    refuse(given[1], `cannot stand beside ${given[0]}: a field is read from one of them`)
+  if (first === undefined) refuse('from', 'is missing: a field needs from, firstOf, concat or expression')
+  if (second !== undefined) refuse(second, `cannot stand beside ${first}: a field is read from one of them`)
   if (field.separator !== undefined && field.concat === undefined)
     refuse('separator', 'is for concat: it stands between the parts')
 }
@@ -91,3 +102,109 @@ export const FieldObject = z
   .superRefine(checkSource)
 
 export const FieldDefinition: z.ZodType<FieldDefinition> = z.union([z.string().min(1), FieldObject])
+
+const Format = z.string().superRefine((format, context) => {
+  const message = formatFault(format)
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+})
+
+/** Tried in order. */
+const Formats = z.union([Format.transform((one) => [one]), z.array(Format).min(1)])
+
+const NO_ZONE = 'is no IANA time zone; write it like America/New_York'
+
+const DateFrom = z
+  .strictObject({
+    ...fieldKeys,
+    format: Formats,
+    /** Of local times: the same for all rows, or a field that names it. */
+    zone: z
+      .union([z.string().refine(isZone, `${NO_ZONE}, or { from: … } where it is a column`), FieldObject])
+      .optional(),
+    /** Read by the offset before the jump (forward) or after it (backward). */
+    skipped: told('A local time that the clocks jumped over.', z.enum(['reject', 'forward', 'backward'])),
+    doubled: told('A local time that happened twice.', z.enum(['reject', 'earlier', 'later'])),
+    partial: told('A year or month alone: start takes its first instant.', z.enum(['reject', 'start'])),
+  })
+  .superRefine((date, context) => {
+    checkSource(date, context)
+    const refuse = refuser(context)
+    if (date.zone === undefined && !date.format.every((format) => carriesOffset(format)))
+      refuse(
+        'zone',
+        'a zone is needed, since the format does not tell the offset; write it like America/New_York',
+      )
+    if (date.partial === 'start' && !date.format.some(takesPartial))
+      refuse('partial', 'is for HL7 and ISO: other forms tell the whole day')
+  })
+
+export const DateDefinition = z.union([
+  DateFrom,
+  z.strictObject({ constant: z.iso.datetime({ offset: true }) }),
+])
+export type DateDefinition = z.infer<typeof DateDefinition>
+
+/** Of a date of birth: two digits of a year do not tell the century. */
+const BirthFormats = Formats.refine((formats) => formats.every((format) => !/(?<!y)yy(?!y)/.test(format)), {
+  message: 'a date of birth needs the year in four digits (yyyy)',
+})
+
+/** A calendar day; `yyyy-MM-dd` where no form is given. */
+export const BirthDateDefinition = z.union([
+  z
+    .string()
+    .min(1)
+    .transform((from) => ({ from, format: ['yyyy-MM-dd'] })),
+  z.strictObject({ ...fieldKeys, format: BirthFormats }).superRefine(checkSource),
+])
+
+export const COMPARISONS = ['<', '<=', '>', '>='] as const
+
+/** What is asked of one column; all of it must hold. */
+const Test = z
+  .strictObject({
+    is: Text.optional(),
+    in: told('The cell is one of these.', z.array(Text).min(1)),
+    matches: told('A regular expression (RE2) that the cell fits.', Pattern),
+    '<': Text.optional(),
+    '<=': Text.optional(),
+    '>': Text.optional(),
+    '>=': Text.optional(),
+    /** Makes the comparisons ones of dates. */
+    format: Formats.optional(),
+    zone: z.string().refine(isZone, NO_ZONE).optional(),
+  })
+  .superRefine((test, context) => {
+    const refuse = refuser(context)
+    const compares = COMPARISONS.some((comparison) => test[comparison] !== undefined)
+    if (!compares && test.is === undefined && test.in === undefined && test.matches === undefined)
+      context.addIssue({ code: 'custom', message: 'asks nothing: give is, in, matches, <, <=, > or >=' })
+    if (test.format !== undefined && !compares) refuse('format', 'is for comparisons of dates')
+    if (test.zone !== undefined && test.format === undefined)
+      refuse('zone', 'is for dates, which need a format')
+  })
+export type TestDefinition = z.infer<typeof Test>
+
+/**
+ * `when` and `skipWhen`: all lines must hold. A line asks one column (or path), but for the words `any` and `all` with a list
+ * of conditions, and `not` with one. `present` and `absent` are words of the language; any other text is compared.
+ */
+export interface WhenDefinition {
+  readonly [name: string]:
+    | string
+    | readonly string[]
+    | TestDefinition
+    | readonly WhenDefinition[]
+    | WhenDefinition
+}
+
+const When: z.ZodType<WhenDefinition> = z.lazy(() => WhenDefinition)
+
+export const WhenDefinition: z.ZodType<WhenDefinition> = z
+  .object({
+    any: z.union([Text, z.array(When).min(1), z.array(Text).min(1)]).exactOptional(),
+    all: z.union([Text, z.array(When).min(1), z.array(Text).min(1)]).exactOptional(),
+    not: z.union([Text, When, z.array(Text).min(1)]).exactOptional(),
+  })
+  .catchall(z.union([Text, z.array(Text).min(1), Test]))
+  .refine((lines) => Object.keys(lines).length > 0, 'names no column or path')

@@ -3,29 +3,34 @@
  * together by compile.ts.
  */
 import { z } from 'zod'
-import { CatalogExtension } from './catalog-extension.ts'
+import { CatalogExtension } from './catalog.ts'
 import { Checks } from './checks.ts'
-import { BirthDateDefinition, DateDefinition } from './date-definition.ts'
 import {
+  BirthDateDefinition,
   checkSource,
+  DateDefinition,
   FieldDefinition,
   FieldObject,
   fieldKeys,
   readKeys,
+  refuser,
   Table,
   Text,
+  told,
+  WhenDefinition,
 } from './field-definition.ts'
-import { WhenDefinition } from './when-definition.ts'
+
+const word = (message: string) => z.string().regex(/^[a-z][A-Za-z0-9_]*$/, message)
 
 /** How transform understands the export; extract has its own reading of the same block. */
 const ReadBlock = z
   .looseObject({
     format: z.enum(['csv', 'ndjson', 'json']),
-    /** Named levels of a nested row, outermost first: `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`. */
-    each: z
-      .record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a level is named by a word'), z.string())
-      .optional()
-      .meta({ description: 'Named levels of a nested row, outermost first.' }),
+    /** `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }` */
+    each: told(
+      'Named levels of a nested row, outermost first.',
+      z.record(word('a level is named by a word'), z.string()),
+    ),
     /** What is read of the document around the rows, by name: its paths are extract's to check. */
     context: z.record(z.string(), z.unknown()).optional(),
   })
@@ -56,11 +61,11 @@ const NumberFormat = z
 
 /** How values are written: for a rule, or in `row` for all of them. */
 const valueKeys = {
-  number: NumberFormat.optional().meta({ description: 'Marks of numbers, like { decimal: "," }.' }),
-  comparators: z
-    .enum(['reject', 'skip', 'limit'])
-    .optional()
-    .meta({ description: 'What becomes of bounds like <5: rejected, left out, or sent as the limit.' }),
+  number: told('Marks of numbers, like { decimal: "," }.', NumberFormat),
+  comparators: told(
+    'What becomes of bounds like <5: rejected, left out, or sent as the limit.',
+    z.enum(['reject', 'skip', 'limit']),
+  ),
 }
 
 const RowBlock = z.strictObject({
@@ -72,9 +77,7 @@ const RowBlock = z.strictObject({
     .strictObject({
       reference: FieldDefinition.meta({ description: 'The column or path that names the person.' }),
       type: z.enum(['accountId', 'partnerAccountId']).default('partnerAccountId'),
-      register: Register.optional().meta({
-        description: 'Data of people whom the gateway does not know yet.',
-      }),
+      register: told('Data of people whom the gateway does not know yet.', Register),
     })
     .refine((account) => account.type === 'partnerAccountId' || account.register === undefined, {
       message:
@@ -89,28 +92,22 @@ const RowBlock = z.strictObject({
     notes: z.string().min(1).optional(),
     dataQuality: z.string().min(1).optional(),
   }),
-  skipWhen: WhenDefinition.optional().meta({ description: 'Rows to leave out.' }),
+  skipWhen: told('Rows to leave out.', WhenDefinition),
   checks: Checks.prefault({}),
-  /** Texts that mean nothing, wherever they stand. */
-  emptyWhen: z
-    .array(Text)
-    .min(1)
-    .optional()
-    .meta({ description: 'Texts that mean nothing, wherever they stand, like ND or NA.' }),
+  emptyWhen: told('Texts that mean nothing, wherever they stand, like ND or NA.', z.array(Text).min(1)),
   ...valueKeys,
 })
 export type RowBlock = z.infer<typeof RowBlock>
 
+/** What every rule has. */
+const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.optional() }
+
 /** What wide and long rules of measurements have in common. */
 const measurementKeys = {
   ...valueKeys,
-  form: z
-    .literal('feet-and-inches')
-    .optional()
-    .meta({ description: 'Heights as people say them in the United States.' }),
-  refRange: FieldDefinition.optional().meta({ description: 'The column or path of the reference range.' }),
-  when: WhenDefinition.optional(),
-  observedAt: DateDefinition.optional(),
+  form: told('Heights as people say them in the United States.', z.literal('feet-and-inches')),
+  refRange: told('The column or path of the reference range.', FieldDefinition),
+  ...ruleKeys,
 }
 
 const UNIT_TOLD = 'the form tells the unit already: leave one of them out'
@@ -123,18 +120,14 @@ const WideBiometric = z.union([
       ...fieldKeys,
       ...measurementKeys,
       catalog: z.string().optional(),
-      unit: z
-        .union([z.string().min(1), FieldObject])
-        .optional()
-        .meta({
-          description:
-            "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
-        }),
+      unit: told(
+        "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
+        z.union([z.string().min(1), FieldObject]),
+      ),
     })
     .superRefine((rule, context) => {
       checkSource(rule, context)
-      if (rule.form !== undefined && rule.unit !== undefined)
-        context.addIssue({ code: 'custom', path: ['unit'], message: UNIT_TOLD })
+      if (rule.form !== undefined && rule.unit !== undefined) refuser(context)('unit', UNIT_TOLD)
     }),
 ])
 
@@ -142,10 +135,7 @@ const WideBiometric = z.union([
 const CodeDefinition = z
   .strictObject({
     ...readKeys,
-    system: z
-      .enum(['LOINC', 'SNOMED', 'ICD-10-CM'])
-      .optional()
-      .meta({ description: "The code system, where codes are the catalog's." }),
+    system: told("The code system, where codes are the catalog's.", z.enum(['LOINC', 'SNOMED', 'ICD-10-CM'])),
     table: Table.optional(),
     unknown: z
       .enum(['reject', 'skip'])
@@ -162,15 +152,14 @@ export type CodeDefinition = z.infer<typeof CodeDefinition>
 const codedKeys = { code: CodeDefinition.optional(), catalog: z.string().min(1).optional() }
 
 function checkCoded(
-  rule: { readonly code?: unknown; readonly catalog?: unknown },
+  { code, catalog }: { readonly code?: unknown; readonly catalog?: unknown },
   context: z.RefinementCtx,
 ): void {
-  if ((rule.code === undefined) !== (rule.catalog === undefined)) return
-  const message =
-    rule.code === undefined
-      ? 'is missing: a rule of a list needs a code that is read, or a catalog entry'
-      : 'cannot stand beside catalog, which says what it is already'
-  context.addIssue({ code: 'custom', path: ['code'], message })
+  const refuse = refuser(context)
+  if (code === undefined && catalog === undefined)
+    refuse('code', 'is missing: a rule of a list needs a code that is read, or a catalog entry')
+  if (code !== undefined && catalog !== undefined)
+    refuse('code', 'cannot stand beside catalog, which says what it is already')
 }
 
 const LongBiometric = z
@@ -186,9 +175,8 @@ const LongBiometric = z
   })
   .superRefine((rule, context) => {
     if ((rule.form === undefined) !== (rule.unit === undefined)) return
-    const message =
-      rule.unit === undefined ? 'is missing: a column, a path or { constant: mg/dL }' : UNIT_TOLD
-    context.addIssue({ code: 'custom', path: ['unit'], message })
+    const missing = 'is missing: a column, a path or { constant: mg/dL }'
+    refuser(context)('unit', rule.unit === undefined ? missing : UNIT_TOLD)
   })
   .superRefine(checkCoded)
 
@@ -196,23 +184,18 @@ const LongBiometric = z
 const StatusDefinition = z.union([z.string().min(1), FieldObject])
 
 const WideCondition = z.strictObject({
+  ...ruleKeys,
   when: WhenDefinition,
   catalog: z.string().optional(),
   status: StatusDefinition,
-  observedAt: DateDefinition.optional(),
 })
 
 const LongCondition = z
-  .strictObject({
-    ...codedKeys,
-    status: StatusDefinition,
-    when: WhenDefinition.optional(),
-    observedAt: DateDefinition.optional(),
-  })
+  .strictObject({ ...codedKeys, status: StatusDefinition, ...ruleKeys })
   .superRefine(checkCoded)
 
 const CareTeam = z.strictObject({
-  when: WhenDefinition.optional(),
+  ...ruleKeys,
   npi: FieldDefinition,
   name: FieldDefinition,
   /** A bare word is the type itself. */
@@ -225,8 +208,9 @@ const CareTeam = z.strictObject({
   zip: FieldDefinition.optional(),
   location: FieldDefinition.optional(),
   profile: FieldDefinition.optional(),
-  observedAt: DateDefinition.optional(),
 })
+
+const JOINED = ['table', 'export', 'within'] as const
 
 const Join = z
   .strictObject({
@@ -247,9 +231,8 @@ const Join = z
     missing: z.enum(['empty', 'reject']).default('empty'),
   })
   .superRefine((join, context) => {
-    const refuse = (key: string, message: string): void =>
-      context.addIssue({ code: 'custom', path: [key], message })
-    const [first, second] = (['table', 'export', 'within'] as const).filter((key) => join[key] !== undefined)
+    const refuse = refuser(context)
+    const [first, second] = JOINED.filter((key) => join[key] !== undefined)
     if (first === undefined)
       refuse('table', 'is missing: a join leads to a table, an export, or within the row')
     if (second !== undefined) refuse(second, `cannot stand beside ${first}: a join leads to one of them`)
@@ -270,7 +253,7 @@ export const MappingDefinition = z
     row: RowBlock,
     /** Laid over the shipped catalog, and over that of the job. */
     catalog: CatalogExtension.optional(),
-    joins: z.record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'a join is named by a word'), Join).optional(),
+    joins: z.record(word('a join is named by a word'), Join).optional(),
     biometrics: z.union([z.record(RuleName, WideBiometric), z.array(LongBiometric).min(1)]).optional(),
     conditions: z.union([z.record(RuleName, WideCondition), z.array(LongCondition).min(1)]).optional(),
     careTeams: z.union([z.record(RuleName, CareTeam), z.array(CareTeam).min(1)]).optional(),
@@ -280,17 +263,31 @@ export const MappingDefinition = z
   })
   .superRefine(({ read, joins = {} }, context) => {
     if (read.format !== 'csv') return
-    for (const [name, join] of Object.entries(joins)) {
-      const message = 'is for JSON: a CSV row has no elements'
+    const message = 'is for JSON: a CSV row has no elements'
+    for (const [name, join] of Object.entries(joins))
       if (join.within !== undefined)
         context.addIssue({ code: 'custom', path: ['joins', name, 'within'], message })
-    }
   })
 
 export type MappingDefinition = z.infer<typeof MappingDefinition>
 export type WideBiometricDefinition = Exclude<z.infer<typeof WideBiometric>, string>
 export type LongBiometricDefinition = z.infer<typeof LongBiometric>
-export type WideConditionDefinition = z.infer<typeof WideCondition>
-export type LongConditionDefinition = z.infer<typeof LongCondition>
+export type ConditionDefinition = z.infer<typeof WideCondition> | z.infer<typeof LongCondition>
 export type CareTeamDefinition = z.infer<typeof CareTeam>
-export type StatusDefinition = z.infer<typeof StatusDefinition>
+
+/** What a draft gives as time of observation where it found none; nothing that is sent may have it. */
+export const PLACEHOLDER_INSTANT = '1900-01-01T00:00:00.000Z'
+
+const ASKS = /#.*\bDECIDE:/
+const PLACEHOLDER = new RegExp(
+  `^[^#]*\\bconstant:\\s*["']?${PLACEHOLDER_INSTANT.slice(0, 10)}(?:T00:00(?::00(?:\\.0+)?)?Z?)?["']?\\s*(?:[},#]|$)`,
+)
+
+/**
+ * Lines of a mapping's text, from 1, on which a draft asks for a decision that nobody has made yet: those with a comment that
+ * says `DECIDE:`, and those that hold the placeholder of a date.
+ */
+export const undecidedLines = (text: string): number[] =>
+  text
+    .split('\n')
+    .flatMap((line, at) => (ASKS.test(line) || PLACEHOLDER.test(line.trimEnd()) ? [at + 1] : []))

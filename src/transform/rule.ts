@@ -1,6 +1,12 @@
-/** What a compiled rule is: it looks at one scope of a row and gives a record, a rejection, or nothing. */
-import type { AccountKey, Issue, PreparedRecord, RecordKind, RejectedRecord } from '../model/record.ts'
-import type { ObservedAt } from './observed-at.ts'
+/** What a compiled rule is, and what rules of all kinds have in common. */
+
+import type { AccountKey, Fault, PreparedRecord, RecordKind, RejectedRecord } from '../model/record.ts'
+import type { KeyPath } from '../yaml-file.ts'
+import type { CompileContext } from './compile-context.ts'
+import { type CompiledDate, compileDate, type ObservedAt } from './compile-field.ts'
+import { type CompiledCondition, compileWhen } from './compile-when.ts'
+import type { DateDefinition, WhenDefinition } from './field-definition.ts'
+import type { RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
 
 /** What is known of the row when its rules run. */
@@ -12,14 +18,13 @@ export interface RowFacts {
   readonly keyJson: string
 }
 
-export type RuleResult =
-  | { readonly kind: 'record'; readonly record: PreparedRecord }
-  | { readonly kind: 'rejected'; readonly rejected: RejectedRecord }
-  /** The rule does not apply: an empty cell, a condition that does not hold. */
-  | undefined
-  /** The mapping leaves this one out on purpose: a status not kept, a code to skip. */
-  | 'left-out'
+/** The mapping leaves this one out on purpose: a status not kept, a code to skip. */
+export const LEFT_OUT = 'left-out'
 
+/** Undefined where the rule does not apply: an empty cell, a condition that does not hold. */
+export type RuleResult = PreparedRecord | RejectedRecord | undefined | typeof LEFT_OUT
+
+/** Looks at one scope of a row and gives a record, a rejection, or nothing. */
 export interface CompiledRule {
   readonly depth: number
   readonly apply: (
@@ -30,27 +35,87 @@ export interface CompiledRule {
   ) => RuleResult
 }
 
-export const LEFT_OUT = 'left-out'
+/** Where a rule stands, and what all rules of the mapping are compiled with. */
+export interface RuleSite {
+  readonly context: CompileContext
+  /** Undefined for a rule of a list: it is of what its code says, and its records are named by that. */
+  readonly name: string | undefined
+  readonly path: KeyPath
+  readonly row: RowBlock
+  readonly source: SourceText
+}
 
-export function rejected(
+/** When a rule applies, what comes of it where it does not, and the date that it has of its own. */
+export interface Applies {
+  readonly condition: CompiledCondition
+  readonly date: CompiledDate | undefined
+  readonly otherwise: undefined | typeof LEFT_OUT
+}
+
+export const compileApplies = (
+  { context, name, path }: RuleSite,
+  {
+    when,
+    observedAt,
+  }: { readonly when?: WhenDefinition | undefined; readonly observedAt?: DateDefinition | undefined },
+): Applies => ({
+  condition: compileWhen(context, when, [...path, 'when']),
+  date: observedAt && compileDate(context, observedAt, [...path, 'observedAt']),
+  otherwise: name === undefined ? LEFT_OUT : undefined,
+})
+
+export const rejected = (
   kind: RecordKind,
   rule: string,
-  code: string,
-  message: string,
-  field?: string,
-): RuleResult {
-  const issue: Issue = { stage: 'transform', code, message, ...(field === undefined ? {} : { field }) }
-  return { kind: 'rejected', rejected: { kind, rule, issue } }
+  { code, message }: Fault,
+  field: string | undefined,
+): RejectedRecord => ({
+  kind,
+  rule,
+  issue: { stage: 'transform', code, message, ...(field === undefined ? {} : { field }) },
+})
+
+/** `<name>-<n>`: the n-th record of this name in the row, from 1. */
+export function ordinalRule(name: string, ordinals: Map<string, number>): string {
+  const ordinal = (ordinals.get(name) ?? 0) + 1
+  ordinals.set(name, ordinal)
+  return `${name}-${ordinal}`
 }
 
-/** `<catalog key>-<n>`: the n-th record of this key in the row, from 1. */
-export function ordinalRule(key: string, ordinals: Map<string, number>): string {
-  const ordinal = (ordinals.get(key) ?? 0) + 1
-  ordinals.set(key, ordinal)
-  return `${key}-${ordinal}`
+/**
+ * What the next record of a rule is called: by the rule, or by what it is of where the rule has no name; with an ordinal where
+ * a row can give several.
+ */
+export const recordRule = (
+  name: string | undefined,
+  of: string,
+  depth: number,
+  ordinals: Map<string, number>,
+): string => (name !== undefined && depth === 0 ? name : ordinalRule(name ?? of, ordinals))
+
+/**
+ * The end of every record's JSON text: the source object, up to where the batch id goes (interface, "Source object").
+ * `resourceKey` is the row's key; `batchId` and `persistentRecordId` are added when the batch is cut.
+ */
+export interface SourceText {
+  /** Before and after the row's key. */
+  readonly beforeKey: string
+  readonly afterKey: string
+  /** Before the row's key of a record that has a note of its own, behind that of the mapping. */
+  readonly withNote: (note: string) => string
 }
 
-/** What the next record of a named rule is called: a rule that reads a level gives several a row, which need an ordinal. */
-export function recordRule(rule: string, depth: number, ordinals: Map<string, number>): string {
-  return depth === 0 ? rule : ordinalRule(rule, ordinals)
+export function compileSource(source: RowBlock['source']): SourceText {
+  const { name, type, notes, sendingSystem, dataQuality } = source
+  const quality = dataQuality === undefined ? '' : `"dataQuality":${JSON.stringify(dataQuality)},`
+  const system = sendingSystem === undefined ? '' : `,"sendingSystem":${JSON.stringify(sendingSystem)}`
+  const beforeKey = (noted: string | undefined): string => {
+    const outer = JSON.stringify({ name, type, ...(noted === undefined ? {} : { notes: noted }) })
+    return `"source":${outer.slice(0, -1)},"meta":{${quality}"resourceKey":`
+  }
+  return {
+    beforeKey: beforeKey(notes),
+    afterKey: `${system},"batchId":"`,
+    withNote: (note) => beforeKey(notes === undefined ? note : `${notes}; ${note}`),
+  }
 }

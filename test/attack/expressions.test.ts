@@ -40,28 +40,29 @@ describe('one expression', () => {
     const context = contextUnderTest({}, csvNames(['a'], new Set()))
     const field = compileField(context, { expression }, ['value'])
     expect(context.findings).toEqual([])
-    expect(field.read(['x'])).toEqual({ ok: false, code: 'expression-too-costly' })
+    expect(field.read(['x'])).toMatchObject({ code: 'expression-too-costly' })
   })
 
   test('a regular expression that backtracks elsewhere takes its time here once', () => {
     const context = contextUnderTest({}, csvNames(['a'], new Set()))
     const expression = '$contains(a, /^(a+)+$/)'
     const text = compileField(context, { expression }, ['value']).read([`${'a'.repeat(100_000)}b`])
-    expect(text).toEqual({ ok: true, text: 'false' })
+    expect(text).toBe('false')
   })
 
   test('a transformation that puts a tree into itself fails', () => {
     const context = contextUnderTest({}, csvNames(['a'], new Set()))
     const expression = '$string({"a": {}} ~> |$|{"self": $}|)'
-    expect(compileField(context, { expression }, ['value']).read(['x']).ok).toBe(false)
+    expect(compileField(context, { expression }, ['value']).read(['x'])).toHaveProperty('code')
   })
 
   test('the bound holds for each row anew, and is the same for the same row', () => {
     const context = contextUnderTest({}, csvNames(['a'], new Set()))
     const field = compileField(context, { expression: '$count([1..$number(a)].($string($)))' }, ['value'])
     const texts = [10_000, 60_000, 10_000, 60_000].map((n) => field.read([String(n)]))
-    expect(texts[0]).toEqual({ ok: true, text: '10000' })
-    expect(texts).toEqual([texts[0], { ok: false, code: 'expression-too-costly' }, texts[0], texts[1]])
+    expect(texts[0]).toBe('10000')
+    const tooCostly = expect.objectContaining({ code: 'expression-too-costly' })
+    expect(texts).toEqual([texts[0], tooCostly, texts[0], texts[1]])
   })
 })
 

@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseCases } from '../../src/mapping-tools/cases.ts'
-import { textReader } from '../../src/mapping-tools/read-text.ts'
-import { type CaseResult, runCases } from '../../src/mapping-tools/run-cases.ts'
+import { type CaseResult, runCases, textReader } from '../../src/mapping-tools/run-cases.ts'
 import { load, ROOT } from '../transform/mapping-under-test.ts'
 
 export const shipped = (file: string): string => readFileSync(join(ROOT, 'mappings', file), 'utf8')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { unknownColumns, unreadColumns } from '../../src/mapping-tools/columns.ts'
+import { unknownColumns, unreadColumns } from '../../src/mapping-tools/coverage.ts'
 import { load } from '../transform/mapping-under-test.ts'
 import { SMALL } from './cases-under-test.ts'
 

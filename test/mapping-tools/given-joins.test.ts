@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseCases } from '../../src/mapping-tools/cases.ts'
-import { keepGiven } from '../../src/mapping-tools/given-joins.ts'
-import { textReader } from '../../src/mapping-tools/read-text.ts'
-import { runCases } from '../../src/mapping-tools/run-cases.ts'
+import { keepGiven, runCases, textReader } from '../../src/mapping-tools/run-cases.ts'
 import { load, refusalOf } from '../transform/mapping-under-test.ts'
 import { SMALL } from './cases-under-test.ts'
 

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { previewPage } from '../../src/mapping-tools/preview-page.ts'
-import { previewText } from '../../src/mapping-tools/preview-text.ts'
-import { type PreviewedRow, previewRow } from '../../src/mapping-tools/previewed-row.ts'
+import { type PreviewedRow, previewPage, previewRow, previewText } from '../../src/mapping-tools/preview.ts'
 import { corpusPath, WITHOUT_CORPUS } from '../corpus/corpus-file.ts'
 import { load, ORIGIN } from '../transform/mapping-under-test.ts'
 

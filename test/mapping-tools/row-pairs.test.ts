@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
-import { type Reading, type RowPair, rowPairs } from '../../src/mapping-tools/row-pairs.ts'
+import { type Reading, type RowPair, rowPairs } from '../../src/mapping-tools/compare-outcomes.ts'
 
 async function pairs(content: Buffer, before: object, after: object): Promise<RowPair[]> {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-pairs-'))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { updateCases } from '../../src/mapping-tools/update-cases.ts'
+import { updateCases } from '../../src/mapping-tools/run-cases.ts'
 import { run, SMALL } from './cases-under-test.ts'
 
 const update = async (mapping: string, cases: string): Promise<string> =>

@@ -3,10 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { definitionsIn, readMapping } from '../../src/definitions/definition-files.ts'
 import { parseCases } from '../../src/mapping-tools/cases.ts'
-import { keepGiven } from '../../src/mapping-tools/given-joins.ts'
-import { textReader } from '../../src/mapping-tools/read-text.ts'
-import { runCases } from '../../src/mapping-tools/run-cases.ts'
-import { updateCases } from '../../src/mapping-tools/update-cases.ts'
+import { keepGiven, runCases, textReader, updateCases } from '../../src/mapping-tools/run-cases.ts'
 import { ROOT } from '../transform/mapping-under-test.ts'
 
 const mappings = join(ROOT, 'mappings')

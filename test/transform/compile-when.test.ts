@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/model/row.ts'
 import { compileWhen } from '../../src/transform/compile-when.ts'
-import { WhenDefinition } from '../../src/transform/when-definition.ts'
+import { WhenDefinition } from '../../src/transform/field-definition.ts'
 import { contextUnderTest } from './fields-under-test.ts'
 
 const holds = (written: unknown, row: JsonValue): boolean =>

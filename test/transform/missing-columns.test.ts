@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { WaybillError } from '../../src/model/errors.ts'
-import { refuseMissing } from '../../src/transform/missing-columns.ts'
+import { refuseMissing } from '../../src/transform/scope.ts'
 
 /** A row, in the place of a header. */
 const COLUMNS = ['P17', 'Ann Rowan', '1961-02-03']

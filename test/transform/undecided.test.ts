@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { undecidedLines } from '../../src/transform/undecided.ts'
+import { undecidedLines } from '../../src/transform/mapping-definition.ts'
 
 test.each([
   ['# Drafted from a.csv. What DECIDE asks needs an answer before this is used.', false],

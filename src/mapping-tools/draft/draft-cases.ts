@@ -3,17 +3,18 @@
  * dates and whatever else tells of a person are made up, and of the rest only what is a measurement or a code is kept. What
  * becomes of the cases is added by `update-cases.ts`.
  */
+import { DateTime } from 'luxon'
 import { stringify } from 'yaml'
 import type { JsonValue } from '../../model/row.ts'
 import type { CompiledMapping } from '../../transform/compile.ts'
 import type { MappingResources } from '../../transform/compile-context.ts'
 import type { MappingDefinition } from '../../transform/mapping-definition.ts'
+import { parseFeetAndInches } from '../../transform/numbers.ts'
 import { jsonNames, rootScope } from '../../transform/scope.ts'
 import type { JsonSample } from './draft-json.ts'
 import type { DraftedSample } from './draft-sample.ts'
-import { type KeepsText, keepsCodes } from './keep-codes.ts'
-import { madeUp } from './made-up.ts'
-import type { SampleTable } from './sample.ts'
+import type { DateForms } from './find-dates.ts'
+import type { SampleTable } from './read-sample.ts'
 import { type Draft, schemaLine } from './write-draft.ts'
 
 const MOST_CASES = 3
@@ -28,20 +29,15 @@ export interface DraftedMapping {
 }
 
 /** @param schema where an editor finds the JSON Schema of cases, seen from the file */
-export function draftCases(
-  { draft, rows }: DraftedSample,
-  { definition, compiled, resources }: DraftedMapping,
-  schema: string,
-): string {
-  const keeps = keepsCodes(definition, resources)
-  const names = new Set(compiled.reads.map(({ name }) => name))
+export function draftCases({ draft, rows }: DraftedSample, mapping: DraftedMapping, schema: string): string {
+  const names = new Set(mapping.compiled.reads.map(({ name }) => name))
+  const basis: Basis = { draft, names, keeps: keepsCodes(mapping, draft.yesOrNo) }
   const whole = rows.kind === 'table' && !draft.finding
+  const ofTable = whole ? visitCases : findingCases
   const cases =
     rows.kind === 'json'
-      ? jsonCases(rows.sample, draft, { names, each: definition.read.each ?? {} }, keeps)
-      : whole
-        ? visitCases(rows.table, draft, names, keeps)
-        : findingCases(rows.table, draft, names, keeps)
+      ? jsonCases(rows.sample, mapping.definition.read.each ?? {}, basis)
+      : ofTable(rows.table, basis)
   const kept = whole
     ? 'Each value is one of its column, so that no row is that of anybody'
     : 'Measurements and codes are kept'
@@ -49,16 +45,19 @@ export function draftCases(
   return `${head}${stringify({ cases }, { schema: 'failsafe', lineWidth: 0 })}`
 }
 
+/** What cases are made by. */
+interface Basis {
+  readonly draft: Draft
+  /** Columns or paths that the mapping reads. */
+  readonly names: ReadonlySet<string>
+  readonly keeps: KeepsText
+}
+
 /** Dates are made up, whatever they are used for. */
 const isCoded = ({ coded, dates }: Draft, path: string): boolean => coded.has(path) && !dates.has(path)
 
 /** Visits that never were: each column by itself gives what lies low, in the middle and high in it. */
-function visitCases(
-  { columns, rows }: SampleTable,
-  draft: Draft,
-  names: ReadonlySet<string>,
-  keeps: KeepsText,
-): object[] {
+function visitCases({ columns, rows }: SampleTable, { draft, names, keeps }: Basis): object[] {
   const count = Math.min(MOST_CASES, rows.length)
   const read = columns.flatMap(({ path }, at) => {
     if (!names.has(path)) return []
@@ -93,18 +92,9 @@ function spread(cells: readonly string[], number: number, count: number): string
 const size = (cell: string): number => Number.parseFloat(cell.replace(/^[<>=\s]+/, '').replace(',', '.'))
 
 /** A finding is of no use without its code and unit: they stay together. */
-function findingCases(
-  { columns, rows }: SampleTable,
-  draft: Draft,
-  names: ReadonlySet<string>,
-  keeps: KeepsText,
-): object[] {
-  const kept = rows.map((row) =>
-    row.map((cell, at) => (isKept(columns[at]?.path, cell.trim()) ? cell.trim() : '')),
-  )
-  function isKept(path: string | undefined, cell: string): boolean {
-    return path !== undefined && names.has(path) && isCoded(draft, path) && keeps(cell)
-  }
+function findingCases({ columns, rows }: SampleTable, { draft, names, keeps }: Basis): object[] {
+  const coded = columns.map(({ path }) => names.has(path) && isCoded(draft, path))
+  const kept = rows.map((row) => row.map((cell, at) => (coded[at] && keeps(cell.trim()) ? cell.trim() : '')))
   const filled = (cells: readonly string[]): number => cells.filter((cell) => cell !== '').length
   return fullest(kept, filled).map(({ row: cells, number }, at) => ({
     name: `row ${number} of the sample, of somebody made up`,
@@ -118,16 +108,10 @@ function findingCases(
   }))
 }
 
-interface Reads {
-  readonly names: ReadonlySet<string>
-  readonly each: Readonly<Record<string, string>>
-}
-
 function jsonCases(
   { rows, wrap }: JsonSample,
-  draft: Draft,
-  { names, each }: Reads,
-  keeps: KeepsText,
+  each: Readonly<Record<string, string>>,
+  { draft, names, keeps }: Basis,
 ): object[] {
   const read = jsonNames({ each }, () => {})
   // Filters compare with them.
@@ -175,4 +159,81 @@ function fullest<Row>(rows: readonly Row[], filled: (row: Row) => number): { row
   const counted = rows.map((row, at) => ({ row, number: at + 1, count: filled(row) }))
   const most = counted.reduce((high, { count }) => Math.max(high, count), 0)
   return counted.filter(({ count }) => count >= most / 2).slice(0, MOST_CASES)
+}
+
+/** Of a column of measurements or codes: whether this text is one, and no remark that somebody typed there. */
+type KeepsText = (text: string) => boolean
+
+/** A number with or without comparator, with thousands, two numbers as of blood pressure, the bounds of a range. */
+const MEASUREMENT =
+  /^(?:[<>]?=?\s*[+-]?(?:\d{1,6}|\d{1,3}(?:[.,]\d{3})+)(?:[.,]\d+)?|\d{2,3}\s*\/\s*\d{2,3}|[\d.,]{1,6}\s*-\s*[\d.,]{1,6})$/
+
+/** Beside measurements, what the mapping itself holds, units, and codes of the catalog. */
+function keepsCodes(
+  { definition, resources: { catalog, units } }: DraftedMapping,
+  yesOrNo: readonly string[],
+): KeepsText {
+  const written = new Set(textsIn(definition))
+  const systems = ['LOINC', 'SNOMED', 'ICD-10-CM'] as const
+  return (text) =>
+    text !== '' &&
+    (MEASUREMENT.test(text) ||
+      written.has(text) ||
+      yesOrNo.includes(text) ||
+      typeof parseFeetAndInches(text) === 'string' ||
+      // Of digits alone it would take anything.
+      (/[A-Za-z%]/.test(text) && units.resolve(text) !== undefined) ||
+      systems.some((system) => catalog.keyOf(system, text) !== undefined))
+}
+
+/** Every text and key in a value. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => [key, ...textsIn(inner)])
+}
+
+const FIRST_NAMES = ['Ann', 'Ben', 'Cora']
+const ALWAYS: Readonly<Record<string, string>> = {
+  lastName: 'Reed',
+  postalCode: '01001',
+  // The NPI that the standard itself works out as its example (ISO prefix 80840).
+  npi: '1234567893',
+  providerName: 'Dr. Lee',
+  providerPhone: '555-555-0100',
+}
+
+/**
+ * The text for a column or path that holds no measurement and no code.
+ * @param number of the case, from 1
+ */
+function madeUp({ persons, dates, genders }: Draft, path: string, number: number): string {
+  const part = persons.get(path)
+  const forms = dates.get(path)
+  if (forms !== undefined) {
+    const day =
+      part === 'dateOfBirth' ? DateTime.utc(1980, 1, number) : DateTime.utc(2026, 2, 2 + number, 9, 30)
+    return dateText(day, forms, number)
+  }
+  if (part === 'dateOfBirth') return '1980-01-01'
+  if (part === 'firstName') return FIRST_NAMES[(number - 1) % FIRST_NAMES.length] ?? ''
+  if (part === 'gender') return genders[(number - 1) % genders.length] ?? ''
+  return ALWAYS[part ?? ''] ?? `P-${number}`
+}
+
+/** As the column writes them; where it mixes forms, they take turns. */
+function dateText(day: DateTime, { forms, timed, offset }: DateForms, number: number): string {
+  const form = forms[(number - 1) % forms.length] ?? 'ISO'
+  switch (form) {
+    case 'EPOCH_MS':
+      return String(day.toMillis())
+    case 'EXCEL':
+      return String(Math.floor(day.diff(DateTime.utc(1899, 12, 30), 'days').days) + (timed ? 0.5 : 0))
+    case 'HL7':
+      return day.toFormat(`yyyyMMdd${timed ? 'HHmm' : ''}`) + (offset ? '+0000' : '')
+    case 'ISO':
+      return day.toFormat(`yyyy-MM-dd${timed ? "'T'HH:mm:ss" : ''}`) + (offset ? 'Z' : '')
+    default:
+      return day.toFormat(form, { locale: 'en-US' })
+  }
 }

@@ -1,15 +1,15 @@
 /** A mapping drafted from JSON whose shape is known: levels and paths come from the shape, the rest from the sample. */
+
 import type { JsonValue } from '../../model/row.ts'
+import { isSnomed } from '../../transform/codes.ts'
 import { jsonNames, rootScope, type Scope } from '../../transform/scope.ts'
-import { conventionLines, dateLines, datesOf, NO_DATE, title } from './draft-table.ts'
-import { genderCodes } from './gender-codes.ts'
-import { diagnoses, observations, type Reader, type Rules, type Take } from './json-rules.ts'
-import type { JsonShape } from './json-shape.ts'
-import type { Vocabulary } from './match-measurements.ts'
-import { registerLines } from './match-persons.ts'
+import { areOf, conditionLines, type ReadCode, resultLines, systemCode, tableCode } from './coded-rules.ts'
+import { assembleDraft, lookedAt } from './draft-table.ts'
+import type { JsonShape, ResultPaths } from './json-shapes.ts'
+import { REGISTER } from './match-persons.ts'
 import { type ColumnProfile, profileColumns } from './profile-columns.ts'
-import { list, scalar } from './sample.ts'
-import type { Draft } from './write-draft.ts'
+import type { Vocabulary } from './vocabulary.ts'
+import { type Draft, type DraftLine, line, list, note, scalar } from './write-draft.ts'
 
 /** Rows of a sample, and how a mapping reads them. */
 export interface JsonSample {
@@ -20,8 +20,6 @@ export interface JsonSample {
   readonly wrap: (row: JsonValue) => JsonValue
 }
 
-const REGISTER_KEYS = ['firstName', 'lastName', 'dateOfBirth', 'gender', 'postalCode'] as const
-
 export function draftShape(
   name: string,
   sampleName: string,
@@ -29,132 +27,162 @@ export function draftShape(
   shape: JsonShape,
   vocabulary: Vocabulary,
 ): Draft {
-  const read = readerOf(sample.rows, shape)
-  const used: string[] = []
-  const take = (paths: readonly string[], fits?: (text: string) => boolean): string | undefined => {
-    const path = read.best(paths, fits)
-    if (path !== undefined) used.push(path)
-    return path
-  }
-  const reference = take(shape.reference)
-  const key = take(shape.key)
-  const registered = REGISTER_KEYS.flatMap((part) => {
-    const path = take(shape.register[part])
-    return path === undefined ? [] : [[part, path] as const]
-  })
-  const observed = take(shape.observedAt, (text) => /^\d{4}-?\d{2}-?\d{2}/.test(text))
-  const biometrics =
-    shape.biometrics === undefined ? undefined : observations(shape.biometrics, take, read, vocabulary)
-  const components = componentsOf(sample.rows, shape, vocabulary)
-  const conditions =
-    shape.conditions === undefined ? undefined : diagnoses(shape.conditions, take, read, vocabulary)
-  const profile = profileColumns({
-    read: [],
-    notes: [],
-    columns: [...new Set(used)].map((path) => ({ path, name: path === observed ? 'date' : path })),
-    rows: read.texts([...new Set(used)]),
-  })
+  const read = readerOf(sample.rows, shape.each)
+  const reference = read.take(shape.reference)
+  const key = read.take(shape.key)
+  const registered = new Map(
+    REGISTER.flatMap((part) => {
+      const path = read.take(shape.register[part] ?? [])
+      return path === undefined ? [] : [[part, path] as const]
+    }),
+  )
+  const observed = read.take(shape.observedAt, (text) => /^\d{4}-?\d{2}-?\d{2}/.test(text))
+  const results = shape.biometrics && resultRules(shape.biometrics, read, vocabulary)
+  const diagnoses = shape.conditions && conditionRules(shape.conditions, read, vocabulary)
+  // Results within results, where the sample has some.
+  const within = shape.components && readerOf(sample.rows, shape.components.each)
+  const components =
+    shape.components && within?.best(shape.components.rules.value) !== undefined
+      ? { each: shape.components.each, rules: resultRules(shape.components.rules, within, vocabulary) }
+      : undefined
+  const paths = [...read.used]
+  const columns = paths.map((path) => ({ path, name: path === observed ? 'date' : path }))
+  const profile = profileColumns({ read: [], notes: [], columns, rows: read.texts(paths) }, vocabulary)
   const column = (path: string | undefined): ColumnProfile | undefined =>
     profile.columns.find((one) => one.path === path)
   const levels = Object.entries(components?.each ?? shape.each).map(
     ([level, path]) => `${level}: ${JSON.stringify(path)}`,
   )
-  const register = new Map<string, string>(registered)
-  const own = new Set([reference, key, observed, ...register.values()])
   const identity = [reference, key].flatMap((path) => path ?? [])
-  return {
-    name,
-    sample: sampleName,
-    kind: `${shape.kind}; ${sample.rows.length} ${sample.rows.length === 1 ? 'row was' : 'rows were'} looked at`,
-    notes: sample.notes,
+  const personal = new Set([...identity, observed, ...registered.values()])
+  const found = [results, components?.rules, diagnoses].flatMap((rules) => rules?.found ?? [])
+  const registration = [...registered].flatMap(([part, path]) => {
+    const its = column(path)
+    return its === undefined ? [] : [[part, its] as const]
+  })
+  const parts = {
+    ...{ name, sample: sampleName, notes: sample.notes, profile, reference, sourceType: 'laboratory' },
+    kind: `${shape.kind}; ${lookedAt(sample.rows.length)}`,
     read: [...sample.read, ...(levels.length === 0 ? [] : [`each: { ${levels.join(', ')} }`])],
-    row: [
+    identity: [
       ...(reference === undefined
-        ? [{ note: 'DECIDE: nothing was found where the person is named in this shape.' }]
+        ? [note('DECIDE: nothing was found where the person is named in this shape.')]
         : []),
-      { yaml: `key: ${list(identity.length === 0 ? ['$'] : identity)}` },
-      { yaml: 'account:' },
-      { yaml: `  reference: ${scalar(reference ?? key ?? '$')}` },
-      ...registerLines(
-        new Map(
-          registered.flatMap(([part, path]) => {
-            const found = column(path)
-            return found === undefined ? [] : [[part, found] as const]
-          }),
-        ),
-      ).map(({ yaml, note }) => ({
-        ...(yaml === undefined ? {} : { yaml: `  ${yaml}` }),
-        ...(note === undefined ? {} : { note }),
-      })),
-      ...(observed === undefined ? NO_DATE : dateLines(column(observed))),
-      {
-        yaml: `source: { name: ${scalar(title(name))}, type: laboratory, sendingSystem: ${scalar(name)} }`,
-        note: 'DECIDE: name and type go out with every record',
-      },
-      ...conventionLines(profile),
+      line(`key: ${list(identity.length === 0 ? ['$'] : identity)}`),
+      line('account:'),
+      line(`  reference: ${scalar(reference ?? key ?? '$')}`),
     ],
-    biometrics: [...(biometrics?.lines ?? []), ...(components?.rules.lines ?? [])],
-    conditions: conditions?.lines ?? [],
+    registered: new Map(registration),
+    observed: { column: column(observed), candidates: [] },
+    biometrics: [...(results?.lines ?? []), ...(components?.rules.lines ?? [])],
+    conditions: diagnoses?.lines ?? [],
     careTeams: [],
-    unused: [],
-    found: [
-      ...new Set([...(biometrics?.found ?? []), ...(components?.rules.found ?? [])]),
-      ...(conditions?.found ?? []),
-    ],
-    finding: false,
-    coded: new Set([...used, ...(components?.rules.used ?? [])].filter((path) => !own.has(path))),
-    persons: new Map([
-      ...(reference === undefined ? [] : [[reference, 'reference'] as const]),
-      ...registered.map(([part, path]) => [path, part] as const),
-    ]),
-    genders: genderCodes(column(register.get('gender'))),
-    dates: datesOf([observed, register.get('dateOfBirth')].map(column)),
+    found: [...new Set(found)],
+    coded: new Set([...read.used, ...(within?.used ?? [])].filter((path) => !personal.has(path))),
+    ...{ unused: [], finding: false },
   }
+  return assembleDraft(parts, vocabulary)
 }
 
-/** Rules for results within results, where the sample has some. */
-function componentsOf(
-  rows: readonly JsonValue[],
-  shape: JsonShape,
-  vocabulary: Vocabulary,
-): { each: JsonShape['each']; rules: Rules & { readonly used: readonly string[] } } | undefined {
-  if (shape.components === undefined) return undefined
-  const { each, rules } = shape.components
-  const read = readerOf(rows, { ...shape, each })
-  if (read.best(rules.value) === undefined) return undefined
-  const used: string[] = []
-  const take: Take = (paths, fits) => {
-    const path = read.best(paths, fits)
-    if (path !== undefined) used.push(path)
-    return path
-  }
-  return { each, rules: { ...observations(rules, take, read, vocabulary), used } }
+/** A sample, by paths. */
+interface Reader {
+  /** The path at which most elements hold something that fits; the first of equals. */
+  best(paths: readonly string[], fits?: (text: string) => boolean): string | undefined
+  /** The same, noted as used. */
+  take(paths: readonly string[], fits?: (text: string) => boolean): string | undefined
+  readonly used: ReadonlySet<string>
+  /** What stands at a path, for each element of the deepest level. */
+  textsAt(path: string | undefined): string[]
+  /** What stands at paths, one list for each element. */
+  texts(paths: readonly string[]): string[][]
 }
 
-function readerOf(rows: readonly JsonValue[], shape: JsonShape): Reader {
-  const names = jsonNames({ each: shape.each }, () => {})
+function readerOf(rows: readonly JsonValue[], each: JsonShape['each']): Reader {
+  const names = jsonNames({ each }, () => {})
+  const depth = Object.keys(each).length
   const scopes: Scope[] = rows.flatMap((value, at) =>
-    names.scopes(
-      rootScope({ kind: 'json', value, text: '', row: at + 1, line: 1, byteOffset: 0 }),
-      Object.keys(shape.each).length,
-    ),
+    names.scopes(rootScope({ kind: 'json', value, text: '', row: at + 1, line: 1, byteOffset: 0 }), depth),
   )
-  const textsOf = (path: string): string[] => {
-    const { read } = names.locate(path)
+  const used = new Set<string>()
+  const textsAt = (path: string | undefined): string[] => {
+    const read = path === undefined ? () => '' : names.locate(path).read
     return scopes.map((scope) => read(scope) ?? '')
   }
+  const best: Reader['best'] = (paths, fits = () => true) => {
+    const counted = paths.map((path) => {
+      const filled = textsAt(path).filter((text) => text !== '' && text !== '""' && fits(text))
+      return { path, count: filled.length }
+    })
+    const most = Math.max(0, ...counted.map(({ count }) => count))
+    return most === 0 ? undefined : counted.find(({ count }) => count === most)?.path
+  }
   return {
-    best(paths, fits = () => true) {
-      const counted = paths.map((path) => {
-        const filled = textsOf(path).filter((text) => text !== '' && text !== '""' && fits(text))
-        return { path, count: filled.length }
-      })
-      const most = Math.max(0, ...counted.map(({ count }) => count))
-      return most === 0 ? undefined : counted.find(({ count }) => count === most)?.path
+    best,
+    used,
+    textsAt,
+    take(paths, fits) {
+      const path = best(paths, fits)
+      if (path !== undefined) used.add(path)
+      return path
     },
     texts(paths) {
-      const columns = paths.map(textsOf)
+      const columns = paths.map(textsAt)
       return scopes.map((_, at) => columns.map((column) => column[at] ?? ''))
     },
   }
+}
+
+interface Rules {
+  readonly lines: readonly DraftLine[]
+  readonly found: readonly string[]
+}
+
+function resultRules(paths: ResultPaths, read: Reader, vocabulary: Vocabulary): Rules {
+  const code = read.take(paths.code)
+  const value = read.take(paths.value)
+  if (code === undefined || value === undefined)
+    return {
+      lines: [note('DECIDE: no codes or no values were found where they are in this shape.')],
+      found: [],
+    }
+  const unit = read.take(paths.unit, (text) => vocabulary.units.resolve(text) !== undefined)
+  const status = read.take(paths.status)
+  const range = read.take(paths.refRange, (text) => /\d/.test(text))
+  const named = read.textsAt(read.best(paths.name) ?? code)
+  const coded = codeOf(code, read.textsAt(code), named, vocabulary)
+  const states = new Set(read.textsAt(status).filter((text) => text !== ''))
+  const parts = { value, unit, range, status: status === undefined ? status : { path: status, states } }
+  return { lines: resultLines(coded, parts, vocabulary.words), found: coded.found }
+}
+
+function codeOf(
+  path: string,
+  codes: readonly string[],
+  named: readonly string[],
+  vocabulary: Vocabulary,
+): ReadCode {
+  const filled = codes.filter((code) => code !== '')
+  if (areOf('LOINC', filled)) return systemCode(path, 'LOINC', new Set(filled), vocabulary)
+  const pairs = codes.map((code, at) => [code, named[at] ?? ''] as const).filter(([code]) => code !== '')
+  const read = tableCode(path, pairs, vocabulary)
+  if (read.known === 0) return read
+  return {
+    ...read,
+    notes: [note('DECIDE: matched by what the tests are called; check each.'), ...read.notes],
+  }
+}
+
+function conditionRules(
+  paths: NonNullable<JsonShape['conditions']>,
+  read: Reader,
+  vocabulary: Vocabulary,
+): Rules {
+  const code = read.take(paths.code)
+  const status = read.take(paths.status)
+  if (code === undefined)
+    return { lines: [note('DECIDE: no codes were found where they are in this shape.')], found: [] }
+  const codes = new Set(read.textsAt(code))
+  const system = [...codes].some(isSnomed) ? 'SNOMED' : 'ICD-10-CM'
+  const coded = systemCode(code, system, codes, vocabulary)
+  return { lines: conditionLines(coded, { status }), found: coded.found }
 }

@@ -1,7 +1,9 @@
-/** The column of dates that says when something was observed: by its name, confirmed by its dates, and never guessed. */
+/** Which column of dates says when something was observed: by its name, confirmed by its dates, and never guessed. */
 import { compileInstant } from '../../transform/dates.ts'
-import { A_DATE, NOT_OBSERVED, OBSERVED } from './person-words.ts'
+import { PLACEHOLDER_INSTANT } from '../../transform/mapping-definition.ts'
 import type { ColumnProfile } from './profile-columns.ts'
+import { hasWord, type Words } from './vocabulary.ts'
+import { type DraftLine, line, list, note, scalar } from './write-draft.ts'
 
 export interface Observed {
   /** Undefined where no name tells it from the others. */
@@ -14,32 +16,28 @@ export interface Observed {
 export function findObserved(
   columns: readonly ColumnProfile[],
   reference: ColumnProfile | undefined,
+  { dates: { observed, any, never } }: Words,
 ): Observed {
   const dated = columns.filter(({ dates }) => dates !== undefined)
   const instants = new Map(dated.map((column) => [column, instantsOf(column)]))
-  const newest = Math.max(
-    ...[...instants.values()].map((sorted) => sorted.at(-1) ?? Number.NEGATIVE_INFINITY),
-  )
+  const newest = Math.max(...[...instants.values()].map((sorted) => sorted.at(-1) ?? -Infinity))
   const candidates = dated.filter(
     (column) =>
-      !column.words.some((word) => NOT_OBSERVED.test(word)) &&
+      !hasWord(column.words, never) &&
       !(looksLikeBirths(instants.get(column) ?? [], newest) && !changesWithin(column, reference)),
   )
+  /** How likely a name is that of the column sought: the first of `observed` most, dates of whatever least. */
+  const rankOf = ({ words }: ColumnProfile): number => {
+    const at = observed.findIndex((word) => words.includes(word))
+    if (at !== -1) return at
+    return hasWord(words, any) ? observed.length : Infinity
+  }
   const ranks = candidates.map((column) => ({ column, rank: rankOf(column) }))
   const best = Math.min(...ranks.map(({ rank }) => rank))
-  const winners = ranks.filter(({ rank }) => rank === best)
-  const [winner] = winners
-  const certain = winner !== undefined && winners.length === 1 && best < UNKNOWN
-  return certain ? { column: winner.column, candidates: [] } : { column: undefined, candidates }
-}
-
-const SOME_DATE = OBSERVED.length
-const UNKNOWN = SOME_DATE + 1
-
-function rankOf({ words }: ColumnProfile): number {
-  const at = OBSERVED.findIndex((word) => words.includes(word))
-  if (at !== -1) return at
-  return words.some((word) => A_DATE.test(word)) ? SOME_DATE : UNKNOWN
+  const [winner, another] = ranks.filter(({ rank }) => rank === best)
+  return winner !== undefined && another === undefined && best < Infinity
+    ? { column: winner.column, candidates: [] }
+    : { column: undefined, candidates }
 }
 
 /** In order. */
@@ -74,3 +72,48 @@ function changesWithin({ filled }: ColumnProfile, reference: ColumnProfile | und
   const changing = several.filter((rows) => new Set(rows.map((at) => filled[at])).size > 1)
   return changing.length > 0 && changing.length > several.length / 2
 }
+
+/** Before anybody's birth, so that no record with it can pass for one with a date. */
+const PLACEHOLDER = line(`observedAt: { constant: "${PLACEHOLDER_INSTANT}" }`)
+
+export const MONTH_OR_DAY =
+  'DECIDE: month first or day first? No number above 12 in the sample tells; ask the vendor'
+
+/** The lines of `observedAt`, with all that has to be decided of it. */
+export function observedLines({ column, candidates }: Observed): DraftLine[] {
+  const dates = column?.dates
+  if (column === undefined || dates === undefined) {
+    const named = candidates.map(({ path, dates: its }) => `${scalar(path)} (${its?.forms.join(', ')})`)
+    const why =
+      named.length === 0
+        ? 'no column says when it was observed.'
+        : `which dates say when it was observed? ${named.join(' or ')}: no name tells.`
+    return [note(`DECIDE: ${why} This day is a placeholder.`), PLACEHOLDER]
+  }
+  const { forms, unread, ambiguous, offset, timed } = dates
+  const [only = ''] = forms
+  const notes: DraftLine[] = []
+  if (unread > 0)
+    notes.push(note(`${unread} of the cells looked at are no such dates; their rows are rejected.`))
+  if (only === 'EXCEL')
+    notes.push(note('DECIDE: days as a spreadsheet counts them, since 1900 or since 1904 (EXCEL_1904)?'))
+  else if (ambiguous) notes.push(note(MONTH_OR_DAY))
+  const zoned = only !== 'EPOCH_MS'
+  if (zoned && offset)
+    notes.push(
+      note(
+        'DECIDE: every time tells its offset; the zone is for those that would not. Of which place are they?',
+      ),
+    )
+  else if (zoned)
+    notes.push(
+      note(
+        `DECIDE: the clock of which place? Write it like America/New_York; UTC is a placeholder.${timed ? '' : ' Days begin at midnight there.'}`,
+      ),
+    )
+  const format = `format: ${formsText(forms)}${zoned ? ', zone: UTC' : ''}`
+  return [...notes, line(`observedAt: { from: ${scalar(column.path)}, ${format} }`)]
+}
+
+export const formsText = (forms: readonly string[]): string =>
+  forms.length === 1 ? scalar(forms[0] ?? '') : list(forms)

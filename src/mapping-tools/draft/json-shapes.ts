@@ -1,82 +1,108 @@
-/**
- * The shapes in which results come as JSON (docs/mapping.md, "Reading JSON"): how each is recognised, which levels lead to
- * its results, and where on the way things stand. Where several paths are given, the sample decides.
- */
-import { HL7_SHAPES } from './hl7-shapes.ts'
-import { type JsonShape, member } from './json-shape.ts'
+/** The shapes in which results come as JSON: how each is recognised, and where in it things stand (json-shapes.yaml). */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import type { JsonValue } from '../../model/row.ts'
+import { compileSteps, follow, SEVERAL } from '../../transform/scope.ts'
+import { parseYaml } from '../../yaml-file.ts'
+import { REGISTER } from './match-persons.ts'
 
-export const SHAPES: readonly JsonShape[] = [
-  ...HL7_SHAPES,
-  {
-    kind: 'Redox Results',
-    recognise: (document) => member(document, 'Meta', 'DataModel') === 'Results',
-    each: { order: '$.Orders[*]', result: 'order.Results[*]' },
-    key: ['$.Meta.Message.ID', '$.Meta.EventDateTime'],
-    reference: ["$.Patient.Identifiers[?@.IDType == 'MR'].ID", '$.Patient.Identifiers[0].ID'],
-    register: {
-      firstName: ['$.Patient.Demographics.FirstName'],
-      lastName: ['$.Patient.Demographics.LastName'],
-      dateOfBirth: ['$.Patient.Demographics.DOB'],
-      gender: ['$.Patient.Demographics.Sex'],
-      postalCode: ['$.Patient.Demographics.Address.ZIP'],
-    },
-    observedAt: [
-      'order.CollectionDateTime',
-      'result.CompletionDateTime',
-      'order.TransactionDateTime',
-      '$.Meta.EventDateTime',
-    ],
-    biometrics: {
-      code: ['result.Code'],
-      name: ['result.Description'],
-      value: ['result.Value'],
-      unit: ['result.Units'],
-      status: ['result.Status'],
-      refRange: ['result.ReferenceRange.Text'],
-    },
-  },
-  {
-    kind: 'FHIR R4 Observation',
-    recognise: (document) => member(document, 'resourceType') === 'Observation',
-    each: {},
-    key: ['$.id'],
-    reference: ['$.subject.reference'],
-    register: { firstName: [], lastName: [], dateOfBirth: [], gender: [], postalCode: [] },
-    observedAt: ['$.effectiveDateTime', '$.effectivePeriod.start', '$.issued'],
-    biometrics: {
-      code: ["$.code.coding[?@.system == 'http://loinc.org'].code", '$.code.coding[0].code'],
-      name: ['$.code.text', '$.code.coding[0].display'],
-      value: ['$.valueQuantity.value'],
-      unit: ['$.valueQuantity.code', '$.valueQuantity.unit'],
-      status: ['$.status'],
-      refRange: ['$.referenceRange[0].text'],
-    },
-    components: {
-      each: { component: '$.component[*]' },
-      rules: {
-        code: [
-          "component.code.coding[?@.system == 'http://loinc.org'].code",
-          'component.code.coding[0].code',
-        ],
-        name: ['component.code.text', 'component.code.coding[0].display'],
-        value: ['component.valueQuantity.value'],
-        unit: ['component.valueQuantity.code', 'component.valueQuantity.unit'],
-        status: ['$.status'],
-        refRange: [],
+const Paths = z.array(z.string())
+const Levels = z.record(z.string(), z.string())
+const Results = z.record(z.enum(['code', 'name', 'value', 'unit', 'status', 'refRange']), Paths)
+const Recognise = z.strictObject({ path: z.string(), is: z.string().optional() })
+
+/** Where things stand. */
+const Places = z.strictObject({
+  key: Paths,
+  reference: Paths,
+  register: z.partialRecord(z.enum(REGISTER), Paths).default({}),
+  observedAt: Paths,
+  /** Beside the code, what it is called. */
+  biometrics: Results.optional(),
+  /** Results within a result, by a level of their own: what there is of them is as in `biometrics`. */
+  components: z.strictObject({ each: Levels, rules: Results }).optional(),
+  conditions: z.record(z.enum(['code', 'status']), Paths).optional(),
+})
+type Places = z.infer<typeof Places>
+
+const Named = { kind: z.string(), recognise: Recognise, each: Levels }
+
+const Converter = z.strictObject({
+  ...Named,
+  segments: z.record(z.enum(['PID', 'MSH', 'OBR', 'OBX']), z.string()),
+  firstField: z.record(z.string(), z.coerce.number()).default({}),
+  types: z.array(z.string()).default(['']),
+  component: Paths,
+  whole: Paths.default([]),
+})
+
+const Shapes = z.strictObject({
+  hl7: Places,
+  converters: z.array(Converter),
+  shapes: z.array(z.strictObject({ ...Named, ...Places.shape })),
+})
+
+export interface JsonShape extends Places {
+  readonly kind: string
+  readonly recognises: (document: JsonValue) => boolean
+  readonly each: Readonly<Record<string, string>>
+}
+export type ResultPaths = z.infer<typeof Results>
+
+const FILE = fileURLToPath(new URL('json-shapes.yaml', import.meta.url))
+
+/** @throws WaybillError `catalog-invalid` where the file is not as it is shipped */
+export function readShapes(): JsonShape[] {
+  const { hl7, converters, shapes } = parseYaml(
+    readFileSync(FILE, 'utf8'),
+    FILE,
+    Shapes,
+    'catalog-invalid',
+    'text',
+  ).value
+  const written = converters.map((converter) => ({
+    ...Places.parse(leadingTo(hl7, (place) => pathsOf(converter, place))),
+    kind: converter.kind,
+    recognise: converter.recognise,
+    each: converter.each,
+  }))
+  return [...written, ...shapes].map(({ recognise, ...shape }) => {
+    const steps = compileSteps(recognise.path, recognise.path)
+    return {
+      ...shape,
+      recognises(document) {
+        const found = follow(document, steps)
+        if (found === undefined || found === SEVERAL) return false
+        return recognise.is === undefined || found === recognise.is
       },
-    },
-  },
-  {
-    kind: 'FHIR R4 Condition',
-    recognise: (document) => member(document, 'resourceType') === 'Condition',
-    each: {},
-    key: ['$.id'],
-    reference: ['$.subject.reference'],
-    register: { firstName: [], lastName: [], dateOfBirth: [], gender: [], postalCode: [] },
-    observedAt: ['$.onsetDateTime', '$.recordedDate'],
-    conditions: {
-      code: ["$.code.coding[?@.system == 'http://snomed.info/sct'].code", '$.code.coding[0].code'],
-      status: ['$.clinicalStatus.coding[0].code'],
-    },
-  },
-]
+    }
+  })
+}
+
+/** A value in which each text of a list, at whatever depth, is replaced by the paths that it leads to. */
+function leadingTo(value: unknown, pathsAt: (place: string) => readonly string[]): unknown {
+  if (Array.isArray(value)) return value.flatMap((place) => pathsAt(String(place)))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, leadingTo(inner, pathsAt)]))
+}
+
+/** The paths of a component as a converter writes it. @param place `PID.5.2` */
+function pathsOf(
+  { segments, firstField, types, component, whole }: z.infer<typeof Converter>,
+  place: string,
+): string[] {
+  const [segment = '', field = '', part = ''] = place.split('.')
+  const known: Readonly<Record<string, string | number | undefined>> = {
+    at: Object.entries(segments).find(([name]) => name === segment)?.[1],
+    segment,
+    field,
+    component: part,
+    index: Number(field) - (firstField[segment] ?? 1),
+    place: Number(part) - 1,
+  }
+  const fill = (template: string, type: string): string =>
+    template.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(name === 'type' ? type : known[name]))
+  const ofComponent = types.flatMap((type) => component.map((template) => fill(template, type)))
+  return part === '1' ? [...ofComponent, ...whole.map((template) => fill(template, ''))] : ofComponent
+}

@@ -1,17 +1,16 @@
-/** Whose row it is: reference and registration. */
-import { genderLine } from './gender-codes.ts'
-import { joined } from './name-words.ts'
-import { LAST_BESIDE_FIRST, REFERENCE, REGISTER } from './person-words.ts'
+/** Whose row it is: the column that names the person, registration, the codes for female and male. */
+import { formsText, MONTH_OR_DAY } from './find-observed.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
-import { type DraftLine, list, scalar } from './sample.ts'
+import { isCalled, type Words } from './vocabulary.ts'
+import { type DraftLine, line, note, scalar } from './write-draft.ts'
 
-/** The first column that is called by one of the names; spaces within them say nothing. */
-export const named = (
+/** The first column that is called by one of the names, in their order. */
+export const columnCalled = (
   columns: readonly ColumnProfile[],
   names: readonly string[],
 ): ColumnProfile | undefined => {
   for (const name of names) {
-    const found = columns.find(({ words }) => joined(words) === name.replaceAll(' ', ''))
+    const found = columns.find(({ words }) => isCalled(words, [name]))
     if (found !== undefined) return found
   }
   return undefined
@@ -24,9 +23,15 @@ export const named = (
 export function findReference(
   { columns, rows }: Profile,
   taken: ReadonlySet<string>,
+  { reference: { people, after, before, others, last } }: Words,
 ): { column: ColumnProfile; sure: boolean } | undefined {
+  const names = [
+    ...people.flatMap((person) => after.map((number) => `${person} ${number}`)),
+    ...people.flatMap((person) => before.map((number) => `${number} ${person}`)),
+    ...[...others, ...people, ...last],
+  ]
   const free = columns.filter(({ filled, path }) => filled.length > 0 && !taken.has(path))
-  const byName = named(free, REFERENCE)
+  const byName = columnCalled(free, names)
   if (byName !== undefined) return { column: byName, sure: true }
   const whole = free.filter(({ filled, dates }) => filled.length === rows && dates === undefined)
   const column =
@@ -36,58 +41,112 @@ export function findReference(
   return column && { column, sure: false }
 }
 
-type RegisterKey = keyof typeof REGISTER
+/** What people are registered with. */
+export const REGISTER = ['firstName', 'lastName', 'dateOfBirth', 'gender', 'postalCode'] as const
+export type RegisterKey = (typeof REGISTER)[number]
 
 export type Registered = ReadonlyMap<RegisterKey, ColumnProfile>
 
-export function findRegistration(columns: readonly ColumnProfile[]): Registered {
+export function findRegistration(
+  columns: readonly ColumnProfile[],
+  { register, lastBesideFirst }: Words,
+): Registered {
   const found = new Map<RegisterKey, ColumnProfile>()
-  for (const key of Object.keys(REGISTER) as RegisterKey[]) {
-    const column = named(columns, REGISTER[key])
+  for (const key of REGISTER) {
+    const column = columnCalled(columns, register[key])
     if (column !== undefined) found.set(key, column)
   }
-  const first = found.get('firstName')
-  if (first === undefined || found.has('lastName')) return found
-  const last = named(columns, LAST_BESIDE_FIRST[joined(first.words)] ?? [])
-  return last === undefined ? found : new Map([...found, ['lastName', last]])
+  const beside = lastBesideFirst.get(found.get('firstName')?.words.join('') ?? '')
+  const last = found.has('lastName') ? undefined : columnCalled(columns, beside ?? [])
+  return last === undefined ? found : found.set('lastName', last)
 }
 
 /** The `register` block where all of it is there, or a comment that says what is not. */
-export function registerLines(registered: Registered): DraftLine[] {
-  const missing = (Object.keys(REGISTER) as RegisterKey[]).filter((key) => !registered.has(key))
+export function registerLines(registered: Registered, words: Words): DraftLine[] {
+  const missing = REGISTER.filter((key) => !registered.has(key))
   if (registered.size === 0)
-    return [{ note: 'Nobody is named here, so people cannot be registered from this export.' }]
-  if (missing.length > 0)
-    return [
-      {
-        note: `To register people, ${missing.join(', ')} would be needed too; ${[...registered.keys()].join(', ')} ${registered.size === 1 ? 'is' : 'are'} there.`,
-      },
-    ]
-  return [{ yaml: 'register:' }, ...[...registered].map(([key, column]) => registerLine(key, column))]
-}
-
-function registerLine(key: RegisterKey, column: ColumnProfile): DraftLine {
-  const path = scalar(column.path)
-  if (key === 'gender') return genderLine(column)
-  if (key !== 'dateOfBirth') return { yaml: `  ${key}: ${path}` }
-  const forms = column.dates?.forms.filter((form) => form !== 'EPOCH_MS') ?? []
-  if (forms.length === 0)
-    return {
-      yaml: `  ${key}: ${path}`,
-      note: 'DECIDE: which form? For example { from: …, format: MM/dd/yyyy }',
-    }
-  const short = forms.some((form) => /(?<!y)yy(?!y)/.test(form))
-  if (short)
-    return {
-      yaml: `  ${key}: ${path}`,
-      note: 'DECIDE: years have two digits; ask for dates of birth with four',
-    }
-  const note = column.dates?.ambiguous ? { note: MONTH_OR_DAY } : {}
-  return {
-    yaml: `  ${key}: { from: ${path}, format: ${forms.length === 1 ? scalar(forms[0] ?? '') : list(forms)} }`,
-    ...note,
+    return [note('Nobody is named here, so people cannot be registered from this export.')]
+  if (missing.length > 0) {
+    const there = `${[...registered.keys()].join(', ')} ${registered.size === 1 ? 'is' : 'are'} there`
+    return [note(`To register people, ${missing.join(', ')} would be needed too; ${there}.`)]
   }
+  return [
+    line('register:'),
+    ...[...registered].map(([key, column]) => {
+      if (key === 'gender') return genderLine(column, words)
+      return key === 'dateOfBirth' ? birthLine(column) : line(`  ${key}: ${scalar(column.path)}`)
+    }),
+  ]
 }
 
-export const MONTH_OR_DAY =
-  'DECIDE: month first or day first? No number above 12 in the sample tells; ask the vendor'
+function birthLine({ path, dates }: ColumnProfile): DraftLine {
+  const forms = dates?.forms.filter((form) => form !== 'EPOCH_MS') ?? []
+  const bare = `  dateOfBirth: ${scalar(path)}`
+  if (forms.length === 0) return line(bare, 'DECIDE: which form? For example { from: …, format: MM/dd/yyyy }')
+  if (forms.some((form) => /(?<!y)yy(?!y)/.test(form)))
+    return line(bare, 'DECIDE: years have two digits; ask for dates of birth with four')
+  return line(
+    `  dateOfBirth: { from: ${scalar(path)}, format: ${formsText(forms)} }`,
+    dates?.ambiguous ? MONTH_OR_DAY : undefined,
+  )
+}
+
+type Gender = 'FEMALE' | 'MALE'
+type Coded = readonly (readonly [code: string, gender: Gender])[]
+
+function genderLine(column: ColumnProfile, words: Words): DraftLine {
+  const { codes, why } = genderCodes(column, words)
+  const known = codes.map(([code]) => code)
+  const others = [...column.distinct].filter((text) => !known.includes(text)).length
+  const stand = others === 1 ? 'code stands' : 'codes stand'
+  const left =
+    known.length === 0 ? `which mean what? ${others} ${stand} there` : `${others} other ${stand} there too`
+  const decide = [...(why === undefined ? [] : [why]), ...(others === 0 ? [] : [left])]
+  const table = codes.map(([code, gender]) => `${scalar(code)}: ${gender}`).join(', ')
+  return line(
+    `  gender: { from: ${scalar(column.path)}, table: { ${table} } }`,
+    decide.length === 0 ? undefined : `DECIDE: ${decide.join('; ')}`,
+  )
+}
+
+/** ISO/IEC 5218; its 0 and 9 say that it is not known, or does not apply. */
+const ISO_5218: Coded = [
+  ['1', 'MALE'],
+  ['2', 'FEMALE'],
+]
+
+/** As it stands there, in capitals, and in small letters. */
+const written = (word: string): string[] => [word, word.toUpperCase(), word.toLowerCase()]
+
+/** The texts that stand for female and male, female first; and what has to be asked of them. */
+export function genderCodes(
+  { distinct }: ColumnProfile,
+  { cells: { female, male, partners } }: Words,
+): { readonly codes: Coded; readonly why?: string } {
+  if (distinct.size > 0 && [...distinct].every((text) => /^[0129]$/.test(text)))
+    return { codes: ISO_5218, why: '1 is male and 2 female by ISO 5218; does the vendor count so?' }
+  const genders = new Map<string, Gender>([
+    ...female.flatMap(written).map((word) => [word, 'FEMALE'] as const),
+    ...male.flatMap(written).map((word) => [word, 'MALE'] as const),
+  ])
+  const coded = (texts: Iterable<string>): Coded =>
+    [...texts].flatMap((text) => {
+      const gender = genders.get(text)
+      return gender === undefined ? [] : [[text, gender] as const]
+    })
+  const found = coded(distinct)
+  const has = (text: string): boolean => found.some(([code]) => code.toUpperCase() === text)
+  if (has('H') && has('M') && !has('F')) {
+    const codes = found.map(([code]) => [code, code.toUpperCase() === 'M' ? 'FEMALE' : 'MALE'] as const)
+    return { codes: codes.sort(byGender), why: 'H beside M is read as hombre and mujer; is that so?' }
+  }
+  const [only, another] = found
+  const pairs = [...partners].flatMap(([one, other]) =>
+    written(one).map((word, at) => [word, written(other)[at] ?? '']),
+  )
+  const pair = another === undefined ? pairs.find((words) => words.includes(only?.[0] ?? '')) : undefined
+  const partner = pair?.filter((word) => word !== only?.[0]) ?? []
+  return { codes: [...found, ...coded(partner)].sort(byGender) }
+}
+
+const byGender = ([, a]: Coded[number], [, b]: Coded[number]): number => a.localeCompare(b)

@@ -1,7 +1,7 @@
 /** What the cells of a column are: how many are filled, which are numbers, dates, or words for yes and no. */
-import { type DateForms, findDateForms } from './find-dates.ts'
-import { type NameWords, nameWords } from './name-words.ts'
-import type { Column, SampleTable } from './sample.ts'
+import type { DateForms } from './find-dates.ts'
+import type { Column, SampleTable } from './read-sample.ts'
+import { hasWord, type NameWords, nameWords, type Vocabulary } from './vocabulary.ts'
 
 export interface ColumnProfile extends NameWords, Column {
   /** Cells that hold something, without those that mean nothing. */
@@ -17,64 +17,11 @@ export interface ColumnProfile extends NameWords, Column {
 export interface Profile {
   readonly columns: readonly ColumnProfile[]
   readonly rows: number
-  /** Texts that mean nothing, in the order of MEANINGLESS. */
+  /** Texts that mean nothing. */
   readonly emptyWhen: readonly string[]
   /** Numbers have a decimal comma: in none of them, in all, or in some columns alone. */
   readonly decimalComma: 'none' | 'all' | 'some'
 }
-
-const MEANINGLESS = [
-  ...[
-    'NA',
-    'N/A',
-    'n/a',
-    'na',
-    '#N/A',
-    'NaN',
-    'nan',
-    'NULL',
-    'Null',
-    'null',
-    'None',
-    'none',
-    'ND',
-    'nd',
-    'NR',
-    'QNS',
-  ],
-  ...['k.A.', 'k. A.', 'keine Angabe', 'n.b.', 'n. b.', 'unbekannt', 'fehlt', 'entf.', 'N.D.', 'n.d.'],
-  ...['inconnu', 'non fait', 's/d', 'desconocido'],
-  ...['-', '--', '.', '?', '""', 'not done', 'Not done', 'missing', 'Missing', 'unknown', 'Unknown', '\\N'],
-]
-const YES = [
-  ...['Y', 'y', 'YES', 'Yes', 'yes', 'TRUE', 'True', 'true', 'T', 'X', 'x', '1'],
-  ...[
-    'J',
-    'j',
-    'JA',
-    'Ja',
-    'ja',
-    'O',
-    'o',
-    'OUI',
-    'Oui',
-    'oui',
-    'S',
-    's',
-    'SI',
-    'Si',
-    'si',
-    'SÍ',
-    'Sí',
-    'sí',
-  ],
-]
-const NO = [
-  ...['N', 'n', 'NO', 'No', 'no', 'FALSE', 'False', 'false', 'F', '0', ''],
-  ...['NEIN', 'Nein', 'nein', 'NON', 'Non', 'non'],
-]
-/** Words for yes and no, in whatever column they stand. */
-export const YES_OR_NO: ReadonlySet<string> = new Set([...YES, ...NO])
 
 const POINT = /^[<>]?=?\s*[+-]?(?:\d+\.?\d*|\.\d+)$/
 const COMMA = /^[<>]?=?\s*[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+$/
@@ -84,70 +31,73 @@ export const MOST = 0.9
 export const median = (numbers: readonly number[]): number =>
   [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN
 
-export function profileColumns(table: SampleTable): Profile {
+export function profileColumns(table: SampleTable, vocabulary: Vocabulary): Profile {
   const cells = table.columns.map((_, at) =>
     table.rows.map((row) => row[at]?.trim() ?? '').filter((cell) => cell !== ''),
   )
-  const emptyWhen = findMeaningless(cells)
-  const meaningless = new Set(emptyWhen)
-  const filled = cells.map((column) => column.filter((cell) => !meaningless.has(cell)))
+  const emptyWhen = findMeaningless(cells, vocabulary.words.cells)
+  const filled = cells.map((column) => column.filter((cell) => !emptyWhen.includes(cell)))
   const decimalComma = findDecimalComma(filled)
   const columns = table.columns.map((column, at) =>
-    profileColumn(column, filled[at] ?? [], decimalComma === 'all'),
+    profileColumn(column, filled[at] ?? [], decimalComma === 'all', vocabulary),
   )
   return { columns, rows: table.rows.length, emptyWhen, decimalComma }
 }
 
-function profileColumn(column: Column, filled: readonly string[], comma: boolean): ColumnProfile {
+function profileColumn(
+  column: Column,
+  filled: readonly string[],
+  comma: boolean,
+  { words, findDates }: Vocabulary,
+): ColumnProfile {
   const distinct = new Set(filled)
-  const named = nameWords(column.name)
-  const yes = YES.filter((word) => distinct.has(word))
-  const no = NO.filter((word) => distinct.has(word))
+  const named = nameWords(column.name, words)
+  const yes = words.cells.yes.filter((word) => distinct.has(word))
+  const no = words.cells.no.filter((word) => distinct.has(word))
   return {
     ...column,
     ...named,
     filled,
     distinct,
     numbers: filled.flatMap((cell) => numberOf(cell, comma) ?? []),
-    dates: findDateForms(filled, named.words),
+    dates: findDates(filled, hasWord(named.words, words.dates.numbers)),
     yesNo: yes.length > 0 && yes.length + no.length === distinct.size ? { yes, no } : undefined,
   }
 }
 
 function numberOf(cell: string, comma: boolean): number | undefined {
-  if (comma && COMMA.test(cell)) return Number(bare(cell).replaceAll('.', '').replace(',', '.'))
-  return POINT.test(cell) ? Number(bare(cell)) : undefined
+  const bare = cell.replace(/^[<>]?=?\s*/, '')
+  if (comma && COMMA.test(cell)) return Number(bare.replaceAll('.', '').replace(',', '.'))
+  return POINT.test(cell) ? Number(bare) : undefined
 }
 
-const bare = (cell: string): string => cell.replace(/^[<>]?=?\s*/, '')
-
 /** Texts for nothing: where most other cells of the column are numbers, dates or words for yes and no. */
-function findMeaningless(cells: readonly (readonly string[])[]): string[] {
+function findMeaningless(
+  cells: readonly (readonly string[])[],
+  { meaningless, yes, no }: Vocabulary['words']['cells'],
+): string[] {
   const found = new Set<string>()
   for (const column of cells) {
-    const candidates = MEANINGLESS.filter((text) => column.includes(text))
+    const candidates = meaningless.filter((text) => column.includes(text))
     if (candidates.length === 0) continue
     const others = column.filter((cell) => !candidates.includes(cell))
     const plain = others.filter(
       (cell) =>
-        POINT.test(cell) ||
-        COMMA.test(cell) ||
-        /^\d+[-/.]\d+[-/.]\d+/.test(cell) ||
-        YES.includes(cell) ||
-        NO.includes(cell),
+        [POINT, COMMA, /^\d+[-/.]\d+[-/.]\d+/].some((form) => form.test(cell)) ||
+        yes.includes(cell) ||
+        no.includes(cell),
     )
     if (others.length > 0 && plain.length >= others.length / 2) for (const text of candidates) found.add(text)
   }
-  return MEANINGLESS.filter((text) => found.has(text))
+  return meaningless.filter((text) => found.has(text))
 }
 
 /** A column has the mark that most of its fractions have: one cell that was typed otherwise changes nothing. */
 function findDecimalComma(columns: readonly (readonly string[])[]): Profile['decimalComma'] {
-  const fractions = (cells: readonly string[], mark: '.' | ','): number =>
-    cells.filter((cell) =>
-      mark === ',' ? COMMA.test(cell) && !/,\d{3}$/.test(cell) : /^[+-]?\d+\.\d+$/.test(cell),
-    ).length
-  const marks = columns.map((cells) => fractions(cells, ',') - fractions(cells, '.'))
+  const marks = columns.map((cells) => {
+    const commas = cells.filter((cell) => COMMA.test(cell) && !/,\d{3}$/.test(cell)).length
+    return commas - cells.filter((cell) => /^[+-]?\d+\.\d+$/.test(cell)).length
+  })
   if (!marks.some((more) => more > 0)) return 'none'
   return marks.some((more) => more < 0) ? 'some' : 'all'
 }

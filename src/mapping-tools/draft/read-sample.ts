@@ -1,12 +1,34 @@
-/** Reads the first rows of a sample, having found out what it is: CSV in its dialect, or JSON. */
-import type { JsonValue } from '../../model/row.ts'
-import { openSample } from './open-sample.ts'
-import { readCsvSample } from './read-csv-sample.ts'
-import type { SampleTable } from './sample.ts'
+/** Reads the first rows of a sample, having found out what it is: JSON, or CSV and its dialect. */
+import { openExport } from '../../extract/open-export.ts'
+import { readDefinition } from '../../extract/read-definition.ts'
+import { WaybillError } from '../../model/errors.ts'
+import type { JsonValue, Row, RowFault } from '../../model/row.ts'
+import { list } from './write-draft.ts'
+
+/** A column of the table. */
+export interface Column {
+  /** As a mapping reads it: a column of CSV, a path into JSON. */
+  readonly path: string
+  /** What it is called, to be matched with the catalog: the path's last word, or the column itself. */
+  readonly name: string
+}
+
+/** What a sample looks like to the draft: a table of texts, whether it came as CSV or as flat JSON. */
+export interface SampleTable {
+  /** The lines of the mapping's `read` block. */
+  readonly read: readonly string[]
+  /** What was seen of the file as a whole and has to be decided. */
+  readonly notes: readonly string[]
+  readonly columns: readonly Column[]
+  readonly rows: readonly (readonly string[])[]
+}
 
 export type Sample =
   | { readonly kind: 'table'; readonly table: SampleTable }
   | { readonly kind: 'json'; readonly format: 'json' | 'ndjson'; readonly documents: readonly JsonValue[] }
+
+/** Rows that are looked at. */
+const SAMPLED_ROWS = 5000
 
 /** @throws WaybillError as opening an export does; `export-unreadable` where it is neither CSV nor JSON */
 export async function readSample(path: string): Promise<Sample> {
@@ -24,4 +46,152 @@ async function documentsOf(path: string, format: 'json' | 'ndjson'): Promise<Jso
   const documents = rows.flatMap((row) => (row.kind === 'json' ? [row.value] : []))
   const structured = documents.every((document) => typeof document === 'object' && document !== null)
   return structured && documents.length > rows.length / 2 ? documents : undefined
+}
+
+interface OpenedSample {
+  readonly columns: readonly string[]
+  readonly rows: readonly Row[]
+}
+
+/** The first rows, as a `read` block would read them. */
+async function openSample(path: string, read: object): Promise<OpenedSample> {
+  const opened = await openExport(path, readDefinition.parse(read))
+  const rows: Row[] = []
+  for await (const block of opened.rows()) {
+    rows.push(...block)
+    if (rows.length >= SAMPLED_ROWS) break
+  }
+  return { columns: opened.columns ?? [], rows: rows.slice(0, SAMPLED_ROWS) }
+}
+
+/** A `read` block under way. */
+interface Dialect {
+  readonly format: 'csv'
+  readonly encoding?: string
+  readonly delimiter: string
+  readonly quotes?: 'lenient'
+  readonly header?: 'none' | { readonly line: number }
+  readonly columns?: readonly string[]
+  readonly duplicates?: 'number'
+}
+
+const DELIMITERS = [',', ';', '\t', '|']
+/** Records by which a delimiter or a header is found where there is a preamble. */
+const LOOKED_AT = 60
+
+/** What extract proves of a CSV (encoding, delimiter), and what has to be weighed (a preamble, lenient quotes). */
+async function readCsvSample(path: string): Promise<SampleTable> {
+  const dialect = await findDialect(path)
+  const opened = await openSample(path, dialect)
+  const rows = opened.rows.flatMap((row) => (row.kind === 'cells' ? [row.cells] : []))
+  const columns = opened.columns.flatMap((name, at) => (name === '' ? [] : [{ at, path: name, name }]))
+  return {
+    read: readLines(dialect),
+    notes: faultNotes(opened.rows),
+    columns,
+    rows: rows.map((cells) => columns.map(({ at }) => cells[at] ?? '')),
+  }
+}
+
+async function findDialect(path: string): Promise<Dialect> {
+  const plain: Dialect = { format: 'csv', delimiter: 'auto', duplicates: 'number' }
+  // Without a header, so that nothing of the file keeps its bytes from being looked at.
+  const { rows } = await openSample(path, { ...plain, delimiter: ',', header: 'none', columns: ['-'] })
+  const encoding = rows.some(hasFault('row-encoding-invalid')) ? { encoding: 'windows-1252' } : {}
+  const marked: Dialect = { ...plain, ...encoding }
+  const opened = await attempt(path, marked)
+  const readable = opened?.rows.filter(({ kind }) => kind === 'cells').length ?? 0
+  const usable = opened !== undefined && opened.columns.length > 1 && readable >= opened.rows.length / 2
+  const dialect = usable
+    ? await pinned(path, marked, opened.columns)
+    : ((await behindPreamble(path, marked)) ?? (opened === undefined ? plain : marked))
+  return settled(path, dialect)
+}
+
+/** Undefined where it cannot be opened so; that the file is empty or cannot be read at all is thrown. */
+async function attempt(path: string, dialect: Dialect): Promise<OpenedSample | undefined> {
+  try {
+    return await openSample(path, dialect)
+  } catch (error) {
+    if (error instanceof WaybillError && error.code === 'export-unreadable' && error.cause === undefined)
+      return undefined
+    throw error
+  }
+}
+
+const hasFault =
+  (...faults: RowFault[]) =>
+  (row: Row): boolean =>
+    row.kind === 'unreadable' && faults.includes(row.fault)
+
+/** The delimiter that `auto` found, by its name, so that a later file that looks otherwise is refused. */
+async function pinned(path: string, dialect: Dialect, columns: readonly string[]): Promise<Dialect> {
+  for (const delimiter of DELIMITERS) {
+    const opened = await attempt(path, { ...dialect, delimiter })
+    if (opened?.columns.join('\n') === columns.join('\n')) return { ...dialect, delimiter }
+  }
+  return dialect
+}
+
+/** Lines above the header are narrower: it is the first record that is as wide as most. */
+async function behindPreamble(path: string, dialect: Dialect): Promise<Dialect | undefined> {
+  let best: { dialect: Dialect; rows: number } | undefined
+  for (const delimiter of DELIMITERS) {
+    // Every record, however many cells it has; those that are broken have none.
+    const { rows } = await openSample(path, { ...dialect, delimiter, header: 'none', columns: ['-'] })
+    const widths = Map.groupBy(rows.slice(0, LOOKED_AT), (row) =>
+      row.kind === 'json' ? 0 : (row.cells?.length ?? 0),
+    )
+    for (const [width, alike] of widths) {
+      const [header] = alike
+      if (width < 2 || header === undefined || alike.length < 2 || alike.length <= (best?.rows ?? 0)) continue
+      best = { dialect: { ...dialect, delimiter, header: { line: header.line } }, rows: alike.length }
+    }
+  }
+  return best?.dialect
+}
+
+/** Header or not, names that stand twice, quotes that are text. */
+async function settled(path: string, dialect: Dialect): Promise<Dialect> {
+  const opened = await openSample(path, dialect)
+  const { duplicates: _duplicates, ...once } = dialect
+  const named = (await attempt(path, once)) === undefined ? dialect : once
+  if (
+    opened.columns.some((name) =>
+      /^[+-]?\d+([.,]\d+)?$|^\d{4}-\d{2}-\d{2}|^\d{1,2}\/\d{1,2}\/\d{2,4}/.test(name),
+    )
+  ) {
+    const columns = opened.columns.map((_, at) => `column_${at + 1}`)
+    return { ...once, header: 'none', columns }
+  }
+  const broken = hasFault('row-quote-broken', 'row-quote-not-closed')
+  if (!opened.rows.some(broken)) return named
+  const lenient: Dialect = { ...named, quotes: 'lenient' }
+  const again = await attempt(path, lenient)
+  const fewer = again !== undefined && again.rows.filter(broken).length < opened.rows.filter(broken).length
+  return fewer ? lenient : named
+}
+
+function readLines({ delimiter, quotes, header, columns, duplicates, encoding }: Dialect): string[] {
+  const written = {
+    encoding,
+    delimiter: delimiter === ',' ? undefined : JSON.stringify(delimiter),
+    quotes,
+    header: typeof header === 'object' ? `{ line: ${header.line} }` : header,
+    columns: columns && list(columns),
+    duplicates,
+  }
+  const given = Object.entries(written).filter(([, text]) => text !== undefined)
+  return ['format: csv', ...given.map(([key, text]) => `${key}: ${text}`)]
+}
+
+function faultNotes(rows: readonly Row[]): string[] {
+  const faults = Map.groupBy(
+    rows.flatMap((row) => (row.kind === 'unreadable' ? [row] : [])),
+    ({ fault }) => fault,
+  )
+  return [...faults].map(([fault, { length, 0: first }]) => {
+    const last = length === 1 && rows.at(-1) === first ? ', the last: a trailer? See read.trailer' : ''
+    return `DECIDE: ${length} of ${rows.length} rows cannot be read (${fault}), first on line ${first?.line}${last}.`
+  })
 }

@@ -1,6 +1,37 @@
 /** The text of a drafted mapping: rules where it is certain, comments where somebody has to decide. */
 import type { DateForms } from './find-dates.ts'
-import type { DraftLine } from './sample.ts'
+
+/** One line of a draft: YAML, a comment behind it, or a comment alone. */
+export interface DraftLine {
+  readonly yaml?: string | undefined
+  readonly note?: string | undefined
+}
+
+/** A line with what is noted behind it. */
+export const line = (yaml: string, ...notes: readonly (string | undefined)[]): DraftLine => {
+  const told = notes.filter((one) => one !== undefined)
+  return told.length === 0 ? { yaml } : { yaml, note: told.join('; ') }
+}
+
+export const note = (text: string): DraftLine => ({ note: text })
+
+export const indent = ({ yaml, note: told }: DraftLine): DraftLine => ({
+  yaml: yaml === undefined ? yaml : `  ${yaml}`,
+  note: told,
+})
+
+const SAFE = /^[A-Za-z_$][A-Za-z0-9_$]*(?:[ ./-][A-Za-z0-9_$]+)*$/
+const MEANS_SOMETHING_ELSE = /^(?:true|false|null|yes|no|on|off)$/i
+
+/** A text as YAML takes it for a string, in a flow collection too; on one line, whatever stands in it. */
+export const scalar = (text: string): string =>
+  SAFE.test(text) && !MEANS_SOMETHING_ELSE.test(text) ? text : JSON.stringify(text)
+
+export const list = (texts: readonly string[]): string => `[${texts.map(scalar).join(', ')}]`
+
+/** With every text in quotes, for words that YAML could take for something else. */
+export const quoted = (texts: readonly string[]): string =>
+  `[${texts.map((text) => JSON.stringify(text)).join(', ')}]`
 
 /** A mapping before it is text. */
 export interface Draft {
@@ -30,6 +61,8 @@ export interface Draft {
   readonly genders: readonly string[]
   /** Columns or paths of dates that are read: cases hold made-up ones in the same forms. */
   readonly dates: ReadonlyMap<string, DateForms>
+  /** Words for yes and no, which tell of nobody in whatever column they stand. */
+  readonly yesOrNo: readonly string[]
 }
 
 /** Tells editors which schema a file follows. */
@@ -40,50 +73,44 @@ export function draftText(draft: Draft, schema: string): string {
   const lines = [
     schemaLine(schema),
     `# Drafted from ${oneLine(draft.sample)}: ${draft.kind}. Lines with DECIDE need an answer before this is used.`,
-    ...draft.notes.map((note) => `# ${oneLine(note)}`),
+    ...draft.notes.map((text) => `# ${oneLine(text)}`),
     `mapping: ${draft.name}`,
     ...(draft.read.length === 1
       ? [`read: { ${draft.read[0]} }`]
-      : ['read:', ...draft.read.map((line) => `  ${line}`)]),
+      : ['read:', ...draft.read.map((text) => `  ${text}`)]),
     '',
     'row:',
-    ...indented(draft.row),
-    ...section('biometrics', draft.biometrics),
-    ...section('conditions', draft.conditions),
-    ...section('careTeams', draft.careTeams),
+    ...draft.row.map(lineText),
+    ...(['biometrics', 'conditions', 'careTeams'] as const).flatMap((section) => {
+      const rules = draft[section]
+      // A section that has comments alone is none.
+      const head = rules.some(({ yaml }) => yaml !== undefined) ? `${section}:` : `# ${section}:`
+      return rules.length === 0 ? [] : ['', head, ...rules.map(lineText)]
+    }),
   ]
   if (draft.unused.length > 0)
     lines.push('', ...wrapped(`Not mapped: ${draft.unused.map(oneLine).join(', ')}.`))
   return `${lines.join('\n')}\n`
 }
 
-/** A section that has comments alone is none. */
-function section(name: string, lines: readonly DraftLine[]): string[] {
-  if (lines.length === 0) return []
-  const head = lines.some(({ yaml }) => yaml !== undefined) ? `${name}:` : `# ${name}:`
-  return ['', head, ...indented(lines)]
-}
-
-function indented(lines: readonly DraftLine[]): string[] {
-  return lines.map(({ yaml, note }) => {
-    if (yaml === undefined) return `  # ${oneLine(note ?? '')}`
-    return note === undefined ? `  ${yaml}` : `  ${yaml} # ${oneLine(note)}`
-  })
+function lineText({ yaml, note: told }: DraftLine): string {
+  if (yaml === undefined) return `  # ${oneLine(told ?? '')}`
+  return told === undefined ? `  ${yaml}` : `  ${yaml} # ${oneLine(told)}`
 }
 
 const WIDTH = 120
 
 function wrapped(text: string): string[] {
   const lines: string[] = []
-  let line = '#'
+  let current = '#'
   for (const word of text.split(' ')) {
-    if (line.length + word.length >= WIDTH) {
-      lines.push(line)
-      line = '#'
+    if (current.length + word.length >= WIDTH) {
+      lines.push(current)
+      current = '#'
     }
-    line += ` ${word}`
+    current += ` ${word}`
   }
-  return [...lines, line]
+  return [...lines, current]
 }
 
 /** Names of columns can hold anything, a line end too, which would end the comment. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findDateForms } from '../../../src/mapping-tools/draft/find-dates.ts'
+import { vocabulary } from './drafting.ts'
 
 test.each([
   [['2026-02-04', '2026-12-31'], ['ISO'], false],
@@ -20,7 +20,7 @@ test.each([
     false,
   ],
 ] as const)('%j', (cells, forms, ambiguous) => {
-  expect(findDateForms(new Set(cells), ['x'])).toMatchObject({ forms, ambiguous })
+  expect(vocabulary.findDates(new Set(cells), false)).toMatchObject({ forms, ambiguous })
 })
 
 test.each([
@@ -32,12 +32,12 @@ test.each([
   ['1790000000000'],
   [],
 ])('%j are no dates', (...cells) => {
-  expect(findDateForms(new Set(cells), ['x'])).toBeUndefined()
+  expect(vocabulary.findDates(new Set(cells), false)).toBeUndefined()
 })
 
 test('numbers alone are dates where the name says so', () => {
-  expect(findDateForms(new Set(['46057.5']), ['visit', 'date'])?.forms).toEqual(['EXCEL'])
-  expect(findDateForms(new Set(['1790000000000']), ['time'])?.forms).toEqual(['EPOCH_MS'])
+  expect(vocabulary.findDates(new Set(['46057.5']), true)?.forms).toEqual(['EXCEL'])
+  expect(vocabulary.findDates(new Set(['1790000000000']), true)?.forms).toEqual(['EPOCH_MS'])
 })
 
 const often = (count: number, ...cells: readonly string[]) =>
@@ -49,7 +49,7 @@ test.each([
   [[...often(19, '46057'), 'n/a'], ['EXCEL'], 1],
   [[...often(18, '14.02.2026'), 'morgens', 'abends'], undefined, 0],
 ] as const)('a column of dates may hold a few cells that are none: %#', (cells, forms, unread) => {
-  const found = findDateForms(cells, ['date'])
+  const found = vocabulary.findDates(cells, true)
   expect(found?.forms).toEqual(forms)
   expect(found?.unread ?? 0).toBe(unread)
 })

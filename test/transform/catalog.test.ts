@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createCatalog } from '../../src/transform/catalog.ts'
-import { CatalogExtension, extendCatalog } from '../../src/transform/catalog-extension.ts'
+import { CatalogExtension, createCatalog, extendCatalog } from '../../src/transform/catalog.ts'
 import { createUnits } from '../../src/transform/units.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
 import { csvMapper, faults, load, mapped, refusalOf, wires } from './mapping-under-test.ts'

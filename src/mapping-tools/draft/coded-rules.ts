@@ -1,0 +1,254 @@
+/**
+ * Rules for rows, or elements of JSON, that are one finding each, told by a code: measurements and conditions. A code is of a
+ * system of the catalog, or a vendor's own, matched by what it is called.
+ */
+import { type CodeSystem, isIcd10Cm, isLoinc, isSnomed } from '../../transform/codes.ts'
+import type { Matches } from './match-wide.ts'
+import { type ColumnProfile, MOST } from './profile-columns.ts'
+import { isCalled, nameWords, type Vocabulary, type Words } from './vocabulary.ts'
+import { type DraftLine, line, list, note, scalar } from './write-draft.ts'
+
+const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
+  LOINC: isLoinc,
+  SNOMED: isSnomed,
+  'ICD-10-CM': isIcd10Cm,
+}
+const SYSTEMS = ['LOINC', 'SNOMED', 'ICD-10-CM'] as const
+
+/** Whether most of the codes, where there are any, have the form of a system. */
+export const areOf = (system: CodeSystem, codes: readonly string[]): boolean =>
+  codes.filter(FORMS[system]).length >= codes.length * MOST
+
+/** How a code is read, with what is known of those in the sample. */
+export interface ReadCode {
+  readonly code: string
+  readonly notes: readonly DraftLine[]
+  /** Catalog keys of codes that occur. */
+  readonly found: readonly string[]
+}
+
+/** Codes of a system of the catalog. */
+export function systemCode(
+  path: string,
+  system: CodeSystem,
+  codes: ReadonlySet<string>,
+  { catalog }: Vocabulary,
+): ReadCode {
+  const found = new Set([...codes].flatMap((code) => catalog.keyOf(system, code) ?? []))
+  return {
+    code: `{ from: ${scalar(path)}, system: ${system}, unknown: skip }`,
+    notes: [
+      note(`${found.size} of ${codes.size} codes in the sample are in the catalog; the others are left out.`),
+    ],
+    found: [...found],
+  }
+}
+
+/** A vendor's own codes or names of tests, through a table that turns those which are recognised into catalog keys. */
+export interface TableCode extends ReadCode {
+  readonly known: number
+  readonly unknown: number
+}
+
+/** @param codes each with what it is called, which goes first */
+export function tableCode(
+  path: string,
+  codes: Iterable<readonly [code: string, name: string]>,
+  { measurements, words }: Vocabulary,
+): TableCode {
+  const known: [string, string][] = []
+  const seen = new Set<string>()
+  for (const [code, name] of codes) {
+    if (seen.has(code)) continue
+    seen.add(code)
+    const [key] =
+      [name, code]
+        .map((text) => measurements.keysOf(nameWords(text, words).words))
+        .find(({ length }) => length === 1) ?? []
+    if (key !== undefined) known.push([code, key])
+  }
+  const unknown = seen.size - known.length
+  const table = known.map(([code, key]) => `${JSON.stringify(code)}: ${key}`).join(', ')
+  return {
+    code: `{ from: ${scalar(path)}, unknown: skip, table: { ${table} } }`,
+    // Counts alone: what stands in such a column could be anything.
+    notes:
+      unknown === 0
+        ? []
+        : [note(`${unknown} other codes were not matched; they are left out until the table has them.`)],
+    found: [...new Set(known.map(([, key]) => key))],
+    known: known.length,
+    unknown,
+  }
+}
+
+/** Where the parts of a result stand: columns or paths. */
+export interface ResultParts {
+  readonly value: string
+  /** What is odd about the values. */
+  readonly odd?: string | undefined
+  readonly unit: string | undefined
+  readonly range: string | undefined
+  readonly status: { readonly path: string; readonly states: ReadonlySet<string> } | undefined
+}
+
+/** The rule for results, below the notes on its code. */
+export function resultLines(
+  { code, notes }: ReadCode,
+  { value, odd, unit, range, status }: ResultParts,
+  words: Words,
+): DraftLine[] {
+  return [
+    ...notes,
+    line(`- code: ${code}`),
+    line(`  value: ${scalar(value)}`, odd),
+    unit === undefined
+      ? line('  unit: { constant: mg/dL }', 'DECIDE: no units were found')
+      : line(`  unit: ${scalar(unit)}`),
+    ...(range === undefined ? [] : [line(`  refRange: ${scalar(range)}`)]),
+    ...(status === undefined ? [] : [statusLine(status, words)]),
+  ]
+}
+
+function statusLine({ path, states }: NonNullable<ResultParts['status']>, { cells }: Words): DraftLine {
+  const keep = cells.final.filter((word) => states.has(word))
+  const others = states.size - keep.length
+  const written = `status: { from: ${scalar(path)}, keep: ${list(keep.length === 0 ? ['F'] : keep)} }`
+  if (keep.length === 0) return note(`which states are final? ${written}`)
+  return line(
+    `  ${written}`,
+    others === 0 ? 'other states are left out' : `${others} other states are left out: is that right?`,
+  )
+}
+
+/** The rules for conditions, below the notes on their code. @param ended the day on which one was over */
+export function conditionLines(
+  { code, notes }: ReadCode,
+  { status, ended }: { readonly status: string | undefined; readonly ended?: string | undefined },
+): DraftLine[] {
+  const rule = line(`- code: ${code}`)
+  if (ended !== undefined)
+    return [
+      ...notes,
+      ...[rule, line(`  when: { ${scalar(ended)}: absent }`), line('  status: active')],
+      ...[rule, line(`  when: { ${scalar(ended)}: present }`), line('  status: resolved')],
+    ]
+  return [
+    ...notes,
+    rule,
+    status === undefined
+      ? line('  status: active', 'DECIDE: nothing says whether it is over')
+      : line(`  status: { from: ${scalar(status)} }`),
+  ]
+}
+
+/** What was made of a table in which a row is one finding. */
+export interface LongMatch extends Matches {
+  readonly section: 'biometrics' | 'conditions'
+  /** The column of the code. */
+  readonly code: ColumnProfile
+}
+
+/** Undefined where no column says what a row is of. */
+export function matchLong(vocabulary: Vocabulary, columns: readonly ColumnProfile[]): LongMatch | undefined {
+  for (const system of SYSTEMS) {
+    const coded = columns
+      .filter(({ filled }) => filled.length > 0 && areOf(system, filled))
+      .map((column) => ({ column, read: systemCode(column.path, system, column.distinct, vocabulary) }))
+      .find(({ read }) => read.found.length > 0)
+    if (coded === undefined) continue
+    const { column, read } = coded
+    const match =
+      system === 'LOINC'
+        ? resultsOf(column, read, columns, vocabulary)
+        : conditionsOf(column, read, columns, vocabulary)
+    if (match !== undefined) return match
+  }
+  return ownCodes(vocabulary, columns)
+}
+
+/** Codes that a vendor gives tests of its own. */
+const MOST_CODES = 400
+
+function ownCodes(vocabulary: Vocabulary, columns: readonly ColumnProfile[]): LongMatch | undefined {
+  const { test } = vocabulary.words.long
+  const [best] = columns
+    .filter(
+      ({ words, distinct }) =>
+        distinct.size > 0 && distinct.size <= MOST_CODES && words.some((word) => test.includes(word)),
+    )
+    .map((column) => {
+      const named = [...column.distinct].map((text) => [text, text] as const)
+      return { column, read: tableCode(column.path, named, vocabulary) }
+    })
+    .filter(({ read: { known, unknown } }) => known >= 2 && known >= unknown / 2)
+    .sort((a, b) => b.read.known - a.read.known)
+  return best && resultsOf(best.column, best.read, columns, vocabulary)
+}
+
+/** The first column that is called so: by a whole name, else by the word at its end. */
+function called(
+  columns: readonly ColumnProfile[],
+  { names, ending }: Words['long']['value'],
+): ColumnProfile | undefined {
+  const there = columns.filter(({ filled }) => filled.length > 0)
+  return (
+    there.find(({ words }) => isCalled(words, names)) ??
+    there.find(({ words }) => ending.includes(words.at(-1) ?? ''))
+  )
+}
+
+const paths = (...columns: readonly (ColumnProfile | undefined)[]): ReadonlySet<string> =>
+  new Set(columns.flatMap((column) => column?.path ?? []))
+
+function resultsOf(
+  code: ColumnProfile,
+  read: ReadCode,
+  columns: readonly ColumnProfile[],
+  { units, words }: Vocabulary,
+): LongMatch | undefined {
+  const { long } = words
+  const others = columns.filter((column) => column !== code)
+  const value = called(others, long.value)
+  if (value === undefined) return undefined
+  const unit =
+    called(others, long.unit) ??
+    others.find(({ distinct, numbers }) => {
+      const known = [...distinct].filter((text) => units.resolve(text) !== undefined).length
+      return numbers.length === 0 && known > 0 && known >= distinct.size * 0.8
+    })
+  const range = called(others, long.range)
+  const status = called(others, long.status)
+  const texts = value.filled.length - value.numbers.length
+  const odd =
+    texts === 0
+      ? undefined
+      : `${texts} of ${value.filled.length} are no numbers: comparators, or answers to leave out with when`
+  const parts: ResultParts = {
+    value: value.path,
+    odd,
+    unit: unit?.path,
+    range: range?.path,
+    status: status && { path: status.path, states: status.distinct },
+  }
+  const lines = resultLines(read, parts, words)
+  return {
+    section: 'biometrics',
+    code,
+    lines,
+    found: read.found,
+    used: paths(code, value, unit, range, status),
+  }
+}
+
+function conditionsOf(
+  code: ColumnProfile,
+  read: ReadCode,
+  columns: readonly ColumnProfile[],
+  { words: { long } }: Vocabulary,
+): LongMatch {
+  const ended = columns.find(({ words }) => isCalled(words, long.ended.names))
+  const status = called(columns, long.clinicalStatus)
+  const lines = conditionLines(read, { status: status?.path, ended: ended?.path })
+  return { section: 'conditions', code, lines, found: read.found, used: paths(code, ended, status) }
+}

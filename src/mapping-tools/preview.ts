@@ -1,0 +1,217 @@
+/** Rows beside what becomes of them, in the words in which people read it: for a terminal, or as a page. They hold health data. */
+import { html, htmlPage } from '../html-page.ts'
+import type { PreparedRecord, RowOutcome } from '../model/record.ts'
+import type { Row } from '../model/row.ts'
+import { shown } from '../shown-text.ts'
+import { factsOf } from './record-facts.ts'
+
+/** A record in short: rule; value or status, or who; when; code. */
+export interface PreviewedRecord {
+  readonly rule: string
+  readonly told: string
+  readonly observedAt: string
+  readonly code: string
+}
+
+export interface PreviewedRow {
+  readonly row: number
+  readonly line: number
+  readonly outcome: RowOutcome['outcome']
+  /** Cells that hold something, by column; of JSON, lines of the document without a name. */
+  readonly source: readonly (readonly [name: string, text: string])[]
+  readonly records: readonly PreviewedRecord[]
+  /** What there is no record of, by rule (of the whole row: without one), and why. */
+  readonly faults: readonly { readonly rule?: string; readonly code: string; readonly message: string }[]
+}
+
+const LONGEST_SOURCE = 200
+
+/** @param columns of CSV */
+export function previewRow(
+  row: Row,
+  columns: readonly string[] | undefined,
+  outcome: RowOutcome,
+): PreviewedRow {
+  const { records, faults } = becameOf(outcome)
+  return {
+    row: row.row,
+    line: row.line,
+    outcome: outcome.outcome,
+    source: sourceOf(row, columns),
+    records,
+    faults,
+  }
+}
+
+function becameOf(outcome: RowOutcome): Pick<PreviewedRow, 'records' | 'faults'> {
+  if (outcome.outcome === 'skipped')
+    return { records: [], faults: [{ code: outcome.reason, message: 'left out' }] }
+  if (outcome.outcome === 'rejected')
+    return { records: [], faults: [{ code: outcome.issue.code, message: outcome.issue.message }] }
+  return {
+    records: outcome.records.map(inShort),
+    faults: outcome.rejected.map(({ rule, issue }) => ({ rule, code: issue.code, message: issue.message })),
+  }
+}
+
+function inShort(record: PreparedRecord): PreviewedRecord {
+  const facts = factsOf(record)
+  const told =
+    record.kind === 'careTeam'
+      ? [facts['npi'], facts['name'], facts['type']].filter((fact) => fact !== undefined).join(' ')
+      : (facts['value'] ?? facts['status'] ?? '')
+  return {
+    rule: record.rule,
+    told,
+    observedAt: new Date(record.observedAt).toISOString(),
+    code: facts['code'] ?? facts['codes'] ?? '',
+  }
+}
+
+function sourceOf(row: Row, columns: readonly string[] | undefined): (readonly [string, string])[] {
+  if (row.kind === 'cells')
+    return row.cells.flatMap((cell, at) =>
+      cell === '' ? [] : [[columns?.[at] ?? `cell ${at + 1}`, cell] as const],
+    )
+  const text = row.kind === 'json' ? JSON.stringify(row.value, null, 1) : row.text
+  const lines = text.split('\n')
+  const first = lines.slice(0, LONGEST_SOURCE).map((line) => ['', line] as const)
+  return lines.length > LONGEST_SOURCE
+    ? [...first, ['', `… ${lines.length - LONGEST_SOURCE} more lines`]]
+    : first
+}
+
+const NAMES = 20
+const SOURCE = 44
+const MOST_LINES = 60
+
+/** Lines for a terminal. @param written what stands instead of the short form of the records: their JSON */
+export function previewText(row: PreviewedRow, written?: readonly string[]): string[] {
+  const widest = Math.min(NAMES, Math.max(0, ...row.source.map(([name]) => name.length)))
+  const left = row.source.map(([name, text]) =>
+    shown(widest === 0 ? text : `${inWidth(name, widest)}  ${text}`),
+  )
+  const cut =
+    left.length > MOST_LINES ? [...left.slice(0, MOST_LINES), `… ${left.length - MOST_LINES} more`] : left
+  const right = [...(written ?? []).map((json) => `→ ${json}`), ...resultLines(row, written === undefined)]
+  const head = `── row ${row.row}, line ${row.line}: ${row.outcome} `
+  const lines = Array.from({ length: Math.max(cut.length, right.length) }, (_, at) =>
+    ` ${inWidth(cut[at] ?? '', SOURCE)} │ ${right[at] ?? ''}`.trimEnd(),
+  )
+  return [head.padEnd(80, '─'), ...lines, '']
+}
+
+function resultLines({ records, faults }: PreviewedRow, withRecords: boolean): string[] {
+  const told = withRecords ? records : []
+  const rules = Math.max(
+    0,
+    ...records.map(({ rule }) => rule.length),
+    ...faults.map(({ rule }) => rule?.length ?? 0),
+  )
+  const longest = Math.max(0, ...told.map((record) => record.told.length))
+  return [
+    ...told.map(
+      ({ rule, told: text, observedAt, code }) =>
+        `→ ${rule.padEnd(rules)}  ${text.padEnd(longest)}  ${observedAt}  ${code}`,
+    ),
+    ...faults.map(({ rule, code, message }) =>
+      rule === undefined ? `✗ ${code}: ${message}` : `✗ ${rule.padEnd(rules)}  ${code}: ${message}`,
+    ),
+  ]
+}
+
+const inWidth = (text: string, width: number): string =>
+  text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width)
+
+/** One HTML page that needs nothing else: no script, no font, no address. @param mapping and `sample`: their names */
+export function previewPage(mapping: string, sample: string, rows: readonly PreviewedRow[]): string {
+  return htmlPage({
+    title: `${mapping}: ${sample}`,
+    style: STYLE,
+    body: `<header>
+<h1>${html(sample)} <span>as ${html(mapping)} maps it</span></h1>
+<p>${totals(rows)}. Nothing was sent. <strong>This page holds health data of persons</strong>: keep it where the export may be kept.</p>
+</header>
+<main>
+${rows.map(rowHtml).join('\n')}
+</main>`,
+  })
+}
+
+/** `3 rows: 2 mapped, 1 rejected; 5 records made, 1 rejected` */
+function totals(rows: readonly PreviewedRow[]): string {
+  const outcomes = [...Map.groupBy(rows, ({ outcome }) => outcome)].map(
+    ([outcome, same]) => `${same.length} ${outcome}`,
+  )
+  const mapped = rows.filter(({ outcome }) => outcome === 'mapped')
+  const made = mapped.reduce((sum, { records }) => sum + records.length, 0)
+  const failed = mapped.reduce((sum, { faults }) => sum + faults.length, 0)
+  return `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}: ${outcomes.join(', ')}; ${made} ${made === 1 ? 'record' : 'records'} made, ${failed} rejected`
+}
+
+function rowHtml(row: PreviewedRow): string {
+  const named = row.source.some(([name]) => name !== '')
+  const source = named
+    ? `<dl>${row.source.map(([name, text]) => `<dt>${html(name)}</dt><dd>${html(text)}</dd>`).join('')}</dl>`
+    : `<pre>${row.source.map(([, text]) => html(text)).join('\n')}</pre>`
+  return `<section class="${row.outcome}">
+<h2>Row ${row.row} <span>line ${row.line}, ${row.outcome}</span></h2>
+<div class="source">${source}</div>
+<div class="records">${recordsHtml(row)}${faultsHtml(row)}</div>
+</section>`
+}
+
+function recordsHtml({ records, faults }: PreviewedRow): string {
+  if (records.length === 0) return faults.length === 0 ? '<p class="none">No record.</p>' : ''
+  const lines = records.map(
+    ({ rule, told, observedAt, code }) =>
+      `<tr><th scope="row">${html(rule)}</th><td>${html(told)}</td><td>${html(observedAt)}</td><td>${html(code)}</td></tr>`,
+  )
+  return `<table>
+<thead><tr><th scope="col">rule</th><th scope="col">value</th><th scope="col">observed</th><th scope="col">code</th></tr></thead>
+<tbody>${lines.join('\n')}</tbody>
+</table>`
+}
+
+function faultsHtml({ faults }: PreviewedRow): string {
+  if (faults.length === 0) return ''
+  const lines = faults.map(
+    ({ rule, code, message }) =>
+      `<li>${rule === undefined ? '' : `<b>${html(rule)}</b> `}<code>${html(code)}</code> ${html(message)}</li>`,
+  )
+  return `<ul>${lines.join('')}</ul>`
+}
+
+const STYLE = `
+:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d9dee5; --ground: #fff; --bad: #a3341f; --tint: #f6f8fa }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e8ee; --soft: #98a3b1; --line: #333c47; --ground: #14181d; --bad: #ef8b76; --tint: #1b2128 }
+}
+* { box-sizing: border-box }
+body { margin: 0 auto; max-width: 80rem; padding: 2rem 1.25rem; background: var(--ground); color: var(--ink);
+  font: 15px/1.5 system-ui, sans-serif }
+h1 { font-size: 1.4rem; margin: 0 }
+h2 { font-size: 1rem; margin: 0 0 .5rem; grid-column: 1 / -1 }
+h1 span, h2 span { color: var(--soft); font-weight: normal }
+section { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 0 2rem; padding: 1.25rem 0;
+  border-top: 1px solid var(--line) }
+dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1rem 1rem; margin: 0 }
+dt { color: var(--soft) }
+dd { margin: 0 }
+dd, td, li, pre { overflow-wrap: anywhere; white-space: pre-wrap; unicode-bidi: isolate }
+pre { margin: 0; font-size: .8rem; max-height: 30rem; overflow: auto; background: var(--tint); padding: .75rem }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
+th, td { text-align: left; vertical-align: top; padding: .15rem .75rem .15rem 0; font-weight: normal }
+thead th, .none { color: var(--soft) }
+tbody th { font-weight: 600 }
+ul { list-style: none; margin: .5rem 0 0; padding: 0; color: var(--bad) }
+.skipped ul { color: var(--soft) }
+section.rejected { border-left: 4px solid var(--bad); margin-left: calc(-1rem - 4px); padding-left: 1rem }
+.rejected h2 span { color: var(--bad) }
+@media (max-width: 46rem) { section { grid-template-columns: minmax(0, 1fr); gap: .75rem } }
+@media print {
+  body { padding: 0; font-size: 10pt; max-width: none }
+  section { break-inside: avoid }
+  pre { max-height: none }
+}
+`

@@ -1,0 +1,312 @@
+/**
+ * Expressions (JSONata, docs/mapping.md): the way out where the language has no words. They see the row and nothing else, give the
+ * same for the same row wherever and whenever, and end: what an evaluation costs is counted, not timed, in steps and in what it
+ * makes. Each value that a step gives is paid for before the next step can make more of it, and so is each call that can make
+ * much of little: no single step makes more than JSONata's longest range, of ten million numbers.
+ */
+import { createRequire } from 'node:module'
+import type jsonata from 'jsonata'
+import { RE2JS } from 're2js'
+import { fault } from '../model/record.ts'
+import type { KeyPath } from '../yaml-file.ts'
+import {
+  type CompileContext,
+  type CompiledField,
+  deepest,
+  type FieldText,
+  NOT_SCALAR,
+} from './compile-context.ts'
+import type { Scope } from './scope.ts'
+
+/** By clock, chance, or the machine's zone; or not known before it runs. The last two are JSONata's own hooks, which bound it. */
+const REFUSED: ReadonlySet<unknown> = new Set([
+  'now',
+  'millis',
+  'toMillis',
+  'random',
+  'shuffle',
+  'eval',
+  '__evaluate_entry',
+  '__evaluate_exit',
+])
+
+/** Loaded with the first expression: hardly a mapping has any. The option, which holds for all expressions, is not in the package's types. */
+type Parse = (text: string, options: { readonly RegexEngine: unknown }) => jsonata.Expression
+
+const parse = (written: string): jsonata.Expression => {
+  const parseWith: Parse = createRequire(import.meta.url)('jsonata')
+  return parseWith(written, { RegexEngine: LinearPattern })
+}
+
+const FAILED = fault('expression-failed', 'the expression cannot be evaluated on this row')
+const TOO_COSTLY = fault(
+  'expression-too-costly',
+  'the expression does not end on this row, or makes too much of it',
+)
+
+/** Compiles one expression; problems go to the context's findings. */
+export function compileExpression(context: CompileContext, written: string, path: KeyPath): CompiledField {
+  const nowhere: CompiledField = { from: written, depth: 0, read: () => '' }
+  let expression: jsonata.Expression
+  let nodes: readonly Node[]
+  try {
+    expression = parse(written)
+    nodes = [...nodesOf(expression.ast())]
+    for (const { value } of nodes) if (value instanceof RegExp) new LinearPattern(value)
+  } catch (error) {
+    context.report(path, `is no expression: ${reasonOf(error)}`)
+    return nowhere
+  }
+  const named = new Set(nodes.flatMap(({ type, value }) => (type === 'variable' ? [String(value)] : [])))
+  for (const name of named) {
+    if (REFUSED.has(name))
+      context.report(path, `$${name} is not known here: an expression sees the row alone`)
+    if (context.joins.has(name))
+      context.report(path, `"${name}" is a join: an expression sees the row alone; read it by { from: … }`)
+  }
+  const variables = [...context.names.variables].filter(([name]) => named.has(name))
+  const evaluate = bounded(expression, nodes, parse)
+  return {
+    from: written,
+    depth: deepest(...variables.map(([, variable]) => variable)),
+    read(scope) {
+      const bindings = Object.fromEntries(variables.map(([name, { place }]) => [name, scope[place]]))
+      const subject = context.names.subject(scope, (cell) => context.isBlank(cell))
+      return asText(context, evaluate, subject, bindings)
+    },
+  }
+}
+
+function asText(
+  context: CompileContext,
+  evaluate: Evaluate,
+  subject: Scope[number],
+  bindings: Readonly<Record<string, unknown>>,
+): FieldText {
+  let value: unknown
+  try {
+    value = evaluate(subject, bindings)
+  } catch (error) {
+    return error instanceof TooCostly ? TOO_COSTLY : FAILED
+  }
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'number' && !Number.isFinite(value)) return FAILED
+  const text = textOf(value)
+  if (text === undefined) return NOT_SCALAR
+  return context.isBlank(text) ? '' : text
+}
+
+/** Numbers as JSONata's own $string prints them: 15 significant digits. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value.trim()
+  if (typeof value === 'number') return String(Number(value.toPrecision(15)))
+  return typeof value === 'boolean' ? String(value) : undefined
+}
+
+function* nodesOf(node: unknown): Generator<Node> {
+  if (typeof node !== 'object' || node === null) return
+  yield node
+  for (const inner of Object.values(node)) yield* nodesOf(inner)
+}
+
+/** JSONata throws objects with a message, and the place as a number of characters. */
+function reasonOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null || !('message' in error)) return String(error)
+  const place = 'position' in error ? `, at character ${String(error.position)}` : ''
+  return `${String(error.message)}${place}`
+}
+
+const MOST_STEPS = 100_000
+const DEEPEST = 500
+/** Of units, each of eight to some twenty bytes: a number, eight characters of a text. */
+const MOST_UNITS = 2_000_000
+/** A list or an object, beside what is in it. */
+const CONTAINER = 8
+
+/** The expression does not end, or makes too much of a row. */
+class TooCostly extends Error {
+  override readonly name = 'TooCostly'
+}
+
+type Sizes = WeakMap<object, number> | undefined
+
+/** Of values as they are once made, so that the same part of a row is measured once. A transformation changes what it has copied. */
+const SIZES: Sizes = new WeakMap()
+
+const meter = { steps: 0, depth: 0, units: 0 }
+
+/** Pays for work that the running evaluation is about to do. @throws TooCostly */
+function spend(units: number): void {
+  meter.units += units
+  if (!(meter.units <= MOST_UNITS)) throw new TooCostly('the expression makes too much of the row')
+}
+
+/** A node of a parsed expression. */
+interface Node {
+  readonly type?: unknown
+  readonly value?: unknown
+  readonly lhs?: unknown
+  readonly rhs?: unknown
+}
+
+type Evaluate = (subject: unknown, bindings: Readonly<Record<string, unknown>>) => unknown
+
+interface BuiltIn {
+  readonly _jsonata_function: true
+  readonly implementation: (this: unknown, ...args: unknown[]) => unknown
+}
+
+/**
+ * @param nodes of the expression, all of them
+ * @param parse of an expression, with the same options
+ * @returns an evaluation that throws `TooCostly` where it passes a bound
+ */
+function bounded(
+  expression: jsonata.Expression,
+  nodes: readonly Node[],
+  parse: (text: string) => jsonata.Expression,
+): Evaluate {
+  const sizes = nodes.some(({ type }) => type === 'transform') ? undefined : SIZES
+  const compared = new Set<unknown>(
+    nodes.flatMap(({ type, value, lhs, rhs }) =>
+      type === 'binary' && ['=', '!=', 'in'].includes(String(value)) ? [lhs, rhs] : [],
+    ),
+  )
+  for (const name of new Set(
+    nodes.flatMap(({ type, value }) => (type === 'variable' ? [String(value)] : [])),
+  )) {
+    const known: unknown = name === '' || name === '$' ? undefined : parse(`$${name}`).evaluate({})
+    if (isBuiltIn(known)) expression.assign(name, paidFor(name, known, sizes))
+  }
+  expression.assign('__evaluate_entry', () => {
+    meter.steps += 1
+    meter.depth += 1
+    if (meter.steps > MOST_STEPS || meter.depth > DEEPEST) throw new TooCostly('the expression does not end')
+  })
+  // JSONata's own hook, which is told of every step that ends, and of what it gave.
+  expression.assign(
+    '__evaluate_exit',
+    (node: Node, _input: unknown, _environment: unknown, result: unknown) => {
+      meter.depth -= 1
+      pay(result, sizes)
+      if (compared.has(node)) spend(sizeOf(result, sizes))
+    },
+  )
+  return (subject, bindings) => {
+    Object.assign(meter, { steps: 0, depth: 0, units: 0 })
+    return expression.evaluate(subject, bindings)
+  }
+}
+
+/** For what was made; what was measured before was paid for. */
+function pay(made: unknown, sizes: Sizes): void {
+  if (typeof made === 'string') spend(made.length / 8)
+  else if (typeof made === 'object' && made !== null && sizes?.get(made) === undefined)
+    spend(sizeOf(made, sizes))
+}
+
+const lengthOf = (value: unknown): number =>
+  typeof value === 'string' || Array.isArray(value) ? value.length : 0
+
+/** Each character of a picture may become a part. */
+const pictured = (args: readonly unknown[]): number =>
+  20 * args.reduce<number>((sum, arg) => sum + lengthOf(arg), 0)
+
+/** What a call may make of its arguments beyond their own length, in units. */
+const GROWTH: Readonly<Record<string, (args: readonly unknown[], sizes: Sizes) => number>> = {
+  pad: ([, width, by]) => (Math.abs(Number(width)) * (lengthOf(by) + 1)) / 8,
+  join: ([items, separator]) => (lengthOf(items) * lengthOf(separator)) / 8,
+  replace: ([text, , by]) => (typeof by === 'string' ? (lengthOf(text) + 1) * by.length : 0) / 8,
+  formatNumber: pictured,
+  formatInteger: pictured,
+  parseInteger: pictured,
+  fromMillis: pictured,
+  distinct: ([items], sizes) => lengthOf(items) * sizeOf(items, sizes),
+  string: ([value], sizes) => sizeOf(value, sizes),
+  boolean: ([value], sizes) => sizeOf(value, sizes),
+  not: ([value], sizes) => sizeOf(value, sizes),
+}
+
+function paidFor(name: string, known: BuiltIn, sizes: Sizes): object {
+  const { implementation } = known
+  const growth = GROWTH[name]
+  const paid = function (this: unknown, ...args: unknown[]): unknown {
+    spend(args.reduce<number>((sum, arg) => sum + lengthOf(arg) / 8, 1) + (growth?.(args, sizes) ?? 0))
+    const result = implementation.apply(this, args)
+    pay(result, sizes)
+    return result
+  }
+  // JSONata reads how many arguments it takes, and their names from its text.
+  paid.toString = () => String(implementation)
+  return { ...known, implementation: paid, arity: implementation.length }
+}
+
+function isBuiltIn(value: unknown): value is BuiltIn {
+  return typeof value === 'object' && value !== null && '_jsonata_function' in value
+}
+
+/**
+ * Units of a value as a tree: what stands in it twice counts twice.
+ * @param sizes known ones, which are added to; undefined where values change
+ * @throws TooCostly where it is larger than all that may be made
+ */
+function sizeOf(value: unknown, sizes: Sizes): number {
+  let left = MOST_UNITS
+  const measure = (one: unknown): number => {
+    if (typeof one === 'string') return 1 + one.length / 8
+    if (typeof one !== 'object' || one === null || isFunction(one)) return 1
+    const known = sizes?.get(one)
+    if (known !== undefined) return known
+    let size = CONTAINER
+    for (const inner of Array.isArray(one) ? one : Object.values(one)) {
+      left -= 1
+      size += measure(inner)
+      if (left < 0 || size > MOST_UNITS) throw new TooCostly('the expression makes too much of the row')
+    }
+    sizes?.set(one, size)
+    return size
+  }
+  return measure(value)
+}
+
+/** As a value it is one, whatever it closes over. */
+const isFunction = (value: object): boolean => '_jsonata_lambda' in value || '_jsonata_function' in value
+
+/** Characters that one search may look through with the simplest expression. */
+const MOST_TEXT = 2_000_000
+
+/** Units of a search, beside what it looks through. */
+const SEARCH = 20
+
+const compiled = new WeakMap<RegExp, RE2JS>()
+
+/** A regular expression within an expression, on RE2 as all others: what JSONata needs of a RegExp with the flag `g`. */
+class LinearPattern {
+  lastIndex = 0
+  readonly #expression: RE2JS
+
+  /** @throws Error where RE2 does not know what the expression uses */
+  constructor(written: RegExp) {
+    const { source, ignoreCase, multiline } = written
+    const flags = (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0) | (multiline ? RE2JS.MULTILINE : 0)
+    this.#expression = compiled.get(written) ?? RE2JS.compile(source, flags)
+    compiled.set(written, this.#expression)
+  }
+
+  exec(text: string): ((string | undefined)[] & { readonly index: number }) | null {
+    const from = this.lastIndex
+    const cost = 1 + this.#expression.programSize() / 16
+    // Paid for in full where nothing matches; else for what was looked through.
+    if (text.length - from > MOST_TEXT / cost) spend(Number.POSITIVE_INFINITY)
+    const matcher = this.#expression.matcher(text)
+    const found = matcher.find(from)
+    this.lastIndex = found ? matcher.end() : 0
+    spend(SEARCH + ((found ? matcher.end() : text.length) - from) * cost)
+    if (!found) return null
+    const groups = Array.from(
+      { length: this.#expression.groupCount() + 1 },
+      (_, at) => matcher.group(at) ?? undefined,
+    )
+    return Object.assign(groups, { index: matcher.start() })
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * Joins: rows of a table, of a second export, or of the row's own document, found by key, so that their fields can be named
+ * (docs/mapping.md, "Joins").
+ */
+import { WaybillError } from '../model/errors.ts'
+import { fault } from '../model/record.ts'
+import type { JsonValue } from '../model/row.ts'
+import type { KeyPath } from '../yaml-file.ts'
+import {
+  type Cell,
+  type CompileContext,
+  type CompiledField,
+  type ExportJoin,
+  NOT_SCALAR,
+} from './compile-context.ts'
+import { compileField } from './compile-field.ts'
+import type { JoinDefinition } from './mapping-definition.ts'
+import {
+  ANY_NAMES,
+  compileSteps,
+  csvNames,
+  elements,
+  followAll,
+  jsonNames,
+  refuseMissing,
+  rootScope,
+  type Scope,
+} from './scope.ts'
+
+/** What may be held of a table, or kept of an export. */
+export const LARGEST_JOIN = { rows: 200_000, characters: 64 * 1024 * 1024 } as const
+
+/** Where several rows have the key, and differ. */
+const DOUBLED = Symbol('several rows of one key')
+
+/** What a join leads to, whatever it was read from. */
+interface Joined<Found> {
+  /** What has the key; undefined where nothing has. */
+  find(key: string, scope: Scope): Found | typeof DOUBLED | undefined
+  /** Reads the field that stands behind the join's name; undefined where there is none, which has been reported. */
+  cell(rest: string, reading: KeyPath): ((found: Found) => Cell) | undefined
+}
+
+const NOT_FOUND = fault('value-not-in-join', 'the join has no row of this key')
+const SEVERAL_FOUND = fault('value-doubled-in-join', 'several rows of the join have this key')
+
+/** Compiles the joins of a mapping into its context; problems go to the context's findings. */
+export function compileJoins(
+  context: CompileContext,
+  definitions: Readonly<Record<string, JoinDefinition>>,
+  levels: readonly string[],
+): void {
+  for (const [name, definition] of Object.entries(definitions)) {
+    const path = ['joins', name]
+    if (levels.includes(name))
+      context.report(path, `"${name}" is a level of the row already: name the join otherwise`)
+    const on = compileField(context, definition.on, [...path, 'on'])
+    if (definition.within !== undefined) add(name, definition, on, joinDocument(context, definition, path))
+    else if (definition.export !== undefined)
+      add(name, definition, on, joinExport(context, name, definition, path))
+    else add(name, definition, on, joinTable(context, definition, path))
+  }
+
+  function add<Found>(
+    name: string,
+    { missing }: JoinDefinition,
+    on: CompiledField,
+    joined: Joined<Found>,
+  ): void {
+    const notFound = missing === 'reject' ? NOT_FOUND : ''
+    context.joins.set(name, (rest, reading) => {
+      const cell = joined.cell(rest, reading)
+      if (cell === undefined) return { ...on, read: () => '' }
+      return {
+        from: on.from,
+        depth: on.depth,
+        read(scope) {
+          const key = on.read(scope)
+          if (typeof key !== 'string' || key === '') return key
+          const found = joined.find(key, scope)
+          if (found === undefined) return notFound
+          if (found === DOUBLED) return SEVERAL_FOUND
+          const text = cell(found)
+          if (text === null) return NOT_SCALAR
+          return context.isBlank(text) ? '' : text
+        },
+      }
+    })
+  }
+}
+
+/** A table of `mappings/tables`: held in memory, and therefore bounded; part of the mapping's snapshot, so that a run maps with one. */
+function joinTable(
+  context: CompileContext,
+  { table = '', key }: JoinDefinition,
+  path: KeyPath,
+): Joined<readonly string[]> {
+  const rows = new Map<string, readonly string[]>()
+  const sheet = context.sheets.get(table)
+  if (sheet === undefined) {
+    context.report([...path, 'table'], `there is no table "${table}" in mappings/tables`)
+    return { find: () => undefined, cell: () => undefined }
+  }
+  const has = `it has: ${sheet.columns.join(', ')}`
+  const keyAt = typeof key === 'string' ? sheet.columns.indexOf(key) : -1
+  if (keyAt < 0) context.report([...path, 'key'], `${table}.csv has no column "${key}"; ${has}`)
+  let characters = 0
+  for (const row of keyAt < 0 ? [] : sheet.rows) {
+    for (const cell of row) characters += cell.length
+    const value = row[keyAt] ?? ''
+    if (value === '') continue
+    if (rows.has(value)) {
+      context.report([...path, 'key'], `two rows of ${table}.csv have the same "${key}": a join needs one`)
+      break
+    }
+    rows.set(value, row)
+  }
+  if (sheet.rows.length > LARGEST_JOIN.rows || characters > LARGEST_JOIN.characters)
+    context.report(
+      [...path, 'table'],
+      `${table}.csv is too large to be held in memory: at most 200,000 rows and 64 MiB; leave out what is not needed`,
+    )
+  return {
+    find: (value) => rows.get(value),
+    cell(rest, reading) {
+      const at = rest.startsWith('.') ? sheet.columns.indexOf(rest.slice(1)) : -1
+      if (at >= 0) return (row) => row[at] ?? ''
+      context.report(reading, `"${path.at(-1)}${rest}" leads to no column of the join; ${has}`)
+      return undefined
+    },
+  }
+}
+
+/**
+ * A second export. The mapping is compiled once without it, to learn what is read of its rows; then it is read
+ * (job/joined-exports.ts), and the mapping is compiled with what was kept.
+ */
+function joinExport(
+  context: CompileContext,
+  name: string,
+  { export: pattern = '', read, key }: JoinDefinition,
+  path: KeyPath,
+): Joined<readonly Cell[]> {
+  const csv = read?.format === 'csv'
+  const documents = jsonNames({}, () => undefined)
+  const nameOf = (field: string): string => (csv ? field.replace(/^\./, '') : `$${field}`)
+  const checked = context.under(csv ? ANY_NAMES : documents)
+  compileField(checked, key, [...path, 'key'])
+
+  const fields: string[] = []
+  const kept = context.kept?.get(name)
+  const bind: ExportJoin['bind'] = (columns = [], exportName) => {
+    const sought = { missing: new Set<string>(), found: new Set<string>() }
+    const inner = context.under(csv ? csvNames(columns, sought.missing, sought.found) : documents)
+    const keyField = compileField(inner, key, [...path, 'key'])
+    const cells = fields.map((field) => inner.locate(nameOf(field), path))
+    refuseMissing(sought, exportName, columns, `the join ${name} of the mapping`)
+    return (row) => {
+      const scope = rootScope(row)
+      const found = keyField.read(scope)
+      if (typeof found !== 'string' || found === '') return undefined
+      return { key: found, cells: cells.map((cell) => cell.read(scope)) }
+    }
+  }
+  context.exportJoins.push({ name, export: pattern, fields, bind })
+  return {
+    find: (value) => kept?.rows.get(value),
+    cell(rest, reading) {
+      checked.locate(nameOf(rest), reading)
+      if (!fields.includes(rest)) fields.push(rest)
+      const at = kept?.fields.indexOf(rest) ?? -1
+      return (row) => row[at] ?? null
+    },
+  }
+}
+
+/** @throws WaybillError `export-join-missing`: without what it joins, a mapping would take all of it for empty */
+export function refuseUnread({ exportJoins: [first], kept }: CompileContext): void {
+  if (first === undefined || kept !== undefined) return
+  throw new WaybillError(
+    'export-join-missing',
+    `The mapping joins ${first.export}, and there is no export beside which it lies.`,
+  )
+}
+
+/** The row's own document: a reference in it leads to another part of it, as in a FHIR Bundle. */
+function joinDocument(
+  context: CompileContext,
+  { within = '', key }: JoinDefinition,
+  path: KeyPath,
+): Joined<JsonValue> {
+  const inner = context.under(jsonNames({}, () => undefined))
+  const keyField = compileField(inner, key, [...path, 'key'])
+  const elementsOf = context.attempt(
+    [...path, 'within'],
+    () => compileElements(within),
+    () => [],
+  )
+  const index = (document: JsonValue): ReadonlyMap<string, JsonValue | typeof DOUBLED> => {
+    const rows = new Map<string, JsonValue | typeof DOUBLED>()
+    for (const element of elementsOf(document)) {
+      const found = keyField.read([element, null])
+      if (typeof found !== 'string' || found === '') continue
+      const before = rows.get(found)
+      const same = before === undefined || JSON.stringify(before) === JSON.stringify(element)
+      rows.set(found, same ? element : DOUBLED)
+    }
+    return rows
+  }
+  // Rows come one after another: that of the last one serves all fields of all its levels.
+  let last: { readonly document: JsonValue; readonly rows: ReturnType<typeof index> } | undefined
+  return {
+    find(value, [document = null]) {
+      if (last === undefined || last.document !== document) last = { document, rows: index(document) }
+      return last.rows.get(value)
+    },
+    cell(rest, reading) {
+      const { read } = inner.locate(`$${rest}`, reading)
+      return (element) => read([element, null])
+    },
+  }
+}
+
+/** All that a path leads to; unlike that of a field, it may have `[*]` anywhere. A lone object stands for a list of one. */
+function compileElements(written: string): (document: JsonValue) => readonly JsonValue[] {
+  if (!written.startsWith('$')) throw new Error(`"${written}" must start with $`)
+  const [first = '', ...rest] = written.split('[*]')
+  const start = compileSteps(first, written)
+  const further = rest.map((part) => compileSteps(`$${part}`, written))
+  return (document) =>
+    further
+      .reduce<readonly JsonValue[]>(
+        (found, steps) => found.flatMap(elements).flatMap((one) => followAll(one, steps)),
+        followAll(document, start),
+      )
+      .flatMap(elements)
+}

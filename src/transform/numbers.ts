@@ -1,0 +1,180 @@
+/**
+ * Numbers as text: what stood in the export goes to the gateway digit by digit, never through a float. How a mapping says
+ * that values are written, bounds (`<5`), heights in feet, reference ranges.
+ */
+import { type Fault, fault } from '../model/record.ts'
+
+/** A JSON number token, or why there is none. */
+export type NumberText = string | Fault
+
+/** Reads a number in the form that the mapping says it has. */
+export type NumberReader = (raw: string) => NumberText
+
+const NOT_A_NUMBER = fault('value-not-a-number', 'the value is no number')
+const WITH_COMPARATOR = fault(
+  'value-with-comparator',
+  'the value is a bound (below or above detection), not a number',
+)
+const SCIENTIFIC = fault(
+  'value-in-scientific-notation',
+  'the value is in scientific notation, as a spreadsheet writes what it has damaged',
+)
+
+const PLAIN = /^([+-]?)(\d+)(?:\.(\d*))?$|^([+-]?)\.(\d+)$/
+
+/**
+ * A decimal number as a JSON number token (RFC 8259, section 6) with the digits that it had: `5.10` stays `5.10`,
+ * `+7` becomes `7`, `.5` becomes `0.5`, `007` becomes `7`.
+ * Thousands separators, comparators (`<5`) and exponents (a spreadsheet's `1.2E+14`) are not numbers here.
+ */
+export function parseNumberText(raw: string): NumberText {
+  const match = PLAIN.exec(raw)
+  if (match === null) {
+    if (/^[<>≤≥]/.test(raw)) return WITH_COMPARATOR
+    return /^[+-]?\d+(\.\d+)?[eE][+-]?\d+$/.test(raw) ? SCIENTIFIC : NOT_A_NUMBER
+  }
+  const sign = (match[1] ?? match[4]) === '-' ? '-' : ''
+  const whole = (match[2] ?? '0').replace(/^0+(?=\d)/, '')
+  const fraction = match[3] ?? match[5] ?? ''
+  return fraction === '' ? sign + whole : `${sign}${whole}.${fraction}`
+}
+
+/** How a vendor's country writes numbers: the mark before the fraction, and the one between thousands, if there is one. */
+export interface NumberFormat {
+  readonly decimal: '.' | ','
+  readonly group?: '.' | ',' | ' ' | "'" | undefined
+}
+
+/**
+ * A reader of numbers in a format. Marks are never guessed: `1.234` is no number where the mark is a comma and thousands
+ * have none; where they have one, each group behind it must have three digits. A space stands for any kind of space.
+ */
+export function compileNumber(format: NumberFormat | undefined): NumberReader {
+  if (format === undefined) return parseNumberText
+  const { decimal, group } = format
+  const mark = group === ' ' ? '[ \\u00a0\\u2009\\u202f]' : group === undefined ? undefined : `\\${group}`
+  const grouped = mark === undefined ? undefined : new RegExp(`^[+-]?\\d{1,3}(?:${mark}\\d{3})+$`)
+  const marks = mark === undefined ? undefined : new RegExp(mark, 'g')
+  return (raw) => {
+    const at = raw.indexOf(decimal)
+    const whole = at < 0 ? raw : raw.slice(0, at)
+    const fraction = at < 0 ? '' : raw.slice(at + 1)
+    const plain = marks !== undefined && grouped?.test(whole) ? whole.replace(marks, '') : whole
+    // What is left of either mark was not where it may be.
+    if (plain.includes('.') || fraction.includes('.')) return NOT_A_NUMBER
+    return parseNumberText(at < 0 ? plain : `${plain}.${fraction}`)
+  }
+}
+
+/** The order of two numbers as parseNumberText gives them, exact at any length. */
+export function compareNumbers(a: string, b: string): number {
+  const [left, right] = [Number(a), Number(b)]
+  // Rounding to a double keeps the order, but for numbers that fall together.
+  if (left !== right) return left < right ? -1 : 1
+  const scale = Math.max(fractionOf(a), fractionOf(b))
+  const difference = unscaled(a, scale) - unscaled(b, scale)
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+}
+
+const fractionOf = (number: string): number => number.split('.')[1]?.length ?? 0
+
+function unscaled(number: string, scale: number): bigint {
+  const [whole = '', fraction = ''] = number.replace('-', '').split('.')
+  const digits = BigInt(`${whole}${fraction.padEnd(scale, '0')}`)
+  return number.startsWith('-') ? -digits : digits
+}
+
+/** How a rule says that its value is written. */
+export interface ValueForm {
+  readonly number?: NumberFormat | undefined
+  /** Of bounds: rejected, left out, or sent with the limit as value and the original in `source.notes`. */
+  readonly comparators?: 'reject' | 'skip' | 'limit' | undefined
+  readonly form?: 'feet-and-inches' | undefined
+}
+
+/** A value that does not say all that stood in the export, with a note that does. */
+export interface NotedValue {
+  readonly text: string
+  readonly note: string
+}
+
+/** Undefined: the mapping leaves it out. */
+export type ValueReader = (raw: string) => string | NotedValue | Fault | undefined
+
+/** `<5`, `>= 200`; HL7 and FHIR write no other comparators (HL7 v2.5.1, 2.A.66; FHIR R4, quantity-comparator). */
+const BOUND = /^(?:<=|>=|[<>≤≥])\s*(.*)$/
+
+/** @param inRow what the `row` block says of all values */
+export function compileValue(rule: ValueForm, inRow: ValueForm): ValueReader {
+  if (rule.form !== undefined) return parseFeetAndInches
+  const read = compileNumber(rule.number ?? inRow.number)
+  const comparators = rule.comparators ?? inRow.comparators ?? 'reject'
+  if (comparators === 'reject') return read
+  return (raw) => {
+    const number = read(raw)
+    if (number !== WITH_COMPARATOR) return number
+    const limit = read(BOUND.exec(raw)?.[1] ?? '')
+    if (typeof limit !== 'string') return limit
+    return comparators === 'skip' ? undefined : { text: limit, note: `reported as ${raw}` }
+  }
+}
+
+/** UCUM code of the unit of a height that was written in feet and inches. */
+export const INCH = '[in_i]'
+
+const NO_FEET_AND_INCHES = fault('value-not-feet-and-inches', 'the value is not in feet and inches')
+const FEET = String.raw`(?:'|’|′|ft\.?|foot|feet)`
+const INCHES = String.raw`(?:"|”|″|''|’’|′′|in\.?|inch|inches)`
+const HEIGHT = new RegExp(
+  String.raw`^(\d{1,2})\s*(?:${FEET}\s*(?:-?\s*(\d{1,2})(?:\.(\d+))?\s*${INCHES}?)?|-\s*(\d{1,2})(?:\.(\d+))?)$`,
+  'i',
+)
+/** No height is longer. */
+const LONGEST_HEIGHT = 30
+
+/**
+ * Heights as people say them in the United States: `5'11"`, `5 ft 11 in`, `5-11`, `6'`, `5' 10.5"` in inches, digit by digit:
+ * 71, 71, 71, 72, 70.5. A foot has 12 inches, so there are fewer than 12 beside it.
+ */
+export function parseFeetAndInches(raw: string): NumberText {
+  const match = raw.length > LONGEST_HEIGHT ? null : HEIGHT.exec(raw)
+  const inches = Number(match?.[2] ?? match?.[4] ?? '0')
+  if (match === null || inches > 11) return NO_FEET_AND_INCHES
+  const whole = String(Number(match[1]) * 12 + inches)
+  const fraction = match[3] ?? match[5]
+  return fraction === undefined ? whole : `${whole}.${fraction}`
+}
+
+/** Bounds as JSON numbers, in the unit that stands behind them (as spelled; '' where there is none). */
+export interface ReferenceRange {
+  readonly low?: string
+  readonly high?: string
+  readonly unit: string
+}
+
+/** No range is longer; what is longer is a comment. */
+const LONGEST_RANGE = 100
+const NUMBER = String.raw`([+-]?\d[\d.,'\u00a0\u2009\u202f]*)`
+/** A unit right behind the number must not begin like one. */
+const UNIT = String.raw`(\s+\S.*|[^\d\s.,-].*)?`
+const RANGE = new RegExp(String.raw`^${NUMBER}\s*(?:-|–|to)\s*${NUMBER}${UNIT}$`, 'i')
+const LIMIT = new RegExp(String.raw`^(<=|>=|[<>≤≥])\s*${NUMBER}${UNIT}$`)
+
+/**
+ * The bounds of a reference range, which laboratories write as text (HL7 v2.5.1, 7.4.2.7), or undefined where it is none of
+ * `3.5-5.0`, `60 - 100 mg/dL`, `<200`, `>=40`.
+ */
+export function parseReferenceRange(text: string, read: NumberReader): ReferenceRange | undefined {
+  if (text.length > LONGEST_RANGE) return undefined
+  const limited = LIMIT.exec(text)
+  if (limited !== null) {
+    const [, sign = '', number = '', unit = ''] = limited
+    const limit = read(number)
+    if (typeof limit !== 'string') return undefined
+    return { [/[<≤]/.test(sign) ? 'high' : 'low']: limit, unit: unit.trim() }
+  }
+  const [found, first = '', second = '', unit = ''] = RANGE.exec(text) ?? []
+  const [low, high] = [read(first), read(second)]
+  if (found === undefined || typeof low !== 'string' || typeof high !== 'string') return undefined
+  return compareNumbers(low, high) > 0 ? undefined : { low, high, unit: unit.trim() }
+}

@@ -106,7 +106,7 @@ test.each([
   await ledger.startRun(answer.lease, start)
   const deps = {
     ...{ ledger, gatewayName: 'gateway', home: folder, now: Date.now, isDead: () => false },
-    events: { runStarted() {} },
+    events: createRunEvents(),
   } as unknown as RunDependencies
   const file = join(folder, 'jobs/nightly.yaml')
   const job = { definition: { job: 'nightly', notify: [target] }, file } as unknown as Job

@@ -106,9 +106,10 @@ export function unreadable(random: Random): DrawnFault[] {
     ['refuse', { status: 503 }],
     ['reset', {}],
   ])
-  const isLost = { chance: random.pick([0.4, 0.8]), times: random.pick([3, 20]) }
-  // What looks like an outage is waited for: it must end before the sixth try of a read, which is the last (docs/delivery.md).
+  // What looks like an outage is waited for, and excuses no doubt: it must end before the sixth try of a read, which is the last
+  // (docs/delivery.md), and before the process takes too long.
   const isOutage = read[0] === 'reset' || ('status' in read[1] && read[1].status === 503)
+  const isLost = { chance: random.pick([0.4, 0.8]), times: Math.min(random.pick([3, 20]), isOutage ? 3 : 20) }
   const times = isOutage ? 5 : read[0] === 'refuse' ? 40 : 6
   const isUnread = { chance: random.pick([0.6, 1]), times }
   return [

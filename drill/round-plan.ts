@@ -91,7 +91,7 @@ export function planRound(seed: number, round: number): RoundPlan {
       : (RUN_POINTS[ordinalOf(round) % RUN_POINTS.length] ?? 'before-intent')
   const named: Ending = { by: 'point', kill: { point, nth: random.pick([1, 1, 2]) } }
   const nights = nightsOf(random, theme, shipped, shipped ? drawEnding(random, true) : named)
-  return {
+  const plan: Omit<RoundPlan, 'patience'> = {
     theme,
     exports: {
       exports: nights.reduce((sum, { exports }) => sum + exports, 0),
@@ -109,7 +109,6 @@ export function planRound(seed: number, round: number): RoundPlan {
     // Who answers 200 to everybody gives no sign that it knows somebody.
     registeredAgain: theme === 'ledger-lost' ? 'conflict' : random.pick(['same', 'conflict']),
     changed: random.pick(['add', 'replace', 'replace', 'keep']),
-    patience: theme === 'failing-person' || theme === 'unreadable' ? '10s' : undefined,
     archive: !theme.startsWith('ledger') && random.chance(0.4),
     shipped,
     pace,
@@ -124,6 +123,11 @@ export function planRound(seed: number, round: number): RoundPlan {
       : undefined,
     again: random.chance(isOneNight ? 0.2 : 0.4),
   }
+  // At the end of the patience a read is given up: so there is one where that excuses the doubt.
+  const isShort =
+    (theme === 'failing-person' || theme === 'unreadable') &&
+    plan.faults.some(({ harm }) => harm.hidesProfiles)
+  return { ...plan, patience: isShort ? '10s' : undefined }
 }
 
 function nightsOf(random: Random, theme: Theme, shipped: boolean, first: Ending): Night[] {

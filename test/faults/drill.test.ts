@@ -38,8 +38,11 @@ test('500 rounds of a seed plan every kind of fault and every named point, with 
   expect(planBackfillRound(1, 19)).toEqual(planBackfillRound(1, 19))
 })
 
-test('a fault that excuses no doubt strikes no read six times: then it is given up, and tells nothing', () => {
-  const often = Array.from({ length: 500 }, (_, round) => planRound(1, round)).flatMap(({ faults }) =>
+test('no read is given up where no fault excuses the doubt: not after six tries, nor at the end of a short patience', () => {
+  const plans = Array.from({ length: 500 }, (_, round) => planRound(1, round))
+  for (const { patience, faults } of plans)
+    if (patience !== undefined) expect(faults.some(({ harm }) => harm.hidesProfiles)).toBe(true)
+  const often = plans.flatMap(({ faults }) =>
     faults
       .filter(({ harm }) => !harm.hidesProfiles)
       .map(({ fault }) => Fault.parse(fault))

@@ -133,7 +133,7 @@ function joinTable(
 
 /**
  * A second export. The mapping is compiled once without it, to learn what is read of its rows; then it is read
- * (job/joined-exports.ts), and the mapping is compiled with what was kept.
+ * (run/joined-exports.ts), and the mapping is compiled with what was kept.
  */
 function joinExport(
   context: CompileContext,

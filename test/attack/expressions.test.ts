@@ -4,7 +4,7 @@ import { compileField } from '../../src/transform/compile-field.ts'
 import { csvNames } from '../../src/transform/scope.ts'
 import { ANN, BEN, HEADER, openClinic } from '../cli/clinic.ts'
 import { ended, summaryOf } from '../cli/command-line.ts'
-import { contextUnderTest } from '../transform/fields-under-test.ts'
+import { contextUnderTest } from '../transform/mapping-under-test.ts'
 
 const ATTACKS = {
   'a tail call without end': '($f := function($n) { $f($n + 1) }; $f(0))',

@@ -1,5 +1,16 @@
-import { describe, expect, it } from 'vitest'
-import { createComparison, type Difference } from '../../src/mapping-tools/compare-outcomes.ts'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openExport } from '../../src/extract/open-export.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
+import {
+  createComparison,
+  type Difference,
+  type Reading,
+  type RowPair,
+  rowPairs,
+} from '../../src/mapping-tools/compare-outcomes.ts'
 import { csvMapper, load } from '../transform/mapping-under-test.ts'
 import { SMALL } from './cases-under-test.ts'
 
@@ -98,5 +109,67 @@ describe('two mappings over the same rows', () => {
     const { examples, rules } = compare(SMALL, change('type: screening', 'type: visit'), rows, 3)
     expect(examples).toHaveLength(3)
     expect(rules['heart-rate']?.changed).toBe(50)
+  })
+})
+
+async function pairs(content: Buffer, before: object, after: object): Promise<RowPair[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-pairs-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const path = join(folder, 'export.csv')
+  await writeFile(path, content)
+  const reading = async (definition: object): Promise<Reading> => {
+    const read = readDefinition.parse({ format: 'csv', ...definition })
+    return { read, opened: await openExport(path, read) }
+  }
+  const found: RowPair[] = []
+  for await (const block of rowPairs(await reading(before), await reading(after))) found.push(...block)
+  return found
+}
+
+const lines = (found: readonly RowPair[]): (number | undefined)[][] =>
+  found.map((pair) => pair.map((row) => row?.line))
+
+const cells = (pair: RowPair | undefined): unknown =>
+  pair?.map((row) => (row?.kind === 'cells' ? row.cells.join() : row?.kind))
+
+describe('rows side by side', () => {
+  it('mappings that read alike see each row once', async () => {
+    const found = await pairs(Buffer.from('a,b\n1,2\n3,4\n'), {}, {})
+    expect(lines(found)).toEqual([
+      [2, 2],
+      [3, 3],
+    ])
+    expect(found.every(([one, other]) => one === other)).toBe(true)
+  })
+
+  it('rows that begin on the same line are paired, and others stand alone', async () => {
+    const text = 'a,b\nunits,x\n1,2\n# remark,\n3,4\nTRL,2\n'
+    const found = await pairs(
+      Buffer.from(text),
+      {},
+      { header: { skip: 1 }, comment: '#', trailer: { match: '^TRL' } },
+    )
+    expect(lines(found)).toEqual([
+      [2, undefined],
+      [3, 3],
+      [4, undefined],
+      [5, 5],
+      [6, undefined],
+    ])
+  })
+
+  it('a file that is decoded differently is paired by line', async () => {
+    const latin = Buffer.from('a\nJos\xe9\nZo\xeb\nx\n', 'latin1')
+    const found = await pairs(latin, { encoding: 'windows-1252' }, { encoding: 'utf-8' })
+    expect(lines(found)).toEqual([
+      [2, 2],
+      [3, 3],
+      [4, 4],
+    ])
+    expect(found.map(cells)).toEqual([
+      ['José', 'unreadable'],
+      ['Zoë', 'unreadable'],
+      ['x', 'x'],
+    ])
   })
 })

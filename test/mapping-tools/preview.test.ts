@@ -42,14 +42,21 @@ function pageParts(page: string): { tags: Set<string>; texts: string[] } {
 describe('a row beside its records', () => {
   test('in a terminal', () => {
     expect(previewText(WHOLE)).toEqual([
-      '── row 7, line 9: mapped ───────────────────────────────────────────────────────',
-      ' id      P-1                                  │ → systolic-bp   118 mm[Hg]            2026-02-04T00:00:00.000Z  LOINC 8480-6',
-      ' sbp     118                                  │ → hypertension  active                2026-02-04T00:00:00.000Z  ICD-10-CM I10, SNOMED CT 38341003',
-      ' a1c     high                                 │ → pcp           1234567893 Dr. A PCP  2026-02-04T00:00:00.000Z',
-      ' dx      Y                                    │ ✗ hba1c         value-not-a-number: the value is no number',
-      ' npi     1234567893                           │',
-      ' doctor  Dr. A                                │',
-      '',
+      ...['── row 7, line 9: mapped ───────────────────────────────────────────────────────'],
+      ...[
+        ' id      P-1                                  │ → systolic-bp   118 mm[Hg]            2026-02-04T00:00:00.000Z  LOINC 8480-6',
+      ],
+      ...[
+        ' sbp     118                                  │ → hypertension  active                2026-02-04T00:00:00.000Z  ICD-10-CM I10, SNOMED CT 38341003',
+      ],
+      ...[
+        ' a1c     high                                 │ → pcp           1234567893 Dr. A PCP  2026-02-04T00:00:00.000Z',
+      ],
+      ...[
+        ' dx      Y                                    │ ✗ hba1c         value-not-a-number: the value is no number',
+      ],
+      ...[' npi     1234567893                           │'],
+      ...[' doctor  Dr. A                                │', ''],
     ])
   })
 
@@ -63,13 +70,7 @@ describe('a row beside its records', () => {
     const { texts } = pageParts(previewPage('tried', 'e.csv', [WHOLE]))
     expect(texts).toEqual(
       expect.arrayContaining([
-        'Row 7 ',
-        'line 9, mapped',
-        'sbp',
-        '118',
-        'systolic-bp',
-        '118 mm[Hg]',
-        'LOINC 8480-6',
+        ...['Row 7 ', 'line 9, mapped', 'sbp', '118', 'systolic-bp', '118 mm[Hg]', 'LOINC 8480-6'],
       ]),
     )
     expect(texts).toEqual(expect.arrayContaining(['hba1c', 'value-not-a-number']))
@@ -86,32 +87,11 @@ describe('a row beside its records', () => {
   })
 })
 
-const TAGS = new Set([
-  'body',
-  'header',
-  'h1',
-  'span',
-  'p',
-  'strong',
-  'main',
-  'section',
-  'h2',
-  'div',
-  'dl',
-  'dt',
-  'dd',
-  'table',
-  'thead',
-  'tbody',
-  'tr',
-  'th',
-  'td',
-  'ul',
-  'li',
-  'b',
-  'code',
-  'html',
-])
+const TAGS = new Set(
+  'html body header h1 h2 span p strong main section div dl dt dd table thead tbody tr th td ul li b code'.split(
+    ' ',
+  ),
+)
 const HOSTILE = [
   '<script>alert(1)</script>',
   '"><img src=x onerror=alert(1)>',

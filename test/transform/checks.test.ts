@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { RowOutcome } from '../../src/model/record.ts'
 import { Checks } from '../../src/transform/checks.ts'
-import { csvMapper, faults, jsonMapper, load, mapped, NOW, refusalOf } from './mapping-under-test.ts'
+import { csvMapper, csvRules, faults, jsonRules, load, mapped, NOW, refusalOf } from './mapping-under-test.ts'
 
 const COLUMNS = [
   ...['id', 'visit', 'at', 'first', 'last', 'dob', 'sex', 'zip'],
@@ -153,16 +153,11 @@ describe('blood pressure', () => {
     )
   })
 
-  const nested = jsonMapper(`mapping: m
-read: { format: ndjson, each: { order: "$.orders[*]", obx: "order.obx[*]" } }
-row:
-  key: ["$.id"]
-  account: { reference: "$.id" }
-  observedAt: { from: order.at, format: ISO, zone: UTC }
-  source: { name: N, type: t }
-biometrics:
-  - { code: { from: obx.code, system: LOINC }, value: obx.value, unit: { constant: "mm[Hg]" } }
-`)
+  const nested = jsonRules(
+    '{ order: "$.orders[*]", obx: "order.obx[*]" }',
+    'biometrics: [{ code: { from: obx.code, system: LOINC }, value: obx.value, unit: { constant: "mm[Hg]" } }]',
+    '{ from: order.at, format: ISO, zone: UTC }',
+  )
   const order = (at: string, systolic: string, diastolic: string) => ({
     at,
     obx: [
@@ -184,39 +179,32 @@ biometrics:
 })
 
 describe('codes', () => {
-  const coded = (unknown: string, checks = '') => `mapping: m
-read: { format: csv }
-row:
-  key: [id]
-  account: { reference: id }
-  observedAt: { from: at, format: ISO, zone: UTC }
-  source: { name: N, type: t }
-  checks: { ${checks} }
-biometrics:
-  - { code: { from: code, system: LOINC, unknown: ${unknown} }, value: value, unit: { constant: "%" } }
-`
-  const map = (mapping: string, code: string): RowOutcome =>
-    csvMapper(mapping, ['id', 'at', 'code', 'value'])({ id: 'P1', at: '2026-02-04', code, value: '5.1' })
+  const coded = (code: string, unknown: string, checks = ''): RowOutcome =>
+    csvRules(
+      ['id', 'code', 'value'],
+      `biometrics: [{ code: { from: code, system: LOINC, unknown: ${unknown} }, value: value, unit: { constant: "%" } }]`,
+      `  checks: { ${checks} }`,
+    )({ id: 'P1', code, value: '5.1' })
 
   it.each([
     ['8-Apr', 'code-damaged'],
     ['4548-5', 'check-digit-wrong'],
   ])('%s is rejected with its own reason, though unknown codes are left out', (code, reason) => {
     for (const unknown of ['skip', 'reject'])
-      expect(faults(map(coded(unknown), code))).toEqual([`unmapped-1: ${reason} code`])
+      expect(faults(coded(code, unknown))).toEqual([`unmapped-1: ${reason} code`])
   })
 
   it('is left to what the mapping says of unknown codes, with a warning or without', () => {
-    const warned = map(coded('skip', 'damaged-code: warn'), '8-Apr')
+    const warned = coded('8-Apr', 'skip', 'damaged-code: warn')
     expect(warned).toMatchObject({
       outcome: 'skipped',
       warnings: [{ kind: 'biometric', rule: 'unmapped', issue: { code: 'code-damaged', field: 'code' } }],
     })
-    expect(map(coded('skip', 'damaged-code: off'), '8-Apr')).toMatchObject({
+    expect(coded('8-Apr', 'skip', 'damaged-code: off')).toMatchObject({
       outcome: 'skipped',
       warnings: [],
     })
-    const rejected = map(coded('reject', 'loinc-check-digit: warn'), '4548-5')
+    const rejected = coded('4548-5', 'reject', 'loinc-check-digit: warn')
     expect(faults(rejected)).toEqual(['unmapped-1: code-unknown code'])
     expect(told(rejected)).toEqual([])
   })

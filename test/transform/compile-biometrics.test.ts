@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { csvMapper, faults, jsonMapper, mapped, ORIGIN, wires } from './mapping-under-test.ts'
+import {
+  csvMapper,
+  csvRules,
+  faults,
+  jsonMapper,
+  jsonRules,
+  mapped,
+  ORIGIN,
+  wires,
+} from './mapping-under-test.ts'
 
 const WIDE = `
 mapping: wide
@@ -249,42 +258,27 @@ describe('long measurements in nested rows', () => {
 
 describe('a named rule that reads a level', () => {
   it('numbers its records, so that none shares an id with another', () => {
-    const nested = jsonMapper(`
-mapping: nested
-read: { format: ndjson, each: { visit: "$.visits[*]" } }
-row:
-  key: [$.id]
-  account: { reference: $.id }
-  observedAt: { constant: "2026-01-01T00:00:00Z" }
-  source: { name: N, type: t }
-biometrics: { bmi: visit.bmi }
+    const nested = jsonRules(
+      '{ visit: "$.visits[*]" }',
+      `biometrics: { bmi: visit.bmi }
 conditions: { asthma: { when: { visit.asthma: Y }, status: active } }
-careTeams: { pcp: { when: { visit.npi: present }, npi: visit.npi, name: visit.name } }
-`)
+careTeams: { pcp: { when: { visit.npi: present }, npi: visit.npi, name: visit.name } }`,
+    )
     const visit = { bmi: '20', asthma: 'Y', npi: '1234567893', name: 'Dr. N' }
     const outcome = mapped(nested({ id: '1', visits: [visit, visit, { bmi: 'x' }] }))
     expect(outcome.records.map(({ rule }) => rule).sort()).toEqual([
-      'asthma-1',
-      'asthma-2',
-      'bmi-1',
-      'bmi-2',
-      'pcp-1',
-      'pcp-2',
+      ...['asthma-1', 'asthma-2', 'bmi-1', 'bmi-2', 'pcp-1', 'pcp-2'],
     ])
     expect(faults(outcome)).toEqual(['bmi-3: value-not-a-number visit.bmi'])
   })
 })
 
 describe('a coded CSV', () => {
-  const coded = csvMapper(
-    `
-mapping: coded
-read: { format: csv }
-row: { key: [id], account: { reference: id }, observedAt: { from: at, format: EPOCH_MS }, source: { name: S, type: ehr } }
-biometrics:
-  - { code: { from: code, system: LOINC, unknown: skip }, value: value, unit: { constant: "mg/dL" } }
-`,
+  const coded = csvRules(
     ['id', 'at', 'code', 'value'],
+    'biometrics: [{ code: { from: code, system: LOINC, unknown: skip }, value: value, unit: { constant: mg/dL } }]',
+    '',
+    '{ from: at, format: EPOCH_MS }',
   )
   it('takes LOINC as it is; codes to skip are left out', () => {
     expect(wires(coded({ id: '1', at: '0', code: '2093-3', value: '190' }))).toMatchObject([
@@ -300,24 +294,15 @@ biometrics:
 })
 
 describe('a code that is written several times', () => {
-  const coded = csvMapper(
-    `
-mapping: several
-read: { format: csv }
-row:
-  key: [id]
-  account: { reference: id }
-  observedAt: { from: at, format: yyyy-MM-dd, zone: UTC }
-  source: { name: EHR, type: ehr }
-biometrics:
+  const coded = csvRules(
+    ['id', 'code', 'also', 'value'],
+    `biometrics:
   - code: { firstOf: [code, also], split: { by: "|", take: -1 }, system: LOINC }
     value: value
-    unit: { constant: "%" }
-`,
-    ['id', 'at', 'code', 'also', 'value'],
+    unit: { constant: "%" }`,
   )
   const of = (code: string, also: string): string[] => {
-    const outcome = coded({ id: '1', at: '2026-02-04', value: '97', code, also })
+    const outcome = coded({ id: '1', value: '97', code, also })
     return [...mapped(outcome).records.map(({ rule }) => rule), ...faults(outcome)]
   }
 
@@ -333,15 +318,14 @@ biometrics:
 })
 
 describe('rules of a list that are always of one entry', () => {
-  const map = jsonMapper(`mapping: m
-read: { format: ndjson, each: { visit: "$.visits[*]", reading: "visit.readings[*]" } }
-row: { key: [$.id], account: { reference: $.id }, observedAt: { constant: "2026-02-04T00:00:00Z" }, source: { name: N, type: t } }
-biometrics:
+  const map = jsonRules(
+    '{ visit: "$.visits[*]", reading: "visit.readings[*]" }',
+    `biometrics:
   - { catalog: body-weight, value: visit.weight, unit: visit.weightUnit }
   - { code: { from: reading.code, system: LOINC }, value: reading.value, unit: { constant: kg } }
 conditions:
-  - { catalog: asthma, when: { visit.asthma: "true" }, status: active }
-`)
+  - { catalog: asthma, when: { visit.asthma: "true" }, status: active }`,
+  )
 
   it('stand beside rules whose code is read; their ordinals go on; what is empty is left out', () => {
     const outcome = map({

@@ -1,17 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { csvMapper, faults, jsonMapper, mapped, wires } from './mapping-under-test.ts'
+import { csvRules, faults, jsonRules, mapped, wires } from './mapping-under-test.ts'
 
 const COLUMNS = ['id', 'npi', 'doctor', 'phone', 'street', 'town', 'zip', 'site', 'web', 'since']
-const map = csvMapper(
-  `
-mapping: teams
-read: { format: csv }
-row: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T09:10:00-05:00" }, source: { name: N, type: t } }
-careTeams:
-  pcp: { when: { doctor: present }, npi: npi, name: doctor, primary: true, phoneNumber: phone, address: street, city: town, zip: zip, location: site, profile: web }
-  heart: { when: { site: heart }, npi: npi, name: { constant: Dr. Heart }, type: CARDIOLOGIST, observedAt: { from: since, format: HL7, zone: UTC } }
-`,
+const map = csvRules(
   COLUMNS,
+  `careTeams:
+  pcp: { when: { doctor: present }, npi: npi, name: doctor, primary: true, phoneNumber: phone, address: street, city: town, zip: zip, location: site, profile: web }
+  heart: { when: { site: heart }, npi: npi, name: { constant: Dr. Heart }, type: CARDIOLOGIST, observedAt: { from: since, format: HL7, zone: UTC } }`,
+  '',
+  '{ constant: "2026-02-04T09:10:00-05:00" }',
 )
 const BASE = { id: '1', npi: '1234567893', doctor: 'Dr. "N"' }
 
@@ -57,12 +54,7 @@ describe('care-team entries', () => {
   it('leave out what is empty', () => {
     const [record] = wires(map(BASE))
     expect(Object.keys(record ?? {}).sort()).toEqual([
-      'account',
-      'name',
-      'npi',
-      'observationDate',
-      'source',
-      'type',
+      ...['account', 'name', 'npi', 'observationDate', 'source', 'type'],
     ])
   })
 
@@ -73,9 +65,9 @@ describe('care-team entries', () => {
   })
 
   it('may take their type from a column, which must tell one', () => {
-    const typed = csvMapper(
-      'mapping: x\nread: { format: csv }\nrow: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T09:10:00Z" }, source: { name: N, type: t } }\ncareTeams: { any: { npi: npi, name: doctor, type: { from: site, case: upper } } }\n',
+    const typed = csvRules(
       COLUMNS,
+      'careTeams: { any: { npi: npi, name: doctor, type: { from: site, case: upper } } }',
     )
     expect(wires(typed({ ...BASE, site: 'pcp' }))).toMatchObject([{ type: 'PCP' }])
     expect(faults(typed(BASE))).toEqual(['any: type-missing site'])
@@ -98,32 +90,24 @@ describe('care-team entries', () => {
     ['primary: { doctor: Dr. Elm }', true],
     ['primary: { doctor: Dr. Oak }', false],
   ])('that have %s say of the mark: %s', (said, primary) => {
-    const mapper = csvMapper(
-      `mapping: x\nread: { format: csv }\nrow: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T09:10:00Z" }, source: { name: N, type: t } }\ncareTeams: { pcp: { npi: npi, name: doctor, ${said} } }\n`,
-      COLUMNS,
-    )
+    const mapper = csvRules(COLUMNS, `careTeams: { pcp: { npi: npi, name: doctor, ${said} } }`)
     const { records } = mapped(mapper({ ...BASE, doctor: 'Dr. Elm' }))
     expect(records.map((one) => one.primary)).toEqual([primary])
   })
 
   it('without a name are refused', () => {
-    const nameless = csvMapper(
-      'mapping: x\nread: { format: csv }\nrow: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T09:10:00Z" }, source: { name: N, type: t } }\ncareTeams: { pcp: { npi: npi, name: doctor } }\n',
-      COLUMNS,
-    )
+    const nameless = csvRules(COLUMNS, 'careTeams: { pcp: { npi: npi, name: doctor } }')
     expect(faults(nameless({ ...BASE, doctor: '' }))).toEqual(['pcp: name-missing doctor'])
   })
 })
 
 describe('care teams in a list', () => {
-  const NESTED = jsonMapper(`
-mapping: teams
-read: { format: ndjson, each: { order: "$.orders[*]", member: "order.members[*]" } }
-row: { key: [$.id], account: { reference: $.id }, observedAt: { constant: "2026-02-04T09:10:00-05:00" }, source: { name: N, type: t } }
-careTeams:
+  const nested = jsonRules(
+    '{ order: "$.orders[*]", member: "order.members[*]" }',
+    `careTeams:
   - { when: { member.kind: doctor }, npi: member.npi, name: member.name, type: { from: member.role, table: { GP: PCP, HT: CARDIOLOGIST } } }
-  - { when: { order.by: present }, npi: order.by, name: { constant: Orderer }, type: ORDERER }
-`)
+  - { when: { order.by: present }, npi: order.by, name: { constant: Orderer }, type: ORDERER }`,
+  )
   const member = (kind: string, npi: string, role: string) => ({
     kind,
     npi,
@@ -132,7 +116,7 @@ careTeams:
   })
 
   it('make a record of each element, called by their ordinals in the row', () => {
-    const outcome = NESTED({
+    const outcome = nested({
       id: '1',
       orders: [
         { by: '1234567893', members: [member('doctor', '1245319599', 'GP'), member('nurse', '1', 'RN')] },
@@ -149,7 +133,7 @@ careTeams:
   })
 
   it('that are all left out skip the row', () => {
-    expect(NESTED({ id: '1', orders: [{ by: '', members: [member('nurse', '1', 'RN')] }] })).toMatchObject({
+    expect(nested({ id: '1', orders: [{ by: '', members: [member('nurse', '1', 'RN')] }] })).toMatchObject({
       outcome: 'skipped',
       reason: 'nothing-kept',
     })

@@ -1,24 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { csvMapper, faults, mapped, wires } from './mapping-under-test.ts'
+import { csvRules, faults, mapped, wires } from './mapping-under-test.ts'
 
-const ROW = `
-read: { format: csv }
-row: { key: [id], account: { reference: id }, observedAt: { from: at, format: ISO, zone: Europe/Berlin }, source: { name: N, type: ehr } }
-`
 const COLUMNS = ['id', 'at', 'dm', 'state', 'code', 'since']
 const BASE = { id: '1', at: '2026-02-04' }
+const rules = (text: string): ReturnType<typeof csvRules> =>
+  csvRules(COLUMNS, text, '', '{ from: at, format: ISO, zone: Europe/Berlin }', '{ name: N, type: ehr }')
 
 describe('wide conditions', () => {
-  const map = csvMapper(
-    `
-mapping: wide
-${ROW}
+  const map = rules(`
 conditions:
   type-2-diabetes: { when: { dm: [Y, "1"] }, status: active }
   other: { catalog: asthma, when: { dm: A }, status: { from: state, table: { a: active } }, observedAt: { from: since, format: yyyyMMdd, zone: UTC } }
-`,
-    COLUMNS,
-  )
+`)
 
   it('are the whole record that the interface describes, with a number for a date', () => {
     for (const dm of ['Y', '1']) {
@@ -78,16 +71,11 @@ conditions:
 })
 
 describe('coded conditions', () => {
-  const map = csvMapper(
-    `
-mapping: long
-${ROW}
+  const map = rules(`
 conditions:
   - { code: { from: code, system: ICD-10-CM }, when: { state: absent }, status: active }
   - { code: { from: code, system: SNOMED, unknown: skip }, when: { state: present }, status: { from: state } }
-`,
-    COLUMNS,
-  )
+`)
 
   it('are found by each of their codes, and named by key and ordinal', () => {
     for (const [cells, rule, status] of [

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/model/row.ts'
 import { compileWhen } from '../../src/transform/compile-when.ts'
 import { WhenDefinition } from '../../src/transform/field-definition.ts'
-import { contextUnderTest } from './fields-under-test.ts'
+import { contextUnderTest } from './mapping-under-test.ts'
 
 const holds = (written: unknown, row: JsonValue): boolean =>
   compileWhen(contextUnderTest(), WhenDefinition.parse(written), ['when']).holds([row])

@@ -1,138 +1,151 @@
 import { describe, expect, it } from 'vitest'
-import { findings, HEAD, NESTED } from './wrong-mapping.ts'
+import { undecidedLines } from '../../src/transform/mapping-definition.ts'
+import { findings, HEAD, load, NESTED, NOW, ORIGIN, refusalOf } from './mapping-under-test.ts'
 
-describe('a wrong use of the language is told with line and key', () => {
-  it.each([
+/** One rule of a section on the fifth line of a mapping, and what is told of it. */
+const RULES_OF_CSV = `
+biometrics  hba1c: { from: a, unti: "%" } → .hba1c.unti: unknown key "unti"
+biometrics  a1c: a → .a1c: "a1c" is not in the catalog of biometrics
+biometrics  x: { from: a, catalog: y } → .x.catalog: "y" is not in
+conditions  flu: { when: { a: Y }, status: active } → .flu: "flu" is not in the catalog of conditions
+biometrics  hba1c: { from: a, unit: mmol/mol } → .hba1c.unit: unit of hba1c: the unit cannot be converted to %
+biometrics  bmi: { from: a, unit: bmi_unit } → .bmi.unit: unit of bmi: the unit is neither UCUM nor a known spelling; if it is a column, write { from: bmi_unit }
+biometrics  - { code: { from: c, table: none }, value: v, unit: u } → [0].code.table: there is no table "none" in mappings/tables
+biometrics  - { code: { from: c, table: { A: hba1c, B: hb1ac } }, value: v, unit: u } → [0].code.table: the table leads to "hb1ac"
+biometrics  - { code: { from: c }, value: v, unit: u } → [0].code: needs either a system
+biometrics  - { value: a, unit: u } → [0].code: is missing: a rule of a list needs a code that is read, or a catalog entry
+conditions  - { catalog: asthma, code: { from: c, system: SNOMED }, status: active } → [0].code: cannot stand beside catalog
+biometrics  - { catalog: asthma, value: a, unit: u } → [0].catalog: "asthma" is not in the catalog of biometrics
+biometrics  - { code: { from: c, system: LOINC }, value: v } → [0].unit: is missing: a column, a path or { constant: mg/dL }
+biometrics  bmi: { from: a, when: { age: { ">": adult } } } → .bmi.when.age.>: needs a number
+biometrics  body-height: { from: a, form: feet-and-inches, unit: cm } → .body-height.unit: the form tells the unit already
+biometrics  body-weight: { from: a, form: feet-and-inches } → .body-weight.form: unit of body-weight: the unit cannot be converted to kg
+biometrics  bmi: { from: a, number: { decimal: ",", group: "," } } → .bmi.number.group: must differ from the decimal mark
+biometrics  bmi: { from: a, comparators: drop } → .bmi.comparators:
+careTeams   pcp: { npi: n, name: { from: m, separator: " " } } → .pcp.name.separator: is for concat
+`
+const RULES_OF_JSON = `
+biometrics  bmi: $.a[ → .bmi.from:
+biometrics  bmi: $..a → .bmi.from: "$..a" can lead to several
+biometrics  bmi: { from: pid.a } → .bmi.from: "pid.a" must start with $ or the name of a level (obx)
+biometrics  bmi: { from: $.a, when: { any: [{ $.b: Y }, { not: { c: Y } }] } } → .bmi.when.any[1].not.c: "c" must start with $
+conditions  asthma: { when: { $.a: Y }, status: $.state } → .asthma.status: "$.state" is sent as it stands; to read it, write { from: "$.state" }
+conditions  asthma: { when: { obx.a: Y }, status: "obx['state']" } → .asthma.status: "obx['state']" is sent as it stands
+careTeams   pcp: { npi: $.n, name: $.m, type: $.t } → .pcp.type: "$.t" is sent as it stands
+`
+const ruleLines = (head: string, text: string): (readonly [string, string])[] =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [, section = '', rule = '', told = ''] = /^(\w+) +(.*) → (.*)$/.exec(line) ?? []
+      return [`${head}${section}:\n  ${rule}`, `5 ${section}${told}`]
+    })
+
+/** Another head of a mapping, which has one good rule, and what is told of it. */
+const HEADS_OF_CSV = `
+zone: UTC → zone: New York → 3 row.observedAt.zone: is no IANA time zone
+, zone: UTC →  → 3 row.observedAt.zone: a zone is needed
+ISO → MM/DD/YYYY → 3 row.observedAt.format: "DD" in "MM/DD/YYYY" is no token
+ISO → [ISO, MM/dd] → 3 row.observedAt.format[1]: "MM/dd" must tell year
+format: ISO → format: yyyy-MM-dd, partial: start → 3 row.observedAt.partial: is for HL7 and ISO
+format: ISO, zone: UTC → format: EXCEL → 3 row.observedAt.zone: a zone is needed
+zone: UTC → zone: { table: {} } → 3 row.observedAt.zone.from: is missing
+row: { → row: { skipWhen: {}, → 3 row.skipWhen: names no column or path
+csv } → csv, each: { a: "$.a[*]" } } → 2 read.each: levels are for JSON
+csv } → csv, delimiter: ";;" } → 2 read.delimiter: must be one ASCII character
+reference: id → reference: id, type: accountId, register: { firstName: f, lastName: l, dateOfBirth: d, gender: g, postalCode: p } → 3 row.account.register: an account named by its accountId
+reference: id → reference: id, register: { firstName: f, lastName: l, dateOfBirth: { from: d, format: MM/dd/yy }, gender: g, postalCode: p } → 3 row.account.register.dateOfBirth.format: a date of birth needs
+`
+const HEADS_OF_JSON = `
+$.obx[*] → $.obx → 2 read.each.obx: level "obx" must end in [*]
+key: [$.id] → key: [$.id, obx.id] → 3 row.key[1]: the key must be read from the row itself
+reference: $.id → reference: obx.id → 3 row.account.reference: the account must be
+row: { → row: { skipWhen: { obx.a: absent }, → 3 row.skipWhen: a row is skipped by
+reference: $.id → reference: $.id, register: { firstName: obx.f, lastName: $.l, dateOfBirth: $.d, gender: $.g, postalCode: $.p } → 3 row.account.register.firstName: registration must be
+from: $.at → from: obx.at → 5 biometrics.bmi: needs an observedAt of its own
+`
+const headLines = (head: string, rule: string, text: string): (readonly [string, string])[] =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [from = '', to = '', told = ''] = line.split(' → ')
+      return [`${head.replace(from, () => to)}biometrics:\n  bmi: ${rule}`, told]
+    })
+
+describe('a wrong mapping is refused, with the place of every problem', () => {
+  it.each<readonly [string, string]>([
+    ...ruleLines(HEAD, RULES_OF_CSV),
+    ...ruleLines(NESTED, RULES_OF_JSON),
+    ...headLines(HEAD, 'b', HEADS_OF_CSV),
+    ...headLines(NESTED, '$.b', HEADS_OF_JSON),
+    [HEAD, '1 : maps nothing'],
+    [`${HEAD}biometrics: { BMI: b }`, '4 biometrics.BMI: a rule is named in kebab-case'],
     [
-      'a rule of a list that says not what it is of',
-      `${HEAD}biometrics:\n  - { value: a, unit: u }`,
-      ['5 biometrics[0].code: is missing: a rule of a list needs a code that is read, or a catalog entry'],
+      `${HEAD}biometrics: { bmi: b }\ncareTeams:\n  bmi: { npi: n, name: m }`,
+      '6 careTeams.bmi: the rule name "bmi" is used in biometrics already',
     ],
-    [
-      'a rule of a list that says it twice',
-      `${HEAD}conditions:\n  - { catalog: asthma, code: { from: c, system: SNOMED }, status: active }`,
-      ['5 conditions[0].code: cannot stand beside catalog'],
-    ],
-    [
-      'a rule of a list of what is not in the catalog',
-      `${HEAD}biometrics:\n  - { catalog: asthma, value: a, unit: u }`,
-      ['5 biometrics[0].catalog: "asthma" is not in the catalog of biometrics'],
-    ],
-    [
-      'a field read from two things',
-      `${HEAD}biometrics:\n  bmi:\n    from: a\n    firstOf: [b]`,
-      ['7 biometrics.bmi.firstOf: cannot stand beside from'],
-    ],
-    [
-      'a field read from nothing',
-      `${HEAD}biometrics:\n  bmi:\n    unit: kg/m2`,
-      ['6 biometrics.bmi.from: is missing: a field needs from, firstOf, concat or expression'],
-    ],
-    [
-      'a separator of one',
-      `${HEAD}careTeams:\n  pcp: { npi: n, name: { from: m, separator: " " } }`,
-      ['5 careTeams.pcp.name.separator: is for concat'],
-    ],
-    [
-      'an expression that is none',
-      `${HEAD}biometrics:\n  bmi: { from: a, extract: "(a" }`,
-      ['5 biometrics.bmi.extract: is no regular expression: missing closing )'],
-    ],
-    [
-      'an expression that looks ahead',
-      `${HEAD}conditions:\n  asthma: { when: { a: { matches: "(?!b)" } }, status: active }`,
-      ['5 conditions.asthma.when.a.matches: is no regular expression'],
-    ],
-    [
-      'a part that is none',
-      `${HEAD}biometrics:\n  bmi: { from: a, split: { by: "^", take: 0 } }`,
-      ['5 biometrics.bmi.split.take: counts parts from 1'],
-    ],
-    [
-      'a column where the word itself is meant: unit',
-      `${HEAD}biometrics:\n  bmi: { from: a, unit: bmi_unit }`,
-      [
-        '5 biometrics.bmi.unit: unit of bmi: the unit is neither UCUM nor a known spelling; if it is a column, write { from: bmi_unit }',
-      ],
-    ],
-    [
-      'a path where the word itself is meant: status',
-      `${NESTED}conditions:\n  asthma: { when: { $.a: Y }, status: $.state }`,
-      ['5 conditions.asthma.status: "$.state" is sent as it stands; to read it, write { from: "$.state" }'],
-    ],
-    [
-      'a path from a level where the word itself is meant',
-      `${NESTED}conditions:\n  asthma: { when: { obx.a: Y }, status: "obx['state']" }`,
-      ['5 conditions.asthma.status: "obx[\'state\']" is sent as it stands'],
-    ],
-    [
-      'a path where the word itself is meant: type',
-      `${NESTED}careTeams:\n  pcp: { npi: $.n, name: $.m, type: $.t }`,
-      ['5 careTeams.pcp.type: "$.t" is sent as it stands'],
-    ],
-    [
-      'a word where a number is meant',
-      `${HEAD}biometrics:\n  bmi: { from: a, when: { age: { ">": adult } } }`,
-      ['5 biometrics.bmi.when.age.>: needs a number'],
-    ],
-    [
-      'a test without a question',
-      `${HEAD}biometrics:\n  bmi: { from: a, when: { age: { } } }`,
-      ['5 biometrics.bmi.when.age: asks nothing'],
-    ],
-    [
-      'a column in a group of conditions that is nowhere',
-      `${NESTED}biometrics:\n  bmi:\n    from: $.a\n    when:\n      any:\n        - { $.b: Y }\n        - { not: { c: Y } }`,
-      ['10 biometrics.bmi.when.any[1].not.c: "c" must start with $'],
-    ],
-    [
-      'a text that is empty by the row block',
-      `${HEAD.replace('row: {', 'row: { emptyWhen: [ND],')}biometrics:\n  bmi: { from: a, when: { b: ND } }`,
-      ['5 biometrics.bmi.when.b: "ND" is empty by row.emptyWhen'],
-    ],
-    [
-      'a unit beside feet and inches',
-      `${HEAD}biometrics:\n  body-height: { from: a, form: feet-and-inches, unit: cm }`,
-      ['5 biometrics.body-height.unit: the form tells the unit already'],
-    ],
-    [
-      'feet and inches of a weight',
-      `${HEAD}biometrics:\n  body-weight: { from: a, form: feet-and-inches }`,
-      ['5 biometrics.body-weight.form: unit of body-weight: the unit cannot be converted to kg'],
-    ],
-    [
-      'a coded rule without unit',
-      `${HEAD}biometrics:\n  - { code: { from: c, system: LOINC }, value: v }`,
-      ['5 biometrics[0].unit: is missing: a column, a path or { constant: mg/dL }'],
-    ],
-    [
-      'one mark for two things',
-      `${HEAD}biometrics:\n  bmi: { from: a, number: { decimal: ",", group: "," } }`,
-      ['5 biometrics.bmi.number.group: must differ from the decimal mark'],
-    ],
-    [
-      'a rule for bounds that is none',
-      `${HEAD}biometrics:\n  bmi: { from: a, comparators: drop }`,
-      ['5 biometrics.bmi.comparators: '],
-    ],
-    [
-      'a part of a date in a form that tells all of it',
-      `${HEAD.replace('format: ISO', 'format: yyyy-MM-dd, partial: start')}biometrics: { bmi: b }`,
-      ['3 row.observedAt.partial: is for HL7 and ISO'],
-    ],
-    [
-      'a serial date without a zone',
-      `${HEAD.replace('format: ISO, zone: UTC', 'format: EXCEL')}biometrics: { bmi: b }`,
-      ['3 row.observedAt.zone: a zone is needed'],
-    ],
-    [
-      'a zone from nothing',
-      `${HEAD.replace('zone: UTC', 'zone: { table: {} }')}biometrics: { bmi: b }`,
-      ['3 row.observedAt.zone.from: is missing'],
-    ],
-  ])('%s', (_, mapping, expected) => {
+    [`${HEAD}biometrics:\n  bmi:\n    from: a\n    firstOf: [b]`, '7 biometrics.bmi.firstOf: cannot stand'],
+    [`${HEAD}biometrics:\n  hba1c:\n    from: a\n    unit: stones`, '7 biometrics.hba1c.unit: unit of hba1c'],
+  ])('%s', (mapping, told) => {
     const found = findings(mapping)
-    expect(found).toHaveLength(expected.length)
-    for (const [at, part] of expected.entries()) expect(found[at]).toContain(part)
+    expect(found).toHaveLength(1)
+    expect(found[0]).toContain(told)
+  })
+
+  it('all at once, by line', () => {
+    const error = refusalOf(() =>
+      load(
+        `${HEAD}biometrics:\n  a1c: a\n  hba1c: { from: b, unit: stones }\nconditions:\n  a1c: { when: { c: Y }, status: active }\ncareTeams:\n  pcp: { npi: { from: n, table: none }, name: m }\n`,
+      ),
+    )
+    expect(error.code).toBe('mapping-invalid')
+    expect(error.message).toBe('mappings/tested.yaml: 5 problems')
+    expect(error.findings.map(({ place }) => [place.file, place.line])).toEqual(
+      [5, 6, 8, 8, 10].map((line) => ['mappings/tested.yaml', line]),
+    )
+    expect(error.findings.every(({ place }) => (place.column ?? 0) > 0)).toBe(true)
+  })
+
+  it('columns that the export lacks are all named', () => {
+    const { compiled } = load(`${HEAD}biometrics: { bmi: b, hba1c: a, heart-rate: id }`)
+    const error = refusalOf(() => compiled.bind(['id', 'weight'], 'export.csv', NOW))
+    expect(error.code).toBe('columns-missing')
+    expect(error.message).toBe(
+      'export.csv has no column "at", "b", "a", which the mapping mappings/tested.yaml reads',
+    )
+    expect(error.remedy).toContain('id, weight')
+    expect(error.place).toEqual({ file: 'export.csv', line: 1 })
+  })
+})
+
+describe('a row that could not be read', () => {
+  it('is rejected with its fault', () => {
+    const map = load(`${HEAD}biometrics: { bmi: b }`).compiled.bind(['id', 'at', 'b'], 'x', NOW)
+    expect(
+      map({ ...ORIGIN, kind: 'unreadable', fault: 'row-too-short', message: '2 cells', text: 'a,b' }),
+    ).toEqual({
+      ...ORIGIN,
+      outcome: 'rejected',
+      issue: { stage: 'extract', code: 'row-too-short', message: '2 cells' },
+    })
+  })
+})
+
+describe('a line that a draft has left undecided', () => {
+  it.each([
+    ['# Drafted from a.csv. What DECIDE asks needs an answer before this is used.', false],
+    ['# Lines with DECIDE need an answer before this is used.', false],
+    ['# DECIDE: which zone?', true],
+    ['observedAt: { from: a, zone: UTC } # DECIDE: of which place?', true],
+    ['  observedAt: { constant: "1900-01-01T00:00:00.000Z" }', true],
+    ['  observedAt: { constant: 1900-01-01 }', true],
+    ["    constant: '1900-01-01T00:00:00Z'", true],
+    ['  observedAt: { from: a, emptyWhen: ["1900-01-01T00:00:00.000Z"] }', false],
+    ['  # constant: "1900-01-01T00:00:00.000Z"', false],
+    ['  observedAt: { constant: "2026-01-31T12:00:00.000Z" }', false],
+  ])('%s', (line, undecided) => {
+    expect(undecidedLines(`mapping: x\n${line}\nrow:\n`)).toEqual(undecided ? [2] : [])
   })
 })

@@ -10,7 +10,11 @@ import { recordText } from '../../src/load/record-text.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import type { MappedRow, PreparedRecord, RowOutcome } from '../../src/model/record.ts'
 import type { JsonValue } from '../../src/model/row.ts'
+import { createCatalog } from '../../src/transform/catalog.ts'
 import type { RowMapper } from '../../src/transform/compile.ts'
+import { CompileContext, type Conventions } from '../../src/transform/compile-context.ts'
+import { jsonNames, type Names } from '../../src/transform/scope.ts'
+import { createUnits } from '../../src/transform/units.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
 const shipped = (file: string): string => readFileSync(join(ROOT, 'mappings', file), 'utf8')
@@ -83,3 +87,68 @@ export const wires = (outcome: RowOutcome): Record<string, unknown>[] => {
   const row = mapped(outcome)
   return row.records.map((record) => wire(record, row))
 }
+
+/** `line key: message` of each finding in a wrong mapping, and heads of mappings to make wrong. */
+export const findings = (mapping: string): string[] =>
+  refusalOf(() => load(mapping)).findings.map(
+    ({ place, message }) => `${place.line} ${place.key}: ${message}`,
+  )
+
+export const HEAD = `mapping: m
+read: { format: csv }
+row: { key: [id], account: { reference: id }, observedAt: { from: at, format: ISO, zone: UTC }, source: { name: N, type: t } }
+`
+export const NESTED = HEAD.replace('{ format: csv }', '{ format: ndjson, each: { obx: "$.obx[*]" } }')
+  .replace('key: [id]', 'key: [$.id]')
+  .replace('reference: id', 'reference: $.id')
+  .replace('from: at', 'from: $.at')
+
+const DATED = '{ constant: "2026-02-04T09:10:00Z" }'
+
+/** A mapper of CSV rows by these rules; `row` is written into the row block, `observedAt` may be another. */
+export const csvRules = (
+  columns: readonly string[],
+  rules: string,
+  row = '',
+  observedAt = DATED,
+  source = '{ name: N, type: t }',
+): ReturnType<typeof csvMapper> =>
+  csvMapper(
+    `mapping: m
+read: { format: csv }
+row:
+  key: [id]
+  account: { reference: id }
+  observedAt: ${observedAt}
+  source: ${source}
+${row}
+${rules}
+`,
+    columns,
+  )
+
+/** The same for documents with levels. */
+export const jsonRules = (each: string, rules: string, observedAt = DATED): ReturnType<typeof jsonMapper> =>
+  jsonMapper(
+    `mapping: m
+read: { format: ndjson, each: ${each} }
+row: { key: [$.id], account: { reference: $.id }, observedAt: ${observedAt}, source: { name: N, type: t } }
+${rules}
+`,
+  )
+
+/** A compile context for single fields and conditions: JSON rows without levels, one table by name. */
+export const contextUnderTest = (
+  conventions: Conventions = {},
+  names: Names = jsonNames({}, () => undefined),
+): CompileContext =>
+  new CompileContext(
+    {
+      catalog: createCatalog({}, {}),
+      units: createUnits(new Map()),
+      tables: new Map([['sexes', new Map([['F', 'FEMALE']])]]),
+    },
+    names,
+    (path) => ({ key: path.join('.') }),
+    conventions,
+  )

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { WaybillError } from '../../src/model/errors.ts'
 import type { JsonValue } from '../../src/model/row.ts'
-import { csvNames, jsonNames, rootScope } from '../../src/transform/scope.ts'
+import { csvNames, jsonNames, refuseMissing, rootScope } from '../../src/transform/scope.ts'
+import { refusalOf } from './mapping-under-test.ts'
 
 const noReport = (level: string, message: string): never => expect.fail(`${level}: ${message}`)
 
@@ -63,47 +65,39 @@ describe('paths (RFC 9535)', () => {
     ['$.list[0]', 'first'],
     ['$.list[1].name', 'second'],
     ['$.list[-1]', 'last'],
-    ['$.list[9]', ''],
     ['$.yes', 'true'],
     ['$.no', 'false'],
-    ['$.nothing', ''],
-    ['$.blank', ''],
     ['$.umlaut_ü', 'ü'],
     ["$['']", 'empty name'],
     ["$['\\u2603']", 'snow'],
-    // A parent that is not there, is null, or is no object.
-    ['$.absent.deeper.still', ''],
-    ['$.nothing.deeper', ''],
-    ['$.yes.deeper', ''],
-    ['$.blank.length', ''],
-    ['$.yes[1]', ''],
     // A lone value stands for a list of one, as converters write it.
     ['$.yes[0]', 'true'],
     ['$.PID[-1]["it\'s"]', 'quoted'],
-    ['$.nothing[0]', ''],
-    // Which element of a list a name asks for cannot be told: that is no absence.
-    ['$.list.length', null],
-    ['$.list.name', null],
-    ['$.none.name', ''],
-    // A filter that holds for one element, none, several.
+    // A filter that holds for one element.
     ["$.list[?@.name == 'second'].name", 'second'],
     ["$.list[?@ == 'last']", 'last'],
-    ["$.list[?@.name == 'third'].name", ''],
     ["$.list[?@ != 'x'].name", 'second'],
-    ["$.list[?@ != 'x']", null],
     ["$.PID[?@['a\"b'] == 'double']['PID.3']['PID.3.1']", '94000000000000000001'],
-    ['$.blank[?@.constructor]', ''],
-    // Not what JavaScript adds.
-    ['$.__proto__', ''],
-    ["$['constructor']['name']", ''],
-    ['$.toString', ''],
-    // An object or a list is no single value.
-    ['$.PID', null],
-    ['$.list', null],
-    ['$', null],
   ])('%s', (path, expected) => {
     expect(read(document, path)).toBe(expected)
   })
+
+  it.each([
+    ...[
+      ...['$.list[9]', '$.nothing', '$.blank', '$.nothing[0]', '$.none.name'],
+      ...["$.list[?@.name == 'third'].name"],
+    ],
+    // A parent that is not there, is null, or is no object.
+    ...['$.absent.deeper.still', '$.nothing.deeper', '$.yes.deeper', '$.blank.length', '$.yes[1]'],
+    // Not what JavaScript adds.
+    ...['$.blank[?@.constructor]', '$.__proto__', "$['constructor']['name']", '$.toString'],
+  ])('%s is empty', (path) => expect(read(document, path)).toBe(''))
+
+  // Which element of a list a name asks for cannot be told: that is no absence. Nor is an object or a list a single value.
+  it.each([...['$.list.length', '$.list.name', "$.list[?@ != 'x']", '$.PID', '$.list', '$']])(
+    '%s is no single value',
+    (path) => expect(read(document, path)).toBeNull(),
+  )
 
   it('read own keys named like those of every object', () => {
     expect(
@@ -243,5 +237,34 @@ describe('a law', () => {
         }
       }),
     )
+  })
+})
+
+/** A row, in the place of a header. */
+const ROW_AS_HEADER = ['P17', 'Ann Rowan', '1961-02-03']
+
+describe('columns that an export lacks', () => {
+  const refusal = (found: readonly string[]): WaybillError =>
+    refusalOf(() =>
+      refuseMissing(
+        { missing: new Set(['id', 'dob']), found: new Set(found) },
+        'day.csv',
+        ROW_AS_HEADER,
+        'the mapping acme',
+      ),
+    )
+
+  it('what the export has is told where something of it is a column that is read', () => {
+    expect(refusal(['P17'])).toMatchObject({
+      code: 'columns-missing',
+      message: 'day.csv has no column "id", "dob", which the mapping acme reads',
+      remedy: expect.stringContaining('The export has: P17, Ann Rowan, 1961-02-03.'),
+    })
+  })
+
+  it('where nothing is, the first line may be a row: nothing of it is told', () => {
+    const { message, remedy } = refusal([])
+    for (const cell of ROW_AS_HEADER) expect(message + remedy).not.toContain(cell)
+    expect(remedy).toContain('whether the first line of the file is its header')
   })
 })

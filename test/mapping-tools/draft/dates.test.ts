@@ -1,5 +1,58 @@
 import { expect, test } from 'vitest'
-import { draftedMapping, notes } from './drafting.ts'
+import { draftedMapping, notes, vocabulary } from './drafting.ts'
+
+test.each([
+  [['2026-02-04', '2026-12-31'], ['ISO'], false],
+  [['2026-02-04T09:10:00Z'], ['ISO'], false],
+  [['2026-02-04 09:10'], ['yyyy-MM-dd HH:mm'], false],
+  [['02/14/2026', '01/02/2026'], ['MM/dd/yyyy'], false],
+  [['14/02/2026', '01/02/2026'], ['dd/MM/yyyy'], false],
+  [['01/02/2026', '03/04/2026'], ['MM/dd/yyyy'], true],
+  [['2/14/2026', '11/2/2026'], ['M/d/yyyy'], false],
+  [['14.02.2026 8:05'], ['dd.MM.yyyy H:mm'], false],
+  [['02/14/2026 01:10 PM'], ['MM/dd/yyyy hh:mm a'], false],
+  [['20260214', '20260101'], ['HL7'], false],
+  [['20260214091059'], ['HL7'], false],
+  [['14-Feb-2026'], ['dd-MMM-yyyy'], false],
+  [
+    ['02/14/2026 09:10', '02/15/2026 09:10', '2026-02-14 09:10'],
+    ['MM/dd/yyyy HH:mm', 'yyyy-MM-dd HH:mm'],
+    false,
+  ],
+] as const)('%j', (cells, forms, ambiguous) => {
+  expect(vocabulary.findDates(new Set(cells), false)).toMatchObject({ forms, ambiguous })
+})
+
+test.each([
+  ['118', '76'],
+  ['12345678', '87654321'],
+  ['5-11', '6-0'],
+  ['555-555-0100'],
+  ['46057'],
+  ['1790000000000'],
+  [],
+])('%j are no dates', (...cells) => {
+  expect(vocabulary.findDates(new Set(cells), false)).toBeUndefined()
+})
+
+test('numbers alone are dates where the name says so', () => {
+  expect(vocabulary.findDates(new Set(['46057.5']), true)?.forms).toEqual(['EXCEL'])
+  expect(vocabulary.findDates(new Set(['1790000000000']), true)?.forms).toEqual(['EPOCH_MS'])
+})
+
+const often = (count: number, ...cells: readonly string[]) =>
+  Array.from({ length: count }, () => cells).flat()
+
+test.each([
+  [[...often(19, '14.02.2026'), 'morgens'], ['dd.MM.yyyy'], 1],
+  [[...often(60, '2026-02-14', '2026-02-15'), '2026-02-30'], ['ISO'], 1],
+  [[...often(19, '46057'), 'n/a'], ['EXCEL'], 1],
+  [[...often(18, '14.02.2026'), 'morgens', 'abends'], undefined, 0],
+] as const)('a column of dates may hold a few cells that are none: %#', (cells, forms, unread) => {
+  const found = vocabulary.findDates(cells, true)
+  expect(found?.forms).toEqual(forms)
+  expect(found?.unread ?? 0).toBe(unread)
+})
 
 /** A draft of columns of dates beside a person and a measurement; each column from its own dates. */
 const withDates = (

@@ -3,14 +3,17 @@ import { describe, expect, it } from 'vitest'
 import { compileField } from '../../src/transform/compile-field.ts'
 import { compileJoins } from '../../src/transform/joins.ts'
 import { csvNames } from '../../src/transform/scope.ts'
-import { contextUnderTest } from './fields-under-test.ts'
-import { csvMapper, faults, jsonMapper, mapped } from './mapping-under-test.ts'
-import { findings, HEAD } from './wrong-mapping.ts'
+import {
+  contextUnderTest,
+  csvRules,
+  faults,
+  findings,
+  HEAD,
+  jsonRules,
+  mapped,
+} from './mapping-under-test.ts'
 
 const COLUMNS = ['id', 'a', 'b', 'note']
-const ROW =
-  'row: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T00:00:00Z" }, source: { name: N, type: t }, emptyWhen: [ND] }'
-
 /** Text of the expression of a row of CSV, or why there is none. */
 function read(expression: string, cells: Readonly<Record<string, string>> = {}): string {
   const context = contextUnderTest({ emptyWhen: ['ND'] }, csvNames(COLUMNS, new Set()))
@@ -67,14 +70,8 @@ describe('an expression over a row of CSV', () => {
   })
 
   it.each([
-    '__proto__.x',
-    'constructor',
-    'toString',
-    '$lookup($, "constructor")',
-    '$string.constructor',
-    '$lookup($string, "implementation")',
-    '$process',
-    '$globalThis',
+    ...['__proto__.x', 'constructor', 'toString', '$lookup($, "constructor")'],
+    ...['$string.constructor', '$lookup($string, "implementation")', '$process', '$globalThis'],
   ])('%s leads nowhere', (expression) => expect(['', 'expression-failed']).toContain(read(expression)))
 
   it('changes nothing', () => {
@@ -91,11 +88,11 @@ describe('an expression over a row of CSV', () => {
   })
 
   it('is a field like others: a value, a part, with steps behind it; a fault is told without the cell', () => {
-    const map = csvMapper(
-      `mapping: m\nread: { format: csv }\n${ROW}\nbiometrics:
-  bmi: { expression: "$number(a) / $power($number(b), 2)", extract: "^[0-9]+[.]?[0-9]?" }
-  heart-rate: { firstOf: [note, { expression: a }] }\n`,
+    const map = csvRules(
       COLUMNS,
+      `biometrics:
+  bmi: { expression: "$number(a) / $power($number(b), 2)", extract: "^[0-9]+[.]?[0-9]?" }
+  heart-rate: { firstOf: [note, { expression: a }] }`,
     )
     const good = mapped(map({ id: '1', a: '80', b: '1.9' }))
     expect(good.records.map(({ rule, evidence }) => [rule, evidence.value])).toEqual([
@@ -109,16 +106,15 @@ describe('an expression over a row of CSV', () => {
 })
 
 describe('an expression over a document', () => {
-  const map = jsonMapper(`mapping: m
-read: { format: ndjson, each: { order: "$.orders[*]", obx: "order.obx[*]" } }
-row: { key: [$.id], account: { reference: $.id }, observedAt: { constant: "2026-02-04T00:00:00Z" }, source: { name: N, type: t } }
-biometrics:
+  const map = jsonRules(
+    '{ order: "$.orders[*]", obx: "order.obx[*]" }',
+    `biometrics:
   - code: { expression: "$obx.coding[system='L'][0].code", system: LOINC }
     value: { expression: "$obx.value ? $obx.value : $sum($order.values.$number()) & ''" }
     unit: { constant: /min }
 conditions:
-  asthma: { when: { $.sick: "true" }, status: { expression: "$count(orders) > 1 ? 'active' : 'resolved'" } }
-`)
+  asthma: { when: { $.sick: "true" }, status: { expression: "$count(orders) > 1 ? 'active' : 'resolved'" } }`,
+  )
   const obx = (value: string | null) => ({
     coding: [
       { system: 'X', code: 'x' },

@@ -275,4 +275,17 @@ rules:
     const written = await update(SMALL, wrong)
     expect(written.indexOf('heart-rate: 60')).toBeLessThan(written.indexOf('body-weight: 80 kg'))
   })
+
+  it('tells once what the code of long rules is sent as, whatever their ordinals', async () => {
+    const long = SMALL.replace(
+      /biometrics:[\s\S]*/,
+      'biometrics: [{ code: { from: code, system: LOINC }, value: v, unit: { constant: "%" } }]\n',
+    )
+    const written = await update(
+      long,
+      'cases:\n  - name: one\n    row: { id: P-1, day: 2026-01-02, code: 4548-4, v: 5.1 }\n',
+    )
+    expect(written).toContain('      hba1c-1: 5.1 %\n')
+    expect(written).toContain('  hba1c: { name: ')
+  })
 })

@@ -133,8 +133,8 @@ export function matchConditions(
   const used = new Set<string>()
   for (const { words, path, yesNo, distinct } of columns) {
     const [key, another] = conditions.keysOf(words.filter((word) => !wide.diagnosed.includes(word)))
-    if (key === undefined || another !== undefined || !catalog.conditions.has(key)) continue
-    if (hasWord(words, wide.history) || WORDS_OF_WHEN.includes(path)) continue
+    if (key === undefined || another !== undefined || WORDS_OF_WHEN.includes(path)) continue
+    if (!catalog.conditions.has(key)) continue
     used.add(path)
     const rule = (yes: readonly string[]): string =>
       `${key}: { when: { ${scalar(path)}: ${quoted(yes)} }, status: active }`

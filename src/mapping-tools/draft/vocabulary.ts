@@ -29,7 +29,7 @@ const Words = z.strictObject({
   dates: lists('numbers', 'observed', 'any', 'never', 'forms', 'days', 'times'),
   leftOut: Texts,
   wide: lists(
-    ...(['fasting', 'bloodPressure', 'diagnosed', 'history'] as const),
+    ...(['fasting', 'bloodPressure', 'diagnosed'] as const),
     ...(['providerName', 'providerPhone', 'primary', 'physicians'] as const),
   ),
   long: z.strictObject({

@@ -40,6 +40,11 @@ test('numbers alone are dates where the name says so', () => {
   expect(vocabulary.findDates(new Set(['1790000000000']), true)?.forms).toEqual(['EPOCH_MS'])
 })
 
+test('where the name of a column ends in a word for dates, numbers alone are dates', () => {
+  const { text } = draftedMapping('id,Messdatum,sbp\n1,46057,118\n2,46058,120')
+  expect(text).toContain('observedAt: { from: Messdatum, format: EXCEL, zone: UTC }')
+})
+
 const often = (count: number, ...cells: readonly string[]) =>
   Array.from({ length: count }, () => cells).flat()
 
@@ -52,6 +57,11 @@ test.each([
   const found = vocabulary.findDates(cells, true)
   expect(found?.forms).toEqual(forms)
   expect(found?.unread ?? 0).toBe(unread)
+})
+
+test('one cell that is no date does not hide that day and month could change places', () => {
+  const found = vocabulary.findDates([...often(60, '01/02/2026', '03/04/2026'), 'x', '31/31/2026'], false)
+  expect(found).toMatchObject({ ambiguous: true, unread: 2 })
 })
 
 /** A draft of columns of dates beside a person and a measurement; each column from its own dates. */

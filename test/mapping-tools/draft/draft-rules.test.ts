@@ -84,6 +84,11 @@ describe('measurements of a wide table', () => {
     expect(rules(draftedMapping('id,pcp_npi,pcp_name\n1,1234567893,Dr. A\n2,2515070102,Dr. B'))).toEqual([
       'pcp: { when: { pcp_npi: present }, npi: pcp_npi, name: pcp_name, primary: true }',
     ])
+    const damaged = draftedMapping('id,pcp_npi,pcp_name\n1,1234567893,Dr. A\n2,2515070101,Dr. B')
+    expect(rules(damaged)).toHaveLength(1)
+    expect(notes(damaged)).toContain('1 of 2 fail the check digit and will be rejected.')
+    const mostly = draftedMapping('id,pcp_npi,pcp_name\n1,1234567893,A\n2,2515070101,B\n3,1,C')
+    expect(rules(mostly)).toEqual([])
     expect(rules(draftedMapping('id,order_no,order_name\n1,1234567890,A\n2,2515070101,B'))).toEqual([])
   })
 })
@@ -158,6 +163,10 @@ describe('rows of one finding each, and JSON', () => {
     )
     expect(notes(drafted).join('\n')).toContain('1 other codes were not matched')
     expect(drafted.text).not.toContain('Zinc')
+  })
+
+  test('one test that is known by chance makes no table of tests', () => {
+    expect(rules(draftedMapping('mrn,date,test,value\n1,2026-02-04,HDL,50\n2,2026-02-04,Zinc,1'))).toEqual([])
   })
 
   test('SNOMED codes with an end are active without it', () => {

@@ -1,6 +1,6 @@
 /** What every part of the compiler needs, and where it reports what is wrong with a mapping. */
 import type { Finding, Place } from '../model/errors.ts'
-import { type Fault, fault } from '../model/record.ts'
+import { type Fault, fault, type Issue } from '../model/record.ts'
 import type { CsvRow, JsonRow } from '../model/row.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { Catalog } from './catalog.ts'
@@ -71,6 +71,14 @@ export const NOT_SCALAR = fault(
   'field-not-scalar',
   'there is an object or a list where a single value is meant',
 )
+
+/** @param field the column or path concerned; undefined for a constant */
+export const issueOf = ({ code, message }: Fault, field: string | undefined): Issue => ({
+  stage: 'transform',
+  code,
+  message,
+  ...(field === undefined ? {} : { field }),
+})
 
 /** How deep the deepest of some parts of a rule reads. */
 export const deepest = (...parts: readonly ({ readonly depth: number } | undefined)[]): number =>

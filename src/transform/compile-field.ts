@@ -3,13 +3,14 @@
  * keys: emptyWhen, split, extract, case, table; another order is had by a field within `firstOf`.
  */
 import { RE2JS } from 're2js'
-import { fault, type Issue } from '../model/record.ts'
+import { type Fault, fault, type Issue } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import {
   type CompileContext,
   type CompiledField,
   deepest,
   type FieldText,
+  issueOf,
   NOT_SCALAR,
 } from './compile-context.ts'
 import { compileInstant, type Instant, isZone } from './dates.ts'
@@ -148,6 +149,10 @@ const DATE_MESSAGES = {
   'date-doubled-by-daylight-saving': 'this local time happened twice: the clocks were put back over it',
 } as const
 
+const NO_DATE = fault('date-missing', 'there is no date')
+const NO_ZONE = fault('zone-unknown', 'there is no time zone, or it is none that is known')
+const OUT_OF_BOUNDS = fault('date-invalid', 'the year is out of all bounds')
+
 /** The gateway writes its dates with four-digit years (interface, "Biometric record, as sent"). */
 const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z')
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z')
@@ -163,16 +168,16 @@ export function compileDate(
     return { depth: 0, read: () => constant }
   }
   const { from, depth, read } = compileField(context, definition, path)
-  const missing = undated('date-missing', from, 'there is no date')
+  const missing = undated(NO_DATE, from)
   const zone = compileZone(context, definition, path)
-  const unknownZone = undated('zone-unknown', zone.from, 'there is no time zone, or it is none that is known')
+  const unknownZone = undated(NO_ZONE, zone.from)
   return {
     depth: deepest({ depth }, zone),
     read: (scope) => {
       const text = read(scope)
       // An object or a list is no date.
       if (text === NOT_SCALAR) return toObservedAt({ ok: false, code: 'date-invalid' }, from)
-      if (typeof text !== 'string') return undated(text.code, from, text.message)
+      if (typeof text !== 'string') return undated(text, from)
       if (text === '') return missing
       const parse = zone.parser(scope)
       return parse === undefined ? unknownZone : toObservedAt(parse(text), from)
@@ -218,13 +223,12 @@ function compileZone(
 }
 
 function toObservedAt(instant: Instant, field: string | undefined): ObservedAt {
-  if (!instant.ok) return undated(instant.code, field, DATE_MESSAGES[instant.code])
-  if (instant.at < EARLIEST || instant.at > LATEST)
-    return undated('date-invalid', field, 'the year is out of all bounds')
+  if (!instant.ok) return undated(fault(instant.code, DATE_MESSAGES[instant.code]), field)
+  if (instant.at < EARLIEST || instant.at > LATEST) return undated(OUT_OF_BOUNDS, field)
   return { ok: true, at: instant.at, iso: new Date(instant.at).toISOString() }
 }
 
-const undated = (code: string, field: string | undefined, message: string): ObservedAt => ({
+const undated = (fault: Fault, field: string | undefined): ObservedAt => ({
   ok: false,
-  issue: { stage: 'transform', code, ...(field === undefined ? {} : { field }), message },
+  issue: issueOf(fault, field),
 })

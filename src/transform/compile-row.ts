@@ -1,12 +1,13 @@
 /** The `row` block: key, account, registration, observation date, what is skipped. */
 
-import type { AccountKey, Issue, RegistrationDraft } from '../model/record.ts'
+import { type AccountKey, fault, type Issue, type RegistrationDraft } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { isExponent } from './codes.ts'
-import type { CompileContext, CompiledField } from './compile-context.ts'
+import { type CompileContext, type CompiledField, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate, compileField } from './compile-field.ts'
 import { type CompiledCondition, compileWhen } from './compile-when.ts'
 import { compileCalendarDate, compileInstant } from './dates.ts'
+import type { FieldDefinition } from './field-definition.ts'
 import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
 
@@ -25,39 +26,33 @@ export interface CompiledRow {
 
 const REGISTER = ['row', 'account', 'register']
 
-/** Reports a part that is read from a level of the row. */
-function ofRow(
+/** A field of the row itself. @param what it is, for the message */
+function rowField(
   context: CompileContext,
-  { depth }: { readonly depth: number },
+  definition: FieldDefinition,
   path: KeyPath,
-  message: string,
-): void {
-  if (depth > 0) context.report(path, message)
+  what: string,
+): CompiledField {
+  const field = compileField(context, definition, path)
+  if (field.depth > 0)
+    context.report(path, `${what} must be read from the row itself, not from a level of it`)
+  return field
 }
 
 export function compileRow(context: CompileContext, row: RowBlock): CompiledRow {
-  const key = row.key.map((part, at) => compileField(context, part, ['row', 'key', at]))
-  for (const [at, part] of key.entries())
-    ofRow(
-      context,
-      part,
-      ['row', 'key', at],
-      'the key must be read from the row itself, not from a level of it',
-    )
+  const key = row.key.map((part, at) => rowField(context, part, ['row', 'key', at], 'the key'))
   const named = ['row', 'account', 'reference']
-  const reference = compileField(context, row.account.reference, named)
-  ofRow(context, reference, named, 'the account must be read from the row itself, not from a level of it')
+  const reference = rowField(context, row.account.reference, named, 'the account')
   const { type } = row.account
   const skip = row.skipWhen && compileWhen(context, row.skipWhen, ['row', 'skipWhen'])
-  if (skip !== undefined)
-    ofRow(
-      context,
-      skip,
+  if (skip !== undefined && skip.depth > 0)
+    context.report(
       ['row', 'skipWhen'],
       'a row is skipped by what stands in the row itself, not in a level of it; use `when` in the rules',
     )
   const { register } = row.account
-  const birth = register && compileField(context, register.dateOfBirth, [...REGISTER, 'dateOfBirth'])
+  const birth =
+    register && rowField(context, register.dateOfBirth, [...REGISTER, 'dateOfBirth'], 'registration')
   return {
     skip,
     identify(scope) {
@@ -119,10 +114,7 @@ const refused = (
   code: string,
   field: CompiledField | undefined,
   message: string,
-): { ok: false; issue: Issue } => ({
-  ok: false,
-  issue: { stage: 'transform', code, message, ...(field?.from === undefined ? {} : { field: field.from }) },
-})
+): { ok: false; issue: Issue } => ({ ok: false, issue: issueOf(fault(code, message), field?.from) })
 
 /** All six fields are asked for, as the interface does not say which may be left out ("Registration"). */
 function compileRegistration(
@@ -133,16 +125,9 @@ function compileRegistration(
   const birthDate = compileCalendarDate(register.dateOfBirth.format)
   const texts = (['firstName', 'lastName', 'gender', 'postalCode'] as const).map((name) => ({
     name,
-    field: compileField(context, register[name], [...REGISTER, name]),
+    field: rowField(context, register[name], [...REGISTER, name], 'registration'),
   }))
   const fields = [...texts, { name: 'dateOfBirth', field: birth }]
-  for (const { name, field } of fields)
-    ofRow(
-      context,
-      field,
-      [...REGISTER, name],
-      'registration must be read from the row itself, not from a level of it',
-    )
   return (scope, account) => {
     const values: Record<string, string> = {}
     for (const { name, field } of fields) {

@@ -2,7 +2,7 @@
 
 import type { AccountKey, Fault, PreparedRecord, RecordKind, RejectedRecord } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
-import type { CompileContext } from './compile-context.ts'
+import { type CompileContext, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate, type ObservedAt } from './compile-field.ts'
 import { type CompiledCondition, compileWhen } from './compile-when.ts'
 import type { DateDefinition, WhenDefinition } from './field-definition.ts'
@@ -67,13 +67,9 @@ export const compileApplies = (
 export const rejected = (
   kind: RecordKind,
   rule: string,
-  { code, message }: Fault,
+  fault: Fault,
   field: string | undefined,
-): RejectedRecord => ({
-  kind,
-  rule,
-  issue: { stage: 'transform', code, message, ...(field === undefined ? {} : { field }) },
-})
+): RejectedRecord => ({ kind, rule, issue: issueOf(fault, field) })
 
 /** `<name>-<n>`: the n-th record of this name in the row, from 1. */
 export function ordinalRule(name: string, ordinals: Map<string, number>): string {

@@ -45,8 +45,8 @@ export interface DrillEnd {
   readonly totals: Readonly<Record<keyof RoundEnd['counts'] | 'processes', number>>
 }
 
-/** One process of Waybill and one gateway a round: two rounds keep a small machine busy. */
-const ROUNDS_AT_ONCE = 2
+/** A round waits for most of its time: for answers that hang, and for what is held. */
+const ROUNDS_AT_ONCE = 6
 
 /** @param say told of each round that failed */
 export async function drill(options: DrillOptions, say: (text: string) => void): Promise<DrillEnd> {

@@ -15,7 +15,7 @@ export type AnswerClass =
   | 'not-sent'
   /** The gateway did not take the request, and says when it would. */
   | 'not-taken'
-  /** The gateway looked at the request and refused it. */
+  /** The gateway looked at the request and refused it, or answered a read with no content (204): it is there, and says nothing. */
   | 'refused'
   /** The body is longer than the gateway takes. */
   | 'too-large'

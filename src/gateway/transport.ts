@@ -216,13 +216,20 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
-  const read = <Result>(answer: Answer, reader: (answer: Answer) => Result, fail: Fail): Result => {
+  const read = <Result>(
+    answer: Answer,
+    reader: (answer: Answer) => Result,
+    method: string,
+    fail: Fail,
+  ): Result => {
     try {
       return reader(answer)
     } catch (error) {
       if (!(error instanceof UnreadableAnswer)) throw error
       const { status } = answer
-      throw fail(`was answered ${status}, but ${error.message}`, { class: 'ambiguous', status })
+      // A read that is answered with no content, and is not to have any, is answered no better the next time.
+      const tells = method === 'GET' && status === 204 ? 'refused' : 'ambiguous'
+      throw fail(`was answered ${status}, but ${error.message}`, { class: tells, status })
     }
   }
 
@@ -265,7 +272,7 @@ export function createTransport(options: TransportOptions): Transport {
             envelopeCode: codeOfErrorBody(body),
           })
         }
-        const result = read(answer, reader, fail)
+        const result = read(answer, reader, method, fail)
         tell('accepted', status)
         return result
       } catch (error) {

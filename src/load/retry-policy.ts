@@ -26,8 +26,6 @@ export type Purpose =
 
 export interface Failure {
   readonly class: AnswerClass
-  /** HTTP status, where there was an answer. */
-  readonly status: number | undefined
   /** Attempts made, this one included. */
   readonly attempt: number
   /** Of them those that may have been taken, or were: time-outs, 5xx, answers that cannot be read. */
@@ -74,9 +72,8 @@ export function decide(failure: Failure, random: () => number): Decision {
 }
 
 function decideAmbiguous(failure: Failure, random: () => number): Decision {
-  const { purpose, status, ambiguous, othersSinceFirst, othersSinceLast } = failure
-  // An answer that has no content, and is not to have any, tells no more the next time.
-  if (purpose === 'batch' || (purpose === 'read' && status === 204)) return { kind: 'give-back' }
+  const { purpose, ambiguous, othersSinceFirst, othersSinceLast } = failure
+  if (purpose === 'batch') return { kind: 'give-back' }
   const waitMs = jittered(failure.attempt, random)
   const failsAlone = ambiguous >= TRIES_OF_ONE && (purpose === 'follow-up' || othersSinceFirst)
   if (!failsAlone) return { kind: 'retry', waitMs }

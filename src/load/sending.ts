@@ -250,7 +250,7 @@ export function createSending(options: SendingOptions): Sending {
         const isAmbiguous = kind === 'ambiguous'
         const told = isAmbiguous ? alone.failed(now()) : NONE_FAILED
         if (isAmbiguous && alone.ambiguous === TRIES_OF_A_BATCH) isLate?.()
-        const decision = decide({ class: kind, status, attempt, purpose, tokenRenewed, ...told }, random)
+        const decision = decide({ class: kind, attempt, purpose, tokenRenewed, ...told }, random)
         if (decision.kind === 'give-back') throw new AbortError(error)
         if (decision.kind === 'stop') {
           const code =

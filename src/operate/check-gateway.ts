@@ -131,7 +131,7 @@ function judgeKey(url: string, failure: Failure | undefined): CheckFinding {
       'Ask who runs the gateway. An interrupted run goes on with the next start.',
     )
   // What is refused was understood, and the key with it.
-  if (failure.class === 'refused') return told('ok', takesKey)
+  if (failure.class === 'refused' && status >= 400) return told('ok', takesKey)
   if (failure.class === 'not-taken')
     return told('warning', `takes no calls now (HTTP ${status})`, 'Look again later. Runs wait as it asks.')
   return told('problem', `does not answer as a gateway (HTTP ${status})`, ADDRESS)

@@ -166,6 +166,22 @@ describe('a profile whose read always fails', () => {
     expect(await loading.storedIds('biometric')).toEqual(idsOf(entries))
   })
 
+  it('keeps nobody waiting where every read is answered with no content', async () => {
+    const loading = await startLoading({
+      register: 'never',
+      gateway: { open: true },
+      faultOf: ({ path, method }) => {
+        if (path !== READ && path !== BIOMETRICS) return PASS
+        return method === 'GET' ? { do: 'answer', status: 204 } : { do: 'pass-then-reset' }
+      },
+    })
+    const began = loading.clock.now
+    const entries = people(30)
+    expect(tally((await loading.load(entries)).outcomes)).toEqual({ 'in-doubt': 30 })
+    expect(await loading.storedIds('biometric')).toEqual(idsOf(entries))
+    expect(loading.clock.now - began).toBeLessThan(30_000)
+  })
+
   it('is in doubt at the end of the patience where it is the only one, too', async () => {
     const loading = await start(FAILING)
     const alone = entryOf(biometric, { row: 2, person: 'person-2' })

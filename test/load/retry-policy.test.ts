@@ -23,7 +23,6 @@ const TABLE: Record<AnswerClass, readonly [string, string, string, string]> = {
 const most = () => 1 - Number.EPSILON
 const failure = (fields: Partial<Failure>): Failure => ({
   class: 'ambiguous',
-  status: 500,
   attempt: 1,
   ambiguous: 1,
   purpose: 'registration',
@@ -64,11 +63,6 @@ describe('the retry policy', () => {
       if (purpose !== 'batch') expect([1, TRIES_OF_ONE - 1].map(decided)).toEqual(['retry', 'retry'])
     },
   )
-
-  it('asks no further where an answer has no content', () => {
-    expect(decide(failure({ purpose: 'read', status: 204 }), Math.random).kind).toBe('give-back')
-    expect(decide(failure({ purpose: 'read', status: 200 }), Math.random).kind).toBe('retry')
-  })
 
   const waitOf = (kind: AnswerClass, attempt: number, random: () => number) => {
     const decision = decide(failure({ class: kind, attempt }), random)

@@ -1,6 +1,6 @@
 /** The commands that deal with what a run has left behind. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { SampleSize } from '../job/verify-sample.ts'
+import type { SampleSize } from '../runs/verify-sample.ts'
 import { json, type Perform } from './command-options.ts'
 
 export function addLeftBehindCommands(program: Command, perform: Perform): void {

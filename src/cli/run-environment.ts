@@ -1,6 +1,6 @@
 /** What commands that send, or read back, have in common: ledger, gateway and the rest of what a run is handed. */
 import type { TransportOptions } from '../gateway/transport.ts'
-import type { JobEnd } from '../job/carry-out.ts'
+import type { JobEnd } from '../run/execute.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { SourceSettings } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'

@@ -14,7 +14,7 @@ import {
   leftBehindWords,
   newWords,
 } from '../reconcile/new-and-known.ts'
-import type { RunSummary } from '../runs/summary.ts'
+import type { RunSummary } from '../run/summary.ts'
 import { counted, n } from '../shown-text.ts'
 import type { Notice } from './notice.ts'
 

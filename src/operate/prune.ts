@@ -7,7 +7,7 @@ import { TAKEN_AT_MOST } from '../expect/small-exports.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type DetailCounts, noDetail, type PrunableRun } from '../ledger/pruned-detail.ts'
 import { DELIVERIES_COMPARED } from '../run/drift-watch.ts'
-import { summarise } from '../runs/summary.ts'
+import { summarise } from '../run/summary.ts'
 import { type KeptRun, planPrune } from './prune-plan.ts'
 import { type FileCounts, measureOutput, removeOutput } from './run-output.ts'
 

@@ -1,7 +1,7 @@
 /** The balance as a flow: rows read → what became of rows → records made → what became of records. Pure. */
 
 import { RECORD_KINDS } from '../model/record.ts'
-import type { RunSummary } from '../runs/summary.ts'
+import type { RunSummary } from '../run/summary.ts'
 import { countOf, KINDS, OUTCOMES, type Outcome, RECORD_OUTCOMES } from './outcomes.ts'
 
 export type FlowCounts = Pick<RunSummary, 'rows' | 'records'>

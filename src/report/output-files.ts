@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { RunSummary } from '../runs/summary.ts'
+import type { RunSummary } from '../run/summary.ts'
 
 export interface OutputFile {
   readonly what: 'rejects' | 'receipts'

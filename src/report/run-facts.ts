@@ -3,8 +3,8 @@
 import type { ChunkRecord, Ledger, Reason } from '../ledger/ledger.ts'
 import { allRecords, readCounts } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
-import { activityOf } from '../runs/run-activity.ts'
-import { type ExportSummary, type RunSummary, summarise } from '../runs/summary.ts'
+import { activityOf } from '../run/run-activity.ts'
+import { type ExportSummary, type RunSummary, summarise } from '../run/summary.ts'
 import type { WorkSpan } from './work-spans.ts'
 
 /** Instants are milliseconds since the epoch. */

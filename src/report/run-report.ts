@@ -1,7 +1,7 @@
 /** The report of a run, from the ledger alone. */
 
 import type { Reason } from '../ledger/ledger.ts'
-import type { RunSummary } from '../runs/summary.ts'
+import type { RunSummary } from '../run/summary.ts'
 import type { OutputFile } from './output-files.ts'
 import { reportPage } from './report-page.ts'
 import { type FactSources, gatherFacts } from './run-facts.ts'

@@ -2,7 +2,7 @@
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { OpenExport } from '../ledger/runs.ts'
 import { WaybillError } from '../model/errors.ts'
-import { type RunSummary, summarise } from '../runs/summary.ts'
+import { type RunSummary, summarise } from './summary.ts'
 import { BUILT_IN } from '../settings.ts'
 import type { Arrival } from './arrival.ts'
 import type { RunEvents } from './events.ts'

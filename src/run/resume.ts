@@ -3,7 +3,7 @@
  * whether it was stored, may be in the exports of the other, too: so its open chunks are settled before the other one begins.
  */
 import type { Job } from '../definitions/definition-files.ts'
-import { carryOut, type JobEnd } from '../job/carry-out.ts'
+import { carryOut, type JobEnd } from './execute.ts'
 import type {
   BatchRecord,
   ChunkRecord,

@@ -1,6 +1,6 @@
 /** What the ledger learns when a chunk is settled, beside its counts. */
 
-import { releaseDoubts } from '../job/settle-doubts.ts'
+import { releaseDoubts } from './settle-doubts.ts'
 import type {
   DeliveredRecord,
   DeliveredRow,

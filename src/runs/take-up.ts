@@ -8,8 +8,8 @@ import {
   loadMapping,
   readDecidedMapping,
 } from '../definitions/definition-files.ts'
-import { carryOut, type JobEnd } from '../job/carry-out.ts'
-import type { OpenRun } from '../job/open-run.ts'
+import { carryOut, type JobEnd } from '../run/execute.ts'
+import type { OpenRun } from '../run/open-run.ts'
 import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { type Arrival, createArrival, type ReceivedExport, spoolFolder } from '../run/arrival.ts'

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { nextSteps } from '../../src/cli/next-steps.ts'
 import { noTallies, type Reason } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
-import type { ExportSummary, RunSummary } from '../../src/runs/summary.ts'
+import type { ExportSummary, RunSummary } from '../../src/run/summary.ts'
 import { shellPath, shellWord, shown } from '../../src/shown-text.ts'
 
 const RUN = '20260302T071500Z-4f2a9c'

@@ -4,7 +4,7 @@ import { noTallies, type Reason } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { ERROR_CODES, type ErrorCode, WaybillError } from '../../src/model/errors.ts'
 import { deadRunNotice, heldNotice, refusalNotice, runNotice } from '../../src/notify/run-notices.ts'
-import type { ExportSummary, RunSummary } from '../../src/runs/summary.ts'
+import type { ExportSummary, RunSummary } from '../../src/run/summary.ts'
 
 const AT = Date.UTC(2026, 2, 2, 7, 31)
 const RUN = '20260302T071500Z-4f2a9c'

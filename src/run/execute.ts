@@ -3,11 +3,11 @@
 import type { Job } from '../definitions/definition-files.ts'
 import { settleOwedMarks } from '../load/care-team-marks.ts'
 import { EXIT, type ExitCode, filesExhausted, WaybillError } from '../model/errors.ts'
-import type { RunDependencies } from '../run/dependencies.ts'
-import { type ExportEnd, isExportProblem, runExport } from '../run/export.ts'
-import type { ExportStep } from '../run/exports-of-run.ts'
-import type { HeldJob } from '../run/lease.ts'
-import { type RunSummary, summarise } from '../runs/summary.ts'
+import type { RunDependencies } from './dependencies.ts'
+import { type ExportEnd, isExportProblem, runExport } from './export.ts'
+import type { ExportStep } from './exports-of-run.ts'
+import type { HeldJob } from './lease.ts'
+import { type RunSummary, summarise } from './summary.ts'
 import { type OpenRun, openRun, type RunOpening } from './open-run.ts'
 
 export interface JobEnd {

@@ -8,8 +8,8 @@ import { spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
 import type { Receipt } from '../run/receipts.ts'
 import { receiptsOfBatch } from '../run/resume.ts'
-import { type Amending, type AmendingDependencies, amendRun, type RunOfJob } from '../runs/amend-run.ts'
-import type { Person } from './resolve-run.ts'
+import { type Amending, type AmendingDependencies, amendRun, type RunOfJob } from './amend-run.ts'
+import type { Person } from './resolve.ts'
 
 /**
  * What its open chunks had sent is not known as delivered under the keys of its rows: later runs of the job recognise it by its content,

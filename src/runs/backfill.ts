@@ -4,13 +4,13 @@
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
 import type { JobSource } from '../definitions/export-definition.ts'
-import { carryOut, type JobEnd } from '../job/carry-out.ts'
-import type { OpenRun } from '../job/open-run.ts'
+import { carryOut, type JobEnd } from '../run/execute.ts'
+import type { OpenRun } from '../run/open-run.ts'
 import type { BackfillRange, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { summarise } from '../runs/summary.ts'
-import { archiveRun } from './archive-exports.ts'
-import { type Arrival, createArrival, spoolFolder } from './arrival.ts'
+import { summarise } from '../run/summary.ts'
+import { archiveRun } from '../run/archive-exports.ts'
+import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
 import {
   backfillCommand,
   type Dated,
@@ -21,15 +21,15 @@ import {
   remedyWith,
   sameRange,
   sourcesIn,
-} from './backfill-range.ts'
-import type { RunDependencies } from './dependencies.ts'
-import type { DriftMemory } from './drift-watch.ts'
-import type { RangePosition } from './events.ts'
-import { type ExportStep, resumeExports, startExports } from './exports-of-run.ts'
-import type { FoundExport } from './find-exports.ts'
-import type { Pausing } from './lease.ts'
-import { createGiveWay, watchAsked } from './lease.ts'
-import { openChunksOf, whileHeld } from './resume.ts'
+} from '../run/backfill-range.ts'
+import type { RunDependencies } from '../run/dependencies.ts'
+import type { DriftMemory } from '../run/drift-watch.ts'
+import type { RangePosition } from '../run/events.ts'
+import { type ExportStep, resumeExports, startExports } from '../run/exports-of-run.ts'
+import type { FoundExport } from '../run/find-exports.ts'
+import type { Pausing } from '../run/lease.ts'
+import { createGiveWay, watchAsked } from '../run/lease.ts'
+import { openChunksOf, whileHeld } from '../run/resume.ts'
 
 /** The job, with its exports where the range says that they lie. */
 export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['sources'] =>

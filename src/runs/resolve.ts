@@ -14,10 +14,10 @@ import {
   amendRun,
   assertNoneUnfinished,
   type RunOfJob,
-} from '../runs/amend-run.ts'
-import { takeUp } from '../runs/take-up.ts'
-import type { JobEnd } from './carry-out.ts'
-import { releaseDoubts } from './settle-doubts.ts'
+} from './amend-run.ts'
+import { takeUp } from './take-up.ts'
+import type { JobEnd } from '../run/execute.ts'
+import { releaseDoubts } from '../run/settle-doubts.ts'
 
 /** Who decides, and why, where that is said. */
 export type Person = Pick<Resolution, 'by' | 'note'>

@@ -7,15 +7,15 @@
  * carry-out.ts takes a run through; run-export.ts one export; load/load-chunk.ts one chunk; load/deliver.ts one batch.
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
-import { carryOut, exitOf, type JobEnd } from '../job/carry-out.ts'
-import type { RunSummary } from '../runs/summary.ts'
-import { archiveResumed, archiveRun } from './archive-exports.ts'
-import { type Arrival, createArrival, spoolFolder } from './arrival.ts'
-import type { RunDependencies } from './dependencies.ts'
-import { divideByContents, resumeExports, startExports } from './exports-of-run.ts'
-import { findExports, noneFound } from './find-exports.ts'
-import type { HeldJob } from './lease.ts'
-import { whileHeld } from './resume.ts'
+import { carryOut, exitOf, type JobEnd } from '../run/execute.ts'
+import type { RunSummary } from '../run/summary.ts'
+import { archiveResumed, archiveRun } from '../run/archive-exports.ts'
+import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
+import type { RunDependencies } from '../run/dependencies.ts'
+import { divideByContents, resumeExports, startExports } from '../run/exports-of-run.ts'
+import { findExports, noneFound } from '../run/find-exports.ts'
+import type { HeldJob } from '../run/lease.ts'
+import { whileHeld } from '../run/resume.ts'
 
 export interface RunOptions {
   /** Files to take instead of those that the job finds. */

@@ -16,10 +16,10 @@ import { rejoin } from '../run/joined-exports.ts'
 import { openAppended } from '../run/receipts.ts'
 import { isGivenUp } from '../run/resume.ts'
 import { type OpenRows, openAll, openRows } from '../run/rows.ts'
-import type { Amending, RunOfJob } from '../runs/amend-run.ts'
-import { keptMapping, receiveOriginal } from '../runs/take-up.ts'
+import type { Amending, RunOfJob } from './amend-run.ts'
+import { keptMapping, receiveOriginal } from './take-up.ts'
 import type { RowMapper } from '../transform/compile.ts'
-import { connectStages } from './connect-stages.ts'
+import { connectStages } from '../run/connect-stages.ts'
 
 export interface RunAgain extends Pick<Amending, 'run' | 'runLedger' | 'receipt'> {
   readonly inDoubt: 'hold' | 'resend'

@@ -1,7 +1,7 @@
 /** Whether a run that the ledger calls running is really under way, or its process is gone. */
 import { type LeaseRecord, type Ledger, processName, type RunRecord } from '../ledger/ledger.ts'
-import { LEASE_MS } from '../run/lease.ts'
-import { readOutage, type WaitsForGateway } from '../run/outage-watch.ts'
+import { LEASE_MS } from './lease.ts'
+import { readOutage, type WaitsForGateway } from './outage-watch.ts'
 
 /** `owner` is `host:pid`; instants in ISO 8601, UTC. */
 export type RunActivity =

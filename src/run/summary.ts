@@ -28,9 +28,9 @@ import {
 import { WaybillError } from '../model/errors.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
-import { rangeOf } from '../run/backfill-range.ts'
-import { DriftFinding, type ExportDrift } from '../run/drift.ts'
-import { rejectsPath } from '../run/export.ts'
+import { rangeOf } from './backfill-range.ts'
+import { DriftFinding, type ExportDrift } from './drift.ts'
+import { rejectsPath } from './export.ts'
 import type { RunActivity } from './run-activity.ts'
 
 export interface ExportSummary {

@@ -14,12 +14,12 @@ import { openExport } from '../extract/open-export.ts'
 import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { allRecords, readCounts } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
-import { summarise } from '../runs/summary.ts'
-import type { Arrival, ReceivedExport } from './arrival.ts'
+import { summarise } from '../run/summary.ts'
+import type { Arrival, ReceivedExport } from '../run/arrival.ts'
 import { backfillSources, lookInRange, noneInRange, type RangeLook } from './backfill.ts'
-import { isOpen, rangeOf, sameRange } from './backfill-range.ts'
-import { isExportProblem } from './export.ts'
-import { countRows } from './exports-of-run.ts'
+import { isOpen, rangeOf, sameRange } from '../run/backfill-range.ts'
+import { isExportProblem } from '../run/export.ts'
+import { countRows } from '../run/exports-of-run.ts'
 
 export interface PlannedExport {
   readonly name: string

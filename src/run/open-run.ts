@@ -11,12 +11,12 @@ import {
 } from '../ledger/ledger.ts'
 import { readCounts } from '../model/balance.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
-import { rangeOf } from '../run/backfill-range.ts'
-import type { RunDependencies } from '../run/dependencies.ts'
-import type { RunEvents } from '../run/events.ts'
-import type { ExportContext, RowsBefore } from '../run/export.ts'
-import type { HeldJob, Pausing } from '../run/lease.ts'
-import { openAppended } from '../run/receipts.ts'
+import { rangeOf } from './backfill-range.ts'
+import type { RunDependencies } from './dependencies.ts'
+import type { RunEvents } from './events.ts'
+import type { ExportContext, RowsBefore } from './export.ts'
+import type { HeldJob, Pausing } from './lease.ts'
+import { openAppended } from './receipts.ts'
 import { connectStages } from './connect-stages.ts'
 
 export interface RunOpening {

@@ -12,9 +12,9 @@ import { createSending } from '../load/sending.ts'
 import { createSizeLimits } from '../load/size-limits.ts'
 import { matchAnswer } from '../reconcile/match.ts'
 import { readBack, readWholeProfile } from '../reconcile/read-back.ts'
-import type { RunDependencies } from '../run/dependencies.ts'
-import { createStopWhen, type ExportContext, type RowsBefore } from '../run/export.ts'
-import { watchOutages } from '../run/outage-watch.ts'
+import type { RunDependencies } from './dependencies.ts'
+import { createStopWhen, type ExportContext, type RowsBefore } from './export.ts'
+import { watchOutages } from './outage-watch.ts'
 
 export interface RunParts {
   readonly origin: RunOrigin | undefined

@@ -7,7 +7,7 @@ import { receiptOf } from '../run/receipts.ts'
 import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
 import { type OpenRows, selectRows } from '../run/rows.ts'
 import type { RunAgain } from './run-again.ts'
-import { releaseDoubts } from './settle-doubts.ts'
+import { releaseDoubts } from '../run/settle-doubts.ts'
 
 /** Records that are judged together. */
 const RECORDS_AT_ONCE = 500

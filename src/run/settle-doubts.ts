@@ -1,6 +1,6 @@
 /** What the ledger learns when records are in doubt no longer: in every run of the job that holds them. */
 import type { DeliveredRow, Ledger, LeftEvent, LeftRecord, Ruled, Ruling } from '../ledger/ledger.ts'
-import type { SentAs } from '../run/receipts.ts'
+import type { SentAs } from './receipts.ts'
 
 /** Events by which it is learned that the gateway has what was sent before. */
 const LEARNED: ReadonlySet<LeftEvent> = new Set(['accept', 'find'])

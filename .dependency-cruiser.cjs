@@ -1,7 +1,7 @@
 /**
  * The import directions of docs/architecture.md, checked by `npm run check`.
  * Stages (extract, transform, load, reconcile) never call each other: they share the words of src/model;
- * src/job connects them, src/main.ts builds the adapters.
+ * src/run connects them, src/main.ts builds the adapters.
  */
 const only = (name, from, allowed, comment) => ({
   name,
@@ -95,8 +95,7 @@ module.exports = {
         MODEL,
         '^src/html-page.ts$',
         '^src/ledger/(ledger|reasons).ts$',
-        '^src/runs/(summary|run-activity).ts$',
-        '^src/run/drift.ts$',
+        '^src/run/(summary|run-activity|drift).ts$',
         '^src/reconcile/new-and-known.ts$',
       ],
       'a report is drawn from the ledger; it opens no export and asks no gateway',
@@ -127,6 +126,13 @@ module.exports = {
       [MODEL, '^src/ledger/ledger.ts$'],
       'the schedule keeps the time and remembers; what runs a job is handed in',
     ),
+    {
+      name: 'plans-are-made-in-runs',
+      severity: 'error',
+      comment: 'run/ carries a plan out, and knows of nobody who makes one',
+      from: { path: '^src/run/' },
+      to: { path: '^src/runs/' },
+    },
     only('telemetry-alone', '^src/telemetry/', [MODEL, OWN_FILES], 'telemetry is told; it asks nobody'),
     {
       name: 'only-edges-know-the-command-line',
@@ -138,7 +144,7 @@ module.exports = {
       name: 'adapters-are-handed-in',
       severity: 'error',
       comment: 'SQLite and got are built in main.ts (through src/cli) and handed in',
-      from: { path: '^src/(job|load|reconcile|transform|extract)/' },
+      from: { path: '^src/(run|load|reconcile|transform|extract)/' },
       to: {
         path: ['^src/ledger/sqlite', '^src/gateway/transport\\.ts$', 'node_modules/got/'],
         dependencyTypesNot: ['type-only'],

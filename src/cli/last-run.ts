@@ -1,9 +1,10 @@
 /** Metrics of the last run of a job: drawn from the ledger when it has ended, and left in a file where the settings name one. */
-import { exitOf, type JobEnd } from '../run/execute.ts'
+
 import type { Ledger, RunRecord } from '../ledger/ledger.ts'
 import { noCounts } from '../model/balance.ts'
 import { EXIT, type ExitCode, endingOf, exitOfCode } from '../model/errors.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
+import { exitOf, type JobEnd } from '../run/execute.ts'
 import { type RunSummary, summarise } from '../run/summary.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { CommandContext } from './context.ts'

@@ -1,10 +1,10 @@
 /** What commands that send, or read back, have in common: ledger, gateway and the rest of what a run is handed. */
 import type { TransportOptions } from '../gateway/transport.ts'
-import type { JobEnd } from '../run/execute.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { SourceSettings } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents } from '../run/events.ts'
+import type { JobEnd } from '../run/execute.ts'
 import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'

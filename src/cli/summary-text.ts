@@ -1,7 +1,5 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
 
-import type { Verified } from '../runs/verify.ts'
-import type { SampleSize } from '../runs/verify-sample.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'
 import { balanceWords, type CodeCount, type RecordCounts } from '../model/balance.ts'
@@ -11,6 +9,8 @@ import { mostLeftFirst, notDelivered, troubleOf } from '../report/exports-sectio
 import { type MergedReason, mergeReasons } from '../report/merged-reasons.ts'
 import type { ExportDrift } from '../run/drift.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
+import type { Verified } from '../runs/verify.ts'
+import type { SampleSize } from '../runs/verify-sample.ts'
 import { BUILT_IN } from '../settings.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
 import { nextSteps, relatedRuns } from './next-steps.ts'

@@ -19,7 +19,10 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** Each code with the exit code it leads to and the remedy shown when the place that throws has no better one. */
+/**
+ * Each code with the exit code it leads to and the remedy shown when the place that throws has no better one. `ofExport`: the export alone is
+ * at fault, and the run goes on with the others.
+ */
 export const ERROR_CODES = {
   'usage-wrong': {
     exit: EXIT.wrongUse,
@@ -53,45 +56,59 @@ export const ERROR_CODES = {
   },
   'export-unreadable': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy: 'Check that the file exists, is complete and may be read by this user.',
   },
-  'export-empty': { exit: EXIT.wrongUse, remedy: 'Ask the vendor for the file again: it holds no rows.' },
+  'export-empty': {
+    exit: EXIT.wrongUse,
+    ofExport: true,
+    remedy: 'Ask the vendor for the file again: it holds no rows.',
+  },
   'export-changed': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy: 'The file changed while it was read. Run the job again once the delivery is complete.',
   },
   'export-not-as-announced': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy: 'Ask the vendor to deliver the export and its checksum or manifest again.',
   },
   'export-drifted': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy: 'Ask the vendor what has changed; if it is right, take it once with --accept-drift.',
   },
   'export-too-large': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy:
       'Where the file is right, raise `limits` of this source in the job file; else it is a decompression bomb.',
   },
   'export-untrusted': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy: 'Check with the vendor who encrypted and signed the file, and with which key.',
   },
   'export-refused': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy:
       'Nothing of it was read. Ask the vendor to deliver a plain file, under a name without control characters or folders.',
   },
   'export-join-missing': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy: 'Put the file that the mapping joins beside the export, or correct the name pattern of the join.',
   },
   'export-join-unusable': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy: 'Correct the joined file, or the key of the join in the mapping.',
   },
   'source-unreachable': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy: 'Check address, network and credentials of the source, then run the job again.',
   },
   'source-untrusted': {
@@ -101,6 +118,7 @@ export const ERROR_CODES = {
   },
   'columns-missing': {
     exit: EXIT.wrongUse,
+    ofExport: true,
     remedy: 'Correct the column names in the mapping, or ask the vendor why the columns are gone.',
   },
   'export-gone': {
@@ -198,9 +216,13 @@ export const ERROR_CODES = {
     remedy: 'Type the command of the run again: it goes on where it stopped.',
   },
   interrupted: { exit: EXIT.interrupted, remedy: 'Run the job again: it goes on where it stopped.' },
-} as const satisfies Record<string, { exit: ExitCode; remedy: string }>
+} as const satisfies Record<string, { exit: ExitCode; remedy: string; ofExport?: true }>
 
 export type ErrorCode = keyof typeof ERROR_CODES
+
+/** A problem of one export, told apart from what stops the run. */
+export const isExportProblem = (error: unknown): error is WaybillError =>
+  error instanceof WaybillError && 'ofExport' in ERROR_CODES[error.code]
 
 /** What ended a command, a run or a fire: of an error that nobody foresaw, that it is a defect of Waybill. */
 export interface Ending {

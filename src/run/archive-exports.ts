@@ -2,12 +2,12 @@
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { OpenExport } from '../ledger/runs.ts'
 import { WaybillError } from '../model/errors.ts'
-import { type RunSummary, summarise } from './summary.ts'
 import { BUILT_IN } from '../settings.ts'
 import type { Arrival } from './arrival.ts'
 import type { RunEvents } from './events.ts'
 import type { DoneDelivery } from './exports-of-run.ts'
 import type { FoundExport } from './find-exports.ts'
+import { type RunSummary, summarise } from './summary.ts'
 
 export interface Archiving {
   /** Where the records went: what only the stand-in has is not done with. */

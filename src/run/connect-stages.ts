@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
+import type { Ledger, PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-answer.ts'
 import { createBodyBuffers } from '../load/body-buffers.ts'
 import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.ts'
@@ -10,17 +10,47 @@ import type { LoadContext } from '../load/load-chunk.ts'
 import type { Reconciler } from '../load/reconciler.ts'
 import { createSending } from '../load/sending.ts'
 import { createSizeLimits } from '../load/size-limits.ts'
+import type { Identity } from '../model/ids.ts'
 import { matchAnswer } from '../reconcile/match.ts'
 import { readBack, readWholeProfile } from '../reconcile/read-back.ts'
+import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import type { RunDependencies } from './dependencies.ts'
-import { createStopWhen, type ExportContext, type RowsBefore } from './export.ts'
+import type { RunEvents } from './events.ts'
 import { watchOutages } from './outage-watch.ts'
+import type { AppendedFile } from './receipts.ts'
+
+/** What the exports of a run go through. */
+export interface RunStages {
+  readonly home: string
+  readonly ledger: Ledger
+  readonly runLedger: RunLedger
+  readonly load: LoadContext
+  readonly identity: Identity
+  readonly receipts: AppendedFile
+  readonly rejectsFolder: string
+  readonly events: RunEvents
+  readonly stopWhen: StopWhen
+  readonly now: () => number
+  /** When the run began, the first time: a resumed run maps by the clock that it had. */
+  readonly startedAt: number
+  /** Stops everything of the run that is still to be sent. */
+  readonly stop: (reason: unknown) => void
+  readonly limit: number
+  /** Of a run that takes up what another one left behind. */
+  readonly origin: RunOrigin | undefined
+  /** Its exports are old: none of them takes anything back. */
+  readonly isBackfill: boolean
+  /** Resolves when a chunk, by its number, may be begun. @throws what ends the run once the chunks under way are settled */
+  readonly turn: (chunk: number) => Promise<void>
+  /** Told how many more records the run has in hand, or fewer. */
+  readonly inHand: (more: number) => void
+}
 
 export interface RunParts {
   readonly origin: RunOrigin | undefined
   readonly isBackfill: boolean
   readonly runLedger: RunLedger
-  readonly receipts: ExportContext['receipts']
+  readonly receipts: RunStages['receipts']
   readonly stop: (reason: unknown) => void
   readonly signal: AbortSignal
   readonly limit: number
@@ -31,17 +61,12 @@ export interface RunParts {
   readonly perhapsSent: PerhapsSent
   /** See `CareTeamContext.owed`. */
   readonly owed: LoadContext['careTeams']['owed']
-  readonly turn: ExportContext['turn']
+  readonly turn: RunStages['turn']
   /** What a run that is resumed has read and settled. */
   readonly before?: RowsBefore
 }
 
-export function connectStages(
-  deps: RunDependencies,
-  job: Job,
-  jobId: number,
-  parts: RunParts,
-): ExportContext {
+export function connectStages(deps: RunDependencies, job: Job, jobId: number, parts: RunParts): RunStages {
   const { ledger, gateway, gatewayName, identity, now, random, events, home } = deps
   const { submit, accounts, careTeams, reads, stopWhen } = job.definition
   const { runLedger } = parts

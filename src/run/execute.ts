@@ -1,14 +1,29 @@
-/** Carries a run out, while this process holds its job: its exports one after the other, to its end or to what stops it. */
-
-import type { Job } from '../definitions/definition-files.ts'
+/**
+ * A run of a job, from its plan to its balance. Read this and you know the system:
+ *
+ *   discover ─▶ fingerprint ─▶ open ─▶ map ─▶ recognise ─▶ register ─▶ deliver ─▶ settle ─▶ balance
+ *   └────────── extract ───────────┘  transform  └────────── load ──────────┘    └─ reconcile ─┘
+ *
+ * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
+ * batch; settlement.ts settles it.
+ */
 import { settleOwedMarks } from '../load/care-team-marks.ts'
-import { EXIT, type ExitCode, filesExhausted, WaybillError } from '../model/errors.ts'
-import type { RunDependencies } from './dependencies.ts'
-import { type ExportEnd, isExportProblem, runExport } from './export.ts'
-import type { ExportStep } from './exports-of-run.ts'
-import type { HeldJob } from './lease.ts'
+import { type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
+import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
+import { EXIT, type ExitCode, filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
+import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
+import { exportsInRange } from './exports-in-range.ts'
+import { type ExportStep, resumeExports, startExports, startSelected } from './exports-of-run.ts'
+import { lastWordsOf } from './last-words.ts'
+import { settledOnly } from './lease.ts'
+import { type OpenRun, openRun } from './open-run.ts'
+import type { RunPlan, World } from './plan.ts'
+import { openAppended } from './receipts.ts'
+import { columnsInFront, rejectsPath } from './rejects.ts'
+import { resumptionOf, rowsOf } from './resume.ts'
+import { openRows } from './rows.ts'
+import { leftBehind, settleChunk } from './settlement.ts'
 import { type RunSummary, summarise } from './summary.ts'
-import { type OpenRun, openRun, type RunOpening } from './open-run.ts'
 
 export interface JobEnd {
   readonly summary: RunSummary
@@ -18,21 +33,15 @@ export interface JobEnd {
 }
 
 /** Runs until all exports are done or something stops it, and writes down how it ended. */
-export async function carryOut(
-  deps: RunDependencies,
-  job: Job,
-  held: HeldJob,
-  opening: RunOpening,
-  exports: (run: OpenRun) => AsyncIterable<ExportStep>,
-): Promise<JobEnd> {
-  const run = await openRun(deps, job, held, opening)
-  const worked: ExportCounts[] = []
+export async function execute(plan: RunPlan, world: World): Promise<JobEnd> {
+  const run = await openRun(plan, world)
+  const worked: (ExportEnd & { readonly ordinal: number })[] = []
   let error: unknown
   try {
-    for await (const step of exports(run)) {
-      const end = await runOneExport(run, step)
+    for await (const step of discover(plan, run, world)) {
+      const end = await runExport(run, step)
       if (end === undefined) continue
-      worked.push(end)
+      worked.push({ ordinal: step.record.ordinal, ...end })
       error = end.error
       if (error !== undefined) break
     }
@@ -43,41 +52,146 @@ export async function carryOut(
   error = filesExhausted(error) ?? error
   await run.end(error)
   if (error !== undefined && !(error instanceof WaybillError)) throw error
-  const summary = await summarise(deps.ledger, deps.home, run.id, worked)
+  const summary = await summarise(world.ledger, world.home, run.id, worked)
   if (error === undefined) return { summary, exit: exitOf(summary) }
   return { summary, exit: error.exit, error }
 }
 
-/** Marks that this run or an earlier one could not set. */
-function settleOwed({ export: { load }, runLedger }: OpenRun): Promise<void> {
-  const { careTeams } = load
-  return settleOwedMarks(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
+/** The exports of the plan, each brought here and fingerprinted when its turn has come. */
+async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenerator<ExportStep> {
+  const { arrival, ledger } = world
+  const { job, exports } = plan
+  const memoryOf = (accept: boolean) => ({
+    ...{ ledger, job: job.definition.job, rules: job.definition.drift, accept, readsAhead: true },
+    ...{ whole: plan.limit === Number.POSITIVE_INFINITY, now: run.stages.startedAt },
+  })
+  switch (exports.from) {
+    case 'found': {
+      const { found, mappings, acceptDrift } = exports
+      return yield* startExports(run, arrival, found, mappings, memoryOf(acceptDrift))
+    }
+    case 'unfinished':
+      yield* resumeExports(run, arrival, job.sources, ledger, exports.run)
+      // That run is not over, though the export may be.
+      if (plan.settlesOnly === true) throw settledOnly()
+      return
+    case 'range':
+      return yield* exportsInRange(run, world, exports, plan.resumed, memoryOf(exports.acceptDrift))
+    case 'run':
+      return yield* startSelected(run, exports)
+  }
 }
 
-/** What became of an export; where it was stopped, with what is open as pending. */
-interface ExportCounts extends ExportEnd {
-  readonly ordinal: number
+interface ExportEnd {
+  readonly counts: Counts
+  readonly error?: unknown
 }
 
 /** Undefined where nothing of the export could be sent; the ledger then says why. */
-async function runOneExport(
-  run: OpenRun,
-  { record, mapping, limits, watch, position }: ExportStep,
-): Promise<ExportCounts | undefined> {
+async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | undefined> {
   try {
-    return {
-      ordinal: record.ordinal,
-      ...(await runExport(run.export, record, mapping, limits, watch, position)),
-    }
+    return await carryOut(run, step)
   } catch (error) {
     if (!isExportProblem(error)) throw error
+    const { record } = step
     // What an earlier process has sent of it must be settled first: with the export over, nobody would look for that.
-    const chunks = await run.export.ledger.chunksOf(record.id)
+    const chunks = await run.stages.ledger.chunksOf(record.id)
     if (chunks.some(({ state }) => state === 'open')) throw error
     await run.runLedger.endExport(record.id, 'failed', error.code)
     run.events.emit({ type: 'exportFailed', name: record.name, error })
     return undefined
   }
+}
+
+/**
+ * One export, from its start or from where the ledger stands. Where the run must stop, the counts hold what is open as pending and `error`
+ * says why.
+ * @throws WaybillError a problem of the export: nothing of it was sent
+ */
+async function carryOut(
+  { stages, runLedger, events }: OpenRun,
+  { record, mapping, limits, watch, position }: ExportStep,
+): Promise<ExportEnd> {
+  const { opened, mapper } = await openRows(stages, record, mapping, limits)
+  const lastWords = lastWordsOf(stages, record, { opened, mapper })
+  const inFront = columnsInFront(opened.columns, mapping.read)
+  const resumption = resumptionOf(await stages.ledger.chunksOf(record.id))
+  const { counts } = resumption
+  const rejects = openAppended(
+    stages.home,
+    rejectsPath(stages, record),
+    resumption.rejectsLength,
+    runLedger.assertHeld,
+  )
+  const progress = (byteOffset: number) => ({ name: record.name, counts, share: opened.share(byteOffset) })
+  const { bytes } = record
+  events.emit({ type: 'exportStarted', ...progress(resumption.from?.byteOffset ?? 0), bytes, position })
+
+  const open = new Map<number, Chunk>()
+  /** Recognises, registers, delivers. */
+  const load = async (chunk: Chunk): Promise<LoadedChunk> => {
+    const { number, rows, entries, start } = chunk
+    open.set(number, chunk)
+    stages.inHand(entries.length)
+    const { row: firstRow, line: firstLine, byteOffset } = start
+    await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
+    return loadChunk(stages.load, {
+      ...{ exportRow: record.id, chunk: number, exportId: record.export_id, entries },
+      resumed: resumption.open.has(number),
+      takenBack: lastWords,
+    }).catch((error: unknown) => {
+      stages.stop(error)
+      throw error
+    })
+  }
+  const settle = async (chunk: Chunk, loaded: LoadedChunk): Promise<void> => {
+    addCounts(counts, await settleChunk(stages, record, inFront, rejects, chunk, loaded))
+    open.delete(chunk.number)
+    stages.inHand(-chunk.entries.length)
+    const left = () => leftBehind(record, chunk, loaded)
+    events.emit({ type: 'exportAdvanced', ...progress(chunk.rows.at(-1)?.source.byteOffset ?? 0), left })
+  }
+  const begin = async (chunk: Chunk): Promise<void> => {
+    await stages.turn(chunk.number)
+    stages.stopWhen.look(chunk.rows, resumption.open.has(chunk.number))
+    watch?.look(chunk.rows)
+  }
+  const pipeline = createPipeline(load, settle, begin)
+  try {
+    try {
+      const { number, skip, open: cutBefore } = resumption
+      // What is under way is settled as a whole: a chunk that is cut short would forget what of it was sent.
+      const limit = Math.max(stages.limit, rowsOf(cutBefore))
+      const blocks = opened.rows(resumption.from)
+      const range = { number, skip, limit, cutBefore }
+      for await (const chunk of cutChunks(blocks, mapper, stages.identity, record.export_id, range))
+        await pipeline.add(chunk)
+    } finally {
+      await pipeline.drain()
+    }
+    await opened.assertUnchanged()
+    if (counts.rows.read === 0)
+      throw new WaybillError('export-empty', `${record.name} has a header and no rows`, {
+        place: { file: record.path },
+      })
+    await watch?.end(runLedger, record.id)
+    await runLedger.endExport(record.id, 'finished', null)
+    assertBalanced(counts, record.name)
+    events.emit({ type: 'exportEnded', name: record.name, counts })
+    return { counts }
+  } catch (error) {
+    if (isExportProblem(error) && open.size === 0) throw error
+    for (const chunk of open.values()) addCounts(counts, countChunk(chunk.rows, [], 0))
+    return { counts, error }
+  } finally {
+    await rejects.close()
+  }
+}
+
+/** Marks that this run or an earlier one could not set. */
+function settleOwed({ stages: { load }, runLedger }: OpenRun): Promise<void> {
+  const { careTeams } = load
+  return settleOwedMarks(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
 }
 
 /** 0 where all is accounted for and accepted or unchanged; 1 where something was left behind; 2 where nothing could be read. */

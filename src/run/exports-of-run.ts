@@ -8,13 +8,13 @@ import type { ContentLimits } from '../extract/content-limits.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
-import { WaybillError } from '../model/errors.ts'
+import { isExportProblem, WaybillError } from '../model/errors.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
 import type { RangePosition, RunEvents } from './events.ts'
-import { isExportProblem } from './export.ts'
 import type { FoundExport } from './find-exports.ts'
 import { joinExports, rejoin } from './joined-exports.ts'
+import type { PlannedExports } from './plan.ts'
 import type { ExportAtHand } from './rows.ts'
 
 /** An export of the run, with the mapping to read it by. */
@@ -139,6 +139,24 @@ export async function* resumeExports(
   }
 }
 
+/** Rows of exports that another run has read. */
+export async function* startSelected(
+  run: RunWriter,
+  { chosen, decided }: Extract<PlannedExports, { readonly from: 'run' }>,
+): AsyncGenerator<ExportStep> {
+  const steps: ExportStep[] = []
+  for (const [at, { record, received, mapping }] of chosen.entries()) {
+    const { name, path, sha256, bytes, archived, export_id: exportId, id: originExport } = record
+    const start = { ordinal: at + 1, name, path, sha256, bytes, archived, exportId, mapping, originExport }
+    const added = await run.runLedger.addExport({ ...start, reading: 'selected' })
+    const { file, version, limits } = received
+    steps.push({ record: { ...added, path: file, version }, mapping, limits, watch: undefined })
+  }
+  if (decided !== undefined)
+    await run.runLedger.rule({ run: run.id, ...decided, released: [] }, decided.resolution.at)
+  yield* steps
+}
+
 /** The very file that a run has begun with: where it was, where it was archived, or where the job archives. Undefined where it is at none of these. */
 export async function receiveBegun(
   arrival: Arrival,
@@ -184,7 +202,7 @@ export async function countRows(opened: OpenExport): Promise<number> {
   return rows
 }
 
-interface RunWriter {
+export interface RunWriter {
   readonly id: string
   readonly runLedger: RunLedger
   readonly events: RunEvents

@@ -192,4 +192,7 @@ export function watchAsked(
 const letGoFirst = (job: string, { owner }: Waiter): WaybillError =>
   gaveWay(`the backfill lets ${processName(owner)} go first, which has asked for the job ${job}`)
 
-export const gaveWay = (message: string): WaybillError => new WaybillError('gave-way', message)
+export const settledOnly = (): WaybillError =>
+  gaveWay('what the run had under way is settled; it lets another run of its job go first')
+
+const gaveWay = (message: string): WaybillError => new WaybillError('gave-way', message)

@@ -1,71 +1,34 @@
 /** Opens a run, under the lease of its job: writes it down or takes it up again, and connects its stages; and ends it. */
 import { join } from 'node:path'
-import type { Job } from '../definitions/definition-files.ts'
-import {
-  type BackfillRange,
-  type Ledger,
-  originOf,
-  type RunLedger,
-  type RunOrigin,
-  type RunRecord,
-} from '../ledger/ledger.ts'
-import { readCounts } from '../model/balance.ts'
+import { originOf, type RunLedger } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import { rangeOf } from './backfill-range.ts'
-import type { RunDependencies } from './dependencies.ts'
+import { connectStages, type RunStages } from './connect-stages.ts'
 import type { RunEvents } from './events.ts'
-import type { ExportContext, RowsBefore } from './export.ts'
-import type { HeldJob, Pausing } from './lease.ts'
+import type { Pausing } from './lease.ts'
+import type { RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
-import { connectStages } from './connect-stages.ts'
-
-export interface RunOpening {
-  /** Id of the run, new or resumed. */
-  readonly id: string
-  /** The unfinished run to go on with; undefined: a new one. */
-  readonly resumed: RunRecord | undefined
-  /** Rows to take of each export at most. */
-  readonly limit: number
-  /** Of a new run that takes up what another one left behind. */
-  readonly origin?: RunOrigin
-  /** Of a new run over exports that were named. */
-  readonly part?: 'files'
-  /** Whether no more than what it has under way is settled, so that another run of its job can begin. */
-  readonly settlesOnly?: true
-  /** Of a backfill, new or resumed. */
-  readonly backfill?: BackfillRange
-  /**
-   * Resolves when a chunk, by its number, may be begun.
-   * @param signal aborted when the run is to stop
-   * @param pausing what is awaited within does not count as work
-   */
-  readonly turn?: (signal: AbortSignal, chunk: number, pausing: Pausing) => Promise<void>
-}
+import { settledBefore } from './resume.ts'
 
 export interface OpenRun {
   readonly id: string
   readonly runLedger: RunLedger
-  readonly export: ExportContext
+  readonly stages: RunStages
   readonly events: RunEvents
   /** Writes down how it ended. @param error what stopped it */
   end(error: unknown): Promise<void>
 }
 
-export async function openRun(
-  deps: RunDependencies,
-  job: Job,
-  held: HeldJob,
-  opening: RunOpening,
-): Promise<OpenRun> {
-  const { ledger, now, events } = deps
-  const { id, resumed, limit } = opening
+export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
+  const { ledger, now, events, held } = world
+  const { id, job, resumed, limit } = plan
   const lease = { ...held.lease, runId: id }
   const { jobId } = lease
   const name = job.definition.job
   const startedAt = now()
   const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
   const receiptsPath = resumed?.receipts_path ?? join('receipts', `${id}.ndjson.gz`)
-  const part = limit === Number.POSITIVE_INFINITY ? opening.part : 'limit'
+  const part = limit === Number.POSITIVE_INFINITY ? plan.part : 'limit'
   const isFirst = resumed === undefined && (await ledger.runs(1)).length === 0
   const runLedger =
     resumed === undefined
@@ -75,8 +38,8 @@ export async function openRun(
           startedAt,
           rejectsPath,
           receiptsPath,
-          origin: opening.origin,
-          backfill: opening.backfill,
+          origin: plan.origin,
+          backfill: plan.backfill,
           part,
         })
       : await ledger.resumeRun(lease, resumed, startedAt, part)
@@ -85,38 +48,38 @@ export async function openRun(
     type: 'runStarted',
     id,
     job: name,
-    gateway: deps.gatewayName,
+    gateway: world.gatewayName,
     resumed: resumed !== undefined,
     tallies,
     isFirst,
-    settledOnly: opening.settlesOnly,
+    settledOnly: plan.settlesOnly,
   })
 
   const settled = await settledBefore(ledger, id)
   const receiptsLength = resumed?.receipts_length ?? 0
   const receipts = openAppended(
-    deps.home,
-    join(deps.home, receiptsPath),
+    world.home,
+    join(world.home, receiptsPath),
     receiptsLength,
     runLedger.assertHeld,
   )
   const stopping = new AbortController()
   const stop = (reason: unknown): void => stopping.abort(reason)
   const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the run was interrupted'))
-  deps.interrupt.addEventListener('abort', onInterrupt, { once: true })
-  if (deps.interrupt.aborted) onInterrupt()
+  world.interrupt.addEventListener('abort', onInterrupt, { once: true })
+  if (world.interrupt.aborted) onInterrupt()
   const onLost = (): void => stop(held.lost.reason)
   held.lost.addEventListener('abort', onLost, { once: true })
   if (held.lost.aborted) onLost()
   const { signal } = stopping
   const began = resumed?.started_at ?? startedAt
-  const origin = opening.origin ?? (resumed && originOf(resumed))
-  const backfill = opening.backfill ?? (resumed && rangeOf(resumed))
+  const origin = plan.origin ?? (resumed && originOf(resumed))
+  const backfill = plan.backfill ?? (resumed && rangeOf(resumed))
   const behindSince = await ledger.behindSince(jobId, { backfill, takesUp: origin !== undefined })
   const perhapsSent = await ledger.perhapsSent(jobId)
   // What is owed by now, an earlier process has written down: what that one has counted since may be set by this one.
   const owed = new Set(
-    resumed === undefined ? [] : await ledger.owedMarks(deps.gatewayName, '', Number.MAX_SAFE_INTEGER),
+    resumed === undefined ? [] : await ledger.owedMarks(world.gatewayName, '', Number.MAX_SAFE_INTEGER),
   )
   tallies.primaryCare.owed = owed.size
   const writing = { runLedger, receipts, rejectsPath }
@@ -129,7 +92,7 @@ export async function openRun(
     })
     await runLedger.goOnWorking(now())
   }
-  const turn = async (chunk: number): Promise<void> => opening.turn?.(signal, chunk, pausing)
+  const turn = async (chunk: number): Promise<void> => world.turn?.(signal, chunk, pausing)
   const parts = {
     ...writing,
     origin,
@@ -149,10 +112,10 @@ export async function openRun(
     id,
     runLedger,
     events,
-    export: connectStages(deps, job, jobId, parts),
+    stages: connectStages(world, job, jobId, parts),
     async end(error) {
       held.lost.removeEventListener('abort', onLost)
-      deps.interrupt.removeEventListener('abort', onInterrupt)
+      world.interrupt.removeEventListener('abort', onInterrupt)
       const endedAt = now()
       // A clock may be set back while a run is on.
       const workedMs = Math.max(0, endedAt - startedAt - pausedMs)
@@ -167,19 +130,6 @@ export async function openRun(
       await runLedger.endRun({ ...end, endedAt, detail })
     },
   }
-}
-
-/** Rows of a run that are settled. */
-async function settledBefore(ledger: Ledger, runId: string): Promise<RowsBefore> {
-  const before = { read: 0, rejected: 0 }
-  for (const record of await ledger.exportsOf(runId)) {
-    for (const chunk of await ledger.chunksOf(record.id)) {
-      const { rows } = readCounts(chunk.counts)
-      before.read += rows.read
-      before.rejected += rows.rejected
-    }
-  }
-  return before
 }
 
 /**

@@ -2,12 +2,15 @@
  * The rejects of a chunk as CSV: the row as it came, and behind it why it, or a record of it, did not get through.
  * It holds health data, so its file has mode 0600; nothing of it goes anywhere else. Spreadsheet programs take none of its cells for a formula.
  */
+import { join } from 'node:path'
 import { stringify } from 'csv-stringify/sync'
 import type { ReadDefinition } from '../extract/read-definition.ts'
+import type { ExportRecord } from '../ledger/ledger.ts'
 import type { FollowUpFailure } from '../load/care-team-marks.ts'
 import type { EntryOutcome } from '../model/entry.ts'
 import type { RowOutcome } from '../model/record.ts'
 import type { JsonValue, Row } from '../model/row.ts'
+import { ownFileName } from '../own-files.ts'
 import type { ChunkRow } from './chunks.ts'
 
 /** Columns added behind those of the export. `_line` is where the row starts; `_raw` holds a row that has no columns. */
@@ -159,3 +162,16 @@ export const inert = (cell: string): string => (LIKE_FORMULA.test(cell) ? `'${ce
 /** As it came. */
 export const revived = (cell: string): string =>
   cell.startsWith("'") && LIKE_FORMULA.test(cell) ? cell.slice(1) : cell
+
+/**
+ * `<ordinal>-<export>.rejects.csv`, in the run's folder, as far as the name of the export may stand in that of a file; that of a rejects file
+ * bears the name of the export that its rows came from.
+ */
+export function rejectsPath(
+  context: { readonly rejectsFolder: string },
+  { ordinal, name, reading }: Pick<ExportRecord, 'ordinal' | 'name' | 'reading'>,
+): string {
+  const stem = name.replace(/(\.csv|\.ndjson|\.json)?(\.gz)?$/i, '')
+  const own = reading === 'rejects' ? stem.replace(/^\d+-(.+)\.rejects$/i, '$1') : stem
+  return join(context.rejectsFolder, ownFileName(`${ordinal}-${own}`, '.rejects.csv'))
+}

@@ -1,67 +1,12 @@
 /**
- * A job may have two unfinished runs: a backfill, and an ordinary one. What one of them has under way, and of which nobody knows yet
- * whether it was stored, may be in the exports of the other, too: so its open chunks are settled before the other one begins.
+ * What earlier processes have left open, as the ledger has it. A job may have two unfinished runs, a backfill and an ordinary one: what one of
+ * them has under way, and of which nobody knows yet whether it was stored, may be in the exports of the other, too.
  */
-import type { Job } from '../definitions/definition-files.ts'
-import { carryOut, type JobEnd } from './execute.ts'
-import type {
-  BatchRecord,
-  ChunkRecord,
-  ExportRecord,
-  Held,
-  Ledger,
-  RunKind,
-  RunRecord,
-} from '../ledger/ledger.ts'
-import { createArrival, spoolFolder } from './arrival.ts'
-import type { RunDependencies } from './dependencies.ts'
-import { type ExportStep, resumeExports } from './exports-of-run.ts'
-import { gaveWay, type HeldJob, holdJob } from './lease.ts'
+import type { BatchRecord, ChunkRecord, ExportRecord, Held, Ledger, RunRecord } from '../ledger/ledger.ts'
+import { addCounts, type Counts, noCounts, readCounts } from '../model/balance.ts'
+import type { Origin } from '../model/row.ts'
+import type { RowsBefore } from './chunks.ts'
 import { type LearnedFrom, type Receipt, receiptOf } from './receipts.ts'
-
-/**
- * The other run is left unfinished, and nothing of it under way.
- * @returns how it ended where that could not be done; nothing else may then be sent
- */
-export async function settleOpenChunks(
-  deps: RunDependencies,
-  job: Job,
-  held: HeldJob,
-  kind: RunKind,
-): Promise<JobEnd | undefined> {
-  const { ledger, home } = deps
-  const { jobId } = held.lease
-  const unfinished = await ledger.unfinishedRun(jobId, kind)
-  if (unfinished === undefined) return undefined
-  const open = await openChunksOf(ledger, unfinished)
-  if (open.size === 0) return undefined
-  const arrival = createArrival(spoolFolder(home, jobId, kind), deps.sources)
-  const opening = {
-    id: unfinished.id,
-    resumed: unfinished,
-    settlesOnly: true as const,
-    limit: Number.POSITIVE_INFINITY,
-    turn: async (_signal: AbortSignal, chunk: number) => {
-      if (!open.has(chunk)) throw letGo()
-    },
-  }
-  try {
-    const end = await carryOut(deps, job, held, opening, (run) =>
-      openExport(resumeExports(run, arrival, job.sources, ledger, unfinished)),
-    )
-    return end.error?.code === 'gave-way' ? undefined : end
-  } finally {
-    await arrival.close(true)
-  }
-}
-
-const letGo = () => gaveWay('what the run had under way is settled; it lets another run of its job go first')
-
-/** That run is not over, though the export may be. */
-async function* openExport(exports: AsyncIterable<ExportStep>): AsyncGenerator<ExportStep> {
-  yield* exports
-  throw letGo()
-}
 
 /** Exports are run one after the other: the numbers are those of one export. */
 export async function openChunksOf(
@@ -125,26 +70,53 @@ export async function doubtsOfGivenUp(ledger: Reading, run: RunRecord): Promise<
   return records
 }
 
-/**
- * Waits for its turn where one of two is a backfill, settles what the job's unfinished run of the other kind has under way, and works.
- * @param givesWay whether it is a backfill
- * @param work given the id for a new run
- * @throws WaybillError `job-held`; `interrupted` while it waited
- */
-export async function whileHeld(
-  deps: RunDependencies,
-  job: Job,
-  givesWay: boolean,
-  work: (held: HeldJob, runId: string) => Promise<JobEnd>,
-): Promise<JobEnd> {
-  const name = job.definition.job
-  const jobId = await deps.ledger.jobId(name, deps.gatewayName)
-  const runId = deps.newRunId()
-  const held = await holdJob(deps, { jobId, job: name, runId, givesWay })
-  try {
-    const stopped = await settleOpenChunks(deps, job, held, givesWay ? 'ordinary' : 'backfill')
-    return stopped ?? (await work(held, runId))
-  } finally {
-    await held.release()
+/** Where an export goes on. */
+export interface Resumption {
+  readonly counts: Counts
+  readonly from: Origin | undefined
+  readonly number: number
+  readonly skip: number
+  /** Chunks of which an earlier process may have sent some: number → rows. */
+  readonly open: ReadonlyMap<number, number>
+  readonly rejectsLength: number
+}
+
+export const rowsOf = (chunks: ReadonlyMap<number, number>): number =>
+  [...chunks.values()].reduce((total, rows) => total + rows, 0)
+
+/** Where an export goes on, by its chunks in the ledger. They settle in order, so the last settled one tells it. */
+export function resumptionOf(chunks: readonly ChunkRecord[]): Resumption {
+  const counts = noCounts()
+  let last: ChunkRecord | undefined
+  const open = new Map<number, number>()
+  for (const chunk of chunks) {
+    if (chunk.state === 'settled') {
+      addCounts(counts, readCounts(chunk.counts))
+      last = chunk
+    } else open.set(chunk.number, chunk.rows)
   }
+  return {
+    counts,
+    from: last && { row: last.first_row, line: last.first_line, byteOffset: last.byte_offset },
+    number: (last?.number ?? 0) + 1,
+    skip: last?.rows ?? 0,
+    open,
+    rejectsLength: last?.rejects_length ?? 0,
+  }
+}
+
+/** Rows of a run that are settled. */
+export async function settledBefore(
+  ledger: Pick<Ledger, 'exportsOf' | 'chunksOf'>,
+  runId: string,
+): Promise<RowsBefore> {
+  const before = { read: 0, rejected: 0 }
+  for (const record of await ledger.exportsOf(runId)) {
+    for (const chunk of await ledger.chunksOf(record.id)) {
+      const { rows } = readCounts(chunk.counts)
+      before.read += rows.read
+      before.rejected += rows.rejected
+    }
+  }
+  return before
 }

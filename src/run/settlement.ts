@@ -1,6 +1,4 @@
-/** What the ledger learns when a chunk is settled, beside its counts. */
-
-import { releaseDoubts } from './settle-doubts.ts'
+/** Settles a chunk: rejects and receipts are written, then in one transaction everything that the ledger learns of it. */
 import type {
   DeliveredRecord,
   DeliveredRow,
@@ -13,12 +11,61 @@ import type {
   Ruling,
   RunOrigin,
 } from '../ledger/ledger.ts'
-import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
+import { type LoadContext, type LoadedChunk, tallyChunk } from '../load/load-chunk.ts'
+import { toException } from '../load/outcomes.ts'
+import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import type { EntryOutcome } from '../model/entry.ts'
-import type { Identity } from '../model/ids.ts'
-import type { ChunkRow } from './chunks.ts'
-import type { SentAs } from './receipts.ts'
-import { ruleOf } from './rejects.ts'
+import { WaybillError } from '../model/errors.ts'
+import { type Identity, transactionId } from '../model/ids.ts'
+import type { Chunk, ChunkRow } from './chunks.ts'
+import type { RunStages } from './connect-stages.ts'
+import type { LeftBehind } from './events.ts'
+import { type AppendedFile, receiptsOf, receiptsText, type SentAs } from './receipts.ts'
+import { rejectsHeader, rejectsText, ruleOf } from './rejects.ts'
+import { releaseDoubts } from './settle-doubts.ts'
+
+/** Writes rejects and receipts, then, in one transaction, everything that the ledger must know of the chunk. */
+export async function settleChunk(
+  context: RunStages,
+  record: ExportRecord,
+  inFront: readonly string[],
+  rejects: AppendedFile,
+  chunk: Chunk,
+  loaded: LoadedChunk,
+): Promise<Counts> {
+  const counts = countChunk(chunk.rows, loaded.outcomes, loaded.rowsCorrected)
+  assertBalanced(counts, `chunk ${chunk.number} of ${record.name}`)
+  const { pending } = allRecords(counts)
+  if (pending > 0)
+    throw new WaybillError(
+      'not-balanced',
+      `chunk ${chunk.number} of ${record.name} has ${pending} records without an outcome`,
+    )
+  const rejected = rejectsText({ name: record.name, exportId: record.export_id }, inFront, chunk.rows, loaded)
+  if (rejected !== '') {
+    const header = rejects.length === 0 ? rejectsHeader(inFront) : ''
+    await rejects.append(Buffer.from(header + rejected))
+  }
+  const { ruling, sentAs } = await rulingOf(context, record, chunk.rows, loaded.outcomes)
+  await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
+  await context.runLedger.settleChunk({
+    exportRow: record.id,
+    chunk: chunk.number,
+    counts: JSON.stringify(counts),
+    receiptsLength: context.receipts.length,
+    rejectsLength: rejects.length,
+    delivered: await newlyDelivered(context.ledger, context.load.jobId, loaded.outcomes),
+    held: heldBy(context.identity, loaded.outcomes),
+    exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
+      outcome.batchId === null ? toException(outcome) : undefined,
+    ),
+    careTeams: { gateway: context.load.accounts.gatewayName, entries: loaded.careTeams },
+    ruling,
+    tallies: tallyChunk(loaded),
+    at: context.now(),
+  })
+  return counts
+}
 
 /**
  * Row keys under which something was accepted, with what was delivered under them, oldest first. What was replaced, came back and was not
@@ -215,3 +262,13 @@ function settledRejects(
 
 /** The row as a whole has no rule. */
 const placeOf = (row: number, rule: string | undefined): string => `${row}\n${rule ?? ''}`
+
+/** What of the chunk did not get through, for those who are told. */
+export function leftBehind(record: ExportRecord, chunk: Chunk, loaded: LoadedChunk): LeftBehind[] {
+  return exceptionsOf(chunk.rows, loaded, toException).map((one) => {
+    const { row, line, rule, content, outcome, stage, code, batchId } = one
+    const transaction =
+      rule === null || content === null ? undefined : transactionId(record.export_id, row, rule, content)
+    return { row, line, rule, outcome, stage, code, batchId, transaction }
+  })
+}

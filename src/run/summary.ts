@@ -30,7 +30,7 @@ import { RECORD_KINDS } from '../model/record.ts'
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
 import { rangeOf } from './backfill-range.ts'
 import { DriftFinding, type ExportDrift } from './drift.ts'
-import { rejectsPath } from './export.ts'
+import { rejectsPath } from './rejects.ts'
 import type { RunActivity } from './run-activity.ts'
 
 export interface ExportSummary {

@@ -13,13 +13,13 @@ import { fingerprint } from '../extract/fingerprint.ts'
 import { openExport } from '../extract/open-export.ts'
 import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { allRecords, readCounts } from '../model/balance.ts'
-import { WaybillError } from '../model/errors.ts'
-import { summarise } from '../run/summary.ts'
+import { isExportProblem, WaybillError } from '../model/errors.ts'
 import type { Arrival, ReceivedExport } from '../run/arrival.ts'
-import { backfillSources, lookInRange, noneInRange, type RangeLook } from './backfill.ts'
 import { isOpen, rangeOf, sameRange } from '../run/backfill-range.ts'
-import { isExportProblem } from '../run/export.ts'
+import { lookInRange, type RangeLook } from '../run/exports-in-range.ts'
 import { countRows } from '../run/exports-of-run.ts'
+import { summarise } from '../run/summary.ts'
+import { backfillSources, noneInRange } from './backfill.ts'
 
 export interface PlannedExport {
   readonly name: string

@@ -2,34 +2,20 @@
  * A backfill: one run over the exports of a range of days, oldest first. It gives way to all other runs at its gateway, and goes on when
  * they are over; killed, it goes on when it is typed again.
  */
-import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
-import type { JobSource } from '../definitions/export-definition.ts'
-import { carryOut, type JobEnd } from '../run/execute.ts'
-import type { OpenRun } from '../run/open-run.ts'
-import type { BackfillRange, Ledger, RunRecord } from '../ledger/ledger.ts'
+import { type Job, readMappings } from '../definitions/definition-files.ts'
+import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { summarise } from '../run/summary.ts'
 import { archiveRun } from '../run/archive-exports.ts'
-import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
-import {
-  backfillCommand,
-  type Dated,
-  inRange,
-  isMemberOf,
-  isOpen,
-  rangeOf,
-  remedyWith,
-  sameRange,
-  sourcesIn,
-} from '../run/backfill-range.ts'
+import { createArrival, spoolFolder } from '../run/arrival.ts'
+import { backfillCommand, rangeOf, remedyWith, sameRange, sourcesIn } from '../run/backfill-range.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import type { DriftMemory } from '../run/drift-watch.ts'
-import type { RangePosition } from '../run/events.ts'
-import { type ExportStep, resumeExports, startExports } from '../run/exports-of-run.ts'
-import type { FoundExport } from '../run/find-exports.ts'
+import { execute, type JobEnd } from '../run/execute.ts'
+import { lookInRange } from '../run/exports-in-range.ts'
 import type { Pausing } from '../run/lease.ts'
 import { createGiveWay, watchAsked } from '../run/lease.ts'
-import { openChunksOf, whileHeld } from '../run/resume.ts'
+import { openChunksOf } from '../run/resume.ts'
+import { summarise } from '../run/summary.ts'
+import { whileHeld } from './while-held.ts'
 
 /** The job, with its exports where the range says that they lie. */
 export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['sources'] =>
@@ -68,23 +54,20 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
           if (++exports > 1) hasAdvanced = true
         }
         const sources = endingWith(backfillSources(job, range), asked.signal)
-        const parts = { range, sources, mappings, ledger, arrival, now, onDelivery }
-        const found = (await lookInRange(parts)).found.map((one) => one.found)
+        const looking = { range, sources, arrival, now }
+        const found = (await lookInRange(looking)).found.map((one) => one.found)
         if (found.length === 0 && unfinished === undefined) throw noneInRange(name, sources, range)
-        const opening = {
-          ...{ id: unfinished?.id ?? runId, resumed: unfinished, backfill: range },
-          limit: Number.POSITIVE_INFINITY,
-          turn: async (signal: AbortSignal, chunk: number, pausing: Pausing) => {
-            if (!underWay.delete(chunk)) await giveWay(signal, pausing, insists && !hasAdvanced)
-            hasAdvanced = true
-          },
+        const turn = async (signal: AbortSignal, chunk: number, pausing: Pausing): Promise<void> => {
+          if (!underWay.delete(chunk)) await giveWay(signal, pausing, insists && !hasAdvanced)
+          hasAdvanced = true
         }
-        const end = await carryOut(deps, job, held, opening, (run) =>
-          backfillExports(run, parts, unfinished, {
-            ...{ ledger, job: name, rules: job.definition.drift, accept: range.acceptDrift === true },
-            ...{ readsAhead: true, whole: true, now: run.export.startedAt },
-          }),
-        )
+        const acceptDrift = range.acceptDrift === true
+        const plan = {
+          ...{ job, id: unfinished?.id ?? runId, resumed: unfinished, backfill: range },
+          limit: Number.POSITIVE_INFINITY,
+          exports: { from: 'range', range, sources, mappings, acceptDrift },
+        } as const
+        const end = await execute(plan, { ...deps, held, arrival, turn, onDelivery })
         ended = end.error === undefined
         if (!ended) return end
         const { gatewayName, home } = deps
@@ -153,109 +136,5 @@ export function noneInRange(job: string, sources: Job['sources'], { from, to }: 
   const places = sources.map((source) => `${source.from}/${source.match}`).join(', ')
   return new WaybillError('exports-none', `the job ${job} found no exports of ${from} to ${to} (${places})`, {
     remedy: 'Check the range, and where the exports lie: --in FOLDER takes them from elsewhere.',
-  })
-}
-
-export interface BackfillParts {
-  readonly range: BackfillRange
-  /** Where its exports lie. */
-  readonly sources: readonly JobSource[]
-  readonly mappings: ReadonlyMap<string, LoadedMapping>
-  readonly ledger: Ledger
-  readonly arrival: Arrival
-  readonly now: () => number
-  /** Called before each delivery. */
-  readonly onDelivery: () => void
-}
-
-/** What lies at the sources of a job. */
-export interface RangeLook {
-  readonly found: readonly Dated<FoundExport>[]
-  /** Names of all files at each source. */
-  readonly names: readonly (readonly string[])[]
-}
-
-/**
- * @throws WaybillError `usage-wrong` where a name fits two sources of different mappings in one folder; as `findExports`
- */
-export async function lookInRange({
-  range,
-  sources,
-  arrival,
-  now,
-}: Pick<BackfillParts, 'range' | 'sources' | 'arrival' | 'now'>): Promise<RangeLook> {
-  const found: { found: FoundExport; name: string; match: string }[] = []
-  const seen = new Map<string, string>()
-  const names: (readonly string[])[] = []
-  for (const source of sources) {
-    const { mapping, match } = source
-    const look = await arrival.look(source, now())
-    names.push(look.names)
-    for (const delivery of [...look.complete, ...look.refused]) {
-      const { name } = delivery.delivery
-      const address = delivery.source.address(name)
-      const before = seen.get(address)
-      seen.set(address, mapping)
-      if (range.in !== undefined && before !== undefined) {
-        if (before === mapping) continue
-        throw new WaybillError(
-          'usage-wrong',
-          `${name} fits two patterns of the job, whose mappings are ${before} and ${mapping}`,
-          { remedy: 'Put the exports of each mapping into a folder of their own.' },
-        )
-      }
-      found.push({ found: { ...delivery, mapping }, name, match })
-    }
-  }
-  return { found: inRange(found, range), names }
-}
-
-/** What of the range the run has not finished. What it has begun is not found again. */
-export async function* backfillExports(
-  run: OpenRun,
-  parts: BackfillParts,
-  unfinished: RunRecord | undefined,
-  memory: DriftMemory,
-): AsyncGenerator<ExportStep> {
-  const { ledger, arrival, sources, mappings, onDelivery } = parts
-  const all = (await lookInRange(parts)).found.map(({ found }) => found)
-  const positions = positionsOf(all)
-  const addresses = all.map(({ source, delivery }) => source.address(delivery.name))
-  if (unfinished !== undefined) {
-    const paths = new Map((await ledger.exportsOf(run.id)).map(({ id, path }) => [id, path]))
-    for await (const step of resumeExports(run, arrival, sources, ledger, unfinished)) {
-      onDelivery()
-      const path = paths.get(step.record.id) ?? ''
-      const at = addresses.findIndex((address) => path === address || path.startsWith(`${address}!`))
-      yield { ...step, position: positions[at] }
-    }
-  }
-  // An archive that was left in the middle goes first: what appears in the range meanwhile must not make it look done with.
-  const last = (await ledger.exportsOf(run.id)).at(-1)
-  const inOrder = [...addresses.entries()].sort(
-    ([, a], [, b]) => Number(isMemberOf(b, last?.path)) - Number(isMemberOf(a, last?.path)),
-  )
-  for (const [at, address] of inOrder) {
-    const found = all[at]
-    if (found === undefined) continue
-    const begun = await ledger.exportsOf(run.id)
-    // Where two mappings of the job read it, each does.
-    const { name } = mappings.get(found.mapping) ?? {}
-    const paths = begun.filter(({ mapping }) => mapping === name).map(({ path }) => path)
-    if (!isOpen(address, paths)) continue
-    onDelivery()
-    for await (const step of startExports(run, arrival, [found], mappings, memory, begun))
-      yield { ...step, position: positions[at] }
-    await arrival.forget(found)
-  }
-}
-
-function positionsOf(all: readonly FoundExport[]): RangePosition[] {
-  const bytesOfAll = all.reduce((sum, { delivery }) => sum + delivery.bytes, 0)
-  let bytesBefore = 0
-  return all.map(({ delivery: { bytes } }, at) => {
-    const position = { number: at + 1, of: all.length, bytes, bytesBefore, bytesOfAll }
-    bytesBefore += bytes
-    return position
   })
 }

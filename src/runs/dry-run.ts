@@ -17,13 +17,12 @@ import {
   noCounts,
   warningCounts,
 } from '../model/balance.ts'
-import type { WaybillError } from '../model/errors.ts'
+import { isExportProblem, type WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import { type Arrival, createArrival, type ReceivedExport, type SourceSettings } from '../run/arrival.ts'
 import { cutChunks } from '../run/chunks.ts'
 import type { ExportDrift } from '../run/drift.ts'
 import { type DriftMemory, watchDrift } from '../run/drift-watch.ts'
-import { isExportProblem } from '../run/export.ts'
 import { verifyExport } from '../run/exports-of-run.ts'
 import { type FoundExport, findExports, noneFound } from '../run/find-exports.ts'
 import { joinExports } from '../run/joined-exports.ts'

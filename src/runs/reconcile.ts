@@ -6,8 +6,8 @@ import type { Entry } from '../model/entry.ts'
 import { receiptOf } from '../run/receipts.ts'
 import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
 import { type OpenRows, selectRows } from '../run/rows.ts'
-import type { RunAgain } from './run-again.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
+import type { RunAgain } from './run-again.ts'
 
 /** Records that are judged together. */
 const RECORDS_AT_ONCE = 500

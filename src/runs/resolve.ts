@@ -6,8 +6,10 @@ import type { LeftRecord, Resolution, Ruled } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
+import type { JobEnd } from '../run/execute.ts'
 import { receiptOf } from '../run/receipts.ts'
 import { doubtsOfGivenUp, isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
+import { releaseDoubts } from '../run/settle-doubts.ts'
 import {
   type Amending,
   type AmendingDependencies,
@@ -16,8 +18,6 @@ import {
   type RunOfJob,
 } from './amend-run.ts'
 import { takeUp } from './take-up.ts'
-import type { JobEnd } from '../run/execute.ts'
-import { releaseDoubts } from '../run/settle-doubts.ts'
 
 /** Who decides, and why, where that is said. */
 export type Person = Pick<Resolution, 'by' | 'note'>
@@ -93,7 +93,7 @@ export async function resendInDoubt(
 ): Promise<JobEnd & { readonly decided: number }> {
   const decisions: Ruled[] = []
   const contents = new Set<string>()
-  let isFreed = false
+  const resolution = { run: run.id, decision: 'resend', ...person, at: deps.now() } as const
   const end = await takeUp(deps, job, {
     run,
     selection: 'decided',
@@ -112,13 +112,9 @@ export async function resendInDoubt(
       if (exports.size === 0) throw await nothingInDoubt(deps.ledger, run)
       return exports
     },
-    async begin({ id, runLedger }) {
-      const at = deps.now()
-      const resolution = { run: run.id, decision: 'resend', ...person, at } as const
-      await runLedger.rule({ run: id, decisions, released: [], resolution }, at)
-      isFreed = true
-    },
+    decided: () => ({ decided: { decisions, resolution } }),
   })
+  const isFreed = (await deps.ledger.left.resolutions(run.id)).some((one) => one.at === resolution.at)
   // What a backfill had under way could not be settled: it is of that run that the end tells.
   if (!isFreed && end.error !== undefined) throw end.error
   return { ...end, decided: decisions.length }

@@ -10,16 +10,15 @@ import type { Origin } from '../model/row.ts'
 import { type ProfileRecord, readProfile } from '../reconcile/read-back.ts'
 import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
+import { connectStages } from '../run/connect-stages.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import type { ExportContext } from '../run/export.ts'
 import { rejoin } from '../run/joined-exports.ts'
 import { openAppended } from '../run/receipts.ts'
 import { isGivenUp } from '../run/resume.ts'
 import { type OpenRows, openAll, openRows } from '../run/rows.ts'
+import type { RowMapper } from '../transform/compile.ts'
 import type { Amending, RunOfJob } from './amend-run.ts'
 import { keptMapping, receiveOriginal } from './take-up.ts'
-import type { RowMapper } from '../transform/compile.ts'
-import { connectStages } from '../run/connect-stages.ts'
 
 export interface RunAgain extends Pick<Amending, 'run' | 'runLedger' | 'receipt'> {
   readonly inDoubt: 'hold' | 'resend'
@@ -66,7 +65,7 @@ function connectAgain(
   arrival: Arrival,
 ): RunAgain {
   const { ledger, identity, gateway } = deps
-  const stages: ExportContext = connectStages(deps, job, run.job_id, {
+  const stages = connectStages(deps, job, run.job_id, {
     behindSince: undefined,
     perhapsSent: NOTHING_PERHAPS_SENT,
     owed: new Set(),

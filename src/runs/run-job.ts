@@ -1,21 +1,17 @@
 /**
- * A run of a job, from its exports to its balance. Read this and you know the system:
- *
- *   discover ─▶ fingerprint ─▶ open ─▶ map ─▶ recognise ─▶ register ─▶ deliver ─▶ settle ─▶ balance
- *   └────────── extract ───────────┘  transform  └────────── load ──────────┘    └─ reconcile ─┘
- *
- * carry-out.ts takes a run through; run-export.ts one export; load/load-chunk.ts one chunk; load/deliver.ts one batch.
+ * Runs a job: goes on with what an earlier process has left unfinished, then takes what has arrived since. `src/run/execute.ts` carries out the
+ * plans that are made here.
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
-import { carryOut, exitOf, type JobEnd } from '../run/execute.ts'
-import type { RunSummary } from '../run/summary.ts'
 import { archiveResumed, archiveRun } from '../run/archive-exports.ts'
 import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import { divideByContents, resumeExports, startExports } from '../run/exports-of-run.ts'
+import { execute, exitOf, type JobEnd } from '../run/execute.ts'
+import { divideByContents } from '../run/exports-of-run.ts'
 import { findExports, noneFound } from '../run/find-exports.ts'
 import type { HeldJob } from '../run/lease.ts'
-import { whileHeld } from '../run/resume.ts'
+import type { RunSummary } from '../run/summary.ts'
+import { whileHeld } from './while-held.ts'
 
 export interface RunOptions {
   /** Files to take instead of those that the job finds. */
@@ -64,16 +60,15 @@ async function runWith(
 ): Promise<JobEnd> {
   const { ledger, events } = deps
   const { limit } = options
+  const world = { ...deps, held, arrival }
   const whole = limit === Number.POSITIVE_INFINITY
   let resumed: RunSummary | undefined
   if (options.lookFirst === true) await ledger.noteBehind(deps.now() - 1)
 
   const unfinished = await ledger.unfinishedRun(held.lease.jobId, 'ordinary')
   if (unfinished !== undefined) {
-    const opening = { id: unfinished.id, resumed: unfinished, limit }
-    const end = await carryOut(deps, job, held, opening, (run) =>
-      resumeExports(run, arrival, job.sources, ledger, unfinished),
-    )
+    const exports = { from: 'unfinished', run: unfinished } as const
+    const end = await execute({ job, id: unfinished.id, resumed: unfinished, exports, limit }, world)
     if (end.error !== undefined) return end
     resumed = end.summary
   }
@@ -90,18 +85,12 @@ async function runWith(
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
     throw noneFound(job)
   }
-  const part = options.files.length > 0 ? { part: 'files' as const } : {}
-  const end = await carryOut(deps, job, held, { id: runId, resumed: undefined, limit, ...part }, (run) =>
-    startExports(run, arrival, others, mappings, {
-      ledger,
-      job: job.definition.job,
-      rules: job.definition.drift,
-      accept: options.acceptDrift,
-      readsAhead: true,
-      whole,
-      now: run.export.startedAt,
-    }),
-  )
+  const plan = {
+    ...{ job, id: runId, resumed: undefined, limit },
+    exports: { from: 'found', found: others, mappings, acceptDrift: options.acceptDrift },
+    ...(options.files.length > 0 ? { part: 'files' as const } : {}),
+  } as const
+  const end = await execute(plan, world)
   const { summary } = end
   const ended = end.error === undefined && whole ? await archiveRun(archiving, summary, others) : summary
   return { ...end, summary: { ...ended, ...(resumed === undefined ? {} : { resumed }) } }

@@ -8,16 +8,16 @@ import {
   loadMapping,
   readDecidedMapping,
 } from '../definitions/definition-files.ts'
-import { carryOut, type JobEnd } from '../run/execute.ts'
-import type { OpenRun } from '../run/open-run.ts'
 import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { type Arrival, createArrival, type ReceivedExport, spoolFolder } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import { type ExportStep, receiveBegun } from '../run/exports-of-run.ts'
+import { execute, type JobEnd } from '../run/execute.ts'
+import { receiveBegun } from '../run/exports-of-run.ts'
 import { joinExports, rejoin } from '../run/joined-exports.ts'
-import { whileHeld } from '../run/resume.ts'
+import type { ChosenExport, PlannedExports } from '../run/plan.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
+import { whileHeld } from './while-held.ts'
 
 export interface TakingUp {
   readonly run: RunOfJob
@@ -26,8 +26,8 @@ export interface TakingUp {
   readonly concerned: (exports: readonly ExportRecord[]) => Promise<ReadonlySet<ExportRecord['id']>>
   /** With the mapping of today, or with the one that the run had. */
   readonly mapping: 'today' | 'kept'
-  /** Called once the run is open and before anything is read. */
-  readonly begin: (run: OpenRun) => Promise<void>
+  /** Asked after `concerned`: what a person has decided, to be written down before anything is read. */
+  readonly decided?: () => Pick<Extract<PlannedExports, { readonly from: 'run' }>, 'decided'>
 }
 
 /**
@@ -43,12 +43,11 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
     const arrival = createArrival(spoolFolder(deps.home, run.job_id, 'ordinary'), deps.sources)
     let ended = false
     try {
-      const found = await findToTakeUp(deps, arrival, job, taking)
+      const chosen = await findToTakeUp(deps, arrival, job, taking)
       const origin = { run: run.id, selection: taking.selection }
-      const opening = { id, resumed: undefined, limit: Number.POSITIVE_INFINITY, origin }
-      const end = await carryOut(deps, job, held, opening, (opened) =>
-        startSelected(opened, found, taking.begin),
-      )
+      const exports = { from: 'run', chosen, ...taking.decided?.() } as const
+      const plan = { job, id, resumed: undefined, exports, limit: Number.POSITIVE_INFINITY, origin }
+      const end = await execute(plan, { ...deps, held, arrival })
       ended = end.error === undefined
       return end
     } finally {
@@ -62,8 +61,8 @@ async function findToTakeUp(
   arrival: Arrival,
   job: Job,
   { run, concerned, mapping }: TakingUp,
-): Promise<ExportToTakeUp[]> {
-  const found: ExportToTakeUp[] = []
+): Promise<ChosenExport[]> {
+  const found: ChosenExport[] = []
   const records = await deps.ledger.exportsOf(run.id)
   const meant = await concerned(records)
   const mappingOf = mappingReader(deps, arrival, job, mapping)
@@ -80,12 +79,6 @@ async function findToTakeUp(
   }
   if (found.length > 0) return found
   throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)
-}
-
-interface ExportToTakeUp {
-  readonly record: ExportRecord
-  readonly received: ReceivedExport
-  readonly mapping: LoadedMapping
 }
 
 /** With the name of its mapping; null where that was pruned. */
@@ -145,23 +138,6 @@ export async function receiveOriginal(
   })
 }
 
-async function* startSelected(
-  run: OpenRun,
-  found: readonly ExportToTakeUp[],
-  begin: TakingUp['begin'],
-): AsyncGenerator<ExportStep> {
-  const steps: ExportStep[] = []
-  for (const [at, { record, received, mapping }] of found.entries()) {
-    const { name, path, sha256, bytes, archived, export_id: exportId, id: originExport } = record
-    const start = { ordinal: at + 1, name, path, sha256, bytes, archived, exportId, mapping, originExport }
-    const added = await run.runLedger.addExport({ ...start, reading: 'selected' })
-    const { file, version, limits } = received
-    steps.push({ record: { ...added, path: file, version }, mapping, limits, watch: undefined })
-  }
-  await begin(run)
-  yield* steps
-}
-
 /** @throws WaybillError as `takeUp` */
 export async function rerunJob(
   deps: RunDependencies,
@@ -180,6 +156,5 @@ export async function rerunJob(
         if ((await left.rows({ exportRow: id, selection, runId: run.id }, -1, 1)).length > 0) ids.add(id)
       return ids
     },
-    begin: async () => {},
   })
 }

@@ -1,0 +1,106 @@
+/** The exports of a range of days, oldest first, as far as their run has not finished them. */
+import type { JobSource } from '../definitions/export-definition.ts'
+import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { Arrival } from './arrival.ts'
+import { type Dated, inRange, isMemberOf, isOpen } from './backfill-range.ts'
+import type { DriftMemory } from './drift-watch.ts'
+import type { RangePosition } from './events.ts'
+import { type ExportStep, type RunWriter, resumeExports, startExports } from './exports-of-run.ts'
+import type { FoundExport } from './find-exports.ts'
+import type { PlannedExports, World } from './plan.ts'
+
+interface Looking {
+  readonly range: BackfillRange
+  /** Where its exports lie. */
+  readonly sources: readonly JobSource[]
+  readonly arrival: Arrival
+  readonly now: () => number
+}
+
+/** What lies at the sources of a job. */
+export interface RangeLook {
+  readonly found: readonly Dated<FoundExport>[]
+  /** Names of all files at each source. */
+  readonly names: readonly (readonly string[])[]
+}
+
+/**
+ * @throws WaybillError `usage-wrong` where a name fits two sources of different mappings in one folder; as `findExports`
+ */
+export async function lookInRange({ range, sources, arrival, now }: Looking): Promise<RangeLook> {
+  const found: { found: FoundExport; name: string; match: string }[] = []
+  const seen = new Map<string, string>()
+  const names: (readonly string[])[] = []
+  for (const source of sources) {
+    const { mapping, match } = source
+    const look = await arrival.look(source, now())
+    names.push(look.names)
+    for (const delivery of [...look.complete, ...look.refused]) {
+      const { name } = delivery.delivery
+      const address = delivery.source.address(name)
+      const before = seen.get(address)
+      seen.set(address, mapping)
+      if (range.in !== undefined && before !== undefined) {
+        if (before === mapping) continue
+        throw new WaybillError(
+          'usage-wrong',
+          `${name} fits two patterns of the job, whose mappings are ${before} and ${mapping}`,
+          { remedy: 'Put the exports of each mapping into a folder of their own.' },
+        )
+      }
+      found.push({ found: { ...delivery, mapping }, name, match })
+    }
+  }
+  return { found: inRange(found, range), names }
+}
+
+/** What of the range the run has not finished. What it has begun is not found again. */
+export async function* exportsInRange(
+  run: RunWriter,
+  { ledger, arrival, now, onDelivery }: Pick<World, 'ledger' | 'arrival' | 'now' | 'onDelivery'>,
+  { range, sources, mappings }: Extract<PlannedExports, { readonly from: 'range' }>,
+  unfinished: RunRecord | undefined,
+  memory: DriftMemory,
+): AsyncGenerator<ExportStep> {
+  const all = (await lookInRange({ range, sources, arrival, now })).found.map(({ found }) => found)
+  const positions = positionsOf(all)
+  const addresses = all.map(({ source, delivery }) => source.address(delivery.name))
+  if (unfinished !== undefined) {
+    const paths = new Map((await ledger.exportsOf(run.id)).map(({ id, path }) => [id, path]))
+    for await (const step of resumeExports(run, arrival, sources, ledger, unfinished)) {
+      onDelivery?.()
+      const path = paths.get(step.record.id) ?? ''
+      const at = addresses.findIndex((address) => path === address || path.startsWith(`${address}!`))
+      yield { ...step, position: positions[at] }
+    }
+  }
+  // An archive that was left in the middle goes first: what appears in the range meanwhile must not make it look done with.
+  const last = (await ledger.exportsOf(run.id)).at(-1)
+  const inOrder = [...addresses.entries()].sort(
+    ([, a], [, b]) => Number(isMemberOf(b, last?.path)) - Number(isMemberOf(a, last?.path)),
+  )
+  for (const [at, address] of inOrder) {
+    const found = all[at]
+    if (found === undefined) continue
+    const begun = await ledger.exportsOf(run.id)
+    // Where two mappings of the job read it, each does.
+    const { name } = mappings.get(found.mapping) ?? {}
+    const paths = begun.filter(({ mapping }) => mapping === name).map(({ path }) => path)
+    if (!isOpen(address, paths)) continue
+    onDelivery?.()
+    for await (const step of startExports(run, arrival, [found], mappings, memory, begun))
+      yield { ...step, position: positions[at] }
+    await arrival.forget(found)
+  }
+}
+
+function positionsOf(all: readonly FoundExport[]): RangePosition[] {
+  const bytesOfAll = all.reduce((sum, { delivery }) => sum + delivery.bytes, 0)
+  let bytesBefore = 0
+  return all.map(({ delivery: { bytes } }, at) => {
+    const position = { number: at + 1, of: all.length, bytes, bytesBefore, bytesOfAll }
+    bytesBefore += bytes
+    return position
+  })
+}

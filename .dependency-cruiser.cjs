@@ -96,6 +96,7 @@ module.exports = {
         '^src/html-page.ts$',
         '^src/ledger/(ledger|reasons).ts$',
         '^src/run/(summary|run-activity|drift).ts$',
+        '^src/runs/next-steps.ts$',
         '^src/reconcile/new-and-known.ts$',
       ],
       'a report is drawn from the ledger; it opens no export and asks no gateway',
@@ -117,7 +118,7 @@ module.exports = {
     only(
       'notify-is-told',
       '^src/notify/',
-      [MODEL, '^src/ledger/ledger.ts$', '^src/run/summary.ts$', '^src/reconcile/new-and-known.ts$'],
+      [MODEL, '^src/ledger/ledger.ts$', '^src/run/summary.ts$', '^src/runs/next-steps.ts$', '^src/reconcile/new-and-known.ts$'],
       'notifications know what a run came to, not how it was run',
     ),
     only(

@@ -7,7 +7,7 @@ import { definitionsIn } from '../definitions/definition-files.ts'
 import { gatewayNameOf, NO_GATEWAY, readGatewayName, readTargets } from '../definitions/jobs.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import { inspectLedger, type LedgerFacts, type UndeliveredNotifications } from '../ledger/inspect.ts'
-import { describePlace, ERROR_CODES, type Finding } from '../model/errors.ts'
+import { describePlace, type Finding, WaybillError } from '../model/errors.ts'
 import { keyOf, type Target } from '../notify/target.ts'
 import { checkClock } from '../operate/check-clock.ts'
 import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
@@ -16,11 +16,11 @@ import { checkHome } from '../operate/check-home.ts'
 import { checkLedger } from '../operate/check-ledger.ts'
 import { checkLogFile } from '../operate/check-log-file.ts'
 import { type CheckFinding, exitOf } from '../operate/finding.ts'
+import { gatewaySetting } from '../runs/next-steps.ts'
 import { BUILT_IN, type Settings } from '../settings.ts'
 import { printedToken } from './connect-gateway.ts'
 import type { Action, CommandContext } from './context.ts'
 import { countCases } from './mapping-test.ts'
-import { gatewaySetting } from './next-steps.ts'
 import { sourceSettings } from './run-environment.ts'
 import { sizeText } from './summary-text.ts'
 
@@ -121,8 +121,8 @@ async function lookAtGateways(
         : await lookAtGateway(context, name),
     )
   if (looks.length === 0) {
-    const { remedy } = ERROR_CODES['gateway-not-set']
     const found = 'none is set: neither WAYBILL_GATEWAY_URL nor a job names one'
+    const { remedy } = new WaybillError('gateway-not-set', found)
     return { findings: [{ check: 'settings', level: 'problem', found, remedy }], clock: undefined }
   }
   return {

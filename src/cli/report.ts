@@ -6,7 +6,6 @@ import { measureOutputFiles } from '../report/output-files.ts'
 import { isReportOf } from '../report/report-page.ts'
 import { runReport } from '../report/run-report.ts'
 import type { Action } from './context.ts'
-import { nextSteps } from './next-steps.ts'
 import { openKnownLedger } from './open-known-ledger.ts'
 
 export interface ReportOptions {
@@ -31,7 +30,6 @@ export const report: Action<ReportOptions> = async (context, options) => {
         now: context.now(),
         isDead: context.isDead,
         version: context.version,
-        nextSteps,
         outputsOf: (summary) => measureOutputFiles(home, summary),
       },
       run,

@@ -20,8 +20,8 @@ import type { Target } from '../notify/target.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { exitOf, type JobEnd } from '../run/execute.ts'
 import { type RunSummary, summarise } from '../run/summary.ts'
+import { nextSteps, type Step } from '../runs/next-steps.ts'
 import type { CommandContext } from './context.ts'
-import { nextSteps } from './next-steps.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
 /** What was thrown and told already. */
@@ -32,7 +32,7 @@ export interface ToldRun {
   readonly deps: RunDependencies
   readonly job: Job
   /** What to type next; otherwise as `waybill show` says. */
-  readonly next?: (summary: RunSummary) => readonly string[]
+  readonly next?: (summary: RunSummary) => readonly Step[]
   /** Whether it is told where nothing could be run; not where somebody has just typed what is refused. */
   readonly refusals: boolean | ((error: unknown) => Promise<boolean>)
   /** Runs the job with what it is handed. */
@@ -228,7 +228,7 @@ export function mailedReport(
       const record = await ledger.run(run)
       if (record === undefined || record.pruned_at !== null) return []
       const { runReport } = await import('../report/run-report.ts')
-      const parts = { ledger, home: settings.home, now: now(), isDead, version, nextSteps }
+      const parts = { ledger, home: settings.home, now: now(), isDead, version }
       return [{ name: `${run}.html`, type: 'text/html; charset=utf-8', content: await runReport(parts, run) }]
     } catch {
       logger.warn('the report of the run cannot be made, and does not go with the mail', { job, run })

@@ -11,6 +11,7 @@ import { trafficOf } from '../run/connect-stages.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents } from '../run/events.ts'
 import type { RunSummary } from '../run/summary.ts'
+import { command, nextSteps, type Step } from '../runs/next-steps.ts'
 import { runJob } from '../runs/run-job.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
@@ -23,7 +24,6 @@ import type { Action, CommandContext } from './context.ts'
 import { expectationParts } from './expect.ts'
 import { explainSchedule, fireWords, lateWords } from './explain-schedule.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { command, nextSteps } from './next-steps.ts'
 import { mailedReport, runAndTell } from './run-and-tell.ts'
 import { type Surroundings, withGateways } from './run-environment.ts'
 import { createRunReporter } from './run-reporter.ts'
@@ -76,8 +76,8 @@ function keep(
     const seen = metrics && watchJobs(context, deps, metrics)
     const telling = createScheduleTeller(context, deps, mailedReport(context, deps.ledger))
     const expecting = expectationParts(context, deps.ledger, async (job, notice) => {
-      const [cause] = notice.text.filter((line) => line.startsWith('Because'))
-      const words = `${notice.title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. ${cause}`}`
+      const { title, cause } = notice
+      const words = `${title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. Because ${cause}`}`
       context.logger[notice.failure ? 'warn' : 'info'](words, { job: notice.job })
       await telling.teller.tell(notice, targetsOf(job))
     })
@@ -167,9 +167,14 @@ async function runOnce(
 }
 
 /** Nobody has to type anything for what was interrupted with the schedule. */
-const nextOfSchedule = (summary: RunSummary): readonly string[] =>
+const nextOfSchedule = (summary: RunSummary): readonly Step[] =>
   summary.state === 'interrupted' && summary.reason === 'interrupted'
-    ? ['Next', '  It goes on when the schedule is started; to look', command('show', summary.run)]
+    ? [
+        {
+          say: 'It goes on when the schedule is started; to look',
+          commands: [command('show', summary.run)],
+        },
+      ]
     : nextSteps(summary)
 
 export function createScheduleLog(logger: Logger): ScheduleEvents {

@@ -2,18 +2,18 @@
 
 import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'
-import { balanceWords, type CodeCount, type RecordCounts } from '../model/balance.ts'
+import { allRecords, balanceWords, type CodeCount, type RecordCounts } from '../model/balance.ts'
 import { knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/drift-overview.ts'
 import { mostLeftFirst, notDelivered, troubleOf } from '../report/exports-section.ts'
 import { type MergedReason, mergeReasons } from '../report/merged-reasons.ts'
 import type { ExportDrift } from '../run/drift.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
+import { nextSteps, stepLines } from '../runs/next-steps.ts'
 import type { Verified } from '../runs/verify.ts'
 import type { SampleSize } from '../runs/verify-sample.ts'
 import { BUILT_IN } from '../settings.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
-import { nextSteps, relatedRuns } from './next-steps.ts'
 import { fittedTable, plainTable } from './plain-table.ts'
 import { toSecond, waitsLines } from './run-reporter.ts'
 
@@ -54,7 +54,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   const files = writtenFiles(summary)
   if (files.length > 0) lines.push('', ...files)
   lines.push(...untoldLine(summary))
-  const next = nextSteps(summary, reasons)
+  const next = stepLines(nextSteps(summary, reasons))
   if (next.length > 0) lines.push('', ...next)
   else if (summary.pruned === undefined) lines.push('', 'Nothing is left to do.')
   return lines
@@ -260,4 +260,29 @@ export function sizeText(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
   const power = Math.min(units.length - 1, bytes < 1000 ? 0 : Math.floor(Math.log10(bytes) / 3))
   return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`
+}
+
+/** What people have decided on it, which later runs have settled its rejects, and whose rejects it has taken up. */
+function relatedRuns(summary: RunSummary): string[] {
+  const { origin, backfill, settled = [], decided = [], pruned, rows, records } = summary
+  const filled =
+    backfill === undefined ? [] : [`A backfill of the exports of ${backfill.from} to ${backfill.to}.`]
+  const taken = origin === undefined ? [] : [`It takes up what run ${origin.run} has left behind.`]
+  const count = settled.reduce((sum, one) => sum + one.count, 0)
+  const shares = settled.map((one) => `${n(one.count)} by run ${one.run}`).join(', ')
+  const later =
+    count === 0
+      ? []
+      : [
+          `Of ${n(rows.rejected + allRecords({ records }).rejected)} rejected, ${n(count)} settled since: ${shares}.`,
+        ]
+  const gone =
+    pruned === undefined
+      ? []
+      : [`Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone.`]
+  const decisions = decided.map(
+    ({ decision, by, note, at }) =>
+      `Decided at ${toSecond(at)} by ${by}: ${decision}${note === undefined ? '' : `. ${note}`}`,
+  )
+  return [...filled, ...taken, ...decisions, ...later, ...gone]
 }

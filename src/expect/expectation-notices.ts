@@ -9,7 +9,8 @@ import type { SmallDelivery } from './small-exports.ts'
 export function expectationNotices(assessment: Assessment, gateway: string): Notice[] {
   const { watched, deadline, at, state, arrived, small, error } = assessment
   const { job, source, mapping } = watched.key
-  const common = { job, gateway, at, data: assessmentJson(assessment) }
+  const cause = error === undefined ? undefined : `${error.code}: ${error.message}`
+  const common = { job, gateway, at, cause, data: assessmentJson(assessment) }
   const lines = assessmentLines(assessment)
   const late = (failure: boolean, title: string, ...next: readonly string[]): Notice => ({
     ...common,

@@ -21,7 +21,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 /**
  * Each code with the exit code it leads to and the remedy shown when the place that throws has no better one. `ofExport`: the export alone is
- * at fault, and the run goes on with the others.
+ * at fault, and the run goes on with the others. `{again}` in a remedy stands for how the run is begun again.
  */
 export const ERROR_CODES = {
   'usage-wrong': {
@@ -67,7 +67,7 @@ export const ERROR_CODES = {
   'export-changed': {
     exit: EXIT.wrongUse,
     ofExport: true,
-    remedy: 'The file changed while it was read. Run the job again once the delivery is complete.',
+    remedy: 'The file changed while it was read. {Again} once the delivery is complete.',
   },
   'export-not-as-announced': {
     exit: EXIT.wrongUse,
@@ -109,7 +109,7 @@ export const ERROR_CODES = {
   'source-unreachable': {
     exit: EXIT.wrongUse,
     ofExport: true,
-    remedy: 'Check address, network and credentials of the source, then run the job again.',
+    remedy: 'Check address, network and credentials of the source, then {again}.',
   },
   'source-untrusted': {
     exit: EXIT.wrongUse,
@@ -167,12 +167,12 @@ export const ERROR_CODES = {
   'home-unusable': {
     exit: EXIT.wrongUse,
     remedy:
-      'Check that the file may be written and that its disk has free space, then run the job again: it goes on where it stopped.',
+      'Check that the file may be written and that its disk has free space, then {again}: it goes on where it stopped.',
   },
   'files-exhausted': {
     exit: EXIT.wrongUse,
     remedy:
-      'Raise the limit of open files (`ulimit -n`, or LimitNOFILE= in the systemd unit), or end what holds them open. Then run the job again: it goes on where it stopped.',
+      'Raise the limit of open files (`ulimit -n`, or LimitNOFILE= in the systemd unit), or end what holds them open. Then {again}: it goes on where it stopped.',
   },
   'lease-lost': { exit: EXIT.jobHeld, remedy: 'Another process took this run over. See `waybill runs`.' },
   'job-held': {
@@ -182,17 +182,16 @@ export const ERROR_CODES = {
   },
   'gateway-unreachable': {
     exit: EXIT.gatewayUnavailable,
-    remedy: 'Check WAYBILL_GATEWAY_URL and the network, then run the job again: it goes on where it stopped.',
+    remedy: 'Check WAYBILL_GATEWAY_URL and the network, then {again}: it goes on where it stopped.',
   },
   'gateway-failing': {
     exit: EXIT.gatewayUnavailable,
     remedy:
-      'The gateway answers, but not as it should: ask who runs it. Then run the job again: it goes on where it stopped.',
+      'The gateway answers, but not as it should: ask who runs it. Then {again}: it goes on where it stopped.',
   },
   'gateway-refused-credentials': {
     exit: EXIT.gatewayUnavailable,
-    remedy:
-      'Check WAYBILL_API_KEY and the access token, then run the job again: it goes on where it stopped.',
+    remedy: 'Check WAYBILL_API_KEY and the access token, then {again}: it goes on where it stopped.',
   },
   'gateway-redirects': {
     exit: EXIT.gatewayUnavailable,
@@ -201,7 +200,7 @@ export const ERROR_CODES = {
   },
   'threshold-passed': {
     exit: EXIT.stoppedByThreshold,
-    remedy: 'Look at the rejects file, correct the mapping or the export, then run the job again.',
+    remedy: 'Look at the rejects file, correct the mapping or the export, then {again}.',
   },
   'state-illegal': {
     exit: EXIT.defect,
@@ -215,7 +214,7 @@ export const ERROR_CODES = {
     exit: EXIT.interrupted,
     remedy: 'Type the command of the run again: it goes on where it stopped.',
   },
-  interrupted: { exit: EXIT.interrupted, remedy: 'Run the job again: it goes on where it stopped.' },
+  interrupted: { exit: EXIT.interrupted, remedy: '{Again}: it goes on where it stopped.' },
 } as const satisfies Record<string, { exit: ExitCode; remedy: string; ofExport?: true }>
 
 export type ErrorCode = keyof typeof ERROR_CODES
@@ -241,9 +240,29 @@ export function exitOfCode(code: string): ExitCode {
   return Object.entries(ERROR_CODES).find(([known]) => known === code)?.[1].exit ?? EXIT.defect
 }
 
-/** What to do about an error of which only the code is known, as the ledger keeps it; undefined for a code of another version. */
-export function remedyOf(code: string): string | undefined {
-  return Object.entries(ERROR_CODES).find(([known]) => known === code)?.[1].remedy
+/**
+ * What to do about an error of which only the code is known, as the ledger keeps it; undefined for a code of another version.
+ * @param typed the command that begins the run again, where another one does than `waybill run`
+ */
+export function remedyOf(code: string, typed?: string): string | undefined {
+  const remedy = Object.entries(ERROR_CODES).find(([known]) => known === code)?.[1].remedy
+  const again = typed === undefined ? 'un the job again' : `ype \`${typed}\` again`
+  const [first, capital] = typed === undefined ? ['r', 'R'] : ['t', 'T']
+  return remedy?.replace('{again}', `${first}${again}`).replace('{Again}', `${capital}${again}`)
+}
+
+/** The error, with a remedy for a run that another command than `waybill run` begins again. */
+export function typedAgain(error: WaybillError, typed: string): WaybillError {
+  if (error.remedy !== remedyOf(error.code)) return error
+  return withRemedy(error, remedyOf(error.code, typed) ?? error.remedy)
+}
+
+export function withRemedy(error: WaybillError, remedy: string): WaybillError {
+  const { code, message, place, findings } = error
+  return new WaybillError(code, message, {
+    ...{ findings, remedy, cause: error },
+    ...(place === undefined ? {} : { place }),
+  })
 }
 
 /** Where a problem was found. Lines and columns count from 1. */
@@ -288,7 +307,7 @@ export class WaybillError extends Error {
     this.code = code
     this.place = details.place
     this.findings = details.findings ?? []
-    this.remedy = details.remedy ?? ERROR_CODES[code].remedy
+    this.remedy = details.remedy ?? remedyOf(code) ?? ''
     this.exit = ERROR_CODES[code].exit
   }
 }

@@ -30,6 +30,8 @@ export interface Notice {
   readonly at: number
   /** One line. */
   readonly title: string
+  /** Of what could not be done: the code and words of the error. */
+  readonly cause?: string | undefined
   /** Lines for people; the last ones say what to type next. */
   readonly text: readonly string[]
   /** The same for programs. */

@@ -15,6 +15,7 @@ import {
   newWords,
 } from '../reconcile/new-and-known.ts'
 import type { RunSummary } from '../run/summary.ts'
+import { type Step, stepLines } from '../runs/next-steps.ts'
 import { counted, n } from '../shown-text.ts'
 import type { Notice } from './notice.ts'
 
@@ -28,7 +29,7 @@ export interface EndedRun {
   readonly error?: Ending['code'] | undefined
   readonly reasons: readonly Pick<Reason, 'outcome' | 'code' | 'rule' | 'count' | 'known' | 'knownSince'>[]
   /** What to type next. */
-  readonly next: readonly string[]
+  readonly next: readonly Step[]
   /** Milliseconds since the epoch. */
   readonly at: number
 }
@@ -68,7 +69,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       ...failed.slice(0, AT_MOST).map(({ name, error }) => `Export   not sent: ${name} (${error})`),
       ...leftBehindWords(summary).map((words) => `New      ${words}`),
       ...reasonLines(grouped, run),
-      ...next,
+      ...stepLines(next),
     ],
     data: {
       run,

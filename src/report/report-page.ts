@@ -1,5 +1,6 @@
 /** A run as one page that needs nothing else. Pure; it holds names, counts, codes and digests, no health data. */
 import { html, htmlPage } from '../html-page.ts'
+import type { Step } from '../runs/next-steps.ts'
 import { balanceSection } from './balance-section.ts'
 import { exportsSection } from './exports-section.ts'
 import { utcText } from './figures.ts'
@@ -28,7 +29,7 @@ export interface ReportContext {
   /** Of the program. */
   readonly version: string
   /** Lines that say what to type next, as `waybill show` prints them; none where nothing is left to do. */
-  readonly nextSteps: readonly string[]
+  readonly nextSteps: readonly Step[]
   /** Files of the run as they lie in the home; undefined where nobody has looked. */
   readonly outputs?: readonly OutputFile[] | undefined
 }

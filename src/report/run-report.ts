@@ -1,7 +1,7 @@
 /** The report of a run, from the ledger alone. */
 
-import type { Reason } from '../ledger/ledger.ts'
 import type { RunSummary } from '../run/summary.ts'
+import { nextSteps } from '../runs/next-steps.ts'
 import type { OutputFile } from './output-files.ts'
 import { reportPage } from './report-page.ts'
 import { type FactSources, gatherFacts } from './run-facts.ts'
@@ -9,8 +9,6 @@ import { type FactSources, gatherFacts } from './run-facts.ts'
 export interface ReportParts extends FactSources {
   /** Of the program. */
   readonly version: string
-  /** What to type next, in lines. */
-  readonly nextSteps: (summary: RunSummary, reasons: readonly Reason[]) => readonly string[]
   /** Looks at the files of the run; without it they are left out. */
   readonly outputsOf?: (summary: RunSummary) => Promise<readonly OutputFile[]>
 }
@@ -20,7 +18,7 @@ export interface ReportParts extends FactSources {
  * @throws WaybillError `run-not-found`
  */
 export async function runReport(parts: ReportParts, runId: string): Promise<string> {
-  const { now, version, nextSteps, outputsOf } = parts
+  const { now, version, outputsOf } = parts
   const facts = await gatherFacts(parts, runId)
   const { summary, reasons } = facts
   return reportPage(facts, {

@@ -147,11 +147,5 @@ export const backfillCommand = (
     ...(acceptDrift === true ? ['--accept-drift'] : []),
   ].join(' ')
 
-/** A remedy that is to run the job again, as it reads for what another command goes on with. @param command to be typed as it stands */
-export const remedyWith = (remedy: string, command: string): string =>
-  remedy.replace(/\b(r)un the job again\b/i, (_words, first: string) =>
-    first === 'R' ? `Type \`${command}\` again` : `type \`${command}\` again`,
-  )
-
 /** The day of an instant, in UTC: `2026-03-02`. */
 export const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)

@@ -4,10 +4,10 @@
  */
 import { type Job, readMappings } from '../definitions/definition-files.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
-import { EXIT, WaybillError } from '../model/errors.ts'
+import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
 import { archiveRun } from '../run/archive-exports.ts'
 import { createArrival, spoolFolder } from '../run/arrival.ts'
-import { backfillCommand, rangeOf, remedyWith, sameRange, sourcesIn } from '../run/backfill-range.ts'
+import { backfillCommand, rangeOf, sameRange, sourcesIn } from '../run/backfill-range.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
@@ -93,7 +93,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
     })
   } while (end.error?.code === 'gave-way')
   if (end.error === undefined) return end
-  return { ...end, error: withRemedy(end.error, remedyWith(end.error.remedy, typed)) }
+  return { ...end, error: typedAgain(end.error, typed) }
 }
 
 /** Sources whose exports are read until the signal is aborted. */
@@ -111,14 +111,6 @@ async function endedMeanwhile({ ledger, home }: RunDependencies, { summary }: Jo
 /** `waybill run` does not go on with a backfill, and where nothing was begun there is nothing to go on with. */
 const notBegun = (error: WaybillError, typed: string): WaybillError =>
   withRemedy(error, `Nothing was sent. To begin: \`${typed}\`.`)
-
-function withRemedy(error: WaybillError, remedy: string): WaybillError {
-  const { code, message, place, findings } = error
-  return new WaybillError(code, message, {
-    ...{ findings, remedy, cause: error },
-    ...(place === undefined ? {} : { place }),
-  })
-}
 
 function assertSameRange(job: string, unfinished: RunRecord, range: BackfillRange): void {
   const before = rangeOf(unfinished)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { noTallies, type Reason } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
-import { ERROR_CODES, type ErrorCode, WaybillError } from '../../src/model/errors.ts'
+import { ERROR_CODES, type ErrorCode, remedyOf, WaybillError } from '../../src/model/errors.ts'
 import { deadRunNotice, heldNotice, refusalNotice, runNotice } from '../../src/notify/run-notices.ts'
 import type { ExportSummary, RunSummary } from '../../src/run/summary.ts'
 
@@ -51,7 +51,14 @@ const reason = (outcome: string, code: string, rule: string | null, count: numbe
 })
 
 const told = (summary: RunSummary, exit: number, reasons: readonly Reason[] = [], error?: ErrorCode) =>
-  runNotice({ summary, exit, error, reasons, next: ['Next', '    waybill show RUN'], at: AT })
+  runNotice({
+    summary,
+    exit,
+    error,
+    reasons,
+    next: [{ say: 'To look', commands: ['waybill show RUN'] }],
+    at: AT,
+  })
 
 describe('the end of a run', () => {
   it('that left nothing behind is no failure', () => {
@@ -68,7 +75,7 @@ describe('the end of a run', () => {
     })
     expect(notice.text).toContain(`Run      ${RUN}, finished, exit code 0`)
     expect(notice.text).toContain('Rows     read 1,200 = mapped 1,200 + skipped 0 + rejected 0')
-    expect(notice.text.slice(-2)).toEqual(['Next', '    waybill show RUN'])
+    expect(notice.text.slice(-3)).toEqual(['Next', '  To look', '    waybill show RUN'])
     expect(notice.data).toMatchObject({
       run: RUN,
       exit: 0,
@@ -241,7 +248,7 @@ describe('what kept a job from being run', () => {
     expect([kind, failure]).toEqual(['run-refused', true])
     expect(title).toBe(`Waybill: nightly-screenings was not run (${code})`)
     expect(text).toContain('what was found')
-    expect(text).toContain(`What to do: ${ERROR_CODES[code].remedy}`)
+    expect(text).toContain(`What to do: ${remedyOf(code)}`)
     expect(text.filter((line) => line.includes('is wrong'))).toHaveLength(5)
     expect(text).toContain('  and 2 more')
     expect(data).toEqual({ error: code, exit: ERROR_CODES[code].exit })

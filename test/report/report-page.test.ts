@@ -195,7 +195,7 @@ describe('what a page says', () => {
       ),
       {
         ...CONTEXT,
-        nextSteps: ['Next', hostile, `    ${hostile}`],
+        nextSteps: [{ say: hostile, commands: [hostile] }],
         outputs: [{ what: 'rejects', path: hostile }],
       },
     )
@@ -302,12 +302,8 @@ test('long tables fold, and say how much is behind', () => {
 
 test('what to type next: commands stand apart from what they are for', () => {
   const section = nextSection([
-    'Next',
-    '  to do this',
-    '    waybill a',
-    '    waybill b',
-    '  then',
-    '    waybill c',
+    { say: 'to do this', commands: ['waybill a', 'waybill b'] },
+    { say: 'then', commands: ['waybill c'] },
   ])
   expect([...section.matchAll(/<(p|pre)>([^<]*)</g)].map(([, tag, text]) => `${tag} ${text}`)).toEqual([
     'p to do this',

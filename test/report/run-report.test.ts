@@ -75,11 +75,10 @@ test('the page is made from the ledger alone: without the files of the run it la
     {
       ...(await sourcesOf(clinic)),
       version: '1.2.3',
-      nextSteps: ({ run: id }) => ['Next', `    type ${id}`],
     },
     run,
   )
-  expect(page).toContain(`<pre>type ${run}</pre>`)
+  expect(page).toContain(`\nwaybill rerun ${run} --only rejected</pre>`)
   expect(page).toContain('by Waybill 1.2.3')
   expect(page).not.toContain('written, in the home')
 })
@@ -132,7 +131,7 @@ test('runs that take up each other name each other; once pruned, the balance is 
   await writeFile(rejects, text.replace(',630,', ',63,'))
   const later = summaryOf(await clinic.run('--file', rejects)).run
   const sources = await sourcesOf(clinic)
-  const parts = { ...sources, version: '0', nextSteps: () => [] }
+  const parts = { ...sources, version: '0' }
   expect(await runReport(parts, run)).toContain(`1 was settled by run <code>${later}</code>`)
   expect(await runReport(parts, run)).toContain('1 settled since by later runs')
   expect(await runReport(parts, later)).toContain('a corrected rejects file')

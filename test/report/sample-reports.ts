@@ -175,12 +175,19 @@ export const CONTEXT: ReportContext = {
   writtenAt: BEGAN + HOUR,
   version: '0.1.0',
   nextSteps: [
-    'Next',
-    '  where the mapping is wrong, correct it, see that it fits, and map these rows again',
-    '    waybill mapping check acme-onsite --export inbox/acme_screening_20260302.csv',
-    `    waybill rerun ${RUN} --only rejected`,
-    '  where the data are wrong, correct the lines in the rejects file, and run that',
-    `    waybill run nightly-screenings --file home/rejects/${RUN}/1-acme_screening_20260302.rejects.csv`,
+    {
+      say: 'where the mapping is wrong, correct it, see that it fits, and map these rows again',
+      commands: [
+        'waybill mapping check acme-onsite --export inbox/acme_screening_20260302.csv',
+        `waybill rerun ${RUN} --only rejected`,
+      ],
+    },
+    {
+      say: 'where the data are wrong, correct the lines in the rejects file, and run that',
+      commands: [
+        `waybill run nightly-screenings --file home/rejects/${RUN}/1-acme_screening_20260302.rejects.csv`,
+      ],
+    },
   ],
   outputs: OUTPUTS,
 }

@@ -2,14 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { BackfillRange } from '../../src/ledger/ledger.ts'
 import { backfillText } from '../../src/ledger/run-start.ts'
-import {
-  backfillCommand,
-  inRange,
-  isOpen,
-  rangeOf,
-  readRange,
-  remedyWith,
-} from '../../src/run/backfill-range.ts'
+import { backfillCommand, inRange, isOpen, rangeOf, readRange } from '../../src/run/backfill-range.ts'
 
 describe('a range', () => {
   const read = (from: string, to: string) => () => readRange(from, to, 'waybill backfill nightly')
@@ -94,16 +87,6 @@ describe('what a backfill was begun with', () => {
 
   it('is in no ordinary run', () => {
     expect(rangeOf({ backfill: null, backfill_folder: null })).toBeUndefined()
-  })
-
-  it('stands in place of the job in a remedy', () => {
-    expect(remedyWith('Run the job again: it goes on.', 'waybill backfill x')).toBe(
-      'Type `waybill backfill x` again: it goes on.',
-    )
-    expect(remedyWith('Look, then run the job again.', 'waybill backfill x')).toBe(
-      'Look, then type `waybill backfill x` again.',
-    )
-    expect(remedyWith('Put the file back.', 'waybill backfill x')).toBe('Put the file back.')
   })
 })
 

@@ -1,78 +1,102 @@
-/** What to type next for what a run has left. Lines that begin with four blanks are commands, to be typed as they stand. */
+/** What to do next about what a run has left: in words, and as commands to be typed as they stand. Pure. */
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, type Counts } from '../model/balance.ts'
 import { remedyOf } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
-import { backfillCommand, remedyWith } from '../run/backfill-range.ts'
+import { backfillCommand } from '../run/backfill-range.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import { counted, n, shellPath, shellWord } from '../shown-text.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
-import { toSecond } from './run-reporter.ts'
+
+export interface Step {
+  readonly say: string
+  /** For a shell, each on a line of its own; none: the words are all. */
+  readonly commands: readonly string[]
+}
+
+const step = (say: string, ...commands: readonly string[]): Step => ({ say, commands })
+
+/** As people are shown them, under a word that names them; nothing where there are none. */
+export const stepLines = (steps: readonly Step[]): string[] =>
+  steps.length === 0
+    ? []
+    : ['Next', ...steps.flatMap(({ say, commands }) => [`  ${say}`, ...commands.map((one) => `    ${one}`)])]
+
+/** What is typed of a run. */
+interface Typed {
+  /** Of a command that goes to the gateway of the run: it says so where the settings name another one. */
+  send(...words: readonly string[]): string
+  /** What reads the exports of the run, or goes on with it. An inbox need not have those of a backfill. */
+  readonly again: string
+}
+
+function typedOf({ job, gateway, backfill, settingsName }: RunSummary): Typed {
+  const setting = settingsName === undefined ? '' : `${gatewaySetting(gateway)} `
+  const again = backfill === undefined ? command('run', shellWord(job)) : backfillCommand(job, backfill)
+  return { send: (...words) => `${setting}${command(...words)}`, again: `${setting}${again}` }
+}
 
 /**
  * @param reasons of the run: then it is said by reason, and with examples
  * @returns nothing where nothing is left to do
  */
-export function nextSteps(summary: RunSummary, reasons: readonly Reason[] = []): string[] {
+export function nextSteps(summary: RunSummary, reasons: readonly Reason[] = []): readonly Step[] {
   if (summary.pruned !== undefined) return []
-  const steps = stepsOf(summary, reasons)
-  return steps.length === 0 ? [] : ['Next', ...atItsGateway(summary, steps)]
+  const steps = stepsOf(summary, reasons, typedOf(summary))
+  const { run, gateway, state, settingsName } = summary
+  if (steps.length === 0 || settingsName === undefined) return steps
+  const isUnfinished = state === 'running' || state === 'interrupted'
+  return [
+    step(
+      `The run went to ${gateway}, and the settings name ${settingsName}: there with the keys of that gateway`,
+    ),
+    ...steps,
+    ...(isUnfinished ? [step('Or, to end it as it is', command('resolve', run, '--give-up'))] : []),
+  ]
 }
 
-function stepsOf(summary: RunSummary, reasons: readonly Reason[]): string[] {
+function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed): readonly Step[] {
   const { run, state, activity } = summary
-  const { job, backfill } = summary
-  const typed = backfill === undefined ? `waybill run ${shellWord(job)}` : backfillCommand(job, backfill)
-  const again = `    ${typed}`
-  if (activity?.kind === 'under-way') return ['  It is under way. How far it is', command('show', run)]
-  if (state === 'running') return ['  To finish it: it goes on where it stopped', again]
+  if (activity?.kind === 'under-way') return [step('It is under way. How far it is', command('show', run))]
+  if (state === 'running') return [step('To finish it: it goes on where it stopped', typed.again)]
   if (state === 'interrupted') return interruptedSteps(summary, typed)
   // Its rows are read anew, from another file: what was rejected of this one cannot be taken up, but for what its own file has shown
   // to be missing.
   if (summary.reason === 'given-up')
-    return [...givenUpSteps(run, reasons.filter(isOpen)), '  To begin anew with what is there now', again]
-  const left = leftSteps(summary, reasons.filter(isOpen), leftCounts(summary), again)
+    return [
+      ...givenUpSteps(run, reasons.filter(isOpen), typed),
+      step('To begin anew with what is there now', typed.again),
+    ]
+  const left = leftSteps(summary, reasons.filter(isOpen), leftCounts(summary), typed)
   const steps = [...exportSteps(summary, typed), ...left]
-  return state === 'failed' ? [...steps, ...failedSteps(again)] : steps
+  return state === 'failed' ? [...steps, ...failedSteps(typed)] : steps
 }
 
 /** Of what it had in hand, the ledger knows what it left in doubt; what was never answered the doctor tells. */
-const givenUpSteps = (run: string, reasons: readonly Reason[]): string[] => [
+const givenUpSteps = (run: string, reasons: readonly Reason[], { send }: Typed): Step[] => [
   ...(reasons.some(({ outcome }) => outcome === 'in-doubt')
     ? [
-        '  To look once more whether the gateway has what is in doubt; or, where somebody knows that it has',
-        command('reconcile', run),
-        command('resolve', run, '--accept'),
+        step(
+          'To look once more whether the gateway has what is in doubt; or, where somebody knows that it has',
+          send('reconcile', run),
+          send('resolve', run, '--accept'),
+        ),
       ]
     : []),
   ...(reasons.some((reason) => remedyFor(reason) === 'send-again')
     ? [
-        '  To send what a look into the profiles did not find, where the file that it had begun with is there still',
-        command('rerun', run, '--only', 'rejected'),
+        step(
+          'To send what a look into the profiles did not find, where the file that it had begun with is there still',
+          send('rerun', run, '--only', 'rejected'),
+        ),
       ]
     : []),
 ]
 
-/** Of a run that went to another gateway than the settings name: commands that go there say so, and those alone can finish it. */
-function atItsGateway({ run, gateway, state, settingsName }: RunSummary, steps: readonly string[]): string[] {
-  if (settingsName === undefined) return [...steps]
-  const setting = gatewaySetting(gateway)
-  const isOpen = state === 'running' || state === 'interrupted'
-  return [
-    `  The run went to ${gateway}, and the settings name ${settingsName}: there with the keys of that gateway`,
-    ...steps.map((step) =>
-      step.replace(/^ {4}(?=waybill (run|backfill|rerun|reconcile|resolve) )/, `    ${setting} `),
-    ),
-    ...(isOpen ? ['  Or, to end it as it is', command('resolve', run, '--give-up')] : []),
-  ]
-}
-
 /** Its threshold has ended it, mostly in the middle of a chunk of which the ledger knows no reasons: a dry run tells them all. */
-const failedSteps = (again: string): string[] => [
-  '  To see what would be rejected now, and why; nothing is sent',
-  `${again} --dry-run`,
-  '  Once that is put right, for all that the run did not come to',
-  again,
+const failedSteps = ({ again }: Typed): Step[] => [
+  step('To see what would be rejected now, and why; nothing is sent', `${again} --dry-run`),
+  step('Once that is put right, for all that the run did not come to', again),
 ]
 
 /** Whether something of it is left that no later run has settled. */
@@ -85,49 +109,57 @@ function leftCounts(summary: RunSummary): { readonly rejected: number; readonly 
   return { rejected: summary.rows.rejected + rejected - settled, inDoubt }
 }
 
-function interruptedSteps({ run, reason = '', exports }: RunSummary, typed: string): string[] {
-  const again = `    ${typed}`
+function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, send }: Typed): Step[] {
   if (reason === 'export-changed' || reason === 'export-gone') {
     const open = exports.filter(({ state }) => state === 'open')
     return [
-      ...open.map(({ name, sha256 }) => `  Put the file back that was ${name} (SHA-256 ${sha256}), then`),
-      again,
-      '  Or, where it is not to be had any more, give the run up, and begin anew with what is there now',
-      command('resolve', run, '--give-up'),
-      again,
+      ...open.map(({ name, sha256 }, at) =>
+        step(
+          `Put the file back that was ${name} (SHA-256 ${sha256}), then`,
+          ...(at === open.length - 1 ? [again] : []),
+        ),
+      ),
+      step(
+        'Or, where it is not to be had any more, give the run up, and begin anew with what is there now',
+        send('resolve', run, '--give-up'),
+        again,
+      ),
     ]
   }
-  if (reason.startsWith('gateway-')) {
-    const words = '  To see whether the gateway can be had, and to finish the run where it stopped'
-    return [words, command('doctor'), again]
-  }
-  const remedy = reason === 'interrupted' ? undefined : remedyText(reason, typed)
+  if (reason.startsWith('gateway-'))
+    return [
+      step(
+        'To see whether the gateway can be had, and to finish the run where it stopped',
+        command('doctor'),
+        again,
+      ),
+    ]
+  const remedy = reason === 'interrupted' ? undefined : remedyOf(reason, again)
   return [
-    ...(remedy === undefined ? [] : [`  ${reason}: ${remedy}`]),
-    '  To finish it: it goes on where it stopped',
-    again,
+    ...(remedy === undefined ? [] : [step(`${reason}: ${remedy}`)]),
+    step('To finish it: it goes on where it stopped', again),
   ]
 }
 
-/** @param typed what reads the exports of the run again: an inbox need not have those of a backfill */
-function exportSteps({ exports, backfill }: RunSummary, typed: string): string[] {
+function exportSteps({ exports, backfill }: RunSummary, { again }: Typed): Step[] {
   const failed = exports.flatMap(({ error, readSince, ...one }) =>
     error === undefined || readSince !== undefined ? [] : [{ error, ...one }],
   )
   if (failed.length === 0) return []
   const drifted = failed.some(({ error }) => error === 'export-drifted')
   return [
-    ...failed.flatMap(({ name, error, mapping, file, counts }) => [
-      `  ${sentOf(name, counts)} (${error}): ${remedyText(error, typed) ?? 'see docs/errors.md'}`,
-      // The ledger knows the code alone, not which columns.
-      ...(error === 'columns-missing' && mapping !== undefined && file !== undefined
-        ? [command('mapping', 'check', shellWord(mapping), '--export', shellPath(file))]
-        : []),
-    ]),
-    '  Then',
-    `    ${typed}`,
+    ...failed.map(({ name, error, mapping, file, counts }) =>
+      step(
+        `${sentOf(name, counts)} (${error}): ${remedyOf(error, again) ?? 'see docs/errors.md'}`,
+        // The ledger knows the code alone, not which columns.
+        ...(error === 'columns-missing' && mapping !== undefined && file !== undefined
+          ? [command('mapping', 'check', shellWord(mapping), '--export', shellPath(file))]
+          : []),
+      ),
+    ),
+    step('Then', again),
     ...(drifted && backfill?.acceptDrift !== true
-      ? ['  Or, where what differs is right', `    ${typed} --accept-drift`]
+      ? [step('Or, where what differs is right', `${again} --accept-drift`)]
       : []),
   ]
 }
@@ -141,36 +173,6 @@ function sentOf(name: string, counts: Counts): string {
   return `${name} failed with ${counted(accepted, 'record')} accepted${doubts}`
 }
 
-function remedyText(code: string, typed: string): string | undefined {
-  const remedy = remedyOf(code)
-  return remedy === undefined ? undefined : remedyWith(remedy, typed)
-}
-
-/** What people have decided on it, which later runs have settled its rejects, and whose rejects it has taken up. */
-export function relatedRuns(summary: RunSummary): string[] {
-  const { origin, backfill, settled = [], decided = [], pruned, rows, records } = summary
-  const filled =
-    backfill === undefined ? [] : [`A backfill of the exports of ${backfill.from} to ${backfill.to}.`]
-  const taken = origin === undefined ? [] : [`It takes up what run ${origin.run} has left behind.`]
-  const count = settled.reduce((sum, one) => sum + one.count, 0)
-  const shares = settled.map((one) => `${n(one.count)} by run ${one.run}`).join(', ')
-  const later =
-    count === 0
-      ? []
-      : [
-          `Of ${n(rows.rejected + allRecords({ records }).rejected)} rejected, ${n(count)} settled since: ${shares}.`,
-        ]
-  const gone =
-    pruned === undefined
-      ? []
-      : [`Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone.`]
-  const decisions = decided.map(
-    ({ decision, by, note, at }) =>
-      `Decided at ${toSecond(at)} by ${by}: ${decision}${note === undefined ? '' : `. ${note}`}`,
-  )
-  return [...filled, ...taken, ...decisions, ...later, ...gone]
-}
-
 /** Files named one by one; of more their folder is told. */
 const FILES_NAMED = 5
 
@@ -180,21 +182,20 @@ const CODES_NAMED = 5
 /**
  * @param open reasons of what no later run has settled, most frequent first; none: nothing is known but the counts
  * @param left counts of rows and records
- * @param again the command that reads what the run was to read
  */
-export function leftSteps(
+function leftSteps(
   summary: RunSummary,
   open: readonly Reason[],
   left: { readonly rejected: number; readonly inDoubt: number },
-  again: string,
-): string[] {
+  { again, send }: Typed,
+): Step[] {
   const { run } = summary
   const those = (...remedies: readonly Remedy[]): readonly Reason[] =>
     open.filter((reason) => remedies.includes(remedyFor(reason)))
   const unknown = open.length === 0 && left.rejected > 0
-  const rerun = command('rerun', run, '--only', 'rejected')
-  const steps: string[] = []
-  const say = (words: string, ...commands: readonly string[]): number => steps.push(`  ${words}`, ...commands)
+  const rerun = send('rerun', run, '--only', 'rejected')
+  const steps: Step[] = []
+  const say = (words: string, ...commands: readonly string[]): number => steps.push(step(words, ...commands))
 
   const mapped = those('mapping', 'either')
   if (unknown || mapped.length > 0) {
@@ -203,10 +204,12 @@ export function leftSteps(
     say(`If the mapping is at fault${codesOf(mapped)}: ${then}`, ...checks, rerun)
   }
   const lines = those('data', 'either', 'gateway')
-  const corrected = rejectsRuns(summary, unknown ? undefined : lines)
-  if (corrected.length > 0) {
+  const { named, others } = rejectsFiles(summary, unknown ? undefined : lines)
+  if (named.length > 0) {
     const then = 'correct the lines in the rejects file, and run that'
-    say(`If the data are at fault${codesOf(lines)}: ${then}`, ...corrected)
+    const runs = named.map((file) => send('run', shellWord(summary.job), '--file', shellPath(file)))
+    say(`If the data are at fault${codesOf(lines)}: ${then}`, ...runs)
+    if (others !== undefined) say(others)
   }
   const refused = those('gateway')
   if (refused.length > 0) {
@@ -218,14 +221,14 @@ export function leftSteps(
   if (left.inDoubt > 0) {
     say(
       'Nobody can tell whether the gateway has what is in doubt: look once more, and send what it lacks',
-      command('reconcile', run),
-      command('rerun', run, '--only', 'in-doubt'),
+      send('reconcile', run),
+      send('rerun', run, '--only', 'in-doubt'),
     )
     say(
       'What is in doubt even then, somebody must find out: the gateway has the records, or it has not',
       ...traceOf(those('doubt')),
-      command('resolve', run, '--accept'),
-      command('resolve', run, '--resend'),
+      send('resolve', run, '--accept'),
+      send('resolve', run, '--resend'),
     )
   }
   const unread = those('redelivery')
@@ -283,20 +286,22 @@ function mappingChecks(summary: RunSummary, reasons: readonly Reason[] | undefin
   )
 }
 
-function rejectsRuns(summary: RunSummary, reasons: readonly Reason[] | undefined): string[] {
+/** Those that are named one by one, and words for the others. */
+function rejectsFiles(
+  summary: RunSummary,
+  reasons: readonly Reason[] | undefined,
+): { readonly named: readonly string[]; readonly others?: string } {
   const files = concerned(summary, reasons).flatMap(({ rejects }) => rejects ?? [])
-  const named = files
-    .slice(0, FILES_NAMED)
-    .map((file) => command('run', shellWord(summary.job), '--file', shellPath(file)))
   const rest = files.length - FILES_NAMED
   const folder = summary.files.rejects
+  const named = files.slice(0, FILES_NAMED)
   return rest > 0 && folder !== undefined
-    ? [...named, `  and ${rest} more rejects files in ${shellPath(folder)}`]
-    : named
+    ? { named, others: `and ${rest} more rejects files in ${shellPath(folder)}` }
+    : { named }
 }
 
-/** Commands that people are told to type: they can be typed as they stand. On a line of its own. @param words quoted where they must be */
-export const command = (...words: readonly string[]): string => `    waybill ${words.join(' ')}`
+/** A command that can be typed as it stands. @param words quoted where they must be */
+export const command = (...words: readonly string[]): string => `waybill ${words.join(' ')}`
 
 /**
  * Before a command that is to go to another gateway than the settings name.

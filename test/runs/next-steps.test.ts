@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { nextSteps } from '../../src/cli/next-steps.ts'
 import { noTallies, type Reason } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import type { ExportSummary, RunSummary } from '../../src/run/summary.ts'
+import { nextSteps, type Step } from '../../src/runs/next-steps.ts'
 import { shellPath, shellWord, shown } from '../../src/shown-text.ts'
 
 const RUN = '20260302T071500Z-4f2a9c'
@@ -38,8 +38,8 @@ const reason = (code: string, more: Partial<Reason> = {}): Reason => ({
   ...more,
 })
 
-const commands = (lines: readonly string[]): string[] =>
-  lines.filter((line) => line.startsWith('    ')).map((line) => line.trim())
+const commands = (steps: readonly Step[]): string[] => steps.flatMap((one) => one.commands)
+const words = (steps: readonly Step[]): string => steps.map(({ say }) => say).join('\n')
 
 const rejecting = (rejected: number): Pick<RunSummary, 'rows'> => ({ rows: { ...noCounts().rows, rejected } })
 
@@ -89,7 +89,7 @@ describe('what to type next', () => {
       nextSteps(summary({ backfill, exports: [exported('day.csv', { state: 'failed', error, ...more })] }))
     expect(commands(failed('export-empty'))).toEqual([typed])
     expect(commands(failed('export-drifted'))).toEqual([typed, `${typed} --accept-drift`])
-    expect(failed('source-unreachable').join('\n')).toContain(`then type \`${typed}\` again`)
+    expect(words(failed('source-unreachable'))).toContain(`then type \`${typed}\` again`)
     expect(failed('export-empty', { readSince: RUN })).toEqual([])
     const unread = [reason('rest-unreadable')]
     expect(commands(nextSteps(summary({ backfill, ...rejecting(1) }), unread))).toEqual([typed])
@@ -111,8 +111,8 @@ describe('what to type next', () => {
   it('names the very file that must come back, where the one of a run was replaced', () => {
     const exports = [exported('day.csv', { state: 'open' }), exported('done.csv')]
     const lines = nextSteps(summary({ state: 'interrupted', reason: 'export-changed', exports }))
-    expect(lines.join('\n')).toContain(`Put the file back that was day.csv (SHA-256 ${'f'.repeat(64)})`)
-    expect(lines.join('\n')).not.toContain('done.csv')
+    expect(words(lines)).toContain(`Put the file back that was day.csv (SHA-256 ${'f'.repeat(64)})`)
+    expect(words(lines)).not.toContain('done.csv')
     expect(commands(lines)).toEqual([
       'waybill run clinic',
       `waybill resolve ${RUN} --give-up`,
@@ -130,7 +130,7 @@ describe('what to type next', () => {
     expect(commands(lines)).toEqual(
       [0, 1, 2, 3, 4].map((at) => `waybill run clinic --file rejects/${at}.csv`),
     )
-    expect(lines.at(-1)).toBe('  and 3 more rejects files in rejects')
+    expect(lines.at(-1)).toEqual({ say: 'and 3 more rejects files in rejects', commands: [] })
     const one = nextSteps(summary({ ...rejecting(8), exports, files }), all.slice(6, 7))
     expect(commands(one)).toEqual(['waybill run clinic --file rejects/6.csv'])
   })
@@ -153,7 +153,7 @@ describe('what to type next', () => {
       reason('date-invalid', { count: 3, rule: null }),
       ...['a', 'b', 'c', 'd'].map((rule) => reason('unit-unknown', { rule })),
     ]
-    expect(nextSteps(summary(rejecting(7)), reasons)[1]).toContain('(unit-unknown, date-invalid)')
+    expect(nextSteps(summary(rejecting(7)), reasons)[0]?.say).toContain('(unit-unknown, date-invalid)')
   })
 
   it('says it without reasons, from the counts alone', () => {

@@ -118,7 +118,13 @@ module.exports = {
     only(
       'notify-is-told',
       '^src/notify/',
-      [MODEL, '^src/ledger/ledger.ts$', '^src/run/summary.ts$', '^src/runs/next-steps.ts$', '^src/reconcile/new-and-known.ts$'],
+      [
+        MODEL,
+        '^src/ledger/ledger.ts$',
+        '^src/run/summary.ts$',
+        '^src/runs/next-steps.ts$',
+        '^src/reconcile/new-and-known.ts$',
+      ],
       'notifications know what a run came to, not how it was run',
     ),
     only(

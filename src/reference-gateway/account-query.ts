@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AccountQuery, accountIdOfEntity, EntityQuery } from '../gateway/contract/account-reference.ts'
+import { AccountQuery, accountIdOfEntity, EntityQuery } from '../gateway/contract/account.ts'
 import type { Account, AccountStore } from './account-store.ts'
 import { faultAt, faultsOf, Refusal } from './refusal.ts'
 

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { AccountReference } from '../gateway/contract/account-reference.ts'
-import { RegistrationRequest } from '../gateway/contract/registration.ts'
+import { type AccountReference, RegistrationRequest } from '../gateway/contract/account.ts'
 import { buildIndex, inTransaction } from './store.ts'
 
 /** A registered account. */

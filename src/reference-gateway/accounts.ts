@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { RegistrationRequest } from '../gateway/contract/registration.ts'
+import { RegistrationRequest } from '../gateway/contract/account.ts'
 import { accountInQuery } from './account-query.ts'
 import type { AccountStore } from './account-store.ts'
 import { textOf } from './json-body.ts'

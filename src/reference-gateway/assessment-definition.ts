@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { BenefitCost } from '../gateway/contract/age-result.ts'
-import { AnswerId, PageNumber } from '../gateway/contract/assessment-page.ts'
+import { AnswerId, BenefitCost, PageNumber } from '../gateway/contract/age-assessment.ts'
 
 const text = z.string().min(1)
 

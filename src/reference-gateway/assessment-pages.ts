@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { AnswerSubmission } from '../gateway/contract/assessment-page.ts'
+import { AnswerSubmission } from '../gateway/contract/age-assessment.ts'
 import type { Account, AccountStore } from './account-store.ts'
 import { type Assessment, chosenOf, type Page } from './assessment.ts'
 import { answerPage, currentPage, NOTHING_ANSWERED, type Progress, shortened } from './assessment-progress.ts'

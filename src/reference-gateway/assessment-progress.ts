@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AnswerId, type AnswerSubmission } from '../gateway/contract/assessment-page.ts'
+import { AnswerId, type AnswerSubmission } from '../gateway/contract/age-assessment.ts'
 import { type Assessment, chosenOf, type Page } from './assessment.ts'
 import type { QuestionDefinition } from './assessment-definition.ts'
 import { type Fault, faultAt, MOST_FAULTS, Refusal } from './refusal.ts'

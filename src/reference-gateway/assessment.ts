@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import type { AnswerId } from '../gateway/contract/assessment-page.ts'
+import type { AnswerId } from '../gateway/contract/age-assessment.ts'
 import { WaybillError } from '../model/errors.ts'
 import { parseYaml } from '../yaml-file.ts'
 import { contradictionsOf } from './assessment-checks.ts'

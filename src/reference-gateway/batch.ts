@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AccountReference } from '../gateway/contract/account-reference.ts'
+import type { AccountReference } from '../gateway/contract/account.ts'
 import type { Account, AccountStore } from './account-store.ts'
 import { textOf } from './json-body.ts'
 import { type Fault, faultAt, faultsOf, MOST_FAULTS, Refusal } from './refusal.ts'

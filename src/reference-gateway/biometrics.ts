@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { FastifyInstance } from 'fastify'
-import { BiometricSent } from '../gateway/contract/biometric.ts'
+import { BiometricSent } from '../gateway/contract/health-profile.ts'
 import { accountOrEntityInQuery } from './account-query.ts'
 import type { AccountStore } from './account-store.ts'
 import { createBatchReader, withOwners } from './batch.ts'

@@ -1,7 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { CareTeamDeletionQuery, CareTeamSent, PrimaryCareRequest } from '../gateway/contract/care-team.ts'
+import {
+  CareTeamDeletionQuery,
+  CareTeamSent,
+  PrimaryCareRequest,
+} from '../gateway/contract/health-profile.ts'
 import { accountInQuery } from './account-query.ts'
 import type { Account, AccountStore } from './account-store.ts'
 import { createBatchReader, withOwners } from './batch.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { FastifyInstance } from 'fastify'
-import { ConditionSent } from '../gateway/contract/condition.ts'
+import { ConditionSent } from '../gateway/contract/health-profile.ts'
 import { accountInQuery } from './account-query.ts'
 import type { AccountStore } from './account-store.ts'
 import { createBatchReader, withOwners } from './batch.ts'

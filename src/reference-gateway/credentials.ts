@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Endpoint } from '../gateway/contract/endpoint.ts'
-import { ENDPOINTS } from '../gateway/contract/endpoints.ts'
+import { ENDPOINTS, type Endpoint } from '../gateway/contract/endpoints.ts'
 import { Refusal } from './refusal.ts'
 import { isSame, type TokenBook } from './token-book.ts'
 

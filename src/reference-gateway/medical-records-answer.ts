@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DateReturned } from '../gateway/contract/medical-records-request.ts'
+import { DateReturned } from '../gateway/contract/medical-records.ts'
 import type { StoredRequest } from './medical-records-store.ts'
 
 const dateReturned = (date: string) => z.encode(DateReturned, date)

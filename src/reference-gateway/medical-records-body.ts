@@ -4,7 +4,7 @@ import {
   MedicalRecordsRequestChange,
   MedicalRecordsRequestSent,
   MedicalRecordsSearch,
-} from '../gateway/contract/medical-records-request.ts'
+} from '../gateway/contract/medical-records.ts'
 import { applyChange } from './medical-records-change.ts'
 import type { RequestTypes } from './request-types.ts'
 import {

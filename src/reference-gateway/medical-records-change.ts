@@ -1,4 +1,4 @@
-import type { MedicalRecordsRequestChange } from '../gateway/contract/medical-records-request.ts'
+import type { MedicalRecordsRequestChange } from '../gateway/contract/medical-records.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

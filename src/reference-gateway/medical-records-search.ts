@@ -1,7 +1,4 @@
-import type {
-  MedicalRecordsFilter,
-  MedicalRecordsRequestSent,
-} from '../gateway/contract/medical-records-request.ts'
+import type { MedicalRecordsFilter, MedicalRecordsRequestSent } from '../gateway/contract/medical-records.ts'
 import type { RequestTypes } from './request-types.ts'
 
 const NAMES: readonly string[] = ['firstName', 'lastName']

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { MedicalRecordsRequestSent } from '../gateway/contract/medical-records-request.ts'
+import { MedicalRecordsRequestSent } from '../gateway/contract/medical-records.ts'
 
 /** A request in the store. */
 export interface StoredRequest {

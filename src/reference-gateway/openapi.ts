@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import type { Endpoint } from '../gateway/contract/endpoint.ts'
-import { ENDPOINTS, type EndpointName } from '../gateway/contract/endpoints.ts'
-import { ErrorEnvelope } from '../gateway/contract/envelope.ts'
+import { ENDPOINTS, type Endpoint, type EndpointName } from '../gateway/contract/endpoints.ts'
+import { ErrorEnvelope } from '../gateway/contract/shared-objects.ts'
 import { type JsonSchema, type PublishedSchemas, publishSchemas } from './openapi-schemas.ts'
 
 /** What the contract does not say of the interface. */

@@ -1,5 +1,4 @@
-import type { Recommendation } from '../gateway/contract/age-result.ts'
-import type { AnswerId } from '../gateway/contract/assessment-page.ts'
+import type { AnswerId, Recommendation } from '../gateway/contract/age-assessment.ts'
 import type { RecommendationDefinition } from './assessment-definition.ts'
 
 /** The recommendations that follow from the answers chosen, in the order of the file, in one of its languages. */

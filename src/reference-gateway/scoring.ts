@@ -1,6 +1,5 @@
 import { DateTime } from 'luxon'
-import type { Age } from '../gateway/contract/age-result.ts'
-import type { AnswerId } from '../gateway/contract/assessment-page.ts'
+import type { Age, AnswerId } from '../gateway/contract/age-assessment.ts'
 import type { ScoringRule } from './assessment-definition.ts'
 
 /** The three ages of section "Age result". */

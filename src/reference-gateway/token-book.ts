@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { AccountReference } from '../gateway/contract/account-reference.ts'
+import type { AccountReference } from '../gateway/contract/account.ts'
 
 /** Whom a bearer token stands for. */
 export type TokenOwner = Pick<AccountReference, 'reference' | 'type'>

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { Endpoint } from '../../gateway/contract/endpoint.ts'
-import { ENDPOINTS, type EndpointName } from '../../gateway/contract/endpoints.ts'
+import { ENDPOINTS, type Endpoint, type EndpointName } from '../../gateway/contract/endpoints.ts'
 
 /** Names for several endpoints at once. */
 export const GROUPS = ['writes', 'reads', 'all'] as const

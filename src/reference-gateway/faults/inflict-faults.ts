@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { AccountReference } from '../../gateway/contract/account-reference.ts'
+import { AccountReference } from '../../gateway/contract/account.ts'
 import type { AccountStore } from '../account-store.ts'
 import { readHorizon } from '../read-horizon.ts'
 import type { TokenBook } from '../token-book.ts'

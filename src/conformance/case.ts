@@ -1,4 +1,6 @@
-import type { Client } from './client.ts'
+import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
+import type { Answer, Client, Sent } from './client.ts'
 
 /** A user as the interface refers to one: in bodies, and in queries as `accountReference` and its type. */
 export interface Account {
@@ -24,45 +26,168 @@ export interface Control {
  * takes what only a gateway under test can give.
  *
  * `run` rejects with an AssertionError where gateway and document differ, and with `NothingToJudge` where what the
- * gateway holds does not show it. Words never hold a value of a record.
+ * gateway holds does not show it. Words never hold a value of a record: they name places, forms and kinds.
  */
 export type ConformanceCase = { readonly section: string; readonly row: string } & (
-  | { readonly needs: 'nothing' | 'writes'; run(client: Client): Promise<void> }
-  | { readonly needs: 'account'; run(client: Client, account: Account): Promise<void> }
-  | { readonly needs: 'control'; run(client: Client, control: Control): Promise<void> }
+  | { readonly needs: 'nothing' | 'writes'; readonly run: Run }
+  | { readonly needs: 'account'; readonly run: Run<[account: Account]> }
+  | { readonly needs: 'control'; readonly run: Run<[control: Control]> }
 )
+export type Run<Given extends unknown[] = []> = (client: Client, ...given: Given) => Promise<unknown>
 
 /** Ends a case that the gateway's data cannot decide: an account without a record, say. */
 export class NothingToJudge extends Error {
   override readonly name = 'NothingToJudge'
 }
 
-/** Makers of the cases of one section. */
+/** Makers of the cases of one section, from what runs for each row. */
 export function inSection(section: string) {
+  const needing =
+    <Needs extends string, Running>(needs: Needs) =>
+    (rows: Readonly<Record<string, Running>>) =>
+      Object.entries(rows).map(([row, run]) => ({ section, row, needs, run }))
   return {
-    nothing: (row: string, run: (client: Client) => Promise<void>): ConformanceCase => ({
-      section,
-      row,
-      needs: 'nothing',
-      run,
-    }),
-    account: (row: string, run: (client: Client, account: Account) => Promise<void>): ConformanceCase => ({
-      section,
-      row,
-      needs: 'account',
-      run,
-    }),
-    writes: (row: string, run: (client: Client) => Promise<void>): ConformanceCase => ({
-      section,
-      row,
-      needs: 'writes',
-      run,
-    }),
-    control: (row: string, run: (client: Client, control: Control) => Promise<void>): ConformanceCase => ({
-      section,
-      row,
-      needs: 'control',
-      run,
-    }),
+    nothing: needing<'nothing', Run>('nothing'),
+    account: needing<'account', Run<[Account]>>('account'),
+    writes: needing<'writes', Run>('writes'),
+    control: needing<'control', Run<[Control]>>('control'),
   }
+}
+
+/** For each of the names what is made of it, as rows. */
+export const byName = <Name extends string, Made>(names: readonly Name[], make: (name: Name) => Made) =>
+  Object.fromEntries(names.map((name) => [name, make(name)]))
+
+/** A form that the document gives a field. */
+export interface Form {
+  /** Reads after "the document has". */
+  readonly words: string
+  holds(value: unknown): boolean
+}
+
+const form = (words: string, holds: (value: unknown) => boolean): Form => ({ words, holds })
+const matching = (words: string, pattern: RegExp): Form =>
+  form(words, (value) => typeof value === 'string' && pattern.test(value))
+
+export const TEXT = form('a string', (value) => typeof value === 'string')
+export const TEXT_OR_NULL = form('a string or null', (value) => value === null || typeof value === 'string')
+export const NUMBER = form('a number', (value) => typeof value === 'number')
+export const INTEGER = form('an integer', Number.isInteger)
+export const TRUTH = form('a boolean', (value) => typeof value === 'boolean')
+export const LIST = form('an array', Array.isArray)
+export const OBJECT = form('an object', isObject)
+export const EPOCH_TEXT = matching('epoch milliseconds in a string', /^-?\d{1,16}$/)
+export const EPOCH_NUMBER = form('epoch milliseconds as a number', Number.isInteger)
+export const ISO_INSTANT = matching(
+  'an ISO 8601 UTC timestamp in a string',
+  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|\+00:?00)$/,
+)
+export const US_DATE = matching('a date of the form MM/DD/YYYY', /^\d{2}\/\d{2}\/\d{4}$/)
+export const US_DATE_TIME = matching(
+  'a time of the form MM/DD/YYYY HH:mm:ss',
+  /^\d{2}\/\d{2}\/\d{4} \d{2}:\d{2}:\d{2}$/,
+)
+export const PAGE_NUMBER = matching('a string of the form major.minor', /^\d+\.\d+$/)
+export const TEXTS = form(
+  'an array, each item a string',
+  (value) => Array.isArray(value) && value.every(TEXT.holds),
+)
+export const MAP_OF_TEXTS = form(
+  'an object, each value a string',
+  (value) => isObject(value) && Object.values(value).every(TEXT.holds),
+)
+export const oneOf = (...values: readonly unknown[]): Form =>
+  form(`one of ${values.map((value) => JSON.stringify(value)).join(', ')}`, (value) => values.includes(value))
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What is at a path of keys and indexes (`data.0.source.meta`); undefined where there is nothing. */
+export function at(value: unknown, path: string): unknown {
+  let found = value
+  for (const key of path.split('.')) {
+    if (Array.isArray(found)) found = found[Number(key)]
+    else found = isObject(found) && Object.hasOwn(found, key) ? found[key] : undefined
+  }
+  return found
+}
+
+/** The text at a path; fails where there is none. */
+export function textAt(value: unknown, path: string): string {
+  const found = at(value, path)
+  assert.ok(typeof found === 'string', `${path}: the document has a string; came ${kindOf(found)}`)
+  return found
+}
+
+/** The array at a path; fails where there is none. */
+export function listAt(value: unknown, path: string): readonly unknown[] {
+  const found = at(value, path)
+  assert.ok(Array.isArray(found), `${path}: the document has an array; came ${kindOf(found)}`)
+  return found
+}
+
+/** Fails where the value has another form. */
+export function formed(value: unknown, expected: Form, place: string): void {
+  assert.ok(expected.holds(value), `${place}: the document has ${expected.words}; came ${kindOf(value)}`)
+}
+
+/** Fails where a field of the value has another form than that beside its path. */
+export function allFormed(value: unknown, fields: Readonly<Record<string, Form>>, prefix = ''): void {
+  for (const [path, expected] of Object.entries(fields)) formed(at(value, path), expected, prefix + path)
+}
+
+/** Fails where what came is not what was sent; the order of keys does not count. */
+export function kept(came: unknown, sent: unknown, place: string): void {
+  if (isDeepStrictEqual(came, sent)) return
+  assert.fail(`${place}: expected what was sent; came ${kindOf(came)} that differs`)
+}
+
+/** The answer; fails where its status is none of these. */
+export function answered(answer: Answer, ...statuses: readonly number[]): Answer {
+  const { call, status } = answer
+  assert.ok(
+    statuses.includes(status),
+    `${call}: the document has status ${statuses.join(' or ')}; came ${status}`,
+  )
+  return answer
+}
+
+/** Fails where the call is not refused; with which status of 4xx, the document leaves open. */
+export function refused({ call, status }: Answer, why: string): void {
+  assert.ok(status >= 400 && status < 500, `${call}: expected a refusal (4xx), as ${why}; came ${status}`)
+}
+
+/** The answer's JSON. */
+export function jsonOf(answer: Answer): unknown {
+  try {
+    return JSON.parse(answer.text)
+  } catch {
+    const type = answer.headers.get('content-type')?.split(';')[0] ?? 'no type'
+    assert.fail(
+      `${answer.call}: the document has JSON; came ${answer.text === '' ? 'nothing' : 'something else'} (${type})`,
+    )
+  }
+}
+
+/** The JSON of a GET that is answered with 200. */
+export const read = async (client: Client, path: string, sent: Sent = {}): Promise<unknown> =>
+  jsonOf(answered(await client.send('GET', path, sent), 200))
+
+/** Epoch milliseconds of a time in any of the document's forms; undefined where it is none. */
+export function instantOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value
+  if (typeof value !== 'string') return undefined
+  if (EPOCH_TEXT.holds(value)) return Number(value)
+  const parsed = Date.parse(value)
+  return Number.isNaN(parsed) ? undefined : parsed
+}
+
+/** The kind of a value, for words. */
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  if (typeof value === 'string') return value === '' ? 'an empty string' : 'a string'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }

@@ -1,6 +1,6 @@
 /** The job file as written (docs/jobs.md): what to read, with which mapping, when, and how to submit it. */
 import { z } from 'zod'
-import { parseBaseUrl } from '../gateway/base-url.ts'
+import { parseBaseUrl } from '../gateway/connection-settings.ts'
 import { WaybillError } from '../model/errors.ts'
 import { NotifyDefinition } from '../notify/notify-definition.ts'
 import { BUILT_IN } from '../settings.ts'

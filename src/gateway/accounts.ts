@@ -1,6 +1,10 @@
-import { type Account, accountQuery } from './account-query.ts'
 import { UnreadableAnswer } from './answer.ts'
-import { RegistrationAnswer, type RegistrationRequest } from './contract/registration.ts'
+import {
+  type Account,
+  accountQuery,
+  RegistrationAnswer,
+  type RegistrationRequest,
+} from './contract/account.ts'
 import type { Transport } from './transport.ts'
 
 export interface Registration {
@@ -22,11 +26,7 @@ export function createAccounts(transport: Transport): Accounts {
   return {
     register: (request) =>
       transport.send(
-        {
-          endpoint: 'registerAccount',
-          body: JSON.stringify(request),
-          alsoAnswers: [409],
-        },
+        { endpoint: 'registerAccount', body: JSON.stringify(request), alsoAnswers: [409] },
         (answer) => {
           if (answer.status !== 409) {
             return { accountId: idFor(request, answer.read(RegistrationAnswer)), known: false }

@@ -1,6 +1,13 @@
-import { type Account, accountQuery } from './account-query.ts'
-import type { Answer } from './answer.ts'
-import { AgeResult, CompletedAssessments, Recommendations } from './contract/age-result.ts'
+import { type Answer, checkSuccess } from './answer.ts'
+import { type Account, accountQuery } from './contract/account.ts'
+import {
+  AgeResult,
+  AnswerSubmission,
+  AssessmentPage,
+  CompletedAssessments,
+  Recommendations,
+} from './contract/age-assessment.ts'
+import { Envelope } from './contract/shared-objects.ts'
 import type { Transport } from './transport.ts'
 
 /** What is known of a user's biological age, called with the API key alone (section "Age assessment"). */
@@ -66,4 +73,37 @@ export function createAgeAssessment(transport: Transport): AgeAssessment {
 function readResult(answer: Answer): AgeResult | undefined {
   if (answer.status === 404 || answer.status === 204) return undefined
   return answer.read(AgeResult.nullable()) ?? undefined
+}
+
+const Page = Envelope(AssessmentPage)
+/** What follows the last page is not documented: `data` may then be empty, null or absent. */
+const PageAnswer = Page.extend({ data: Page.shape.data.nullish() })
+
+/** The test of the biological age, page by page. The bearer token says whose test it is (section "Age assessment"). */
+export interface Assessment {
+  /** The page that is to be answered next; undefined where there is none, as of a finished test. @throws GatewayError */
+  currentPage(): Promise<AssessmentPage | undefined>
+  /**
+   * Submits the answers of a page and gives the next one; undefined behind the last.
+   * @throws GatewayError; ZodError for a submission that is not as the contract has it, before anything is sent
+   */
+  submit(answers: AnswerSubmission): Promise<AssessmentPage | undefined>
+}
+
+export function createAssessment(transport: Transport): Assessment {
+  return {
+    currentPage: () => transport.send({ endpoint: 'readAssessmentPage' }, readPage),
+    submit: async (answers) =>
+      transport.send(
+        { endpoint: 'submitAnswers', body: JSON.stringify(AnswerSubmission.parse(answers)) },
+        readPage,
+      ),
+  }
+}
+
+function readPage(answer: Answer): AssessmentPage | undefined {
+  if (answer.status === 204) return undefined
+  const envelope = answer.read(PageAnswer)
+  checkSuccess(envelope, answer)
+  return envelope.data?.[0]
 }

@@ -1,4 +1,12 @@
-import type { z } from 'zod'
+import { z } from 'zod'
+import { type Account, AccountReferenceAsRead, accountIdOfEntity } from './contract/account.ts'
+import {
+  documented,
+  Envelope,
+  EnvelopeCode,
+  type EnvelopeError,
+  tolerated,
+} from './contract/shared-objects.ts'
 
 /** The answer does not say what the interface promises. Thrown while reading; the transport gives it its class. */
 export class UnreadableAnswer extends Error {
@@ -46,4 +54,99 @@ export function createAnswer(status: number, requestId: string, body: Uint8Array
 /** Positions and the contract's own keys: `data.17.transactionId`. */
 function pathOf(path: readonly PropertyKey[] = []): string {
   return path.length === 0 ? 'its top' : path.map(String).join('.')
+}
+
+/** What every envelope says beside its data. */
+interface Outcome {
+  readonly code?: unknown
+  readonly data?: unknown
+  readonly errors?: readonly EnvelopeError[] | null | undefined
+}
+
+/**
+ * The code mirrors the HTTP status (section "Envelope"): one that tells of failure contradicts the status line. An object
+ * with neither code nor data is no envelope, whatever else it holds.
+ * @throws UnreadableAnswer
+ */
+export function checkCode(envelope: Outcome, answer: Answer): void {
+  const told = EnvelopeCode.safeParse(envelope.code).data
+  if (told === undefined && (envelope.data ?? undefined) === undefined) {
+    throw new UnreadableAnswer('the body is no envelope')
+  }
+  const code = Number(told ?? answer.status)
+  if (code >= 300) throw new UnreadableAnswer(`its envelope holds the code ${code}`)
+}
+
+/**
+ * As `checkCode`, and refuses listed errors, which are "empty on success": an answer with them may lack records, and a
+ * record that is taken for missing would be sent a second time. @throws UnreadableAnswer
+ */
+export function checkSuccess(envelope: Outcome, answer: Answer): void {
+  checkCode(envelope, answer)
+  const errors = envelope.errors?.length ?? 0
+  if (errors > 0) throw new UnreadableAnswer(`its envelope lists ${errors} error${errors === 1 ? '' : 's'}`)
+}
+
+/** The records of an answer to a read. @throws UnreadableAnswer */
+export function readItems<Item>(
+  answer: Answer,
+  schema: z.ZodType<Outcome & { readonly data: readonly Item[] }>,
+): readonly Item[] {
+  const envelope = answer.read(schema)
+  checkSuccess(envelope, answer)
+  return envelope.data
+}
+
+/**
+ * Refuses records of another account than the one that was asked about, or of several: what they show, or lack, says nothing
+ * of that one. Records that name no account, or not in the way in which it was asked about, are borne.
+ * @param named the account that each record names
+ * @throws UnreadableAnswer
+ */
+export function checkAccount(asked: Pick<Account, 'reference' | 'type'>, named: readonly unknown[]): void {
+  const found = named.flatMap((account) => documented(AccountReferenceAsRead, account) ?? [])
+  const of = (...types: readonly string[]) => found.filter(({ type }) => types.includes(type))
+  const references = of('partnerAccountId').map(({ reference }) => reference)
+  checkOne(asked.type === 'partnerAccountId' ? [asked.reference, ...references] : references)
+  const ids = of('accountId', 'entity').map(({ reference }) => accountIdOfEntity(reference))
+  checkOne(asked.type === 'accountId' ? [asked.reference, ...ids] : ids)
+}
+
+/** @param ids what should be the same account. @throws UnreadableAnswer */
+export function checkOne(ids: readonly unknown[]): void {
+  if (new Set(ids.filter((id) => typeof id === 'string')).size > 1)
+    throw new UnreadableAnswer('it holds records of another account')
+}
+
+/**
+ * A record as a create call echoes it. Only the two ids are looked at here, to keep a large answer cheap; whoever
+ * matches a record by its contents reads it with its contract (`BiometricEcho`, `ConditionReturned`, `CareTeamReturned`).
+ */
+const Echo = z.looseObject({ transactionId: tolerated(z.string()), id: tolerated(z.string()) })
+export type Echo = z.infer<typeof Echo>
+
+const CreateEnvelope = Envelope(Echo)
+
+/** A readable 2xx answer to a create call. */
+export interface CreateAnswer {
+  readonly status: number
+  /** Names the request in logs; it is not sent. */
+  readonly requestId: string
+  /** `accepted` where as many records came back as were sent and no error is listed. */
+  readonly class: 'accepted' | 'accepted-in-part'
+  /** In the order of the answer, which need not be that of the request. */
+  readonly echoes: readonly Echo[]
+  /** Errors listed in an answer of success. They may repeat health data. */
+  readonly errors: readonly EnvelopeError[]
+}
+
+/** Reads the answer to a create call that sent `count` records. @throws UnreadableAnswer */
+export function readCreateAnswer(answer: Answer, count: number): CreateAnswer {
+  const envelope = answer.read(CreateEnvelope)
+  checkCode(envelope, answer)
+  const echoes = envelope.data
+  const errors = envelope.errors ?? []
+  const complete = echoes.length === count && errors.length === 0
+  const { status, requestId } = answer
+  return { status, requestId, class: complete ? 'accepted' : 'accepted-in-part', echoes, errors }
 }

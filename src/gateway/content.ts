@@ -1,6 +1,6 @@
+import { readItems } from './answer.ts'
 import { ContentDetail, type ContentId, ContentListItem } from './contract/content.ts'
-import { Envelope } from './contract/envelope.ts'
-import { readItems } from './read-envelope.ts'
+import { Envelope } from './contract/shared-objects.ts'
 import type { Transport } from './transport.ts'
 
 const ListEnvelope = Envelope(ContentListItem)

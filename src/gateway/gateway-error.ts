@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { AnswerClass } from './answer-class.ts'
-import { EnvelopeError, ErrorEnvelope, RefusalEnvelope } from './contract/envelope.ts'
-import { innerRefusalOf } from './contract/medical-records-request.ts'
-import { documented } from './contract/tolerated.ts'
+import { innerRefusalOf } from './contract/medical-records.ts'
+import { documented, EnvelopeError, ErrorEnvelope, RefusalEnvelope } from './contract/shared-objects.ts'
 
 /** Length, in characters, at which the gateway's words are cut. */
 const MESSAGE_LIMIT = 500

@@ -1,12 +1,20 @@
 import { type Accounts, createAccounts } from './accounts.ts'
-import { type AgeAssessment, createAgeAssessment } from './age-assessment.ts'
-import { type Assessment, createAssessment } from './assessment.ts'
-import { type Biometrics, createBiometrics } from './biometrics.ts'
-import { type CareTeams, createCareTeams } from './care-teams.ts'
-import { type Conditions, createConditions } from './conditions.ts'
+import {
+  type AgeAssessment,
+  type Assessment,
+  createAgeAssessment,
+  createAssessment,
+} from './age-assessment.ts'
 import { type Content, createContent } from './content.ts'
-import { createMedicalRecords, type MedicalRecords } from './medical-records.ts'
-import type { Spelling } from './spelling.ts'
+import {
+  type Biometrics,
+  type CareTeams,
+  type Conditions,
+  createBiometrics,
+  createCareTeams,
+  createConditions,
+} from './health-profile.ts'
+import { createMedicalRecords, type MedicalRecords, type Spelling } from './medical-records.ts'
 import { createTransport, type TransportOptions } from './transport.ts'
 
 export interface GatewayOptions extends TransportOptions {

@@ -1,7 +1,6 @@
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import got, { type RequestPromise, type Response } from 'got'
-import { type AccessTokenSource, checkCredential, holdAccessToken } from './access-token.ts'
+import got, { RequestError, type RequestPromise, type Response, TimeoutError } from 'got'
 import { type Answer, createAnswer, UnreadableAnswer } from './answer.ts'
 import {
   type AnswerClass,
@@ -9,32 +8,29 @@ import {
   classifyTransportFailure,
   parseRetryAfter,
 } from './answer-class.ts'
-import { fillPath, parseBaseUrl, parseUploadAddress, resolvePath } from './base-url.ts'
-import type { Endpoint } from './contract/endpoint.ts'
-import { ENDPOINTS, type EndpointName } from './contract/endpoints.ts'
+import {
+  type AccessTokenSource,
+  checkCredential,
+  fillPath,
+  holdAccessToken,
+  parseBaseUrl,
+  parseUploadAddress,
+  resolvePath,
+} from './connection-settings.ts'
+import { ENDPOINTS, type Endpoint, type EndpointName } from './contract/endpoints.ts'
 import { codeOfErrorBody, GatewayError, type GatewayErrorDetails, wordsOfErrorBody } from './gateway-error.ts'
-import { readTransportFailure } from './transport-failure.ts'
-import { WholeBody } from './whole-body.ts'
 
-/** Longest time, in milliseconds, that each phase of a request may take; `request` is the whole of it. */
-export interface Timeouts {
-  readonly lookup: number
-  readonly connect: number
-  readonly secureConnect: number
-  readonly send: number
-  /** From the last byte sent to the first byte of the answer. */
-  readonly response: number
-  readonly request: number
-}
-
-const TIMEOUTS: Timeouts = {
+const TIMEOUTS = {
   lookup: 5_000,
   connect: 10_000,
   secureConnect: 10_000,
   send: 60_000,
+  /** From the last byte sent to the first byte of the answer. */
   response: 60_000,
   request: 120_000,
 }
+/** Longest time, in milliseconds, that each phase of a request may take; `request` is the whole of it. */
+export type Timeouts = Readonly<typeof TIMEOUTS>
 
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
 const MAX_SOCKETS = 16
@@ -135,17 +131,13 @@ export function createTransport(options: TransportOptions): Transport {
 
   /** Sections "Authentication" and "Versioning": which call carries which header. */
   const headersOf = async (call: Call, body: Uint8Array | undefined): Promise<Record<string, string>> => {
-    const {
-      apiKey: withKey,
-      bearer,
-      contentType,
-      path,
-      version,
-      localised,
-    }: Endpoint = ENDPOINTS[call.endpoint]
+    const endpoint: Endpoint = ENDPOINTS[call.endpoint]
+    const { bearer, contentType, path, version, localised } = endpoint
     const withBearer = bearer === 'required' || (bearer === 'not-shown' && bearerOnConditionsBulk)
     return {
-      ...(withKey ? { 'x-api-key': path.startsWith('/medical-records/') ? requesterApiKey : apiKey } : {}),
+      ...(endpoint.apiKey
+        ? { 'x-api-key': path.startsWith('/medical-records/') ? requesterApiKey : apiKey }
+        : {}),
       ...(withBearer ? { authorization: `Bearer ${await token.current()}` } : {}),
       ...(version === undefined ? {} : { 'x-api-version': version }),
       ...(localised === true && call.language !== undefined ? { 'accept-language': call.language } : {}),
@@ -197,10 +189,8 @@ export function createTransport(options: TransportOptions): Transport {
           class: classifyStatus(switchedBy, false),
           status: switchedBy,
         })
-      const { connected, status, retryAfter, what, cause } = readTransportFailure(
-        error,
-        address.protocol === 'https:',
-      )
+      const secure = address.protocol === 'https:'
+      const { connected, status, retryAfter, what, cause } = readTransportFailure(error, secure)
       const why = tooLong ? `an answer longer than ${maxAnswerBytes} bytes` : what
       const retryAfterMs = parseRetryAfter(retryAfter, options.now())
       // A status line that refuses stands, even if the words behind it broke off; one of success is worth nothing alone.
@@ -244,16 +234,8 @@ export function createTransport(options: TransportOptions): Transport {
         new GatewayError(`${operation}: ${method} ${path} ${what}`, { ...details, requestId })
       let date: string | undefined
       const tell = (outcome: AnswerClass, status: number | undefined): void => {
-        options.onRequest?.({
-          operation,
-          method,
-          path,
-          status,
-          class: outcome,
-          durationMs: options.now() - startedAt,
-          requestId,
-          date,
-        })
+        const durationMs = options.now() - startedAt
+        options.onRequest?.({ operation, method, path, status, class: outcome, durationMs, requestId, date })
       }
       try {
         const response = await exchange(call, fail)
@@ -280,9 +262,7 @@ export function createTransport(options: TransportOptions): Transport {
         throw error
       }
     },
-    renewToken: async () => {
-      await token.renew()
-    },
+    renewToken: () => token.renew().then(() => undefined),
     close: () => {
       agent.http.destroy()
       agent.https.destroy()
@@ -295,4 +275,62 @@ type Fail = (what: string, details: Omit<GatewayErrorDetails, 'requestId'>) => G
 /** The endpoint's name as words: `create biometrics bulk`. */
 function operationOf(endpoint: EndpointName): string {
   return endpoint.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+}
+
+/** What is known of a request that got no complete answer. */
+export interface TransportFailure {
+  /** A connection, with its TLS session where there is one, was established: bytes may have left. */
+  readonly connected: boolean
+  /** The status line, where the answer broke off behind it. */
+  readonly status: number | undefined
+  /** The Retry-After header of such an answer. */
+  readonly retryAfter: string | undefined
+  /** What happened, for a message: `ECONNRESET`, `time-out of the phase response`. */
+  readonly what: string
+  /** The error without got's fields, which hold the request's headers and body. */
+  readonly cause: Error
+}
+
+/** Reads got's error. `secure`: the connection is a TLS one. Any other error is a defect and is thrown as it is. */
+export function readTransportFailure(error: unknown, secure: boolean): TransportFailure {
+  if (!(error instanceof RequestError)) throw error
+  const response = error.response
+  return {
+    connected: wasConnected(error, secure),
+    status: response?.statusCode,
+    retryAfter: response?.headers['retry-after'],
+    what: error instanceof TimeoutError ? `time-out of the phase ${error.event}` : error.code,
+    cause: Object.assign(new Error(error.message), { code: error.code }),
+  }
+}
+
+/**
+ * A socket taken from the pool was connected, whatever the timings say: got leaves them empty where it was closed
+ * between its choice and its use. A TLS socket carries no byte of the request before the session stands.
+ */
+function wasConnected(error: RequestError, secure: boolean): boolean {
+  const request = error.request
+  if (request?.reusedSocket === true) return true
+  const timings = request?.timings
+  return (secure ? timings?.secureConnect : timings?.connect) !== undefined
+}
+
+/**
+ * A body that goes out in one piece. got cuts a string or a buffer into pieces of 64 KiB, and drops the connection where the answer
+ * comes between the last piece and the end of the request, so that a stored batch goes unanswered: what is iterable it sends as it comes.
+ *
+ * The bytes are out of sight of `structuredClone`, by which got keeps a copy of each body that is an object, in case of a redirect: it would
+ * copy all the memory in which the bytes lie, for each request anew.
+ */
+export class WholeBody implements Iterable<Uint8Array> {
+  readonly #bytes: Uint8Array
+
+  /** @param bytes must not change before the request is over */
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  *[Symbol.iterator](): Generator<Uint8Array> {
+    yield this.#bytes
+  }
 }

@@ -1,6 +1,7 @@
 /** Tells of each request that carries records, where somebody wants to know. */
+
+import type { CreateAnswer } from '../gateway/answer.ts'
 import type { AnswerClass } from '../gateway/answer-class.ts'
-import type { CreateAnswer } from '../gateway/create-answer.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { RecordKind } from '../model/record.ts'
 

@@ -2,8 +2,8 @@
  * The mark of the primary care physician: set, taken away, or owed. What cannot be done now the ledger keeps, and the next run does it, by the
  * gateway's ids alone (interface, "Care team PCP flag").
  */
-import type { CareTeamReturned } from '../gateway/contract/care-team.ts'
-import { epochMsOf } from '../gateway/contract/observation-date.ts'
+import type { CareTeamReturned } from '../gateway/contract/health-profile.ts'
+import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { CareTeamMark, KnownCareTeam, Ledger, Tallies } from '../ledger/ledger.ts'

@@ -7,7 +7,7 @@
  * source do not make it another.
  */
 import { z } from 'zod'
-import { documented } from '../gateway/contract/tolerated.ts'
+import { documented } from '../gateway/contract/shared-objects.ts'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
 import type { Entry, PassedOver } from '../model/entry.ts'
 import { recordText } from './record-text.ts'

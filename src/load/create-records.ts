@@ -1,4 +1,4 @@
-import type { CreateAnswer } from '../gateway/create-answer.ts'
+import type { CreateAnswer } from '../gateway/answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordKind } from '../model/record.ts'
 

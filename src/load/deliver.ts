@@ -2,7 +2,7 @@
  * Delivers one batch: intent, bytes, answer, settlement. Ends with exactly one outcome for each record, or throws because the
  * run must stop; then the ledger still says that the batch was being sent.
  */
-import type { CreateAnswer } from '../gateway/create-answer.ts'
+import type { CreateAnswer } from '../gateway/answer.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Entry, EntryOutcome, Verdict } from '../model/entry.ts'
 import { allDone } from './all-done.ts'

@@ -1,5 +1,5 @@
 /** What load needs of reconciliation; src/reconcile implements it, src/job hands it in. */
-import type { CreateAnswer } from '../gateway/create-answer.ts'
+import type { CreateAnswer } from '../gateway/answer.ts'
 import type { AccountIds, Entry, Matched, SentAs, ShownRecord, Verdict } from '../model/entry.ts'
 import type { AccountKey } from '../model/record.ts'
 

@@ -4,13 +4,11 @@
  * returned", "Care team record, as returned"): they are matched by source.meta, and where a gateway trims that, by account, code or
  * NPI, and date. Pure. What could be either of two is neither, and an echo that says something else than was sent is none of ours.
  */
-import { AccountReferenceAsRead, accountIdOfEntity } from '../gateway/contract/account-reference.ts'
-import { CareTeamReturned } from '../gateway/contract/care-team.ts'
-import { ConditionReturned } from '../gateway/contract/condition.ts'
-import type { EnvelopeError } from '../gateway/contract/envelope.ts'
-import { epochMsOf } from '../gateway/contract/observation-date.ts'
-import { documented } from '../gateway/contract/tolerated.ts'
-import type { CreateAnswer, Echo } from '../gateway/create-answer.ts'
+
+import type { CreateAnswer, Echo } from '../gateway/answer.ts'
+import { AccountReferenceAsRead, accountIdOfEntity } from '../gateway/contract/account.ts'
+import { CareTeamReturned, ConditionReturned } from '../gateway/contract/health-profile.ts'
+import { documented, type EnvelopeError, epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { AccountIds, Entry, Matched } from '../model/entry.ts'
 import { accountNames, codesOf, isObject, persistentId, textOf } from './profile-record.ts'
 

@@ -2,7 +2,7 @@
  * Read-back: what became of records whose answer never came, learned from the profile. The gateway returns only the latest record
  * by observation date for each code and source type, so a newer one hides ours (interface, "the service: biometrics").
  */
-import { epochMsOf } from '../gateway/contract/observation-date.ts'
+import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { AccountIds, Entry, SentAs, Verdict } from '../model/entry.ts'

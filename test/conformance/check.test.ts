@@ -3,9 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { inSection } from '../../src/conformance/case.ts'
-import { checkSafely } from '../../src/conformance/check.ts'
 import { createClient } from '../../src/conformance/client.ts'
-import { SUITE } from '../../src/conformance/suite.ts'
+import { checkSafely, SUITE } from '../../src/conformance/suite.ts'
 
 const BASE = { apiKey: 'key', accessToken: 'token', makeId: randomUUID }
 
@@ -44,10 +43,12 @@ test('an interruption ends the check at once, with its reason', async () => {
 })
 
 test('what is no finding of a case is not taken for one', async () => {
-  const broken = inSection('Limits').nothing('a defect', async () => {
-    throw new TypeError('a defect')
+  const broken = inSection('Limits').nothing({
+    'a defect': async () => {
+      throw new TypeError('a defect')
+    },
   })
   const signal = new AbortController().signal
   const client = createClient({ ...BASE, baseUrl: await silentGateway(), timeLimitMs: 50, signal })
-  await expect(checkSafely([broken], client, undefined)).rejects.toThrow(TypeError)
+  await expect(checkSafely(broken, client, undefined)).rejects.toThrow(TypeError)
 })

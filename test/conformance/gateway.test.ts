@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import type { Account, Control } from '../../src/conformance/case.ts'
-import { runCase } from '../../src/conformance/check.ts'
 import { type Client, createClient } from '../../src/conformance/client.ts'
 import { takeTest } from '../../src/conformance/paged-test.ts'
-import { createBiometrics, createConditions, register } from '../../src/conformance/profile.ts'
-import { biometric, condition, DIASTOLIC, HYPERTENSION } from '../../src/conformance/sample-records.ts'
-import { SUITE } from '../../src/conformance/suite.ts'
+import {
+  biometric,
+  condition,
+  createBiometrics,
+  createConditions,
+  DIASTOLIC,
+  HYPERTENSION,
+  register,
+} from '../../src/conformance/profile.ts'
+import { runCase, SUITE } from '../../src/conformance/suite.ts'
 import { type ReferenceGateway, startReferenceGateway } from '../../src/reference-gateway/server.ts'
 
 /** The clock of all gateways of this file; cases let it go on. */
@@ -45,8 +51,8 @@ beforeAll(async () => {
   })
   const user = await register(client)
   account = user.account
-  await createBiometrics(client, [biometric(account, 'b-1'), biometric(account, 'b-2', DIASTOLIC)])
-  await createConditions(client, [condition(account, 'c-1'), condition(account, 'c-2', HYPERTENSION)])
+  await createBiometrics(client, [biometric(client, account), biometric(client, account, DIASTOLIC)])
+  await createConditions(client, [condition(client, account), condition(client, account, HYPERTENSION)])
   await takeTest(client, { ...user, token: await control.tokenOf(account) })
 })
 afterAll(() => gateway.close())

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AnswerSubmission } from '../../src/gateway/contract/assessment-page.ts'
+import type { AnswerSubmission } from '../../src/gateway/contract/age-assessment.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { client, failureOf, json, serve } from './loopback.ts'
 

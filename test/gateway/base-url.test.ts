@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseBaseUrl, resolvePath } from '../../src/gateway/base-url.ts'
+import { parseBaseUrl, resolvePath } from '../../src/gateway/connection-settings.ts'
 import { client, echoing, serve } from './loopback.ts'
 
 describe('the address of the gateway', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { MedicalRecordsUpsert } from '../../src/gateway/contract/medical-records-request.ts'
+import type { MedicalRecordsUpsert } from '../../src/gateway/contract/medical-records.ts'
 import { client, failureOf, json, serve } from './loopback.ts'
 import { RECORDS_REQUEST } from './sample-records.ts'
 

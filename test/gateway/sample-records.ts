@@ -1,5 +1,5 @@
-import type { BiometricSent } from '../../src/gateway/contract/biometric.ts'
-import type { MedicalRecordsRequestSent } from '../../src/gateway/contract/medical-records-request.ts'
+import type { BiometricSent } from '../../src/gateway/contract/health-profile.ts'
+import type { MedicalRecordsRequestSent } from '../../src/gateway/contract/medical-records.ts'
 
 /** An account whose reference must be encoded in a query. */
 export const ACCOUNT = { reference: 'participant 4711&x', type: 'partnerAccountId' } as const

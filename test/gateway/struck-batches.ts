@@ -1,5 +1,5 @@
+import type { CreateAnswer, Echo } from '../../src/gateway/answer.ts'
 import type { EndpointName } from '../../src/gateway/contract/endpoints.ts'
-import type { CreateAnswer, Echo } from '../../src/gateway/create-answer.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import type { CallName } from './documented-calls.ts'
 import { BIOMETRIC, RECORDS_REQUEST } from './sample-records.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { WholeBody } from '../../src/gateway/whole-body.ts'
+import { WholeBody } from '../../src/gateway/transport.ts'
 
 it('goes out in one piece, and holds nothing that a structured clone would copy', () => {
   const bytes = Buffer.alloc(200_000, 'a')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { CareTeamReturned } from '../../src/gateway/contract/care-team.ts'
+import type { CareTeamReturned } from '../../src/gateway/contract/health-profile.ts'
 import { settleOwedMarks } from '../../src/load/care-team-marks.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'

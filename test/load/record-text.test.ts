@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { BiometricSent } from '../../src/gateway/contract/biometric.ts'
-import { CareTeamSent } from '../../src/gateway/contract/care-team.ts'
-import { ConditionSent } from '../../src/gateway/contract/condition.ts'
+import { BiometricSent, CareTeamSent, ConditionSent } from '../../src/gateway/contract/health-profile.ts'
 import { batchBytes, writeBatch } from '../../src/load/record-text.ts'
 import { biometric, careTeam, condition, entryOf } from './made-up-entries.ts'
 

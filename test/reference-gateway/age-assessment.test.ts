@@ -2,7 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { AgeResult, CompletedAssessments, Recommendations } from '../../src/gateway/contract/age-result.ts'
+import {
+  AgeResult,
+  CompletedAssessments,
+  Recommendations,
+} from '../../src/gateway/contract/age-assessment.ts'
 import { NOW, of } from './gateway-under-test.ts'
 import { startTest, submission } from './test-taker.ts'
 

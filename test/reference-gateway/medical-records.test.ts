@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { Envelope } from '../../src/gateway/contract/envelope.ts'
 import {
   Disclosure,
   innerRefusalOf,
   MedicalRecordsRequestReturned,
-} from '../../src/gateway/contract/medical-records-request.ts'
+} from '../../src/gateway/contract/medical-records.ts'
+import { Envelope } from '../../src/gateway/contract/shared-objects.ts'
 import { filter, HEADERS, innerOf, PATH, roi, startRequester } from './requester-under-test.ts'
 
 const edited = (block: 'patient' | 'request' | 'provider' | 'webhook', fields: Record<string, unknown>) =>

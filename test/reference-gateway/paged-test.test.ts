@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AssessmentPage } from '../../src/gateway/contract/assessment-page.ts'
+import { AssessmentPage } from '../../src/gateway/contract/age-assessment.ts'
 import { of } from './gateway-under-test.ts'
 import { SHOWN_PAGES, startTest, submission } from './test-taker.ts'
 

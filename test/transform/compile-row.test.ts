@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RegistrationRequest } from '../../src/gateway/contract/registration.ts'
+import { RegistrationRequest } from '../../src/gateway/contract/account.ts'
 import { csvMapper, faults, jsonMapper, mapped, ORIGIN } from './mapping-under-test.ts'
 
 const ROW = `

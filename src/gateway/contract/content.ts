@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { tolerated } from './tolerated.ts'
+import { textsAsRead, tolerated } from './shared-objects.ts'
 
 /** An id in the content service. The interface does not say whether it is a string or a number. */
 export const ContentId = z.union([z.string().min(1), z.int()])
@@ -13,9 +13,7 @@ export type ContentId = z.infer<typeof ContentId>
 export const ContentListItem = z.looseObject({
   id: ContentId,
   resourceId: tolerated(ContentId),
-  type: tolerated(z.string()),
-  title: tolerated(z.string()),
-  uri: tolerated(z.string()),
+  ...textsAsRead('type', 'title', 'uri'),
   primaryTag: tolerated(z.looseObject({ type: tolerated(z.string()), id: tolerated(ContentId) })),
 })
 export type ContentListItem = z.infer<typeof ContentListItem>
@@ -26,19 +24,7 @@ export type ContentListItem = z.infer<typeof ContentListItem>
  */
 export const ContentDetail = ContentListItem.extend({
   body: tolerated(z.string()),
-  attribution: tolerated(
-    z.looseObject({
-      byLine: tolerated(z.string()),
-      option: tolerated(z.string()),
-      byLineUrl: tolerated(z.string()),
-    }),
-  ),
-  image: tolerated(
-    z.looseObject({
-      id: tolerated(ContentId),
-      title: tolerated(z.string()),
-      url: tolerated(z.string()),
-    }),
-  ),
+  attribution: tolerated(z.looseObject(textsAsRead('byLine', 'option', 'byLineUrl'))),
+  image: tolerated(z.looseObject({ id: tolerated(ContentId), ...textsAsRead('title', 'url') })),
 })
 export type ContentDetail = z.infer<typeof ContentDetail>

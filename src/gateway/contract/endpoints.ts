@@ -1,255 +1,271 @@
 import { z } from 'zod'
-import { AccountQuery, EntityQuery } from './account-reference.ts'
-import { AgeResult, CompletedAssessments, Recommendations } from './age-result.ts'
-import { AnswerSubmission, AssessmentPage } from './assessment-page.ts'
-import { BiometricEcho, BiometricRead, BiometricSent } from './biometric.ts'
+import { AccountQuery, EntityQuery, RegistrationAnswer, RegistrationRequest } from './account.ts'
 import {
+  AgeResult,
+  AnswerSubmission,
+  AssessmentPage,
+  CompletedAssessments,
+  Recommendations,
+} from './age-assessment.ts'
+import { ContentDetail, ContentListItem } from './content.ts'
+import {
+  BiometricEcho,
+  BiometricRead,
+  BiometricSent,
   CareTeamDeletionQuery,
   CareTeamReturned,
   CareTeamSent,
+  ConditionReturned,
+  ConditionSent,
   PrimaryCareRequest,
   PrimaryCareReturned,
-} from './care-team.ts'
-import { ConditionReturned, ConditionSent } from './condition.ts'
-import { ContentDetail, ContentListItem } from './content.ts'
-import type { Endpoint } from './endpoint.ts'
-import { Envelope, NestedEnvelope } from './envelope.ts'
-import { MEDICAL_RECORDS_ENDPOINTS } from './medical-records-endpoints.ts'
-import { RegistrationAnswer, RegistrationRequest } from './registration.ts'
+} from './health-profile.ts'
+import {
+  MedicalRecordsDeletion,
+  MedicalRecordsFound,
+  MedicalRecordsRequestDeleted,
+  MedicalRecordsRequestReturned,
+  MedicalRecordsRequestTypes,
+  MedicalRecordsSearch,
+  MedicalRecordsUpsert,
+} from './medical-records.ts'
+import { Envelope, NestedEnvelope } from './shared-objects.ts'
 
+/** One call of the interface: where it goes, what it carries, what it answers. */
+export interface Endpoint {
+  /** Heading of section "Endpoints" under which the document has it. */
+  readonly section: string
+  readonly summary: string
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  /** Below the base URL; `{name}` stands for a parameter. Of the upload, which has an address of its own, a name for it. */
+  readonly path: string
+  /** Section "Authentication": every endpoint but the upload, which is "called without the integrator's key". */
+  readonly apiKey: boolean
+  /** Section "Authentication": the bearer token; `not-shown` where its sample has none and nothing says if it is required. */
+  readonly bearer: 'required' | 'not-shown' | 'none'
+  /** Section "Versioning": value of X-API-Version; no such header where undefined. */
+  readonly version?: '1.0' | '1.0.0'
+  /** Of the request's body; section "Authentication" adds the charset on the health profile. */
+  readonly contentType?: 'application/json' | 'application/json;charset=UTF-8' | 'application/pdf'
+  /** Takes the header Accept-Language. */
+  readonly localised?: true
+  /** Section "Versioning": still there, and superseded. */
+  readonly deprecated?: true
+  readonly parameters?: z.ZodObject
+  readonly query?: z.ZodType
+  readonly request?: z.ZodType
+  /** Status of success, and the body of it where it is documented. */
+  readonly success: { readonly status: number; readonly body?: z.ZodType }
+}
+
+/** Each user's records: with the token of the caller. */
 const PROFILE = { apiKey: true, bearer: 'required' } as const
 const KEY_ALONE = { apiKey: true, bearer: 'none' } as const
-const JSON_BODY = { contentType: 'application/json' } as const
-const PROFILE_BODY = { contentType: 'application/json;charset=UTF-8' } as const
+
+const json = <Body extends z.ZodType>(request: Body) =>
+  ({ contentType: 'application/json', request }) as const
+const profileJson = <Body extends z.ZodType>(request: Body) =>
+  ({ contentType: 'application/json;charset=UTF-8', request }) as const
+const ok = <Body extends z.ZodType>(body: Body) => ({ status: 200, body })
+
+/** The calls under a heading, with what they have in common. */
+const under =
+  <const Common>(section: string, common: Common) =>
+  <const More>(method: Endpoint['method'], path: string, summary: string, more: More) => ({
+    section,
+    summary,
+    method,
+    path,
+    ...common,
+    ...more,
+  })
+const account = under('Accounts', KEY_ALONE)
+const biometrics = under('Biometrics', PROFILE)
+const conditions = under('Conditions', PROFILE)
+const careTeams = under('Care teams', PROFILE)
+const ageResult = under('Age assessment', KEY_ALONE)
+const pagedTest = under('Age assessment', { ...PROFILE, version: '1.0' })
+const content = under('Content', { ...KEY_ALONE, version: '1.0.0' })
+/** These calls take the requester's API key alone, and no token. */
+const requester = under('Medical-records requester', { ...KEY_ALONE, version: '1.0.0' })
 
 const BY_ACCOUNT_ID = z.object({ accountId: z.string().min(1) })
 const OF_ASSESSMENT = z.object({ assessmentId: z.string().min(1) })
 
-const BIOMETRICS_CREATED = { status: 201, body: Envelope(BiometricEcho) }
-const CONDITIONS_CREATED = { status: 200, body: Envelope(ConditionReturned) }
-const PRIMARY_CARE_MOVED = { status: 200, body: Envelope(PrimaryCareReturned) }
+const createsBiometrics = {
+  ...profileJson(z.array(BiometricSent).min(1)),
+  success: { status: 201, body: Envelope(BiometricEcho) },
+}
+const createsConditions = {
+  ...profileJson(z.array(ConditionSent).min(1)),
+  success: ok(Envelope(ConditionReturned)),
+}
+const movesPrimaryCare = { ...profileJson(PrimaryCareRequest), success: ok(Envelope(PrimaryCareReturned)) }
 
 /**
  * Section "Endpoints", all of it, with the headers of the sections "Authentication" and "Versioning". Statuses of success
  * that the document does not show are the plain ones: 200, and 204 for the deletion of an account.
  */
 export const ENDPOINTS = {
-  registerAccount: {
-    section: 'Accounts',
-    summary: 'Registers a user account; its id is to be kept',
-    method: 'POST',
-    path: '/account/register',
-    ...KEY_ALONE,
-    ...JSON_BODY,
-    request: RegistrationRequest,
-    success: { status: 200, body: RegistrationAnswer },
-  },
-  deleteAccount: {
-    section: 'Accounts',
-    summary: 'Deletes an account',
-    method: 'DELETE',
-    path: '/account',
-    ...KEY_ALONE,
+  registerAccount: account('POST', '/account/register', 'Registers a user account; its id is to be kept', {
+    ...json(RegistrationRequest),
+    success: ok(RegistrationAnswer),
+  }),
+  deleteAccount: account('DELETE', '/account', 'Deletes an account', {
     query: AccountQuery,
     success: { status: 204 },
-  },
-  createBiometrics: {
-    section: 'Biometrics',
-    summary: 'Creates biometric records of one user',
-    method: 'POST',
-    path: '/health-profile/biometrics',
-    ...PROFILE,
-    ...PROFILE_BODY,
-    request: z.array(BiometricSent).min(1),
-    success: BIOMETRICS_CREATED,
-  },
-  createBiometricsBulk: {
-    section: 'Biometrics',
-    summary: 'Creates biometric records of several users',
-    method: 'POST',
-    path: '/health-profile/biometrics/bulk',
-    ...PROFILE,
-    ...PROFILE_BODY,
-    request: z.array(BiometricSent).min(1),
-    success: BIOMETRICS_CREATED,
-  },
-  readBiometrics: {
-    section: 'Biometrics',
-    summary: 'Reads the latest biometric record by observation date per code and source type',
-    method: 'GET',
-    path: '/health-profile/biometrics',
-    ...PROFILE,
-    query: z.union([AccountQuery, EntityQuery]),
-    success: { status: 200, body: Envelope(BiometricRead) },
-  },
-  createConditions: {
-    section: 'Conditions',
-    summary: 'Creates condition records of one user',
-    method: 'POST',
-    path: '/health-profile/conditions',
-    ...PROFILE,
-    ...PROFILE_BODY,
-    request: z.array(ConditionSent).min(1),
-    success: CONDITIONS_CREATED,
-  },
-  createConditionsBulk: {
-    section: 'Conditions',
-    summary: 'Creates condition records of several users',
-    method: 'POST',
-    path: '/health-profile/conditions/bulk',
-    ...PROFILE,
-    bearer: 'not-shown',
-    ...PROFILE_BODY,
-    request: z.array(ConditionSent).min(1),
-    success: CONDITIONS_CREATED,
-  },
-  readConditions: {
-    section: 'Conditions',
-    summary: 'Reads the latest condition record by observation date per code and source type',
-    method: 'GET',
-    path: '/health-profile/conditions',
-    ...PROFILE,
-    query: AccountQuery,
-    success: { status: 200, body: NestedEnvelope(ConditionReturned) },
-  },
-  createCareTeams: {
-    section: 'Care teams',
-    summary: 'Creates care team records',
-    method: 'POST',
-    path: '/health-profile/care-teams',
-    ...PROFILE,
-    ...PROFILE_BODY,
-    request: z.array(CareTeamSent).min(1),
-    success: { status: 200, body: Envelope(CareTeamReturned) },
-  },
-  listCareTeams: {
-    section: 'Care teams',
-    summary: "Lists a user's care team records; its path is not shown, this is that of the create call",
-    method: 'GET',
-    path: '/health-profile/care-teams',
-    ...PROFILE,
-    query: AccountQuery,
-    success: { status: 200, body: Envelope(CareTeamReturned) },
-  },
-  deleteCareTeams: {
-    section: 'Care teams',
-    summary: 'Deletes care team records by id or npi; 404 when none is deleted',
-    method: 'DELETE',
-    path: '/health-profile/care-teams',
-    ...PROFILE,
-    query: CareTeamDeletionQuery,
-    success: { status: 204 },
-  },
-  setPrimaryCare: {
-    section: 'Care teams',
-    summary: 'Marks a care team entry as the primary care physician',
-    method: 'POST',
-    path: '/health-profile/care-teams/pcp',
-    ...PROFILE,
-    ...PROFILE_BODY,
-    request: PrimaryCareRequest,
-    success: PRIMARY_CARE_MOVED,
-  },
-  unsetPrimaryCare: {
-    section: 'Care teams',
-    summary: 'Takes the mark of the primary care physician off a care team entry',
-    method: 'DELETE',
-    path: '/health-profile/care-teams/pcp',
-    ...PROFILE,
-    ...PROFILE_BODY,
-    request: PrimaryCareRequest,
-    success: PRIMARY_CARE_MOVED,
-  },
-  readAgeResult: {
-    section: 'Age assessment',
-    summary: 'Reads the age result of a user who has completed the test',
-    method: 'GET',
-    path: '/bioage/result',
-    ...KEY_ALONE,
-    query: AccountQuery,
-    success: { status: 200, body: AgeResult },
-  },
-  readAgeResultByAccountId: {
-    section: 'Age assessment',
-    summary: 'Reads the age result; account ids only',
-    method: 'GET',
-    path: '/bioage/result/{accountId}',
-    ...KEY_ALONE,
-    deprecated: true,
-    parameters: BY_ACCOUNT_ID,
-    success: { status: 200, body: AgeResult },
-  },
-  listRecommendations: {
-    section: 'Age assessment',
-    summary: 'Lists the recommendations that follow from a completed test',
-    method: 'GET',
-    path: '/bioage/assessments/{assessmentId}/recommendations',
-    ...KEY_ALONE,
-    localised: true,
-    parameters: OF_ASSESSMENT,
-    query: AccountQuery,
-    success: { status: 200, body: Recommendations },
-  },
-  listRecommendationsByAccountId: {
-    section: 'Age assessment',
-    summary: 'Lists the recommendations; account ids only',
-    method: 'GET',
-    path: '/bioage/assessments/{assessmentId}/recommendations/{accountId}',
-    ...KEY_ALONE,
-    localised: true,
-    deprecated: true,
-    parameters: OF_ASSESSMENT.extend(BY_ACCOUNT_ID.shape),
-    success: { status: 200, body: Recommendations },
-  },
-  listCompletedQuestions: {
-    section: 'Age assessment',
-    summary: 'Lists the questions and answers of completed tests',
-    method: 'GET',
-    path: '/bioage/completed/questions',
-    ...KEY_ALONE,
-    query: AccountQuery,
-    success: { status: 200, body: CompletedAssessments },
-  },
-  readAssessmentPage: {
-    section: 'Age assessment',
-    summary: "Reads the current page of the test of the token's user",
-    method: 'GET',
-    path: '/assessments/bioage',
-    ...PROFILE,
-    version: '1.0',
-    success: { status: 200, body: Envelope(AssessmentPage) },
-  },
-  submitAnswers: {
-    section: 'Age assessment',
-    summary: 'Submits the answers of a page and gives the next page',
-    method: 'POST',
-    path: '/assessments/bioage',
-    ...PROFILE,
-    version: '1.0',
-    ...JSON_BODY,
-    request: AnswerSubmission,
-    success: { status: 200, body: Envelope(AssessmentPage) },
-  },
-  listArticles: {
-    section: 'Content',
-    summary: 'Lists articles; how filters and pages are asked for is not shown',
-    method: 'GET',
-    path: '/content/distribution/article',
-    ...KEY_ALONE,
-    version: '1.0.0',
-    success: { status: 200, body: Envelope(ContentListItem) },
-  },
-  readArticle: {
-    section: 'Content',
-    summary: 'Reads an article',
-    method: 'GET',
-    path: '/content/distribution/article/{contentId}',
-    ...KEY_ALONE,
-    version: '1.0.0',
+  }),
+  createBiometrics: biometrics(
+    'POST',
+    '/health-profile/biometrics',
+    'Creates biometric records of one user',
+    createsBiometrics,
+  ),
+  createBiometricsBulk: biometrics(
+    'POST',
+    '/health-profile/biometrics/bulk',
+    'Creates biometric records of several users',
+    createsBiometrics,
+  ),
+  readBiometrics: biometrics(
+    'GET',
+    '/health-profile/biometrics',
+    'Reads the latest biometric record by observation date per code and source type',
+    { query: z.union([AccountQuery, EntityQuery]), success: ok(Envelope(BiometricRead)) },
+  ),
+  createConditions: conditions(
+    'POST',
+    '/health-profile/conditions',
+    'Creates condition records of one user',
+    createsConditions,
+  ),
+  createConditionsBulk: under('Conditions', { apiKey: true, bearer: 'not-shown' })(
+    'POST',
+    '/health-profile/conditions/bulk',
+    'Creates condition records of several users',
+    createsConditions,
+  ),
+  readConditions: conditions(
+    'GET',
+    '/health-profile/conditions',
+    'Reads the latest condition record by observation date per code and source type',
+    { query: AccountQuery, success: ok(NestedEnvelope(ConditionReturned)) },
+  ),
+  createCareTeams: careTeams('POST', '/health-profile/care-teams', 'Creates care team records', {
+    ...profileJson(z.array(CareTeamSent).min(1)),
+    success: ok(Envelope(CareTeamReturned)),
+  }),
+  listCareTeams: careTeams(
+    'GET',
+    '/health-profile/care-teams',
+    "Lists a user's care team records; its path is not shown, this is that of the create call",
+    { query: AccountQuery, success: ok(Envelope(CareTeamReturned)) },
+  ),
+  deleteCareTeams: careTeams(
+    'DELETE',
+    '/health-profile/care-teams',
+    'Deletes care team records by id or npi; 404 when none is deleted',
+    { query: CareTeamDeletionQuery, success: { status: 204 } },
+  ),
+  setPrimaryCare: careTeams(
+    'POST',
+    '/health-profile/care-teams/pcp',
+    'Marks a care team entry as the primary care physician',
+    movesPrimaryCare,
+  ),
+  unsetPrimaryCare: careTeams(
+    'DELETE',
+    '/health-profile/care-teams/pcp',
+    'Takes the mark of the primary care physician off a care team entry',
+    movesPrimaryCare,
+  ),
+  readAgeResult: ageResult(
+    'GET',
+    '/bioage/result',
+    'Reads the age result of a user who has completed the test',
+    { query: AccountQuery, success: ok(AgeResult) },
+  ),
+  readAgeResultByAccountId: ageResult(
+    'GET',
+    '/bioage/result/{accountId}',
+    'Reads the age result; account ids only',
+    { deprecated: true, parameters: BY_ACCOUNT_ID, success: ok(AgeResult) },
+  ),
+  listRecommendations: ageResult(
+    'GET',
+    '/bioage/assessments/{assessmentId}/recommendations',
+    'Lists the recommendations that follow from a completed test',
+    { localised: true, parameters: OF_ASSESSMENT, query: AccountQuery, success: ok(Recommendations) },
+  ),
+  listRecommendationsByAccountId: ageResult(
+    'GET',
+    '/bioage/assessments/{assessmentId}/recommendations/{accountId}',
+    'Lists the recommendations; account ids only',
+    {
+      localised: true,
+      deprecated: true,
+      parameters: OF_ASSESSMENT.extend(BY_ACCOUNT_ID.shape),
+      success: ok(Recommendations),
+    },
+  ),
+  listCompletedQuestions: ageResult(
+    'GET',
+    '/bioage/completed/questions',
+    'Lists the questions and answers of completed tests',
+    { query: AccountQuery, success: ok(CompletedAssessments) },
+  ),
+  readAssessmentPage: pagedTest(
+    'GET',
+    '/assessments/bioage',
+    "Reads the current page of the test of the token's user",
+    { success: ok(Envelope(AssessmentPage)) },
+  ),
+  submitAnswers: pagedTest(
+    'POST',
+    '/assessments/bioage',
+    'Submits the answers of a page and gives the next page',
+    { ...json(AnswerSubmission), success: ok(Envelope(AssessmentPage)) },
+  ),
+  listArticles: content(
+    'GET',
+    '/content/distribution/article',
+    'Lists articles; how filters and pages are asked for is not shown',
+    { success: ok(Envelope(ContentListItem)) },
+  ),
+  readArticle: content('GET', '/content/distribution/article/{contentId}', 'Reads an article', {
     parameters: z.object({ contentId: z.string().min(1) }),
-    success: { status: 200, body: Envelope(ContentDetail) },
-  },
-  ...MEDICAL_RECORDS_ENDPOINTS,
+    success: ok(Envelope(ContentDetail)),
+  }),
+  upsertMedicalRecords: requester(
+    'PATCH',
+    '/medical-records/requester',
+    'Creates or updates requests for medical records, by reference number',
+    { ...json(MedicalRecordsUpsert), success: ok(Envelope(MedicalRecordsRequestReturned)) },
+  ),
+  searchMedicalRecords: requester(
+    'POST',
+    '/medical-records/requester',
+    'Searches requests for medical records',
+    { ...json(MedicalRecordsSearch), success: ok(Envelope(MedicalRecordsFound)) },
+  ),
+  deleteMedicalRecords: requester(
+    'DELETE',
+    '/medical-records/requester/{referenceNumber}',
+    'Deletes a request that is not processed yet',
+    { parameters: MedicalRecordsDeletion, success: ok(Envelope(MedicalRecordsRequestDeleted)) },
+  ),
+  listRequestTypes: requester(
+    'GET',
+    '/medical-records/requester/requestTypes',
+    'Lists the request types of the requester',
+    { success: ok(Envelope(MedicalRecordsRequestTypes)) },
+  ),
+  uploadAuthorization: under('Medical-records requester', { apiKey: false, bearer: 'none' })(
+    'PUT',
+    '/authorizationUploadUrl',
+    'Uploads the authorization as PDF to the address that the upsert answered',
+    { contentType: 'application/pdf', success: { status: 200 } },
+  ),
 } as const satisfies Record<string, Endpoint>
 
 /** Names a call of the interface. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { AccountReference, accountIdOfEntity } from '../../../src/gateway/contract/account-reference.ts'
+import { AccountReference, accountIdOfEntity } from '../../../src/gateway/contract/account.ts'
 
 it.each([
   ['https://gateway.example/accounts/4711', '4711'],

@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest'
-import { AgeResult, CompletedAssessments, Recommendations } from '../../../src/gateway/contract/age-result.ts'
+import {
+  AgeResult,
+  CompletedAssessments,
+  Recommendations,
+} from '../../../src/gateway/contract/age-assessment.ts'
 
 const result = {
   status: 'COMPLETE',

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { BiometricEcho, BiometricRead } from '../../../src/gateway/contract/biometric.ts'
-import { CareTeamReturned } from '../../../src/gateway/contract/care-team.ts'
-import { ConditionReturned } from '../../../src/gateway/contract/condition.ts'
-import { Envelope, ErrorEnvelope, NestedEnvelope } from '../../../src/gateway/contract/envelope.ts'
-import { RegistrationAnswer } from '../../../src/gateway/contract/registration.ts'
+import { RegistrationAnswer } from '../../../src/gateway/contract/account.ts'
+import {
+  BiometricEcho,
+  BiometricRead,
+  CareTeamReturned,
+  ConditionReturned,
+} from '../../../src/gateway/contract/health-profile.ts'
+import { Envelope, ErrorEnvelope, NestedEnvelope } from '../../../src/gateway/contract/shared-objects.ts'
 
 const codes = [{ code: '8480-6' }]
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { AnswerSubmission, AssessmentPage } from '../../../src/gateway/contract/assessment-page.ts'
+import { AnswerSubmission, AssessmentPage } from '../../../src/gateway/contract/age-assessment.ts'
 
 const answer = { value: '1', text: 'Never', factId: 'f-1', answerId: 'a-1', answersToClear: ['a-2'] }
 const question = {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { ContentDetail, ContentListItem } from '../../../src/gateway/contract/content.ts'
-import { Envelope } from '../../../src/gateway/contract/envelope.ts'
+import { Envelope } from '../../../src/gateway/contract/shared-objects.ts'
 
 const item = {
   id: 'c-1',

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Endpoint } from '../../../src/gateway/contract/endpoint.ts'
-import { ENDPOINTS } from '../../../src/gateway/contract/endpoints.ts'
-import { OTHER_SPELLINGS } from '../../../src/gateway/contract/medical-records-request.ts'
+import { ENDPOINTS, type Endpoint } from '../../../src/gateway/contract/endpoints.ts'
+import { OTHER_SPELLINGS } from '../../../src/gateway/contract/medical-records.ts'
 
 /** Texts of which every text field of the contract takes one at least. */
 const TEXTS = [

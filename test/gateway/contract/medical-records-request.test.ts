@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { Envelope, ErrorEnvelope } from '../../../src/gateway/contract/envelope.ts'
 import {
   DateReturned,
   Disclosure,
@@ -12,7 +11,8 @@ import {
   MedicalRecordsRequestTypes,
   MedicalRecordsSearch,
   MedicalRecordsUpsert,
-} from '../../../src/gateway/contract/medical-records-request.ts'
+} from '../../../src/gateway/contract/medical-records.ts'
+import { Envelope, ErrorEnvelope } from '../../../src/gateway/contract/shared-objects.ts'
 
 /** The rows of the fields table: path, a value as documented, required or not. Dates as on input. */
 const FIELDS: readonly (readonly [path: string, value: unknown, required: boolean])[] = [

@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  EpochMs,
-  EpochMsText,
-  epochMsOf,
-  IsoInstant,
-} from '../../../src/gateway/contract/observation-date.ts'
+import { EpochMs, EpochMsText, epochMsOf, IsoInstant } from '../../../src/gateway/contract/shared-objects.ts'
 
 const AT = Date.UTC(2024, 2, 1, 14, 5, 0, 7)
 

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import { BiometricSent } from '../../../src/gateway/contract/biometric.ts'
+import { RegistrationRequest } from '../../../src/gateway/contract/account.ts'
 import {
+  BiometricSent,
   CareTeamDeletionQuery,
   CareTeamSent,
+  ConditionSent,
   PrimaryCareRequest,
-} from '../../../src/gateway/contract/care-team.ts'
-import { ConditionSent } from '../../../src/gateway/contract/condition.ts'
-import { RegistrationRequest } from '../../../src/gateway/contract/registration.ts'
+} from '../../../src/gateway/contract/health-profile.ts'
 
 const account = { reference: 'p-1', type: 'partnerAccountId' }
 const codes = [{ code: '8480-6', codeSystem: '2.16.840.1.113883.6.1' }]

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { each, tolerated } from './shared-objects.ts'
 
 /** Section "Account reference": the types in use on writes and in query parameters. */
 export const AccountReferenceType = z.enum(['accountId', 'partnerAccountId'])
@@ -36,3 +37,29 @@ export function accountIdOfEntity(entity: string): string {
   const path = entity.replace(/[?#].*$/s, '').replace(/\/+$/, '')
   return path.slice(path.lastIndexOf('/') + 1)
 }
+
+/** Whose records are read or deleted. */
+export type Account = Pick<AccountReference, 'reference' | 'type'>
+
+/** The query parameters that name the user (section "Account reference"). */
+export function accountQuery(account: Account): URLSearchParams {
+  const query: AccountQuery = { accountReference: account.reference, accountReferenceType: account.type }
+  return new URLSearchParams(query)
+}
+
+/**
+ * Section "Registration": the body of POST /account/register. Which fields are required is not documented: all six are
+ * sent. `dateOfBirth` is YYYY-MM-DD. Of the values of `gender` only `FEMALE` is documented.
+ */
+export const RegistrationRequest = z.looseObject({
+  dateOfBirth: z.iso.date(),
+  ...each(['firstName', 'gender', 'lastName', 'partnerAccountId', 'postalCode'], z.string().min(1)),
+})
+export type RegistrationRequest = z.infer<typeof RegistrationRequest>
+
+/** The answer to a registration, without an envelope. `accountId` must be kept: user-centric calls need it. */
+export const RegistrationAnswer = z.looseObject({
+  accountId: z.string().min(1),
+  partnerAccountId: tolerated(z.string()),
+})
+export type RegistrationAnswer = z.infer<typeof RegistrationAnswer>

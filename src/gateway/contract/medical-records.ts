@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { ErrorEnvelope } from './envelope.ts'
-import { tolerated } from './tolerated.ts'
+import { ErrorEnvelope, each, textsAsRead, textsSent, tolerated } from './shared-objects.ts'
 
 /**
  * The three fields that the interface spells in two ways: the spelling of the field tables, then the other one (the
@@ -89,30 +88,15 @@ export type Disclosure = z.infer<typeof Disclosure>
 const clearable = z.string().nullish()
 
 const Patient = z.looseObject({
-  type: clearable,
-  reference: clearable,
-  zip: clearable,
-  firstName: z.string().min(1),
-  lastName: z.string().min(1),
+  ...each(['type', 'reference', 'zip'], clearable),
+  ...each(['firstName', 'lastName'], z.string().min(1)),
   dob: z.iso.date(),
 })
 
+const PROVIDER_NAMES = ['type', 'groupName', 'npi', 'firstName', 'lastName'] as const
+const PROVIDER_PLACE = ['address1', 'address2', 'city', 'state', 'zip', 'phone', 'fax', 'contact'] as const
 /** One required field of the provider is documented without its name: it is passed on as every field that is unknown here. */
-const Provider = z.looseObject({
-  type: clearable,
-  groupName: clearable,
-  npi: clearable,
-  firstName: clearable,
-  lastName: clearable,
-  address1: clearable,
-  address2: clearable,
-  city: clearable,
-  state: clearable,
-  zip: clearable,
-  phone: clearable,
-  fax: clearable,
-  contact: clearable,
-})
+const Provider = z.looseObject(each([...PROVIDER_NAMES, ...PROVIDER_PLACE], clearable))
 
 /** The `type` is documented as required and as `startEnd` by default; its other values are not listed. */
 const DatesOfService = z.looseObject({ type: z.string().min(1), start: z.iso.date(), end: z.iso.date() })
@@ -165,8 +149,9 @@ export type MedicalRecordsRequestChange = z.infer<typeof MedicalRecordsRequestCh
 export const MedicalRecordsUpsert = z.array(MedicalRecordsRequestChange).min(1)
 export type MedicalRecordsUpsert = z.infer<typeof MedicalRecordsUpsert>
 
-/** A field of a request in an answer; a cleared one may be absent or null. */
-const textReturned = tolerated(z.string().nullable())
+/** Fields of a request in an answer; a cleared one may be absent or null. */
+const returned = <const Names extends readonly string[]>(...names: Names) =>
+  each(names, tolerated(z.string().nullable()))
 
 /**
  * Section "Medical-records request (ROI)", as returned by upsert and search. `referenceNumber` is needed: it alone says
@@ -176,42 +161,26 @@ const textReturned = tolerated(z.string().nullable())
  */
 export const MedicalRecordsRequestReturned = z.looseObject({
   referenceNumber: z.string().min(1),
-  patient: tolerated(
-    z.looseObject({
-      type: textReturned,
-      reference: textReturned,
-      zip: textReturned,
-      firstName: textReturned,
-      lastName: textReturned,
-      dob: textReturned,
-    }),
-  ),
+  patient: tolerated(z.looseObject(returned('type', 'reference', 'zip', 'firstName', 'lastName', 'dob'))),
   provider: tolerated(Provider),
   request: tolerated(
     inEitherSpelling(
       z.looseObject({
-        type: textReturned,
-        requestType: textReturned,
-        requestSubType: textReturned,
-        datesOfService: tolerated(
-          z.looseObject({ type: textReturned, start: textReturned, end: textReturned }),
-        ),
+        ...returned('type', 'requestType', 'requestSubType'),
+        datesOfService: tolerated(z.looseObject(returned('type', 'start', 'end'))),
         disclosures: tolerated(z.array(z.string()).nullable()),
       }),
     ),
   ),
   webhook: tolerated(
-    z.looseObject({ sendStatusChange: tolerated(z.boolean().nullable()), url: textReturned }),
+    z.looseObject({ sendStatusChange: tolerated(z.boolean().nullable()), ...returned('url') }),
   ),
   authorizationUploadUrl: tolerated(z.string()),
   status: tolerated(
     z.looseObject({
       documentAvailable: tolerated(z.boolean()),
-      status: tolerated(z.string()),
-      updated: tolerated(z.string()),
-      processed: textReturned,
-      processedPlatform: textReturned,
-      authorizationName: textReturned,
+      ...textsAsRead('status', 'updated'),
+      ...returned('processed', 'processedPlatform', 'authorizationName'),
     }),
   ),
 })
@@ -228,11 +197,7 @@ export const MedicalRecordsRequestDeleted = MedicalRecordsRequestReturned.extend
 export type MedicalRecordsRequestDeleted = z.infer<typeof MedicalRecordsRequestDeleted>
 
 const PatientSought = z.looseObject({
-  type: z.string().optional(),
-  reference: z.string().optional(),
-  zip: z.string().optional(),
-  firstName: z.string().optional(),
-  lastName: z.string().optional(),
+  ...textsSent('type', 'reference', 'zip', 'firstName', 'lastName'),
   dob: z.iso.date().optional(),
 })
 

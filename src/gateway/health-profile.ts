@@ -1,0 +1,146 @@
+import {
+  type CreateAnswer,
+  checkAccount,
+  checkOne,
+  checkSuccess,
+  readCreateAnswer,
+  readItems,
+} from './answer.ts'
+import { type Account, accountIdOfEntity, accountQuery, type EntityQuery } from './contract/account.ts'
+import type { EndpointName } from './contract/endpoints.ts'
+import {
+  BiometricRead,
+  type BiometricSent,
+  CareTeamDeletionQuery,
+  CareTeamReturned,
+  type CareTeamSent,
+  ConditionReturned,
+  type ConditionSent,
+  PrimaryCareRequest,
+  PrimaryCareReturned,
+} from './contract/health-profile.ts'
+import { Envelope, NestedEnvelope } from './contract/shared-objects.ts'
+import type { BodyContent, Transport } from './transport.ts'
+
+/** Records are created alike, whatever their kind. */
+interface Creates<Sent> {
+  /** Sends a JSON array of `count` records, of any number of accounts, as it stands. @throws GatewayError */
+  createBulk(body: BodyContent, count: number): Promise<CreateAnswer>
+  /** Sends records, of biometrics and conditions those of one account. @throws GatewayError */
+  create(records: readonly Sent[]): Promise<CreateAnswer>
+}
+
+function creates<Sent>(transport: Transport, one: EndpointName, bulk: EndpointName): Creates<Sent> {
+  const post = (endpoint: EndpointName, body: BodyContent, count: number) =>
+    transport.send({ endpoint, body }, (answer) => readCreateAnswer(answer, count))
+  return {
+    createBulk: (body, count) => post(bulk, body, count),
+    create: (records) => post(one, JSON.stringify(records), records.length),
+  }
+}
+
+/** Biometric records (section "Biometrics"). */
+export interface Biometrics extends Creates<BiometricSent> {
+  /**
+   * The account's latest record by observation date for each code and source type. The account may also be named by its
+   * URL form, `entity`. @throws GatewayError; `ambiguous` also where the answer has records of another account
+   */
+  read(account: Account | EntityQuery): Promise<readonly BiometricRead[]>
+}
+
+const BiometricsEnvelope = Envelope(BiometricRead)
+
+export function createBiometrics(transport: Transport): Biometrics {
+  return {
+    ...creates<BiometricSent>(transport, 'createBiometrics', 'createBiometricsBulk'),
+    read: (account) => {
+      const [query, asked] =
+        'entity' in account
+          ? [new URLSearchParams(account), accountOfEntity(account)]
+          : [accountQuery(account), account]
+      return transport.send({ endpoint: 'readBiometrics', query }, (answer) => {
+        const records = readItems(answer, BiometricsEnvelope)
+        const named = records.map(({ accountReference }) => accountReference)
+        checkAccount(asked, named)
+        return records
+      })
+    },
+  }
+}
+
+const accountOfEntity = ({ entity }: EntityQuery): Account => ({
+  reference: accountIdOfEntity(entity),
+  type: 'accountId',
+})
+
+/** Condition records (section "Conditions"). */
+export interface Conditions extends Creates<ConditionSent> {
+  /** The account's latest record by observation date for each code and source type. @throws GatewayError as that of biometrics */
+  read(account: Account): Promise<readonly ConditionReturned[]>
+}
+
+const ConditionsEnvelope = NestedEnvelope(ConditionReturned)
+
+export function createConditions(transport: Transport): Conditions {
+  return {
+    ...creates<ConditionSent>(transport, 'createConditions', 'createConditionsBulk'),
+    read: (asked) =>
+      transport.send({ endpoint: 'readConditions', query: accountQuery(asked) }, (answer) => {
+        const outer = answer.read(ConditionsEnvelope)
+        checkSuccess(outer, answer)
+        checkSuccess(outer.data, answer)
+        const named = outer.data.data.map(({ account }) => account)
+        checkAccount(asked, named)
+        return outer.data.data
+      }),
+  }
+}
+
+/** Which entries to delete; at least one in all. */
+export type CareTeamSelection = Pick<CareTeamDeletionQuery, 'id' | 'npi'>
+
+/** Care team records and the mark of the primary care physician (section "Care teams"). */
+export interface CareTeams extends Creates<CareTeamSent> {
+  /** @throws GatewayError; `ambiguous` also where the answer has entries of several users */
+  list(account: Account): Promise<readonly CareTeamReturned[]>
+  /** True where at least one entry was deleted (204), false where none was (404). @throws GatewayError */
+  delete(account: Account, entries: CareTeamSelection): Promise<boolean>
+  /** Marks an entry, by id or npi, as the primary care physician; every other entry of the user loses the mark. @throws GatewayError */
+  setPrimary(request: PrimaryCareRequest): Promise<void>
+  /** @throws GatewayError */
+  unsetPrimary(request: PrimaryCareRequest): Promise<void>
+}
+
+const CareTeamsEnvelope = Envelope(CareTeamReturned)
+const MarkEnvelope = Envelope(PrimaryCareReturned)
+
+export function createCareTeams(transport: Transport): CareTeams {
+  const mark = (endpoint: EndpointName) => async (request: PrimaryCareRequest) =>
+    transport.send({ endpoint, body: JSON.stringify(PrimaryCareRequest.parse(request)) }, (answer) => {
+      readItems(answer, MarkEnvelope)
+    })
+  return {
+    ...creates<CareTeamSent>(transport, 'createCareTeams', 'createCareTeams'),
+    list: (account) =>
+      transport.send({ endpoint: 'listCareTeams', query: accountQuery(account) }, (answer) => {
+        const entries = readItems(answer, CareTeamsEnvelope)
+        checkOne(entries.map(({ userId }) => userId))
+        return entries
+      }),
+    delete: async (account, entries) =>
+      transport.send(
+        { endpoint: 'deleteCareTeams', query: deletionQuery(account, entries), alsoAnswers: [404] },
+        (answer) => answer.status !== 404,
+      ),
+    setPrimary: mark('setPrimaryCare'),
+    unsetPrimary: mark('unsetPrimaryCare'),
+  }
+}
+
+function deletionQuery(account: Account, entries: CareTeamSelection): URLSearchParams {
+  const query = accountQuery(account)
+  const { id = [], npi = [] } = CareTeamDeletionQuery.parse({ ...Object.fromEntries(query), ...entries })
+  for (const one of id) query.append('id', one)
+  for (const one of npi) query.append('npi', one)
+  return query
+}

@@ -113,8 +113,9 @@ async function readLastRun(
   const { ledger } = deps
   const { rows, records } = summary ?? noCounts()
   const states = (summary?.exports ?? []).map(({ state }) => state)
-  const { accounts, requests } = summary ?? {
+  const { accounts, careTeams, requests } = summary ?? {
     accounts: { registered: 0, known: 0, refused: 0 },
+    careTeams: { replaced: 0, owed: 0 },
     requests: { sent: 0, retried: 0, readBack: 0 },
   }
   return {
@@ -136,6 +137,7 @@ async function readLastRun(
     ),
     rejects: summary === undefined ? [] : await rejectsOf(ledger, summary.run),
     accounts: { ...accounts },
+    careTeams: { ...careTeams },
     requests: { sent: requests.sent, retried: requests.retried, 'read-back': requests.readBack },
   }
 }

@@ -1,4 +1,6 @@
 import { type Account, accountQuery } from './account-query.ts'
+import { UnreadableAnswer } from './answer.ts'
+import { saysNotFound } from './answer-class.ts'
 import {
   CareTeamDeletionQuery,
   CareTeamReturned,
@@ -8,6 +10,7 @@ import {
 } from './contract/care-team.ts'
 import { Envelope } from './contract/envelope.ts'
 import { type CreateAnswer, readCreateAnswer } from './create-answer.ts'
+import { codeOfErrorBody } from './gateway-error.ts'
 import { checkOne, readItems } from './read-envelope.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
@@ -25,7 +28,10 @@ export interface CareTeams {
   create(records: readonly CareTeamSent[]): Promise<CreateAnswer>
   /** @throws GatewayError; `ambiguous` also where the answer has entries of several users */
   list(account: Account): Promise<readonly CareTeamReturned[]>
-  /** True where at least one entry was deleted (204), false where none was (404). @throws GatewayError */
+  /**
+   * True where at least one entry was deleted (204), false where none was (404 in an envelope: any other may be a proxy's word).
+   * @throws GatewayError
+   */
   delete(account: Account, entries: CareTeamSelection): Promise<boolean>
   /** Marks an entry, by id or npi, as the primary care physician; every other entry of the user loses the mark. @throws GatewayError */
   setPrimary(request: PrimaryCareRequest): Promise<void>
@@ -55,7 +61,12 @@ export function createCareTeams(transport: Transport): CareTeams {
     delete: async (account, entries) =>
       transport.send(
         { endpoint: 'deleteCareTeams', query: deletionQuery(account, entries), alsoAnswers: [404] },
-        (answer) => answer.status !== 404,
+        (answer) => {
+          if (answer.status !== 404) return true
+          const { status, json } = answer
+          if (saysNotFound({ status, envelopeCode: codeOfErrorBody(json()) })) return false
+          throw new UnreadableAnswer('a 404 without an envelope does not say that the entry is gone')
+        },
       ),
     setPrimary: (request) => mark('setPrimaryCare', request),
     unsetPrimary: (request) => mark('unsetPrimaryCare', request),

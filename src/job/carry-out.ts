@@ -1,7 +1,7 @@
 /** Carries a run out, while this process holds its job: its exports one after the other, to its end or to what stops it. */
 
 import type { Job } from '../definitions/definition-files.ts'
-import { settleOwedMarks } from '../load/care-team-marks.ts'
+import { settleOwed } from '../load/care-team-owed.ts'
 import { EXIT, type ExitCode, filesExhausted, WaybillError } from '../model/errors.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { type ExportEnd, isExportProblem, runExport } from '../run/export.ts'
@@ -36,7 +36,7 @@ export async function carryOut(
       error = end.error
       if (error !== undefined) break
     }
-    if (error === undefined) await settleOwed(run)
+    if (error === undefined) await settleOwedOf(run)
   } catch (stopped) {
     error = stopped
   }
@@ -48,10 +48,10 @@ export async function carryOut(
   return { summary, exit: error.exit, error }
 }
 
-/** Marks that this run or an earlier one could not set. */
-function settleOwed({ export: { load }, runLedger }: OpenRun): Promise<void> {
+/** Marks and deletions that this run or an earlier one could not carry out. */
+function settleOwedOf({ export: { load }, runLedger }: OpenRun): Promise<void> {
   const { careTeams } = load
-  return settleOwedMarks(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
+  return settleOwed(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
 }
 
 /** What became of an export; where it was stopped, with what is open as pending. */
@@ -87,7 +87,7 @@ export function exitOf(summary: RunSummary): ExitCode {
   if (exports.length > 0 && exports.every((one) => one.error !== undefined)) return EXIT.wrongUse
   const left =
     summary.rows.rejected > 0 ||
-    summary.primaryCare.owed + summary.careTeams.notReplaced > 0 ||
+    summary.careTeams.owed > 0 ||
     exports.some((one) => one.error !== undefined) ||
     kinds.some((records) => records.rejected + records.inDoubt + records.pending > 0)
   return left ? EXIT.recordsLeftBehind : EXIT.ok

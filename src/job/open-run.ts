@@ -9,6 +9,7 @@ import {
   type RunOrigin,
   type RunRecord,
 } from '../ledger/ledger.ts'
+import { noteOwed } from '../load/care-team-owed-book.ts'
 import { readCounts } from '../model/balance.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import { rangeOf } from '../run/backfill-range.ts'
@@ -114,11 +115,6 @@ export async function openRun(
   const backfill = opening.backfill ?? (resumed && rangeOf(resumed))
   const behindSince = await ledger.behindSince(jobId, { backfill, takesUp: origin !== undefined })
   const perhapsSent = await ledger.perhapsSent(jobId)
-  // What is owed by now, an earlier process has written down: what that one has counted since may be set by this one.
-  const owed = new Set(
-    resumed === undefined ? [] : await ledger.owedMarks(deps.gatewayName, '', Number.MAX_SAFE_INTEGER),
-  )
-  tallies.primaryCare.owed = owed.size
   const writing = { runLedger, receipts, rejectsPath }
   let pausedMs = 0
   const pausing: Pausing = async (wait) => {
@@ -136,7 +132,6 @@ export async function openRun(
     isBackfill: backfill !== undefined,
     behindSince,
     perhapsSent,
-    owed,
     stop,
     signal,
     limit,
@@ -144,12 +139,14 @@ export async function openRun(
     startedAt: began,
     before: settled,
   }
+  const stages = connectStages(deps, job, jobId, parts)
+  if (resumed !== undefined) await countOwed(deps, stages.load.careTeams)
 
   return {
     id,
     runLedger,
     events,
-    export: connectStages(deps, job, jobId, parts),
+    export: stages,
     async end(error) {
       held.lost.removeEventListener('abort', onLost)
       deps.interrupt.removeEventListener('abort', onInterrupt)
@@ -167,6 +164,18 @@ export async function openRun(
       await runLedger.endRun({ ...end, endedAt, detail })
     },
   }
+}
+
+/** What is owed by now, an earlier process has written down: what that one has counted since may be done by this one. */
+async function countOwed(
+  { ledger, gatewayName }: RunDependencies,
+  { owed, tallies, changed }: ExportContext['load']['careTeams'],
+): Promise<void> {
+  tallies.primaryCare.owed = 0
+  tallies.careTeams.owed = 0
+  const accounts = await ledger.owedCareTeams(gatewayName, '', Number.MAX_SAFE_INTEGER)
+  const known = await ledger.careTeams(gatewayName, accounts)
+  noteOwed(owed, [...known.values()].flat(), changed)
 }
 
 /** Rows of a run that are settled. */

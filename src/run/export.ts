@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
 import type { ChunkRecord, ExportRecord, Ledger, RunLedger, RunOrigin } from '../ledger/ledger.ts'
-import { type LoadContext, type LoadedChunk, loadChunk, tallyChunk } from '../load/load-chunk.ts'
+import { type LoadContext, type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
 import { toException } from '../load/outcomes.ts'
 import {
   addCounts,
@@ -256,7 +256,8 @@ async function settleChunk(
     ),
     careTeams: { gateway: context.load.accounts.gatewayName, entries: loaded.careTeams },
     ruling,
-    tallies: tallyChunk(loaded),
+    // Of a chunk that is loaded once more, after a kill, the last time counts.
+    tallies: { accounts: loaded.accounts },
     at: context.now(),
   })
   return counts

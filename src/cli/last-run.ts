@@ -114,8 +114,9 @@ async function readLastRun(
   const { ledger } = deps
   const { rows, records } = summary ?? noCounts()
   const states = (summary?.exports ?? []).map(({ state }) => state)
-  const { accounts, requests } = summary ?? {
+  const { accounts, careTeams, requests } = summary ?? {
     accounts: { registered: 0, known: 0, refused: 0 },
+    careTeams: { replaced: 0, owed: 0 },
     requests: { sent: 0, retried: 0, readBack: 0 },
   }
   return {
@@ -137,6 +138,7 @@ async function readLastRun(
     ),
     rejects: summary === undefined ? [] : await rejectsOf(ledger, summary.run),
     accounts: { ...accounts },
+    careTeams: { ...careTeams },
     requests: { sent: requests.sent, retried: requests.retried, 'read-back': requests.readBack },
   }
 }

@@ -3,7 +3,7 @@
 import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'
 import { allRecords, balanceWords, type CodeCount, type RecordCounts } from '../model/balance.ts'
-import { knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
+import { knownWords, leftBehindWords, owedWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/drift-overview.ts'
 import { mostLeftFirst, notDelivered, troubleOf } from '../report/exports-section.ts'
 import { type MergedReason, mergeReasons } from '../report/merged-reasons.ts'
@@ -42,9 +42,8 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     '',
     `Accounts registered ${n(accounts.registered)}, known ${n(accounts.known)}, refused ${n(accounts.refused)}; primary care physicians marked ${n(primaryCare.marked)}` +
       (primaryCare.unmarked === 0 ? '' : `, unmarked ${n(primaryCare.unmarked)}`) +
-      (primaryCare.owed === 0 ? '' : `, owed ${n(primaryCare.owed)}`) +
-      (careTeams.replaced === 0 ? '' : `; care teams replaced ${n(careTeams.replaced)}`) +
-      (careTeams.notReplaced === 0 ? '' : `; not replaced ${n(careTeams.notReplaced)}`),
+      (careTeams.replaced === 0 ? '' : `; care teams replaced ${n(careTeams.replaced)}`),
+    ...owedLine(summary),
     `Requests sent ${n(requests.sent)}, of these again ${n(requests.retried)}; reads of profiles ${n(requests.readBack)}`,
   ]
   lines.push(...relatedRuns(summary))
@@ -58,6 +57,12 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   if (next.length > 0) lines.push('', ...next)
   else if (summary.pruned === undefined) lines.push('', 'Nothing is left to do.')
   return lines
+}
+
+/** What was stored is all right; what was to follow it is not done yet. */
+function owedLine(summary: RunSummary): string[] {
+  const owed = owedWords(summary)
+  return owed === undefined ? [] : [`Owed     ${owed}: the next run does it`]
 }
 
 /** `Not told mail to oncall@hospital.example (it answered 404; is tried again)` */

@@ -5,7 +5,9 @@ import {
   checkSuccess,
   readCreateAnswer,
   readItems,
+  UnreadableAnswer,
 } from './answer.ts'
+import { saysNotFound } from './answer-class.ts'
 import { type Account, accountIdOfEntity, accountQuery, type EntityQuery } from './contract/account.ts'
 import type { EndpointName } from './contract/endpoints.ts'
 import {
@@ -20,6 +22,7 @@ import {
   PrimaryCareReturned,
 } from './contract/health-profile.ts'
 import { Envelope, NestedEnvelope } from './contract/shared-objects.ts'
+import { codeOfErrorBody } from './gateway-error.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
 /** Records are created alike, whatever their kind. */
@@ -103,7 +106,10 @@ export type CareTeamSelection = Pick<CareTeamDeletionQuery, 'id' | 'npi'>
 export interface CareTeams extends Creates<CareTeamSent> {
   /** @throws GatewayError; `ambiguous` also where the answer has entries of several users */
   list(account: Account): Promise<readonly CareTeamReturned[]>
-  /** True where at least one entry was deleted (204), false where none was (404). @throws GatewayError */
+  /**
+   * True where at least one entry was deleted (204), false where none was (404 in an envelope: any other may be a proxy's word).
+   * @throws GatewayError
+   */
   delete(account: Account, entries: CareTeamSelection): Promise<boolean>
   /** Marks an entry, by id or npi, as the primary care physician; every other entry of the user loses the mark. @throws GatewayError */
   setPrimary(request: PrimaryCareRequest): Promise<void>
@@ -130,7 +136,12 @@ export function createCareTeams(transport: Transport): CareTeams {
     delete: async (account, entries) =>
       transport.send(
         { endpoint: 'deleteCareTeams', query: deletionQuery(account, entries), alsoAnswers: [404] },
-        (answer) => answer.status !== 404,
+        (answer) => {
+          if (answer.status !== 404) return true
+          const { status, json } = answer
+          if (saysNotFound({ status, envelopeCode: codeOfErrorBody(json()) })) return false
+          throw new UnreadableAnswer('a 404 without an envelope does not say that the entry is gone')
+        },
       ),
     setPrimary: mark('setPrimaryCare'),
     unsetPrimary: mark('unsetPrimaryCare'),

@@ -1,10 +1,24 @@
-/** Writes what accounts have of care teams. */
+/** Writes what accounts have of care teams, and what is owed of it. */
 import { sql, type Transaction } from 'kysely'
-import type { KnownCareTeam } from './ledger.ts'
+import { z } from 'zod'
+import type { KnownCareTeam, OwedDeletion } from './ledger.ts'
 import type { LedgerTables } from './tables.ts'
 
 /** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
 const ROWS_AT_ONCE = 500
+
+const DeletionsText = z.array(
+  z.object({
+    by: z.array(z.array(z.string())),
+    until: z.number(),
+    isSeen: z.boolean(),
+    inDoubt: z.array(z.string()),
+  }),
+)
+
+/** @param text as `saveCareTeams` writes it */
+export const readDeletions = (text: string | null): OwedDeletion[] =>
+  text === null ? [] : DeletionsText.parse(JSON.parse(text))
 
 /** An account has one mark: set on one entry, it is gone from the others. */
 export async function saveCareTeams(
@@ -22,6 +36,7 @@ export async function saveCareTeams(
       mark: entry.mark,
       account_id: entry.accountId,
       content: entry.content === null ? null : Buffer.from(entry.content, 'hex'),
+      deletions: entry.deletions.length === 0 ? null : JSON.stringify(entry.deletions),
     }))
     const marked = values.filter(({ mark }) => mark === 'set').map(({ account }) => account)
     await writer
@@ -41,6 +56,7 @@ export async function saveCareTeams(
           mark: sql`excluded.mark`,
           account_id: sql`excluded.account_id`,
           content: sql`excluded.content`,
+          deletions: sql`excluded.deletions`,
         }),
       )
       .execute()

@@ -87,11 +87,13 @@ export type {
   ExportStart,
   KnownAccount,
   KnownCareTeam,
+  OwedDeletion,
   ProfileKey,
   ProfileStart,
   Receipted,
   RunEnd,
 } from './run-writes.ts'
+export { UNDATED } from './run-writes.ts'
 export { addTallies, type ChunkTallies, noTallies, readTallies, type Tallies } from './tallies.ts'
 export type {
   BatchRecord,
@@ -227,8 +229,8 @@ export interface Ledger {
   registeredBy(gateway: string, references: readonly string[], runId: string): Promise<Set<string>>
   /** Care-team entries by account, for those that are known to have any. */
   careTeams(gateway: string, accounts: readonly string[]): Promise<Map<string, KnownCareTeam[]>>
-  /** Accounts with a mark that is owed, by their hashes, those behind `after`. */
-  owedMarks(gateway: string, after: string, limit: number): Promise<string[]>
+  /** Accounts of which a mark or a deletion is owed, by their hashes, those behind `after`. */
+  owedCareTeams(gateway: string, after: string, limit: number): Promise<string[]>
   /** Which of the contents are in doubt, in whatever job. */
   heldContents(contents: readonly string[]): Promise<Set<string>>
   close(): Promise<void>

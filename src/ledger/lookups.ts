@@ -1,5 +1,6 @@
 /** Look-ups by hashed key, many at a time: what was delivered, what is held, who is registered. */
-import type { Kysely, SelectQueryBuilder } from 'kysely'
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
+import { readDeletions } from './care-teams.ts'
 import type { DeliveredRecord, KnownAccount, KnownCareTeam } from './ledger.ts'
 import type { LedgerTables } from './tables.ts'
 
@@ -122,14 +123,15 @@ export async function readCareTeams(
       found.set(account, entries)
       const { observed_at: observedAt, stored_at: storedAt, mark, account_id: accountId } = row
       const content = row.content && hex(row.content)
-      entries.push({ account, npi: hex(row.npi), observedAt, storedAt, mark, accountId, content })
+      const deletions = readDeletions(row.deletions)
+      entries.push({ account, npi: hex(row.npi), observedAt, storedAt, mark, accountId, content, deletions })
     }
   }
   return found
 }
 
-/** Accounts with a mark that is owed, in the order of their hashes. */
-export async function readOwedMarks(
+/** Accounts of which a mark or a deletion is owed, in the order of their hashes. */
+export async function readOwedCareTeams(
   database: Database,
   gateway: string,
   after: string,
@@ -140,7 +142,7 @@ export async function readOwedMarks(
     .select('account')
     .distinct()
     .where('gateway', '=', gateway)
-    .where('mark', 'in', ['to-set', 'to-unset'])
+    .where(sql<boolean>`(mark in ('to-set', 'to-unset') or deletions is not null)`)
     .where('account', '>', Buffer.from(after, 'hex'))
     .orderBy('account')
     .limit(limit)

@@ -17,7 +17,7 @@ import {
   readHeld,
   readHeldContents,
   readHeldSeries,
-  readOwedMarks,
+  readOwedCareTeams,
   readRegisteredBy,
 } from './lookups.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -239,7 +239,7 @@ export async function openLedger(file: string): Promise<Ledger> {
     registeredBy: (gateway, references, runId) =>
       read((db) => readRegisteredBy(db, gateway, references, runId)),
     careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
-    owedMarks: (gateway, after, limit) => read((db) => readOwedMarks(db, gateway, after, limit)),
+    owedCareTeams: (gateway, after, limit) => read((db) => readOwedCareTeams(db, gateway, after, limit)),
     heldContents: (contents) => read((db) => readHeldContents(db, contents)),
     noteBehind: (at) =>
       write(async (db) => {

@@ -121,12 +121,15 @@ export interface ChunkSettlement extends ChunkKey {
   readonly at: number
 }
 
+/** The account may have entries of the provider, and no date of any is known. */
+export const UNDATED = 0
+
 /** A care-team entry that an account has. */
 export interface KnownCareTeam {
   /** Hashed reference and NPI, 32 hex digits each. */
   readonly account: string
   readonly npi: string
-  /** Of the newest that is known: milliseconds since the epoch. */
+  /** Of the newest that is known: milliseconds since the epoch, or `UNDATED`. */
   readonly observedAt: number
   /** When it was learned that it is stored: milliseconds since the epoch. */
   readonly storedAt: number
@@ -135,6 +138,20 @@ export interface KnownCareTeam {
   readonly accountId: string | null
   /** Of a mark that waits for a record in doubt: its content, 16 hex digits. */
   readonly content: string | null
+  /** The newest last. */
+  readonly deletions: readonly OwedDeletion[]
+}
+
+/** Entries of a provider that were replaced are to be deleted, once what replaces them stands. */
+export interface OwedDeletion {
+  /** Of each entry that replaces them, the ids by which a list may show it: the gateway's and ours. */
+  readonly by: readonly (readonly string[])[]
+  /** When those were observed: nothing that is newer goes. Milliseconds since the epoch. */
+  readonly until: number
+  /** Whether a list has shown what is to go. */
+  readonly isSeen: boolean
+  /** Contents of records in doubt that may turn out to be such an entry, 16 hex digits each. */
+  readonly inDoubt: readonly string[]
 }
 
 /** `accountId` is null where the gateway knows the account but did not tell its id. */

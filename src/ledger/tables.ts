@@ -184,6 +184,8 @@ interface CareTeamTable {
   account_id: string | null
   /** Of a mark that waits for a record in doubt: hash of its content. */
   content: Uint8Array | null
+  /** `OwedDeletion[]` as JSON, the newest last; null where nothing is to be deleted. */
+  deletions: string | null
 }
 
 /**

@@ -7,8 +7,8 @@ const TalliesText = z.object({
   requests: z.object({ sent: count, retried: count, readBack: count }),
   /** `owed`: accounts whose mark could not be set or taken away; the next run does it. */
   primaryCare: z.object({ marked: count, unmarked: count, owed: count }),
-  /** `notReplaced`: the new entry is stored, and the old one could not be deleted. */
-  careTeams: z.object({ replaced: count, notReplaced: count }),
+  /** `owed`: marks, and providers of an account whose replaced entries could not be deleted; the next run does both. */
+  careTeams: z.object({ replaced: count, owed: count }),
 })
 
 /** Counts that belong to a run as a whole. */
@@ -21,7 +21,7 @@ export const noTallies = (): Tallies => ({
   accounts: { registered: 0, known: 0, refused: 0 },
   requests: { sent: 0, retried: 0, readBack: 0 },
   primaryCare: { marked: 0, unmarked: 0, owed: 0 },
-  careTeams: { replaced: 0, notReplaced: 0 },
+  careTeams: { replaced: 0, owed: 0 },
 })
 
 /** @param text JSON, as the ledger keeps it */

@@ -6,11 +6,18 @@ import type { CareTeamReturned } from '../gateway/contract/health-profile.ts'
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { CareTeamMark, KnownCareTeam, Ledger, Tallies } from '../ledger/ledger.ts'
+import {
+  type CareTeamMark,
+  type KnownCareTeam,
+  type Ledger,
+  type OwedDeletion,
+  type Tallies,
+  UNDATED,
+} from '../ledger/ledger.ts'
 import type { Entry, Reason } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'
-import { allDone } from './all-done.ts'
+import type { OwedBook } from './care-team-owed-book.ts'
 import {
   type CareTeamAccount,
   type ChangedCareTeam,
@@ -18,7 +25,6 @@ import {
   type HadCareTeam,
   type MarkStep,
   oursOf,
-  planCareTeam,
 } from './care-team-state.ts'
 import { refusalWords, told, type Words } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
@@ -26,7 +32,7 @@ import type { Sending } from './sending.ts'
 export interface CareTeamContext {
   readonly gateway: Gateway
   readonly gatewayName: string
-  readonly ledger: Pick<Ledger, 'careTeams' | 'registeredBy' | 'owedMarks' | 'heldContents'>
+  readonly ledger: Pick<Ledger, 'careTeams' | 'registeredBy' | 'owedCareTeams' | 'heldContents'>
   readonly runId: string
   readonly sending: Sending
   readonly identity: Identity
@@ -36,8 +42,7 @@ export interface CareTeamContext {
   readonly readLagMs: number
   readonly pause: (ms: number) => Promise<void>
   readonly now: () => number
-  /** Hashes of the accounts of which this run has left a mark owed. */
-  readonly owed: Set<string>
+  readonly owed: OwedBook
 }
 
 /** The entry is stored; what was to follow could not be done. */
@@ -60,17 +65,21 @@ export async function listCareTeams(
   { gateway, identity, sending }: CareTeamContext,
   { owner, known }: Pick<MarkedAccount, 'owner' | 'known'>,
 ): Promise<readonly HadCareTeam[] | null> {
-  const newest = new Map(known.map(({ npi, observedAt }) => [npi, observedAt]))
+  const newest = new Map(
+    known.flatMap(({ npi, observedAt }) => (observedAt === UNDATED ? [] : [[npi, observedAt] as const])),
+  )
   const toHad = (one: CareTeamReturned): HadCareTeam => {
     const fields = fieldsOf(one)
     const npi = identity.npi(fields.npi ?? '')
-    const dates = [epochMsOf(one.observationDate), newest.get(npi)].filter((date) => date !== undefined)
+    const listedAt = epochMsOf(one.observationDate)
+    const dates = [listedAt, newest.get(npi)].filter((date) => date !== undefined)
     return {
       id: one.id,
       isListed: true,
       npi,
       fields,
       observedAt: dates.length === 0 ? undefined : Math.max(...dates),
+      listedAt,
       isMarked: one.pcp === true,
       ours: oursOf(one),
     }
@@ -93,12 +102,7 @@ export async function carryOutMark(
   step: MarkStep,
 ): Promise<{ readonly marks: Marks; readonly failure?: FollowUpFailure }> {
   const { tallies, owed } = context
-  const owe = (isNow: boolean): void => {
-    if (isNow === owed.has(person.hash)) return
-    if (isNow) owed.add(person.hash)
-    else owed.delete(person.hash)
-    tallies.primaryCare.owed += isNow ? 1 : -1
-  }
+  const owe = (isNow: boolean): void => owed.mark(person.hash, isNow)
   const bearing = (npi: string): Marks =>
     new Map([
       ...known.flatMap((one) => (one.mark === 'withdrawn' ? [] : [[one.npi, 'none'] as const])),
@@ -172,19 +176,29 @@ async function sendMark(
   }
 }
 
-/** What the ledger is to know of the account: its entries with the newest word on each, and the marks that are another now. */
+/** What is owed of deletions, by the hash of the NPI. */
+export type Deletions = ReadonlyMap<string, readonly OwedDeletion[]>
+
+/** What the ledger is to know of the account: its entries with the newest word on each, and the marks and deletions that are others now. */
 export function knownNow(
   { hash, accountId }: Pick<MarkedAccount, 'hash' | 'accountId'>,
-  { wanted, known }: CareTeamAccount,
+  { wanted, known, has }: CareTeamAccount,
   marks: Marks,
+  deletions: Deletions,
   now: number,
 ): KnownCareTeam[] {
   const rows = new Map(known.map((one) => [one.npi, one]))
   const note = (npi: string, observedAt: number, content: string | null): void => {
     const before = rows.get(npi)
     const at = Math.max(before?.observedAt ?? observedAt, observedAt)
-    const mark = before?.mark ?? 'none'
-    rows.set(npi, { account: hash, npi, mark, observedAt: at, storedAt: now, accountId, content })
+    const { mark, deletions: owed } = before ?? { mark: 'none', deletions: [] }
+    const row = { account: hash, npi, mark, observedAt: at, storedAt: now, accountId, content }
+    rows.set(npi, { ...row, deletions: owed })
+  }
+  for (const [npi, owed] of deletions) {
+    if (owed.length === 0 || rows.has(npi)) continue
+    const dates = has.flatMap((one) => (one.npi === npi ? (one.listedAt ?? []) : []))
+    note(npi, Math.max(UNDATED, ...dates), null)
   }
   for (const { npi, status, entry } of wanted) {
     if (status === 'stored') note(npi, entry.record.observedAt, null)
@@ -197,59 +211,10 @@ export function knownNow(
     const mark = marks.get(row.npi) ?? row.mark
     const isNew = known.find(({ npi }) => npi === row.npi) !== row
     const content = mark === 'to-set' ? row.content : null
-    return isNew || mark !== row.mark ? [{ ...row, mark, content }] : []
+    const owed = deletions.get(row.npi) ?? row.deletions
+    const isAnother = isNew || mark !== row.mark || owed !== row.deletions
+    return isAnother ? [{ ...row, mark, content, deletions: owed }] : []
   })
-}
-
-export const isOwed = (mark: CareTeamMark): boolean => mark === 'to-set' || mark === 'to-unset'
-
-/** Accounts asked about together. */
-const ACCOUNTS_AT_ONCE = 100
-
-/**
- * Does what earlier runs, or earlier chunks of this one, have left owed, by the gateway's ids alone: it needs no export. Of a person whose
- * account id is not known it is done when the person comes again.
- * @param save writes down what the accounts have now
- * @throws WaybillError where the run must stop
- */
-export async function settleOwedMarks(
-  context: CareTeamContext,
-  save: (known: readonly KnownCareTeam[]) => Promise<void>,
-): Promise<void> {
-  const { gatewayName, ledger, changed } = context
-  let after = ''
-  for (;;) {
-    const hashes = await ledger.owedMarks(gatewayName, after, ACCOUNTS_AT_ONCE)
-    const last = hashes.at(-1)
-    if (last === undefined) return
-    after = last
-    const known = await ledger.careTeams(gatewayName, hashes)
-    const waiting = [...known.values()].flat().flatMap(({ content }) => content ?? [])
-    const inDoubt = await ledger.heldContents(waiting)
-    const saved: KnownCareTeam[] = []
-    await allDone(
-      [...known].map(async ([hash, ofOne]) => {
-        const accountId = ofOne.find((one) => one.accountId !== null)?.accountId ?? null
-        if (accountId === null) return
-        const owner = { reference: accountId, type: 'accountId' as const }
-        const listed = await listCareTeams(context, { owner, known: ofOne })
-        if (listed === null) return
-        const account = { wanted: [], has: listed, known: ofOne }
-        const { mark } = planCareTeam(account, changed)
-        const isGone = ({ npi, content }: KnownCareTeam): boolean =>
-          mark.step === 'wait' && mark.npi === npi && (content === null || !inDoubt.has(content))
-        if (ofOne.some(isGone)) {
-          // The record was not stored after all: it comes with its mark when it is sent again.
-          saved.push(...ofOne.filter(isGone).map((one) => ({ ...one, mark: 'none' as const, content: null })))
-          return
-        }
-        if (mark.step === 'wait') return
-        const { marks } = await carryOutMark(context, { hash, owner }, account, mark)
-        saved.push(...knownNow({ hash, accountId }, account, marks, context.now()))
-      }),
-    )
-    if (saved.length > 0) await save(saved)
-  }
 }
 
 export const reasonOf = (

@@ -1,7 +1,7 @@
 /**
  * The wanted state of an account's care team: from what a chunk's entries say, what the account has and what the ledger knows follow the
- * entries to create, those to delete, and the mark. Asked again once the entries are created, it gives what is left to do. Pure; the rules
- * are in docs/delivery.md.
+ * entries to create, and the mark; what goes for them is in care-team-replacing.ts. Asked again once the entries are created, it gives what
+ * is left to do. Pure; the rules are in docs/delivery.md.
  *
  * A provider is known by the hash of its NPI, an entry by the fields that are sent (interface, "Care team record, as sent"): dates and
  * source do not make it another.
@@ -67,6 +67,8 @@ export interface HadCareTeam {
   readonly fields: CareTeamFields
   /** By list or ledger, whichever is later; milliseconds since the epoch. Undefined where neither tells it. */
   readonly observedAt: number | undefined
+  /** By the list alone. */
+  readonly listedAt: number | undefined
   readonly isMarked: boolean
   /** `source.meta.persistentRecordId`, where the gateway keeps it. */
   readonly ours: string | undefined
@@ -104,10 +106,6 @@ export type MarkStep =
 
 export interface CareTeamPlan {
   readonly steps: ReadonlyMap<Entry, CareTeamStep>
-  /** What newer entries of the same NPI replace, each listed beside its replacement. */
-  readonly remove: readonly { readonly had: HadCareTeam; readonly by: Entry }[]
-  /** What replaces others, and is not listed yet: nothing is deleted before. */
-  readonly unlisted: readonly Entry[]
   readonly mark: MarkStep
   /** Providers of whom it was said last that they are not, or no longer, the primary care physician. */
   readonly withdrawn: ReadonlySet<string>
@@ -115,17 +113,11 @@ export interface CareTeamPlan {
 
 export function planCareTeam(account: CareTeamAccount, changed: ChangedCareTeam): CareTeamPlan {
   const steps = new Map<Entry, CareTeamStep>()
-  const remove: { had: HadCareTeam; by: Entry }[] = []
-  const unlisted: Entry[] = []
   for (const [npi, wanted] of Map.groupBy(account.wanted, (one) => one.npi)) {
     const has = account.has.filter((one) => one.npi === npi)
     for (const [entry, step] of PLANS[changed](wanted, has)) steps.set(entry, step)
-    if (changed !== 'replace') continue
-    const replaced = replacements(wanted, has)
-    remove.push(...replaced.remove)
-    unlisted.push(...replaced.unlisted)
   }
-  return { steps, remove, unlisted, ...planMark(account) }
+  return { steps, ...planMark(account) }
 }
 
 type Steps = [Entry, CareTeamStep][]
@@ -199,7 +191,7 @@ const PLANS: Readonly<Record<ChangedCareTeam, PlanOfProvider>> = {
 }
 
 /** The entries of the newest row: a provider may stand in a row twice, with two types. */
-function newestRow(wanted: readonly WantedCareTeam[]): WantedCareTeam[] {
+export function newestRow(wanted: readonly WantedCareTeam[]): WantedCareTeam[] {
   const [newest] = newestFirst(wanted)
   if (newest === undefined) return []
   const { row, record } = newest.entry
@@ -209,43 +201,10 @@ function newestRow(wanted: readonly WantedCareTeam[]): WantedCareTeam[] {
 }
 
 /** Whether the account has another entry of the NPI that is newer. */
-function isOutdated(kept: readonly WantedCareTeam[], has: readonly HadCareTeam[]): boolean {
+export function isOutdated(kept: readonly WantedCareTeam[], has: readonly HadCareTeam[]): boolean {
   const at = kept[0]?.entry.record.observedAt ?? Number.NEGATIVE_INFINITY
   return has.some(
     ({ observedAt, fields }) => (observedAt ?? at) > at && !kept.some((one) => isSame(one.fields, fields)),
-  )
-}
-
-/**
- * Older entries of the NPI, once every entry that replaces them is listed. One without a date stays, since nobody can tell. Where the list
- * shows the new one under the old id, the gateway has updated in place, and nothing is deleted.
- */
-function replacements(
-  wanted: readonly WantedCareTeam[],
-  has: readonly HadCareTeam[],
-): Pick<CareTeamPlan, 'remove' | 'unlisted'> {
-  const kept = newestRow(wanted)
-  const [first] = kept
-  const isNew = wanted.some(({ status }) => status === 'open' || status === 'stored')
-  if (first === undefined || !isNew || isOutdated(kept, has)) return { remove: [], unlisted: [] }
-  const at = first.entry.record.observedAt
-  const stands = new Set(kept.flatMap((one) => listedAs(one, has) ?? []))
-  const older = has.filter((one) => one.isListed && !stands.has(one) && (one.observedAt ?? Infinity) <= at)
-  if (older.length === 0) return { remove: [], unlisted: [] }
-  const unlisted = kept.filter((one) => listedAs(one, has) === undefined).map(({ entry }) => entry)
-  return unlisted.length > 0
-    ? { remove: [], unlisted }
-    : { remove: older.map((had) => ({ had, by: first.entry })), unlisted }
-}
-
-/** The entry as the list shows it: by our id, else the one that bears the mark, else the newest of the same fields. */
-function listedAs({ entry, fields }: WantedCareTeam, has: readonly HadCareTeam[]): HadCareTeam | undefined {
-  const same = has.filter((one) => one.isListed && isSame(fields, one.fields))
-  const newest = same.toSorted((a, b) => (b.observedAt ?? 0) - (a.observedAt ?? 0))
-  return (
-    same.find(({ ours }) => ours === entry.transactionId) ??
-    same.find(({ isMarked }) => isMarked) ??
-    newest[0]
   )
 }
 

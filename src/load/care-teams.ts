@@ -1,23 +1,23 @@
 /**
  * Brings the care teams of a chunk's people to their wanted state (care-team-state.ts): what is to be created goes out with the other
- * records; then entries that were replaced are deleted by their ids, and the mark is set, taken away or owed (care-team-marks.ts).
+ * records; then entries that were replaced are deleted (care-team-deletions.ts), and the mark is set or taken away (care-team-marks.ts). What
+ * cannot be done now is owed (care-team-owed.ts).
  */
-import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
-import type { Entry, EntryOutcome, Reason } from '../model/entry.ts'
+import type { Entry, EntryOutcome } from '../model/entry.ts'
 import { parseTransactionId } from '../model/ids.ts'
 import type { ResolvedAccounts } from './accounts.ts'
 import { allDone } from './all-done.ts'
+import { type ListedAccount, replaceAll } from './care-team-deletions.ts'
 import {
   type CareTeamContext,
   carryOutMark,
+  type Deletions,
   type FollowUpFailure,
-  isOwed,
   knownNow,
   listCareTeams,
-  type MarkedAccount,
-  reasonOf,
 } from './care-team-marks.ts'
+import { isMarkOwed } from './care-team-owed-book.ts'
 import {
   type CareTeamAccount,
   type CareTeamStep,
@@ -27,7 +27,6 @@ import {
   planCareTeam,
   type WantedCareTeam,
 } from './care-team-state.ts'
-import { refusalWords, type Words } from './gateway-words.ts'
 
 export interface CareTeamsOfChunk {
   /**
@@ -56,12 +55,8 @@ export interface FinishedCareTeams {
   readonly known: readonly KnownCareTeam[]
 }
 
-interface Person extends MarkedAccount {
+interface Person extends ListedAccount {
   readonly entries: readonly Entry[]
-  /** Whether this run has registered it, and given it nothing in earlier chunks. */
-  readonly isEmpty: boolean
-  /** What the list shows; undefined where it was not asked for, null where it cannot be read. */
-  listed: readonly HadCareTeam[] | null | undefined
 }
 
 /**
@@ -152,7 +147,7 @@ export async function careTeamsOf(
       }
       const active = people.filter(
         (person) =>
-          person.known.some(({ mark }) => isOwed(mark)) ||
+          person.known.some(isMarkOwed) ||
           wantedOf(person, outcomes).some(({ status }) => status === 'stored' || status === 'doubtful'),
       )
       await allDone(
@@ -160,7 +155,9 @@ export async function careTeamsOf(
           if (person.listed === undefined) person.listed = await listCareTeams(context, person)
         }),
       )
-      failures.push(...(await replaceAll(context, active, accountOf)))
+      const replaced =
+        context.changed === 'replace' ? await replaceAll(context, active, accountOf) : undefined
+      for (const one of replaced?.values() ?? []) failures.push(...one.failures)
       await allDone(
         active.map(async (person) => {
           const account = accountOf(person)
@@ -170,7 +167,8 @@ export async function careTeamsOf(
           const said = [...withdrawn].map((npi) => [npi, 'withdrawn'] as const)
           // That somebody else bears the mark does not unsay it.
           const others = [...marks].filter(([npi, now]) => now !== 'none' || !withdrawn.has(npi))
-          known.push(...knownNow(person, account, new Map([...said, ...others]), context.now()))
+          const deletions = replaced?.get(person)?.deletions ?? takenBack(account)
+          known.push(...knownNow(person, account, new Map([...said, ...others]), deletions, context.now()))
         }),
       )
       return { failures, known }
@@ -265,80 +263,20 @@ function withStored(
     if (outcome?.outcome !== 'accepted' || has.some((one) => isSame(fields, one.fields))) continue
     const { gatewayId: id } = outcome
     const { observedAt } = entry.record
-    has.push({ id, isListed: false, npi, fields, observedAt, isMarked: false, ours: entry.transactionId })
+    const own = { id, npi, fields, observedAt, ours: entry.transactionId }
+    has.push({ ...own, isListed: false, listedAt: undefined, isMarked: false })
   }
   return has
 }
 
-/**
- * Deletes what was replaced, by ids alone (interface, "DELETE /health-profile/care-teams"), once the list shows what replaces it; a list that
- * may be late is read a second time.
- */
-async function replaceAll(
-  context: CareTeamContext,
-  people: readonly Person[],
-  accountOf: (person: Person) => CareTeamAccount,
-): Promise<FollowUpFailure[]> {
-  const failures: FollowUpFailure[] = []
-  const { changed, tallies } = context
-  /** Those of whom the list does not show yet what replaces. */
-  const replaceListed = async (open: readonly Person[]): Promise<Person[]> => {
-    const late: Person[] = []
-    await allDone(
-      open.map(async (person) => {
-        const { remove, unlisted } = planCareTeam(accountOf(person), changed)
-        if (unlisted.length > 0) late.push(person)
-        for (const [by, replaced] of Map.groupBy(remove, (one) => one.by)) {
-          const had = replaced.map((one) => one.had)
-          const failure = await deleteEntries(context, person, by, had)
-          if (failure !== undefined) {
-            failures.push({ entry: by, reason: failure })
-            continue
-          }
-          tallies.careTeams.replaced++
-          person.listed = person.listed?.filter((one) => !had.includes(one))
-        }
-      }),
+/** A job that replaces nothing wants every entry that it says something new of: what another job owes of that provider is owed no more. */
+function takenBack({ wanted, has, known }: CareTeamAccount): Deletions {
+  const isWanted = (npi: string): boolean =>
+    wanted.some(
+      (one) =>
+        one.npi === npi && one.status === 'stored' && has.some((had) => isSame(one.fields, had.fields)),
     )
-    return late
-  }
-  const listAgain = (open: readonly Person[]) =>
-    allDone(
-      open.map(async (person) => {
-        // Where it cannot be read now, what it showed before is the best that is known.
-        person.listed = (await listCareTeams(context, person)) ?? person.listed
-      }),
-    )
-  let late = changed === 'replace' ? await replaceListed(people) : []
-  for (const waitMs of [0, context.readLagMs]) {
-    if (late.length === 0) break
-    if (waitMs > 0) await context.pause(waitMs)
-    await listAgain(late)
-    late = await replaceListed(late)
-  }
-  for (const person of late)
-    for (const entry of planCareTeam(accountOf(person), changed).unlisted)
-      failures.push({ entry, reason: reasonOf('replace', 'replacement-not-listed', UNLISTED, entry) })
-  return failures
-}
-
-const UNLISTED: Words = {
-  ours: 'the list of care teams cannot be read, or does not show the new entry; the old one stays',
-}
-
-async function deleteEntries(
-  { gateway, sending }: CareTeamContext,
-  { owner }: Person,
-  by: Entry,
-  had: readonly HadCareTeam[],
-): Promise<Reason | undefined> {
-  const ids = had.flatMap(({ id }) => id ?? [])
-  try {
-    // Not found: an attempt without an answer has deleted it.
-    await sending.idempotent('delete care team', () => gateway.careTeams.delete(owner, { id: ids }))
-    return undefined
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    return reasonOf('replace', 'replaced-not-deleted', refusalWords(error), by)
-  }
+  return new Map(
+    known.flatMap(({ npi, deletions }) => (deletions.length > 0 && isWanted(npi) ? [[npi, []]] : [])),
+  )
 }

@@ -6,7 +6,6 @@ import { unpackHolds } from '../ledger/holds.ts'
 import type {
   BatchRecord,
   ChunkKey,
-  ChunkTallies,
   ExceptionRecord,
   KnownCareTeam,
   Ledger,
@@ -364,13 +363,4 @@ const stillInDoubt = (entry: Entry): InDoubt => notSent(entry, 'held', HELD)
 function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
   if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true }
   return fate.outcome === 'unchanged' ? { ...fate, entry } : { ...fate, entry, batchId: null }
-}
-
-/** What the run counts of it beside. Of a chunk that is loaded once more, after a kill, the last time counts. */
-export function tallyChunk({
-  accounts,
-  followUpFailures,
-}: Pick<LoadedChunk, 'accounts' | 'followUpFailures'>): ChunkTallies {
-  const notReplaced = followUpFailures.filter(({ reason }) => reason.stage === 'replace').length
-  return { accounts, careTeams: { notReplaced } }
 }

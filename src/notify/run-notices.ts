@@ -13,6 +13,7 @@ import {
   knownWords,
   leftBehindWords,
   newWords,
+  owedWords,
 } from '../reconcile/new-and-known.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { type Step, stepLines } from '../runs/next-steps.ts'
@@ -44,6 +45,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
   // A run that was interrupted because it was interrupted is just that.
   const stateWords = stop === state ? state : `${state}${because}`
   const left = leftOf(summary)
+  const owed = owedWords(summary)
   const ended = left === '' ? 'finished: all accounted for' : `finished with ${left}`
   const told = state === 'finished' ? ended : `${state === 'failed' ? 'failed' : 'was stopped'}${because}`
   const { made, accepted, unchanged, rejected, inDoubt, pending } = allRecords(summary)
@@ -67,6 +69,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
       ...(summary.soFar ? [balanceWords(summary)] : []),
       ...failed.slice(0, AT_MOST).map(({ name, error }) => `Export   not sent: ${name} (${error})`),
+      ...(owed === undefined ? [] : [`Owed     ${owed}: the next run does it`]),
       ...leftBehindWords(summary).map((words) => `New      ${words}`),
       ...reasonLines(grouped, run),
       ...stepLines(next),
@@ -98,12 +101,11 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
 function leftOf(summary: RunSummary): string {
   const { rejected, inDoubt } = allRecords(summary)
   const failed = summary.exports.filter(({ error }) => error !== undefined).length
-  const notDone = summary.primaryCare.owed + summary.careTeams.notReplaced
   const left = [
     ifAny(summary.rows.rejected, 'rejected row'),
     ifAny(rejected, 'rejected record'),
     ifAny(inDoubt, 'record in doubt', 'records in doubt'),
-    ifAny(notDone, 'care-team entry not as it should be', 'care-team entries not as they should be'),
+    ifAny(summary.careTeams.owed, 'mark or deletion owed', 'marks or deletions owed'),
     newWords(summary),
   ].flat()
   return [

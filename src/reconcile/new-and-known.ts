@@ -1,9 +1,9 @@
 /** What a run has left behind, told apart: what is new, and what an earlier run had left so. Pure. */
 
 import { allRecords, type Counts } from '../model/balance.ts'
-import { n } from '../shown-text.ts'
+import { counted, n } from '../shown-text.ts'
 
-/** Together they are all that the run has left behind: rows and records rejected or in doubt, and follow-ups that were refused. */
+/** Together they are all that the run has left behind: rows and records rejected or in doubt, and what is owed on care teams. */
 export interface LeftBehind {
   readonly new: number
   readonly known: number
@@ -14,20 +14,45 @@ export interface LeftBehind {
 /** What is not known is new. @param since milliseconds since the epoch */
 export function newAndKnown(
   summary: Pick<Counts, 'rows' | 'records'> & {
-    readonly primaryCare: { readonly owed: number }
-    readonly careTeams: { readonly notReplaced: number }
+    readonly careTeams: { readonly owed: number }
   },
   { known, since }: { readonly known: number; readonly since: number | null },
 ): LeftBehind {
   const { rejected, inDoubt } = allRecords(summary)
-  const followUps = summary.primaryCare.owed + summary.careTeams.notReplaced
-  const all = summary.rows.rejected + rejected + inDoubt + followUps
+  const all = summary.rows.rejected + rejected + inDoubt + summary.careTeams.owed
   return {
-    // A mark that was owed may be set before the run is over.
+    // What was owed may be done before the run is over.
     new: Math.max(0, all - known),
     known,
     ...(since === null ? {} : { since: new Date(since).toISOString() }),
   }
+}
+
+/** `2 marks and 1 deletion of replaced care-team entries`; nothing where nothing is owed. The next run does it. */
+export function owedWords({
+  primaryCare,
+  careTeams,
+}: {
+  readonly primaryCare: { readonly owed: number }
+  readonly careTeams: { readonly owed: number }
+}): string | undefined {
+  const marks = primaryCare.owed
+  const deletions = careTeams.owed - marks
+  const words = [
+    ...(marks === 0
+      ? []
+      : [counted(marks, 'mark of a primary care physician', 'marks of primary care physicians')]),
+    ...(deletions === 0
+      ? []
+      : [
+          counted(
+            deletions,
+            'deletion of a replaced care-team entry',
+            'deletions of replaced care-team entries',
+          ),
+        ]),
+  ]
+  return words.length === 0 ? undefined : words.join(' and ')
 }
 
 /** How much of a reason is known, and since when: ISO 8601, UTC. */

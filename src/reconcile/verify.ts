@@ -5,7 +5,7 @@
 import type { Entry } from '../model/entry.ts'
 import type { ProfileRecord } from './read-back.ts'
 
-export type ComparedField = 'value' | 'unit' | 'code' | 'date' | 'name' | 'mark'
+export type ComparedField = 'value' | 'unit' | 'code' | 'date' | 'name' | 'mark' | 'replaced'
 
 export type Comparison =
   | { readonly verdict: 'equal' }
@@ -17,24 +17,47 @@ export type Comparison =
 const MISSING: Comparison = { verdict: 'missing' }
 const HIDDEN: Comparison = { verdict: 'hidden' }
 
-/**
- * @param profile undefined where it cannot be read
- * @param isBearer whether the provider of a care-team entry is to bear the mark
- */
+/** What is to hold of a care-team entry beside its own fields. */
+export interface ExpectedOfCareTeam {
+  /** Whether its provider is to bear the mark. */
+  readonly isBearer: boolean
+  /** Where the job replaces what has changed: when the newest entry of the provider was observed that a run has delivered. */
+  readonly newest?: number
+  /** Whether a deletion of the provider's replaced entries is owed. */
+  readonly owesDeletion: boolean
+}
+
+/** @param profile undefined where it cannot be read */
 export function compareWithProfile(
   entry: Entry,
   profile: readonly ProfileRecord[] | undefined,
-  isBearer = false,
+  expected?: ExpectedOfCareTeam,
 ): Comparison {
   if (profile === undefined) return HIDDEN
   const comparison = compareRecord(entry, profile)
-  if (!isBearer || (comparison.verdict !== 'equal' && comparison.verdict !== 'differs')) return comparison
+  if (expected === undefined || (comparison.verdict !== 'equal' && comparison.verdict !== 'differs'))
+    return comparison
   const { npi } = entry.record.evidence
-  if (profile.some((found) => found.npi === npi && found.isMarked === true)) return comparison
-  return {
-    verdict: 'differs',
-    fields: [...(comparison.verdict === 'differs' ? comparison.fields : []), 'mark'],
-  }
+  const ofProvider = profile.filter((found) => found.npi === npi)
+  const isUnmarked = expected.isBearer && !ofProvider.some(({ isMarked }) => isMarked === true)
+  const fields: ComparedField[] = [
+    ...(comparison.verdict === 'differs' ? comparison.fields : []),
+    ...(isUnmarked ? (['mark'] as const) : []),
+    ...(isReplacedThere(entry, ofProvider, expected) ? (['replaced'] as const) : []),
+  ]
+  return fields.length === 0 ? comparison : { verdict: 'differs', fields }
+}
+
+/** Whether an entry still stands that another has replaced: this one, or one beside it. Of one date only what is owed tells. */
+function isReplacedThere(
+  { record: { observedAt } }: Entry,
+  ofProvider: readonly ProfileRecord[],
+  { newest, owesDeletion }: ExpectedOfCareTeam,
+): boolean {
+  if (newest === undefined) return false
+  const dates = ofProvider.flatMap((found) => found.observedAt ?? [])
+  const isOther = dates.some((at) => at !== observedAt && at <= newest)
+  return isOther || (owesDeletion && dates.filter((at) => at === observedAt).length > 1)
 }
 
 function compareRecord({ record, transactionId }: Entry, profile: readonly ProfileRecord[]): Comparison {

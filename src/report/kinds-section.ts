@@ -2,6 +2,7 @@
 import { scaleLinear } from 'd3-scale'
 import { allRecords, type RecordCounts } from '../model/balance.ts'
 import { RECORD_KINDS } from '../model/record.ts'
+import { owedWords } from '../reconcile/new-and-known.ts'
 import { counted, n } from '../shown-text.ts'
 import { px } from './figures.ts'
 import { countOf, KINDS, OUTCOMES, RECORD_OUTCOMES, type RecordOutcome } from './outcomes.ts'
@@ -78,14 +79,13 @@ function beside({ rows, accounts, primaryCare, careTeams, requests }: RunFacts['
       `${n(accounts.registered)} registered, ${n(accounts.known)} known, ${n(accounts.refused)} refused`,
     ],
   ]
-  const { marked, unmarked, owed } = primaryCare
-  if (marked + unmarked + owed > 0)
-    facts.push(['primary care physicians', `${n(marked)} marked, ${n(unmarked)} unmarked, ${n(owed)} owed`])
-  if (careTeams.replaced + careTeams.notReplaced > 0)
-    facts.push([
-      'care teams with an older entry',
-      `${n(careTeams.replaced)} replaced, ${n(careTeams.notReplaced)} not replaced`,
-    ])
+  const { marked, unmarked } = primaryCare
+  if (marked + unmarked > 0)
+    facts.push(['primary care physicians', `${n(marked)} marked, ${n(unmarked)} unmarked`])
+  if (careTeams.replaced > 0)
+    facts.push(['care teams with an older entry', `${n(careTeams.replaced)} replaced`])
+  const owed = owedWords({ primaryCare, careTeams })
+  if (owed !== undefined) facts.push(['owed at the gateway', `${owed}: the next run does it`])
   if (rows.corrected > 0)
     facts.push(['corrections', `${counted(rows.corrected, 'row')} with a known key and other content`])
   facts.push([

@@ -34,7 +34,7 @@ export function verdictOf(summary: RunFacts['summary']): Verdict {
     [inDoubt, 'record in doubt', 'records in doubt'],
     [pending, 'record pending', 'records pending'],
     [primaryCare.owed, 'mark owed', 'marks owed'],
-    [careTeams.notReplaced, 'care team not replaced', 'care teams not replaced'],
+    [careTeams.owed - primaryCare.owed, 'deletion owed', 'deletions owed'],
   ] as const
   const left = parts.flatMap(([count, one, many]) => (count === 0 ? [] : [counted(count, one, many)]))
   if (left.length === 0) return { level: 'well', words: 'Finished: every row and record is accounted for' }

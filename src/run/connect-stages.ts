@@ -5,6 +5,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Ledger, PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-answer.ts'
 import { createBodyBuffers } from '../load/body-buffers.ts'
+import { createOwedBook } from '../load/care-team-owed-book.ts'
 import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
 import type { Reconciler } from '../load/reconciler.ts'
@@ -59,8 +60,6 @@ export interface RunParts {
   /** See `LoadContext.behindSince`. */
   readonly behindSince: number | undefined
   readonly perhapsSent: PerhapsSent
-  /** See `CareTeamContext.owed`. */
-  readonly owed: LoadContext['careTeams']['owed']
   readonly turn: RunStages['turn']
   /** What a run that is resumed has read and settled. */
   readonly before?: RowsBefore
@@ -166,7 +165,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
         readLagMs: delivery.readLagMs,
         pause: delivery.pause,
         now,
-        owed: parts.owed,
+        owed: createOwedBook(tallies),
       },
     },
   }

@@ -7,7 +7,7 @@
  * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
  * batch; settlement.ts settles it.
  */
-import { settleOwedMarks } from '../load/care-team-marks.ts'
+import { settleOwed } from '../load/care-team-owed.ts'
 import { type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { EXIT, type ExitCode, filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
@@ -45,7 +45,7 @@ export async function execute(plan: RunPlan, world: World): Promise<JobEnd> {
       error = end.error
       if (error !== undefined) break
     }
-    if (error === undefined) await settleOwed(run)
+    if (error === undefined) await settleOwedOf(run)
   } catch (stopped) {
     error = stopped
   }
@@ -188,10 +188,10 @@ async function carryOut(
   }
 }
 
-/** Marks that this run or an earlier one could not set. */
-function settleOwed({ stages: { load }, runLedger }: OpenRun): Promise<void> {
+/** Marks and deletions that this run or an earlier one could not carry out. */
+function settleOwedOf({ stages: { load }, runLedger }: OpenRun): Promise<void> {
   const { careTeams } = load
-  return settleOwedMarks(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
+  return settleOwed(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
 }
 
 /** 0 where all is accounted for and accepted or unchanged; 1 where something was left behind; 2 where nothing could be read. */
@@ -201,7 +201,7 @@ export function exitOf(summary: RunSummary): ExitCode {
   if (exports.length > 0 && exports.every((one) => one.error !== undefined)) return EXIT.wrongUse
   const left =
     summary.rows.rejected > 0 ||
-    summary.primaryCare.owed + summary.careTeams.notReplaced > 0 ||
+    summary.careTeams.owed > 0 ||
     exports.some((one) => one.error !== undefined) ||
     kinds.some((records) => records.rejected + records.inDoubt + records.pending > 0)
   return left ? EXIT.recordsLeftBehind : EXIT.ok

@@ -1,6 +1,7 @@
 /** Opens a run, under the lease of its job: writes it down or takes it up again, and connects its stages; and ends it. */
 import { join } from 'node:path'
 import { originOf, type RunLedger } from '../ledger/ledger.ts'
+import { noteOwed } from '../load/care-team-owed-book.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import { rangeOf } from './backfill-range.ts'
 import { connectStages, type RunStages } from './connect-stages.ts'
@@ -77,11 +78,6 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   const backfill = plan.backfill ?? (resumed && rangeOf(resumed))
   const behindSince = await ledger.behindSince(jobId, { backfill, takesUp: origin !== undefined })
   const perhapsSent = await ledger.perhapsSent(jobId)
-  // What is owed by now, an earlier process has written down: what that one has counted since may be set by this one.
-  const owed = new Set(
-    resumed === undefined ? [] : await ledger.owedMarks(world.gatewayName, '', Number.MAX_SAFE_INTEGER),
-  )
-  tallies.primaryCare.owed = owed.size
   const writing = { runLedger, receipts, rejectsPath }
   let pausedMs = 0
   const pausing: Pausing = async (wait) => {
@@ -99,7 +95,6 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     isBackfill: backfill !== undefined,
     behindSince,
     perhapsSent,
-    owed,
     stop,
     signal,
     limit,
@@ -107,12 +102,14 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     startedAt: began,
     before: settled,
   }
+  const stages = connectStages(world, job, jobId, parts)
+  if (resumed !== undefined) await countOwed(world, stages.load.careTeams)
 
   return {
     id,
     runLedger,
     events,
-    stages: connectStages(world, job, jobId, parts),
+    stages,
     async end(error) {
       held.lost.removeEventListener('abort', onLost)
       world.interrupt.removeEventListener('abort', onInterrupt)
@@ -130,6 +127,18 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
       await runLedger.endRun({ ...end, endedAt, detail })
     },
   }
+}
+
+/** What is owed by now, an earlier process has written down: what that one has counted since may be done by this one. */
+async function countOwed(
+  { ledger, gatewayName }: Pick<World, 'ledger' | 'gatewayName'>,
+  { owed, tallies, changed }: RunStages['load']['careTeams'],
+): Promise<void> {
+  tallies.primaryCare.owed = 0
+  tallies.careTeams.owed = 0
+  const accounts = await ledger.owedCareTeams(gatewayName, '', Number.MAX_SAFE_INTEGER)
+  const known = await ledger.careTeams(gatewayName, accounts)
+  noteOwed(owed, [...known.values()].flat(), changed)
 }
 
 /**

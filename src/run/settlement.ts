@@ -11,7 +11,7 @@ import type {
   Ruling,
   RunOrigin,
 } from '../ledger/ledger.ts'
-import { type LoadContext, type LoadedChunk, tallyChunk } from '../load/load-chunk.ts'
+import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
 import { toException } from '../load/outcomes.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import type { EntryOutcome } from '../model/entry.ts'
@@ -61,7 +61,8 @@ export async function settleChunk(
     ),
     careTeams: { gateway: context.load.accounts.gatewayName, entries: loaded.careTeams },
     ruling,
-    tallies: tallyChunk(loaded),
+    // Of a chunk that is loaded once more, after a kill, the last time counts.
+    tallies: { accounts: loaded.accounts },
     at: context.now(),
   })
   return counts

@@ -3,6 +3,7 @@ import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, type Counts } from '../model/balance.ts'
 import { remedyOf } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
+import { owedWords } from '../reconcile/new-and-known.ts'
 import { backfillCommand } from '../run/backfill-range.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import { counted, n, shellPath, shellWord } from '../shown-text.ts'
@@ -234,12 +235,12 @@ function leftSteps(
   const unread = those('redelivery')
   if (unread.length > 0)
     say(`Ask the vendor for the whole export again${codesOf(unread)}; when it is in its place`, again)
-  const unmarked = those('next-run')
-  if (unmarked.length > 0)
-    say(`The entry is stored${codesOf(unmarked)}; each run that meets it tries again`, again)
-  const byHand = those('by-hand')
-  if (byHand.length > 0)
-    say(`The old entry is to be deleted at the gateway${codesOf(byHand)}, like that of`, ...traceOf(byHand))
+  const owed = owedWords(summary)
+  if (owed !== undefined)
+    say(
+      `Owed at the gateway: ${owed}${codesOf(those('next-run'))}. The next run does it, even without an export`,
+      again,
+    )
   return steps
 }
 

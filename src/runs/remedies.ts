@@ -10,7 +10,6 @@ import type { Reason } from '../ledger/ledger.ts'
  * - `doubt`: somebody must find out whether the gateway has it.
  * - `send-again`: the gateway does not have it, and nothing else is wrong.
  * - `next-run`: every later run that meets it tries again by itself.
- * - `by-hand`: it is done at the gateway, by other means.
  * - `none`: it is as the job wants it.
  */
 export type Remedy =
@@ -22,7 +21,6 @@ export type Remedy =
   | 'doubt'
   | 'send-again'
   | 'next-run'
-  | 'by-hand'
   | 'none'
 
 /** Every code of a reason. */
@@ -94,8 +92,8 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'waits-for-older': 'doubt',
   'mark-refused': 'next-run',
   'mark-waits': 'doubt',
-  'replaced-not-deleted': 'by-hand',
-  'replacement-not-listed': 'by-hand',
+  'replaced-not-deleted': 'next-run',
+  'replacement-not-listed': 'next-run',
   'care-team-kept': 'none',
   'care-team-outdated': 'none',
 }

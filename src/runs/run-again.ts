@@ -35,6 +35,8 @@ export interface RunAgain extends Pick<Amending, 'run' | 'runLedger' | 'receipt'
   accountOf(entry: Entry): string
   /** A provider's NPI, hashed. */
   npiOf(npi: string): string
+  /** Whether the job replaces care-team entries that have changed. */
+  readonly replaces: boolean
   /** Reads of profiles so far. */
   readonly reads: number
 }
@@ -68,7 +70,6 @@ function connectAgain(
   const stages = connectStages(deps, job, run.job_id, {
     behindSince: undefined,
     perhapsSent: NOTHING_PERHAPS_SENT,
-    owed: new Set(),
     origin: originOf(run),
     isBackfill: kindOf(run) === 'backfill',
     runLedger,
@@ -122,6 +123,7 @@ function connectAgain(
     accountIds,
     accountOf: ({ record }) => identity.account(record.account),
     npiOf: identity.npi,
+    replaces: load.careTeams.changed === 'replace',
     get reads() {
       return runLedger.tallies.requests.readBack
     },

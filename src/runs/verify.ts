@@ -1,10 +1,15 @@
 /** Reads profiles back and compares what of a run was accepted with what the gateway shows now. */
 import { unpackHolds } from '../ledger/holds.ts'
-import type { ChunkRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
+import type { ChunkRecord, ExportRecord, KnownCareTeam, Ledger } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
 import type { ProfileRecord } from '../reconcile/read-back.ts'
-import { type ComparedField, compareWithProfile } from '../reconcile/verify.ts'
+import {
+  type ComparedField,
+  type Comparison,
+  compareWithProfile,
+  type ExpectedOfCareTeam,
+} from '../reconcile/verify.ts'
 import { type OpenRows, selectRows } from '../run/rows.ts'
 import type { RunAgain } from './run-again.ts'
 import { createLowestDraws, drawOf, type SampleSize } from './verify-sample.ts'
@@ -60,8 +65,9 @@ export async function verifyRun(
         const profile = profiles.has(key) ? profiles.get(key) : await again.readProfile(group, accountIds)
         profiles.delete(key)
         profiles.set(key, profile)
-        const bearer = await bearerOf(ledger, again, group)
-        for (const entry of group) count(verified, entry, profile, entry === bearer)
+        const expectedOf = await expectedOfGroup(ledger, again, group)
+        for (const entry of group)
+          count(verified, entry, compareWithProfile(entry, profile, expectedOf(entry)))
       }),
     )
     for (const oldest of profiles.keys()) {
@@ -74,21 +80,41 @@ export async function verifyRun(
 
 const noneVerified = (): VerifiedCounts => ({ equal: 0, differs: 0, hidden: 0, missing: 0 })
 
-/**
- * Of one account's care-team entries the one whose provider is to bear the mark: it was said last of it, and the ledger knows of no later word.
- */
-async function bearerOf(
+/** What is to hold of one account's entries of a kind, by what the ledger knows. */
+async function expectedOfGroup(
   ledger: Ledger,
   again: RunAgain,
   group: readonly Entry[],
-): Promise<Entry | undefined> {
+): Promise<(entry: Entry) => ExpectedOfCareTeam | undefined> {
+  const [first] = group
+  if (first?.record.kind !== 'careTeam') return () => undefined
+  const account = again.accountOf(first)
+  const known = (await ledger.careTeams(again.run.gateway, [account])).get(account) ?? []
+  const bearer = bearerOf(again, group, known)
+  return (entry) => {
+    const own = again.npiOf(entry.record.evidence.npi ?? '')
+    const ofProvider = known.find(({ npi }) => npi === own)
+    return {
+      isBearer: entry === bearer,
+      ...(again.replaces && ofProvider !== undefined ? { newest: ofProvider.observedAt } : {}),
+      owesDeletion: ofProvider !== undefined && ofProvider.deletions.length > 0,
+    }
+  }
+}
+
+/**
+ * Of one account's care-team entries the one whose provider is to bear the mark: it was said last of it, and the ledger knows of no later word.
+ */
+function bearerOf(
+  again: RunAgain,
+  group: readonly Entry[],
+  known: readonly KnownCareTeam[],
+): Entry | undefined {
   const [bearer] = group
     .filter(({ record }) => record.primary === true)
     .toSorted((a, b) => b.record.observedAt - a.record.observedAt || b.row.row - a.row.row)
   if (bearer === undefined) return undefined
   const { observedAt, evidence } = bearer.record
-  const account = again.accountOf(bearer)
-  const known = (await ledger.careTeams(again.run.gateway, [account])).get(account) ?? []
   const own = again.npiOf(evidence.npi ?? '')
   const hasOther = known.some(
     ({ npi, mark, observedAt: at }) => npi !== own && mark === 'set' && at >= observedAt,
@@ -99,13 +125,7 @@ async function bearerOf(
   return hasOther || isWithdrawn ? undefined : bearer
 }
 
-function count(
-  verified: Verified,
-  entry: Entry,
-  profile: ProfileRecord[] | undefined,
-  isBearer: boolean,
-): void {
-  const comparison = compareWithProfile(entry, profile, isBearer)
+function count(verified: Verified, entry: Entry, comparison: Comparison): void {
   const { verdict } = comparison
   verified.records[entry.record.kind][verdict] += 1
   if (verdict === 'equal' || verdict === 'hidden') return

@@ -23,6 +23,8 @@ export interface LastRun {
   readonly records: Readonly<Record<string, Readonly<Record<string, number>>>>
   readonly rejects: readonly { readonly stage: string; readonly code: string; readonly count: number }[]
   readonly accounts: Readonly<Record<string, number>>
+  /** by what became of them. */
+  readonly careTeams: Readonly<Record<string, number>>
   /** by what they were. */
   readonly requests: Readonly<Record<string, number>>
 }
@@ -71,6 +73,11 @@ export function registerLastRun(registry: Registry): LastRunMetrics {
     'job',
     'outcome',
   ])
+  const careTeams = gauge(
+    'last_run_care_teams',
+    'Care-team entries that the last run of the job has replaced, and marks and deletions that it has left owed.',
+    ['job', 'outcome'],
+  )
   const requests = gauge('last_run_requests', 'Requests of the last run of the job by what they were.', [
     'job',
     'request',
@@ -94,6 +101,7 @@ export function registerLastRun(registry: Registry): LastRunMetrics {
       ),
       ...run.rejects.map(({ stage, code, count }): Sample => [rejects, { job, stage, code }, count]),
       ...byLabel(accounts, 'outcome', run.accounts),
+      ...byLabel(careTeams, 'outcome', run.careTeams),
       ...byLabel(requests, 'request', run.requests),
     ]
   }

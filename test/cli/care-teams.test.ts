@@ -1,8 +1,9 @@
+import type { ChildProcess } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { answer, PASS } from '../faults/fault-proxy.ts'
+import { answer, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic } from './clinic.ts'
-import { summaryOf } from './command-line.ts'
+import { ended, summaryOf } from './command-line.ts'
 import { openFaultyClinic } from './left-behind.ts'
 import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
 
@@ -75,7 +76,7 @@ test('delivered again with the ledger lost, nothing is added again; what changed
   )
   const changed = await clinic.run()
   expect(changed.code).toBe(0)
-  expect(JSON.parse(changed.out)).toMatchObject({ careTeams: { replaced: 1, notReplaced: 0 } })
+  expect(JSON.parse(changed.out)).toMatchObject({ careTeams: { replaced: 1, owed: 0 } })
   const shown = await clinic.workplace.waybill('show', summaryOf(changed).run)
   expect(shown.out).toContain('marked 2; care teams replaced 1\n')
   const now = {
@@ -118,3 +119,73 @@ test('a mark that is refused is left behind: the run says so by its exit code, u
   }
   expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} North Practice *`])
 })
+
+const isDeletion = ({ method, path }: Passing): boolean => method === 'DELETE' && path.endsWith('/care-teams')
+const of = (day: string, practice: string): string => `${HEADER}${row('ann', day, FIRST_NPI, practice)}`
+
+test('a replaced entry whose deletion is refused is owed, and deleted by a later run whose export is empty', async () => {
+  const clinic = await openFaultyClinic({ mapping: MAPPING, job: job('replace') })
+  await clinic.deliver('day_20260302.csv', of('2026-03-02', 'North Practice'))
+  expect((await clinic.run()).code).toBe(0)
+  clinic.strike((request) => (isDeletion(request) ? answer(500) : PASS))
+  await clinic.deliver('day_20260401.csv', of('2026-04-01', 'South Practice'))
+  const both = [`${FIRST_NPI} North Practice`, `${FIRST_NPI} South Practice *`]
+  // However often it is refused, it is shown.
+  for (const night of [1, 2]) {
+    const refused = await clinic.run()
+    expect({ night, code: refused.code, ...JSON.parse(refused.out).careTeams }).toEqual({
+      ...{ night, code: 1, replaced: 0, owed: 1 },
+    })
+    const shown = await clinic.workplace.waybill('show', summaryOf(refused).run)
+    expect(shown.out).toContain('Owed     1 deletion of a replaced care-team entry: the next run does it')
+    expect(shown.out).toMatch(
+      /Owed at the gateway: 1 deletion .* The next run does it.*\n {4}waybill run clinic\n/,
+    )
+    expect(await careTeamsOf(clinic.store, 'ann')).toEqual(both)
+    if (night > 1) continue
+    const verified = await clinic.workplace.waybill('reconcile', summaryOf(refused).run, '--verify', '--json')
+    expect(verified.code).toBe(1)
+    expect(JSON.parse(verified.out)).toMatchObject({ verified: { fields: { replaced: 1 } } })
+  }
+  clinic.strike(() => PASS)
+  await clinic.deliver('day_20260402.csv', HEADER)
+  const done = await clinic.run()
+  expect(JSON.parse(done.out)).toMatchObject({ careTeams: { replaced: 1, owed: 0 } })
+  expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} South Practice *`])
+  expect((await clinic.run()).code).toBe(0)
+}, 60_000)
+
+test('an entry that is wanted again before it was deleted stays, and the one that had replaced it goes', async () => {
+  const clinic = await openFaultyClinic({ mapping: MAPPING, job: job('replace') })
+  clinic.strike((request) => (isDeletion(request) ? answer(400) : PASS))
+  await clinic.deliver('day_20260302.csv', of('2026-03-02', 'North Practice'))
+  await clinic.run()
+  await clinic.deliver('day_20260401.csv', of('2026-04-01', 'South Practice'))
+  expect(JSON.parse((await clinic.run()).out)).toMatchObject({ careTeams: { replaced: 0, owed: 1 } })
+  await clinic.deliver('day_20260501.csv', of('2026-05-01', 'North Practice'))
+  expect(JSON.parse((await clinic.run()).out)).toMatchObject({ careTeams: { replaced: 0, owed: 1 } })
+  clinic.strike(() => PASS)
+  expect(JSON.parse((await clinic.run()).out)).toMatchObject({ careTeams: { replaced: 1, owed: 0 } })
+  expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} North Practice *`])
+}, 60_000)
+
+test('a process that is killed between the new entry and the deletion of the old one leaves it to the next run', async () => {
+  const clinic = await openFaultyClinic({ mapping: MAPPING, job: job('replace') })
+  await clinic.deliver('day_20260302.csv', of('2026-03-02', 'North Practice'))
+  await clinic.run()
+  await clinic.deliver('day_20260401.csv', of('2026-04-01', 'South Practice'))
+  let running: ChildProcess | undefined
+  clinic.strike((request) => {
+    if (!isDeletion(request)) return PASS
+    running?.kill('SIGKILL')
+    return { do: 'hang' }
+  })
+  running = clinic.workplace.start('run', 'clinic')
+  await ended(running)
+  expect(await careTeamsOf(clinic.store, 'ann')).toHaveLength(2)
+  clinic.strike(() => PASS)
+  const next = await clinic.run()
+  expect(next.code).toBe(0)
+  expect(JSON.parse(next.out)).toMatchObject({ careTeams: { replaced: 1, owed: 0 } })
+  expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} South Practice *`])
+}, 60_000)

@@ -977,17 +977,18 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.registeredBy('another', keys, run.lease.runId)).toEqual(new Set())
     })
 
-    it('knows of care teams the newest date of each NPI, one mark an account, and whose mark is owed', async () => {
+    it('knows of care teams the newest date of each NPI, one mark an account, and who owes a mark or a deletion', async () => {
       const { run } = await openChunk()
       const account = rowKey(1)
       const [first, second] = [rowKey(11), rowKey(12)]
       const known = (npi: string, observedAt: number, mark: KnownCareTeam['mark'], of = account) => {
         const content = mark === 'to-set' ? 'c0ffee00c0ffee00' : null
-        return { account: of, npi, observedAt, storedAt: NOW, mark, accountId: `id of ${of}`, content }
+        const row = { account: of, npi, observedAt, storedAt: NOW, mark, accountId: `id of ${of}`, content }
+        return { ...row, deletions: [] }
       }
       await run.saveCareTeams('gateway', [known(first, 5, 'set'), known(first, 5, 'set', rowKey(2))])
       await run.saveCareTeams('gateway', [known(second, 7, 'set')])
-      expect(await ledger.owedMarks('gateway', '', 9)).toEqual([])
+      expect(await ledger.owedCareTeams('gateway', '', 9)).toEqual([])
       await run.saveCareTeams('gateway', [known(first, 3, 'to-set')])
       expect(await ledger.careTeams('gateway', [account, rowKey(2), rowKey(3)])).toEqual(
         new Map([
@@ -996,9 +997,16 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         ]),
       )
       await run.saveCareTeams('gateway', [known(second, 5, 'to-unset', rowKey(3))])
-      expect(await ledger.owedMarks('gateway', '', 9)).toEqual([account, rowKey(3)])
-      expect(await ledger.owedMarks('gateway', account, 9)).toEqual([rowKey(3)])
-      expect(await ledger.owedMarks('another', '', 9)).toEqual([])
+      expect(await ledger.owedCareTeams('gateway', '', 9)).toEqual([account, rowKey(3)])
+      expect(await ledger.owedCareTeams('gateway', account, 9)).toEqual([rowKey(3)])
+      expect(await ledger.owedCareTeams('another', '', 9)).toEqual([])
+      const owed = { by: [['id-2', 'ours']], until: 7, isSeen: true, inDoubt: ['c0ffee00c0ffee00'] }
+      const replaced = { ...known(first, 5, 'set', rowKey(2)), deletions: [owed] }
+      await run.saveCareTeams('gateway', [replaced])
+      expect((await ledger.careTeams('gateway', [rowKey(2)])).get(rowKey(2))).toEqual([replaced])
+      expect(await ledger.owedCareTeams('gateway', account, 9)).toEqual([rowKey(2), rowKey(3)])
+      await run.saveCareTeams('gateway', [{ ...replaced, deletions: [] }])
+      expect(await ledger.owedCareTeams('gateway', account, 9)).toEqual([rowKey(3)])
       expect(await ledger.careTeams('another', [account])).toEqual(new Map())
     })
 

@@ -224,9 +224,20 @@ describe('reading', () => {
 
 describe('deleting care teams', () => {
   it('tells whether one was deleted', async () => {
-    const server = await serve((_, index) => ({ status: index === 0 ? 204 : 404 }))
+    const server = await serve((_, index) => (index === 0 ? { status: 204 } : json(404, { code: '404' })))
     const { careTeams } = client(server.url)
     expect(await careTeams.delete(ACCOUNT, { id: ['1'] })).toBe(true)
     expect(await careTeams.delete(ACCOUNT, { id: ['1'] })).toBe(false)
+  })
+
+  it.each([
+    ['without a body', { status: 404 }],
+    ['with a page', { status: 404, body: '<html>Not found</html>' }],
+    ['with JSON of another form', json(404, { error: 'no such path' })],
+  ])('does not take a 404 %s for the word of the gateway', async (_name, answer) => {
+    const server = await serve(() => answer)
+    expect(await failureOf(client(server.url).careTeams.delete(ACCOUNT, { id: ['1'] }))).toMatchObject({
+      ...{ class: 'ambiguous', status: 404 },
+    })
   })
 })

@@ -3,53 +3,13 @@ import type { KnownCareTeam } from '../../src/ledger/ledger.ts'
 import {
   type CareTeamPlan,
   type ChangedCareTeam,
-  fieldsSent,
   type HadCareTeam,
   planCareTeam,
   type WantedCareTeam,
 } from '../../src/load/care-team-state.ts'
-import type { Entry } from '../../src/model/entry.ts'
-import { careTeam, DAY_MS, entryOf, IDENTITY, type Made, OBSERVED_AT } from './made-up-entries.ts'
+import { after, before, had, knows, made, NPI, OTHER, wants } from './made-up-care-teams.ts'
+import type { Made } from './made-up-entries.ts'
 
-const [NPI, OTHER] = ['1234567893', '1003000126']
-const [before, after] = [OBSERVED_AT - DAY_MS, OBSERVED_AT + DAY_MS]
-const made = (fields: Made = {}): Entry => entryOf(careTeam, { npi: NPI, ...fields })
-const wants = (entry: Entry, status: WantedCareTeam['status'] = 'open'): WantedCareTeam => ({
-  entry,
-  npi: IDENTITY.npi(entry.record.evidence.npi ?? ''),
-  fields: fieldsSent(entry),
-  status,
-})
-/** As the gateway would list `made()`. */
-const had = ({
-  npi = NPI,
-  ...fields
-}: Partial<Omit<HadCareTeam, 'fields'>> & {
-  name?: string
-  type?: string
-  city?: string
-} = {}): HadCareTeam => {
-  const { name = 'Test Practice', type = 'PCP', city, ...more } = fields
-  return {
-    id: 'id-1',
-    isListed: true,
-    npi: IDENTITY.npi(npi),
-    fields: { npi, name, type, ...(city === undefined ? {} : { city }) },
-    observedAt: OBSERVED_AT,
-    isMarked: false,
-    ours: undefined,
-    ...more,
-  }
-}
-const knows = (npi: string, mark: KnownCareTeam['mark'], observedAt = OBSERVED_AT): KnownCareTeam => ({
-  account: 'a',
-  npi: IDENTITY.npi(npi),
-  observedAt,
-  storedAt: 0,
-  mark,
-  accountId: null,
-  content: null,
-})
 const plan = (
   wanted: readonly WantedCareTeam[],
   has: readonly HadCareTeam[],
@@ -124,38 +84,6 @@ describe('entries of one provider in a chunk', () => {
     }
     const has = [had({ name: 'New' })]
     expect(plan([older, delivered], has, 'replace').steps.get(older.entry)).toMatchObject({ step: 'omit' })
-  })
-})
-
-describe('what a new entry replaces', () => {
-  const entry = made({ name: 'New Practice' })
-  const kept = had({ id: 'new', name: 'New Practice' })
-  const old = (fields: Parameters<typeof had>[0] = {}) => had({ id: 'old', observedAt: before, ...fields })
-  const beside = wants(made({ rule: 'other', name: 'Beside' }), 'stored')
-  const isListed = had({ id: 'beside', name: 'Beside' })
-  it.each([
-    ['the older of its NPI', [kept, isListed, old()], ['old']],
-    ['those of the same date, too', [kept, isListed, old({ observedAt: OBSERVED_AT })], ['old']],
-    ['not one without a date', [kept, isListed, old({ observedAt: undefined })], []],
-    ['not another provider', [kept, isListed, old({ npi: OTHER })], []],
-    ['nothing, where the gateway has updated in place', [{ ...kept, id: 'old' }, isListed], []],
-    ['nothing, where a newer one is there', [kept, isListed, old(), old({ id: 'x', observedAt: after })], []],
-    ['nothing before it is listed', [{ ...kept, isListed: false }, isListed, old()], []],
-    ['nothing before what stands beside it is listed', [kept, old()], []],
-    ['its own double', [kept, { ...kept, id: 'double', observedAt: before }, isListed], ['double']],
-  ] as const)('%s', (_name, has, ids) => {
-    const { remove } = plan([wants(entry, 'stored'), beside], has, 'replace')
-    expect(remove.map((one) => one.had.id)).toEqual(ids)
-    expect(plan([wants(entry, 'stored'), beside], has, 'add').remove).toEqual([])
-  })
-
-  it('is told while the list does not show it', () => {
-    const has = [{ ...kept, isListed: false }, old()]
-    expect(plan([wants(entry, 'stored')], has, 'replace').unlisted).toEqual([entry])
-  })
-
-  it('is nothing where all of it was delivered before', () => {
-    expect(plan([wants(entry, 'delivered')], [kept, old()], 'replace').remove).toEqual([])
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { CareTeamReturned } from '../../src/gateway/contract/health-profile.ts'
-import { settleOwedMarks } from '../../src/load/care-team-marks.ts'
+import { settleOwed } from '../../src/load/care-team-owed.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { CARE_TEAMS, failureOf, type LoadingOptions, startLoading, tally } from './loading.ts'
@@ -17,6 +17,14 @@ const made = (fields: Made & { day?: number } = {}): Entry =>
     ...fields,
   })
 const isList = ({ method, path }: Passing): boolean => method === 'GET' && path === CARE_TEAMS
+
+/** As at the end of a run. */
+function settle({
+  context: { careTeams },
+  runLedger,
+}: Awaited<ReturnType<typeof startLoading>>): Promise<void> {
+  return settleOwed(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
+}
 
 async function listOf(
   { reference }: { readonly reference: { readonly url: string } },
@@ -129,7 +137,7 @@ describe('a changed entry', () => {
     expect(tally((await loading.load([changed])).outcomes)).toEqual(outcomes)
     expect(await loading.names()).toEqual(names)
     expect(await loading.marked()).toEqual(marked)
-    expect(loading.tallies.careTeams).toEqual({ replaced: how === 'replace' ? 1 : 0, notReplaced: 0 })
+    expect(loading.tallies.careTeams).toEqual({ replaced: how === 'replace' ? 1 : 0, owed: 0 })
   })
 
   it('is created before the old one is deleted, which is by id alone', async () => {
@@ -188,8 +196,65 @@ describe('a changed entry', () => {
     expect(tally(outcomes)).toEqual({ accepted: 1 })
     expect(followUpFailures).toMatchObject([{ entry: changed, reason: { stage: 'replace', code } }])
     expect(followUpFailures[0]?.reason.scrubbed).not.toContain('Practice')
-    expect(loading.tallies.careTeams).toEqual({ replaced: 0, notReplaced: 1 })
+    expect(loading.tallies.careTeams).toEqual({ replaced: 0, owed: 1 })
     expect(await loading.names()).toEqual(['New Practice', 'Test Practice'])
+  })
+
+  it.each([
+    ['refused', answer(400), 1],
+    ['failed', answer(500), 1],
+    ['never answered', { do: 'reset' }, 1],
+    ['answered by a proxy that knows no such page', { do: 'answer', status: 404, body: '<html>' }, 1],
+    ['done, and never answered', { do: 'pass-then-reset' }, 0],
+  ] as [string, Fault, number][])(
+    'leaves the deletion owed where it is %s, and the end of a run does it',
+    async (_name, fault, still) => {
+      let deletion = fault
+      const loading = await startWith([], {
+        changed: 'replace',
+        register: 'missing',
+        faultOf: ({ method }) => (method === 'DELETE' ? deletion : PASS),
+      })
+      await loading.settle(await loading.load([made()]))
+      await loading.settle(await loading.load([changed], false, 2), 2)
+      await settle(loading)
+      expect(loading.tallies.careTeams).toEqual({ replaced: 1 - still, owed: still })
+      expect(await loading.names()).toHaveLength(1 + still)
+      deletion = PASS
+      await settle(loading)
+      await settle(loading)
+      expect(loading.tallies.careTeams).toEqual({ replaced: 1, owed: 0 })
+      expect(await loading.names()).toEqual(['New Practice'])
+      expect(await loading.marked()).toEqual(['New Practice'])
+      expect(await loading.ledger.owedCareTeams(loading.context.careTeams.gatewayName, '', 9)).toEqual([])
+    },
+  )
+
+  it('in doubt replaces nothing until it is found, and then takes the mark along', async () => {
+    let lists = PASS
+    const loading = await startWith([], {
+      changed: 'replace',
+      register: 'missing',
+      faultOf: (request) => {
+        if (isList(request)) return lists
+        if (!request.body.includes('New Practice')) return PASS
+        lists = answer(404)
+        return { do: 'pass-then-reset' }
+      },
+    })
+    await loading.settle(await loading.load([made()]))
+    const loaded = await loading.load([changed], false, 2)
+    expect(tally(loaded.outcomes)).toEqual({ 'in-doubt': 1 })
+    expect(loaded.followUpFailures).toMatchObject([{ reason: { code: 'replacement-not-listed' } }])
+    await loading.settle(loaded, 2)
+    await settle(loading)
+    expect(loading.tallies.careTeams.owed).toBe(1)
+    expect(await loading.names()).toHaveLength(2)
+    lists = PASS
+    await settle(loading)
+    expect(loading.tallies.careTeams).toEqual({ replaced: 1, owed: 0 })
+    expect(await loading.names()).toEqual(['New Practice'])
+    expect(await loading.marked()).toEqual(['New Practice'])
   })
 
   it('is waited for where the list shows it late', async () => {
@@ -281,17 +346,14 @@ describe('the mark', () => {
     expect(loaded.followUpFailures).toMatchObject([{ reason: { code: 'mark-waits' } }])
     expect(loading.tallies.primaryCare).toEqual({ marked: 0, unmarked: 0, owed: 1 })
     await loading.settle(loaded)
-    const { careTeams } = loading.context
-    const settleOwed = () =>
-      settleOwedMarks(careTeams, (known) => loading.runLedger.saveCareTeams(careTeams.gatewayName, known))
-    await settleOwed()
+    await settle(loading)
     expect(marks(loading)).toBe(0)
     lists = PASS
-    await settleOwed()
-    await settleOwed()
+    await settle(loading)
+    await settle(loading)
     expect(marks(loading)).toBe(1)
     expect(loading.tallies.primaryCare).toEqual({ marked: 1, unmarked: 0, owed: 0 })
-    expect(await loading.ledger.owedMarks(careTeams.gatewayName, '', 9)).toEqual([])
+    expect(await loading.ledger.owedCareTeams(loading.context.careTeams.gatewayName, '', 9)).toEqual([])
   })
 
   it('is not set by an older word that comes again, where a newer one in doubt has taken it away', async () => {

@@ -14,8 +14,9 @@ import {
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import type { BatchLimits } from '../../src/load/batches.ts'
 import { createBodyBuffers } from '../../src/load/body-buffers.ts'
+import { createOwedBook } from '../../src/load/care-team-owed-book.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
-import { type LoadContext, type LoadedChunk, loadChunk, tallyChunk } from '../../src/load/load-chunk.ts'
+import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
 import type { Reconciler } from '../../src/load/reconciler.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
 import { createSizeLimits } from '../../src/load/size-limits.ts'
@@ -193,7 +194,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       readLagMs: 5_000,
       pause,
       now: () => clock.now,
-      owed: new Set(),
+      owed: createOwedBook(tallies),
     },
   })
   const context = connect(startSending())
@@ -215,7 +216,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         ...{ exportRow, chunk, exportId: EXPORT_ID, entries, resumed },
         takenBack: async (replaced) => new Set(replaced),
       })
-      addTallies(tallies, tallyChunk(loaded))
+      addTallies(tallies, { accounts: loaded.accounts })
       return loaded
     },
     /** Ends the chunk in the ledger, as a run does before it begins another of the same people. */

@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest'
-import { tallyChunk } from '../../src/load/load-chunk.ts'
 import { countChunk, readCounts, warningCounts } from '../../src/model/balance.ts'
 import type { RowOutcome, Warning } from '../../src/model/record.ts'
 import type { Row } from '../../src/model/row.ts'
-import { careTeam, entryOf, mappedRow } from '../load/made-up-entries.ts'
+import { mappedRow } from '../load/made-up-entries.ts'
 
 const ORIGIN = { row: 1, line: 2, byteOffset: 10 }
 const SOURCE: Row = { ...ORIGIN, kind: 'cells', cells: [] }
@@ -30,15 +29,4 @@ it('warnings are counted by code, of rows that were mapped and of those left out
     { code: 'b', count: 1 },
   ])
   expect(readCounts(JSON.stringify(counts))).toEqual(counts)
-})
-
-it('of what could not follow, the entries that were not replaced are counted here, and marks by whoever owes them', () => {
-  const entry = entryOf(careTeam)
-  const failure = (stage: 'replace' | 'primary-care') => ({
-    entry,
-    reason: { stage, code: 'refused', message: 'm', scrubbed: 'm' },
-  })
-  const accounts = { known: 1, refused: 0 }
-  const followUpFailures = [failure('replace'), failure('primary-care'), failure('primary-care')]
-  expect(tallyChunk({ accounts, followUpFailures })).toEqual({ accounts, careTeams: { notReplaced: 1 } })
 })

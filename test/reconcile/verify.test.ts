@@ -74,3 +74,36 @@ test('a care team is looked for in the whole list', () => {
   expect(compareWithProfile(team, [newer, listed])).toEqual({ verdict: 'equal' })
   expect(compareWithProfile(team, [{ ...listed, npi: 'x' }])).toEqual({ verdict: 'missing' })
 })
+
+const DAY = 24 * 60 * 60 * 1000
+
+test.each<[string, number | undefined, { isReplacing?: boolean; owesDeletion?: boolean }, boolean]>([
+  ['one that it replaced', -DAY, {}, true],
+  ['one that has replaced it', DAY, {}, true],
+  ['one of a later date that no run has delivered', 2 * DAY, {}, false],
+  ['one of the same date', 0, {}, false],
+  ['one of the same date that was to be deleted', 0, { owesDeletion: true }, true],
+  ['one without a date', undefined, {}, false],
+  ['an older one, where the job adds', -DAY, { isReplacing: false }, false],
+])('a care-team entry beside %s', (_name, after, { isReplacing = true, ...expected }, differs) => {
+  const team = entryOf(careTeam)
+  const { observedAt, evidence } = team.record
+  const listed = {
+    ...stored,
+    codes: [],
+    npi: evidence.npi,
+    name: evidence.name,
+    value: undefined,
+    unit: undefined,
+  }
+  const own = { ...listed, persistentId: team.transactionId, observedAt }
+  const beside = {
+    ...other,
+    npi: evidence.npi,
+    observedAt: after === undefined ? undefined : observedAt + after,
+  }
+  const by = { isBearer: false, owesDeletion: false, ...(isReplacing ? { newest: observedAt + DAY } : {}) }
+  expect(compareWithProfile(team, [own, beside], { ...by, ...expected })).toEqual(
+    differs ? { verdict: 'differs', fields: ['replaced'] } : { verdict: 'equal' },
+  )
+})

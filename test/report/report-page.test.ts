@@ -217,7 +217,11 @@ describe('how a run stands', () => {
     ['well', 'every row and record is accounted for', clean],
     ['left', '22 rows rejected, 115 records rejected', {}],
     ['left', '1 record in doubt', { ...clean, records: kinds({ condition: made({ inDoubt: 1 }) }) }],
-    ['left', '2 marks owed', { ...clean, primaryCare: { marked: 0, unmarked: 0, owed: 2 } }],
+    [
+      'left',
+      '2 marks owed, 1 deletion owed',
+      { ...clean, primaryCare: { marked: 0, unmarked: 0, owed: 2 }, careTeams: { replaced: 0, owed: 3 } },
+    ],
     [
       'left',
       '1 export could not be used',

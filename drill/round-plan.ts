@@ -163,7 +163,7 @@ function faultsOf(random: Random, theme: Theme, pace: Pace): DrawnFault[] {
     case 'one-night':
       return any([0, 1, 1, 2, 3])
     case 'care-teams':
-      return random.chance(0.5) ? undeletable(random) : any([0, 0, 1])
+      return random.chance(0.3) ? undeletable(random) : any([0, 0, 1])
     case 'unreadable':
       return unreadable(random)
     case 'strange-echoes':

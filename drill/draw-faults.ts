@@ -151,6 +151,25 @@ export function failingPerson(random: Random): DrawnFault[] {
   return [{ ...fault, person }]
 }
 
+/** Deletions of replaced care-team entries fail. A 404 in an envelope is left out: that is the gateway's word that the entry is gone. */
+export function undeletable(random: Random): DrawnFault[] {
+  const [kind, fault] = random.pick<readonly [FaultKind, object]>([
+    ['refuse', { status: 400 }],
+    ['refuse', { status: 409 }],
+    ['refuse', { status: 404, body: random.pick(['html', 'empty']) }],
+    ['refuse', { status: 500, body: random.pick(['envelope', 'html']) }],
+    ['reset', {}],
+    ['store-then-reset', {}],
+    ['store-then-answer', { status: 500, body: 'html' }],
+  ])
+  const when = random.pick<object>([
+    { first: random.integer(1, 9) },
+    { chance: 0.6, times: 40 },
+    { times: 100 },
+  ])
+  return [drawn(kind, { on: 'deleteCareTeams', ...fault, when })]
+}
+
 interface Refusal {
   readonly status: number
   readonly [key: string]: unknown

@@ -45,7 +45,7 @@ export function nightlyAct(seed: number, round: number): Act {
       if (plan.settle !== undefined) await settle(scene, plan.settle)
       if (plan.again) await untilDone(scene, plan, [])
       const runs = await runsOf(scene)
-      return { runs, words: await wordsOf(runs) }
+      return { runs, words: await wordsOf(runs), owesNothing: plan.owesNothing }
     },
   }
 }

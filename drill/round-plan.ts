@@ -7,6 +7,7 @@ import {
   faultsBefore,
   type Pace,
   strangeEchoes,
+  undeletable,
   unreadable,
 } from './draw-faults.ts'
 import { DRILL_STREAM, type ExportsPlan } from './exports.ts'
@@ -54,6 +55,8 @@ export interface RoundPlan {
   readonly settle: 'reconcile' | 'rerun' | undefined
   /** Once all is over, the same exports are run again, without faults. */
   readonly again: boolean
+  /** Nothing may be owed in the end: deletions fail, and then all is run again. */
+  readonly owesNothing: boolean
 }
 
 export interface Night {
@@ -122,12 +125,15 @@ export function planRound(seed: number, round: number): RoundPlan {
       ? random.pick(['reconcile', 'rerun'])
       : undefined,
     again: random.chance(isOneNight ? 0.2 : 0.4),
+    owesNothing: false,
   }
   // At the end of the patience a read is given up: so there is one where that excuses the doubt.
   const isShort =
     (theme === 'failing-person' || theme === 'unreadable') &&
     plan.faults.some(({ harm }) => harm.hidesProfiles)
-  return { ...plan, patience: isShort ? '10s' : undefined }
+  const isUndeletable = plan.faults.some(({ fault }) => fault['on'] === 'deleteCareTeams')
+  const replacing = { changed: 'replace', archive: false, again: true, owesNothing: true } as const
+  return { ...plan, ...(isUndeletable ? replacing : {}), patience: isShort ? '10s' : undefined }
 }
 
 function nightsOf(random: Random, theme: Theme, shipped: boolean, first: Ending): Night[] {
@@ -156,6 +162,8 @@ function faultsOf(random: Random, theme: Theme, pace: Pace): DrawnFault[] {
   switch (theme) {
     case 'one-night':
       return any([0, 1, 1, 2, 3])
+    case 'care-teams':
+      return random.chance(0.3) ? undeletable(random) : any([0, 0, 1])
     case 'unreadable':
       return unreadable(random)
     case 'strange-echoes':

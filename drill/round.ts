@@ -30,7 +30,7 @@ export interface Act extends Pick<Evidence, 'exports' | 'ordered' | 'changed' | 
 }
 
 /** What Waybill says in the end. */
-export type Said = Pick<Evidence, 'words' | 'givenUp' | 'runs'>
+export type Said = Pick<Evidence, 'words' | 'givenUp' | 'runs' | 'owesNothing'>
 
 export interface RoundEnd extends Verdict {
   readonly round: number

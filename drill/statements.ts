@@ -32,6 +32,7 @@ const Run = z.object({
       counts: z.object(Counts),
     }),
   ),
+  careTeams: z.object({ replaced: count, owed: count }),
   accounts: z.object({ registered: count, known: count }),
   requests: z.object({ sent: count, retried: count, readBack: count }),
   durationMs: z.number(),

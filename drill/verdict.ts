@@ -18,11 +18,13 @@ export interface Evidence {
   readonly stored: readonly StoredRecord[]
   /** What runs say of the exports that they have read; each export is to be read to its end by one of them at least. */
   readonly words: readonly Word[]
-  /** All that the ledger has. */
+  /** All that the ledger has, latest first. */
   readonly runs: readonly ListedRun[]
   readonly receipts: readonly string[]
   /** Exports that a run had open when it was given up: what it had in hand may be stored without a receipt. */
   readonly givenUp?: ReadonlySet<string>
+  /** The last run met no fault: whatever was owed before, it has done. */
+  readonly owesNothing?: boolean
   /** What the faults may have cost. */
   readonly faults: readonly Pick<DrawnFault, 'harm' | 'person'>[]
   /** The job's `careTeams.changed`. */
@@ -78,7 +80,7 @@ export interface Telling {
   /** Number of its export. */
   readonly delivery: number
   readonly said: Said
-  /** Its care-team entry is there; what was to follow, the mark or the deletion of the one before, is said to be owed. */
+  /** Its care-team entry is there; what was to follow, the mark or the deletion of the one before, is said to be owed by the last run of all. */
   readonly owed: boolean
   /** It is not sent while an older one of its series is in doubt. */
   readonly waits: boolean
@@ -183,6 +185,7 @@ function whatWasTold(
   words: ReadonlyMap<string, readonly Word[]>,
   blame: Blame,
 ): Telling[] {
+  const owes = !evidence.owesNothing && (evidence.runs[0]?.careTeams.owed ?? 0) > 0
   return evidence.exports.flatMap(({ name, told }, delivery) => {
     const own = (words.get(name) ?? []).map(({ rejects }) =>
       Map.groupBy(rejects, ({ _row, _rule }) => `${_row} ${_rule}`),
@@ -197,8 +200,7 @@ function whatWasTold(
           blame('words', `rejected without cause (${reject._stage} ${reject._code}): ${briefly(record)}`)
         return 'refused'
       })
-      // The latest run stands first.
-      const owed = of[0]?.some(({ _stage }) => FOLLOWING.has(_stage)) ?? false
+      const owed = owes && of.some((rejects) => rejects.some(({ _stage }) => FOLLOWING.has(_stage)))
       const waits = of.some((rejects) => rejects.some(({ _code }) => _code === WAITS))
       return {
         record,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { judgeCareTeams } from '../../drill/care-team-verdict.ts'
 import { biometric, careTeam, type ExpectedRecord } from '../../drill/expected-records.ts'
-import type { DrillExport } from '../../drill/export-book.ts'
+import type { DrillExport, Told } from '../../drill/export-book.ts'
 import { drillExports } from '../../drill/exports.ts'
 import type { StoredRecord } from '../../drill/gateway-store.ts'
 import type { ExportSummary, ListedRun } from '../../drill/statements.ts'
@@ -51,6 +51,7 @@ function runThat(accepted: number): ListedRun {
     ...{ run: 'run-1', job: 'drill', state: 'finished', balanced: true, exports: [], durationMs: 1 },
     rows: { read: 0, mapped: 0, skipped: 0, rejected: 0 },
     records: { biometric: { ...none, accepted }, condition: none, careTeam: none },
+    careTeams: { replaced: 0, owed: 0 },
     accounts: { registered: PEOPLE, known: 0 },
     requests: { sent: REQUESTS, retried: 0, readBack: 0 },
   }
@@ -245,6 +246,33 @@ describe('a value that comes back', () => {
     })
     expect(faults.map((fault) => fault.split(':')[0])).toEqual(expected)
   })
+})
+
+it.each([
+  ['is excused while the last run owes its deletion', 1, false, []],
+  ['is none where the last run owes nothing', 0, false, ['doubled']],
+  ['is none where the last run met no fault', 1, true, ['doubled']],
+] as const)('a replaced entry that stands %s', (_name, owed, owesNothing, expected) => {
+  const entryOn = (day: number): Told => {
+    const visit = { ...VISIT, resourceKey: `k${day}`, observedMs: day }
+    return { ...careTeam(visit, { npi: 'A', name: 'A', phone: `${day}`, primary: false }), row: 1 }
+  }
+  const told = [entryOn(1), entryOn(2)]
+  const exports = told.map(
+    (one, at): DrillExport => ({
+      ...{ name: `${at}`, text: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
+      ...{ made: { biometric: 0, condition: 0, careTeam: 1 }, told: [one] },
+    }),
+  )
+  const left = { _row: 1, _rule: told[1]?.rule ?? '', _stage: 'replace', _code: 'replaced-not-deleted' }
+  const { faults } = judgeRound({
+    ...{ ...undisturbed(), exports, changed: 'replace', owesNothing, receipts: ['0', '1'] },
+    runs: [{ ...runThat(2), careTeams: { replaced: 0, owed } }],
+    log: { accounts: 0, requests: 0, underWay: 0 },
+    words: exports.map((one, at) => ({ summary: summaryOf(one), rejects: at === 1 ? [left] : [] })),
+    stored: told.map(({ kind, person, text, primary }, at) => ({ kind, id: `${at}`, person, text, primary })),
+  })
+  expect(faults.map((fault) => fault.split(':')[0])).toEqual(expected)
 })
 
 describe('care teams', () => {

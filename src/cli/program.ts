@@ -1,6 +1,6 @@
 /** The command line (commander): one file a command, loaded when it is called, so that `--help` answers at once. */
 import { Command, InvalidArgumentError, Option, type OutputConfiguration } from 'commander'
-import { bindingOf, type TokenOwner } from '../reference-gateway/token-book.ts'
+import { bindingOf, type TokenOwner } from '../reference-gateway/credentials.ts'
 import { type ListenAddress, listenAddress } from '../settings.ts'
 import { addBackfillCommand } from './backfill-program.ts'
 import { json, type Perform, positiveNumber, wholeNumber } from './command-options.ts'

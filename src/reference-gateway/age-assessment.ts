@@ -1,15 +1,102 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
+import { DateTime } from 'luxon'
+import type { Age, AnswerId, Recommendation } from '../gateway/contract/age-assessment.ts'
 import { ENDPOINTS } from '../gateway/contract/endpoints.ts'
-import { accountInQuery } from './account-query.ts'
-import type { Account, AccountStore } from './account-store.ts'
-import { type Assessment, chosenOf } from './assessment.ts'
-import { currentPage } from './assessment-progress.ts'
-import type { AssessmentStore, StoredAssessment } from './assessment-store.ts'
-import { languageFor, recommend } from './recommendations.ts'
-import { faultAt, faultsOf, Refusal } from './refusal.ts'
-import { score } from './scoring.ts'
+import { type Account, type AccountStore, accountInQuery, registered } from './accounts.ts'
+import {
+  type Assessment,
+  chosenOf,
+  type RecommendationDefinition,
+  type ScoringRule,
+} from './assessment-definition.ts'
+import { type AssessmentStore, currentPage, type StoredAssessment } from './assessment-pages.ts'
+import { checked, faultAt, Refusal } from './refusal.ts'
 import { serveEndpoint } from './serve-endpoint.ts'
+
+/** The three ages of section "Age result". */
+export interface Ages {
+  readonly bioAge: Age
+  readonly calendarAge: Age
+  /** bioAge less calendarAge: negative where the user is younger than the calendar says. */
+  readonly bioAgeDelta: Age
+}
+
+/**
+ * Scores a complete test by the rule of its file: the calendar age, and the months of every answer chosen, within the
+ * bounds; no age is below 0. Illustrative, and of no medical meaning.
+ * @param chosen ids of the answers chosen
+ * @param dateOfBirth YYYY-MM-DD; the rule's own age where it is not known
+ * @param onMs epoch milliseconds of the day on which the test was completed, in UTC
+ */
+export function score(
+  rule: ScoringRule,
+  chosen: readonly AnswerId[],
+  dateOfBirth: string | undefined,
+  onMs: number,
+): Ages {
+  const { year, month } = rule.ageWithoutDateOfBirth
+  const calendar = dateOfBirth === undefined ? year * 12 + month : monthsSince(dateOfBirth, onMs)
+  const sum = chosen.reduce<number>((months, id) => months + (rule.months[String(id)] ?? 0), 0)
+  const bounded = Math.min(Math.max(sum, -rule.bounds.younger), rule.bounds.older)
+  const biological = Math.max(calendar + bounded, 0)
+  return {
+    bioAge: ageOf(biological),
+    calendarAge: ageOf(calendar),
+    bioAgeDelta: ageOf(biological - calendar),
+  }
+}
+
+/** Whole months from a date to the day of an instant, in UTC. */
+function monthsSince(date: string, toMs: number): number {
+  const utc = { zone: 'utc' }
+  const to = DateTime.fromMillis(toMs, utc)
+  return Math.max(Math.floor(to.diff(DateTime.fromISO(date, utc), 'months').months), 0)
+}
+
+/** Years and months of a number of months. Of a negative one both are negative or 0: -14 is -1 year and -2 months. */
+function ageOf(months: number): Age {
+  return { year: Math.trunc(months / 12) + 0, month: (months % 12) + 0 }
+}
+
+/** The recommendations that follow from the answers chosen, in the order of the file, in one of its languages. */
+export function recommend(
+  definitions: readonly RecommendationDefinition[],
+  chosen: readonly AnswerId[],
+  language: string,
+): Recommendation[] {
+  return definitions
+    .filter(({ when }) => when.some((id) => chosen.includes(id)))
+    .map(({ benefitCost, texts }) => ({ ...texts[language], benefitCost }))
+}
+
+/**
+ * The language that a header Accept-Language (RFC 9110 section 12.5.4) asks for, by the lookup of RFC 4647 section 3.4:
+ * `es-MX` gets `es`. The first of `available` where the header is missing, cannot be read, or asks for none of them.
+ */
+export function languageFor(header: string | undefined, available: readonly string[]): string {
+  const ranges = (header ?? '')
+    .split(',')
+    .flatMap((part) => {
+      const [, range, weight = '1'] = WEIGHTED_RANGE.exec(part) ?? []
+      return range === undefined ? [] : [{ range: range.toLowerCase(), weight: Number(weight) }]
+    })
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+  for (const { range } of ranges) {
+    const found = available.find((tag) => truncations(range).includes(tag.toLowerCase()))
+    if (found !== undefined) return found
+  }
+  return available[0] ?? ''
+}
+
+const WEIGHTED_RANGE =
+  /^[ \t]*([a-z]{1,8}(?:-[a-z0-9]{1,8})*)[ \t]*(?:;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)[ \t]*)?$/i
+
+/** `zh-hant-cn` gives itself, `zh-hant`, `zh`. */
+function truncations(range: string): string[] {
+  const subtags = range.split('-')
+  return subtags.map((_, at) => subtags.slice(0, subtags.length - at).join('-'))
+}
 
 /**
  * Section "Age assessment", what follows from a complete test, without an envelope. Result and recommendations are 404
@@ -33,11 +120,8 @@ export function serveAgeAssessment(
     if (completed === undefined) throw new Refusal(404, [faultAt('assessment', 'not completed')])
     return completed
   }
-  const byAccountId = (accountId: string): Account => {
-    const account = accounts.resolve({ type: 'accountId', reference: accountId })
-    if (account === undefined) throw new Refusal(404, [faultAt('accountId', 'not registered')])
-    return account
-  }
+  const byAccountId = (reference: string) =>
+    registered(accounts.resolve({ type: 'accountId', reference }), 'accountId')
 
   const resultOf = (account: Account) => {
     const { progress, answeredMs } = completedOf(account)
@@ -50,31 +134,31 @@ export function serveAgeAssessment(
   }
   serveEndpoint(app, 'readAgeResult', async (request) => resultOf(accountInQuery(request.query, accounts)))
   serveEndpoint(app, 'readAgeResultByAccountId', async (request) => {
-    const { accountId } = parametersOf(request, ENDPOINTS.readAgeResultByAccountId.parameters)
+    const { accountId } = checked(ENDPOINTS.readAgeResultByAccountId.parameters, request.params, 'path')
     return resultOf(byAccountId(accountId))
   })
 
   const recommendationsOf = (
     account: Account,
     assessmentId: string,
-    request: FastifyRequest,
+    { headers }: FastifyRequest,
     reply: FastifyReply,
   ) => {
     if (assessmentId !== assessment.assessmentId) {
       throw new Refusal(404, [faultAt('assessmentId', 'no such assessment')])
     }
     const chosen = completedOf(account).progress.chosen.map(([, answerId]) => answerId)
-    const language = languageFor(request.headers['accept-language'], assessment.languages)
+    const language = languageFor(headers['accept-language'], assessment.languages)
     reply.header('content-language', language).header('vary', 'Accept-Language')
     return recommend(assessment.recommendations, chosen, language)
   }
   serveEndpoint(app, 'listRecommendations', async (request, reply) => {
-    const { assessmentId } = parametersOf(request, ENDPOINTS.listRecommendations.parameters)
+    const { assessmentId } = checked(ENDPOINTS.listRecommendations.parameters, request.params, 'path')
     return recommendationsOf(accountInQuery(request.query, accounts), assessmentId, request, reply)
   })
   serveEndpoint(app, 'listRecommendationsByAccountId', async (request, reply) => {
     const { parameters } = ENDPOINTS.listRecommendationsByAccountId
-    const { assessmentId, accountId } = parametersOf(request, parameters)
+    const { assessmentId, accountId } = checked(parameters, request.params, 'path')
     return recommendationsOf(byAccountId(accountId), assessmentId, request, reply)
   })
 
@@ -83,13 +167,6 @@ export function serveAgeAssessment(
     const completed = findCompleted(account)
     return completed === undefined ? [] : [completedQuestions(assessment, completed, account)]
   })
-}
-
-/** The parameters of the path. 400 where one is empty. */
-function parametersOf<Parameters extends z.ZodType>(request: FastifyRequest, schema: Parameters) {
-  const result = schema.safeParse(request.params)
-  if (!result.success) throw new Refusal(400, faultsOf(result.error, 'path'))
-  return result.data
 }
 
 /** Section "Completed questions record": the questions that were answered, in the order of the pages. */

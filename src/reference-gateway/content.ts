@@ -1,9 +1,45 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ENDPOINTS } from '../gateway/contract/endpoints.ts'
-import { type Article, readArticles } from './articles.ts'
-import { faultAt, faultsOf, Refusal } from './refusal.ts'
+import { parseYaml } from '../yaml-file.ts'
+import { checked, faultAt, Refusal } from './refusal.ts'
 import { serveEndpoint } from './serve-endpoint.ts'
+
+const FILE = fileURLToPath(new URL('definitions/articles.yaml', import.meta.url))
+
+const text = z.string().min(1)
+
+/** An article as the definition file has it: section "Content item" but for `uri`, which follows from the id. */
+const ArticleDefinition = z.strictObject({
+  id: text,
+  resourceId: text,
+  type: text,
+  title: text,
+  primaryTag: z.strictObject({ type: text, id: text }),
+  attribution: z.strictObject({ byLine: text, option: text, byLineUrl: z.url() }),
+  image: z.strictObject({ id: text, title: text, url: z.url() }),
+  body: text,
+})
+export type Article = z.infer<typeof ArticleDefinition>
+
+const Definitions = z.strictObject({
+  articles: z
+    .array(ArticleDefinition)
+    .refine(
+      (articles) => new Set(articles.map(({ id }) => id)).size === articles.length,
+      'an id stands twice',
+    ),
+})
+
+/**
+ * Reads the articles that the gateway serves, in their order. Throws `usage-wrong`, naming the lines, where the file does
+ * not hold articles.
+ */
+export async function readArticles(file = FILE): Promise<readonly Article[]> {
+  return parseYaml(await readFile(file, 'utf8'), file, Definitions, 'usage-wrong').value.articles
+}
 
 /** A whole number in a query, written in digits alone. */
 const digits = <Schema extends z.ZodType>(schema: Schema) =>
@@ -29,9 +65,7 @@ export function serveContent(app: FastifyInstance): void {
   }
 
   serveEndpoint(app, 'listArticles', async (request) => {
-    const result = ArticleQuery.safeParse(request.query)
-    if (!result.success) throw new Refusal(400, faultsOf(result.error, 'query'))
-    const { type, tag, page, limit } = result.data
+    const { type, tag, page, limit } = checked(ArticleQuery, request.query, 'query')
     const matching = (await articles()).filter(
       (article) =>
         (type === undefined || article.type === type) && (tag === undefined || article.primaryTag.id === tag),

@@ -3,10 +3,16 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { AccountReferenceType } from '../gateway/contract/account.ts'
-import { listOccurrences } from './occurrences.ts'
-import { faultsOf, Refusal } from './refusal.ts'
-import { countRows, findRecords, listRecords, type StoredRecord, type Table } from './store.ts'
-import type { TokenBook } from './token-book.ts'
+import type { TokenBook } from './credentials.ts'
+import { checked } from './refusal.ts'
+import {
+  countRows,
+  findRecords,
+  listOccurrences,
+  listRecords,
+  type StoredRecord,
+  type Table,
+} from './store.ts'
 
 const TABLES = {
   biometric: 'biometrics',
@@ -37,9 +43,8 @@ const Binding = z.object({
  */
 export function serveControl(app: FastifyInstance, store: DatabaseSync, tokens: TokenBook): void {
   app.post('/_reference/tokens', async (request, reply) => {
-    const result = Binding.safeParse(request.body)
-    if (!result.success) throw new Refusal(400, faultsOf(result.error, 'body'))
-    tokens.bind(result.data.token, result.data.account)
+    const result = checked(Binding, request.body, 'body')
+    tokens.bind(result.token, result.account)
     return reply.code(204).send()
   })
 
@@ -49,29 +54,24 @@ export function serveControl(app: FastifyInstance, store: DatabaseSync, tokens: 
   }))
 
   app.get('/_reference/records', async (request, reply) => {
-    const result = RecordsQuery.safeParse(request.query)
-    if (!result.success) throw new Refusal(400, faultsOf(result.error, 'query'))
+    const result = checked(RecordsQuery, request.query, 'query')
     return reply
       .type('application/x-ndjson')
-      .send(
-        Readable.from(lines(listRecords(store, TABLES[result.data.kind]), (record) => annotated(record, {}))),
-      )
+      .send(Readable.from(lines(listRecords(store, TABLES[result.kind]), (record) => annotated(record, {}))))
   })
 
   app.get('/_reference/occurrences', async (request, reply) => {
-    const result = OccurrencesQuery.safeParse(request.query)
-    if (!result.success) throw new Refusal(400, faultsOf(result.error, 'query'))
-    const { kind, min } = result.data
+    const result = checked(OccurrencesQuery, request.query, 'query')
+    const { kind, min } = result
     return reply
       .type('application/x-ndjson')
       .send(Readable.from(lines(listOccurrences(store, TABLES[kind], min), JSON.stringify)))
   })
 
   app.get('/_reference/record', async (request, reply) => {
-    const result = RecordQuery.safeParse(request.query)
-    if (!result.success) throw new Refusal(400, faultsOf(result.error, 'query'))
+    const result = checked(RecordQuery, request.query, 'query')
     const found = KINDS.flatMap((kind) =>
-      findRecords(store, TABLES[kind], result.data.transactionId).map((record) =>
+      findRecords(store, TABLES[kind], result.transactionId).map((record) =>
         annotated(record, { _kind: kind }),
       ),
     )

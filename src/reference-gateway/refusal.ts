@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Socket } from 'node:net'
+import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 
 /** One thing that is wrong with a request: an item of `errors[]`. Never holds a value that was sent. */
@@ -35,6 +36,13 @@ export function faultsOf(error: z.ZodError, root: string): Fault[] {
     const field = (position === undefined ? issue.path : issue.path.slice(1)).map(String).join('.')
     return faultAt(root, issue.message, position, field)
   })
+}
+
+/** The value as the schema has it. 400 naming what is wrong with it and where, where anything is. */
+export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, root: string) {
+  const result = schema.safeParse(value)
+  if (!result.success) throw new Refusal(400, faultsOf(result.error, root))
+  return result.data
 }
 
 /** A fault whose message begins with its place: the root, the position in it, the field. */
@@ -89,4 +97,34 @@ export function envelopeOf(status: number, code: number | string, faults: readon
     data: [],
     errors: faults.map((fault) => ({ code, ...fault })),
   }
+}
+
+/** Statuses of Node's errors of a connection; 400 of all others. */
+const STATUSES: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 }
+
+/** Answers with an envelope what is not HTTP, or has more of a head than is read, and ends the connection. */
+export function refuseConnection(error: ConnectionError, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const status = STATUSES[error.code] ?? 400
+  const reason = STATUS_CODES[status]
+  const body = JSON.stringify(envelopeOf(status, status, [{ message: `request: ${reason}` }]))
+  socket.end(
+    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+    () => socket.destroy(),
+  )
+}
+
+/** Milliseconds that requests under way have to become whole and be answered, once the gateway ends. */
+const GRACE_MS = 1000
+
+/** Lets no request that never becomes whole keep the gateway from ending. */
+export function endUnfinishedRequests(app: FastifyInstance): void {
+  let grace: NodeJS.Timeout | undefined
+  app.addHook('preClose', async () => {
+    grace = setTimeout(() => app.server.closeAllConnections(), GRACE_MS)
+  })
+  app.addHook('onClose', async () => clearTimeout(grace))
 }

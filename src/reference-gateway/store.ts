@@ -1,6 +1,82 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import { WaybillError } from '../model/errors.ts'
-import { STEPS } from './schema.ts'
+
+/**
+ * One table a resource: the record as it was sent (`body`, JSON text) beside the columns that are asked for.
+ * `account` is the `seq` of its account. `persistent_id` is kept where it differs from the transaction id.
+ */
+const observations = (table: string) => `
+  CREATE TABLE ${table} (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    account INTEGER NOT NULL,
+    code_key TEXT NOT NULL,
+    source_type TEXT,
+    observed_ms INTEGER NOT NULL,
+    transaction_id TEXT NOT NULL,
+    persistent_id TEXT,
+    stored_ms INTEGER NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;`
+
+const ACCOUNTS_AND_PROFILE = `
+  CREATE TABLE accounts (
+    seq INTEGER PRIMARY KEY,
+    account_id TEXT NOT NULL UNIQUE,
+    partner_account_id TEXT UNIQUE,
+    registration TEXT,
+    stored_ms INTEGER NOT NULL
+  ) STRICT;
+  ${observations('biometrics')}
+  ${observations('conditions')}
+  CREATE TABLE care_teams (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    account INTEGER NOT NULL,
+    npi TEXT,
+    pcp INTEGER NOT NULL DEFAULT 0,
+    persistent_id TEXT,
+    stored_ms INTEGER NOT NULL,
+    updated_ms INTEGER NOT NULL DEFAULT 0,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX care_teams_of_account ON care_teams (account);
+  CREATE UNIQUE INDEX one_pcp_of_account ON care_teams (account) WHERE pcp = 1;`
+
+/** Requests for medical records, and the state of each user's age assessment. */
+const REQUESTER_AND_ASSESSMENT = `
+  CREATE TABLE medical_records_requests (
+    seq INTEGER PRIMARY KEY,
+    reference_number TEXT NOT NULL UNIQUE,
+    body TEXT NOT NULL,
+    updated_ms INTEGER NOT NULL,
+    authorization_name TEXT,
+    authorization BLOB
+  ) STRICT;
+  CREATE TABLE authorization_uploads (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    request INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX authorization_uploads_of_request ON authorization_uploads (request);
+  CREATE TABLE assessments (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    account INTEGER NOT NULL,
+    assessment_id TEXT NOT NULL,
+    progress TEXT NOT NULL,
+    answered_ms INTEGER NOT NULL,
+    UNIQUE (account, assessment_id)
+  ) STRICT;
+`
+
+/**
+ * The steps that lead from an empty file to the tables of today. A data file's `user_version` says how many it has taken;
+ * a step that was released is never changed.
+ */
+export const STEPS: readonly string[] = [ACCOUNTS_AND_PROFILE, REQUESTER_AND_ASSESSMENT]
 
 /**
  * Opens the store: in memory, or in a data file (write-ahead log, synchronous NORMAL: what was answered survives the end
@@ -51,7 +127,7 @@ export function inTransaction<Result>(store: DatabaseSync, work: (store: Databas
   }
 }
 
-/** Rows read at a time when a whole table is listed, so that memory does not grow with the table. */
+/** Rows read at a time when a whole table is listed, so that neither memory nor the pause of other requests grows with the table. */
 const PAGE = 1000
 
 /** A stored record with what the control endpoints tell of it. */
@@ -114,4 +190,40 @@ export function buildIndex(store: DatabaseSync, table: Table, column: string): v
   store.exec(
     `CREATE INDEX IF NOT EXISTS ${table}_by_${column} ON ${table} (${column}) WHERE ${column} IS NOT NULL`,
   )
+}
+
+/**
+ * Epoch milliseconds up to which the reads of a request see what was stored: what was stored later is not there for them.
+ * Requests for which it was not set see everything.
+ */
+export const readHorizon = new AsyncLocalStorage<number>()
+
+/** Bound of `stored_ms` for a read under way. */
+export const visibleUntilMs = (): number => readHorizon.getStore() ?? Number.MAX_SAFE_INTEGER
+
+/** How often records with the same id are stored. */
+export interface Occurrence {
+  /** Transaction id; of a care team entry, which has none, its persistent record id. */
+  readonly id: string
+  readonly times: number
+}
+
+/**
+ * The ids that are stored at least so often, in order of the id, along an index; records without one are left out.
+ */
+export function* listOccurrences(store: DatabaseSync, table: Table, min: number): Generator<Occurrence> {
+  const id = table === 'care_teams' ? 'persistent_id' : 'transaction_id'
+  buildIndex(store, table, id)
+  const page = store.prepare(
+    `SELECT ${id} AS id, count(*) AS times FROM ${table} WHERE ${id} > ?
+     GROUP BY ${id} HAVING count(*) >= ? ORDER BY ${id} LIMIT ${PAGE}`,
+  )
+  let after = ''
+  for (;;) {
+    const rows = page.all(after, min)
+    for (const row of rows) yield { id: String(row['id']), times: Number(row['times']) }
+    const last = rows.at(-1)
+    if (last === undefined) return
+    after = String(last['id'])
+  }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readArticles } from '../../src/reference-gateway/articles.ts'
+import { readArticles } from '../../src/reference-gateway/content.ts'
 import { startGateway } from './gateway-under-test.ts'
 
 const PATH = '/content/distribution/article'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseRequestTypes, readRequestTypes } from '../../src/reference-gateway/request-types.ts'
+import { parseRequestTypes, readRequestTypes } from '../../src/reference-gateway/medical-records-rules.ts'
 
 describe('the request types that are served', () => {
   it('are found by id and by name, the subtype within its type', async () => {

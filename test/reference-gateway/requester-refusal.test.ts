@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
+  bareBody,
   fieldFault,
   filterFault,
   itemFault,
   placeOf,
   searchFault,
-} from '../../src/reference-gateway/requester-faults.ts'
-import { bareBody, wrappedBody } from '../../src/reference-gateway/requester-refusal.ts'
+  wrappedBody,
+} from '../../src/reference-gateway/requester-refusal.ts'
 
 describe('section "Errors", the bodies of a refusal', () => {
   const faults = [

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { languageFor, recommend } from '../../src/reference-gateway/recommendations.ts'
-import { score } from '../../src/reference-gateway/scoring.ts'
+import { languageFor, recommend, score } from '../../src/reference-gateway/age-assessment.ts'
 
 const rule = {
   ageWithoutDateOfBirth: { year: 33, month: 3 },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bindingOf, createTokenBook } from '../../src/reference-gateway/token-book.ts'
+import { bindingOf, createTokenBook } from '../../src/reference-gateway/credentials.ts'
 
 const OWNER = { reference: 'p-1', type: 'partnerAccountId' } as const
 

@@ -1,10 +1,127 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import type { FaultOf, Other } from './fault-plan.ts'
-import { orderedBy } from './keyed-chance.ts'
-import { accuse, amountOf, type BatchAnswer, claimAll, type StoredPart, tellWhich } from './part-of-batch.ts'
+import { orderedBy } from './fault-targets.ts'
+
+/** The answer to a batch; its other fields are kept as they are. */
+export const BatchAnswer = z.looseObject({
+  code: z.union([z.int(), z.string()]),
+  data: z.array(z.unknown()),
+  errors: z.array(z.unknown()).optional(),
+})
+export type BatchAnswer = z.infer<typeof BatchAnswer>
+
+/** Of a batch: a share of its records, rounded, or a count. */
+export interface Amount {
+  readonly share?: number | undefined
+  readonly count?: number | undefined
+}
+
+/** What an echo can have in place of what was sent. */
+export const OTHER = ['altered', 'other-account', 'other-id'] as const
+type Other = (typeof OTHER)[number]
+
+/** How many of `length` a share or a count means: at least one, at most all. */
+export function amountOf({ share, count }: Amount, length: number, otherwise: number): number {
+  const wanted = share === undefined ? (count ?? otherwise) : Math.round(share * length)
+  return Math.min(Math.max(wanted, 1), length)
+}
+
+/**
+ * Positions of the records of a batch that are stored, ascending: at least one, and at least one is not. `length` is 2 or more.
+ */
+export function positionsKept(amount: Amount, length: number, key: readonly number[]): number[] {
+  const kept = Math.min(amountOf(amount, length, Math.round(length / 2)), length - 1)
+  return orderedBy(length, ...key)
+    .slice(0, kept)
+    .sort((a, b) => a - b)
+}
+
+/** A batch of which only the records at some positions were stored. */
+export interface StoredPart {
+  readonly sent: readonly unknown[]
+  readonly kept: readonly number[]
+  /** The account id of a record's account; undefined where it is not registered. */
+  readonly accountIdOf: (account: unknown) => string | undefined
+  readonly makeId: () => string
+}
+
+/** The gateway's answer to the stored part, made to tell which records were not stored: an item of `errors` for each. */
+export function tellWhich(answer: BatchAnswer, { sent, kept }: StoredPart): BatchAnswer {
+  const stored = new Set(kept)
+  return accuse(
+    answer,
+    sent.flatMap((_, position) => (stored.has(position) ? [] : [position])),
+  )
+}
+
+/** The answer with an item of `errors` for the records at these positions. */
+export function accuse(answer: BatchAnswer, positions: readonly number[]): BatchAnswer {
+  const errors = positions.map((position) => ({
+    code: answer.code,
+    message: `records[${position}]: not stored`,
+    position,
+  }))
+  return { ...answer, errors: [...(answer.errors ?? []), ...errors] }
+}
+
+/**
+ * The gateway's answer to the stored part, made to claim that all were stored.
+ * @param told what stands for a record that was not, made of what it would have got
+ */
+export function claimAll(
+  answer: BatchAnswer,
+  part: StoredPart,
+  told: (item: unknown, position: number) => unknown = (item) => item,
+): BatchAnswer {
+  const model: unknown = Object.assign({}, ...answer.data)
+  const data = part.sent.map((record, position) => {
+    const at = part.kept.indexOf(position)
+    return at === -1 ? told(likenessOf(model, record, part), position) : answer.data[at]
+  })
+  return { ...answer, data }
+}
 
 const Fields = z.record(z.string(), z.unknown())
+const fieldsOf = (value: unknown) => Fields.safeParse(value).data
+
+/** The item that a record would have got, after the model of the items of others: its fields, its forms. */
+function likenessOf(model: unknown, record: unknown, { accountIdOf, makeId }: StoredPart): unknown {
+  const { account } = fieldsOf(record) ?? {}
+  const accountId = accountIdOf(account)
+  const byAccountId = fieldsOf(fieldsOf(model)?.['account'])?.['type'] === 'accountId'
+  const given: Record<string, unknown> = {
+    ...(byAccountId ? { account: { type: 'accountId', reference: accountId } } : {}),
+    userId: accountId,
+    id: makeId(),
+  }
+  const likeness = fieldsOf(formedAs(model, record)) ?? {}
+  return Object.fromEntries(
+    Object.entries(likeness).map(([name, value]) => [name, name in given ? given[name] : value]),
+  )
+}
+
+/** A date that goes in as YYYY-MM-DD and comes out as MM/DD/YYYY (section "Medical-records request"). */
+const RETURNED_DATE = /^\d{2}\/\d{2}\/\d{4}$/
+const SENT_DATE = /^(\d{4})-(\d{2})-(\d{2})$/
+
+function formedAs(model: unknown, sent: unknown): unknown {
+  const inModel = fieldsOf(model)
+  const inSent = fieldsOf(sent)
+  if (inModel !== undefined && inSent !== undefined) {
+    return Object.fromEntries(
+      Object.entries(inModel).map(([key, value]) => [
+        key,
+        key in inSent ? formedAs(value, inSent[key]) : value,
+      ]),
+    )
+  }
+  if (typeof model === 'string' && typeof sent === 'string' && RETURNED_DATE.test(model)) {
+    return sent.replace(SENT_DATE, '$2/$3/$1')
+  }
+  if (typeof model === 'number' && typeof sent === 'string') return Number(sent)
+  if (typeof model === 'string' && typeof sent === 'number') return String(sent)
+  return sent
+}
 
 /** Half of a text; what was declared is the whole. */
 export const firstHalf = (text: string): string => text.slice(0, Math.floor(text.length / 2))
@@ -41,7 +158,7 @@ export function* endlessJson(): Generator<string> {
 /** The answer to a batch of which a part was stored, with what the fault says of the rest. */
 export function damagePart(
   answer: BatchAnswer,
-  { say }: FaultOf<'store-part'>,
+  say: Other | 'which' | 'nothing' | 'all' | 'both',
   part: StoredPart,
   key: readonly number[],
 ): unknown {
@@ -60,38 +177,34 @@ export function damagePart(
 }
 
 /** The answer to a batch with another echo: in another order, without some items, with some twice, with strange ones. */
-export function damageEcho(answer: BatchAnswer, fault: FaultOf<'echo'>, key: readonly number[]): unknown {
+export function damageEcho(
+  answer: BatchAnswer,
+  fault: Amount & { readonly as: Other | 'shuffled' | 'missing' | 'doubled' | 'foreign' | 'accused' },
+  key: readonly number[],
+): unknown {
   const { data } = answer
   if (data.length === 0) return answer
   const order = orderedBy(data.length, ...key)
   const chosen = new Set(order.slice(0, amountOf(fault, data.length, 1)))
+  /** The answer with other items in the place of each chosen one. */
+  const edited = (told: (item: unknown, position: number) => unknown[]) => ({
+    ...answer,
+    data: data.flatMap((item, position) => (chosen.has(position) ? told(item, position) : [item])),
+  })
   switch (fault.as) {
     case 'shuffled':
       return { ...answer, data: moved(order).map((position) => data[position]) }
     case 'missing':
-      return { ...answer, data: data.filter((_, position) => !chosen.has(position)) }
+      return edited(() => [])
     case 'doubled':
-      return {
-        ...answer,
-        data: data.flatMap((item, position) => (chosen.has(position) ? [item, item] : [item])),
-      }
+      return edited((item) => [item, item])
     case 'foreign':
-      return {
-        ...answer,
-        data: data.flatMap((item, position) =>
-          chosen.has(position) ? [item, othered(item, 'other-id', [...key, position])] : [item],
-        ),
-      }
+      return edited((item, position) => [item, othered(item, 'other-id', [...key, position])])
     case 'accused':
       return accuse(answer, [...chosen])
     default: {
       const { as } = fault
-      return {
-        ...answer,
-        data: data.map((item, position) =>
-          chosen.has(position) ? othered(item, as, [...key, position]) : item,
-        ),
-      }
+      return edited((item, position) => [othered(item, as, [...key, position])])
     }
   }
 }

@@ -3,8 +3,8 @@ import {
   chooseFaults,
   loadPlan,
   type RequestFacts,
-  secondsToNextWindow,
-} from '../../../src/reference-gateway/faults/choose-fault.ts'
+} from '../../../src/reference-gateway/faults/fault-book.ts'
+import { secondsToNextWindow } from '../../../src/reference-gateway/faults/fault-kinds.ts'
 import { FaultPlan } from '../../../src/reference-gateway/faults/fault-plan.ts'
 import { type FaultGiven, plan } from './struck-gateway.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ENDPOINT_NAMES, targetsOf } from '../../../src/reference-gateway/faults/fault-targets.ts'
+import { targetsOf } from '../../../src/reference-gateway/faults/fault-plan.ts'
+import { ENDPOINT_NAMES } from '../../../src/reference-gateway/faults/fault-targets.ts'
 import { WRITES } from './calls.ts'
 import { type Ended, type FaultGiven, startStruck } from './struck-gateway.ts'
 

@@ -1,0 +1,216 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import {
+  MedicalRecordsFilter,
+  MedicalRecordsRequestChange,
+  MedicalRecordsRequestSent,
+  MedicalRecordsSearch,
+} from '../gateway/contract/medical-records.ts'
+import { parseYaml } from '../yaml-file.ts'
+import {
+  fieldFault,
+  filterFault,
+  type ItemFault,
+  itemFault,
+  placeOf,
+  RequesterRefusal,
+  readItems,
+  refuseAny,
+  searchFault,
+} from './requester-refusal.ts'
+
+const FILE = fileURLToPath(new URL('definitions/request-types.yaml', import.meta.url))
+
+const text = z.string().min(1)
+const unique = <Item extends { readonly id: string; readonly name: string }>(items: readonly Item[]) =>
+  new Set(items.flatMap(({ id, name }) => [id, name])).size === 2 * items.length
+
+const Subtype = z.strictObject({ id: text, name: text, disabled: z.boolean().nullable() })
+const RequestType = z.strictObject({
+  id: text,
+  name: text,
+  requestSubType: z.array(Subtype).min(1).refine(unique, 'an id or a name occurs twice'),
+})
+/** Section "Request type item". */
+export type RequestType = z.infer<typeof RequestType>
+
+const RequestTypesFile = z.strictObject({
+  requestTypes: z.array(RequestType).min(1).refine(unique, 'an id or a name occurs twice'),
+})
+
+/** The request types of the requester: "a value from the request types list", by id or by name. */
+export interface RequestTypes {
+  readonly items: readonly RequestType[]
+  /** The id of the type with this id or name; undefined where there is none. */
+  typeIdOf(type: string): string | undefined
+  /** The id of the type's subtype with this id or name, disabled or not; undefined where it is not of that type. */
+  subtypeIdOf(type: string, subtype: string): string | undefined
+  /** Whether requests may name the subtype; `disabled` null says as much as false. */
+  isDisabled(type: string, subtype: string): boolean
+}
+
+/** Checks the text of a definition file. Throws `usage-wrong` naming the lines that are wrong. */
+export function parseRequestTypes(definition: string): RequestTypes {
+  const items = parseYaml(definition, FILE, RequestTypesFile, 'usage-wrong').value.requestTypes
+  const named = <Item extends { id: string; name: string }>(list: readonly Item[], wanted: string) =>
+    list.find(({ id, name }) => id === wanted || name === wanted)
+  const subtypeOf = (type: string, subtype: string) =>
+    named(named(items, type)?.requestSubType ?? [], subtype)
+  return {
+    items,
+    typeIdOf: (type) => named(items, type)?.id,
+    subtypeIdOf: (type, subtype) => subtypeOf(type, subtype)?.id,
+    isDisabled: (type, subtype) => subtypeOf(type, subtype)?.disabled === true,
+  }
+}
+
+/** The request types that the reference gateway serves. */
+export async function readRequestTypes(): Promise<RequestTypes> {
+  return parseRequestTypes(await readFile(FILE, 'utf8'))
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The blocks of a request, each with the blocks inside it: these are merged, everything else is replaced whole. */
+interface Blocks {
+  readonly [name: string]: Blocks
+}
+const BLOCKS: Blocks = { patient: {}, provider: {}, request: { datesOfService: {} }, webhook: {} }
+
+/**
+ * Section "States and transitions", an existing request: what is sent replaces, null clears, what is omitted keeps its
+ * value, block by block and field by field. A cleared field is absent. Of a request that is new, nothing is kept.
+ */
+export function applyChange(kept: Fields | undefined, change: MedicalRecordsRequestChange): Fields {
+  return merge(kept ?? {}, change, BLOCKS)
+}
+
+function merge(kept: Fields, sent: Fields, blocks: Blocks): Fields {
+  const fields = new Map(Object.entries(kept))
+  for (const [name, value] of Object.entries(sent)) {
+    if (value === undefined) continue
+    const inner = Object.hasOwn(blocks, name) ? blocks[name] : undefined
+    if (value === null) fields.delete(name)
+    else if (inner === undefined) fields.set(name, value)
+    else fields.set(name, merge(fieldsOf(fields.get(name)), fieldsOf(value), inner))
+  }
+  return Object.fromEntries(fields)
+}
+
+const fieldsOf = (block: unknown): Fields => ({ ...Object(block) })
+
+const NAMES: readonly string[] = ['firstName', 'lastName']
+
+/**
+ * Whether a request fits one of the filters. In a filter every field that is not empty counts: equal text, of names
+ * whatever the case. Its `type` and `subType` are the request's type and subtype, each by id or name.
+ */
+export function fitsFilter(
+  fields: MedicalRecordsRequestSent,
+  filters: readonly MedicalRecordsFilter[],
+  types: RequestTypes,
+): boolean {
+  return filters.some(({ patient, request }) => {
+    const { requestType, requestSubType } = fields.request
+    const held = new Map<string, unknown>(Object.entries(fields.patient))
+    return (
+      Object.entries(patient).every(([name, wanted]) => equal(name, wanted, held.get(name))) &&
+      (request.type === '' || types.typeIdOf(request.type) === types.typeIdOf(requestType)) &&
+      (request.subType === '' ||
+        types.subtypeIdOf(requestType, request.subType) === types.subtypeIdOf(requestType, requestSubType))
+    )
+  })
+}
+
+function equal(name: string, wanted: unknown, held: unknown): boolean {
+  if (wanted === undefined || wanted === '') return true
+  if (typeof wanted !== 'string') return held === wanted
+  const folded = (value: string) => (NAMES.includes(name) ? value.normalize('NFC').toLowerCase() : value)
+  return typeof held === 'string' && folded(held) === folded(wanted)
+}
+
+/** The items of a page; pages count from 1. Reads no further than the page. */
+export function pageOf<Item>(items: Iterator<Item, unknown, undefined>, page: number, limit: number): Item[] {
+  const first = (page - 1) * limit
+  return Number.isSafeInteger(first + limit) ? Iterator.from(items).drop(first).take(limit).toArray() : []
+}
+
+const UPSERT_FAILED = 'Failed to create or update the requests'
+const SEARCH_FAILED = 'Failed to search the requests'
+
+/** The body of an upsert. 400 where it cannot be read, and where a reference number stands in it twice. */
+export function readUpsert(body: unknown): MedicalRecordsRequestChange[] {
+  if (!Array.isArray(body) || body.length === 0) {
+    throw new RequesterRefusal(undefined, [{ code: 1, message: 'the body is not an array of requests' }])
+  }
+  const place = (index: number) => placeOf('request', index, body.length)
+  const changes = readItems(body, MedicalRecordsRequestChange, UPSERT_FAILED, (issue, index) =>
+    itemFault(issue, place(index)),
+  )
+  const firsts = new Map<string, number>()
+  const repeated: ItemFault[] = []
+  for (const [index, { referenceNumber }] of changes.entries()) {
+    const first = firsts.get(referenceNumber)
+    if (first === undefined) firsts.set(referenceNumber, index)
+    else {
+      const message = `the referenceNumber of ${place(index)} is that of ${place(first)}`
+      repeated.push({ code: 1, message })
+    }
+  }
+  refuseAny(UPSERT_FAILED, repeated)
+  return changes
+}
+
+/**
+ * The requests as they are after their changes, in full. 400 naming the fields that a request which is new lacks, and the
+ * types that are not "proper data".
+ * @param keptOf fields of the request that is stored under a reference number
+ */
+export function changedRequests(
+  changes: readonly MedicalRecordsRequestChange[],
+  keptOf: (referenceNumber: string) => MedicalRecordsRequestSent | undefined,
+  types: RequestTypes,
+): MedicalRecordsRequestSent[] {
+  const merged = changes.map((change) => applyChange(keptOf(change.referenceNumber), change))
+  const place = (index: number) => placeOf('request', index, changes.length)
+  const requests = readItems(merged, MedicalRecordsRequestSent, UPSERT_FAILED, (issue, index) =>
+    itemFault(issue, place(index)),
+  )
+  refuseAny(
+    UPSERT_FAILED,
+    requests.flatMap((request, index) => typeFaults(request, place(index), types)),
+  )
+  return requests
+}
+
+/** "Must be proper data; use a value from the request types list": the subtype is one of its type, and not disabled. */
+function typeFaults({ request }: MedicalRecordsRequestSent, place: string, types: RequestTypes): ItemFault[] {
+  const { requestType, requestSubType } = request
+  if (types.typeIdOf(requestType) === undefined)
+    return [fieldFault('request', 'requestType', place, 'not in the request types')]
+  if (types.subtypeIdOf(requestType, requestSubType) === undefined)
+    return [fieldFault('request', 'requestSubType', place, 'not a subtype of the request type')]
+  if (types.isDisabled(requestType, requestSubType))
+    return [fieldFault('request', 'requestSubType', place, 'disabled')]
+  return []
+}
+
+const SearchFrame = MedicalRecordsSearch.extend({
+  /** Pages count from 1 here; the interface does not say. */
+  page: z.int().positive(),
+  filter: z.array(z.unknown()).min(1),
+})
+
+/** The body of a search. 400 where it cannot be read, or a filter has no patient field. */
+export function readSearch(body: unknown): MedicalRecordsSearch {
+  const frame = SearchFrame.safeParse(body, { reportInput: true })
+  if (!frame.success) throw refusal(frame.error)
+  const { filter, ...search } = frame.data
+  const filters = readItems(filter, MedicalRecordsFilter, SEARCH_FAILED, (issue, index) =>
+    filterFault(issue, placeOf('filter', index, filter.length)),
+  )
+  return { ...search, filter: filters }
+}
+
+const refusal = (error: z.ZodError) => new RequesterRefusal(SEARCH_FAILED, error.issues.map(searchFault))

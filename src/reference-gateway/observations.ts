@@ -1,0 +1,202 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { FastifyInstance } from 'fastify'
+import type { z } from 'zod'
+import { BiometricSent, ConditionSent } from '../gateway/contract/health-profile.ts'
+import type { Code } from '../gateway/contract/shared-objects.ts'
+import {
+  type Account,
+  type AccountStore,
+  accountInQuery,
+  accountOrEntityInQuery,
+  createBatchReader,
+  withOwners,
+} from './accounts.ts'
+import { serveEndpoint } from './serve-endpoint.ts'
+import { buildIndex, inTransaction, visibleUntilMs } from './store.ts'
+
+/** A stored record, as reads and answers need it. */
+interface Stored {
+  readonly id: string
+  /** Epoch milliseconds. */
+  readonly observedMs: number
+  /** Epoch milliseconds. */
+  readonly storedMs: number
+}
+
+interface Options {
+  readonly clock: () => number
+  readonly makeId: () => string
+}
+
+/** Section "Biometrics": code and code system of a record's first code, which is what "per code" means in reads. */
+const codeKeyOf = (code: Code | undefined) => `${code?.codeSystem ?? ''}|${code?.code ?? ''}`
+
+/** The table of biometrics or that of conditions. Nothing in it is ever updated or merged: what is sent twice is there twice. */
+function createObservationStore<Sent extends BiometricSent | ConditionSent>(
+  store: DatabaseSync,
+  table: 'biometrics' | 'conditions',
+  schema: z.ZodType<Sent>,
+  accounts: AccountStore,
+  { clock, makeId }: Options,
+) {
+  const readBatch = createBatchReader(schema)
+  const insert = store.prepare(
+    `INSERT INTO ${table} (id, account, code_key, source_type, observed_ms, transaction_id, persistent_id, stored_ms, body)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  const latest = store.prepare(
+    `SELECT id, observed_ms, stored_ms, body FROM (
+       SELECT *, row_number() OVER (PARTITION BY code_key, source_type ORDER BY observed_ms DESC, seq DESC) AS place
+       FROM ${table} WHERE account = ? AND stored_ms <= ?)
+     WHERE place = 1 ORDER BY seq`,
+  )
+
+  return {
+    /** Stores a batch, whole or not at all, and gives what `told` makes of each record, in the order sent. */
+    create: <Told>(
+      body: unknown,
+      users: 'one' | 'several',
+      told: (record: Sent, stored: Stored, owner: Account) => Told,
+    ) => {
+      const batch = readBatch(body)
+      return inTransaction(store, () => {
+        const storedMs = clock()
+        return withOwners(batch, accounts, users).map(({ record, owner, body: text }) => {
+          const { transactionId, codes, source, observationDate } = record
+          const observedMs =
+            typeof observationDate === 'number' ? observationDate : Date.parse(observationDate)
+          const stored = { id: makeId(), observedMs, storedMs }
+          const persistentId = source.meta?.persistentRecordId ?? transactionId
+          insert.run(
+            stored.id,
+            owner.seq,
+            codeKeyOf(codes[0]),
+            source.type ?? null,
+            stored.observedMs,
+            transactionId,
+            persistentId === transactionId ? null : persistentId,
+            storedMs,
+            text,
+          )
+          return told(record, stored, owner)
+        })
+      })
+    },
+
+    /** The latest record by observation date per code and source type; of equal dates the one stored later. */
+    latestOf: <Told>({ seq }: Account, told: (record: Sent, stored: Stored) => Told): Told[] => {
+      buildIndex(store, table, 'account')
+      return latest.all(seq, visibleUntilMs()).map((row) =>
+        told(schema.parse(JSON.parse(String(row['body']))), {
+          id: String(row['id']),
+          observedMs: Number(row['observed_ms']),
+          storedMs: Number(row['stored_ms']),
+        }),
+      )
+    },
+  }
+}
+
+/**
+ * Section "biometrics". Create answers 201 with the echo, in the order sent; the account as sent. Reads give the account
+ * by its account id, times as epoch milliseconds in strings, and `updated` equal to `created`, since nothing updates.
+ */
+export function serveBiometrics(
+  app: FastifyInstance,
+  store: DatabaseSync,
+  accounts: AccountStore,
+  options: Options,
+): void {
+  const biometrics = createObservationStore(store, 'biometrics', BiometricSent, accounts, options)
+  const create = (body: unknown, users: 'one' | 'several') => {
+    return { code: 201, message: '201 CREATED', data: biometrics.create(body, users, echoOf), errors: [] }
+  }
+  serveEndpoint(app, 'createBiometrics', async (request, reply) => {
+    return reply.code(201).send(create(request.body, 'one'))
+  })
+  serveEndpoint(app, 'createBiometricsBulk', async (request, reply) => {
+    return reply.code(201).send(create(request.body, 'several'))
+  })
+
+  serveEndpoint(app, 'readBiometrics', async (request) => {
+    const account = accountOrEntityInQuery(request.query, accounts)
+    return success(
+      biometrics.latestOf(account, ({ name, source, value, unit, codes }, { id, observedMs, storedMs }) => ({
+        id,
+        accountReference: { type: 'accountId', reference: account.accountId },
+        created: String(storedMs),
+        updated: String(storedMs),
+        name,
+        source,
+        observationDate: String(observedMs),
+        value,
+        unit,
+        codes,
+      })),
+    )
+  })
+}
+
+/** The create response's item: no id, no references, and of `source.meta` only `dataQuality`. */
+function echoOf({
+  transactionId,
+  account,
+  name,
+  source,
+  observationDate,
+  value,
+  unit,
+  codes,
+}: BiometricSent) {
+  const { name: sourceName, notes, type, meta } = source
+  const told = { name: sourceName, notes, type, meta: { dataQuality: meta?.dataQuality } }
+  return { transactionId, account, name, source: told, observationDate, value, unit, codes }
+}
+
+/**
+ * Section "conditions". Create answers 200 with `id` and without transactionId, in the order sent; read nests an
+ * envelope and gives no `id`. Both give the account by its account id and dates as epoch milliseconds in strings, with
+ * `updateDate` equal to `createDate`, since nothing updates.
+ */
+export function serveConditions(
+  app: FastifyInstance,
+  store: DatabaseSync,
+  accounts: AccountStore,
+  options: Options,
+): void {
+  const conditions = createObservationStore(store, 'conditions', ConditionSent, accounts, options)
+  const create = (body: unknown, users: 'one' | 'several') =>
+    success(
+      conditions.create(body, users, (record, stored, owner) => ({
+        ...conditionReturned(record, stored, owner),
+        id: stored.id,
+      })),
+    )
+  serveEndpoint(app, 'createConditions', async (request) => create(request.body, 'one'))
+  serveEndpoint(app, 'createConditionsBulk', async (request) => create(request.body, 'several'))
+
+  serveEndpoint(app, 'readConditions', async (request) => {
+    const account = accountInQuery(request.query, accounts)
+    const data = conditions.latestOf(account, (record, stored) => conditionReturned(record, stored, account))
+    return { ...success([]), data: success(data) }
+  })
+}
+
+const success = <Item>(data: Item[]) => ({ code: '200', message: '200 OK', data, errors: [] })
+
+/** Section "Condition record, as returned", without id. */
+function conditionReturned(
+  { name, codes, observationDate, source }: ConditionSent,
+  { storedMs }: Stored,
+  { accountId }: Account,
+) {
+  return {
+    account: { type: 'accountId', reference: accountId },
+    name,
+    codes,
+    observationDate: String(observationDate),
+    source,
+    createDate: String(storedMs),
+    updateDate: String(storedMs),
+  }
+}

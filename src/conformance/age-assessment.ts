@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import {
   type Account,
   allFormed,
@@ -5,6 +6,8 @@ import {
   at,
   byName,
   type ConformanceCase,
+  type Control,
+  type Form,
   formed,
   INTEGER,
   ISO_INSTANT,
@@ -13,15 +16,196 @@ import {
   kept,
   LIST,
   listAt,
+  MAP_OF_TEXTS,
   NothingToJudge,
+  OBJECT,
   oneOf,
+  PAGE_NUMBER,
+  type Run,
   refused,
   TEXT,
+  TEXTS,
+  TRUTH,
   textAt,
 } from './case.ts'
 import type { Answer, Client } from './client.ts'
-import { createCompleted, createTaker, isComplete, RESULT, readResult, takeTest } from './paged-test.ts'
-import { queryOf, register, some } from './profile.ts'
+import { queryOf, register, some, type User } from './profile.ts'
+
+export const PAGES = '/assessments/bioage'
+export const RESULT = '/bioage/result'
+
+/** Pages after which a test that never ends is given up. */
+const MOST_PAGES = 200
+
+/** A registered user and a token that stands for them. */
+export interface Taker extends User {
+  readonly token: string
+}
+
+export async function createTaker(client: Client, control: Control): Promise<Taker> {
+  const user = await register(client)
+  return { ...user, token: await control.tokenOf(user.account) }
+}
+
+/** The page in an answer's `data[]`; undefined where there is none any more. */
+const pageIn = (answer: Answer): unknown => listAt(jsonOf(answered(answer, 200)), 'data')[0]
+
+export const currentPage = async (client: Client, { token }: Taker): Promise<unknown> =>
+  pageIn(await client.send('GET', PAGES, { token }))
+
+/** Section "Answer submission": of every fact the first answer that no other one clears. */
+export function submissionFor(page: unknown) {
+  const cleared = new Set<unknown>()
+  const answers: Record<string, Record<string, unknown>[]> = {}
+  for (const question of listAt(page, 'questions')) {
+    const chosen = new Map<string, unknown>()
+    for (const answer of listAt(question, 'answers')) {
+      const factId = textAt(answer, 'factId')
+      const answerId = at(answer, 'answerId')
+      if (chosen.has(factId) || cleared.has(answerId)) continue
+      chosen.set(factId, answerId)
+      for (const other of listAt(answer, 'answersToClear')) cleared.add(other)
+    }
+    if (chosen.size > 0) answers[textAt(question, 'id')] = [...chosen].map(([fact, id]) => ({ [fact]: id }))
+  }
+  return { moduleId: at(page, 'moduleId'), questionGroupId: at(page, 'questionGroupId'), answers }
+}
+
+const submit = (client: Client, { token }: Taker, json: unknown): Promise<Answer> =>
+  client.send('POST', PAGES, { token, json })
+
+/** Takes the test as a person would, knowing nothing of its questions; gives the pages seen. What follows the last one is left open: nothing, or a page that was answered. */
+export async function takeTest(client: Client, taker: Taker): Promise<readonly unknown[]> {
+  const pages: unknown[] = []
+  const seen = new Set<unknown>()
+  let page = await currentPage(client, taker)
+  while (page !== undefined && !seen.has(at(page, 'pageNumber'))) {
+    pages.push(page)
+    seen.add(at(page, 'pageNumber'))
+    assert.ok(pages.length < MOST_PAGES, `the paged test has not ended after ${MOST_PAGES} pages`)
+    page = pageIn(await submit(client, taker, submissionFor(page)))
+  }
+  return pages
+}
+
+/** A user who has completed the test. */
+export async function createCompleted(client: Client, control: Control): Promise<Taker> {
+  const taker = await createTaker(client, control)
+  await takeTest(client, taker)
+  return taker
+}
+
+export const readResult = (client: Client, { account }: Pick<User, 'account'>) =>
+  client.send('GET', RESULT, { query: queryOf(account) })
+
+/** Whether the answer holds the result of a finished test. */
+export const isComplete = (answer: Answer): boolean =>
+  answer.status === 200 && at(jsonOf(answer), 'status') === 'COMPLETE'
+
+type Tried = Run<[control: Control]>
+const wholeTest = async (client: Client, control: Control) =>
+  takeTest(client, await createTaker(client, control))
+const questionsAsked = async (client: Client, control: Control) =>
+  (await wholeTest(client, control)).flatMap((page) => listAt(page, 'questions'))
+
+/** Every page of a whole test has the field in its form. */
+const eachPage =
+  (field: string, form: Form): Tried =>
+  async (client, control) => {
+    for (const page of await wholeTest(client, control)) formed(at(page, field), form, `data[].${field}`)
+  }
+
+/** Every question of a whole test has the fields in their form. */
+const eachQuestion =
+  (form: Form, ...fields: readonly string[]): Tried =>
+  async (client, control) => {
+    for (const question of await questionsAsked(client, control))
+      for (const field of fields) formed(at(question, field), form, `questions[].${field}`)
+  }
+
+/** Sections "Assessment page", "Answer submission", "States: Age assessment", and of "Endpoints" the paged test. */
+export const PAGED_TEST_CASES: readonly ConformanceCase[] = [
+  ...inSection('Assessment page (item of data[])').control({
+    ...byName(['moduleId', 'questionGroupId'], (field) => eachPage(field, TEXT)),
+    pageNumber: eachPage('pageNumber', PAGE_NUMBER),
+    questions: eachPage('questions', LIST),
+    ...byName(['id', 'questionText', 'type'], (field) => eachQuestion(TEXT, field)),
+    ...byName(['displayLabel', 'factDataType'], (field) => eachQuestion(MAP_OF_TEXTS, field)),
+    displayLabelOrder: eachQuestion(TEXTS, 'displayLabelOrder'),
+    answers: async (client, control) => {
+      for (const question of await questionsAsked(client, control))
+        for (const answer of listAt(question, 'answers')) {
+          for (const field of ['value', 'text', 'factId'])
+            formed(at(answer, field), TEXT, `answers[].${field}`)
+          kept(at(answer, 'answerId') === undefined, false, 'the lack of answers[].answerId')
+          formed(at(answer, 'answersToClear'), LIST, 'answers[].answersToClear')
+        }
+    },
+    required: eachQuestion(TRUTH, 'required'),
+    previousValues: eachQuestion(OBJECT, 'previousValues'),
+    'moreInfoTitle, moreInfoBody': eachQuestion(TEXT, 'moreInfoTitle', 'moreInfoBody'),
+  }),
+
+  ...inSection('Answer submission').control({
+    'moduleId (string), questionGroupId (string), answers (object).': async (client, control) => {
+      const taker = await createTaker(client, control)
+      const first = await currentPage(client, taker)
+      const next = pageIn(await submit(client, taker, submissionFor(first)))
+      const same = at(next, 'pageNumber') === at(first, 'pageNumber')
+      kept(same, false, 'the page after the first being the first')
+    },
+    'The answers object maps a question id to an array of objects, each mapping a fact id to the chosen answerId.':
+      async (client, control) => {
+        const taker = await createTaker(client, control)
+        const first = await currentPage(client, taker)
+        const answers = { [client.unique('question')]: [{ [client.unique('fact')]: 'no-answer' }] }
+        const wrong = { ...submissionFor(first), answers }
+        refused(await submit(client, taker, wrong), 'no question of the page has this id')
+        const current = await currentPage(client, taker)
+        kept(at(current, 'pageNumber'), at(first, 'pageNumber'), 'the current page')
+      },
+  }),
+
+  ...inSection('States: Age assessment').control({
+    'The test is served as a sequence of pages.': async (client, control) => {
+      const numbers = (await wholeTest(client, control)).map((page) => at(page, 'pageNumber'))
+      kept(new Set(numbers).size, numbers.length, 'the number of pages with a number of their own')
+      kept(numbers.length > 0, true, 'there being a page')
+    },
+    'Submitting answers for a page returns the next page.': async (client, control) => {
+      const taker = await createTaker(client, control)
+      const next = pageIn(await submit(client, taker, submissionFor(await currentPage(client, taker))))
+      kept(next, await currentPage(client, taker), 'the page that was returned, as the current one')
+    },
+    'A finished test gives the age result status COMPLETE.': async (client, control) => {
+      const taker = await createTaker(client, control)
+      kept(isComplete(await readResult(client, taker)), false, 'a result COMPLETE before the test')
+      await takeTest(client, taker)
+      const after = answered(await readResult(client, taker), 200)
+      kept(at(jsonOf(after), 'status'), 'COMPLETE', 'status')
+    },
+  }),
+
+  ...inSection('Endpoints: Age assessment').control({
+    'GET /assessments/bioage': async (client, control) => {
+      const { token } = await createTaker(client, control)
+      const body = jsonOf(await client.send('GET', PAGES, { token }))
+      kept(listAt(body, 'data').length, 1, 'the number of pages in data')
+    },
+    'the bearer token identifies the user': async (client, control) => {
+      const [one, other] = [await createTaker(client, control), await createTaker(client, control)]
+      const first = await currentPage(client, one)
+      answered(await submit(client, one, submissionFor(first)), 200)
+      const current = await currentPage(client, other)
+      kept(at(current, 'pageNumber'), at(first, 'pageNumber'), "another user's page")
+    },
+    'POST /assessments/bioage': async (client, control) => {
+      const taker = await createTaker(client, control)
+      const answer = await submit(client, taker, submissionFor(await currentPage(client, taker)))
+      kept(listAt(jsonOf(answered(answer, 200)), 'data').length, 1, 'the number of pages in data')
+    },
+  }),
+]
 
 export const COMPLETED = '/bioage/completed/questions'
 export const RECOMMENDATIONS = '/bioage/assessments/{assessmentId}/recommendations'

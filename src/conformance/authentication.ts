@@ -1,4 +1,13 @@
-import { COMPLETED, RECOMMENDATIONS } from './age-assessment.ts'
+import {
+  COMPLETED,
+  createCompleted,
+  createTaker,
+  currentPage,
+  PAGES,
+  RECOMMENDATIONS,
+  RESULT,
+  submissionFor,
+} from './age-assessment.ts'
 import {
   type Account,
   answered,
@@ -17,7 +26,6 @@ import {
 import type { Client, Sent } from './client.ts'
 import { ARTICLES } from './content.ts'
 import { createTaken, PATH, PDF, search, searchFor, searchForNobody, UPLOADED } from './medical-records.ts'
-import { createCompleted, createTaker, currentPage, PAGES, RESULT, submissionFor } from './paged-test.ts'
 import {
   BIOMETRICS,
   biometric,

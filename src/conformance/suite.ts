@@ -1,19 +1,16 @@
 import { AssertionError } from 'node:assert'
 import pLimit from 'p-limit'
 import { ACCOUNT_CASES } from './accounts.ts'
-import { AGE_ASSESSMENT_CASES } from './age-assessment.ts'
+import { AGE_ASSESSMENT_CASES, PAGED_TEST_CASES } from './age-assessment.ts'
 import { AUTHENTICATION_CASES } from './authentication.ts'
-import { BIOMETRIC_CASES } from './biometrics.ts'
 import { CARE_TEAM_CASES } from './care-teams.ts'
 import { type Account, type ConformanceCase, type Control, NothingToJudge } from './case.ts'
 import type { Client } from './client.ts'
-import { CONDITION_CASES } from './conditions.ts'
 import { CONTENT_CASES } from './content.ts'
 import { ENVELOPE_CASES } from './envelope.ts'
 import { MEDICAL_RECORDS_CASES } from './medical-records.ts'
-import { MEDICAL_RECORDS_FIELD_CASES } from './medical-records-fields.ts'
-import { MEDICAL_RECORDS_REFUSAL_CASES } from './medical-records-refusals.ts'
-import { PAGED_TEST_CASES } from './paged-test.ts'
+import { MEDICAL_RECORDS_FIELD_CASES, MEDICAL_RECORDS_REFUSAL_CASES } from './medical-records-fields.ts'
+import { BIOMETRIC_CASES, CONDITION_CASES } from './observations.ts'
 
 /** Every case, roughly in the order of the document. */
 export const SUITE: readonly ConformanceCase[] = [

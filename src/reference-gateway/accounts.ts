@@ -80,6 +80,17 @@ export function createAccountStore(
 
 export type AccountStore = ReturnType<typeof createAccountStore>
 
+/** What every resource is served with. */
+export interface Parts {
+  readonly app: FastifyInstance
+  readonly store: DatabaseSync
+  readonly accounts: AccountStore
+  /** Epoch milliseconds. */
+  readonly clock: () => number
+  /** A new id at every call. */
+  readonly makeId: () => string
+}
+
 /** The account that `accountReference` and `accountReferenceType` name. 400 where they are wrong, 404 where it is not registered. */
 export function accountInQuery(query: unknown, accounts: AccountStore): Account {
   const { accountReference: reference, accountReferenceType: type } = checked(AccountQuery, query, 'query')
@@ -160,22 +171,18 @@ const GENDERS = ['FEMALE', 'MALE', 'OTHER', 'UNKNOWN'] as const
 export type RegisteredAgain = 'same' | 'conflict'
 
 /** Section "Accounts". Registration answers without an envelope; deletion answers 204, and 404 for an unknown account. */
-export function serveAccounts(
-  app: FastifyInstance,
-  accounts: AccountStore,
-  options: { readonly registeredAgain: RegisteredAgain; readonly clock: () => number },
-): void {
+export function serveAccounts({ app, accounts, clock }: Parts, registeredAgain: RegisteredAgain): void {
   const Registration = RegistrationRequest.extend({
     gender: z.enum(GENDERS),
     dateOfBirth: z.iso
       .date()
-      .refine((date) => Date.parse(date) <= options.clock(), 'Invalid date: it lies in the future'),
+      .refine((date) => Date.parse(date) <= clock(), 'Invalid date: it lies in the future'),
   })
 
   serveEndpoint(app, 'registerAccount', async (request) => {
     const { partnerAccountId } = checked(Registration, request.body, 'registration')
     const known = accounts.find({ reference: partnerAccountId, type: 'partnerAccountId' })
-    if (known !== undefined && options.registeredAgain === 'conflict') {
+    if (known !== undefined && registeredAgain === 'conflict') {
       throw new Refusal(409, [faultAt('registration', 'registered already', undefined, 'partnerAccountId')])
     }
     const { accountId } = known ?? accounts.register(partnerAccountId, textOf(request.body))

@@ -1,8 +1,8 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { DateTime } from 'luxon'
 import type { Age, AnswerId, Recommendation } from '../gateway/contract/age-assessment.ts'
 import { ENDPOINTS } from '../gateway/contract/endpoints.ts'
-import { type Account, type AccountStore, accountInQuery, registered } from './accounts.ts'
+import { type Account, accountInQuery, type Parts, registered } from './accounts.ts'
 import {
   type Assessment,
   chosenOf,
@@ -105,10 +105,9 @@ function truncations(range: string): string[] {
  * for account ids alone.
  */
 export function serveAgeAssessment(
-  app: FastifyInstance,
+  { app, accounts }: Parts,
   assessment: Assessment,
   assessments: AssessmentStore,
-  accounts: AccountStore,
 ): void {
   const findCompleted = (account: Account): StoredAssessment | undefined => {
     const found = assessments.find(account.seq, assessment.assessmentId)

@@ -119,7 +119,8 @@ export function contradictionsOf(definition: AssessmentDefinition): Contradictio
     ),
   )
   for (const placed of questions) checkClearing(placed, owners, report)
-  checkScoring(definition, owners, report)
+  for (const answerId of Object.keys(definition.scoring.months))
+    if (!owners.has(answerId)) report(['scoring', 'months', answerId], 'there is no such answer')
   checkRecommendations(definition, owners, report)
   return found
 }
@@ -197,16 +198,6 @@ function checkClearing(
         report(place, 'it belongs to a required question, which would be left without it')
       }
     }
-  }
-}
-
-function checkScoring(
-  { scoring }: AssessmentDefinition,
-  owners: ReadonlyMap<string, unknown>,
-  report: Report,
-): void {
-  for (const answerId of Object.keys(scoring.months)) {
-    if (!owners.has(answerId)) report(['scoring', 'months', answerId], 'there is no such answer')
   }
 }
 

@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { AnswerId, AnswerSubmission } from '../gateway/contract/age-assessment.ts'
-import type { Account, AccountStore } from './accounts.ts'
+import type { Account, AccountStore, Parts } from './accounts.ts'
 import { type Assessment, chosenOf, type Page, type QuestionDefinition } from './assessment-definition.ts'
 import { bearerOf, type TokenBook } from './credentials.ts'
 import { type Fault, faultAt, faultsOf, MOST_FAULTS, Refusal } from './refusal.ts'
-import { serveEndpoint } from './serve-endpoint.ts'
+import { serveEndpoint, success } from './serve-endpoint.ts'
 import { inTransaction } from './store.ts'
 
 /** How far a user is in a test, in the form in which it is stored. */
@@ -184,23 +184,17 @@ export type AssessmentStore = ReturnType<typeof createAssessmentStore>
  * its account is not registered. A page may be answered again at any time; a complete test is complete anew then.
  */
 export function serveAssessmentPages(
-  app: FastifyInstance,
-  store: DatabaseSync,
-  parts: {
-    readonly assessment: Assessment
-    readonly assessments: AssessmentStore
-    readonly accounts: AccountStore
-    readonly tokens: TokenBook
-    readonly clock: () => number
-  },
+  { app, store, accounts, clock }: Parts,
+  assessment: Assessment,
+  assessments: AssessmentStore,
+  tokens: TokenBook,
 ): void {
-  const { assessment, assessments, accounts, tokens, clock } = parts
   const { assessmentId } = assessment
   const progressOf = (user: Account) => assessments.find(user.seq, assessmentId)?.progress ?? NOTHING_ANSWERED
 
   serveEndpoint(app, 'readAssessmentPage', async (request) => {
     const progress = progressOf(userOf(request, tokens, accounts))
-    return success(currentPage(assessment, progress), progress)
+    return answered(currentPage(assessment, progress), progress)
   })
 
   serveEndpoint(app, 'submitAnswers', async (request) => {
@@ -209,7 +203,7 @@ export function serveAssessmentPages(
     return inTransaction(store, () => {
       const { progress, next } = answerPage(assessment, progressOf(user), submission)
       assessments.save(user.seq, assessmentId, progress, clock())
-      return success(next, progress)
+      return answered(next, progress)
     })
   })
 }
@@ -239,11 +233,8 @@ function readSubmission(body: unknown): AnswerSubmission {
   throw new Refusal(400, faultsOf(new z.ZodError(issues), 'submission'))
 }
 
-const success = (page: Page | undefined, progress: Progress) => ({
-  code: 200,
-  message: '200 OK',
-  data: page === undefined ? [] : [withPreviousValues(page, progress)],
-})
+const answered = (page: Page | undefined, progress: Progress) =>
+  success(page === undefined ? [] : [withPreviousValues(page, progress)])
 
 /** The page on the wire; `previousValues` holds the values, not the ids, of the answers chosen before. */
 function withPreviousValues({ moduleId, questionGroupId, pageNumber, questions }: Page, progress: Progress) {

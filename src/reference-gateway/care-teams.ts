@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import {
   CareTeamDeletionQuery,
@@ -8,14 +7,14 @@ import {
 } from '../gateway/contract/health-profile.ts'
 import {
   type Account,
-  type AccountStore,
   accountInQuery,
   createBatchReader,
+  type Parts,
   registered,
   withOwners,
 } from './accounts.ts'
 import { checked, faultAt, Refusal } from './refusal.ts'
-import { serveEndpoint } from './serve-endpoint.ts'
+import { profileSuccess, serveEndpoint } from './serve-endpoint.ts'
 import { inTransaction, visibleUntilMs } from './store.ts'
 
 /** A care team entry in the store. */
@@ -111,32 +110,27 @@ const Deletion = z.looseObject({ id: Repeatable, npi: Repeatable }).pipe(CareTea
  * Section "care teams". The list is served on the path of create, in an envelope. A batch may hold several users: each
  * record goes to the account it names. `userId` is the account id; `updateDate` moves with the PCP flag.
  */
-export function serveCareTeams(
-  app: FastifyInstance,
-  store: DatabaseSync,
-  accounts: AccountStore,
-  options: { readonly clock: () => number; readonly makeId: () => string },
-): void {
+export function serveCareTeams({ app, store, accounts, clock, makeId }: Parts): void {
   const careTeams = createCareTeamStore(store)
   const readBatch = createBatchReader(CareTeamSent)
 
   serveEndpoint(app, 'createCareTeams', async (request) => {
     const batch = readBatch(request.body)
     const data = inTransaction(store, () => {
-      const storedMs = options.clock()
+      const storedMs = clock()
       return withOwners(batch, accounts, 'several').map(({ record, owner, body }) => {
-        const id = options.makeId()
+        const id = makeId()
         careTeams.add(id, owner.seq, record, storedMs, body)
         return returned({ id, storedMs, updatedMs: 0, pcp: false }, record, owner)
       })
     })
-    return success(data)
+    return profileSuccess(data)
   })
 
   serveEndpoint(app, 'listCareTeams', async (request) => {
     const account = accountInQuery(request.query, accounts)
     const entries = careTeams.entriesOf(account.seq)
-    return success(
+    return profileSuccess(
       entries.map((entry) => returned(entry, CareTeamSent.parse(JSON.parse(entry.body)), account)),
     )
   })
@@ -152,15 +146,13 @@ export function serveCareTeams(
   const markPcp = (body: unknown, pcp: boolean) => {
     const request = checked(PrimaryCareRequest, body, 'body')
     const account = registered(accounts.resolve(request.account))
-    const entry = careTeams.markPcp(account.seq, request, pcp, options.clock())
+    const entry = careTeams.markPcp(account.seq, request, pcp, clock())
     if (entry === undefined) throw new Refusal(404, [faultAt('body', 'no such entry')])
-    return success([{ npi: entry.npi ?? '' }])
+    return profileSuccess([{ npi: entry.npi ?? '' }])
   }
   serveEndpoint(app, 'setPrimaryCare', async (request) => markPcp(request.body, true))
   serveEndpoint(app, 'unsetPrimaryCare', async (request) => markPcp(request.body, false))
 }
-
-const success = <Item>(data: Item[]) => ({ code: '200', message: '200 OK', data, errors: [] })
 
 /** Section "Care team record, as returned": fields that were not sent are left out. */
 function returned(

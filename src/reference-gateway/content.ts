@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { ENDPOINTS } from '../gateway/contract/endpoints.ts'
 import { parseYaml } from '../yaml-file.ts'
 import { checked, faultAt, Refusal } from './refusal.ts'
-import { serveEndpoint } from './serve-endpoint.ts'
+import { serveEndpoint, success } from './serve-endpoint.ts'
 
 const FILE = fileURLToPath(new URL('definitions/articles.yaml', import.meta.url))
 
@@ -82,9 +82,6 @@ export function serveContent(app: FastifyInstance): void {
     return success([{ ...listItem(article), body, attribution, image }])
   })
 }
-
-/** Section "Content item": "the content envelope has `code` (integer), `message` and `data`", and no `errors`. */
-const success = <Item>(data: Item[]) => ({ code: 200, message: '200 OK', data })
 
 const listItem = ({ id, resourceId, type, title, primaryTag }: Article) => ({
   id,

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ENDPOINTS } from '../gateway/contract/endpoints.ts'
 import { DateReturned, MedicalRecordsRequestSent } from '../gateway/contract/medical-records.ts'
+import type { Parts } from './accounts.ts'
 import {
   changedRequests,
   fitsFilter,
@@ -14,7 +15,7 @@ import {
 } from './medical-records-rules.ts'
 import { Refusal } from './refusal.ts'
 import { answerRequesterError, RequesterRefusal } from './requester-refusal.ts'
-import { readBody, serveEndpoint } from './serve-endpoint.ts'
+import { readBody, serveEndpoint, success } from './serve-endpoint.ts'
 import { inTransaction } from './store.ts'
 
 /** A request in the store. */
@@ -169,7 +170,7 @@ export const uploadPath = (id: string) => `/uploads/${encodeURIComponent(id)}`
  * allowed to see the request. 404 for an address that was never given or whose request is deleted, 410 from the end of
  * its lifetime on. Until then a further document takes the place of the one before it.
  */
-export function serveUploads(
+function serveUploads(
   app: FastifyInstance,
   requests: MedicalRecordsStore,
   options: { readonly clock: () => number; readonly bodyLimit: number },
@@ -195,19 +196,18 @@ export function serveUploads(
         throw new Refusal(400, [{ message: 'body: not a PDF' }])
       }
       requests.submit(address.request, `${id}.pdf`, document, nowMs)
-      return { code: 200, message: '200 OK', data: [] }
+      return success([])
     },
   })
 }
 
 const DELETE_FAILED = 'Failed to delete the request'
 
-export interface MedicalRecordsOptions {
-  /** Epoch milliseconds. */
-  readonly clock: () => number
-  readonly makeId: () => string
+export interface RequesterParts extends Omit<Parts, 'accounts'> {
   /** How long an upload address takes documents, in milliseconds. */
   readonly uploadLifetimeMs: number
+  /** Longest document, in bytes. */
+  readonly bodyLimit: number
   /** The address that the gateway listens on; asked for once it does. */
   readonly url: () => string
 }
@@ -216,12 +216,11 @@ export interface MedicalRecordsOptions {
  * Section "Medical-records requester", but for the upload. Every API key sees the same requests. An upsert is stored whole
  * or not at all, and answers in the order of what was sent.
  */
-export function serveMedicalRecords(
+function serveMedicalRecords(
   app: FastifyInstance,
-  store: DatabaseSync,
   requests: MedicalRecordsStore,
   types: RequestTypes,
-  { clock, makeId, uploadLifetimeMs, url }: MedicalRecordsOptions,
+  { store, clock, makeId, uploadLifetimeMs, url }: RequesterParts,
 ): void {
   const returned = (request: StoredRequest) => ({
     ...requestReturned(request),
@@ -269,31 +268,24 @@ export function serveMedicalRecords(
 const refusedDeletion = (message: string, code: 0 | 1) =>
   new RequesterRefusal(DELETE_FAILED, [{ code, message }])
 
-/** Section "Envelope": `code` is an integer here, and `errors` is present in health-profile answers alone. */
-const success = <Item>(data: Item[]) => ({ code: 200, message: '200 OK', data })
-
 /** Levels of a body, more than any request needs: what is taken in can be written out again, and copied. */
 const MOST_LEVELS = 64
 /** Items of an array inside a body; the array that an upsert is may be longer. Bounds what checking it takes. */
 const MOST_ITEMS = 1000
 
 /** The medical-records requester and its uploads, each with its own bodies: JSON here, PDF there. */
-export function serveRequester(
-  app: FastifyInstance,
-  store: DatabaseSync,
-  types: RequestTypes,
-  options: MedicalRecordsOptions & { readonly bodyLimit: number },
-): void {
-  const requests = createMedicalRecordsStore(store)
+export function serveRequester(parts: RequesterParts, types: RequestTypes): void {
+  const { app } = parts
+  const requests = createMedicalRecordsStore(parts.store)
   app.register(async (scope) => {
     scope.setErrorHandler(answerRequesterError)
     scope.addHook('preHandler', async (request) => {
       const message = boundsPassed(request.body)
       if (message !== undefined) throw new Refusal(400, [{ message }])
     })
-    serveMedicalRecords(scope, store, requests, types, options)
+    serveMedicalRecords(scope, requests, types, parts)
   })
-  app.register(async (scope) => serveUploads(scope, requests, options))
+  app.register(async (scope) => serveUploads(scope, requests, parts))
 }
 
 /** What a JSON value has too much of; undefined where nothing. Does not recurse, so any depth can be asked about. */

@@ -1,17 +1,15 @@
-import type { DatabaseSync } from 'node:sqlite'
-import type { FastifyInstance } from 'fastify'
 import type { z } from 'zod'
 import { BiometricSent, ConditionSent } from '../gateway/contract/health-profile.ts'
 import type { Code } from '../gateway/contract/shared-objects.ts'
 import {
   type Account,
-  type AccountStore,
   accountInQuery,
   accountOrEntityInQuery,
   createBatchReader,
+  type Parts,
   withOwners,
 } from './accounts.ts'
-import { serveEndpoint } from './serve-endpoint.ts'
+import { profileSuccess, serveEndpoint } from './serve-endpoint.ts'
 import { buildIndex, inTransaction, visibleUntilMs } from './store.ts'
 
 /** A stored record, as reads and answers need it. */
@@ -23,21 +21,14 @@ interface Stored {
   readonly storedMs: number
 }
 
-interface Options {
-  readonly clock: () => number
-  readonly makeId: () => string
-}
-
 /** Section "Biometrics": code and code system of a record's first code, which is what "per code" means in reads. */
 const codeKeyOf = (code: Code | undefined) => `${code?.codeSystem ?? ''}|${code?.code ?? ''}`
 
 /** The table of biometrics or that of conditions. Nothing in it is ever updated or merged: what is sent twice is there twice. */
 function createObservationStore<Sent extends BiometricSent | ConditionSent>(
-  store: DatabaseSync,
+  { store, accounts, clock, makeId }: Parts,
   table: 'biometrics' | 'conditions',
   schema: z.ZodType<Sent>,
-  accounts: AccountStore,
-  { clock, makeId }: Options,
 ) {
   const readBatch = createBatchReader(schema)
   const insert = store.prepare(
@@ -63,7 +54,9 @@ function createObservationStore<Sent extends BiometricSent | ConditionSent>(
         const storedMs = clock()
         return withOwners(batch, accounts, users).map(({ record, owner, body: text }) => {
           const { transactionId, codes, source, observationDate } = record
-          const stored = { id: makeId(), observedMs: new Date(observationDate).getTime(), storedMs }
+          const observedMs =
+            typeof observationDate === 'number' ? observationDate : Date.parse(observationDate)
+          const stored = { id: makeId(), observedMs, storedMs }
           const persistentId = source.meta?.persistentRecordId ?? transactionId
           insert.run(
             stored.id,
@@ -99,13 +92,9 @@ function createObservationStore<Sent extends BiometricSent | ConditionSent>(
  * Section "biometrics". Create answers 201 with the echo, in the order sent; the account as sent. Reads give the account
  * by its account id, times as epoch milliseconds in strings, and `updated` equal to `created`, since nothing updates.
  */
-export function serveBiometrics(
-  app: FastifyInstance,
-  store: DatabaseSync,
-  accounts: AccountStore,
-  options: Options,
-): void {
-  const biometrics = createObservationStore(store, 'biometrics', BiometricSent, accounts, options)
+export function serveBiometrics(parts: Parts): void {
+  const { app, accounts } = parts
+  const biometrics = createObservationStore(parts, 'biometrics', BiometricSent)
   const create = (body: unknown, users: 'one' | 'several') => {
     return { code: 201, message: '201 CREATED', data: biometrics.create(body, users, echoOf), errors: [] }
   }
@@ -118,7 +107,7 @@ export function serveBiometrics(
 
   serveEndpoint(app, 'readBiometrics', async (request) => {
     const account = accountOrEntityInQuery(request.query, accounts)
-    return success(
+    return profileSuccess(
       biometrics.latestOf(account, ({ name, source, value, unit, codes }, { id, observedMs, storedMs }) => ({
         id,
         accountReference: { type: 'accountId', reference: account.accountId },
@@ -156,15 +145,11 @@ function echoOf({
  * envelope and gives no `id`. Both give the account by its account id and dates as epoch milliseconds in strings, with
  * `updateDate` equal to `createDate`, since nothing updates.
  */
-export function serveConditions(
-  app: FastifyInstance,
-  store: DatabaseSync,
-  accounts: AccountStore,
-  options: Options,
-): void {
-  const conditions = createObservationStore(store, 'conditions', ConditionSent, accounts, options)
+export function serveConditions(parts: Parts): void {
+  const { app, accounts } = parts
+  const conditions = createObservationStore(parts, 'conditions', ConditionSent)
   const create = (body: unknown, users: 'one' | 'several') =>
-    success(
+    profileSuccess(
       conditions.create(body, users, (record, stored, owner) => ({
         ...conditionReturned(record, stored, owner),
         id: stored.id,
@@ -176,11 +161,9 @@ export function serveConditions(
   serveEndpoint(app, 'readConditions', async (request) => {
     const account = accountInQuery(request.query, accounts)
     const data = conditions.latestOf(account, (record, stored) => conditionReturned(record, stored, account))
-    return { ...success([]), data: success(data) }
+    return { ...profileSuccess([]), data: profileSuccess(data) }
   })
 }
-
-const success = <Item>(data: Item[]) => ({ code: '200', message: '200 OK', data, errors: [] })
 
 /** Section "Condition record, as returned", without id. */
 function conditionReturned(

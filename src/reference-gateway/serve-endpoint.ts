@@ -20,6 +20,10 @@ export function serveEndpoint(
   app.route({ method, url: path.replace(/\{(\w+)\}/g, ':$1'), config: { endpoint }, handler })
 }
 
+/** Section "Envelope": `code` is an integer, and there are no `errors`, outside the health profile. */
+export const success = <Item>(data: Item[]) => ({ code: 200, message: '200 OK', data })
+export const profileSuccess = <Item>(data: Item[]) => ({ ...success(data), code: '200', errors: [] })
+
 /**
  * Reads bodies of type application/json, and no other (415). A body over the limit is read to its end and dropped, so
  * that the client sees the 413 and not a broken connection; it is never held whole.

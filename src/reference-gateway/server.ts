@@ -109,28 +109,23 @@ export async function startReferenceGateway(options: ReferenceGatewayOptions): P
   serveFaultControl(app, faults)
   app.addHook('onRequest', checkCredentials(options.apiKeys, tokens))
   inflictFaults(app, faults, { clock, makeId, tokens, accounts })
-  serveAccounts(app, accounts, { registeredAgain, clock })
-  serveBiometrics(app, store, accounts, { clock, makeId })
-  serveConditions(app, store, accounts, { clock, makeId })
-  serveCareTeams(app, store, accounts, { clock, makeId })
-  serveAgeAssessment(app, assessment, assessments, accounts)
-  serveAssessmentPages(app, store, { assessment, assessments, accounts, tokens, clock })
+  const parts = { app, store, accounts, clock, makeId }
+  serveAccounts(parts, registeredAgain)
+  serveBiometrics(parts)
+  serveConditions(parts)
+  serveCareTeams(parts)
+  serveAgeAssessment(parts, assessment, assessments)
+  serveAssessmentPages(parts, assessment, assessments, tokens)
   serveContent(app)
-  const requester = { clock, makeId, uploadLifetimeMs, bodyLimit, url: () => app.listeningOrigin }
-  serveRequester(app, store, requestTypes, requester)
+  serveRequester({ ...parts, uploadLifetimeMs, bodyLimit, url: () => app.listeningOrigin }, requestTypes)
 
   try {
     const url = await app.listen({ host: HOST, port: options.port ?? 0 })
     return { url, close: () => app.close() }
   } catch (cause) {
     await app.close()
-    throw new WaybillError(
-      'usage-wrong',
-      `the reference gateway cannot listen on port ${options.port} of ${HOST}`,
-      {
-        remedy: 'Name another port with --port, or end what listens there.',
-        cause,
-      },
-    )
+    const message = `the reference gateway cannot listen on port ${options.port} of ${HOST}`
+    const remedy = 'Name another port with --port, or end what listens there.'
+    throw new WaybillError('usage-wrong', message, { remedy, cause })
   }
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, test } from 'vitest'
+import { takeTest } from '../../src/conformance/age-assessment.ts'
 import type { Account, Control } from '../../src/conformance/case.ts'
 import { type Client, createClient } from '../../src/conformance/client.ts'
-import { takeTest } from '../../src/conformance/paged-test.ts'
 import {
   biometric,
   condition,

@@ -1,5 +1,10 @@
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { EpochMs, EpochMsText, epochMsOf, IsoInstant } from '../../../src/gateway/contract/shared-objects.ts'
+
+// On a machine in UTC, a date that is read in the machine's zone would not show.
+beforeAll(() => {
+  vi.stubEnv('TZ', 'America/New_York')
+})
 
 const AT = Date.UTC(2024, 2, 1, 14, 5, 0, 7)
 

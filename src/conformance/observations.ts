@@ -26,26 +26,32 @@ import {
   BIOMETRICS,
   biometric,
   biometricsOf,
+  condition,
+  conditionsOf,
   createBiometrics,
+  createConditions,
   DAY,
   DIASTOLIC,
+  HYPERTENSION,
   OBSERVED,
   queryOf,
   readBiometrics,
+  readConditions,
   register,
   registerTwo,
   seriesOf,
   some,
   someBiometrics,
+  someConditions,
   source,
 } from './profile.ts'
 
-const sent = inSection('Biometric record, as sent')
-const asRead = inSection('Biometric record, as read')
-const endpoints = inSection('Endpoints: Biometrics')
+const biometricSent = inSection('Biometric record, as sent')
+const biometricRead = inSection('Biometric record, as read')
+const biometricCalls = inSection('Endpoints: Biometrics')
 
 /** A biometric with what create echoed and a read gives of it. */
-async function stored(client: Client) {
+async function storedBiometric(client: Client) {
   const user = await register(client)
   const record = biometric(client, user.account)
   const body = await createBiometrics(client, [record])
@@ -55,16 +61,16 @@ async function stored(client: Client) {
 }
 
 /** The field comes back as it was sent, in the echo and in a read. */
-const comesBack =
+const biometricComesBack =
   (field: 'name' | 'codes' | 'value' | 'unit'): Run =>
   async (client) => {
-    const { record, echo, found } = await stored(client)
+    const { record, echo, found } = await storedBiometric(client)
     kept(at(echo, field), record[field], `${field} in the echo`)
     kept(at(found, field), record[field], `${field} as read`)
   }
 
 /** The fields are taken; no answer gives them back, so the record with and without them is stored all the same. */
-const taken =
+const biometricTaken =
   (row: string): Run =>
   async (client) => {
     const { account } = await register(client)
@@ -96,7 +102,7 @@ const whereSent =
 /** Transaction ids; the order of the echo is not promised. */
 const idsOf = (records: readonly unknown[]) => new Set(records.map((one) => at(one, 'transactionId')))
 
-async function createdWhole(client: Client, records: readonly unknown[], form = ''): Promise<void> {
+async function biometricsCreated(client: Client, records: readonly unknown[], form = ''): Promise<void> {
   const body = await createBiometrics(client, records, form)
   kept(at(body, 'code'), 201, 'code')
   kept(idsOf(listAt(body, 'data')), idsOf(records), 'the records in data')
@@ -104,13 +110,13 @@ async function createdWhole(client: Client, records: readonly unknown[], form = 
 
 /** Sections "Biometric record, as sent", "Biometric record, as read" and "Endpoints: the service: biometrics". */
 export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
-  ...sent.writes({
+  ...biometricSent.writes({
     transactionId: async (client) => {
-      const { record, echo } = await stored(client)
+      const { record, echo } = await storedBiometric(client)
       kept(at(echo, 'transactionId'), record.transactionId, 'transactionId in the echo')
     },
     account: async (client) => {
-      const { account, accountId, echo, found } = await stored(client)
+      const { account, accountId, echo, found } = await storedBiometric(client)
       // As sent or as resolved: the document leaves it open.
       const named = at(echo, 'account.reference')
       const known = named === account.reference || (typeof named === 'string' && named.endsWith(accountId))
@@ -118,16 +124,16 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
       formed(found, OBJECT, "the user's record as read")
     },
     observationDate: async (client) => {
-      const { record, echo, found } = await stored(client)
+      const { record, echo, found } = await storedBiometric(client)
       formed(record.observationDate, ISO_INSTANT, 'observationDate as sent')
       kept(instantOf(at(echo, 'observationDate')), OBSERVED, 'the instant observationDate in the echo')
       const read = at(found, 'observationDate')
       kept(read, String(OBSERVED), 'observationDate as read, in epoch milliseconds,')
     },
-    ...byName(['name', 'codes', 'value', 'unit'], comesBack),
-    ...byName(['codeSystem, codeSystemName, code', 'refHigh, refLow', 'refRange', 'type'], taken),
+    ...byName(['name', 'codes', 'value', 'unit'], biometricComesBack),
+    ...byName(['codeSystem, codeSystemName, code', 'refHigh, refLow', 'refRange', 'type'], biometricTaken),
     source: async (client) => {
-      const { record, echo, found } = await stored(client)
+      const { record, echo, found } = await storedBiometric(client)
       for (const field of ['name', 'type', 'notes'] as const)
         kept(at(echo, `source.${field}`), record.source[field], `source.${field} in the echo`)
       kept(at(found, 'source'), record.source, 'source as read')
@@ -144,17 +150,17 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
           'source.meta.dataQuality': TEXT,
         }
         const measured = { observationDate: ISO_INSTANT, value: NUMBER, unit: TEXT, codes: LIST }
-        allFormed((await stored(client)).echo, { ...fields, ...measured }, 'data[].')
+        allFormed((await storedBiometric(client)).echo, { ...fields, ...measured }, 'data[].')
       },
     'The envelope has code 201 (integer) and message of the form 201 CREATED.': async (client) => {
-      const { body } = await stored(client)
+      const { body } = await storedBiometric(client)
       formed(at(body, 'code'), INTEGER, 'code')
       kept(at(body, 'code'), 201, 'code 201')
       kept(/^201\b/.test(String(at(body, 'message'))), true, 'message beginning with 201')
     },
   }),
 
-  ...asRead.account({
+  ...biometricRead.account({
     id: always('id', TEXT),
     accountReference: always('accountReference', OBJECT),
     'created, updated': async (client, account) => {
@@ -177,16 +183,16 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
     },
   }),
 
-  ...endpoints.writes({
+  ...biometricCalls.writes({
     'POST /health-profile/biometrics': async (client) => {
       const { account } = await register(client)
-      await createdWhole(client, [biometric(client, account), biometric(client, account, DIASTOLIC)])
+      await biometricsCreated(client, [biometric(client, account), biometric(client, account, DIASTOLIC)])
       kept((await biometricsOf(client, account)).length, 2, 'the number of records as read')
     },
     'POST /health-profile/biometrics/bulk': async (client) => {
       const users = await registerTwo(client)
       const records = users.map(({ account }) => biometric(client, account))
-      await createdWhole(client, records, '/bulk')
+      await biometricsCreated(client, records, '/bulk')
       for (const { account } of users)
         kept((await biometricsOf(client, account)).length, 1, "the number of each user's records as read")
     },
@@ -222,7 +228,7 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
       kept(seriesOf(found), latest, 'the latest record per code and source type')
     },
   }),
-  ...endpoints.account({
+  ...biometricCalls.account({
     'GET /health-profile/biometrics': async (client, account) => {
       const body = await readBiometrics(client, account)
       kept(at(body, 'code'), '200', 'code')
@@ -236,5 +242,125 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
     },
     'errors = []': async (client, account) =>
       kept(at(await readBiometrics(client, account), 'errors'), [], 'errors'),
+  }),
+]
+
+const conditionSent = inSection('Condition record, as sent')
+const conditionReturned = inSection('Condition record, as returned')
+const conditionCalls = inSection('Endpoints: Conditions')
+
+/** A condition with what create returned and what a read gives of it. */
+async function storedCondition(client: Client) {
+  const user = await register(client)
+  const record = condition(client, user.account)
+  const created = at(await createConditions(client, [record]), 'data.0')
+  const [found] = await conditionsOf(client, user.account)
+  return { ...user, record, created, found }
+}
+
+const conditionComesBack =
+  (field: 'name' | 'source' | 'codes'): Run =>
+  async (client) => {
+    const { record, created, found } = await storedCondition(client)
+    kept(at(created, field), record[field], `${field} as create returns it`)
+    kept(at(found, field), record[field], `${field} as read`)
+  }
+
+/** The field is taken, and may be missing; no answer gives it back. */
+const conditionTaken =
+  (field: string): Run =>
+  async (client) =>
+    formed((await storedCondition(client)).found, OBJECT, `a record sent with ${field}, as read`)
+
+/** Every condition of the account has the fields in their form. */
+const each =
+  (form: Form, ...fields: readonly string[]): Run<[Account]> =>
+  async (client, account) => {
+    for (const record of await someConditions(client, account))
+      for (const field of fields) formed(at(record, field), form, field)
+  }
+
+async function conditionsCreated(client: Client, records: readonly unknown[], form = ''): Promise<unknown> {
+  const body = await createConditions(client, records, form)
+  kept(at(body, 'code'), '200', 'code')
+  kept(listAt(body, 'data').length, 2, 'the number of records in data')
+  return body
+}
+
+/** Sections "Condition record, as sent", "Condition record, as returned", "Endpoints: the service: conditions". */
+export const CONDITION_CASES: readonly ConformanceCase[] = [
+  ...conditionSent.writes({
+    ...byName(['transactionId', 'status', 'medication', 'family'], conditionTaken),
+    ...byName(['name', 'source', 'codes'], conditionComesBack),
+    account: async (client) => {
+      const [{ account }, other] = await registerTwo(client)
+      await createConditions(client, [condition(client, account)])
+      kept((await conditionsOf(client, account)).length, 1, "the number of the user's records")
+      kept((await conditionsOf(client, other.account)).length, 0, "the number of another user's records")
+    },
+    observationDate: async (client) => {
+      const { created, found } = await storedCondition(client)
+      // The form of the returned string is left open.
+      const returned = instantOf(at(created, 'observationDate'))
+      kept(returned, OBSERVED, 'the instant observationDate as create returns it')
+      kept(instantOf(at(found, 'observationDate')), OBSERVED, 'the instant observationDate as read')
+    },
+    'All dates are normalised to and expressed in UTC.': async (client) => {
+      const date = at((await storedCondition(client)).found, 'observationDate')
+      const inUtc = typeof date === 'string' && (EPOCH_TEXT.holds(date) || /(Z|\+00:?00)$/.test(date))
+      kept(inUtc, true, 'observationDate as read being in UTC')
+    },
+  }),
+
+  ...conditionReturned.account({
+    'account (type, reference)': each(TEXT, 'account.type', 'account.reference'),
+    name: each(TEXT, 'name'),
+    codes: each(LIST, 'codes'),
+    'observationDate (string)': each(TEXT, 'observationDate'),
+    source: each(OBJECT, 'source'),
+    'createDate (string, epoch ms)': each(EPOCH_TEXT, 'createDate'),
+    'updateDate (string, epoch ms)': each(EPOCH_TEXT, 'updateDate'),
+  }),
+  ...conditionReturned.writes({
+    'id (string, present in create responses)': async (client) =>
+      formed(at((await storedCondition(client)).created, 'id'), TEXT, 'id as create returns it'),
+  }),
+
+  ...conditionCalls.writes({
+    'POST /health-profile/conditions': async (client) => {
+      const { account } = await register(client)
+      const records = [condition(client, account), condition(client, account, HYPERTENSION)]
+      const body = await conditionsCreated(client, records)
+      kept(at(body, 'errors'), [], 'errors')
+      for (const item of listAt(body, 'data')) formed(at(item, 'id'), TEXT, 'data[].id')
+      kept((await conditionsOf(client, account)).length, 2, 'the number of records as read')
+    },
+    'POST /health-profile/conditions/bulk': async (client) => {
+      const users = await registerTwo(client)
+      const records = users.map(({ account }) => condition(client, account))
+      await conditionsCreated(client, records, '/bulk')
+      for (const { account } of users)
+        kept((await conditionsOf(client, account)).length, 1, "the number of each user's records as read")
+    },
+    'Latest records by observationDate per code and sourceType.': async (client) => {
+      const { account } = await register(client)
+      const make = (days: number, fields: object = {}) => {
+        const observationDate = OBSERVED + days * DAY
+        return { ...condition(client, account), observationDate, ...fields }
+      }
+      const others = [make(0, { source: source('assessment') }), make(0, { codes: [HYPERTENSION] })]
+      for (const record of [make(1), make(3), make(2), ...others]) await createConditions(client, [record])
+      const [day, third] = [OBSERVED, OBSERVED + 3 * DAY]
+      const latest = [`E11 assessment ${day}`, `E11 screening ${third}`, `I10 screening ${day}`]
+      const found = await conditionsOf(client, account)
+      kept(seriesOf(found), latest, 'the latest record per code and source type')
+    },
+  }),
+  ...conditionCalls.account({
+    'GET /health-profile/conditions': async (client, account) => {
+      const body = await readConditions(client, account)
+      formed(at(body, 'data'), OBJECT, 'data')
+      formed(at(body, 'data.data'), LIST, 'data.data')
+    },
   }),
 ]

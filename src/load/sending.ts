@@ -115,6 +115,8 @@ export function createSending(options: SendingOptions): Sending {
   let failingSince: number | undefined
   let outage: Outage | undefined
   let takenAt = Number.NEGATIVE_INFINITY
+  /** Since when batches fail, and none was taken: reads that get through, and tell nothing, are no sign that more should be sent. */
+  let noneTakenSince: number | undefined
   const others = countOthers()
 
   const tell = (told: Outage, isOver: boolean): void =>
@@ -130,7 +132,10 @@ export function createSending(options: SendingOptions): Sending {
   const gotThrough = (purpose: Purpose, operation: string): void => {
     failingSince = undefined
     others.gotThrough(purpose, operation)
-    if (purpose === 'batch') takenAt = now()
+    if (purpose === 'batch') {
+      takenAt = now()
+      noneTakenSince = undefined
+    }
     if (outage?.ofBatch !== true || purpose === 'batch') end()
   }
   const didNot = (error: GatewayError, begunAt: number): void => {
@@ -142,12 +147,16 @@ export function createSending(options: SendingOptions): Sending {
   const announce = (operation: string, waitMs: number, reason: Cause, since: number, at: number): void => {
     const givesUpAt = since + options.patienceMs
     if (at + waitMs > givesUpAt) {
-      throw new WaybillError(
-        reason.status === undefined ? 'gateway-unreachable' : 'gateway-failing',
-        `the gateway did not let "${operation}" through for ${Math.round((at - since) / 1000)} s (last: ${reason.what}); the job's patience is at its end`,
-      )
+      throw impatient(operation, reason, at - since)
     }
     options.onWait({ operation, waitMs, class: reason.class, what: reason.what, givesUpAt })
+  }
+
+  /** @throws AbortError for whatever still waits, too, where the patience is over */
+  const assertPatient = (operation: string, reason: Cause, since: number): void => {
+    const at = now()
+    if (at <= since + options.patienceMs) return
+    throw giveUp(impatient(operation, reason, at - since))
   }
 
   /** Nothing more is sent: what waits for its turn must not try it one by one. */
@@ -248,6 +257,11 @@ export function createSending(options: SendingOptions): Sending {
         else didNot(error, begunAt)
         const { class: kind, status } = error
         const isAmbiguous = kind === 'ambiguous'
+        if (isAmbiguous && purpose === 'batch') {
+          noneTakenSince ??= now()
+          // What was sent before has a patience of its own, which ends in `wait`.
+          if (!again) assertPatient(operation, causeOf(error), noneTakenSince)
+        }
         const told = isAmbiguous ? alone.failed(now()) : NONE_FAILED
         if (isAmbiguous && alone.ambiguous === TRIES_OF_A_BATCH) isLate?.()
         const decision = decide({ class: kind, attempt, purpose, tokenRenewed, ...told }, random)
@@ -307,8 +321,10 @@ export function createSending(options: SendingOptions): Sending {
       const at = now()
       goesOn(batchWaits(outage, cause, { since, now: at, waitMs, takenAt }))
       const isOver = at + waitMs > since + options.patienceMs
-      if (isOver && cause.status !== undefined && (await answersAtAll()) && others.mayGiveUpBatch(people))
+      if (isOver && cause.status !== undefined && (await answersAtAll()) && others.mayGiveUpBatch(people)) {
+        noneTakenSince = undefined
         return false
+      }
       announce(operation, waitMs, cause, since, at)
       await options.sleep(waitMs, signal)
       return true
@@ -318,5 +334,11 @@ export function createSending(options: SendingOptions): Sending {
 }
 
 const NONE_FAILED = { ambiguous: 0, othersSinceFirst: false, othersSinceLast: false }
+
+const impatient = (operation: string, reason: Cause, waitedMs: number): WaybillError =>
+  new WaybillError(
+    reason.status === undefined ? 'gateway-unreachable' : 'gateway-failing',
+    `the gateway did not let "${operation}" through for ${Math.round(waitedMs / 1000)} s (last: ${reason.what}); the job's patience is at its end`,
+  )
 
 const asFinal = (error: unknown): AbortError => new AbortError(error instanceof Error ? error : String(error))

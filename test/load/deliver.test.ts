@@ -310,6 +310,22 @@ describe('when the run must stop', () => {
     expect(await loading.stored('biometric')).toEqual([])
   })
 
+  it('ends by its patience where every new batch is answered 500, and what reads are answered tells nothing', async () => {
+    const loading = await startLoading({
+      faultOf: ({ path, method }) =>
+        path !== BIOMETRICS ? PASS : method === 'GET' ? answer(404) : { do: 'pass-then-answer', status: 500 },
+      limits: { records: 1 },
+      concurrency: 1,
+      patienceMs: 60_000,
+    })
+    const begun = loading.clock.now
+    const entries = people(200)
+    expect(await failureOf(loading.load(entries))).toMatchObject({ code: 'gateway-failing' })
+    expect(loading.clock.now - begun).toBeLessThanOrEqual(60_000 + 2 * 15_000)
+    // What was sent is open: it is looked for when the run goes on.
+    expect(loading.posts(BIOMETRICS)).toBeLessThan(20)
+  })
+
   it('does not count time without any request as the gateway’s silence', async () => {
     const loading = await startLoading({ faultOf: first(BIOMETRICS, answer(429)) })
     loading.clock.now += 24 * 3_600_000

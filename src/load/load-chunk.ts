@@ -361,6 +361,10 @@ const stillInDoubt = (entry: Entry): InDoubt => notSent(entry, 'held', HELD)
  * its own row and rule.
  */
 function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
-  if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true }
-  return fate.outcome === 'unchanged' ? { ...fate, entry } : { ...fate, entry, batchId: null }
+  // What the gateway has is the other record: of this one nothing more is known than that it need not be there as well.
+  const isOthers = fate.entry.content === entry.content ? {} : { isOthers: true as const }
+  if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true, ...isOthers }
+  if (fate.outcome !== 'unchanged') return { ...fate, entry, batchId: null }
+  const { readBack, ...rest } = fate
+  return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? { readBack } : {}) }
 }

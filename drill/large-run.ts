@@ -9,6 +9,7 @@ import {
   type RunningWaybill,
   startGateway,
   startWaybill,
+  WATCHED,
 } from './processes.ts'
 import { Summary } from './statements.ts'
 
@@ -56,7 +57,8 @@ export async function openLargeRun(faults: readonly Readonly<Record<string, unkn
     WAYBILL_ACCESS_TOKEN: 'drill',
   }
   const watch = { haste: 1, answerWithin: ANSWER_WITHIN_MS }
-  const start = (): RunningWaybill => startWaybill(folder, environment, watch, ['run', 'large', '--json'])
+  const start = (): RunningWaybill =>
+    startWaybill(folder, environment, WATCHED, watch, ['run', 'large', '--json'])
   const count = async (): Promise<number> => {
     const counts: unknown = await (await fetch(`${gateway.url}/_reference/counts`)).json()
     return Counts.parse(counts).biometric

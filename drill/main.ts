@@ -10,8 +10,10 @@ import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
 import { z } from 'zod'
 import { isBackfillRound } from './backfill-plan.ts'
+import { bundle } from './bundle.ts'
 import { FAULT_KINDS } from './draw-faults.ts'
 import { KILL_POINTS, type KillPoint } from './kill-points.ts'
+import { WATCHED } from './processes.ts'
 import { type RoundEnd, runRound } from './round.ts'
 import { THEMES, themeOf } from './round-plan.ts'
 import { WRONGS } from './verdict.ts'
@@ -46,7 +48,7 @@ export interface DrillEnd {
 }
 
 /** A round waits for most of its time: for answers that hang, and for what is held. */
-const ROUNDS_AT_ONCE = 6
+const ROUNDS_AT_ONCE = 10
 
 /** @param say told of each round that failed */
 export async function drill(options: DrillOptions, say: (text: string) => void): Promise<DrillEnd> {
@@ -55,14 +57,16 @@ export async function drill(options: DrillOptions, say: (text: string) => void):
   const mappings = join(root, 'mappings')
   await cp(join(import.meta.dirname, 'mappings'), mappings, { recursive: true })
   await cp(join(import.meta.dirname, '../mappings/catalog'), join(mappings, 'catalog'), { recursive: true })
+  const { folder: bundled, program } = await bundle(WATCHED)
   const endsAt = performance.now() + seconds * 1000
   const numbers = round === undefined ? numbersOf(rounds, only) : [round]
   const ends = await pLimit(ROUNDS_AT_ONCE).map(numbers, async (number) => {
     if (performance.now() > endsAt) return undefined
-    const end = await runRound(seed, number, join(root, `round-${number}`), mappings)
+    const end = await runRound(seed, number, join(root, `round-${number}`), mappings, program)
     if (end.faults.length > 0) say(failureText(seed, end))
     return end
   })
+  await rm(bundled, { recursive: true })
   const folders = await readdir(root)
   if (folders.every((name) => name === 'mappings')) await rm(root, { recursive: true })
   return sumUp(ends.filter((end) => end !== undefined))

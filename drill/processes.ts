@@ -7,7 +7,8 @@ import type { Watch } from './waybill-process.ts'
 
 const PROJECT = join(import.meta.dirname, '..')
 const SHIPPED = join(PROJECT, 'bin/waybill.js')
-const WATCHED = join(import.meta.dirname, 'waybill-process.ts')
+/** The watched program, as it is written. */
+export const WATCHED = join(import.meta.dirname, 'waybill-process.ts')
 
 const Listening = z.object({ url: z.string() })
 
@@ -56,14 +57,18 @@ export interface RunningWaybill {
   readonly ended: Promise<Ended>
 }
 
-/** Starts `waybill …`: as shipped, or watched. */
+/**
+ * Starts `waybill …`: as shipped, or watched.
+ * @param watched the file of the watched program
+ */
 export function startWaybill(
   folder: string,
   environment: Readonly<Record<string, string>>,
+  watched: string,
   watch: Watch | 'shipped',
   args: readonly string[],
 ): RunningWaybill {
-  const entry = watch === 'shipped' ? [SHIPPED] : [WATCHED, JSON.stringify(watch)]
+  const entry = watch === 'shipped' ? [SHIPPED] : [watched, JSON.stringify(watch)]
   const child = spawn(process.execPath, [...entry, ...args], {
     cwd: folder,
     env: { PATH: process.env['PATH'], ...environment },

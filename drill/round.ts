@@ -45,12 +45,16 @@ export interface RoundEnd extends Verdict {
   readonly struck: Struck
 }
 
-/** @param mappings a folder with the drill's mappings and the catalog */
+/**
+ * @param mappings a folder with the drill's mappings and the catalog
+ * @param watched the file of the watched program
+ */
 export async function runRound(
   seed: number,
   round: number,
   folder: string,
   mappings: string,
+  watched: string,
 ): Promise<RoundEnd> {
   const act = isBackfillRound(round) ? backfillAct(seed, round) : nightlyAct(seed, round)
   const { exports, ordered, changed, forgotten, shipped, pace, faultSeed, registeredAgain, theme } = act
@@ -63,7 +67,7 @@ export async function runRound(
     ...{ dataFile: data, registeredAgain },
     ...{ clock: Date.now, makeId: randomUUID },
   })
-  const scene = createScene({ folder, mappings, gateway, shipped, pace })
+  const scene = createScene({ folder, mappings, gateway, watched, shipped, pace })
   let stuck: string | undefined
   let said: Said = { words: [], runs: [] }
   try {

@@ -22,6 +22,8 @@ export interface Stage {
   /** A folder with the drill's mappings and the catalog. */
   readonly mappings: string
   readonly gateway: { readonly url: string }
+  /** The file of the watched program. */
+  readonly watched: string
   /** Runs the program as shipped, at its own pace, instead of the watched one. */
   readonly shipped: boolean
   readonly pace: Pace
@@ -79,7 +81,7 @@ const LONGEST_MS = 90_000
 const COUNTER = { on: 'all', do: 'slow', ms: 0 }
 
 export function createScene(stage: Stage): Scene {
-  const { folder, mappings, gateway, shipped, pace } = stage
+  const { folder, mappings, gateway, watched, shipped, pace } = stage
   const home = join(folder, 'home')
   const environment = {
     WAYBILL_HOME: home,
@@ -104,7 +106,7 @@ export function createScene(stage: Stage): Scene {
         ...(ending?.by === 'point' ? { kill: ending.kill } : {}),
         ...(halt === undefined ? {} : { halt }),
       }
-      const running = startWaybill(folder, environment, shipped ? 'shipped' : watch, args)
+      const running = startWaybill(folder, environment, watched, shipped ? 'shipped' : watch, args)
       const { halted, goOn, ended } = running
       const killer = setTimeout(() => running.kill(), ending?.by === 'instant' ? ending.afterMs : LONGEST_MS)
       const asker =

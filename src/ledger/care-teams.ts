@@ -35,6 +35,7 @@ export async function saveCareTeams(
       stored_at: entry.storedAt,
       mark: entry.mark,
       account_id: entry.accountId,
+      heard_at: entry.heardAt,
       content: entry.content === null ? null : Buffer.from(entry.content, 'hex'),
       deletions: entry.deletions.length === 0 ? null : JSON.stringify(entry.deletions),
     }))
@@ -55,6 +56,7 @@ export async function saveCareTeams(
           stored_at: sql`excluded.stored_at`,
           mark: sql`excluded.mark`,
           account_id: sql`excluded.account_id`,
+          heard_at: sql`max(care_team.heard_at, excluded.heard_at)`,
           content: sql`excluded.content`,
           deletions: sql`excluded.deletions`,
         }),

@@ -182,6 +182,8 @@ export interface Ledger {
   openExports(job: string): Promise<OpenExport[]>
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
+  /** A number that is higher for a content that came later than another for the first time; 0 for one that never came. */
+  arrivalOf(exportId: string): Promise<number>
   mapping(digest: string): Promise<string | undefined>
   /** Profiles of finished exports, latest first. */
   profiles(key: ProfileKey, limit: number): Promise<Pick<ProfileStart, 'accepted' | 'content'>[]>

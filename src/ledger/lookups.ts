@@ -121,10 +121,26 @@ export async function readCareTeams(
       const account = hex(row.account)
       const entries = found.get(account) ?? []
       found.set(account, entries)
-      const { observed_at: observedAt, stored_at: storedAt, mark, account_id: accountId } = row
+      const {
+        observed_at: observedAt,
+        stored_at: storedAt,
+        mark,
+        account_id: accountId,
+        heard_at: heardAt,
+      } = row
       const content = row.content && hex(row.content)
       const deletions = readDeletions(row.deletions)
-      entries.push({ account, npi: hex(row.npi), observedAt, storedAt, mark, accountId, content, deletions })
+      entries.push({
+        account,
+        npi: hex(row.npi),
+        observedAt,
+        storedAt,
+        mark,
+        accountId,
+        heardAt,
+        content,
+        deletions,
+      })
     }
   }
   return found

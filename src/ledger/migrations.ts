@@ -65,7 +65,7 @@ const SHAPE = [
   `create table account (gateway text not null, reference blob not null, account_id text, registered_at integer not null,
     registered_by text, sent_before integer, primary key (gateway, reference)) without rowid`,
   `create table care_team (gateway text not null, account blob not null, npi blob not null, observed_at integer not null,
-    stored_at integer not null, mark text not null, account_id text, content blob, deletions text,
+    stored_at integer not null, mark text not null, account_id text, heard_at integer not null, content blob, deletions text,
     primary key (gateway, account, npi)) without rowid`,
   `create index care_team_owed on care_team (gateway, account)
     where (mark in ('to-set', 'to-unset') or deletions is not null)`,

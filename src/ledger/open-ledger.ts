@@ -150,6 +150,15 @@ export async function openLedger(file: string): Promise<Ledger> {
       read((db) =>
         db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
       ),
+    arrivalOf: (exportId) =>
+      read(async (db) => {
+        const { first } = await db
+          .selectFrom('export')
+          .select((eb) => eb.fn.min('id').as('first'))
+          .where('export_id', '=', exportId)
+          .executeTakeFirstOrThrow()
+        return Number(first ?? 0)
+      }),
     mapping: async (digest) =>
       (
         await read((db) =>

@@ -136,6 +136,8 @@ export interface KnownCareTeam {
   readonly mark: CareTeamMark
   /** The gateway's id of the person, where it is known. */
   readonly accountId: string | null
+  /** The place of the latest row that was heard on the provider (`placeOfWord`). */
+  readonly heardAt: number
   /** Of a mark that waits for a record in doubt: its content, 16 hex digits. */
   readonly content: string | null
   /** The newest last. */

@@ -182,6 +182,8 @@ interface CareTeamTable {
   mark: CareTeamMark
   /** The gateway's id of the person, by which a mark that is owed can be set without the export; null where it gave none. */
   account_id: string | null
+  /** The place of the latest row that was heard: exports in the order of their arrival, and rows within them. */
+  heard_at: number
   /** Of a mark that waits for a record in doubt: hash of its content. */
   content: Uint8Array | null
   /** `OwedDeletion[]` as JSON, the newest last; null where nothing is to be deleted. */

@@ -188,24 +188,25 @@ export function knownNow(
   now: number,
 ): KnownCareTeam[] {
   const rows = new Map(known.map((one) => [one.npi, one]))
-  const note = (npi: string, observedAt: number, content: string | null): void => {
+  const note = (npi: string, observedAt: number, content: string | null, place = 0): void => {
     const before = rows.get(npi)
     const at = Math.max(before?.observedAt ?? observedAt, observedAt)
-    const { mark, deletions: owed } = before ?? { mark: 'none', deletions: [] }
+    const { mark, deletions: owed, heardAt } = before ?? { mark: 'none', deletions: [], heardAt: 0 }
     const row = { account: hash, npi, mark, observedAt: at, storedAt: now, accountId, content }
-    rows.set(npi, { ...row, deletions: owed })
+    rows.set(npi, { ...row, heardAt: Math.max(heardAt, place), deletions: owed })
   }
   for (const [npi, owed] of deletions) {
     if (owed.length === 0 || rows.has(npi)) continue
     const dates = has.flatMap((one) => (one.npi === npi ? (one.listedAt ?? []) : []))
     note(npi, Math.max(UNDATED, ...dates), null)
   }
-  for (const { npi, status, entry } of wanted) {
-    if (status === 'stored') note(npi, entry.record.observedAt, null)
+  for (const { npi, status, entry, place, isHeard } of wanted) {
+    if (status === 'stored' || (status === 'delivered' && !isHeard))
+      note(npi, entry.record.observedAt, null, place)
     // What it says of the mark counts, though nobody knows whether it is stored.
     const mark = status === 'doubtful' ? marks.get(npi) : undefined
-    if (mark === 'to-set') note(npi, entry.record.observedAt, entry.content)
-    if (mark === 'withdrawn') note(npi, entry.record.observedAt, null)
+    if (mark === 'to-set') note(npi, entry.record.observedAt, entry.content, place)
+    if (mark === 'withdrawn') note(npi, entry.record.observedAt, null, place)
   }
   return [...rows.values()].flatMap((row) => {
     const mark = marks.get(row.npi) ?? row.mark

@@ -55,7 +55,27 @@ export interface WantedCareTeam {
    * settled it, mark and all. `doubtful`: nobody can tell.
    */
   readonly status: 'open' | 'stored' | 'delivered' | 'doubtful'
+  /** `placeOfWord`. */
+  readonly place: number
+  /** Whether what it says of the mark was heard before. */
+  readonly isHeard: boolean
 }
+
+/** More rows than an export has. */
+const ROWS = 2 ** 31
+
+/**
+ * Of two rows of the same date the later one counts, in whatever order they are read again.
+ * @param arrival of the export: a later one has a higher number
+ * @param row of its rows
+ */
+export const placeOfWord = (arrival: number, row: number): number => arrival * ROWS + row
+
+/** Whether a word was heard, of a row that brings nothing new: it was delivered before, or is passed over again. */
+export const wasHeard = (
+  known: readonly KnownCareTeam[],
+  { npi, at, place }: { readonly npi: string; readonly at: number; readonly place: number },
+): boolean => known.some((one) => one.npi === npi && one.observedAt >= at && one.heardAt >= place)
 
 /** What the account has. */
 export interface HadCareTeam {
@@ -298,8 +318,8 @@ function* statements(
   }
   for (const [order, one] of wanted.entries()) {
     const { primary, observedAt: at } = one.entry.record
-    // What was delivered before has had its say: the ledger knows what came of it.
-    if (primary === undefined || one.status === 'delivered') continue
+    // The ledger knows what came of it.
+    if (primary === undefined || one.isHeard) continue
     yield { npi: one.npi, at, order, isPrimary: primary, from: 'chunk', wanted: one }
   }
 }

@@ -24,8 +24,10 @@ import {
   fieldsSent,
   type HadCareTeam,
   isSame,
+  placeOfWord,
   planCareTeam,
   type WantedCareTeam,
+  wasHeard,
 } from './care-team-state.ts'
 
 export interface CareTeamsOfChunk {
@@ -61,12 +63,14 @@ interface Person extends ListedAccount {
 
 /**
  * @param entries care-team entries of the chunk
+ * @param arrival of their export: a later one has a higher number
  * @param isUncertain whether an entry may have been sent of which the ledger does not know
  */
 export async function careTeamsOf(
   context: CareTeamContext,
   entries: readonly Entry[],
   accounts: Pick<ResolvedAccounts, 'accountIds'>,
+  arrival: number,
   isUncertain: (entry: Entry) => boolean,
 ): Promise<CareTeamsOfChunk> {
   const { identity } = context
@@ -84,7 +88,12 @@ export async function careTeamsOf(
       const outcome = outcomes.get(entry)
       const status = outcome === undefined ? open.get(entry) : statusOf(outcome)
       if (status === undefined) return []
-      return [{ entry, npi: npis.get(entry) ?? '', fields: fields.get(entry) ?? {}, status }]
+      const npi = npis.get(entry) ?? ''
+      const place = placeOfWord(arrival, entry.row.row)
+      const isNew =
+        outcome?.outcome !== 'unchanged' || (outcome.found === true && outcome.passedOver === undefined)
+      const isHeard = !isNew && wasHeard(person.known, { npi, at: entry.record.observedAt, place })
+      return [{ entry, npi, fields: fields.get(entry) ?? {}, status, place, isHeard }]
     })
 
   return {
@@ -148,7 +157,9 @@ export async function careTeamsOf(
       const active = people.filter(
         (person) =>
           person.known.some(isMarkOwed) ||
-          wantedOf(person, outcomes).some(({ status }) => status === 'stored' || status === 'doubtful'),
+          wantedOf(person, outcomes).some(
+            (one) => one.status === 'stored' || one.status === 'doubtful' || isNewWord(person, one),
+          ),
       )
       await allDone(
         active.map(async (person) => {
@@ -174,6 +185,13 @@ export async function careTeamsOf(
       return { failures, known }
     },
   }
+}
+
+/** Whether a record that was delivered before says something else of the mark than was heard since. */
+function isNewWord({ known }: Person, { npi, entry, isHeard }: WantedCareTeam): boolean {
+  const { primary } = entry.record
+  const { mark } = known.find((one) => one.npi === npi) ?? {}
+  return !isHeard && primary !== undefined && primary !== (mark === 'set' || mark === 'to-set')
 }
 
 /** Of an entry that the account has: whether it came of this record, sent from here or from another export. */

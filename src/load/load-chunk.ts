@@ -47,6 +47,8 @@ export interface LoadContext extends Delivery {
 
 export interface ChunkToLoad extends ChunkKey {
   readonly exportId: string
+  /** Of the export: a later one has a higher number. */
+  readonly arrival: number
   readonly entries: readonly Entry[]
   /** Whether an earlier process may have sent some of it. */
   readonly resumed: boolean
@@ -177,6 +179,7 @@ async function load(
     context.careTeams,
     entries.filter(({ record }) => record.kind === 'careTeam'),
     accounts,
+    chunk.arrival,
     (entry) => chunk.resumed || isDoubtful(entry),
   )
   const selected = await careTeams.select(

@@ -115,6 +115,7 @@ async function carryOut(
   const { opened, mapper } = await openRows(stages, record, mapping, limits)
   const lastWords = lastWordsOf(stages, record, { opened, mapper })
   const inFront = columnsInFront(opened.columns, mapping.read)
+  const arrival = await stages.ledger.arrivalOf(record.export_id)
   const resumption = resumptionOf(await stages.ledger.chunksOf(record.id))
   const { counts } = resumption
   const rejects = openAppended(
@@ -136,7 +137,7 @@ async function carryOut(
     const { row: firstRow, line: firstLine, byteOffset } = start
     await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
     return loadChunk(stages.load, {
-      ...{ exportRow: record.id, chunk: number, exportId: record.export_id, entries },
+      ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries },
       resumed: resumption.open.has(number),
       takenBack: lastWords,
     }).catch((error: unknown) => {

@@ -983,7 +983,16 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const [first, second] = [rowKey(11), rowKey(12)]
       const known = (npi: string, observedAt: number, mark: KnownCareTeam['mark'], of = account) => {
         const content = mark === 'to-set' ? 'c0ffee00c0ffee00' : null
-        const row = { account: of, npi, observedAt, storedAt: NOW, mark, accountId: `id of ${of}`, content }
+        const row = {
+          account: of,
+          npi,
+          observedAt,
+          storedAt: NOW,
+          mark,
+          accountId: `id of ${of}`,
+          heardAt: 7,
+          content,
+        }
         return { ...row, deletions: [] }
       }
       await run.saveCareTeams('gateway', [known(first, 5, 'set'), known(first, 5, 'set', rowKey(2))])

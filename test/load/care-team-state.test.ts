@@ -4,11 +4,13 @@ import {
   type CareTeamPlan,
   type ChangedCareTeam,
   type HadCareTeam,
+  placeOfWord,
   planCareTeam,
   type WantedCareTeam,
+  wasHeard,
 } from '../../src/load/care-team-state.ts'
 import { after, before, had, knows, made, NPI, OTHER, wants } from './made-up-care-teams.ts'
-import type { Made } from './made-up-entries.ts'
+import { IDENTITY, type Made, OBSERVED_AT } from './made-up-entries.ts'
 
 const plan = (
   wanted: readonly WantedCareTeam[],
@@ -125,7 +127,7 @@ describe('the mark of an account', () => {
   ) => {
     const { primary: _, ...record } = made(fields).record
     const said = primary === undefined ? record : { ...record, primary }
-    return { ...wants(made(fields)), entry: { ...made(fields), record: said }, status }
+    return { ...wants(made(fields), status), entry: { ...made(fields), record: said } }
   }
   it.each([
     ['is taken away where its bearer is no longer the primary one', [says(false)], [marked()], 'unmark'],
@@ -163,5 +165,25 @@ describe('the mark of an account', () => {
       const { mark } = plan(rows, [had(), had(other)], 'add')
       expect(mark).toMatchObject({ step: 'mark', npi: rows[1]?.npi })
     }
+  })
+})
+
+describe('a word that was heard', () => {
+  const npi = IDENTITY.npi(NPI)
+  const heard = (at: number, place: number) =>
+    wasHeard([{ ...knows(NPI, 'set'), heardAt: placeOfWord(2, 7) }], { npi, at, place })
+
+  it('is one of the same date from the same row, an earlier one, or an earlier export', () => {
+    expect(heard(OBSERVED_AT, placeOfWord(2, 7))).toBe(true)
+    expect(heard(OBSERVED_AT, placeOfWord(2, 6))).toBe(true)
+    expect(heard(OBSERVED_AT, placeOfWord(1, 400_000_000))).toBe(true)
+    expect(heard(before, placeOfWord(1, 1))).toBe(true)
+  })
+
+  it('is none from a later row or export, of a newer date, or of another provider', () => {
+    expect(heard(OBSERVED_AT, placeOfWord(2, 8))).toBe(false)
+    expect(heard(OBSERVED_AT, placeOfWord(3, 1))).toBe(false)
+    expect(heard(after, placeOfWord(1, 1))).toBe(false)
+    expect(wasHeard([knows(OTHER, 'set')], { npi, at: before, place: 0 })).toBe(false)
   })
 })

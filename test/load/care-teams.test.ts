@@ -427,3 +427,26 @@ it('puts several people into one request where the job says so', async () => {
   expect(loading.added()).toBe(1)
   expect((await loading.stored('careTeam')).map((one) => one._account).sort()).toHaveLength(3)
 })
+
+describe('exports of equal dates that are read again every night', () => {
+  it('speak in the order in which they came: the last word stands, however often the first are read', async () => {
+    const loading = await startWith([], { changed: 'keep' })
+    const row = { row: 1, person: 'person-1' }
+    // One row key, one date: the second is passed over, as the account has the provider; the third brings the first back.
+    const nights = [
+      made({ ...row, primary: false }),
+      made({ ...row, name: 'Corrected', primary: true }),
+      made({ ...row, primary: false }),
+    ]
+    for (let night = 1; night <= nights.length + 1; night++)
+      for (const [at, entry] of nights.slice(0, night).entries()) {
+        const chunk = 10 * night + at
+        await loading.settle(await loading.load([entry], false, chunk, at + 1), chunk)
+        if (at === night - 1) expect(await loading.marked()).toEqual(at === 1 ? ['Test Practice'] : [])
+      }
+    expect(await loading.marked()).toEqual([])
+    const reads = loading.tallies.requests.readBack
+    await loading.settle(await loading.load([nights[0] ?? made()], false, 90, 1), 90)
+    expect(loading.tallies.requests.readBack).toBe(reads)
+  })
+})

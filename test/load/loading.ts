@@ -211,9 +211,9 @@ export async function startLoading(options: LoadingOptions = {}) {
     stop,
     exportRow,
     /** Loads the entries as one chunk; `resumed` as after a crash. */
-    async load(entries: readonly Entry[], resumed = false, chunk = 1): Promise<LoadedChunk> {
+    async load(entries: readonly Entry[], resumed = false, chunk = 1, arrival = 1): Promise<LoadedChunk> {
       const loaded = await loadChunk(resumed ? connect(startSending()) : context, {
-        ...{ exportRow, chunk, exportId: EXPORT_ID, entries, resumed },
+        ...{ exportRow, chunk, exportId: EXPORT_ID, arrival, entries, resumed },
         takenBack: async (replaced) => new Set(replaced),
       })
       addTallies(tallies, { accounts: loaded.accounts })

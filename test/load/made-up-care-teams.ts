@@ -12,6 +12,8 @@ export const wants = (entry: Entry, status: WantedCareTeam['status'] = 'open'): 
   npi: IDENTITY.npi(entry.record.evidence.npi ?? ''),
   fields: fieldsSent(entry),
   status,
+  place: 1,
+  isHeard: status === 'delivered',
 })
 /** As the gateway would list `made()`. */
 export const had = ({
@@ -40,6 +42,7 @@ export const knows = (npi: string, mark: KnownCareTeam['mark'], observedAt = OBS
   npi: IDENTITY.npi(npi),
   observedAt,
   storedAt: 0,
+  heardAt: 0,
   mark,
   accountId: null,
   content: null,

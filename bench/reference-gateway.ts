@@ -4,7 +4,7 @@
  */
 import { Agent, request } from 'node:http'
 import { performance } from 'node:perf_hooks'
-import { startAttached } from '../src/cli/connect-gateway.ts'
+import { startAttached } from '../src/runs/connect-gateway.ts'
 
 const RECORDS = 500
 const AT_ONCE = 8

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { startAttached } from '../src/cli/connect-gateway.ts'
+import { startAttached } from '../src/runs/connect-gateway.ts'
 
 export interface Rehearsed {
   /** What `waybill run --json` said at its end. */

@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import module from 'node:module'
 import { join } from 'node:path'
-import type { CommandContext, GatewayConnection } from '../src/cli/context.ts'
+import type { CommandContext } from '../src/cli/context.ts'
+import type { GatewayConnection } from '../src/runs/application.ts'
 import {
   createPass,
   type Kill,

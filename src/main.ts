@@ -178,7 +178,7 @@ async function buildContext(
     },
     async connectGateway(name, onRequest) {
       makeHome()
-      const { connectGateway } = await import('./cli/connect-gateway.ts')
+      const { connectGateway } = await import('./runs/connect-gateway.ts')
       const parts = { now: Date.now, nextRequestId: randomUUID, randomHex: hexOf }
       return connectGateway(name, settings, onRequest === undefined ? parts : { ...parts, onRequest })
     },
@@ -186,7 +186,7 @@ async function buildContext(
       makeHome()
       const [{ createIdentity }, { readOrMakeKey }] = await Promise.all([
         import('./model/ids.ts'),
-        import('./cli/open-known-ledger.ts'),
+        import('./runs/open-known-ledger.ts'),
       ])
       const file = join(settings.home, 'key')
       assertWithin(settings.home, file)

@@ -13,16 +13,17 @@ import { lookInRange } from '../run/exports-in-range.ts'
 import type { FoundExport } from '../run/find-exports.ts'
 import { backfillJob, backfillSources, noneInRange } from '../runs/backfill.ts'
 import { type BackfillPlan, leftOut, planBackfill } from '../runs/backfill-plan.ts'
+import { lastRunFile, tellingLastRun } from '../runs/last-run.ts'
+import { mailedReport, runAndTell } from '../runs/run-and-tell.ts'
+import { createTeller } from '../runs/teller.ts'
+import { sourceSettings, withRunDependencies } from '../runs/with-gateways.ts'
 import { n } from '../shown-text.ts'
 import { createCounting } from '../telemetry/counting.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { reportRun, watchOnTerminal } from './display.ts'
 import { plainTable } from './plain-table.ts'
-import { mailedReport, runAndTell } from './run-and-tell.ts'
-import { reportRun, sourceSettings, withRunDependencies } from './run-environment.ts'
 import { sizeText } from './summary-text.ts'
-import { createTeller } from './teller.ts'
 
 export interface BackfillCommandOptions {
   readonly job: string
@@ -53,26 +54,31 @@ export const backfill: Action<BackfillCommandOptions> = async (context, options)
   const gateway = chooseGateway(settings, job)
   const plan = await lookBefore(context, job, range)
   if (showsProgress(context, options)) context.err(plan)
-  return withRunDependencies(context, options.quiet === true, gateway, async (opened) => {
-    const { ledger } = opened
-    const deps = { ...opened, requestsPerSecond: range.rate }
-    const known = new Map([[job.definition.job, targetsOf(job)]])
-    const teller = createTeller(context, ledger, known, mailedReport(context, ledger))
-    const tell = lastRunFile(context)
-    try {
-      const end = await runAndTell(context, {
-        ...{ teller, deps, job, refusals: false },
-        work: (told) =>
-          tellingLastRun(context, told, { job: job.definition.job, tell, refusals: false }, () =>
-            backfillJob(told, job, range),
-          ),
-      })
-      await reportRun(context, options, ledger, end)
-      return end.exit
-    } finally {
-      await teller.deliver()
-    }
-  })
+  return withRunDependencies(
+    context,
+    watchOnTerminal(context, options.quiet === true),
+    gateway,
+    async (opened) => {
+      const { ledger } = opened
+      const deps = { ...opened, requestsPerSecond: range.rate }
+      const known = new Map([[job.definition.job, targetsOf(job)]])
+      const teller = createTeller(context, ledger, known, mailedReport(context, ledger))
+      const tell = lastRunFile(context)
+      try {
+        const end = await runAndTell(context, {
+          ...{ teller, deps, job, refusals: false },
+          work: (told) =>
+            tellingLastRun(context, told, { job: job.definition.job, tell, refusals: false }, () =>
+              backfillJob(told, job, range),
+            ),
+        })
+        await reportRun(context, options, ledger, end)
+        return end.exit
+      } finally {
+        await teller.deliver()
+      }
+    },
+  )
 }
 
 /** @throws WaybillError `usage-wrong` where it is no folder */

@@ -6,13 +6,13 @@ import { assessmentJson, assessmentLines, countWords } from '../expect/expectati
 import { type ExpectationParts, judgeJob } from '../expect/expectation-watch.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { mailedReport } from '../runs/run-and-tell.ts'
+import { createTeller } from '../runs/teller.ts'
+import { sourceSettings } from '../runs/with-gateways.ts'
 import { localTime } from '../schedule/local-time.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import { mailedReport } from './run-and-tell.ts'
-import { sourceSettings } from './run-environment.ts'
 import { listJobs } from './scheduled-jobs.ts'
-import { createTeller } from './teller.ts'
 
 export interface ExpectOptions {
   /** Undefined: all jobs that expect anything. */

@@ -6,8 +6,8 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import type { TokenOwner } from '../reference-gateway/credentials.ts'
 import { readFaultPlan } from '../reference-gateway/faults/fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
+import { attach } from '../runs/connect-gateway.ts'
 import { shellWord } from '../shown-text.ts'
-import { attach } from './connect-gateway.ts'
 import type { Action } from './context.ts'
 
 export interface GatewayCommandOptions {

@@ -55,7 +55,7 @@ export function addOperateCommands(program: Command, perform: Perform): void {
       '\nExit code 0: all have taken it, 1: some have not, 2: the job names none, or a setting is missing.\n\nExample:\n  waybill notify nightly-screenings',
     )
     .action((job: string, options: { json?: true }) =>
-      perform(async (context) => (await import('./teller.ts')).notify(context, { job, ...options })),
+      perform(async (context) => (await import('./notify.ts')).notify(context, { job, ...options })),
     )
 
   program

@@ -5,8 +5,8 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import { measureOutputFiles } from '../report/output-files.ts'
 import { isReportOf } from '../report/report-page.ts'
 import { runReport } from '../report/run-report.ts'
+import { openKnownLedger } from '../runs/open-known-ledger.ts'
 import type { Action } from './context.ts'
-import { openKnownLedger } from './open-known-ledger.ts'
 
 export interface ReportOptions {
   readonly run: string | undefined

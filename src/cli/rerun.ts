@@ -8,22 +8,23 @@ import { doubtsOfGivenUp } from '../run/resume.ts'
 import { type RunSummary, summarise } from '../run/summary.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from '../runs/amend-run.ts'
 import { giveUp } from '../runs/give-up.ts'
+import { lastRunFile, tellingLastRun } from '../runs/last-run.ts'
+import { findJobOfRun, openKnownLedger } from '../runs/open-known-ledger.ts'
 import { reconcileRun } from '../runs/reconcile.ts'
 import { acceptInDoubt, type Person, resendInDoubt } from '../runs/resolve.ts'
 import { withRunAgain } from '../runs/run-again.ts'
+import { mailedReport, runAndTell } from '../runs/run-and-tell.ts'
 import { rerunJob } from '../runs/take-up.ts'
+import { createTeller } from '../runs/teller.ts'
 import { verifiedBadly, verifyRun } from '../runs/verify.ts'
 import type { SampleSize } from '../runs/verify-sample.ts'
+import { withRunDependencies } from '../runs/with-gateways.ts'
 import { counted } from '../shown-text.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { findJobOfRun, openKnownLedger } from './open-known-ledger.ts'
-import { mailedReport, runAndTell } from './run-and-tell.ts'
-import { reportRun, withRunDependencies } from './run-environment.ts'
+import { reportRun, watchOnTerminal } from './display.ts'
 import { tellingWaits } from './run-reporter.ts'
 import { summaryText, verifiedText } from './summary-text.ts'
-import { createTeller } from './teller.ts'
 
 export interface RerunOptions {
   readonly run: string
@@ -35,22 +36,27 @@ export interface RerunOptions {
 export const rerun: Action<RerunOptions> = async (context, options) => {
   const { job, gateway } = await findJobOfRun(context, options.run)
   assertTellable(context.settings, job)
-  return withRunDependencies(context, options.quiet === true, gateway, async (deps) => {
-    const run = await findRun(deps.ledger, options.run)
-    const known = new Map([[run.job, targetsOf(job)]])
-    const teller = createTeller(context, deps.ledger, known, mailedReport(context, deps.ledger))
-    const work = (told: RunDependencies): Promise<JobEnd> =>
-      tellingLastRun(context, told, { job: run.job, tell: lastRunFile(context), refusals: false }, () =>
-        rerunJob(told, job, run, options.only ?? 'left-behind'),
-      )
-    try {
-      const end = await runAndTell(context, { teller, deps, job, refusals: false, work })
-      await reportRun(context, options, deps.ledger, end)
-      return end.exit
-    } finally {
-      await teller.deliver()
-    }
-  })
+  return withRunDependencies(
+    context,
+    watchOnTerminal(context, options.quiet === true),
+    gateway,
+    async (deps) => {
+      const run = await findRun(deps.ledger, options.run)
+      const known = new Map([[run.job, targetsOf(job)]])
+      const teller = createTeller(context, deps.ledger, known, mailedReport(context, deps.ledger))
+      const work = (told: RunDependencies): Promise<JobEnd> =>
+        tellingLastRun(context, told, { job: run.job, tell: lastRunFile(context), refusals: false }, () =>
+          rerunJob(told, job, run, options.only ?? 'left-behind'),
+        )
+      try {
+        const end = await runAndTell(context, { teller, deps, job, refusals: false, work })
+        await reportRun(context, options, deps.ledger, end)
+        return end.exit
+      } finally {
+        await teller.deliver()
+      }
+    },
+  )
 }
 
 export interface ReconcileOptions {
@@ -67,7 +73,7 @@ export const reconcile: Action<ReconcileOptions> = async (context, options) => {
   if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
     throw new WaybillError('usage-wrong', '--sample is for --verify, and --seed is for --sample')
   const { job, gateway } = await findJobOfRun(context, options.run)
-  return withRunDependencies(context, true, gateway, async (deps) => {
+  return withRunDependencies(context, watchOnTerminal(context, true), gateway, async (deps) => {
     const { ledger } = deps
     const named = await findRun(ledger, options.run)
     assertSameGateway(named, deps.gatewayName)
@@ -174,25 +180,30 @@ async function accept(context: CommandContext, options: ResolveOptions): Promise
 
 const resend = async (context: CommandContext, options: ResolveOptions): Promise<number> => {
   const { job, gateway } = await findJobOfRun(context, options.run)
-  return withRunDependencies(context, options.json === true, gateway, async (deps) => {
-    const run = await findRun(deps.ledger, options.run)
-    const end = await resendInDoubt(deps, job, run, options.transaction ?? [], personOf(context, options))
-    const { summary: resent, error, decided } = end
-    const summary = await summarise(deps.ledger, deps.home, run.id)
-    if (options.json) {
-      const failed = error === undefined ? {} : errorAsJson(error)
-      const said = { decision: 'resend', records: decided, summary, resent, ...failed }
-      context.out(JSON.stringify(said))
+  return withRunDependencies(
+    context,
+    watchOnTerminal(context, options.json === true),
+    gateway,
+    async (deps) => {
+      const run = await findRun(deps.ledger, options.run)
+      const end = await resendInDoubt(deps, job, run, options.transaction ?? [], personOf(context, options))
+      const { summary: resent, error, decided } = end
+      const summary = await summarise(deps.ledger, deps.home, run.id)
+      if (options.json) {
+        const failed = error === undefined ? {} : errorAsJson(error)
+        const said = { decision: 'resend', records: decided, summary, resent, ...failed }
+        context.out(JSON.stringify(said))
+        return end.exit
+      }
+      context.out(
+        `${count(decided)} of run ${run.id} freed; run ${resent.run} has sent what the gateway lacks.`,
+      )
+      for (const one of [resent, summary])
+        context.out(summaryText(one, await deps.ledger.reasonsOf(one.run), context.columns))
+      if (error !== undefined) context.err(describeError(error))
       return end.exit
-    }
-    context.out(
-      `${count(decided)} of run ${run.id} freed; run ${resent.run} has sent what the gateway lacks.`,
-    )
-    for (const one of [resent, summary])
-      context.out(summaryText(one, await deps.ledger.reasonsOf(one.run), context.columns))
-    if (error !== undefined) context.err(describeError(error))
-    return end.exit
-  })
+    },
+  )
 }
 
 const personOf = ({ user }: CommandContext, { by = user, note }: ResolveOptions): Person => ({

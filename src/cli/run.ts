@@ -9,16 +9,17 @@ import { createIdentity } from '../model/ids.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import type { JobEnd } from '../run/execute.ts'
 import { type DryRunResult, dryRun } from '../runs/dry-run.ts'
+import { lastRunFile, tellingLastRun } from '../runs/last-run.ts'
+import { mailedReport, runAndTell, tellingRefusals } from '../runs/run-and-tell.ts'
 import { runJob } from '../runs/run-job.ts'
+import { createTeller } from '../runs/teller.ts'
+import { sourceSettings, withRunDependencies } from '../runs/with-gateways.ts'
 import { counted } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { reportRun, watchOnTerminal } from './display.ts'
 import { fittedTable } from './plain-table.ts'
-import { mailedReport, runAndTell, tellingRefusals } from './run-and-tell.ts'
-import { reportRun, sourceSettings, withRunDependencies } from './run-environment.ts'
 import { driftLines, warningsLine } from './summary-text.ts'
-import { createTeller } from './teller.ts'
 
 export interface RunCommandOptions {
   readonly job: string
@@ -69,22 +70,27 @@ const perform: Action<RunCommandOptions> = async (context, options) => {
       await ledger?.close()
     }
   }
-  return withRunDependencies(context, options.quiet === true, gateway, async (deps) => {
-    const known = new Map([[job.definition.job, targetsOf(job)]])
-    const teller = createTeller(context, deps.ledger, known, mailedReport(context, deps.ledger))
-    try {
-      const tell = lastRunFile(context)
-      const work = (told: RunDependencies): Promise<JobEnd> =>
-        tellingLastRun(context, told, { job: job.definition.job, tell, refusals: true }, () =>
-          runJob(told, job, runOptions),
-        )
-      const end = await runAndTell(context, { teller, deps, job, refusals: true, work })
-      await reportRun(context, options, deps.ledger, end)
-      return end.exit
-    } finally {
-      await teller.deliver()
-    }
-  })
+  return withRunDependencies(
+    context,
+    watchOnTerminal(context, options.quiet === true),
+    gateway,
+    async (deps) => {
+      const known = new Map([[job.definition.job, targetsOf(job)]])
+      const teller = createTeller(context, deps.ledger, known, mailedReport(context, deps.ledger))
+      try {
+        const tell = lastRunFile(context)
+        const work = (told: RunDependencies): Promise<JobEnd> =>
+          tellingLastRun(context, told, { job: job.definition.job, tell, refusals: true }, () =>
+            runJob(told, job, runOptions),
+          )
+        const end = await runAndTell(context, { teller, deps, job, refusals: true, work })
+        await reportRun(context, options, deps.ledger, end)
+        return end.exit
+      } finally {
+        await teller.deliver()
+      }
+    },
+  )
 }
 
 /** @param columns of the terminal; undefined: nothing is fitted to a width */

@@ -3,12 +3,12 @@ import type { Job } from '../definitions/definition-files.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import type { Counts } from '../model/balance.ts'
 import type { RunListener } from '../run/events.ts'
+import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from '../runs/last-run.ts'
 import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { CommandContext } from './context.ts'
-import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
 export interface ScheduleMetrics {
   readonly metrics: Metrics

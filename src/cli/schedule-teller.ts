@@ -14,12 +14,12 @@ import type { About } from '../notify/run-notices.ts'
 import { brokenNotice, goneNotice, missedNotice } from '../notify/schedule-notices.ts'
 import { keyOf, type Target } from '../notify/target.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
+import { tellDeadRun, tellHolder } from '../runs/run-and-tell.ts'
+import { createTeller, type Teller } from '../runs/teller.ts'
 import type { ListedJob, ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { Settings } from '../settings.ts'
 import type { CommandContext } from './context.ts'
-import { tellDeadRun, tellHolder } from './run-and-tell.ts'
 import { versionOfFolder } from './scheduled-jobs.ts'
-import { createTeller, type Teller } from './teller.ts'
 
 export interface ScheduleTeller {
   readonly teller: Teller

@@ -11,8 +11,12 @@ import { trafficOf } from '../run/connect-stages.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents } from '../run/events.ts'
 import type { RunSummary } from '../run/summary.ts'
+import { lastRunFile, tellingLastRun } from '../runs/last-run.ts'
 import { command, nextSteps, type Step } from '../runs/next-steps.ts'
+import { mailedReport, runAndTell } from '../runs/run-and-tell.ts'
 import { runJob } from '../runs/run-job.ts'
+import type { Teller } from '../runs/teller.ts'
+import { type Surroundings, withGateways } from '../runs/with-gateways.ts'
 import { localTime, utcTime } from '../schedule/local-time.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
 import type { FireEnd, ListedJob, ScheduleEvents } from '../schedule/schedule-parts.ts'
@@ -21,16 +25,13 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
 import type { Action, CommandContext } from './context.ts'
+import { watchOnTerminal } from './display.ts'
 import { expectationParts } from './expect.ts'
 import { explainSchedule, fireWords, lateWords } from './explain-schedule.ts'
-import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { mailedReport, runAndTell } from './run-and-tell.ts'
-import { type Surroundings, withGateways } from './run-environment.ts'
 import { createRunReporter } from './run-reporter.ts'
 import { countEnd, countRuns, countSchedule, openScheduleMetrics, watchJobs } from './schedule-metrics.ts'
 import { createScheduleTeller, logAndTell } from './schedule-teller.ts'
 import { createJobList, isNothingExplained, isNothingFound } from './scheduled-jobs.ts'
-import type { Teller } from './teller.ts'
 
 /** A job file that is new, changed or repaired is taken up after this time. */
 const REREAD_MS = 60_000
@@ -116,7 +117,11 @@ function keep(
     context.logger.info('the schedule has ended')
     return EXIT.ok
   }
-  return withGateways(context, { quiet: false, onRequest: metrics?.requestAnswered }, work)
+  return withGateways(
+    context,
+    { ...watchOnTerminal(context, false), onRequest: metrics?.requestAnswered },
+    work,
+  )
 }
 
 /** As `waybill run` does, with log lines in place of its summary. */

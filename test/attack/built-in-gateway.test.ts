@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { connectGateway, startAttached } from '../../src/cli/connect-gateway.ts'
+import { connectGateway, startAttached } from '../../src/runs/connect-gateway.ts'
 import { ENDPOINTS, type Endpoint } from '../../src/gateway/contract/endpoints.ts'
 import { readSettings } from '../../src/settings.ts'
 import { ANN, HEADER, JOB, openClinic } from '../cli/clinic.ts'

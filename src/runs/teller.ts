@@ -1,21 +1,16 @@
 /** Tells the targets of jobs, with the settings, clock and log of a command. Nothing that befalls a notification reaches its caller. */
 
-import { readJob } from '../definitions/definition-files.ts'
-import { assertTellable, gatewayNameOf, readTargets, targetsOf } from '../definitions/jobs.ts'
+import { readTargets } from '../definitions/jobs.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
-import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Attach, Message } from '../notify/channel.ts'
 import type { Notice } from '../notify/notice.ts'
 import { openChannel } from '../notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
 import { type Installation, sentFrom } from '../notify/sent-from.ts'
 import { nameOf, type Target } from '../notify/target.ts'
-import type { Action, CommandContext } from './context.ts'
+import type { Application } from './application.ts'
 
-export type TellerContext = Pick<
-  CommandContext,
-  'settings' | 'logger' | 'now' | 'sleep' | 'randomHex' | 'owner'
->
+export type TellerContext = Pick<Application, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex' | 'owner'>
 
 export interface Teller {
   /** Writes the notice down, to be delivered. */
@@ -119,48 +114,3 @@ function report({ logger }: TellerContext, { job, kind, target, reason, nextAt }
 }
 
 const nameOfError = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
-
-export interface NotifyOptions {
-  readonly job: string
-  readonly json?: true
-}
-
-export const notify: Action<NotifyOptions> = async (context, options) => {
-  const { settings, now } = context
-  const job = await readJob(settings, options.job)
-  assertTellable(settings, job)
-  const targets = targetsOf(job)
-  const { job: name } = job.definition
-  if (targets.length === 0)
-    throw new WaybillError('usage-wrong', `the job ${name} tells nobody: it has no notify`, {
-      remedy: 'Name a target in the job file: docs/notifications.md.',
-    })
-  const notice = testNotice(name, gatewayNameOf(settings, job.definition), now())
-  const told = await Promise.all(
-    targets.map(async (target) => ({
-      target: nameOf(target),
-      error: await deliverNow(context, notice, target),
-    })),
-  )
-  context.out(
-    options.json
-      ? JSON.stringify({ job: name, targets: told })
-      : told.map(
-          ({ target, error }) =>
-            `${error === undefined ? 'delivered' : 'failed   '}  ${target}${error === undefined ? '' : `: ${error}`}`,
-        ),
-  )
-  return told.every(({ error }) => error === undefined) ? EXIT.ok : EXIT.recordsLeftBehind
-}
-
-const testNotice = (job: string, gateway: string, at: number): Notice => ({
-  kind: 'test',
-  job,
-  gateway,
-  subject: new Date(at).toISOString(),
-  failure: false,
-  at,
-  title: `Waybill: a test for ${job}`,
-  text: [`Somebody has typed \`waybill notify ${job}\`. Nothing is to be done.`],
-  data: {},
-})

@@ -20,8 +20,8 @@ import type { Target } from '../notify/target.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { exitOf, type JobEnd } from '../run/execute.ts'
 import { type RunSummary, summarise } from '../run/summary.ts'
-import { nextSteps, type Step } from '../runs/next-steps.ts'
-import type { CommandContext } from './context.ts'
+import type { Application } from './application.ts'
+import { nextSteps, type Step } from './next-steps.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
 /** What was thrown and told already. */
@@ -41,7 +41,7 @@ export interface ToldRun {
 
 /** @returns what `work` returns; what it throws is told, and thrown again. How it ended is still to be delivered */
 export async function runAndTell(
-  { logger }: Pick<CommandContext, 'logger'>,
+  { logger }: Pick<Application, 'logger'>,
   { teller, deps, job, next = (summary) => nextSteps(summary), refusals, work }: ToldRun,
 ): Promise<JobEnd> {
   const targets = targetsOf(job)
@@ -172,7 +172,7 @@ export async function tellDeadRun(
 
 /** Tells what keeps a job from being run before there is anything to run it with: a wrong job file, a ledger that cannot be opened. */
 export async function tellingRefusals<Result>(
-  context: CommandContext,
+  context: Application,
   name: string,
   act: () => Promise<Result>,
 ): Promise<Result> {
@@ -188,7 +188,7 @@ export async function tellingRefusals<Result>(
 }
 
 async function tellUnopened(
-  context: CommandContext,
+  context: Application,
   job: string,
   targets: readonly Target[],
   error: unknown,
@@ -217,7 +217,7 @@ export function mailedReport(
     now,
     isDead,
     version,
-  }: Pick<CommandContext, 'settings' | 'logger' | 'now' | 'isDead' | 'version'>,
+  }: Pick<Application, 'settings' | 'logger' | 'now' | 'isDead' | 'version'>,
   ledger: Ledger,
 ): Attach {
   return async ({ kind, job, data }) => {

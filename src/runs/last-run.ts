@@ -7,7 +7,7 @@ import type { RunDependencies } from '../run/dependencies.ts'
 import { exitOf, type JobEnd } from '../run/execute.ts'
 import { type RunSummary, summarise } from '../run/summary.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
-import type { CommandContext } from './context.ts'
+import type { Application } from './application.ts'
 
 export type Watched = Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home' | 'now'>
 
@@ -29,7 +29,7 @@ const FIRES_LOOKED_AT = 10
  * @throws what `work` throws
  */
 export async function tellingLastRun<End extends JobEnd>(
-  context: Pick<CommandContext, 'logger'>,
+  context: Pick<Application, 'logger'>,
   deps: Watched,
   { job, tell, refusals }: LastRunTelling,
   work: () => Promise<End>,
@@ -58,7 +58,7 @@ export async function tellingLastRun<End extends JobEnd>(
 /** Where the settings name no file: none. */
 export function lastRunFile({
   settings: { metricsFile },
-}: Pick<CommandContext, 'settings'>): readonly ((run: LastRun) => Promise<void>)[] {
+}: Pick<Application, 'settings'>): readonly ((run: LastRun) => Promise<void>)[] {
   if (metricsFile === undefined) return []
   return [
     async (run) => {

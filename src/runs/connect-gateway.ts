@@ -13,7 +13,7 @@ import { createGateway } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
 import { WaybillError } from '../model/errors.ts'
 import { BUILT_IN, type Settings } from '../settings.ts'
-import type { GatewayConnection } from './context.ts'
+import type { GatewayConnection } from './application.ts'
 
 /** As many as a job may send at once; the job's own ceiling is what holds. */
 const MOST_CONNECTIONS = 64

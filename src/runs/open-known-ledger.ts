@@ -6,12 +6,12 @@ import { chooseGateway } from '../definitions/jobs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { modeText } from '../own-files.ts'
-import { findRun } from '../runs/amend-run.ts'
-import type { CommandContext } from './context.ts'
+import { findRun } from './amend-run.ts'
+import type { Application } from './application.ts'
 
 /** @throws WaybillError `ledger-not-found`, and what opening it throws */
 export async function openKnownLedger(
-  context: Pick<CommandContext, 'settings' | 'openLedger'>,
+  context: Pick<Application, 'settings' | 'openLedger'>,
 ): Promise<Ledger> {
   const { home } = context.settings
   if (existsSync(join(home, 'ledger.sqlite'))) return context.openLedger()
@@ -24,7 +24,7 @@ export async function openKnownLedger(
  * @throws WaybillError `ledger-not-found`, `run-not-found`, `run-pruned`; as `readJob` and `chooseGateway`
  */
 export async function findJobOfRun(
-  context: Pick<CommandContext, 'settings' | 'openLedger'>,
+  context: Pick<Application, 'settings' | 'openLedger'>,
   id: string,
 ): Promise<{ readonly job: Job; readonly gateway: string }> {
   const ledger = await openKnownLedger(context)

@@ -1,0 +1,53 @@
+/** What is shown of a run on a terminal: while it is on, and when it has ended. */
+import type { Ledger } from '../ledger/ledger.ts'
+import type { JobEnd } from '../run/execute.ts'
+import type { RunWatch } from '../runs/with-gateways.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
+import type { CommandContext } from './context.ts'
+import { describeError, errorAsJson } from './describe-error.ts'
+import { createRunReporter } from './run-reporter.ts'
+import { summaryText } from './summary-text.ts'
+
+/** @param quiet warnings and errors alone */
+export function watchOnTerminal(context: CommandContext, quiet: boolean): RunWatch {
+  const { progress, logger } = openDisplay(context, quiet)
+  return {
+    listener: createRunReporter(progress, logger, context.now),
+    onConnected: (words) => progress.note(words),
+  }
+}
+
+/**
+ * What a person sees of a run while it is on, and the log beside it: standard error shows one of the two, but for warnings and errors,
+ * which are always told (docs/logging.md).
+ */
+function openDisplay(context: CommandContext, quiet: boolean): { progress: Progress; logger: Logger } {
+  const { settings, logger, now, writeError: write } = context
+  if (quiet) return { progress: NO_PROGRESS, logger: logger.beside(write) }
+  if (settings.logFormat === 'json') return { progress: NO_PROGRESS, logger }
+  // What is logged in full without a file is logged here.
+  const inFull = settings.logLevel === 'debug' && settings.logFile === undefined
+  const progress = createProgress({ columns: !inFull && context.terminal, now, write })
+  return { progress, logger: inFull ? logger : logger.beside((line) => progress.note(line.trimEnd())) }
+}
+
+export async function reportRun(
+  context: CommandContext,
+  options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
+  ledger: Pick<Ledger, 'reasonsOf'>,
+  { summary, error }: Pick<JobEnd, 'summary' | 'error'>,
+): Promise<void> {
+  if (options.json) {
+    context.out(JSON.stringify({ ...summary, ...(error === undefined ? {} : errorAsJson(error)) }))
+    return
+  }
+  if (!options.quiet) {
+    for (const one of summary.resumed === undefined ? [summary] : [summary.resumed, summary]) {
+      // Its words are told as those of the error.
+      const { detail: _, ...shown } = one
+      context.out(summaryText(shown, await ledger.reasonsOf(one.run), context.columns))
+    }
+  }
+  if (error !== undefined) context.err(describeError(error))
+}

@@ -2,7 +2,7 @@
  * The watched program in a few files, made once for all rounds: from its sources a process would spend more time on finding modules than on
  * its work.
  */
-import { mkdtemp } from 'node:fs/promises'
+import { mkdir, mkdtemp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { rolldown } from 'rolldown'
@@ -27,6 +27,7 @@ const ownPlace = {
 export async function bundle(
   program: string,
 ): Promise<{ readonly folder: string; readonly program: string }> {
+  await mkdir(CACHE, { recursive: true })
   const folder = await mkdtemp(join(CACHE, 'waybill-drill-'))
   const made = await rolldown({
     input: { program },

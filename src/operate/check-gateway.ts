@@ -149,7 +149,7 @@ function judgeToken(failure: Failure | undefined): CheckFinding {
       found: `the gateway refuses it (HTTP ${status})`,
       remedy: 'Get a new one; with WAYBILL_ACCESS_TOKEN_COMMAND Waybill gets it itself.',
     }
-  if (failure.class === 'refused') return TAKEN
+  if (failure.class === 'refused' && (status ?? 0) >= 400) return TAKEN
   const how = status === undefined ? '' : ` (HTTP ${status})`
   return {
     check: 'token',

@@ -46,7 +46,7 @@ test('each table that grows with the nights is pruned, or says what bounds it', 
     insert into held (job_id, row_key, content, rule, export_row) values (1, x'01', x'02', x'03', 99);
     insert into waiting values (1, 'gone:1#b1.5', 1, 2);
     insert into account (gateway, reference, registered_at) values ('gateway', x'01', 1);
-    insert into care_team (gateway, account, npi, observed_at, stored_at, mark) values ('gateway', x'01', x'02', 1, 1, 'none');
+    insert into care_team (gateway, account, npi, observed_at, stored_at, heard_at, mark) values ('gateway', x'01', x'02', 1, 1, 1, 'none');
     insert into timetable values (1, '0 2 * * *', 'Etc/UTC', 1);
     insert into fire (job_id, due, state) values (1, 1, 'ended');
     insert into notification (message_id, job_id, kind, subject, target, address, notice, state, next_at, created_at)

@@ -1,5 +1,11 @@
 /**
- * The entry of the package: the gateway's interface as a typed client.
+ * The entry of the package: runs, and the gateway's interface as a typed client.
+ *
+ *     import { openWaybill } from 'waybill'
+ *
+ *     const waybill = await openWaybill({ home: '.waybill', jobs: 'jobs', mappings: 'mappings', settings })
+ *     for await (const event of waybill.run('nightly-screenings')) if (event.type === 'exportEnded') console.log(event.name)
+ *     const { next } = await waybill.show()
  *
  *     import { createGateway } from 'waybill'
  *
@@ -42,3 +48,11 @@ export type { Biometrics, CareTeamSelection, CareTeams, Conditions } from './gat
 export type { MedicalRecords, Spelling, UpsertAnswer } from './gateway/medical-records.ts'
 export type { BodyContent, RequestEvent, Timeouts, TransportOptions } from './gateway/transport.ts'
 export { type ErrorCode, WaybillError } from './model/errors.ts'
+export { openWaybill, type WaybillOptions } from './open-waybill.ts'
+export type { RunEvent } from './run/events.ts'
+export type { JobEnd } from './run/execute.ts'
+export type { RunSummary } from './run/summary.ts'
+export type { DecidedOn, ListedRun, ReconciledRun, ShownRun } from './runs/actions.ts'
+export type { Step } from './runs/next-steps.ts'
+export type { Trace } from './runs/trace.ts'
+export type { Running, Waybill } from './runs/waybill.ts'

@@ -1,20 +1,13 @@
 /**
- * Composition root: builds the concrete parts, handles signals, sets the exit code. Everything that touches the world (clock, chance,
- * files of the home, SQLite, the network) is made here and handed in.
+ * The command line as a process: reads its surroundings, handles signals, sets the exit code. What touches the world is built by application.ts.
  */
-import { randomBytes, randomInt, randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { hostname, userInfo } from 'node:os'
-import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { CommanderError } from 'commander'
+import { createApplication, programVersion } from './application.ts'
 import type { Perform } from './cli/command-options.ts'
 import type { CommandContext } from './cli/context.ts'
-import { describeError, errorAsJson, logFailure, openLog } from './cli/describe-error.ts'
+import { describeError, errorAsJson, logFailure } from './cli/describe-error.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
-import { assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
-import { identify, processTable } from './process-identity.ts'
 import { examineSettings, readSettings } from './settings.ts'
 import { linePrinter, shownLines } from './shown-text.ts'
 
@@ -86,11 +79,7 @@ export async function runCommandLine(
   surroundings: Surroundings,
   compose: (context: CommandContext) => CommandContext = (context) => context,
 ): Promise<number> {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  const version =
-    typeof manifest === 'object' && manifest !== null && 'version' in manifest
-      ? String(manifest.version)
-      : '0'
+  const version = programVersion()
   let exit: number = EXIT.ok
   const perform: Perform = async (action, settings) => {
     const context = compose(await buildContext(version, surroundings, settings))
@@ -125,86 +114,15 @@ async function buildContext(
     tolerance === undefined
       ? { settings: readSettings(environment, folder), findings: [] }
       : examineSettings(environment, folder)
-  const makeHome = (): void => {
-    try {
-      makeFolder(settings.home)
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause)
-      throw new WaybillError('ledger-unusable', `the home ${settings.home} cannot be made: ${reason}`, {
-        cause,
-      })
-    }
-  }
-  const logger = openLog(settings, err, Date.now)
-  const closeLedgerToOthers = (ledger: string): void => {
-    for (const file of [ledger, `${ledger}-wal`, `${ledger}-shm`]) {
-      try {
-        const mode = closeToOthers(file)
-        if (mode !== undefined)
-          logger.warn(`${file} was open to others (mode ${modeText(mode)}), and is no more`)
-      } catch (cause) {
-        throw new WaybillError('ledger-unusable', `${file} is open to others, and is another user's`, {
-          place: { file },
-          remedy: 'Give the file to the user who runs Waybill: chown it, and chmod 600 it.',
-          cause,
-        })
-      }
-    }
-  }
   return {
-    version,
-    settings,
-    user: userName(),
-    settingsFindings,
-    logger,
+    ...createApplication(version, settings, err, surroundings.interrupt),
     ...surroundings,
+    settingsFindings,
     out: linePrinter(out),
     err: linePrinter(err),
     writeError: err,
-    now: Date.now,
-    random: () => randomInt(2 ** 32) / 2 ** 32,
-    randomHex: hexOf,
-    sleep: async (ms, signal) => {
-      await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
-    },
-    ...identify(hostname(), process.pid, randomBytes(8).toString('hex'), processTable(process.pid)),
-    async openLedger() {
-      makeHome()
-      const { openLedger } = await import('./ledger/open-ledger.ts')
-      const file = join(settings.home, 'ledger.sqlite')
-      assertWithin(settings.home, file)
-      closeLedgerToOthers(file)
-      return openLedger(file)
-    },
-    async connectGateway(name, onRequest) {
-      makeHome()
-      const { connectGateway } = await import('./runs/connect-gateway.ts')
-      const parts = { now: Date.now, nextRequestId: randomUUID, randomHex: hexOf }
-      return connectGateway(name, settings, onRequest === undefined ? parts : { ...parts, onRequest })
-    },
-    async identity(hadRuns = false) {
-      makeHome()
-      const [{ createIdentity }, { readOrMakeKey }] = await Promise.all([
-        import('./model/ids.ts'),
-        import('./runs/open-known-ledger.ts'),
-      ])
-      const file = join(settings.home, 'key')
-      assertWithin(settings.home, file)
-      return createIdentity(settings.key ?? readOrMakeKey(file, randomBytes(32).toString('hex'), hadRuns))
-    },
   }
 }
-
-/** Of a user of whom the system knows only the number, as in many containers, that number. */
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return `user ${process.getuid?.() ?? 'unknown'}`
-  }
-}
-
-const hexOf = (bytes: number): string => randomBytes(bytes).toString('hex')
 
 /** Never throws: where standard error is a file, what befalls it is thrown to whoever writes. */
 function writeError(text: string): void {

@@ -4,24 +4,22 @@ import { mkdtemp, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
-import { assertTellable, chooseGateway, gatewayNameOf, targetsOf } from '../definitions/jobs.ts'
+import { gatewayNameOf } from '../definitions/jobs.ts'
 import type { BackfillRange } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { type Arrival, createArrival } from '../run/arrival.ts'
 import { assertDated, type Dated, readRange } from '../run/backfill-range.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import type { FoundExport } from '../run/find-exports.ts'
-import { backfillJob, backfillSources, noneInRange } from '../runs/backfill.ts'
+import { beginBackfill } from '../runs/actions.ts'
+import { backfillSources, noneInRange } from '../runs/backfill.ts'
 import { type BackfillPlan, leftOut, planBackfill } from '../runs/backfill-plan.ts'
-import { lastRunFile, tellingLastRun } from '../runs/last-run.ts'
-import { mailedReport, runAndTell } from '../runs/run-and-tell.ts'
-import { createTeller } from '../runs/teller.ts'
-import { sourceSettings, withRunDependencies } from '../runs/with-gateways.ts'
+import { sourceSettings } from '../runs/with-gateways.ts'
 import { n } from '../shown-text.ts'
 import { createCounting } from '../telemetry/counting.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
-import { reportRun, watchOnTerminal } from './display.ts'
+import { beginOnTerminal } from './display.ts'
 import { plainTable } from './plain-table.ts'
 import { sizeText } from './summary-text.ts'
 
@@ -47,38 +45,16 @@ export const backfill: Action<BackfillCommandOptions> = async (context, options)
     ...(options.rate === undefined ? {} : { rate: options.rate }),
     ...(options.acceptDrift === true ? { acceptDrift: true } : {}),
   }
-  const job = await readJob(settings, options.job)
-  assertDated(job.definition.job, job.sources)
-  if (options.dryRun) return printPlan(context, options, job, range)
-  assertTellable(settings, job)
-  const gateway = chooseGateway(settings, job)
-  const plan = await lookBefore(context, job, range)
-  if (showsProgress(context, options)) context.err(plan)
-  return withRunDependencies(
-    context,
-    watchOnTerminal(context, options.quiet === true),
-    gateway,
-    async (opened) => {
-      const { ledger } = opened
-      const deps = { ...opened, requestsPerSecond: range.rate }
-      const known = new Map([[job.definition.job, targetsOf(job)]])
-      const teller = createTeller(context, ledger, known, mailedReport(context, ledger))
-      const tell = lastRunFile(context)
-      try {
-        const end = await runAndTell(context, {
-          ...{ teller, deps, job, refusals: false },
-          work: (told) =>
-            tellingLastRun(context, told, { job: job.definition.job, tell, refusals: false }, () =>
-              backfillJob(told, job, range),
-            ),
-        })
-        await reportRun(context, options, ledger, end)
-        return end.exit
-      } finally {
-        await teller.deliver()
-      }
-    },
-  )
+  if (options.dryRun) {
+    const job = await readJob(settings, options.job)
+    assertDated(job.definition.job, job.sources)
+    return printPlan(context, options, job, range)
+  }
+  const look = async (job: Job): Promise<void> => {
+    const plan = await lookBefore(context, job, range)
+    if (showsProgress(context, options)) context.err(plan)
+  }
+  return (await beginBackfill(context, beginOnTerminal(context, options), options.job, range, look)).exit
 }
 
 /** @throws WaybillError `usage-wrong` where it is no folder */

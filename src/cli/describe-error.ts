@@ -1,8 +1,5 @@
 /** An error as a person reads it: what was found, where, and what to do next. */
 import { describePlace, WaybillError } from '../model/errors.ts'
-import type { Settings } from '../settings.ts'
-import { createLogFile } from '../telemetry/log-file.ts'
-import { createLogger, type Logger, type LogSink } from '../telemetry/logger.ts'
 import type { CommandContext } from './context.ts'
 
 export function describeError(error: unknown): string[] {
@@ -45,19 +42,6 @@ export function errorAsJson(error: WaybillError): object {
       remedy: error.remedy,
     },
   }
-}
-
-/** @param err writes to standard error */
-export function openLog(
-  { logLevel: level, logFormat: form, logFile }: Pick<Settings, 'logLevel' | 'logFormat' | 'logFile'>,
-  err: (text: string) => void,
-  now: () => number,
-): Logger {
-  const standardError: LogSink = { level, form, print: err }
-  const alone = createLogger(standardError, undefined, now)
-  if (logFile === undefined) return alone
-  const print = createLogFile(logFile, now, (problem) => alone.warn(problem))
-  return createLogger(standardError, { level, form: 'json', print }, now)
 }
 
 /** What ended a command, into the log file: on standard error it is described. */

@@ -1,6 +1,7 @@
 /** What is shown of a run on a terminal: while it is on, and when it has ended. */
 import type { Ledger } from '../ledger/ledger.ts'
 import type { JobEnd } from '../run/execute.ts'
+import type { BeginWatch } from '../runs/begin.ts'
 import type { RunWatch } from '../runs/with-gateways.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
@@ -18,6 +19,15 @@ export function watchOnTerminal(context: CommandContext, quiet: boolean): RunWat
   }
 }
 
+/** The same, and its summary when it has ended. */
+export const beginOnTerminal = (
+  context: CommandContext,
+  options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
+): BeginWatch => ({
+  ...watchOnTerminal(context, options.quiet === true),
+  onEnd: (end, ledger) => reportRun(context, options, ledger, end),
+})
+
 /**
  * What a person sees of a run while it is on, and the log beside it: standard error shows one of the two, but for warnings and errors,
  * which are always told (docs/logging.md).
@@ -32,7 +42,7 @@ function openDisplay(context: CommandContext, quiet: boolean): { progress: Progr
   return { progress, logger: inFull ? logger : logger.beside((line) => progress.note(line.trimEnd())) }
 }
 
-export async function reportRun(
+async function reportRun(
   context: CommandContext,
   options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
   ledger: Pick<Ledger, 'reasonsOf'>,

@@ -1,16 +1,10 @@
-/** `waybill runs`: lists runs, newest first. */
-import { readJob } from '../definitions/definition-files.ts'
-import { readGatewayName } from '../definitions/jobs.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import { allRecords, type CodeCount } from '../model/balance.ts'
-import { EXIT, WaybillError } from '../model/errors.ts'
-import { activityOf } from '../run/run-activity.ts'
-import { type RunSummary, summarise } from '../run/summary.ts'
-import { nextSteps } from '../runs/next-steps.ts'
-import { openKnownLedger } from '../runs/open-known-ledger.ts'
-import { traceRecord } from '../runs/trace.ts'
+/** `waybill runs`, `show` and `trace`: what runs came to. */
+import { allRecords } from '../model/balance.ts'
+import { EXIT } from '../model/errors.ts'
+import { type ListedRun, listRuns, showRun, trace as traceRecord } from '../runs/actions.ts'
+import type { Trace } from '../runs/trace.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
-import type { Action, CommandContext } from './context.ts'
+import type { Action } from './context.ts'
 import { fittedTable } from './plain-table.ts'
 import { waitsText } from './run-reporter.ts'
 import { summaryText } from './summary-text.ts'
@@ -22,58 +16,13 @@ export interface RunsOptions {
   readonly json?: true
 }
 
-interface ListedRun extends RunSummary {
-  /** Why most of the rows and records that are left were left behind. */
-  readonly mostFrequent?: CodeCount
-}
-
 export const runs: Action<RunsOptions> = async (context, { limit, job, failed, json }) => {
-  const ledger = await openKnownLedger(context)
-  try {
-    const now = context.now()
-    const listed: ListedRun[] = []
-    for (const run of await ledger.runs(limit, { job, failed })) {
-      const activity = await activityOf(ledger, run, now, context.isDead)
-      // What is under way has not failed.
-      if (failed && activity?.kind === 'under-way') continue
-      const summary = await summarise(ledger, context.settings.home, run.id)
-      if (failed && (await isPutRight(ledger, summary))) continue
-      const mostFrequent = await ledger.mostFrequentReason(run.id)
-      listed.push({
-        ...summary,
-        ...(activity === undefined ? {} : { activity }),
-        ...(mostFrequent === undefined ? {} : { mostFrequent }),
-      })
-    }
-    if (job !== undefined && listed.length === 0) await assertKnown(context, ledger, job)
-    if (json) context.out(JSON.stringify({ runs: listed }))
-    else if (listed.length > 0)
-      context.out([...runsTable(listed, now, context.columns), ...waitingLines(listed)])
-    else context.out(nothingListed(job, failed))
-    return EXIT.ok
-  } finally {
-    await ledger.close()
-  }
-}
-
-/** Whether all that it could not read was read since, and nothing else of it is left. */
-const isPutRight = async (ledger: Pick<Ledger, 'reasonsOf'>, summary: RunSummary): Promise<boolean> =>
-  summary.state === 'finished' &&
-  summary.exports.some(({ readSince }) => readSince !== undefined) &&
-  nextSteps(summary, await ledger.reasonsOf(summary.run)).length === 0
-
-/** A job that was run, or can be, by the name of its file. @throws WaybillError `job-not-found` */
-async function assertKnown(
-  { settings }: Pick<CommandContext, 'settings'>,
-  ledger: Pick<Ledger, 'runs'>,
-  job: string,
-): Promise<void> {
-  if ((await ledger.runs(1, { job })).length > 0) return
-  await readJob(settings, job).catch((error: unknown) => {
-    // What is wrong in its file is no matter of its runs.
-    if (error instanceof WaybillError && error.code !== 'job-not-found') return
-    throw error
-  })
+  const listed = await listRuns(context, { limit, job, failed })
+  if (json) context.out(JSON.stringify({ runs: listed }))
+  else if (listed.length > 0)
+    context.out([...runsTable(listed, context.now(), context.columns), ...waitingLines(listed)])
+  else context.out(nothingListed(job, failed))
+  return EXIT.ok
 }
 
 function nothingListed(job: string | undefined, failed: true | undefined): string {
@@ -156,81 +105,53 @@ export const show: Action<{ readonly run: string | undefined; readonly json?: tr
   context,
   options,
 ) => {
-  const ledger = await openKnownLedger(context)
-  try {
-    const run = options.run === undefined ? (await ledger.runs(1)).at(0) : await ledger.run(options.run)
-    if (run === undefined) {
-      if (options.run !== undefined) throw new WaybillError('run-not-found', `there is no run ${options.run}`)
-      throw new WaybillError('run-not-found', 'there are no runs yet', {
-        remedy: 'Start one with `waybill run JOB`.',
-      })
-    }
-    const activity = await activityOf(ledger, run, context.now(), context.isDead)
-    const found = await summarise(ledger, context.settings.home, run.id)
-    const untold = await ledger.notifications.untold(run.job_id, run.id)
-    const gateway = await readGatewayName(context.settings, found.job)
-    const summary = {
-      ...found,
-      ...(activity === undefined ? {} : { activity }),
-      ...(untold.length === 0 ? {} : { untold }),
-      ...(gateway === found.gateway ? {} : { settingsName: gateway }),
-    }
-    const reasons = await ledger.reasonsOf(run.id)
-    context.out(
-      options.json ? JSON.stringify({ ...summary, reasons }) : summaryText(summary, reasons, context.columns),
-    )
-    return EXIT.ok
-  } finally {
-    await ledger.close()
-  }
+  const { summary, reasons } = await showRun(context, options.run)
+  context.out(
+    options.json ? JSON.stringify({ ...summary, reasons }) : summaryText(summary, reasons, context.columns),
+  )
+  return EXIT.ok
 }
 
 export const trace: Action<{ readonly transaction: string; readonly json?: true }> = async (
   context,
   options,
 ) => {
-  const ledger = await openKnownLedger(context)
-  try {
-    const traced = await traceRecord(ledger, options.transaction)
-    if (options.json) {
-      context.out(JSON.stringify(traced))
-      return EXIT.ok
+  const traced = await traceRecord(context, options.transaction)
+  context.out(options.json ? JSON.stringify(traced) : traceText(traced))
+  return EXIT.ok
+}
+
+function traceText(traced: Trace): string[] {
+  const { origin, export: found } = traced
+  const lines = [
+    `Transaction  ${traced.transactionId}`,
+    `Export       ${found.name} (SHA-256 ${found.sha256})`,
+    origin === undefined
+      ? `Row          ${traced.row} (the file is not at ${shownPath(found.path)} any more, or has changed: its line cannot be told)`
+      : `Row          ${traced.row}, line ${origin.line}, byte ${origin.byteOffset} of ${shownPath(found.path)}`,
+    `Rule         ${traced.rule}`,
+  ]
+  for (const { run, chunk, outcome, batches, decisions, reason } of traced.runs) {
+    lines.push('', `Run          ${run}, chunk ${chunk}: ${outcome}`)
+    for (const batch of batches) {
+      const answer =
+        batch.answer === null
+          ? 'no answer yet'
+          : `${batch.answer}${batch.status === null ? '' : `, HTTP ${batch.status}`}`
+      lines.push(
+        `  Batch      ${batch.batchId}: ${batch.state}, ${batch.attempts === 1 ? '1 try' : `${batch.attempts} tries`}, ${answer}`,
+      )
+      lines.push(
+        `             begun ${batch.begunAt}${batch.settledAt === null ? '' : `, settled ${batch.settledAt}`}`,
+      )
     }
-    const { origin, export: found } = traced
-    const lines = [
-      `Transaction  ${traced.transactionId}`,
-      `Export       ${found.name} (SHA-256 ${found.sha256})`,
-      origin === undefined
-        ? `Row          ${traced.row} (the file is not at ${shownPath(found.path)} any more, or has changed: its line cannot be told)`
-        : `Row          ${traced.row}, line ${origin.line}, byte ${origin.byteOffset} of ${shownPath(found.path)}`,
-      `Rule         ${traced.rule}`,
-    ]
-    for (const { run, chunk, outcome, batches, decisions, reason } of traced.runs) {
-      lines.push('', `Run          ${run}, chunk ${chunk}: ${outcome}`)
-      for (const batch of batches) {
-        const answer =
-          batch.answer === null
-            ? 'no answer yet'
-            : `${batch.answer}${batch.status === null ? '' : `, HTTP ${batch.status}`}`
-        lines.push(
-          `  Batch      ${batch.batchId}: ${batch.state}, ${batch.attempts === 1 ? '1 try' : `${batch.attempts} tries`}, ${answer}`,
-        )
-        lines.push(
-          `             begun ${batch.begunAt}${batch.settledAt === null ? '' : `, settled ${batch.settledAt}`}`,
-        )
-      }
-      if (reason !== undefined) lines.push(`  Reason     ${reason.code} (${reason.stage}): ${reason.message}`)
-      for (const { event, run: by, by: person, note, at } of decisions) {
-        const who = person === undefined ? '' : `, by ${person}`
-        const why = note === undefined ? '' : `: ${note}`
-        lines.push(`  Decided    ${at}: ${event}${by === null ? '' : `, run ${by}`}${who}${why}`)
-      }
+    if (reason !== undefined) lines.push(`  Reason     ${reason.code} (${reason.stage}): ${reason.message}`)
+    for (const { event, run: by, by: person, note, at } of decisions) {
+      const who = person === undefined ? '' : `, by ${person}`
+      const why = note === undefined ? '' : `: ${note}`
+      lines.push(`  Decided    ${at}: ${event}${by === null ? '' : `, run ${by}`}${who}${why}`)
     }
-    for (const { run, at } of traced.pruned)
-      lines.push('', `Run          ${run}: pruned on ${at.slice(0, 10)}`)
-    context.out(lines)
-    return EXIT.ok
-  } finally {
-    await ledger.close()
   }
+  for (const { run, at } of traced.pruned) lines.push('', `Run          ${run}: pruned on ${at.slice(0, 10)}`)
+  return lines
 }

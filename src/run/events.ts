@@ -108,8 +108,10 @@ export type RunEvent =
 type EventType = RunEvent['type']
 type EventOf<Type extends EventType> = Omit<Extract<RunEvent, { readonly type: Type }>, 'type'>
 
-/** What is done with events of those types that it names. */
-export type RunListener = { readonly [Type in EventType]?: ((event: EventOf<Type>) => void) | undefined }
+/** What is done with events of those types that it names; or with each. */
+export type RunListener =
+  | { readonly [Type in EventType]?: ((event: EventOf<Type>) => void) | undefined }
+  | ((event: RunEvent) => void)
 
 export interface RunEvents {
   /** Hands it to all listeners, in the order in which they were named. */
@@ -121,12 +123,17 @@ export interface RunEvents {
 }
 
 export function createRunEvents(...listeners: readonly RunListener[]): RunEvents {
-  const handOn = <Type extends EventType>(type: Type, event: EventOf<Type>): void => {
-    for (const listener of listeners) listener[type]?.(event)
+  const handOn = <Type extends EventType>(listener: RunListener, type: Type, event: EventOf<Type>): void => {
+    if (typeof listener !== 'function') listener[type]?.(event)
   }
   return {
-    emit: (event) => handOn(event.type, event),
-    has: (type) => listeners.some((listener) => listener[type] !== undefined),
+    emit(event) {
+      for (const listener of listeners)
+        if (typeof listener === 'function') listener(event)
+        else handOn(listener, event.type, event)
+    },
+    has: (type) =>
+      listeners.some((listener) => typeof listener === 'function' || listener[type] !== undefined),
     with: (listener) => createRunEvents(...listeners, listener),
   }
 }

@@ -1,0 +1,123 @@
+/**
+ * Composition root: everything that touches the world (clock, chance, files of the home, SQLite, the network) is made here and handed in, for
+ * the command line and for programs.
+ */
+import { randomBytes, randomInt, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { WaybillError } from './model/errors.ts'
+import { assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
+import { identify, processTable } from './process-identity.ts'
+import type { Application } from './runs/application.ts'
+import type { Settings } from './settings.ts'
+import { createLogFile } from './telemetry/log-file.ts'
+import { createLogger, type Logger, type LogSink } from './telemetry/logger.ts'
+
+/** As package.json has it. */
+export function programVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
+    ? String(manifest.version)
+    : '0'
+}
+
+/**
+ * @param err given the lines of the log
+ * @param interrupt aborted when what is on is to stop: what is under way is finished, nothing new begun
+ */
+export function createApplication(
+  version: string,
+  settings: Settings,
+  err: (text: string) => void,
+  interrupt: AbortSignal,
+): Application {
+  const logger = openLog(settings, err, Date.now)
+  const makeHome = (): void => {
+    try {
+      makeFolder(settings.home)
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      throw new WaybillError('ledger-unusable', `the home ${settings.home} cannot be made: ${reason}`, {
+        cause,
+      })
+    }
+  }
+  const closeLedgerToOthers = (ledger: string): void => {
+    for (const file of [ledger, `${ledger}-wal`, `${ledger}-shm`]) {
+      try {
+        const mode = closeToOthers(file)
+        if (mode !== undefined)
+          logger.warn(`${file} was open to others (mode ${modeText(mode)}), and is no more`)
+      } catch (cause) {
+        throw new WaybillError('ledger-unusable', `${file} is open to others, and is another user's`, {
+          place: { file },
+          remedy: 'Give the file to the user who runs Waybill: chown it, and chmod 600 it.',
+          cause,
+        })
+      }
+    }
+  }
+  return {
+    version,
+    settings,
+    user: userName(),
+    logger,
+    interrupt,
+    now: Date.now,
+    random: () => randomInt(2 ** 32) / 2 ** 32,
+    randomHex: hexOf,
+    sleep: async (ms, signal) => {
+      await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
+    },
+    ...identify(hostname(), process.pid, randomBytes(8).toString('hex'), processTable(process.pid)),
+    async openLedger() {
+      makeHome()
+      const { openLedger } = await import('./ledger/open-ledger.ts')
+      const file = join(settings.home, 'ledger.sqlite')
+      assertWithin(settings.home, file)
+      closeLedgerToOthers(file)
+      return openLedger(file)
+    },
+    async connectGateway(name, onRequest) {
+      makeHome()
+      const { connectGateway } = await import('./runs/connect-gateway.ts')
+      const parts = { now: Date.now, nextRequestId: randomUUID, randomHex: hexOf }
+      return connectGateway(name, settings, onRequest === undefined ? parts : { ...parts, onRequest })
+    },
+    async identity(hadRuns = false) {
+      makeHome()
+      const [{ createIdentity }, { readOrMakeKey }] = await Promise.all([
+        import('./model/ids.ts'),
+        import('./runs/open-known-ledger.ts'),
+      ])
+      const file = join(settings.home, 'key')
+      assertWithin(settings.home, file)
+      return createIdentity(settings.key ?? readOrMakeKey(file, randomBytes(32).toString('hex'), hadRuns))
+    },
+  }
+}
+
+/** Of a user of whom the system knows only the number, as in many containers, that number. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `user ${process.getuid?.() ?? 'unknown'}`
+  }
+}
+
+const hexOf = (bytes: number): string => randomBytes(bytes).toString('hex')
+
+function openLog(
+  { logLevel: level, logFormat: form, logFile }: Pick<Settings, 'logLevel' | 'logFormat' | 'logFile'>,
+  err: (text: string) => void,
+  now: () => number,
+): Logger {
+  const standardError: LogSink = { level, form, print: err }
+  const alone = createLogger(standardError, undefined, now)
+  if (logFile === undefined) return alone
+  const print = createLogFile(logFile, now, (problem) => alone.warn(problem))
+  return createLogger(standardError, { level, form: 'json', print }, now)
+}

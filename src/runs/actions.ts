@@ -1,0 +1,310 @@
+/**
+ * What people and programs do with runs, as values: the one door to them, for the command line and for `openWaybill`. Each opens the ledger for
+ * itself and closes it. A job is run by one process at a time, whoever asks (`job-held`).
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Job, readJob } from '../definitions/definition-files.ts'
+import { assertTellable, chooseGateway, readGatewayName } from '../definitions/jobs.ts'
+import type { BackfillRange, Ledger, Reason, Selection } from '../ledger/ledger.ts'
+import { allRecords, type CodeCount } from '../model/balance.ts'
+import { WaybillError } from '../model/errors.ts'
+import { createIdentity } from '../model/ids.ts'
+import { assertDated } from '../run/backfill-range.ts'
+import type { JobEnd } from '../run/execute.ts'
+import { doubtsOfGivenUp } from '../run/resume.ts'
+import { activityOf } from '../run/run-activity.ts'
+import { type RunSummary, summarise } from '../run/summary.ts'
+import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
+import type { Application } from './application.ts'
+import { backfillJob } from './backfill.ts'
+import { type BeginWatch, begin } from './begin.ts'
+import { type DryRunResult, dryRun } from './dry-run.ts'
+import { giveUp } from './give-up.ts'
+import { nextSteps } from './next-steps.ts'
+import { findJobOfRun, openKnownLedger } from './open-known-ledger.ts'
+import { type Reconciled, reconcileRun } from './reconcile.ts'
+import { acceptInDoubt, type Person, resendInDoubt } from './resolve.ts'
+import { withRunAgain } from './run-again.ts'
+import { tellingRefusals } from './run-and-tell.ts'
+import { type RunOptions, runJob } from './run-job.ts'
+import { rerunJob } from './take-up.ts'
+import { type Trace, traceRecord } from './trace.ts'
+import { type Verified, verifyRun } from './verify.ts'
+import type { SampleSize } from './verify-sample.ts'
+import { type RunWatch, sourceSettings, withRunDependencies } from './with-gateways.ts'
+
+/** Goes on with what the job has left unfinished, then takes what has arrived since. @param name of the job, or its file */
+export const beginRun = (
+  application: Application,
+  watch: BeginWatch,
+  name: string,
+  options: RunOptions,
+): Promise<JobEnd> =>
+  tellingRefusals(application, name, async () => {
+    const { job, gateway } = await readRunnable(application, name)
+    return begin(application, watch, {
+      job,
+      gateway,
+      refusals: true,
+      work: (deps) => runJob(deps, job, options),
+    })
+  })
+
+/** Maps the exports of a job and counts; nothing is sent or written. */
+export async function tryRun(
+  application: Application,
+  name: string,
+  { files, limit, acceptDrift }: Omit<RunOptions, 'lookFirst'>,
+): Promise<DryRunResult> {
+  const { settings, now } = application
+  const job = await readJob(settings, name)
+  assertTellable(settings, job)
+  // Without a ledger nothing was delivered yet, and a dry run makes none.
+  const ledger = existsSync(join(settings.home, 'ledger.sqlite')) ? await application.openLedger() : undefined
+  try {
+    const identity = createIdentity(application.randomHex(32))
+    const options = { files, limit, acceptDrift, ledger }
+    return await dryRun(settings, job, identity, options, now(), sourceSettings(settings))
+  } finally {
+    await ledger?.close()
+  }
+}
+
+/**
+ * The exports of a range of days, oldest first; it gives way to other runs of its job.
+ * @param look told of the job before anything is opened
+ */
+export async function beginBackfill(
+  application: Application,
+  watch: BeginWatch,
+  name: string,
+  range: BackfillRange,
+  look: (job: Job) => Promise<void> = async () => {},
+): Promise<JobEnd> {
+  const { job, gateway } = await readRunnable(application, name, ({ definition, sources }) =>
+    assertDated(definition.job, sources),
+  )
+  await look(job)
+  const requestsPerSecond = range.rate
+  const work: Parameters<typeof begin>[2]['work'] = (deps) => backfillJob(deps, job, range)
+  return begin(application, watch, { job, gateway, refusals: false, requestsPerSecond, work })
+}
+
+/** Maps again what a run has left behind, with today's mapping, and sends it in a run of its own. */
+export async function beginRerun(
+  application: Application,
+  watch: BeginWatch,
+  run: string,
+  only: Exclude<Selection, 'decided'> = 'left-behind',
+): Promise<JobEnd> {
+  const { job, gateway } = await findJobOfRun(application, run)
+  assertTellable(application.settings, job)
+  const work: Parameters<typeof begin>[2]['work'] = async (deps) =>
+    rerunJob(deps, job, await findRun(deps.ledger, run), only)
+  return begin(application, watch, { job, gateway, refusals: false, work })
+}
+
+async function readRunnable(
+  { settings }: Application,
+  name: string,
+  check: (job: Job) => void = () => {},
+): Promise<{ readonly job: Job; readonly gateway: string }> {
+  const job = await readJob(settings, name)
+  check(job)
+  assertTellable(settings, job)
+  return { job, gateway: chooseGateway(settings, job) }
+}
+
+export interface ListedRun extends RunSummary {
+  /** Why most of the rows and records that are left were left behind. */
+  readonly mostFrequent?: CodeCount
+}
+
+/** Newest first. @param only `failed`: those that failed or have left something behind. @throws WaybillError `job-not-found` */
+export const listRuns = (
+  application: Application,
+  {
+    limit,
+    job,
+    failed,
+  }: { readonly limit: number; readonly job?: string | undefined; readonly failed?: true | undefined },
+): Promise<readonly ListedRun[]> =>
+  looking(application, async (ledger) => {
+    const listed: ListedRun[] = []
+    for (const run of await ledger.runs(limit, { job, failed })) {
+      const activity = await activityOf(ledger, run, application.now(), application.isDead)
+      // What is under way has not failed.
+      if (failed && activity?.kind === 'under-way') continue
+      const summary = await summarise(ledger, application.settings.home, run.id)
+      if (failed && (await isPutRight(ledger, summary))) continue
+      const mostFrequent = await ledger.mostFrequentReason(run.id)
+      listed.push({
+        ...summary,
+        ...(activity === undefined ? {} : { activity }),
+        ...(mostFrequent === undefined ? {} : { mostFrequent }),
+      })
+    }
+    if (job !== undefined && listed.length === 0) await assertKnown(application, ledger, job)
+    return listed
+  })
+
+/** Whether all that it could not read was read since, and nothing else of it is left. */
+const isPutRight = async (ledger: Pick<Ledger, 'reasonsOf'>, summary: RunSummary): Promise<boolean> =>
+  summary.state === 'finished' &&
+  summary.exports.some(({ readSince }) => readSince !== undefined) &&
+  nextSteps(summary, await ledger.reasonsOf(summary.run)).length === 0
+
+/** A job that was run, or can be, by the name of its file. @throws WaybillError `job-not-found` */
+async function assertKnown(
+  { settings }: Application,
+  ledger: Pick<Ledger, 'runs'>,
+  job: string,
+): Promise<void> {
+  if ((await ledger.runs(1, { job })).length > 0) return
+  await readJob(settings, job).catch((error: unknown) => {
+    // What is wrong in its file is no matter of its runs.
+    if (error instanceof WaybillError && error.code !== 'job-not-found') return
+    throw error
+  })
+}
+
+export interface ShownRun {
+  readonly summary: RunSummary
+  /** Why rows and records were left behind, most frequent first. */
+  readonly reasons: readonly Reason[]
+}
+
+/** @param id undefined: the latest. @throws WaybillError `run-not-found` */
+export const showRun = (application: Application, id?: string): Promise<ShownRun> =>
+  looking(application, async (ledger) => {
+    const { settings } = application
+    const run = id === undefined ? (await ledger.runs(1)).at(0) : await ledger.run(id)
+    if (run === undefined) {
+      if (id !== undefined) throw new WaybillError('run-not-found', `there is no run ${id}`)
+      throw new WaybillError('run-not-found', 'there are no runs yet', {
+        remedy: 'Start one with `waybill run JOB`.',
+      })
+    }
+    const activity = await activityOf(ledger, run, application.now(), application.isDead)
+    const found = await summarise(ledger, settings.home, run.id)
+    const untold = await ledger.notifications.untold(run.job_id, run.id)
+    const gateway = await readGatewayName(settings, found.job)
+    const summary = {
+      ...found,
+      ...(activity === undefined ? {} : { activity }),
+      ...(untold.length === 0 ? {} : { untold }),
+      ...(gateway === found.gateway ? {} : { settingsName: gateway }),
+    }
+    return { summary, reasons: await ledger.reasonsOf(run.id) }
+  })
+
+/** What became of one record. @throws WaybillError `transaction-not-found` */
+export const trace = (application: Application, transactionId: string): Promise<Trace> =>
+  looking(application, (ledger) => traceRecord(ledger, transactionId))
+
+export interface ReconciledRun extends Reconciled, ShownRun {
+  readonly run: string
+  /** Still in doubt. */
+  readonly inDoubt: number
+  /** Reads of profiles. */
+  readonly reads: number
+  readonly verified: Verified | undefined
+}
+
+/**
+ * Settles by reading profiles what a run has open or in doubt; sends nothing.
+ * @param verify compares what was accepted with what the profiles show: of all people, or of a sample
+ */
+export async function reconcile(
+  application: Application,
+  watch: RunWatch,
+  id: string,
+  verify?: { readonly sample: SampleSize; readonly seed?: string | undefined },
+): Promise<ReconciledRun> {
+  const { job, gateway } = await findJobOfRun(application, id)
+  return withRunDependencies(application, watch, gateway, async (deps) => {
+    const { ledger } = deps
+    const named = await findRun(ledger, id)
+    assertSameGateway(named, deps.gatewayName)
+    const { run, ...reconciled } = await amendRun(deps, named, async (amending) => {
+      const { run } = amending
+      await assertNoneUnfinished(ledger, run, run.id)
+      return withRunAgain(deps, job, run, amending, async (again) => {
+        const settled = await reconcileRun(ledger, again, deps.now)
+        const verified = verify && (await verifyRun(ledger, again, verify.sample, verify.seed ?? run.id))
+        return { ...settled, reads: again.reads, verified, run }
+      })
+    })
+    const summary = await summarise(ledger, deps.home, run.id)
+    const inDoubt = allRecords(summary).inDoubt + (await doubtsOfGivenUp(ledger, run))
+    return { ...reconciled, run: run.id, inDoubt, summary, reasons: await ledger.reasonsOf(run.id) }
+  })
+}
+
+export interface DecidedOn extends ShownRun {
+  /** How many were decided on. */
+  readonly records: number
+}
+
+/** What a run has left in doubt counts as delivered. @param transactions ids of those that are meant; none: all */
+export const accept = (
+  application: Application,
+  events: Parameters<typeof acceptInDoubt>[0]['events'],
+  id: string,
+  person: Person,
+  transactions: readonly string[] = [],
+): Promise<DecidedOn> =>
+  looking(application, async (ledger) => {
+    const { home } = application.settings
+    const deps = { ...application, home, ledger, events }
+    const records = await acceptInDoubt(deps, await findRun(ledger, id), transactions, person)
+    const summary = await summarise(ledger, home, id)
+    return { records, summary, reasons: await ledger.reasonsOf(id) }
+  })
+
+/** It is sent again, in a run of its own, but for what a last look into the profiles finds. */
+export async function resend(
+  application: Application,
+  watch: RunWatch,
+  id: string,
+  person: Person,
+  transactions: readonly string[] = [],
+): Promise<DecidedOn & { readonly resent: JobEnd & Pick<ShownRun, 'reasons'> }> {
+  const { job, gateway } = await findJobOfRun(application, id)
+  return withRunDependencies(application, watch, gateway, async (deps) => {
+    const { ledger, home } = deps
+    const { decided, ...end } = await resendInDoubt(
+      deps,
+      job,
+      await findRun(ledger, id),
+      transactions,
+      person,
+    )
+    const resent = { ...end, reasons: await ledger.reasonsOf(end.summary.run) }
+    const summary = await summarise(ledger, home, id)
+    return { records: decided, resent, summary, reasons: await ledger.reasonsOf(id) }
+  })
+}
+
+/** The run will not be finished: what it had in hand is recognised where it comes again. */
+export const abandon = (
+  application: Application,
+  events: Parameters<typeof giveUp>[0]['events'],
+  id: string,
+  person: Person,
+): Promise<ShownRun> =>
+  looking(application, async (ledger) => {
+    const { home } = application.settings
+    await giveUp({ ...application, home, ledger, events }, await findRun(ledger, id), person)
+    return { summary: await summarise(ledger, home, id), reasons: await ledger.reasonsOf(id) }
+  })
+
+/** @throws WaybillError `ledger-not-found` */
+async function looking<Result>(
+  application: Application,
+  work: (ledger: Ledger) => Promise<Result>,
+): Promise<Result> {
+  const ledger = await openKnownLedger(application)
+  return work(ledger).finally(() => ledger.close())
+}

@@ -32,12 +32,15 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease, ta
   const counted = tallies ?? noTallies()
   let written: string | undefined = JSON.stringify(counted)
   // The fence is asked by each transaction, and each takes the counts along.
-  const exclusive = createExclusive(database, async (transaction) => {
-    await assertLease(transaction, lease)
+  const keepCounts = async (transaction: Transaction<LedgerTables>): Promise<void> => {
     const text = JSON.stringify(counted)
     if (tallies === undefined || text === written) return
     await transaction.updateTable('run').set({ tallies: text }).where('id', '=', lease.runId).execute()
     written = text
+  }
+  const exclusive = createExclusive(database, async (transaction) => {
+    await assertLease(transaction, lease)
+    await keepCounts(transaction)
   })
   const writeShared: typeof exclusive.writeShared = (operation, waits) =>
     exclusive.writeShared(operation, waits).catch((error: unknown) => {
@@ -162,6 +165,8 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease, ta
           sent_before: sentBefore,
         }))
         if (values.length === 0) return
+        // Of this very moment: more may have come in, and been counted, since the transaction began.
+        await keepCounts(writer)
         await writer
           .insertInto('account')
           .values(values)

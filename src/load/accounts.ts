@@ -5,7 +5,7 @@
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
-import type { AccountIds, Entry, Reason, ShownRecord } from '../model/entry.ts'
+import type { AccountIds, Entry, EntryOutcome, Reason, ShownRecord } from '../model/entry.ts'
 import { type Identity, parseTransactionId } from '../model/ids.ts'
 import { allDone } from './all-done.ts'
 import { refusalWords, told } from './gateway-words.ts'
@@ -45,14 +45,15 @@ export interface ResolvedAccounts {
 
 /**
  * @param late what is done about registrations that fail again and again: they are left under way, or waited for
- * @param resumed whether an earlier process of the run may have registered some of them: those were not known
+ * @param settled of a chunk that was begun before: what an earlier process of the run has learned. Its people count, too; whom it has registered
+ *   was not known
  * @throws WaybillError where the run must stop
  */
 export async function resolveAccounts(
   context: AccountsContext,
   entries: readonly Entry[],
   late: 'leave' | 'await' = 'await',
-  resumed = false,
+  settled?: readonly EntryOutcome[],
 ): Promise<ResolvedAccounts> {
   const { identity } = context
   const hashes = new Map<string, string>()
@@ -64,12 +65,15 @@ export async function resolveAccounts(
     hashes.set(reference, hashed)
     firstEntry.set(hashed, entry)
   }
-  const known = await context.ledger.accounts(context.gatewayName, [...firstEntry.keys()])
+  const before = peopleOf(identity, settled ?? [])
+  const people = new Set([...firstEntry.keys(), ...before.all])
+  const known = await context.ledger.accounts(context.gatewayName, [...people])
   const { runId } = context.runLedger.lease
-  const own = resumed
-    ? await context.ledger.registeredBy(context.gatewayName, [...known.keys()], runId)
-    : NOBODY
-  const counts = { known: known.size - own.size, refused: 0 }
+  const own =
+    settled === undefined
+      ? NOBODY
+      : await context.ledger.registeredBy(context.gatewayName, [...known.keys()], runId)
+  const counts = { known: known.size - own.size, refused: before.refused.size }
   const refusals = new Map<string, Reason>()
   const left = new Set<string>()
   if (context.register === 'missing') {
@@ -80,7 +84,7 @@ export async function resolveAccounts(
     })
     for (const account of registered) known.set(account.reference, account)
     counts.known += registered.filter(({ isNew }) => !isNew).length
-    counts.refused = refusals.size
+    counts.refused = new Set([...refusals.keys(), ...before.refused]).size
   }
   return {
     counts,
@@ -99,6 +103,22 @@ export async function resolveAccounts(
 const LATE = 'late'
 
 const NOBODY: ReadonlySet<string> = new Set()
+
+/** Hashed references of the people of these outcomes, and of those whom the gateway does not take. */
+function peopleOf(
+  identity: Identity,
+  outcomes: readonly EntryOutcome[],
+): { readonly all: ReadonlySet<string>; readonly refused: ReadonlySet<string> } {
+  const people = { all: new Set<string>(), refused: new Set<string>() }
+  for (const one of outcomes) {
+    const { account } = one.entry.record
+    if (account.type !== 'partnerAccountId') continue
+    const hashed = identity.account(account)
+    people.all.add(hashed)
+    if (one.outcome === 'rejected' && one.reason.stage === 'register') people.refused.add(hashed)
+  }
+  return people
+}
 
 /**
  * Each is kept as soon as the gateway knows them, and counted with that.

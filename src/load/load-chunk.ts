@@ -69,7 +69,7 @@ export interface LoadedChunk {
 
 /** @throws WaybillError where the run must stop */
 export const loadChunk = (context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> =>
-  load(context, chunk, (entries) => resolveAccounts(context.accounts, entries, 'leave', chunk.resumed))
+  load(context, chunk, (entries, settled) => resolveAccounts(context.accounts, entries, 'leave', settled))
 
 /** First the others, then those whose registration fails again and again: it keeps nobody else waiting. */
 async function loadApart(
@@ -82,7 +82,7 @@ async function loadApart(
   )
   const first = await load(context, { ...chunk, entries: others }, async () => accounts)
   const then = await load(context, { ...chunk, entries: late }, (entries) =>
-    resolveAccounts(context.accounts, entries, 'await', true),
+    resolveAccounts(context.accounts, entries, 'await', []),
   )
   const outcomes = new Map([...first.outcomes, ...then.outcomes].map((outcome) => [outcome.entry, outcome]))
   return {
@@ -100,7 +100,7 @@ async function loadApart(
 async function load(
   context: LoadContext,
   chunk: ChunkToLoad,
-  accountsOf: (entries: readonly Entry[]) => Promise<ResolvedAccounts>,
+  accountsOf: (entries: readonly Entry[], settled?: readonly EntryOutcome[]) => Promise<ResolvedAccounts>,
 ): Promise<LoadedChunk> {
   const { memory, jobId, perhapsSent } = context
   const { entries, exportRow, exportId } = chunk
@@ -131,7 +131,7 @@ async function load(
     else unsent.push(entry)
   }
   const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
-  const accounts = await accountsOf(open)
+  const accounts = await accountsOf(open, chunk.resumed ? earlier.outcomes : undefined)
   if (entries.some(accounts.isLate)) return loadApart(context, chunk, accounts)
 
   const isDoubtful = (entry: Entry): boolean =>

@@ -17,6 +17,19 @@ describe('accounts', () => {
     expect(kept.get(hashed('person-1'))?.accountId).toMatch(/^id-/)
   })
 
+  it('counts whom the gateway knew in a chunk that is gone on with, though all of theirs was accepted before', async () => {
+    const loading = await startLoading({ gateway: { registeredAgain: 'conflict' } })
+    const [first, second] = people(2)
+    if (first === undefined || second === undefined) throw new Error('two people were made up')
+    const registration = first.row.register()
+    if (registration?.ok !== true) throw new Error('the person can be registered')
+    await loading.gateway.accounts.register({ ...registration.registration })
+    const whole = await loading.load([first, second])
+    expect(whole.accounts).toEqual({ known: 1, refused: 0 })
+    // The process was killed before the chunk was settled.
+    expect((await loading.load([first, second], true)).accounts).toEqual({ known: 1, refused: 0 })
+  })
+
   it.each(['same', 'conflict'] as const)(
     'that the gateway knows already are no failure (%s)',
     async (registeredAgain) => {

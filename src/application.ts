@@ -3,7 +3,7 @@
  * the command line and for programs.
  */
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -77,6 +77,12 @@ export function createApplication(
       const { openLedger } = await import('./ledger/open-ledger.ts')
       const file = join(settings.home, 'ledger.sqlite')
       assertWithin(settings.home, file)
+      // SQLite gives what it makes beside a ledger the mode of that, and a new one a mode that others may read.
+      try {
+        closeSync(openSync(file, 'a', 0o600))
+      } catch {
+        // Opening it says why.
+      }
       closeLedgerToOthers(file)
       return openLedger(file)
     },

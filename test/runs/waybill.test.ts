@@ -1,0 +1,118 @@
+/** `openWaybill`: what the command line does with runs, for programs. */
+import { execFile } from 'node:child_process'
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+import { openWaybill, type RunEvent, type Waybill } from '../../src/index.ts'
+import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
+import { PROJECT } from '../cli/command-line.ts'
+
+const settingsOf = ({ store }: Clinic): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(store.environment).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  )
+
+const openAt = (clinic: Clinic, more: Partial<Parameters<typeof openWaybill>[0]> = {}): Promise<Waybill> => {
+  const { folder, home } = clinic.workplace
+  const folders = { home, jobs: join(folder, 'jobs'), mappings: join(folder, 'mappings') }
+  return openWaybill({ ...folders, settings: settingsOf(clinic), ...more })
+}
+
+it('runs a job, with its events as they come, and shows what it came to', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day-1.csv', `${HEADER}${ANN}${BEN}${BEN.replace('ben', 'cat').replace('62', 'x')}`)
+  const waybill = await openAt(clinic)
+  const events: RunEvent[] = []
+  const running = waybill.run('clinic')
+  for await (const event of running) events.push(event)
+  const types = events.map(({ type }) => type)
+  expect(types[0]).toBe('runStarted')
+  expect(types).toContain('exportEnded')
+  expect(types.at(-1)).toBe('runEnded')
+  const { summary, exit } = await running.ended
+  expect(exit).toBe(1)
+  expect(await clinic.stored()).toEqual(expect.arrayContaining(GOOD))
+
+  const shown = await waybill.show()
+  expect(shown.summary).toMatchObject({ run: summary.run, state: 'finished', balanced: true })
+  expect(shown.reasons.map(({ code, count }) => [code, count])).toEqual([['value-not-a-number', 1]])
+  expect(shown.next.flatMap(({ commands }) => commands)).toContain(
+    `waybill rerun ${summary.run} --only rejected`,
+  )
+  expect((await waybill.runs()).map(({ run }) => run)).toEqual([summary.run])
+
+  const again = waybill.run('clinic')
+  const { summary: second } = await again.ended
+  expect(second.requests.sent).toBe(0)
+  const verified = await waybill.reconcile(summary.run, { sample: { kind: 'all' } })
+  expect(verified).toMatchObject({
+    inDoubt: 0,
+    verified: { records: { biometric: { equal: 8, missing: 0 } } },
+  })
+})
+
+it('is told what keeps a job from being run, by its events and by its end, and sends nothing', async () => {
+  const clinic = await openClinic()
+  const waybill = await openAt(clinic)
+  const running = waybill.run('clinic')
+  const read = async (): Promise<void> => {
+    for await (const _ of running);
+  }
+  await expect(read()).rejects.toMatchObject({ code: 'exports-none' })
+  await expect(running.ended).rejects.toMatchObject({ code: 'exports-none' })
+  await expect(waybill.run('unknown').ended).rejects.toMatchObject({ code: 'job-not-found' })
+  await expect(openAt(clinic, { settings: { WAYBILL_LOG_LEVEL: 'loud' } })).rejects.toMatchObject({
+    code: 'settings-invalid',
+  })
+})
+
+it('stops when it is told to, and the next run goes on', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day-1.csv', `${HEADER}${ANN}${BEN}`)
+  const stopping = new AbortController()
+  stopping.abort()
+  const { error } = await (await openAt(clinic, { signal: stopping.signal })).run('clinic').ended
+  expect(error).toMatchObject({ code: 'interrupted' })
+  const waybill = await openAt(clinic)
+  expect((await waybill.show()).next).toEqual([
+    { say: 'To finish it: it goes on where it stopped', commands: ['waybill run clinic'] },
+  ])
+  expect((await waybill.run('clinic').ended).exit).toBe(0)
+  expect(await clinic.stored()).toEqual(GOOD)
+})
+
+it('makes files for their owner alone, and reads no setting from the environment of the process', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day-1.csv', `${HEADER}${ANN}`)
+  const before = process.env['WAYBILL_GATEWAY_URL']
+  process.env['WAYBILL_GATEWAY_URL'] = 'built-in'
+  try {
+    const { WAYBILL_GATEWAY_URL: _, ...settings } = settingsOf(clinic)
+    const running = (await openAt(clinic, { settings })).run('clinic')
+    await expect(running.ended).rejects.toMatchObject({ code: 'gateway-not-set' })
+  } finally {
+    if (before === undefined) delete process.env['WAYBILL_GATEWAY_URL']
+    else process.env['WAYBILL_GATEWAY_URL'] = before
+  }
+  await (await openAt(clinic)).run('clinic').ended
+  const { home } = clinic.workplace
+  const { stdout } = await promisify(execFile)('find', [home, '-perm', '/077'])
+  expect(stdout).toBe('')
+})
+
+it('the example runs as it stands', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day-1.csv', `${HEADER}${ANN}${BEN}`)
+  const { folder } = clinic.workplace
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [join(PROJECT, 'examples/run-a-job.ts'), 'clinic', folder],
+    { env: { PATH: process.env['PATH'], ...settingsOf(clinic) } },
+  )
+  expect(stdout).toMatch(/^day-1\.csv: 2 rows\n\S+ finished, balanced\n$/)
+  expect(await clinic.stored()).toEqual(GOOD)
+  await access(join(folder, '.waybill/ledger.sqlite'))
+})

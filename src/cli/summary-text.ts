@@ -40,11 +40,11 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...warningsLine(summary.warnings),
     balanceWords(summary),
     '',
-    `Accounts registered ${n(accounts.registered)}, known ${n(accounts.known)}, refused ${n(accounts.refused)}; primary care physicians marked ${n(primaryCare.marked)}` +
-      (primaryCare.unmarked === 0 ? '' : `, unmarked ${n(primaryCare.unmarked)}`) +
-      (careTeams.replaced === 0 ? '' : `; care teams replaced ${n(careTeams.replaced)}`),
+    `Accounts ${n(accounts.registered)} registered, ${n(accounts.known)} known, ${n(accounts.refused)} refused; ${counted(primaryCare.marked, 'primary care physician')} marked` +
+      (primaryCare.unmarked === 0 ? '' : `, ${n(primaryCare.unmarked)} unmarked`) +
+      (careTeams.replaced === 0 ? '' : `; ${counted(careTeams.replaced, 'care team')} replaced`),
     ...owedLine(summary),
-    `Requests sent ${n(requests.sent)}, of these again ${n(requests.retried)}; reads of profiles ${n(requests.readBack)}`,
+    `Requests ${n(requests.sent)} sent, ${counted(requests.retried, 'retry', 'retries')}; ${counted(requests.readBack, 'read')} of profiles`,
   ]
   lines.push(...relatedRuns(summary))
   lines.push(...driftLines(summary.drift, columns))

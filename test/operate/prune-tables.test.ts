@@ -1,4 +1,4 @@
-/** Every table of the ledger is pruned, or says why it is not: docs/architecture.md. */
+/** Every table of the ledger is pruned, or says why it is not: docs/ledger.md. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
@@ -11,7 +11,7 @@ const NIGHT = 24 * 60 * 60_000
 
 /** What bounds each table, as the page says. */
 const bounds = new Map(
-  tableRows(sections(page('docs/architecture.md'), 2).get('The ledger') ?? '').map(
+  tableRows(sections(page('docs/ledger.md'), 2).get('Tables') ?? '').map(
     ([table = '', , bound = '']) => [table.replaceAll('`', ''), bound] as const,
   ),
 )

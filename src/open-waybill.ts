@@ -1,7 +1,7 @@
 /** Waybill for programs: what the command line does with runs, without a process of its own. */
 import { createApplication, programVersion } from './application.ts'
 import { createWaybill, type Waybill } from './runs/waybill.ts'
-import { readSettings } from './settings.ts'
+import { HANDED_ON, readSettings } from './settings.ts'
 
 export interface WaybillOptions {
   /** Folder of ledger, key, receipts and rejects: made where it is not there, for its owner alone. */
@@ -10,7 +10,10 @@ export interface WaybillOptions {
   readonly jobs: string
   /** Folder of mapping files, with the catalog. */
   readonly mappings: string
-  /** Other settings by their names in docs/settings.md, like `WAYBILL_API_KEY`. The environment of the process is not read. */
+  /**
+   * Other settings by their names in docs/settings.md, like `WAYBILL_API_KEY`. Neither `.env` nor the environment of the process is read, but for
+   * what commands of notifications need, like PATH.
+   */
   readonly settings?: Readonly<Record<string, string>>
   /** Given each line of the log; without it they go nowhere. */
   readonly log?: (line: string) => void
@@ -32,8 +35,9 @@ export async function openWaybill(options: WaybillOptions): Promise<Waybill> {
     signal = new AbortController().signal,
   } = options
   const folders = { WAYBILL_HOME: home, WAYBILL_JOBS: jobs, WAYBILL_MAPPINGS: mappings }
-  const environment = { ...settings, ...folders }
+  const handedOn = Object.fromEntries(HANDED_ON.map((name) => [name, process.env[name]]))
+  const environment = { ...handedOn, ...settings, ...folders }
   return createWaybill(
-    createApplication(programVersion(), readSettings(environment, process.cwd()), log, signal),
+    createApplication(programVersion(), readSettings(environment, process.cwd(), 'ignored'), log, signal),
   )
 }

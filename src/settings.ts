@@ -13,44 +13,6 @@ export const LOG_FORMATS = ['text', 'json'] as const
 /** Asks for the built-in reference gateway in the place of an address. */
 export const BUILT_IN = 'built-in'
 
-export interface Settings {
-  /** An address, or `built-in`. Undefined: jobs name it themselves. */
-  readonly gatewayUrl: string | undefined
-  readonly apiKey: string | undefined
-  readonly accessToken: string | undefined
-  /** Prints an access token; run again when one is refused. */
-  readonly accessTokenCommand: string | undefined
-  /** Secret for hashes and ids. Undefined: made once and kept in the home. */
-  readonly key: string | undefined
-  readonly home: string
-  readonly jobs: string
-  readonly mappings: string
-  readonly logLevel: (typeof LOG_LEVELS)[number]
-  readonly logFormat: (typeof LOG_FORMATS)[number]
-  /** Undefined: the log goes to standard error alone. */
-  readonly logFile: { readonly path: string; readonly maxBytes: number; readonly files: number } | undefined
-  /** Where `waybill schedule` serves its metrics. */
-  readonly metrics: ListenAddress | undefined
-  /** Where the metrics of the last run are written. */
-  readonly metricsFile: string | undefined
-  /** Path of the get-care-teams call, which the interface leaves open. */
-  readonly careTeamsPath: string | undefined
-  readonly bearerOnConditionsBulk: boolean
-  /** For jobs that read from an SFTP server without a key file. */
-  readonly sftpPassword: string | undefined
-  /** Files with the OpenPGP keys that exports are decrypted and verified with. */
-  readonly pgpKeyFile: string | undefined
-  readonly pgpPassphraseFile: string | undefined
-  readonly pgpVerifyKeyFile: string | undefined
-  /** Signs the webhooks of notifications: `whsec_` and base64, or base64 alone. */
-  readonly webhookSecret: string | undefined
-  /** Where mails of notifications are handed in, `smtp://` or `smtps://`, mostly with a password; and who they come from. */
-  readonly smtpUrl: string | undefined
-  readonly smtpFrom: string | undefined
-  /** Variables that the commands of notifications find: no secret is among them. */
-  readonly commandEnvironment: Readonly<Record<string, string>>
-}
-
 /** What a program needs to find itself at home. All else of the environment may be a secret. */
 export const HANDED_ON = [
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'TZ'],
@@ -65,47 +27,124 @@ export interface ListenAddress {
   readonly port: number
 }
 
+/** Told of what is wrong with a variable. */
+type Report = (key: string, message: string) => void
+
+/** What variables and files give. */
+interface Given {
+  /** Without white space around it; undefined where it is empty. */
+  text(name: string): string | undefined
+  /** Given by itself, or as the file that `<name>_FILE` names. */
+  secret(name: string): string | undefined
+  /** Relative to the folder. */
+  readonly at: (path: string) => string
+  readonly report: Report
+}
+
+interface Setting<Value> {
+  readonly variables: readonly string[]
+  readonly read: (given: Given) => Value
+}
+
+const setting = <Value>(variable: string, read: (given: Given) => Value): Setting<Value> => ({
+  variables: [variable],
+  read,
+})
+const plain = (name: string): Setting<string | undefined> => setting(name, ({ text }) => text(name))
+const secret = (name: string): Setting<string | undefined> => ({
+  variables: [name, `${name}_FILE`],
+  read: (given) => given.secret(name),
+})
+const path = (name: string): Setting<string | undefined> =>
+  setting(name, ({ text, at }) => {
+    const given = text(name)
+    return given === undefined ? undefined : at(given)
+  })
+const folder = (name: string, otherwise: string): Setting<string> =>
+  setting(name, ({ text, at }) => at(text(name) ?? otherwise))
+const choice = <T extends string>(name: string, choices: readonly T[], otherwise: T): Setting<T> =>
+  setting(name, ({ text, report }) => {
+    const given = text(name)
+    const chosen = choices.find((one) => one === given)
+    if (given !== undefined && chosen === undefined)
+      report(name, `is "${given}"; it must be one of ${choices.join(', ')}`)
+    return chosen ?? otherwise
+  })
+/** @param form an example of how it is written */
+const parsed = <T>(
+  name: string,
+  parse: (text: string) => T | undefined,
+  form: string,
+): Setting<T | undefined> =>
+  setting(name, ({ text, report }) => {
+    const given = text(name)
+    const value = given === undefined ? undefined : parse(given)
+    if (given !== undefined && value === undefined) report(name, `is "${given}"; write it like ${form}`)
+    return value
+  })
+
+const logPath = path('WAYBILL_LOG_FILE')
+const logBytes = parsed('WAYBILL_LOG_FILE_SIZE', byteCount, '10MiB')
+const logFiles = parsed('WAYBILL_LOG_FILES', fileCount, '5, from 1 to 999')
+
+/** Every setting (docs/settings.md). */
+const SETTINGS = {
+  /** An address, or `built-in`. Undefined: jobs name it themselves. The ledger knows a gateway by this text: a slash at its end must not make it another one. */
+  gatewayUrl: setting('WAYBILL_GATEWAY_URL', ({ text, report }) =>
+    withoutSecrets(text('WAYBILL_GATEWAY_URL'), report)?.replace(/\/+$/, ''),
+  ),
+  apiKey: secret('WAYBILL_API_KEY'),
+  accessToken: secret('WAYBILL_ACCESS_TOKEN'),
+  /** Prints an access token; run again when one is refused. */
+  accessTokenCommand: plain('WAYBILL_ACCESS_TOKEN_COMMAND'),
+  /** Secret for hashes and ids. Undefined: made once and kept in the home. */
+  key: secret('WAYBILL_KEY'),
+  home: folder('WAYBILL_HOME', '.waybill'),
+  jobs: folder('WAYBILL_JOBS', 'jobs'),
+  mappings: folder('WAYBILL_MAPPINGS', 'mappings'),
+  logLevel: choice('WAYBILL_LOG_LEVEL', LOG_LEVELS, 'info'),
+  logFormat: choice('WAYBILL_LOG_FORMAT', LOG_FORMATS, 'text'),
+  /** Undefined: the log goes to standard error alone. */
+  logFile: {
+    variables: [logPath, logBytes, logFiles].flatMap(({ variables }) => variables),
+    read(given: Given) {
+      const file = logPath.read(given)
+      const [maxBytes = LOG_FILE_BYTES, files = LOG_FILES] = [logBytes.read(given), logFiles.read(given)]
+      return file === undefined ? undefined : { path: file, maxBytes, files }
+    },
+  },
+  /** Where `waybill schedule` serves its metrics. */
+  metrics: parsed('WAYBILL_METRICS', listenAddress, '9464 or 0.0.0.0:9464'),
+  /** Where the metrics of the last run are written. */
+  metricsFile: path('WAYBILL_METRICS_FILE'),
+  /** Path of the get-care-teams call, which the interface leaves open. */
+  careTeamsPath: plain('WAYBILL_CARE_TEAMS_PATH'),
+  bearerOnConditionsBulk: setting(
+    'WAYBILL_BEARER_ON_CONDITIONS_BULK',
+    (given) => choice('WAYBILL_BEARER_ON_CONDITIONS_BULK', ['true', 'false'], 'true').read(given) === 'true',
+  ),
+  /** For jobs that read from an SFTP server without a key file. */
+  sftpPassword: secret('WAYBILL_SFTP_PASSWORD'),
+  /** Files with the OpenPGP keys that exports are decrypted and verified with. */
+  pgpKeyFile: path('WAYBILL_PGP_KEY_FILE'),
+  pgpPassphraseFile: path('WAYBILL_PGP_PASSPHRASE_FILE'),
+  pgpVerifyKeyFile: path('WAYBILL_PGP_VERIFY_KEY_FILE'),
+  /** Signs the webhooks of notifications: `whsec_` and base64, or base64 alone. */
+  webhookSecret: secret('WAYBILL_WEBHOOK_SECRET'),
+  /** Where mails of notifications are handed in, `smtp://` or `smtps://`, mostly with a password; and who they come from. */
+  smtpUrl: secret('WAYBILL_SMTP_URL'),
+  smtpFrom: plain('WAYBILL_SMTP_FROM'),
+} as const satisfies Readonly<Record<string, Setting<unknown>>>
+
 /** Every variable, for docs and tests. */
-export const VARIABLES = [
-  'WAYBILL_GATEWAY_URL',
-  'WAYBILL_API_KEY',
-  'WAYBILL_API_KEY_FILE',
-  'WAYBILL_ACCESS_TOKEN',
-  'WAYBILL_ACCESS_TOKEN_FILE',
-  'WAYBILL_ACCESS_TOKEN_COMMAND',
-  'WAYBILL_KEY',
-  'WAYBILL_KEY_FILE',
-  'WAYBILL_HOME',
-  'WAYBILL_JOBS',
-  'WAYBILL_MAPPINGS',
-  'WAYBILL_LOG_LEVEL',
-  'WAYBILL_LOG_FORMAT',
-  'WAYBILL_LOG_FILE',
-  'WAYBILL_LOG_FILE_SIZE',
-  'WAYBILL_LOG_FILES',
-  'WAYBILL_METRICS',
-  'WAYBILL_METRICS_FILE',
-  'WAYBILL_CARE_TEAMS_PATH',
-  'WAYBILL_BEARER_ON_CONDITIONS_BULK',
-  'WAYBILL_SFTP_PASSWORD',
-  'WAYBILL_SFTP_PASSWORD_FILE',
-  'WAYBILL_PGP_KEY_FILE',
-  'WAYBILL_PGP_PASSPHRASE_FILE',
-  'WAYBILL_PGP_VERIFY_KEY_FILE',
-  'WAYBILL_WEBHOOK_SECRET',
-  'WAYBILL_WEBHOOK_SECRET_FILE',
-  'WAYBILL_SMTP_URL',
-  'WAYBILL_SMTP_URL_FILE',
-  'WAYBILL_SMTP_FROM',
-] as const
-type Variable = (typeof VARIABLES)[number]
-type Secret =
-  | 'WAYBILL_API_KEY'
-  | 'WAYBILL_ACCESS_TOKEN'
-  | 'WAYBILL_KEY'
-  | 'WAYBILL_SFTP_PASSWORD'
-  | 'WAYBILL_WEBHOOK_SECRET'
-  | 'WAYBILL_SMTP_URL'
+export const VARIABLES: readonly string[] = Object.values(SETTINGS).flatMap(({ variables }) => variables)
+
+type Read = { readonly [Name in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[Name]['read']> }
+
+export interface Settings extends Read {
+  /** Variables that the commands of notifications find: no secret is among them. */
+  readonly commandEnvironment: Readonly<Record<string, string>>
+}
 
 /** @throws WaybillError `settings-invalid` with every problem */
 export function readSettings(...given: Parameters<typeof examineSettings>): Settings {
@@ -121,23 +160,25 @@ export function readSettings(...given: Parameters<typeof examineSettings>): Sett
 /**
  * The settings as far as they can be read: what is wrong has its default, and is told among the findings.
  * @param environment variables as given; they win over those of a `.env` file in `folder`
+ * @param dotEnv whether such a file is read
  */
 export function examineSettings(
   environment: Readonly<Record<string, string | undefined>>,
   folder: string,
+  dotEnv: 'read' | 'ignored' = 'read',
 ): { readonly settings: Settings; readonly findings: readonly Finding[] } {
   const findings: Finding[] = []
-  const report = (key: string, message: string): void => {
+  const report: Report = (key, message) => {
     findings.push({ place: { key }, message })
   }
-  const values = { ...readDotEnv(join(folder, '.env'), report), ...environment }
+  const values = { ...(dotEnv === 'read' ? readDotEnv(join(folder, '.env'), report) : {}), ...environment }
   for (const name of Object.keys(values)) {
     if (
       name.startsWith('WAYBILL_') &&
       name !== 'WAYBILL_CORPUS' &&
       // What the command of a notification finds in its environment: it may call Waybill.
       !name.startsWith('WAYBILL_NOTICE_') &&
-      !VARIABLES.some((known) => known === name)
+      !VARIABLES.includes(name)
     ) {
       report(name, `is no setting of Waybill; known are: ${VARIABLES.join(', ')}`)
     }
@@ -148,79 +189,36 @@ export function examineSettings(
       'NODE_TLS_REJECT_UNAUTHORIZED',
       'is 0, so that no certificate would be checked: take it out. A private authority is trusted with NODE_EXTRA_CA_CERTS',
     )
-  const text = (name: Variable): string | undefined => values[name]?.trim() || undefined
-  const secret = (name: Secret): string | undefined => {
-    const file = text(`${name}_FILE`)
-    if (file === undefined) return text(name)
-    if (text(name) !== undefined) report(name, `is given twice, also as ${name}_FILE: choose one`)
-    try {
-      return readGuarded(resolve(folder, file), `${name}_FILE`, report).trim() || undefined
-    } catch (error) {
-      report(`${name}_FILE`, `cannot be read: ${error instanceof Error ? error.message : String(error)}`)
-      return undefined
-    }
+  const at = (given: string): string => resolve(folder, given)
+  const text = (name: string): string | undefined => values[name]?.trim() || undefined
+  const given: Given = {
+    ...{ text, at, report },
+    secret(name) {
+      const file = text(`${name}_FILE`)
+      if (file === undefined) return text(name)
+      if (text(name) !== undefined) report(name, `is given twice, also as ${name}_FILE: choose one`)
+      try {
+        return readGuarded(at(file), `${name}_FILE`, report).trim() || undefined
+      } catch (error) {
+        report(`${name}_FILE`, `cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+        return undefined
+      }
+    },
   }
-  const path = (name: Variable): string | undefined => {
-    const given = text(name)
-    return given === undefined ? undefined : resolve(folder, given)
-  }
-  const choice = <T extends string>(name: Variable, choices: readonly T[], otherwise: T): T => {
-    const given = text(name)
-    const chosen = choices.find((one) => one === given)
-    if (given !== undefined && chosen === undefined)
-      report(name, `is "${given}"; it must be one of ${choices.join(', ')}`)
-    return chosen ?? otherwise
-  }
-
-  const parsed = <T>(name: Variable, parse: (text: string) => T | undefined, form: string): T | undefined => {
-    const given = text(name)
-    const value = given === undefined ? undefined : parse(given)
-    if (given !== undefined && value === undefined) report(name, `is "${given}"; write it like ${form}`)
-    return value
-  }
-
-  const logPath = path('WAYBILL_LOG_FILE')
-  const logFile = {
-    maxBytes: parsed('WAYBILL_LOG_FILE_SIZE', byteCount, '10MiB') ?? LOG_FILE_BYTES,
-    files: parsed('WAYBILL_LOG_FILES', fileCount, '5, from 1 to 999') ?? LOG_FILES,
-  }
-  // The ledger knows a gateway by this text: a slash at its end must not make it another one.
-  const gatewayUrl = withoutSecrets(text('WAYBILL_GATEWAY_URL'), report)?.replace(/\/+$/, '')
+  // The cast is sound: each is what its own setting has read.
+  const read = Object.fromEntries(
+    Object.entries(SETTINGS).map(([name, one]) => [name, one.read(given)]),
+  ) as Read
+  const { gatewayUrl } = read
   const hasAddress = gatewayUrl !== undefined && gatewayUrl !== BUILT_IN
   if (hasAddress) checkGatewayUrl(gatewayUrl, report)
-  const folders = {
-    WAYBILL_HOME: resolve(folder, text('WAYBILL_HOME') ?? '.waybill'),
-    WAYBILL_JOBS: resolve(folder, text('WAYBILL_JOBS') ?? 'jobs'),
-    WAYBILL_MAPPINGS: resolve(folder, text('WAYBILL_MAPPINGS') ?? 'mappings'),
-  }
   const settings: Settings = Object.freeze({
-    gatewayUrl,
-    apiKey: secret('WAYBILL_API_KEY'),
-    accessToken: secret('WAYBILL_ACCESS_TOKEN'),
-    accessTokenCommand: text('WAYBILL_ACCESS_TOKEN_COMMAND'),
-    key: secret('WAYBILL_KEY'),
-    home: folders.WAYBILL_HOME,
-    jobs: folders.WAYBILL_JOBS,
-    mappings: folders.WAYBILL_MAPPINGS,
-    logLevel: choice('WAYBILL_LOG_LEVEL', LOG_LEVELS, 'info'),
-    logFormat: choice('WAYBILL_LOG_FORMAT', LOG_FORMATS, 'text'),
-    logFile: logPath === undefined ? undefined : { path: logPath, ...logFile },
-    metrics: parsed('WAYBILL_METRICS', listenAddress, '9464 or 0.0.0.0:9464'),
-    metricsFile: path('WAYBILL_METRICS_FILE'),
-    careTeamsPath: text('WAYBILL_CARE_TEAMS_PATH'),
-    bearerOnConditionsBulk: choice('WAYBILL_BEARER_ON_CONDITIONS_BULK', ['true', 'false'], 'true') === 'true',
-    sftpPassword: secret('WAYBILL_SFTP_PASSWORD'),
-    pgpKeyFile: path('WAYBILL_PGP_KEY_FILE'),
-    pgpPassphraseFile: path('WAYBILL_PGP_PASSPHRASE_FILE'),
-    pgpVerifyKeyFile: path('WAYBILL_PGP_VERIFY_KEY_FILE'),
-    webhookSecret: secret('WAYBILL_WEBHOOK_SECRET'),
-    smtpUrl: secret('WAYBILL_SMTP_URL'),
-    smtpFrom: text('WAYBILL_SMTP_FROM'),
+    ...read,
     commandEnvironment: {
       ...Object.fromEntries(
         HANDED_ON.map((name) => [name, environment[name] ?? ''] as const).filter(([, value]) => value !== ''),
       ),
-      ...folders,
+      ...{ WAYBILL_HOME: read.home, WAYBILL_JOBS: read.jobs, WAYBILL_MAPPINGS: read.mappings },
     },
   })
   if (hasAddress) findings.push(...missingCredentials(settings, 'WAYBILL_GATEWAY_URL'))
@@ -239,7 +237,7 @@ export function missingCredentials(
   }: Pick<Settings, 'apiKey' | 'accessToken' | 'accessTokenCommand'>,
   needed: string,
 ): Finding[] {
-  const missing = (key: Variable, others: string): Finding => ({
+  const missing = (key: string, others: string): Finding => ({
     place: { key },
     message: `is needed with ${needed} (or ${others})`,
   })
@@ -269,10 +267,7 @@ export function listenAddress(text: string): ListenAddress | undefined {
 }
 
 /** What is wrong is never shown: each of them is a secret, or holds one. */
-function checkNotifications(
-  { webhookSecret, smtpUrl, smtpFrom }: Settings,
-  report: (key: string, message: string) => void,
-): void {
+function checkNotifications({ webhookSecret, smtpUrl, smtpFrom }: Settings, report: Report): void {
   // Standard Webhooks 1.0.0, section "Signature scheme": 24 to 64 bytes.
   const base64 = webhookSecret?.replace(/^whsec_/, '')
   const bytes = Buffer.from(base64 ?? '', 'base64')
@@ -296,10 +291,7 @@ function checkNotifications(
 }
 
 /** The address is shown, logged, told and kept: what is secret in it goes no further than this, also where a command goes on all the same. */
-function withoutSecrets(
-  given: string | undefined,
-  report: (key: string, message: string) => void,
-): string | undefined {
+function withoutSecrets(given: string | undefined, report: Report): string | undefined {
   if (given === undefined || !URL.canParse(given)) return given
   const { username, password, search, hash } = new URL(given)
   if (`${username}${password}${search}${hash}` === '') return given
@@ -307,7 +299,7 @@ function withoutSecrets(
   return given.replace(/^([a-z+.-]+:\/*)[^/?#]*@/i, '$1').replace(/[?#].*$/, '')
 }
 
-function checkGatewayUrl(url: string, report: (key: string, message: string) => void): void {
+function checkGatewayUrl(url: string, report: Report): void {
   let parsed: URL
   try {
     parsed = new URL(url)
@@ -321,10 +313,7 @@ function checkGatewayUrl(url: string, report: (key: string, message: string) => 
   }
 }
 
-function readDotEnv(
-  file: string,
-  report: (key: string, message: string) => void,
-): Record<string, string | undefined> {
+function readDotEnv(file: string, report: Report): Record<string, string | undefined> {
   try {
     return parseEnv(readGuarded(file, '.env', report))
   } catch (error) {

@@ -90,4 +90,6 @@ test('what is set in the environment wins over the .env file', async () => {
     jobs: join(folder, 'jobs-of-the-file'),
     findings: [],
   })
+  // A program that opens Waybill gives all of its settings itself.
+  expect(examineSettings({}, folder, 'ignored').settings.home).toBe(join(folder, '.waybill'))
 })

@@ -78,7 +78,7 @@ test('delivered again with the ledger lost, nothing is added again; what changed
   expect(changed.code).toBe(0)
   expect(JSON.parse(changed.out)).toMatchObject({ careTeams: { replaced: 1, owed: 0 } })
   const shown = await clinic.workplace.waybill('show', summaryOf(changed).run)
-  expect(shown.out).toContain('marked 2; care teams replaced 1\n')
+  expect(shown.out).toContain('2 primary care physicians marked; 1 care team replaced\n')
   const now = {
     ann: [`${FIRST_NPI} South Practice *`],
     ben: [`${OTHER_NPI} West Practice *`, `${FIRST_NPI} North Practice`],

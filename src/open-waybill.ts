@@ -1,7 +1,7 @@
 /** Waybill for programs: what the command line does with runs, without a process of its own. */
 import { createApplication, programVersion } from './application.ts'
 import { createWaybill, type Waybill } from './runs/waybill.ts'
-import { HANDED_ON, readSettings } from './settings.ts'
+import { handedOn, readSettings } from './settings.ts'
 
 export interface WaybillOptions {
   /** Folder of ledger, key, receipts and rejects: made where it is not there, for its owner alone. */
@@ -35,8 +35,7 @@ export async function openWaybill(options: WaybillOptions): Promise<Waybill> {
     signal = new AbortController().signal,
   } = options
   const folders = { WAYBILL_HOME: home, WAYBILL_JOBS: jobs, WAYBILL_MAPPINGS: mappings }
-  const handedOn = Object.fromEntries(HANDED_ON.map((name) => [name, process.env[name]]))
-  const environment = { ...handedOn, ...settings, ...folders }
+  const environment = { ...handedOn(), ...settings, ...folders }
   return createWaybill(
     createApplication(programVersion(), readSettings(environment, process.cwd(), 'ignored'), log, signal),
   )

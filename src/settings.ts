@@ -19,6 +19,10 @@ export const HANDED_ON = [
   ...['LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'LC_MESSAGES', 'LC_TIME'],
 ] as const
 
+/** What a program that opens Waybill hands on of its own environment: no setting is among it. */
+export const handedOn = (): Readonly<Record<string, string | undefined>> =>
+  Object.fromEntries(HANDED_ON.map((name) => [name, process.env[name]]))
+
 const LOG_FILE_BYTES = 10 * 1024 ** 2
 const LOG_FILES = 5
 

@@ -3,6 +3,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Identity } from '../model/ids.ts'
+import type { RunDependencies } from '../run/dependencies.ts'
 import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
@@ -16,22 +17,15 @@ export interface GatewayConnection {
 }
 
 /** Built by `src/application.ts` alone. */
-export interface Application {
+export interface Application
+  extends Pick<RunDependencies, 'now' | 'random' | 'sleep' | 'owner' | 'isDead' | 'interrupt'> {
   /** Of the program. */
   readonly version: string
   readonly settings: Settings
   /** Who has begun this process, as the operating system knows them. */
   readonly user: string
   readonly logger: Logger
-  readonly now: () => number
-  readonly random: () => number
   readonly randomHex: (bytes: number) => string
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  readonly interrupt: AbortSignal
-  /** Of this process alone; `processName` of it is `host:pid`. */
-  readonly owner: string
-  /** Whether nobody is at work any more on what that process holds, as far as that is known. */
-  readonly isDead: (owner: string) => boolean
   readonly openLedger: () => Promise<Ledger>
   /**
    * @param name of the gateway, as `chooseGateway` gives it

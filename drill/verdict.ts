@@ -82,6 +82,8 @@ export interface Telling {
   readonly said: Said
   /** Its care-team entry is there; what was to follow, the mark or the deletion of the one before, is said to be owed by the last run of all. */
   readonly owed: boolean
+  /** A run has said so of it, whatever was said later. */
+  readonly wasRefused: boolean
   /** It is not sent while an older one of its series is in doubt. */
   readonly waits: boolean
 }
@@ -138,7 +140,8 @@ export function judgeRound(evidence: Evidence): Verdict {
     if (found >= 1 && word === 'refused') blame('words', `said to be refused, but stored: ${briefly(record)}`)
     if (record.kind === 'careTeam') continue
     if (found > (most.get(text) ?? 1)) blame('doubled', `${found} times ${briefly(record)}`)
-    else if (found === 0 && word === 'through') blame('lost', briefly(record))
+    else if (found === 0 && word === 'through' && !(ordered && isOutdated(own, tellings)))
+      blame('lost', briefly(record))
   }
   for (const { text } of stored)
     if (!ofText.has(text)) blame('altered', `stored, but nobody said so: ${text}`)
@@ -207,6 +210,7 @@ function whatWasTold(
         delivery,
         owed,
         waits,
+        wasRefused: said.includes('refused'),
         said: said.toSorted((a, b) => rank(a) - rank(b))[0] ?? 'through',
       }
     })
@@ -247,6 +251,20 @@ function mostCopies(tellings: readonly Telling[], ordered: boolean): Map<string,
     if (new Set(own.map(({ record }) => record.text)).size === 1) most.set(own[0]?.record.text ?? '', 1)
   return most
 }
+
+/** What was refused is not sent any more, where a later export has said something else in its place that got through. */
+const isOutdated = (own: readonly Telling[], tellings: readonly Telling[]): boolean =>
+  own.every(
+    ({ record, delivery, wasRefused }) =>
+      wasRefused &&
+      tellings.some(
+        (other) =>
+          other.delivery > delivery &&
+          other.said === 'through' &&
+          other.record.text !== record.text &&
+          placeOf(other.record) === placeOf(record),
+      ),
+  )
 
 /** What a correction takes back is gone: the newest export's value is the one that was stored last. */
 function checkLatest(tellings: readonly Telling[], stored: readonly StoredRecord[], blame: Blame): void {

@@ -56,6 +56,7 @@ export type {
   DeliveredRecord,
   DeliveredRow,
   HeldRecord,
+  KnownHeld,
   LeftBehind,
   LeftRecord,
   LeftRow,
@@ -182,8 +183,11 @@ export interface Ledger {
   openExports(job: string): Promise<OpenExport[]>
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
-  /** A number that is higher for a content that came later than another for the first time; 0 for one that never came. */
-  arrivalOf(exportId: string): Promise<number>
+  /**
+   * A number that is higher for a file that came to the job later than another for the first time; 0 for one that never came. The same
+   * content under another name came anew.
+   */
+  arrivalOf(jobId: number, file: Pick<ExportRecord, 'name' | 'sha256'>): Promise<number>
   mapping(digest: string): Promise<string | undefined>
   /** Profiles of finished exports, latest first. */
   profiles(key: ProfileKey, limit: number): Promise<Pick<ProfileStart, 'accepted' | 'content'>[]>

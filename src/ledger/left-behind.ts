@@ -32,8 +32,19 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
         const rows = await read((db) =>
           db
             .selectFrom('held')
+            .innerJoin('export as said', 'said.id', 'held.export_row')
             .select(['row_key', 'rule', 'content', 'series'])
-            .where('job_id', '=', jobId)
+            .select((eb) =>
+              eb
+                .selectFrom('export as first')
+                .innerJoin('run', 'run.id', 'first.run_id')
+                .whereRef('run.job_id', '=', 'held.job_id')
+                .whereRef('first.sha256', '=', 'said.sha256')
+                .whereRef('first.name', '=', 'said.name')
+                .select((first) => first.fn.min('first.id').as('id'))
+                .as('arrival'),
+            )
+            .where('held.job_id', '=', jobId)
             .where(
               'content',
               'in',
@@ -41,11 +52,12 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
             )
             .execute(),
         )
-        return rows.map(({ row_key, rule, content, series }) => ({
+        return rows.map(({ row_key, rule, content, series, arrival }) => ({
           rowKey: hex(row_key),
           rule: hex(rule),
           content: hex(content),
           series: series && hex(series),
+          arrival: Number(arrival ?? 0),
         }))
       }),
     resolutions: (runId) =>

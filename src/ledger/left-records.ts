@@ -9,10 +9,15 @@ export interface DeliveredRow {
   readonly records: readonly DeliveredRecord[]
 }
 
-/** Hashes: 8 hex digits of the rule, 16 of the content. */
 export interface DeliveredRecord {
+  /** Hash, 8 hex digits. */
   readonly rule: string
+  /** Hash, 16 hex digits. */
   readonly content: string
+  /** Arrival of the export that said so (`Ledger.arrivalOf`); 0 where a backfill said it, which tells nothing of what is newest. */
+  readonly arrival: number
+  /** Something else was said since, and did not get through: whoever says this one again has the last word. */
+  readonly isContested: boolean
 }
 
 /** What a person has decided on a run, by one command. */
@@ -45,13 +50,19 @@ export interface Ruled {
   readonly run?: string
 }
 
-export interface HeldRecord extends DeliveredRecord {
+export interface HeldRecord extends Pick<DeliveredRecord, 'rule' | 'content'> {
   readonly rowKey: string
   /**
    * Hash of its series, 16 hex digits, where its profile could not be read: what is newer waits, as it would hide this one. Null where a
    * newer one hides it already.
    */
   readonly series: string | null
+}
+
+/** As the ledger gives it. */
+export interface KnownHeld extends HeldRecord {
+  /** Of the export that said it first. */
+  readonly arrival: number
 }
 
 /** Where a record stands in its export, and how it was sent. */
@@ -97,7 +108,7 @@ export interface LeftBehind {
   inDoubt(runId: string, after: number, limit: number): Promise<LeftRecord[]>
   /** Records in doubt with such contents, in every run of the job. */
   inDoubtWith(jobId: number, contents: readonly string[]): Promise<LeftRecord[]>
-  heldWith(jobId: number, contents: readonly string[]): Promise<HeldRecord[]>
+  heldWith(jobId: number, contents: readonly string[]): Promise<KnownHeld[]>
   /** What people have decided on the run, oldest first. */
   resolutions(runId: string): Promise<Resolution[]>
   /** How many records of the job are held in doubt. */

@@ -1,6 +1,7 @@
 /** Look-ups by hashed key, many at a time: what was delivered, what is held, who is registered. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
 import { readDeletions } from './care-teams.ts'
+import { unpackDelivered } from './delivered.ts'
 import type { DeliveredRecord, KnownAccount, KnownCareTeam } from './ledger.ts'
 import type { LedgerTables } from './tables.ts'
 
@@ -21,11 +22,7 @@ export async function readDelivered(
   for (const keys of slices(rowKeys)) {
     const rows = await ofJob.select(['row_key', 'records']).where('row_key', 'in', keys).execute()
     for (const { row_key, records } of rows) {
-      const packed = hex(records).match(/.{24}/g) ?? []
-      found.set(
-        hex(row_key),
-        packed.map((one) => ({ rule: one.slice(0, 8), content: one.slice(8) })),
-      )
+      found.set(hex(row_key), unpackDelivered(Buffer.from(records)))
     }
   }
   return found

@@ -150,12 +150,15 @@ export async function openLedger(file: string): Promise<Ledger> {
       read((db) =>
         db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
       ),
-    arrivalOf: (exportId) =>
+    arrivalOf: (jobId, { name, sha256 }) =>
       read(async (db) => {
         const { first } = await db
           .selectFrom('export')
-          .select((eb) => eb.fn.min('id').as('first'))
-          .where('export_id', '=', exportId)
+          .innerJoin('run', 'run.id', 'export.run_id')
+          .select((eb) => eb.fn.min('export.id').as('first'))
+          .where('run.job_id', '=', jobId)
+          .where('export.sha256', '=', sha256)
+          .where('export.name', '=', name)
           .executeTakeFirstOrThrow()
         return Number(first ?? 0)
       }),

@@ -1,6 +1,7 @@
 /** What a run writes, in Kysely. Each function is one part of a fenced transaction. */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { saveCareTeams } from './care-teams.ts'
+import { packDelivered } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
 import { noteTaken } from './expectations.ts'
 import { packHolds } from './holds.ts'
@@ -315,7 +316,7 @@ async function upsertDelivered(writer: Writer, jobId: number, rows: readonly Del
     const values = sorted.slice(start, start + ROWS_AT_ONCE).map(({ rowKey, records }) => ({
       job_id: jobId,
       row_key: Buffer.from(rowKey, 'hex'),
-      records: Buffer.from(records.map(({ rule, content }) => rule + content).join(''), 'hex'),
+      records: packDelivered(records),
     }))
     await writer
       .insertInto('delivered')

@@ -20,7 +20,7 @@ import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { careTeamsOf } from './care-teams.ts'
 import { deliver } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
-import { fateOfRestated, recognise, replacedSince } from './recognise.ts'
+import { fateOfRestated, isOutdated, recognise, replacedSince } from './recognise.ts'
 import { settleUnanswered } from './unanswered-batches.ts'
 
 export interface LoadContext extends Delivery {
@@ -49,6 +49,8 @@ export interface ChunkToLoad extends ChunkKey {
   readonly exportId: string
   /** Of the export: a later one has a higher number. */
   readonly arrival: number
+  /** Its arrival tells nothing of how new it is. */
+  readonly isBackfill: boolean
   readonly entries: readonly Entry[]
   /** Whether an earlier process may have sent some of it. */
   readonly resumed: boolean
@@ -158,6 +160,12 @@ async function load(
     else if (verdict !== undefined && verdict !== 'absent' && context.held !== 'resend')
       note([inDoubtStill(entry, verdict === 'unreadable')])
     else if (reason !== undefined) note([{ entry, outcome: 'rejected', batchId: null, reason }])
+    else if (
+      !isHeld(entry) &&
+      !takenBack.has(entry) &&
+      isOutdated(entry, delivered, chunk.isBackfill ? Infinity : chunk.arrival)
+    )
+      note([{ entry, outcome: 'unchanged', passedOver: 'outdated' }])
     else sendable.push(entry)
   }
 

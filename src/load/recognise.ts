@@ -69,6 +69,20 @@ const isStanding = (records: readonly DeliveredRecord[], content: string): boole
 const standing = (records: readonly DeliveredRecord[]): Map<string, string> =>
   new Map(records.map(({ rule, content }) => [rule, content]))
 
+/**
+ * Whether a later export has said something else in its place that stands: what was refused, and is taken when its export is read again,
+ * must not undo that. Care teams have a state of their own.
+ */
+export function isOutdated(
+  { rowKey, ruleHash, content, record }: Entry,
+  delivered: Memory['delivered'],
+  arrival: number,
+): boolean {
+  if (record.kind === 'careTeam') return false
+  const stands = delivered.get(rowKey)?.findLast(({ rule }) => rule === ruleHash)
+  return stands !== undefined && stands.content !== content && stands.arrival > arrival
+}
+
 /** What a row key stands for while a chunk is looked through. */
 interface Standing {
   /** By rule; `entries`: what this chunk says, the last of them that content. */

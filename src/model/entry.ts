@@ -41,9 +41,10 @@ export interface Reason {
 }
 
 /**
- * Why a care-team entry is not sent though the account does not have it: the job keeps what is there of its NPI, or that is newer.
+ * Why a record is not sent though the gateway does not have it. Of a care-team entry: the job keeps what is there of its NPI, or that is
+ * newer. `outdated`: a later export has said something else in its place, and that stands.
  */
-export type PassedOver = 'care-team-kept' | 'care-team-outdated'
+export type PassedOver = 'care-team-kept' | 'care-team-outdated' | 'outdated'
 
 /** What became of an entry. Exactly one for each. */
 export type EntryOutcome = { readonly entry: Entry } & (

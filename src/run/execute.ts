@@ -115,7 +115,7 @@ async function carryOut(
   const { opened, mapper } = await openRows(stages, record, mapping, limits)
   const lastWords = lastWordsOf(stages, record, { opened, mapper })
   const inFront = columnsInFront(opened.columns, mapping.read)
-  const arrival = await stages.ledger.arrivalOf(record.export_id)
+  const arrival = await stages.ledger.arrivalOf(stages.load.jobId, record)
   const resumption = resumptionOf(await stages.ledger.chunksOf(record.id))
   const { counts } = resumption
   const rejects = openAppended(
@@ -138,6 +138,7 @@ async function carryOut(
     await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
     return loadChunk(stages.load, {
       ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries },
+      isBackfill: stages.isBackfill,
       resumed: resumption.open.has(number),
       takenBack: lastWords,
     }).catch((error: unknown) => {
@@ -146,7 +147,7 @@ async function carryOut(
     })
   }
   const settle = async (chunk: Chunk, loaded: LoadedChunk): Promise<void> => {
-    addCounts(counts, await settleChunk(stages, record, inFront, rejects, chunk, loaded))
+    addCounts(counts, await settleChunk(stages, { record, inFront, arrival }, rejects, chunk, loaded))
     open.delete(chunk.number)
     stages.inHand(-chunk.entries.length)
     const left = () => leftBehind(record, chunk, loaded)

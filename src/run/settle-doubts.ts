@@ -1,5 +1,14 @@
 /** What the ledger learns when records are in doubt no longer: in every run of the job that holds them. */
-import type { DeliveredRow, Ledger, LeftEvent, LeftRecord, Ruled, Ruling } from '../ledger/ledger.ts'
+import type {
+  DeliveredRecord,
+  DeliveredRow,
+  KnownHeld,
+  Ledger,
+  LeftEvent,
+  LeftRecord,
+  Ruled,
+  Ruling,
+} from '../ledger/ledger.ts'
 import type { SentAs } from './receipts.ts'
 
 /** Events by which it is learned that the gateway has what was sent before. */
@@ -27,7 +36,7 @@ export async function releaseDoubts(
   const before = await ledger.delivered(jobId, [...byKey.keys()])
   const delivered: DeliveredRow[] = [...byKey].map(([rowKey, records]) => ({
     rowKey,
-    records: [...(before.get(rowKey) ?? []), ...records.map(({ rule, content }) => ({ rule, content }))],
+    records: [...(before.get(rowKey) ?? []), ...records.map(known)],
   }))
   const ruling = {
     run,
@@ -46,6 +55,11 @@ export async function releaseDoubts(
   const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
   return { ruling, sentAs: await sentAs(ledger, jobId, learned, sent) }
 }
+
+const known = ({ rule, content, arrival }: KnownHeld): DeliveredRecord => ({
+  ...{ rule, content, arrival },
+  isContested: false,
+})
 
 /** By content: as it was sent last; as it was held, where nobody knows who has sent it. */
 function lastSent(left: readonly LeftRecord[]): Map<string, LeftRecord> {

@@ -24,11 +24,17 @@ import { type AppendedFile, receiptsOf, receiptsText, type SentAs } from './rece
 import { rejectsHeader, rejectsText, ruleOf } from './rejects.ts'
 import { releaseDoubts } from './settle-doubts.ts'
 
+export interface SettledExport {
+  readonly record: ExportRecord
+  /** Columns that stand in front in its rejects file. */
+  readonly inFront: readonly string[]
+  readonly arrival: number
+}
+
 /** Writes rejects and receipts, then, in one transaction, everything that the ledger must know of the chunk. */
 export async function settleChunk(
   context: RunStages,
-  record: ExportRecord,
-  inFront: readonly string[],
+  { record, inFront, arrival }: SettledExport,
   rejects: AppendedFile,
   chunk: Chunk,
   loaded: LoadedChunk,
@@ -54,7 +60,12 @@ export async function settleChunk(
     counts: JSON.stringify(counts),
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
-    delivered: await newlyDelivered(context.ledger, context.load.jobId, loaded.outcomes),
+    delivered: await newlyDelivered(
+      context.ledger,
+      context.load.jobId,
+      loaded.outcomes,
+      context.isBackfill ? 0 : arrival,
+    ),
     held: heldBy(context.identity, loaded.outcomes),
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
       outcome.batchId === null ? toException(outcome) : undefined,
@@ -76,12 +87,13 @@ export async function newlyDelivered(
   ledger: Pick<Ledger, 'delivered'>,
   jobId: number,
   outcomes: readonly EntryOutcome[],
+  arrival: DeliveredRecord['arrival'],
 ): Promise<DeliveredRow[]> {
   const byKey = Map.groupBy(outcomes, ({ entry }) => entry.rowKey)
   const before = await ledger.delivered(jobId, [...byKey.keys()])
   return [...byKey].flatMap(([rowKey, ofKey]) => {
     const known = before.get(rowKey) ?? []
-    const records = afterChunk(known, ofKey)
+    const records = afterChunk(known, ofKey, arrival)
     return records.length === known.length && records.every((one, at) => one === known[at])
       ? []
       : [{ rowKey, records }]
@@ -91,13 +103,29 @@ export async function newlyDelivered(
 function afterChunk(
   before: readonly DeliveredRecord[],
   outcomes: readonly EntryOutcome[],
+  arrival: number,
 ): readonly DeliveredRecord[] {
   let records = before
   for (const one of outcomes) {
     const { ruleHash: rule, content } = one.entry
     const isOther = (known: DeliveredRecord): boolean => known.rule !== rule || known.content !== content
-    if (isWithGateway(one)) records = [...records.filter(isOther), { rule, content }]
-    else if (one.outcome !== 'unchanged') records = records.filter(isOther)
+    if (isWithGateway(one)) {
+      records = [...records.filter(isOther), { rule, content, arrival, isContested: false }]
+      continue
+    }
+    if (one.outcome !== 'unchanged') records = records.filter(isOther)
+    const stands = records.findLast((known) => known.rule === rule)
+    if (stands === undefined) continue
+    const isSaidAgain = one.outcome === 'unchanged' && stands.content === content
+    const now = {
+      ...stands,
+      isContested: true,
+      arrival: isSaidAgain ? Math.max(arrival, stands.arrival) : stands.arrival,
+    }
+    // Most say again what nobody contests: of them nothing is written.
+    const isNews =
+      one.outcome === 'unchanged' ? stands.isContested && now.arrival !== stands.arrival : !stands.isContested
+    if (isNews) records = records.map((known) => (known === stands ? now : known))
   }
   return records
 }

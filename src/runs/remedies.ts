@@ -96,6 +96,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'replacement-not-listed': 'next-run',
   'care-team-kept': 'none',
   'care-team-outdated': 'none',
+  outdated: 'none',
 }
 
 /** By its code; what was in doubt and is not stored can simply be sent. A code of another version is looked at from both sides. */

@@ -3,9 +3,10 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { answer, PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
-import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
+import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
 
 const MAPPING = `mapping: clinic
 read: { format: csv }
@@ -60,6 +61,37 @@ describe('a correction that is taken back', () => {
     await clinic.deliver('day_20260309.csv', both)
     expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
     expect(await store.records('biometric')).toHaveLength(3)
+  })
+})
+
+describe('a value that the gateway refused', () => {
+  test('does not undo a newer one when its export is read again and the gateway takes it', async () => {
+    const store = await startReferenceStore()
+    let refused: readonly string[] = ['"value":70', '"value":80']
+    const proxy = await startFaultProxy(store.url, ({ body }) =>
+      refused.some((value) => body.includes(value)) ? answer(400) : PASS,
+    )
+    const environment = gatewaySettings(proxy.url)
+    const clinic = await openClinic({ store, mapping: MAPPING, job: JOB, environment })
+    const shown = async () => (await profile(store, 'biometrics')).map(({ value }) => value)
+    const nights = [70, 75, 80, 75]
+    for (const [at, value] of nights.entries()) {
+      await clinic.deliver(`day_2026030${at + 3}.csv`, pulse(value))
+      await clinic.run()
+    }
+    expect(await shown()).toEqual([75])
+    refused = []
+    const ended = await clinic.run()
+    expect(JSON.parse(ended.out)).toMatchObject({
+      ...{ records: { biometric: { unchanged: 4, accepted: 0 } } },
+      ...{ warnings: [{ code: 'outdated', count: 2 }], requests: { sent: 0 } },
+    })
+    expect([ended.code, await shown()]).toEqual([0, [75]])
+    // Delivered once more under another name, the refused one is what the newest export says.
+    await clinic.deliver('day_20260309.csv', pulse(80))
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1 })
+    expect(await shown()).toEqual([80])
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
   })
 })
 

@@ -28,6 +28,7 @@ const hex = (text: string, digits: number): string =>
 const rowKey = (at: number): string => hex(`row ${at}`, 32)
 const content = (at: number): string => hex(`c ${at}`, 16)
 const record = (at: number) => ({ rule: hex(`r ${at % 7}`, 8), content: content(at) })
+const said = (at: number) => ({ ...record(at), arrival: 2 ** 31 - 1 - at, isContested: at % 2 === 1 })
 const holds: readonly Held[] = [1, 2, 3].map((row) => ({ row, rule: 'systolic-bp', content: content(row) }))
 
 const exception = (fields: Partial<Exception> = {}): Exception => ({
@@ -115,7 +116,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         counts: '{}',
         receiptsLength: 10,
         rejectsLength: 20,
-        delivered: [{ rowKey: rowKey(1), records: [record(1), record(2)] }],
+        delivered: [{ rowKey: rowKey(1), records: [said(1), said(2)] }],
         held: [{ rowKey: rowKey(2), ...record(3), series: null }],
         exceptions: [exception({ row: 9, batchId: null })],
         tallies: { ...noTallies(), requests: { sent: 4, retried: 1, readBack: 2 } },
@@ -506,7 +507,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const { run, chunkSettled, key } = await openChunk()
         await run.settleChunk(chunkSettled())
         expect(await ledger.delivered(jobId, [rowKey(1), rowKey(2)])).toEqual(
-          new Map([[rowKey(1), [record(1), record(2)]]]),
+          new Map([[rowKey(1), [said(1), said(2)]]]),
         )
         expect(await ledger.held(jobId, [rowKey(1), rowKey(2)])).toEqual(
           new Map([[rowKey(2), new Set([content(3)])]]),
@@ -758,7 +759,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(everywhere.map(({ exportRow }) => exportRow)).toEqual([first, second])
         expect(await ledger.left.inDoubtWith(jobId + 1, [content(3)])).toEqual([])
         expect(await ledger.left.heldWith(jobId, [content(3)])).toEqual([
-          { rowKey: rowKey(2), ...record(3), series: null },
+          { rowKey: rowKey(2), ...record(3), series: null, arrival: 1 },
         ])
         const request = { jobId, exportId: '0123456789abcdef', before: second }
         expect(
@@ -790,11 +791,11 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
             { exception: reject?.id ?? 0, event: 'deliver' as const },
           ],
           released: [{ rowKey: rowKey(2), ...record(3), series: null }],
-          delivered: [{ rowKey: rowKey(2), records: [record(3)] }],
+          delivered: [{ rowKey: rowKey(2), records: [said(3)] }],
         }
         await run.rule(ruling, NOW + 20)
         expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map())
-        expect(await ledger.delivered(jobId, [rowKey(2)])).toEqual(new Map([[rowKey(2), [record(3)]]]))
+        expect(await ledger.delivered(jobId, [rowKey(2)])).toEqual(new Map([[rowKey(2), [said(3)]]]))
         const move = { kind: 'biometric', count: 1 }
         // Neither has got it through: not the run that left it in doubt, nor one that only held it back.
         expect(await ledger.left.moves('run-1')).toEqual([{ ...move, exportRow: first, to: 'rejected' }])
@@ -926,7 +927,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const all = Array.from({ length: COUNT }, (_, at) => at)
       await run.settleChunk(
         chunkSettled({
-          delivered: all.map((at) => ({ rowKey: rowKey(at), records: [record(at), record(at + 1)] })),
+          delivered: all.map((at) => ({ rowKey: rowKey(at), records: [said(at), said(at + 1)] })),
           held: all.slice(0, 1500).flatMap((at) => [
             { rowKey: rowKey(at), ...record(at), series: null },
             { rowKey: rowKey(at), ...record(at + 7), series: content(at % 3) },
@@ -942,7 +943,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       await run.saveAccounts('gateway', all.map(accountOf), NOW)
       const keys = Array.from({ length: 2 * COUNT }, (_, at) => rowKey(at))
       expect(await ledger.delivered(jobId, keys)).toEqual(
-        new Map(all.map((at) => [rowKey(at), [record(at), record(at + 1)]])),
+        new Map(all.map((at) => [rowKey(at), [said(at), said(at + 1)]])),
       )
       expect(await ledger.held(jobId, keys)).toEqual(
         new Map(all.slice(0, 1500).map((at) => [rowKey(at), new Set([content(at), content(at + 7)])])),
@@ -1040,11 +1041,11 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       await run.settleChunk(
         chunkSettled({
           chunk: 2,
-          delivered: [{ rowKey: rowKey(1), records: [record(2), record(8), record(1)] }],
+          delivered: [{ rowKey: rowKey(1), records: [said(2), said(8), said(1)] }],
         }),
       )
       expect(await ledger.delivered(jobId, [rowKey(1)])).toEqual(
-        new Map([[rowKey(1), [record(2), record(8), record(1)]]]),
+        new Map([[rowKey(1), [said(2), said(8), said(1)]]]),
       )
       expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map([[rowKey(2), new Set([content(3)])]]))
       await run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'first', sentBefore: null }], NOW)

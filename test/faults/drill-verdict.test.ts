@@ -211,12 +211,13 @@ const VISIT = { person: 'p-1', source: { name: 'Drill', type: 'screening', sendi
 
 /** A row's record, told by the export of that number. */
 const telling = (delivery: number, record: ExpectedRecord, said: Telling['said'] = 'through'): Telling => ({
-  ...{ record: { ...record, row: 1 }, delivery, said, owed: false, waits: false },
+  ...{ record: { ...record, row: 1 }, delivery, said, owed: false, waits: false, wasRefused: false },
 })
 
 describe('a value that comes back', () => {
   const pulse = (value: string): ExpectedRecord =>
     biometric({ ...VISIT, resourceKey: 'k', observedMs: 0 }, 'heart-rate', value)
+  const reject = { _row: 1, _rule: pulse('70').rule, _stage: 'submit', _code: 'refused' }
   const toldAs = (values: readonly string[]): DrillExport[] =>
     values.map((value, at) => ({
       ...{ name: `${at}`, text: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
@@ -224,28 +225,40 @@ describe('a value that comes back', () => {
       told: [{ ...pulse(value), row: 1 }],
     }))
   it.each([
-    [['70', '75', '70'], ['70', '75', '70'], true, []],
-    [['70', '75', '70'], ['70', '75'], true, ['altered']],
-    [['70', '75', '70'], ['70', '75', '70', '70'], true, ['doubled']],
-    [['70', '70'], ['70', '70'], true, ['doubled']],
-    [['70', '75'], ['75', '70'], true, ['altered']],
-    [['70', '75'], ['75', '70'], false, []],
-    [['70', '75'], ['75'], false, ['lost']],
-  ] as const)('told %j, stored %j, in order: %j: %j', (told, stored, ordered, expected) => {
-    const exports = toldAs(told)
-    const evidence = undisturbed()
-    const ids = stored.map((_, at) => `id-${at}`)
-    const { faults } = judgeRound({
-      ...{ ...evidence, exports, ordered, receipts: ids, runs: [{ ...runThat(stored.length) }] },
-      log: { accounts: 0, requests: 0, underWay: 0 },
-      words: exports.map((one) => ({ summary: summaryOf(one), rejects: [] })),
-      stored: stored.map((value, at) => ({
-        ...{ kind: 'biometric' as const, id: ids[at] ?? '', person: 'p-1', primary: false },
-        text: pulse(value).text,
-      })),
-    })
-    expect(faults.map((fault) => fault.split(':')[0])).toEqual(expected)
-  })
+    [['70', '75', '70'], ['70', '75', '70'], true, [], []],
+    [['70', '75', '70'], ['70', '75'], true, [], ['altered']],
+    [['70', '75', '70'], ['70', '75', '70', '70'], true, [], ['doubled']],
+    [['70', '70'], ['70', '70'], true, [], ['doubled']],
+    [['70', '75'], ['75', '70'], true, [], ['altered']],
+    [['70', '75'], ['75', '70'], false, [], []],
+    [['70', '75'], ['75'], false, [], ['lost']],
+    [['70', '75'], ['75'], true, [], ['lost']],
+    [['70', '75'], ['75'], true, [0], []],
+    [['70', '75'], ['70'], true, [1], ['lost', 'altered']],
+  ] as const)(
+    'told %j, stored %j, in order: %j, refused at first: %j: %j',
+    (told, stored, ordered, refused, expected) => {
+      const exports = toldAs(told)
+      const evidence = undisturbed()
+      const ids = stored.map((_, at) => `id-${at}`)
+      const { faults } = judgeRound({
+        ...{ ...evidence, exports, ordered, receipts: ids, runs: [{ ...runThat(stored.length) }] },
+        log: { accounts: 0, requests: 0, underWay: 0 },
+        faults: [{ harm: { ...HARMLESS, refuses: true } }],
+        words: exports.flatMap((one, at) => {
+          const through = { summary: summaryOf(one), rejects: [] }
+          return refused.some((which) => which === at)
+            ? [{ ...through, rejects: [reject] }, through]
+            : [through]
+        }),
+        stored: stored.map((value, at) => ({
+          ...{ kind: 'biometric' as const, id: ids[at] ?? '', person: 'p-1', primary: false },
+          text: pulse(value).text,
+        })),
+      })
+      expect(faults.map((fault) => fault.split(':')[0])).toEqual(expected)
+    },
+  )
 })
 
 it.each([

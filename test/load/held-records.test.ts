@@ -113,7 +113,14 @@ describe('while an older record of a series is asked about', () => {
     const { loading, reads } = await startInDoubt()
     reads.fault = PASS
     const context = { ...loading.context, held: 'look' as const }
-    const chunk = { exportRow: loading.exportRow, chunk: 2, exportId: EXPORT_ID, arrival: 1, resumed: false }
+    const chunk = {
+      exportRow: loading.exportRow,
+      chunk: 2,
+      exportId: EXPORT_ID,
+      arrival: 1,
+      isBackfill: false,
+      resumed: false,
+    }
     const takenBack = async () => new Set<Entry>()
     const { outcomes } = await loadChunk(context, { ...chunk, entries: [older, newer, newest], takenBack })
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'accepted', 'accepted'])

@@ -70,7 +70,10 @@ describe('a chunk', () => {
       receiptsLength: 0,
       rejectsLength: 0,
       delivered: [
-        { rowKey: delivered.rowKey, records: [{ rule: delivered.ruleHash, content: delivered.content }] },
+        {
+          rowKey: delivered.rowKey,
+          records: [{ rule: delivered.ruleHash, content: delivered.content, arrival: 1, isContested: false }],
+        },
       ],
       held: [{ rowKey: doubtful.rowKey, content: doubtful.content, rule: doubtful.ruleHash, series: null }],
       exceptions: [],

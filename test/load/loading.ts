@@ -213,7 +213,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     /** Loads the entries as one chunk; `resumed` as after a crash. */
     async load(entries: readonly Entry[], resumed = false, chunk = 1, arrival = 1): Promise<LoadedChunk> {
       const loaded = await loadChunk(resumed ? connect(startSending()) : context, {
-        ...{ exportRow, chunk, exportId: EXPORT_ID, arrival, entries, resumed },
+        ...{ exportRow, chunk, exportId: EXPORT_ID, arrival, isBackfill: false, entries, resumed },
         takenBack: async (replaced) => new Set(replaced),
       })
       addTallies(tallies, { accounts: loaded.accounts })
@@ -229,7 +229,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         counts: '{}',
         receiptsLength: 0,
         rejectsLength: 0,
-        delivered: await newlyDelivered(ledger, jobId, outcomes),
+        delivered: await newlyDelivered(ledger, jobId, outcomes, 1),
         held: heldBy(IDENTITY, outcomes),
         exceptions: [],
         careTeams: { gateway: reference.url, entries: careTeams },

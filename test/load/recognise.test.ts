@@ -1,14 +1,25 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { DeliveredRecord } from '../../src/ledger/ledger.ts'
-import { fateOfRestated, type Memory, recognise, replacedSince } from '../../src/load/recognise.ts'
+import {
+  fateOfRestated,
+  isOutdated,
+  type Memory,
+  recognise,
+  replacedSince,
+} from '../../src/load/recognise.ts'
 import type { Entry, EntryOutcome } from '../../src/model/entry.ts'
 import { newlyDelivered } from '../../src/run/settlement.ts'
 import { biometric, entryOf } from './made-up-entries.ts'
 
 const nothing: Memory = { delivered: new Map(), held: new Map() }
 const remember = (...entries: Entry[]): Memory['delivered'] => {
-  const records = ({ ruleHash: rule, content }: Entry): DeliveredRecord => ({ rule, content })
+  const records = ({ ruleHash: rule, content }: Entry): DeliveredRecord => ({
+    rule,
+    content,
+    arrival: 1,
+    isContested: false,
+  })
   const byKey = Map.groupBy(entries, ({ rowKey }) => rowKey)
   return new Map([...byKey].map(([rowKey, ofKey]) => [rowKey, ofKey.map(records)]))
 }
@@ -24,10 +35,11 @@ const isLastWord = (entry: Entry, entries: readonly Entry[]): boolean =>
 
 /** What a gateway has that takes all but some values, and a ledger beside it. */
 function createModel(refuses: (value: string | undefined) => boolean = () => false) {
+  let arrivals = 0
   let delivered = new Map<string, readonly DeliveredRecord[]>()
   const shown = new Map<string, string | undefined>()
-  /** @returns how many were sent */
-  const run = async (entries: readonly Entry[], isNew: boolean): Promise<number> => {
+  /** @param arrival of an export that is read again; without it, it is new. @returns how many were sent */
+  const run = async (entries: readonly Entry[], isNew: boolean, arrival = ++arrivals): Promise<number> => {
     const replaced = replacedSince(entries, delivered)
     const takenBack = new Set(isNew ? replaced.filter((entry) => isLastWord(entry, entries)) : [])
     const { fresh, restated } = recognise(entries, { delivered, held: new Map() }, takenBack)
@@ -37,7 +49,14 @@ function createModel(refuses: (value: string | undefined) => boolean = () => fal
     for (const entry of entries) {
       const again = restated.find((one) => one.entry === entry)
       const isSent = again && fateOfRestated(again, (one) => outcomes.get(one)?.outcome) === 'send'
-      if (!fresh.includes(entry) && isSent !== true) continue
+      if (!fresh.includes(entry) && isSent !== true) {
+        outcomes.set(entry, { entry, outcome: 'unchanged' })
+        continue
+      }
+      if (!takenBack.has(entry) && isOutdated(entry, delivered, arrival)) {
+        outcomes.set(entry, { entry, outcome: 'unchanged', passedOver: 'outdated' })
+        continue
+      }
       const { value } = entry.record.evidence
       sent += 1
       if (refuses(value)) outcomes.set(entry, { entry, outcome: 'rejected', batchId: '', reason })
@@ -46,7 +65,7 @@ function createModel(refuses: (value: string | undefined) => boolean = () => fal
         shown.set(entry.rowKey, value)
       }
     }
-    const now = await newlyDelivered({ delivered: async () => delivered }, 1, [...outcomes.values()])
+    const now = await newlyDelivered({ delivered: async () => delivered }, 1, [...outcomes.values()], arrival)
     delivered = new Map([...delivered, ...now.map(({ rowKey, records }) => [rowKey, records] as const)])
     return sent
   }
@@ -89,8 +108,7 @@ describe('recognise', () => {
 
   it('takes the same record under another row key for another', () => {
     const entries = [make(1, 'a', '1'), make(2, 'b', '1')]
-    const records = entries.map(({ ruleHash: rule, content }) => ({ rule, content }))
-    const delivered = new Map([['0'.repeat(32), records]])
+    const delivered = new Map([['0'.repeat(32), [...remember(...entries).values()].flat()]])
     expect(recognise(entries, { ...nothing, delivered }).fresh).toEqual(entries)
   })
 
@@ -138,6 +156,34 @@ describe('a correction that is taken back', () => {
           const refused = entries.filter(({ record }) => record.evidence.value === 'refused')
           expect(await run(entries, false)).toBeLessThanOrEqual(refused.length)
           expect([...shown]).toEqual(before)
+        }
+      }),
+    )
+  })
+
+  it('is not undone by an older export that is read again when the gateway takes what it refused before', async () => {
+    const values = fc.constantFrom('70', '75', '80')
+    const night = fc.record({ says: values, taken: fc.subarray(['70', '75', '80']) })
+    await fc.assert(
+      fc.asyncProperty(fc.array(night, { minLength: 1, maxLength: 6 }), async (nights) => {
+        let taken: readonly string[] = []
+        const { run, shown } = createModel((value) => value !== undefined && !taken.includes(value))
+        const exports: Entry[][] = []
+        for (const night of nights) {
+          taken = night.taken
+          // Each is read again before the one that is new.
+          for (const [at, entries] of exports.entries()) await run(entries, false, at + 1)
+          const newest = [make(1, 'a', night.says)]
+          exports.push(newest)
+          await run(newest, true, exports.length)
+          const [rowKey] = newest.map((entry) => entry.rowKey)
+          const stood = shown.get(rowKey ?? '')
+          const isThrough = stood === night.says
+          if (taken.includes(night.says)) expect(isThrough).toBe(true)
+          if (!isThrough) continue
+          taken = ['70', '75', '80']
+          for (const [at, entries] of exports.entries()) await run(entries, false, at + 1)
+          expect(shown.get(rowKey ?? '')).toBe(night.says)
         }
       }),
     )

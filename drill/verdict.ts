@@ -140,7 +140,7 @@ export function judgeRound(evidence: Evidence): Verdict {
     if (found >= 1 && word === 'refused') blame('words', `said to be refused, but stored: ${briefly(record)}`)
     if (record.kind === 'careTeam') continue
     if (found > (most.get(text) ?? 1)) blame('doubled', `${found} times ${briefly(record)}`)
-    else if (found === 0 && word === 'through' && !(ordered && isOutdated(own, tellings)))
+    else if (found === 0 && word === 'through' && !isOutdated(own, tellings, ordered))
       blame('lost', briefly(record))
   }
   for (const { text } of stored)
@@ -252,19 +252,25 @@ function mostCopies(tellings: readonly Telling[], ordered: boolean): Map<string,
   return most
 }
 
-/** What was refused is not sent any more, where a later export has said something else in its place that got through. */
-const isOutdated = (own: readonly Telling[], tellings: readonly Telling[]): boolean =>
+/**
+ * What was refused is not sent any more, where something else has been said in its place since that got through. Which was read first is not
+ * known of exports that are not in order.
+ */
+const isOutdated = (own: readonly Telling[], tellings: readonly Telling[], ordered: boolean): boolean =>
   own.every(
     ({ record, delivery, wasRefused }) =>
       wasRefused &&
       tellings.some(
         (other) =>
-          other.delivery > delivery &&
+          (!ordered || isLater(other, { record, delivery })) &&
           other.said === 'through' &&
           other.record.text !== record.text &&
           placeOf(other.record) === placeOf(record),
       ),
   )
+
+const isLater = (one: Telling, than: Pick<Telling, 'record' | 'delivery'>): boolean =>
+  one.delivery > than.delivery || (one.delivery === than.delivery && one.record.row > than.record.row)
 
 /** What a correction takes back is gone: the newest export's value is the one that was stored last. */
 function checkLatest(tellings: readonly Telling[], stored: readonly StoredRecord[], blame: Blame): void {

@@ -184,10 +184,10 @@ export interface Ledger {
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
   /**
-   * A number that is higher for a file that came to the job later than another for the first time; 0 for one that never came. The same
-   * content under another name came anew.
+   * A number that is higher for an export that the job has first read to its end later than another one. The same content under another
+   * name came anew.
    */
-  arrivalOf(jobId: number, file: Pick<ExportRecord, 'name' | 'sha256'>): Promise<number>
+  arrivalOf(jobId: number, record: Pick<ExportRecord, 'id' | 'name' | 'sha256'>): Promise<number>
   mapping(digest: string): Promise<string | undefined>
   /** Profiles of finished exports, latest first. */
   profiles(key: ProfileKey, limit: number): Promise<Pick<ProfileStart, 'accepted' | 'content'>[]>

@@ -33,7 +33,7 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
           db
             .selectFrom('held')
             .innerJoin('export as said', 'said.id', 'held.export_row')
-            .select(['row_key', 'rule', 'content', 'series'])
+            .select(['row_key', 'rule', 'content', 'series', 'held.export_row'])
             .select((eb) =>
               eb
                 .selectFrom('export as first')
@@ -41,6 +41,7 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
                 .whereRef('run.job_id', '=', 'held.job_id')
                 .whereRef('first.sha256', '=', 'said.sha256')
                 .whereRef('first.name', '=', 'said.name')
+                .where('first.state', '=', 'finished')
                 .select((first) => first.fn.min('first.id').as('id'))
                 .as('arrival'),
             )
@@ -52,12 +53,12 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
             )
             .execute(),
         )
-        return rows.map(({ row_key, rule, content, series, arrival }) => ({
+        return rows.map(({ row_key, rule, content, series, export_row, arrival }) => ({
           rowKey: hex(row_key),
           rule: hex(rule),
           content: hex(content),
           series: series && hex(series),
-          arrival: Number(arrival ?? 0),
+          arrival: Number(arrival ?? export_row),
         }))
       }),
     resolutions: (runId) =>

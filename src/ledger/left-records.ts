@@ -14,8 +14,10 @@ export interface DeliveredRecord {
   readonly rule: string
   /** Hash, 16 hex digits. */
   readonly content: string
-  /** Arrival of the export that said so (`Ledger.arrivalOf`); 0 where a backfill said it, which tells nothing of what is newest. */
+  /** Of the export that said so (`Ledger.arrivalOf`). */
   readonly arrival: number
+  /** Then the arrival tells nothing of what is newest. */
+  readonly byBackfill: boolean
   /** Something else was said since, and did not get through: whoever says this one again has the last word. */
   readonly isContested: boolean
 }

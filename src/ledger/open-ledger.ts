@@ -150,7 +150,7 @@ export async function openLedger(file: string): Promise<Ledger> {
       read((db) =>
         db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
       ),
-    arrivalOf: (jobId, { name, sha256 }) =>
+    arrivalOf: (jobId, { id, name, sha256 }) =>
       read(async (db) => {
         const { first } = await db
           .selectFrom('export')
@@ -159,8 +159,9 @@ export async function openLedger(file: string): Promise<Ledger> {
           .where('run.job_id', '=', jobId)
           .where('export.sha256', '=', sha256)
           .where('export.name', '=', name)
+          .where('export.state', '=', 'finished')
           .executeTakeFirstOrThrow()
-        return Number(first ?? 0)
+        return Number(first ?? id)
       }),
     mapping: async (digest) =>
       (

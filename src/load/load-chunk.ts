@@ -20,7 +20,7 @@ import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { careTeamsOf } from './care-teams.ts'
 import { deliver } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
-import { fateOfRestated, isOutdated, recognise, replacedSince } from './recognise.ts'
+import { disputed, fateOfRestated, isOutdated, recognise, type Speaks } from './recognise.ts'
 import { settleUnanswered } from './unanswered-batches.ts'
 
 export interface LoadContext extends Delivery {
@@ -45,17 +45,13 @@ export interface LoadContext extends Delivery {
   readonly perhapsSent: PerhapsSent
 }
 
-export interface ChunkToLoad extends ChunkKey {
+export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly exportId: string
-  /** Of the export: a later one has a higher number. */
-  readonly arrival: number
-  /** Its arrival tells nothing of how new it is. */
-  readonly isBackfill: boolean
   readonly entries: readonly Entry[]
   /** Whether an earlier process may have sent some of it. */
   readonly resumed: boolean
-  /** Of entries whose content was replaced since it was delivered, those with which the export takes the replacement back. */
-  readonly takenBack: (entries: readonly Entry[]) => Promise<ReadonlySet<Entry>>
+  /** Of entries, those that are the last word of the export. */
+  readonly lastWords: (entries: readonly Entry[]) => Promise<ReadonlySet<Entry>>
 }
 
 export interface LoadedChunk {
@@ -115,12 +111,12 @@ async function load(
   const held = await memory.held(jobId, rowKeys)
   const isHeld = ({ rowKey, content }: Entry): boolean => held.get(rowKey)?.has(content) === true
   const delivered = await memory.delivered(jobId, rowKeys)
-  const replaced = replacedSince(entries, delivered)
-  const takenBack = replaced.length === 0 ? new Set<Entry>() : await chunk.takenBack(replaced)
+  const inDispute = disputed(entries, delivered, chunk)
+  const lastWords = inDispute.length === 0 ? new Set<Entry>() : await chunk.lastWords(inDispute)
   const recognised = recognise(
     entries,
     { delivered, held: context.held === 'hold' ? held : new Map() },
-    takenBack,
+    lastWords,
   )
   note(recognised.unchanged.map((entry) => ({ entry, outcome: 'unchanged' })))
   note(recognised.held.map(stillInDoubt))
@@ -132,8 +128,8 @@ async function load(
     if (perhapsSent.taken.has(entry.content)) note([{ entry, outcome: 'unchanged', found: true }])
     else unsent.push(entry)
   }
-  const open = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
-  const accounts = await accountsOf(open, chunk.resumed ? earlier.outcomes : undefined)
+  const toResolve = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
+  const accounts = await accountsOf(toResolve, chunk.resumed ? earlier.outcomes : undefined)
   if (entries.some(accounts.isLate)) return loadApart(context, chunk, accounts)
 
   const isDoubtful = (entry: Entry): boolean =>
@@ -160,11 +156,7 @@ async function load(
     else if (verdict !== undefined && verdict !== 'absent' && context.held !== 'resend')
       note([inDoubtStill(entry, verdict === 'unreadable')])
     else if (reason !== undefined) note([{ entry, outcome: 'rejected', batchId: null, reason }])
-    else if (
-      !isHeld(entry) &&
-      !takenBack.has(entry) &&
-      isOutdated(entry, delivered, chunk.isBackfill ? Infinity : chunk.arrival)
-    )
+    else if (!isHeld(entry) && isOutdated(entry, delivered, chunk, lastWords))
       note([{ entry, outcome: 'unchanged', passedOver: 'outdated' }])
     else sendable.push(entry)
   }

@@ -47,17 +47,61 @@ export function fateOfRestated(
   return taken !== undefined || isNews ? 'send' : 'unchanged'
 }
 
+/** How an export speaks. */
+export interface Speaks {
+  /** A later one has a higher number. */
+  readonly arrival: number
+  /** Its arrival tells nothing of how new it is. */
+  readonly isBackfill: boolean
+  /** It was read before, as a whole or in part. */
+  readonly isAgain: boolean
+}
+
 /**
- * Entries whose content stood at the gateway once and was replaced since. An export that has just arrived takes the replacement back;
- * one that is read again, or that corrects itself further down, does not.
+ * Entries that are new only if they are the last word of their export: their content was replaced since it was delivered, or it was not
+ * delivered yet, and the export has said something else in its place that was.
  */
-export function replacedSince(entries: readonly Entry[], delivered: Memory['delivered']): Entry[] {
+export function disputed(entries: readonly Entry[], delivered: Memory['delivered'], speaks: Speaks): Entry[] {
   if (delivered.size === 0) return []
-  return entries.filter(({ rowKey, content }) => {
-    const records = delivered.get(rowKey)
-    return records !== undefined && isKnown(records, content) && !isStanding(records, content)
+  return entries.filter((entry) => {
+    const records = delivered.get(entry.rowKey)
+    if (records === undefined) return false
+    const isReplaced = isKnown(records, entry.content) && !isStanding(records, entry.content)
+    return isReplaced || isSaidOtherwise(entry, records, speaks)
   })
 }
+
+/** By the export itself, when it was read before. */
+function isSaidOtherwise(
+  { ruleHash, content, record }: Entry,
+  records: readonly DeliveredRecord[],
+  { arrival, isAgain }: Speaks,
+): boolean {
+  if (!isAgain || record.kind === 'careTeam') return false
+  const stands = standingOf(records, ruleHash)
+  return stands !== undefined && stands.content !== content && stands.arrival === arrival
+}
+
+/**
+ * Whether something else has been said in its place that stands, by a later export or further down: what was refused, and is taken when
+ * it is read again, must not undo that. Care teams have a state of their own.
+ */
+export function isOutdated(
+  entry: Entry,
+  delivered: Memory['delivered'],
+  speaks: Speaks,
+  lastWords: ReadonlySet<Entry>,
+): boolean {
+  const records = delivered.get(entry.rowKey)
+  if (records === undefined || entry.record.kind === 'careTeam') return false
+  if (isSaidOtherwise(entry, records, speaks)) return !lastWords.has(entry)
+  const stands = standingOf(records, entry.ruleHash)
+  if (stands === undefined || stands.content === entry.content) return false
+  return !speaks.isBackfill && !stands.byBackfill && stands.arrival > speaks.arrival
+}
+
+const standingOf = (records: readonly DeliveredRecord[], rule: string): DeliveredRecord | undefined =>
+  records.findLast((one) => one.rule === rule)
 
 const isKnown = (records: readonly DeliveredRecord[], content: string): boolean =>
   records.some((one) => one.content === content)
@@ -69,20 +113,6 @@ const isStanding = (records: readonly DeliveredRecord[], content: string): boole
 const standing = (records: readonly DeliveredRecord[]): Map<string, string> =>
   new Map(records.map(({ rule, content }) => [rule, content]))
 
-/**
- * Whether a later export has said something else in its place that stands: what was refused, and is taken when its export is read again,
- * must not undo that. Care teams have a state of their own.
- */
-export function isOutdated(
-  { rowKey, ruleHash, content, record }: Entry,
-  delivered: Memory['delivered'],
-  arrival: number,
-): boolean {
-  if (record.kind === 'careTeam') return false
-  const stands = delivered.get(rowKey)?.findLast(({ rule }) => rule === ruleHash)
-  return stands !== undefined && stands.content !== content && stands.arrival > arrival
-}
-
 /** What a row key stands for while a chunk is looked through. */
 interface Standing {
   /** By rule; `entries`: what this chunk says, the last of them that content. */
@@ -91,11 +121,11 @@ interface Standing {
   readonly said: Map<string, Entry>
 }
 
-/** @param takenBack of the entries that `replacedSince` gives, those that take a replacement back */
+/** @param lastWords of the entries that are `disputed`, those that are the last word of their export */
 export function recognise(
   entries: readonly Entry[],
   memory: Memory,
-  takenBack: ReadonlySet<Entry> = new Set(),
+  lastWords: ReadonlySet<Entry> = new Set(),
 ): Recognised {
   const fresh: Entry[] = []
   const unchanged: Entry[] = []
@@ -135,8 +165,8 @@ export function recognise(
     const earlier = current?.entries ?? []
     if (earlier.length > 0 && (same !== undefined || wasDelivered)) {
       const stood = delivered?.findLast(({ rule }) => rule === ruleHash)?.content
-      restated.push({ entry, earlier, stood, isNews: !wasDelivered || takenBack.has(entry) })
-    } else if (wasDelivered && !takenBack.has(entry)) {
+      restated.push({ entry, earlier, stood, isNews: !wasDelivered || lastWords.has(entry) })
+    } else if (wasDelivered && !lastWords.has(entry)) {
       unchanged.push(entry)
       continue
     } else {

@@ -112,8 +112,8 @@ async function carryOut(
   { stages, runLedger, events }: OpenRun,
   { record, mapping, limits, watch, position }: ExportStep,
 ): Promise<ExportEnd> {
-  const { opened, mapper } = await openRows(stages, record, mapping, limits)
-  const lastWords = lastWordsOf(stages, record, { opened, mapper })
+  const { opened, mapper, all } = await openRows(stages, record, mapping, limits)
+  const lastWords = lastWordsOf(stages, record, all)
   const inFront = columnsInFront(opened.columns, mapping.read)
   const arrival = await stages.ledger.arrivalOf(stages.load.jobId, record)
   const resumption = resumptionOf(await stages.ledger.chunksOf(record.id))
@@ -139,8 +139,9 @@ async function carryOut(
     return loadChunk(stages.load, {
       ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries },
       isBackfill: stages.isBackfill,
+      isAgain: record.reading !== 'whole' || arrival !== record.id,
       resumed: resumption.open.has(number),
-      takenBack: lastWords,
+      lastWords,
     }).catch((error: unknown) => {
       stages.stop(error)
       throw error

@@ -1,6 +1,6 @@
 /**
- * Whether an export takes a correction back. A value that was replaced and comes again is new where an export that has just arrived says
- * it last; not where the same file is read once more, nor where the export itself says something else further down.
+ * What an export says last. A value that was replaced and comes again is new where an export that has just arrived says it last, or where it
+ * did not get through before; not where the same file is read once more, nor where the export itself says something else further down.
  */
 import type { ExportRecord, Ledger } from '../ledger/ledger.ts'
 import { createEntries, type Entry } from '../model/entry.ts'
@@ -8,7 +8,7 @@ import type { Identity } from '../model/ids.ts'
 import type { OpenRows } from './rows.ts'
 
 interface LastWordsContext {
-  readonly ledger: Pick<Ledger, 'delivered' | 'lastReading'> & {
+  readonly ledger: Pick<Ledger, 'delivered' | 'lastReading' | 'exportRecord'> & {
     readonly left: Pick<Ledger['left'], 'rejected'>
   }
   readonly identity: Identity
@@ -23,7 +23,7 @@ const ROWS_AT_ONCE = 1_000
 export type LastWords = (entries: readonly Entry[]) => Promise<ReadonlySet<Entry>>
 
 /**
- * The export is read once more, when it is first asked. Kept is where it says, under a key that is known, something else than what stands:
+ * The export is read once more, as a whole, when it is first asked. Kept is where it says, under a key that is known, something else than what stands:
  * few places, however long the export.
  */
 export function lastWordsOf(
@@ -61,29 +61,46 @@ export function lastWordsOf(
     return last
   }
 
-  /** Of a file that is read again, what its last reading did not get through. */
-  const notSaidBefore = async (entries: readonly Entry[]): Promise<readonly Entry[]> => {
-    const last = await ledger.lastReading(load.jobId, record)
-    if (last === undefined) return entries
+  /** Undefined where the file was not read before. */
+  const lastReading = async (): Promise<ExportRecord | undefined> => {
+    const last = record.reading === 'whole' ? await ledger.lastReading(load.jobId, record) : undefined
+    return last === undefined ? undefined : ledger.exportRecord(last)
+  }
+
+  /** Which of them its last reading did not get through. */
+  const leftBy = async (
+    last: ExportRecord,
+    entries: readonly Entry[],
+  ): Promise<(entry: Entry) => boolean> => {
     const rows = [...new Set(entries.map(({ row }) => row.row))]
     const request = { jobId: load.jobId, exportId: record.export_id, before: record.id }
-    const left = (await ledger.left.rejected(request, rows)).filter(({ exportRow }) => exportRow === last)
+    const left = (await ledger.left.rejected(request, rows)).filter(({ exportRow }) => exportRow === last.id)
     const places = new Set(left.map(({ row, rule, content }) => `${row} ${rule} ${content}`))
-    return entries.filter(({ row, record: { rule }, content }) => places.has(`${row.row} ${rule} ${content}`))
+    return ({ row, record: { rule }, content }) => places.has(`${row.row} ${rule} ${content}`)
   }
 
   return async (entries) => {
-    if (record.reading !== 'whole' || context.isBackfill) return new Set()
-    const news = await notSaidBefore(entries)
-    if (news.length === 0) return new Set()
+    const delivered = await ledger.delivered(load.jobId, [...new Set(entries.map(({ rowKey }) => rowKey))])
+    const wasDelivered = ({ rowKey, content }: Entry): boolean =>
+      delivered.get(rowKey)?.some((one) => one.content === content) === true
+    const [replaced, others] = [entries.filter(wasDelivered), entries.filter((entry) => !wasDelivered(entry))]
+    const last = await lastReading()
+    // All that a mapping says that has changed since.
+    const isChanged = last !== undefined && last.mapping_digest !== record.mapping_digest
+    const takingBack = context.isBackfill
+      ? []
+      : last === undefined
+        ? replaced
+        : replaced.filter(await leftBy(last, replaced))
+    const toLookFor = isChanged ? takingBack : [...takingBack, ...others]
+    if (toLookFor.length === 0) return new Set(isChanged ? others : [])
     read ??= readAhead()
-    const last = await read
-    return new Set(
-      news.filter((entry) => {
-        const word = last.get(placeOf(entry))
-        return word?.content === entry.content && word.since <= entry.row.row
-      }),
-    )
+    const words = await read
+    const found = toLookFor.filter((entry) => {
+      const word = words.get(placeOf(entry))
+      return word?.content === entry.content && word.since <= entry.row.row
+    })
+    return new Set([...found, ...(isChanged ? others : [])])
   }
 }
 

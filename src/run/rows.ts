@@ -14,6 +14,11 @@ export interface OpenRows {
   readonly mapper: RowMapper
 }
 
+export interface RowsOfRun extends OpenRows {
+  /** All rows of the file that they stand in. */
+  readonly all: OpenRows
+}
+
 /** An export of a run as it lies here to be read. */
 export interface ExportAtHand extends ExportRecord {
   /** Of the file to read, which is a private copy where the export was fetched or unpacked. */
@@ -37,19 +42,19 @@ export async function openRows(
   record: ExportAtHand,
   mapping: LoadedMapping,
   limits: ContentLimits,
-): Promise<OpenRows> {
+): Promise<RowsOfRun> {
   const { ledger, identity, origin } = context
   const all = await openAll(ledger, record, mapping, limits, context.startedAt)
   const { origin_export: exportRow } = record
-  if (exportRow === null || origin === undefined) return all
+  if (exportRow === null || origin === undefined) return { ...all, all }
   const { runId } = context.runLedger.lease
   const { selection } = origin
   const opened = selectRows(all.opened, (after, limit) =>
     ledger.left.rows({ exportRow, selection, runId }, after, limit),
   )
-  if (selection !== 'decided') return { opened, mapper: all.mapper }
+  if (selection !== 'decided') return { opened, mapper: all.mapper, all }
   const decided = await ledger.left.decidedContents(exportRow, runId)
-  return { opened, mapper: keepContents(all.mapper, identity, decided) }
+  return { opened, mapper: keepContents(all.mapper, identity, decided), all }
 }
 
 /** All rows of the file that an export's rows stand in. @param startedAt the time to map by */

@@ -36,7 +36,10 @@ export async function releaseDoubts(
   const before = await ledger.delivered(jobId, [...byKey.keys()])
   const delivered: DeliveredRow[] = [...byKey].map(([rowKey, records]) => ({
     rowKey,
-    records: [...(before.get(rowKey) ?? []), ...records.map(known)],
+    records: [
+      ...(before.get(rowKey) ?? []).filter((one) => !records.some(isSame(one))),
+      ...records.map(known),
+    ],
   }))
   const ruling = {
     run,
@@ -56,8 +59,14 @@ export async function releaseDoubts(
   return { ruling, sentAs: await sentAs(ledger, jobId, learned, sent) }
 }
 
+const isSame =
+  (one: DeliveredRecord) =>
+  ({ rule, content }: KnownHeld): boolean =>
+    one.rule === rule && one.content === content
+
 const known = ({ rule, content, arrival }: KnownHeld): DeliveredRecord => ({
   ...{ rule, content, arrival },
+  byBackfill: false,
   isContested: false,
 })
 

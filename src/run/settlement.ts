@@ -60,12 +60,10 @@ export async function settleChunk(
     counts: JSON.stringify(counts),
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
-    delivered: await newlyDelivered(
-      context.ledger,
-      context.load.jobId,
-      loaded.outcomes,
-      context.isBackfill ? 0 : arrival,
-    ),
+    delivered: await newlyDelivered(context.ledger, context.load.jobId, loaded.outcomes, {
+      arrival,
+      byBackfill: context.isBackfill,
+    }),
     held: heldBy(context.identity, loaded.outcomes),
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
       outcome.batchId === null ? toException(outcome) : undefined,
@@ -80,20 +78,20 @@ export async function settleChunk(
 }
 
 /**
- * Row keys under which something was accepted, with what was delivered under them, oldest first. What was replaced, came back and was not
- * taken is forgotten: it is no longer known to have been there, so that it is sent when it comes again.
+ * Row keys under which something was accepted, or did not get through against what stands, with what was delivered under them, oldest
+ * first.
  */
 export async function newlyDelivered(
   ledger: Pick<Ledger, 'delivered'>,
   jobId: number,
   outcomes: readonly EntryOutcome[],
-  arrival: DeliveredRecord['arrival'],
+  said: Pick<DeliveredRecord, 'arrival' | 'byBackfill'>,
 ): Promise<DeliveredRow[]> {
   const byKey = Map.groupBy(outcomes, ({ entry }) => entry.rowKey)
   const before = await ledger.delivered(jobId, [...byKey.keys()])
   return [...byKey].flatMap(([rowKey, ofKey]) => {
     const known = before.get(rowKey) ?? []
-    const records = afterChunk(known, ofKey, arrival)
+    const records = afterChunk(known, ofKey, said)
     return records.length === known.length && records.every((one, at) => one === known[at])
       ? []
       : [{ rowKey, records }]
@@ -103,29 +101,25 @@ export async function newlyDelivered(
 function afterChunk(
   before: readonly DeliveredRecord[],
   outcomes: readonly EntryOutcome[],
-  arrival: number,
+  said: Pick<DeliveredRecord, 'arrival' | 'byBackfill'>,
 ): readonly DeliveredRecord[] {
   let records = before
   for (const one of outcomes) {
     const { ruleHash: rule, content } = one.entry
     const isOther = (known: DeliveredRecord): boolean => known.rule !== rule || known.content !== content
     if (isWithGateway(one)) {
-      records = [...records.filter(isOther), { rule, content, arrival, isContested: false }]
+      records = [...records.filter(isOther), { rule, content, ...said, isContested: false }]
       continue
     }
-    if (one.outcome !== 'unchanged') records = records.filter(isOther)
     const stands = records.findLast((known) => known.rule === rule)
     if (stands === undefined) continue
     const isSaidAgain = one.outcome === 'unchanged' && stands.content === content
-    const now = {
-      ...stands,
-      isContested: true,
-      arrival: isSaidAgain ? Math.max(arrival, stands.arrival) : stands.arrival,
-    }
     // Most say again what nobody contests: of them nothing is written.
-    const isNews =
-      one.outcome === 'unchanged' ? stands.isContested && now.arrival !== stands.arrival : !stands.isContested
-    if (isNews) records = records.map((known) => (known === stands ? now : known))
+    const isLater = isSaidAgain && stands.isContested && !said.byBackfill && said.arrival > stands.arrival
+    const isNewlyContested = one.outcome !== 'unchanged' && !stands.isContested
+    if (!isLater && !isNewlyContested) continue
+    const now = { ...stands, ...(isLater ? said : {}), isContested: true }
+    records = records.map((known) => (known === stands ? now : known))
   }
   return records
 }

@@ -95,6 +95,37 @@ describe('a value that the gateway refused', () => {
   })
 })
 
+describe('a value that the gateway refused, run again', () => {
+  test.each([
+    ['is not sent where its export says another one further down', [70, 75], 70, 0, 75],
+    ['is sent where its export says it last', [75, 70], 70, 1, 70],
+    ['is sent where it says it last and had it before', [70, 75, 70], 70, 1, 70],
+  ] as const)('%s', async (_name, values, refusedAt, accepted, shown) => {
+    const store = await startReferenceStore()
+    let refused: string | undefined
+    const proxy = await startFaultProxy(store.url, ({ body }) =>
+      refused !== undefined && body.includes(refused) ? answer(400) : PASS,
+    )
+    const environment = gatewaySettings(proxy.url)
+    const clinic = await openClinic({ store, mapping: MAPPING, job: JOB, environment })
+    if (values.length > 2) {
+      await clinic.deliver('day_20260302.csv', pulse(values[0]))
+      await clinic.run()
+    }
+    refused = `"value":${refusedAt}`
+    const rows = values.slice(-2).map((value) => row('ann', '2026-03-02', `${value},,,`))
+    await clinic.deliver('day_20260303.csv', `${HEADER}${rows.join('')}`)
+    const { run, records } = summaryOf(await clinic.run())
+    expect(records.biometric).toMatchObject({ rejected: 1 })
+    refused = undefined
+    const again = await clinic.workplace.waybill('rerun', run, '--json')
+    expect(JSON.parse(again.out).records.biometric).toMatchObject({ made: 1, accepted })
+    expect((await profile(store, 'biometrics')).map(({ value }) => value)).toEqual([shown])
+    expect(again.code).toBe(0)
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+  })
+})
+
 describe('a ledger that is lost', () => {
   test.each([
     ['conflict', []],

@@ -28,7 +28,12 @@ const hex = (text: string, digits: number): string =>
 const rowKey = (at: number): string => hex(`row ${at}`, 32)
 const content = (at: number): string => hex(`c ${at}`, 16)
 const record = (at: number) => ({ rule: hex(`r ${at % 7}`, 8), content: content(at) })
-const said = (at: number) => ({ ...record(at), arrival: 2 ** 31 - 1 - at, isContested: at % 2 === 1 })
+const said = (at: number) => ({
+  ...record(at),
+  arrival: 2 ** 30 - 1 - at,
+  byBackfill: at % 3 === 0,
+  isContested: at % 2 === 1,
+})
 const holds: readonly Held[] = [1, 2, 3].map((row) => ({ row, rule: 'systolic-bp', content: content(row) }))
 
 const exception = (fields: Partial<Exception> = {}): Exception => ({

@@ -119,10 +119,11 @@ describe('while an older record of a series is asked about', () => {
       exportId: EXPORT_ID,
       arrival: 1,
       isBackfill: false,
+      isAgain: false,
       resumed: false,
     }
-    const takenBack = async () => new Set<Entry>()
-    const { outcomes } = await loadChunk(context, { ...chunk, entries: [older, newer, newest], takenBack })
+    const lastWords = async () => new Set<Entry>()
+    const { outcomes } = await loadChunk(context, { ...chunk, entries: [older, newer, newest], lastWords })
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'accepted', 'accepted'])
     expect(await loading.storedIds('biometric')).toEqual(idsOf([older, newer, newest, other]))
   })

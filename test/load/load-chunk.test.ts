@@ -72,7 +72,15 @@ describe('a chunk', () => {
       delivered: [
         {
           rowKey: delivered.rowKey,
-          records: [{ rule: delivered.ruleHash, content: delivered.content, arrival: 1, isContested: false }],
+          records: [
+            {
+              rule: delivered.ruleHash,
+              content: delivered.content,
+              arrival: 1,
+              byBackfill: false,
+              isContested: false,
+            },
+          ],
         },
       ],
       held: [{ rowKey: doubtful.rowKey, content: doubtful.content, rule: doubtful.ruleHash, series: null }],

@@ -213,8 +213,17 @@ export async function startLoading(options: LoadingOptions = {}) {
     /** Loads the entries as one chunk; `resumed` as after a crash. */
     async load(entries: readonly Entry[], resumed = false, chunk = 1, arrival = 1): Promise<LoadedChunk> {
       const loaded = await loadChunk(resumed ? connect(startSending()) : context, {
-        ...{ exportRow, chunk, exportId: EXPORT_ID, arrival, isBackfill: false, entries, resumed },
-        takenBack: async (replaced) => new Set(replaced),
+        ...{
+          exportRow,
+          chunk,
+          exportId: EXPORT_ID,
+          arrival,
+          isBackfill: false,
+          isAgain: false,
+          entries,
+          resumed,
+        },
+        lastWords: async (replaced) => new Set(replaced),
       })
       addTallies(tallies, { accounts: loaded.accounts })
       return loaded
@@ -229,7 +238,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         counts: '{}',
         receiptsLength: 0,
         rejectsLength: 0,
-        delivered: await newlyDelivered(ledger, jobId, outcomes, 1),
+        delivered: await newlyDelivered(ledger, jobId, outcomes, { arrival: 1, byBackfill: false }),
         held: heldBy(IDENTITY, outcomes),
         exceptions: [],
         careTeams: { gateway: reference.url, entries: careTeams },

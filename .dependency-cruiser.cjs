@@ -56,7 +56,7 @@ module.exports = {
     only(
       'load-after-transform',
       '^src/load/',
-      [MODEL, '^src/gateway/', '^src/ledger/(ledger|holds).ts$'],
+      [MODEL, '^src/gateway/', '^src/ledger/(ledger|packed-records).ts$'],
       'load sends records; it knows of no mapping and no file',
     ),
     only(
@@ -106,12 +106,12 @@ module.exports = {
       '^src/expect/',
       [
         MODEL,
-        '^src/extract/(discover|arrival/completeness).ts$',
+        '^src/extract/(discover|arrival/verify-delivery).ts$',
         '^src/definitions/',
         '^src/run/(arrival|find-exports|found-delivery|export-profile).ts$',
         '^src/ledger/ledger.ts$',
         '^src/notify/notice.ts$',
-        '^src/schedule/(fires|local-time|schedule-parts).ts$',
+        '^src/schedule/(fires|cron-line|schedule-parts).ts$',
       ],
       'it looks at sources and the ledger; it reads no export, and tells by notices alone',
     ),

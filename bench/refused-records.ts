@@ -2,8 +2,7 @@
  * What a refused record costs beyond its request: processor time for its words, as rejects file and ledger have them. Run by
  * `npx node bench/refused-records.ts [records]`. Each record is refused in words of its own, as a gateway refuses that names the person.
  */
-import { refusalWords } from '../src/load/gateway-words.ts'
-import { rejection } from '../src/load/outcomes.ts'
+import { refusalWords, rejection } from '../src/load/gateway-words.ts'
 import { biometric, entriesOf } from '../test/load/made-up-entries.ts'
 
 const records = Number(process.argv[2] ?? 500)

@@ -3,8 +3,7 @@
  */
 import { CommanderError } from 'commander'
 import { createApplication, programVersion } from './application.ts'
-import type { Perform } from './cli/command-options.ts'
-import type { CommandContext } from './cli/context.ts'
+import type { CommandContext, Perform } from './cli/context.ts'
 import { describeError, errorAsJson, logFailure } from './cli/describe-error.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'

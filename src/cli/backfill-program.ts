@@ -1,6 +1,6 @@
 /** The command that loads years of exports. */
 import { type Command, InvalidArgumentError } from 'commander'
-import { json, type Perform } from './command-options.ts'
+import { json, type Perform } from './context.ts'
 
 export function addBackfillCommand(program: Command, perform: Perform): void {
   program

@@ -1,7 +1,7 @@
 /** The commands that deal with what a run has left behind. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { SampleSize } from '../runs/verify-sample.ts'
-import { json, type Perform } from './command-options.ts'
+import type { SampleSize } from '../runs/verify.ts'
+import { json, type Perform } from './context.ts'
 
 export function addLeftBehindCommands(program: Command, perform: Perform): void {
   program

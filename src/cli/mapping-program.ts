@@ -1,6 +1,6 @@
 /** The commands below `waybill mapping`. */
 import type { Command } from 'commander'
-import { json, type Perform, wholeNumber } from './command-options.ts'
+import { json, type Perform, wholeNumber } from './context.ts'
 
 interface PreviewOptions {
   readonly row?: number

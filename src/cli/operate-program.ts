@@ -1,7 +1,7 @@
 /** The commands that keep an installation well: look it over, report what it did, back it up, clear out what is old. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Duration } from '../definitions/export-definition.ts'
-import { json, type Perform } from './command-options.ts'
+import { json, type Perform } from './context.ts'
 
 export function addOperateCommands(program: Command, perform: Perform): void {
   program

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option, type OutputConfiguration } from 
 import { bindingOf, type TokenOwner } from '../reference-gateway/credentials.ts'
 import { type ListenAddress, listenAddress } from '../settings.ts'
 import { addBackfillCommand } from './backfill-program.ts'
-import { json, type Perform, positiveNumber, wholeNumber } from './command-options.ts'
+import { json, type Perform, positiveNumber, wholeNumber } from './context.ts'
 import { addLeftBehindCommands } from './left-behind-program.ts'
 import { addMappingCommands } from './mapping-program.ts'
 import { addOperateCommands } from './operate-program.ts'

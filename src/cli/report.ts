@@ -2,9 +2,8 @@
 import { open, rename, rm, writeFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { measureOutputFiles } from '../report/output-files.ts'
-import { isReportOf } from '../report/report-page.ts'
-import { runReport } from '../report/run-report.ts'
+import { measureOutputFiles } from '../report/files-section.ts'
+import { isReportOf, runReport } from '../report/report-page.ts'
 import { openKnownLedger } from '../runs/open-known-ledger.ts'
 import type { Action } from './context.ts'
 

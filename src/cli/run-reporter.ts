@@ -16,8 +16,7 @@ import {
 import type { WaitsForGateway } from '../run/outage-watch.ts'
 import { counted, n } from '../shown-text.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
-import type { Progress, ProgressState } from '../telemetry/progress.ts'
-import { LINE_EVERY_MS } from '../telemetry/terminal-line.ts'
+import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'
 import type { CommandContext } from './context.ts'
 
 /** A wait shorter than this is not worth a line. */

@@ -22,7 +22,7 @@ export async function openScheduleMetrics(
 ): Promise<ScheduleMetrics> {
   const [{ createMetrics }, { serveMetrics }] = await Promise.all([
     import('../telemetry/metrics.ts'),
-    import('../telemetry/metrics-server.ts'),
+    import('../telemetry/metrics.ts'),
   ])
   const metrics = createMetrics(version)
   const server = await serveMetrics({ ...address, metrics, version, isEnding: () => interrupt.aborted })

@@ -2,8 +2,8 @@
 
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import type { ArrivalRules } from '../extract/arrival/completeness.ts'
 import type { SourcePlace } from '../extract/arrival/open-source.ts'
+import type { ArrivalRules } from '../extract/arrival/verify-delivery.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content-limits.ts'
 import type { ExpectationKey } from '../ledger/ledger.ts'
 import { readCronLine } from '../schedule/cron-line.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { parseBaseUrl } from '../gateway/connection-settings.ts'
 import { WaybillError } from '../model/errors.ts'
-import { NotifyDefinition } from '../notify/notify-definition.ts'
+import { NotifyDefinition } from '../notify/target.ts'
 import { BUILT_IN } from '../settings.ts'
 import { ByteSize, CronText, Duration, ExportDefinition, Share, ZoneName } from './export-definition.ts'
 

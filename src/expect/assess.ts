@@ -9,13 +9,12 @@ import {
   type JobSource,
   sourceName,
 } from '../definitions/export-definition.ts'
-import type { WaitingExport } from '../extract/arrival/completeness.ts'
+import type { WaitingExport } from '../extract/arrival/verify-delivery.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
 import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { createArrival, type SourceLook, type SourceSettings } from '../run/arrival.ts'
-import type { Deadline } from './deadlines.ts'
-import { type ArrivedFile, type EarlierJudgement, type Judgement, judge } from './judge.ts'
+import { type ArrivedFile, type Deadline, type EarlierJudgement, type Judgement, judge } from './judge.ts'
 import { knownKeys, takenFrom } from './small-exports.ts'
 
 const DATES = 3

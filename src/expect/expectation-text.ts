@@ -1,8 +1,8 @@
 /** What was expected, and what is there, in words and as JSON. Names, times, sizes and counts; no health data. */
 
 import type { JobSource } from '../definitions/export-definition.ts'
-import type { WaitingExport } from '../extract/arrival/completeness.ts'
-import { localTime, utcTime } from '../schedule/local-time.ts'
+import type { WaitingExport } from '../extract/arrival/verify-delivery.ts'
+import { localTime, utcTime } from '../schedule/cron-line.ts'
 import { counted } from '../shown-text.ts'
 import type { Assessment } from './assess.ts'
 import type { ArrivedFile } from './judge.ts'

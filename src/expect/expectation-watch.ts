@@ -11,8 +11,8 @@ import {
   type WatchedSource,
   watchedSources,
 } from './assess.ts'
-import { type Deadline, latestDeadline, lateUntil } from './deadlines.ts'
 import { expectationNotices } from './expectation-notices.ts'
+import { type Deadline, latestDeadline, lateUntil } from './judge.ts'
 
 /** What is missing is looked for again after this time, and so is a source that could not be reached. */
 const AGAIN_MS = 15 * 60_000

@@ -6,7 +6,7 @@
  * that the source gives it decides.
  */
 
-import { type Deadline, lateUntil } from './deadlines.ts'
+import { firesAfter, firesBetween, type Timetable } from '../schedule/fires.ts'
 import { fileKey, oldestFirst, type SizedFile, type SmallExport, smallOnes } from './small-exports.ts'
 
 /** A clock of a source may be ahead by as much: what is judged so soon after the deadline was there by then. */
@@ -106,3 +106,32 @@ function smallAmong(
   const earlier = taken.filter((file) => !judged.has(fileKey(file)))
   return smallOnes(share, arrived, earlier)
 }
+
+/** Instants: milliseconds since the epoch. */
+export interface Deadline {
+  /** The one before: what was there by then counts for that. */
+  readonly previous: number
+  readonly due: number
+  readonly next: number
+}
+
+const DAY = 24 * 60 * 60_000
+/** How far back is looked for two of them: days, so that each minute is not a million, and decades for a 29th of February. */
+const REACHES = [2, 10, 70, 800, 6_000]
+
+/**
+ * The latest one that has passed.
+ * @param until it may be this instant
+ * @returns undefined where there were not two in many years
+ */
+export function latestDeadline(timetable: Timetable, until: number): Deadline | undefined {
+  for (const days of REACHES) {
+    const [previous, due] = firesBetween(timetable, until - days * DAY, until, 2)
+    if (previous !== undefined && due !== undefined)
+      return { previous, due, next: firesAfter(timetable, due).next().value }
+  }
+  return undefined
+}
+
+/** Halfway to the next one: what comes until then after one that was missed is taken to be late for it. */
+export const lateUntil = ({ due, next }: Pick<Deadline, 'due' | 'next'>): number => (due + next) / 2

@@ -1,10 +1,12 @@
 /** The decoded content of an export: the file's bytes, decompressed where they are gzip (RFC 1952) or Zstandard (RFC 8878). */
+
+import type { BigIntStats } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { filesExhausted, WaybillError } from '../model/errors.ts'
-import { ByteWindow } from './byte-window.ts'
 import { bounded, type ContentLimits } from './content-limits.ts'
-import { openVersion } from './file-version.ts'
+import { ByteWindow } from './framing.ts'
 
 const CHUNK_BYTES = 128 * 1024
 const BOM = Buffer.from('\ufeff')
@@ -197,4 +199,39 @@ function tooShort(path: string, from: number): WaybillError {
     `Reading should go on at byte ${from}, but the content ends before it.`,
     { place: { file: path } },
   )
+}
+
+/**
+ * Differs whenever the file is another one, or has been written to. The time of its last change of any kind (POSIX `st_ctim`) is part of
+ * it: unlike that of its content, nobody can put it back.
+ */
+export const versionOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
+
+/**
+ * Opens a file to read.
+ * @param version which it must be; undefined: whichever it is
+ * @throws WaybillError `export-changed`; an error of the file system
+ */
+export async function openVersion(
+  path: string,
+  version?: string,
+): Promise<{ readonly handle: FileHandle; readonly version: string; readonly bytes: number }> {
+  const handle = await open(path)
+  try {
+    const found = await handle.stat({ bigint: true })
+    if (version !== undefined) assertVersion(path, versionOf(found), version)
+    return { handle, version: versionOf(found), bytes: Number(found.size) }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/** @throws WaybillError `export-changed` */
+export function assertVersion(path: string, found: string, version: string): void {
+  if (found === version) return
+  throw new WaybillError('export-changed', 'The export changed after it was opened.', {
+    place: { file: path },
+  })
 }

@@ -1,6 +1,7 @@
 /** `read:` of `format: csv`: the dialect of the file. Without any key it is RFC 4180 in UTF-8 with a header. */
 import { z } from 'zod'
 import { ENCODINGS } from './encoding.ts'
+import { parseMemberPath, parseRecordsPath } from './json-path.ts'
 
 /** One character that is one byte in UTF-8, so that it is found byte by byte; no line end, no NUL. */
 const mark = z
@@ -101,3 +102,73 @@ export type CsvDefinition = z.infer<typeof csvDefinition>
 function isMark(code: number): boolean {
   return code > 0 && code < 0x80 && code !== 0x0a && code !== 0x0d
 }
+
+/** No byte has this value: a mark that the dialect does not have is never met. */
+const NONE = -1
+
+export interface Dialect {
+  /** One byte, as all marks. */
+  readonly delimiter: number
+  /** -1: there are no quotes. */
+  readonly quote: number
+  /** -1: a quote is escaped by another one, and nothing else is escaped. */
+  readonly escapedBy: number
+  /** Whether a quote inside a cell that does not begin with one is text. */
+  readonly lenient: boolean
+  /** What a comment line begins with. */
+  readonly comment: Buffer | undefined
+}
+
+/** @param delimiter the one that the definition gives, or that was found */
+export function dialectOf(read: CsvDefinition, delimiter: string): Dialect {
+  const escapedBy = read.escape === 'doubled' || read.escape === read.quote ? undefined : read.escape
+  return {
+    delimiter: delimiter.charCodeAt(0),
+    quote: read.quote === 'none' ? NONE : read.quote.charCodeAt(0),
+    escapedBy: escapedBy === undefined ? NONE : escapedBy.charCodeAt(0),
+    lenient: read.quotes === 'lenient',
+    comment: read.comment === undefined ? undefined : Buffer.from(read.comment),
+  }
+}
+
+/** A path, parsed; what is wrong with it is the issue's message. */
+function path<Parsed>(parse: (text: string) => Parsed) {
+  return z.string().transform((text, context): Parsed => {
+    try {
+      return parse(text)
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) })
+      return z.NEVER
+    }
+  })
+}
+
+export const jsonDefinition = z
+  .strictObject({
+    format: z.literal('json'),
+    /** `$[*]`, `$.data.results[*]`, `$.entry[*].resource`; `$` where whole documents follow one another. */
+    records: path(parseRecordsPath)
+      .optional()
+      .meta({ description: 'The list whose elements are the rows, like $.data.results[*].' }),
+    /** Members that stand before the list, by the name under which the mapping reads them: `context.NAME`. */
+    context: z
+      .record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'is named by a word'), path(parseMemberPath))
+      .optional(),
+  })
+  .refine((read) => read.context === undefined || read.records?.list === true, {
+    path: ['context'],
+    error: 'is for files whose rows are the elements of a list, named by `records`',
+  })
+
+export type JsonDefinition = z.infer<typeof jsonDefinition>
+
+const ndjsonDefinition = z.strictObject({ format: z.literal('ndjson') })
+
+/** CSV in its dialects, one JSON document a line, or one JSON document with a list of rows. */
+export const readDefinition = z.discriminatedUnion('format', [
+  csvDefinition,
+  ndjsonDefinition,
+  jsonDefinition,
+])
+
+export type ReadDefinition = z.infer<typeof readDefinition>

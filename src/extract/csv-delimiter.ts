@@ -1,8 +1,7 @@
 /** The delimiter of a file whose mapping says `delimiter: auto`: by Excel's `sep=` line, or by what splits the first records alike. */
 import { WaybillError } from '../model/errors.ts'
-import { cellSplitter } from './csv-cells.ts'
-import type { CsvDefinition } from './csv-definition.ts'
-import { dialectOf } from './csv-dialect.ts'
+import { cellSplitter } from './csv.ts'
+import { type CsvDefinition, dialectOf } from './csv-definition.ts'
 import { csvLineEnd, frameRecord } from './csv-frame.ts'
 import { findHeader } from './csv-header.ts'
 import { afterLineEnd } from './framing.ts'

@@ -1,8 +1,7 @@
 /** The identity of an export: the SHA-256 of the file as it was delivered, compressed or not. */
 import { createHash } from 'node:crypto'
 import { WaybillError } from '../model/errors.ts'
-import { unreadable } from './content.ts'
-import { openVersion } from './file-version.ts'
+import { openVersion, unreadable } from './content.ts'
 
 /** Large enough that the hash, not the reading, takes the time. One buffer serves the whole file, whatever its size. */
 const READ_BYTES = 256 * 1024

@@ -1,12 +1,10 @@
 /** Walks through JSON that is not held: token by token, each checked by the grammar of RFC 8259, with line and column. */
 import { isUtf8 } from 'node:buffer'
 import type { JsonValue } from '../model/row.ts'
-import { ByteWindow } from './byte-window.ts'
-import { LF } from './framing.ts'
-import { type Expected, follow } from './json-fault.ts'
+import { ByteWindow, LF } from './framing.ts'
 import { BACKSLASH, type FramedValue, frameValue, isSpace, QUOTE } from './json-frame.ts'
-import type { JsonPlace } from './json-place.ts'
-import { readJson } from './json-text.ts'
+import type { JsonPlace } from './json-path.ts'
+import { type Expected, follow, readJson } from './json-text.ts'
 
 /** A key, number or literal longer than this is taken for damage. */
 const TOKEN_BYTES = 64 * 1024

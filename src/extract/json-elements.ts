@@ -2,11 +2,9 @@
 import type { JsonRow, JsonValue, Row } from '../model/row.ts'
 import { type RowFrame, unreadableRow, utf8Check } from './framing.ts'
 import { type JsonCursor, JsonFault } from './json-cursor.ts'
-import { jsonFaultAt } from './json-fault.ts'
 import { CLOSE_LIST, CLOSE_OBJECT, COMMA, endsForCertain, frameValue } from './json-frame.ts'
-import { memberAt } from './json-path.ts'
-import { type JsonPlace, notUtf8, placeBehind, placeText } from './json-place.ts'
-import { readJson } from './json-text.ts'
+import { type JsonPlace, memberAt, notUtf8, placeBehind, placeText } from './json-path.ts'
+import { jsonFaultAt, readJson } from './json-text.ts'
 
 const BLOCK_ROWS = 256
 

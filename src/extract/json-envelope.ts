@@ -2,8 +2,7 @@
 import type { JsonValue } from '../model/row.ts'
 import { type JsonCursor, JsonFault } from './json-cursor.ts'
 import { CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, OPEN_OBJECT } from './json-frame.ts'
-import { type ContextPaths, memberAt, type RecordsPath } from './json-path.ts'
-import type { JsonPlace } from './json-place.ts'
+import { type ContextPaths, type JsonPlace, memberAt, type RecordsPath } from './json-path.ts'
 
 /** A member from which the context takes something is held, up to this. */
 const CONTEXT_BYTES = 1024 * 1024

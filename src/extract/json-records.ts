@@ -12,8 +12,7 @@ import { cursorAt, type JsonCursor, JsonFault, type JsonSource } from './json-cu
 import { behindElement, cutElements, type Expected, readElements } from './json-elements.ts'
 import { Envelope } from './json-envelope.ts'
 import { CLOSE_LIST, CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, VALUE_BYTES } from './json-frame.ts'
-import type { ContextPaths, RecordsPath } from './json-path.ts'
-import { placeText } from './json-place.ts'
+import { type ContextPaths, placeText, type RecordsPath } from './json-path.ts'
 
 const EXCERPT_BYTES = 64 * 1024
 

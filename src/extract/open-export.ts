@@ -2,15 +2,20 @@
 import { stat } from 'node:fs/promises'
 import { WaybillError } from '../model/errors.ts'
 import type { Origin, Row } from '../model/row.ts'
-import { ByteWindow } from './byte-window.ts'
-import { detectCompression, readContent, shareBefore, textStart, unreadable } from './content.ts'
+import {
+  assertVersion,
+  detectCompression,
+  readContent,
+  shareBefore,
+  textStart,
+  unreadable,
+  versionOf,
+} from './content.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from './content-limits.ts'
-import { assertVersion, versionOf } from './file-version.ts'
-import { readRows } from './framing.ts'
-import { ndjsonFormat } from './ndjson.ts'
+import type { ReadDefinition } from './csv-definition.ts'
+import { ByteWindow, readRows } from './framing.ts'
 import { type ControlTotal, openCsv } from './open-csv.ts'
-import { openJson } from './open-json.ts'
-import type { ReadDefinition } from './read-definition.ts'
+import { ndjsonFormat, openJson } from './open-json.ts'
 
 export interface OpenExport {
   /** CSV: the names in the header (or of `read.columns`), trimmed; a name may be empty, and such a column cannot be mapped. */

@@ -3,19 +3,17 @@
  * Everything a run writes goes through its `RunLedger`, which is fenced: once another process has taken the run over,
  * nothing more can be written with the old token.
  */
-import type { AboutToSend } from './behind.ts'
+import type { AboutToSend } from './backup.ts'
 import type { Expectations } from './expectations.ts'
 import type { Fires } from './fires.ts'
-import type { Held } from './holds.ts'
-import type { KnownCount } from './known-since.ts'
 import type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
 import type { DeliveredRecord, LeftBehind, Ruling } from './left-records.ts'
 import type { Notifications } from './notifications.ts'
+import type { Held } from './packed-records.ts'
 import type { PerhapsSent } from './perhaps-sent.ts'
-import type { Pruning } from './pruned-detail.ts'
-import type { Reason } from './reasons.ts'
+import type { Pruning } from './pruning.ts'
+import type { KnownCount, Reason } from './reasons.ts'
 import type { RightOfWay } from './right-of-way.ts'
-import type { RunKind, RunStart } from './run-start.ts'
 import type {
   BatchIntent,
   BatchSettlement,
@@ -29,6 +27,9 @@ import type {
   ProfileStart,
   Receipted,
   RunEnd,
+  RunKind,
+  RunStart,
+  Tallies,
 } from './run-writes.ts'
 import type { OpenExport, RunFilter } from './runs.ts'
 import type { LeftEvent } from './states.ts'
@@ -45,7 +46,6 @@ import type {
   RunRecord,
   Selection,
 } from './tables.ts'
-import type { Tallies } from './tallies.ts'
 
 export type { DeadlineRecord, DeadlineState, DeliveryRecord } from './expectation-tables.ts'
 export type { DeliveredFile, ExpectationKey, Expectations } from './expectations.ts'
@@ -77,7 +77,6 @@ export { NOTHING_PERHAPS_SENT, type PerhapsSent } from './perhaps-sent.ts'
 export { processName } from './process-name.ts'
 export type { LeftExample, Reason } from './reasons.ts'
 export type { RightOfWay, Waiter } from './right-of-way.ts'
-export { type BackfillRange, originOf, type RunKind, type RunOrigin, type RunStart } from './run-start.ts'
 export type {
   BatchIntent,
   BatchSettlement,
@@ -94,8 +93,19 @@ export type {
   Receipted,
   RunEnd,
 } from './run-writes.ts'
-export { UNDATED } from './run-writes.ts'
-export { addTallies, type ChunkTallies, noTallies, readTallies, type Tallies } from './tallies.ts'
+export {
+  addTallies,
+  type BackfillRange,
+  type ChunkTallies,
+  noTallies,
+  originOf,
+  type RunKind,
+  type RunOrigin,
+  type RunStart,
+  readTallies,
+  type Tallies,
+  UNDATED,
+} from './run-writes.ts'
 export type {
   BatchRecord,
   CareTeamMark,

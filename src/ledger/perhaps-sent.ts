@@ -1,7 +1,7 @@
 /** What runs that were given up have sent, or may have sent, without its being known as delivered. */
 import type { Kysely } from 'kysely'
-import { unpackHolds } from './holds.ts'
 import type { PlacedRecord } from './left-records.ts'
+import { unpackHolds } from './packed-records.ts'
 import type { LedgerTables } from './tables.ts'
 
 /** Contents of records, 16 hex digits each. A record of any other content was not sent by such a run, or is known as delivered. */

@@ -3,16 +3,11 @@
  * every transaction looks first that no process holds the job and no run of it is unfinished, and whoever takes the lease later finds
  * what is left. A run is marked first and emptied after, in short transactions, so that other processes have their turns; killed in between, the next pruning goes on.
  */
+
+import { DatabaseSync } from 'node:sqlite'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Exclusive } from './exclusive.ts'
-import {
-  type DetailCounts,
-  type Fence,
-  type KeptOfEach,
-  noDetail,
-  type PrunableRun,
-  type Pruning,
-} from './pruned-detail.ts'
+import { asLedgerError, type Exclusive } from './exclusive.ts'
+import type { RunState } from './states.ts'
 import type { LedgerTables } from './tables.ts'
 
 /** Rows of a table in one transaction: some milliseconds of work. */
@@ -196,4 +191,130 @@ async function leftovers(
     counts.bytes += rows[0]?.bytes ?? 0
   }
   return counts
+}
+
+/** A run, as far as it decides whether its detail may go. Instants are milliseconds since the epoch. */
+export interface PrunableRun {
+  readonly id: string
+  readonly job: string
+  readonly state: RunState
+  readonly startedAt: number
+  readonly endedAt: number | null
+  readonly prunedAt: number | null
+  /** The run of which it took up what was left behind. */
+  readonly origin: string | null
+  /** Records of it that are in doubt still, or held because of it. */
+  readonly openDoubts: number
+  /** Files of the run, relative to the home. */
+  readonly rejectsPath: string
+  readonly receiptsPath: string
+}
+
+/** Rows of the ledger by what they are; `bytes` is what they hold, without the pages around them. */
+export interface DetailCounts {
+  chunks: number
+  batches: number
+  exceptions: number
+  decisions: number
+  mappings: number
+  profiles: number
+  fires: number
+  notifications: number
+  deliveries: number
+  bytes: number
+}
+
+export const noDetail = (): DetailCounts => ({
+  chunks: 0,
+  batches: 0,
+  exceptions: 0,
+  decisions: 0,
+  mappings: 0,
+  profiles: 0,
+  fires: 0,
+  notifications: 0,
+  deliveries: 0,
+  bytes: 0,
+})
+
+/** What keeps the detail of a job from being removed: the run that a process holds it for, or one that was left `running`. */
+export interface Fence {
+  readonly run: string
+  readonly held: boolean
+}
+
+/** How many are kept of each job and mapping: as many as are ever asked for. */
+export interface KeptOfEach {
+  /** What exports looked like. */
+  readonly profiles: number
+  /** Files that runs have begun with. */
+  readonly deliveries: number
+}
+
+export interface Pruning {
+  /** All runs, newest first. */
+  candidates(): Promise<PrunableRun[]>
+  /** What nothing may be removed under. Looked at again in each transaction that removes. */
+  fenceOf(runId: string, now: number): Promise<Fence | undefined>
+  detailOf(runId: string): Promise<DetailCounts>
+  /** @param totals export row → JSON of its counts @returns false where the fence is up: nothing was changed */
+  mark(runId: string, totals: ReadonlyMap<number, string>, now: number): Promise<boolean>
+  /** Removes some of the detail of a run that is marked, in one short transaction. @returns what went; undefined where the fence is up */
+  removeSome(runId: string, now: number): Promise<DetailCounts | undefined>
+  /**
+   * Mappings that no run with detail was read by; beyond the latest that are `kept` of each job and mapping, what exports looked like, and
+   * files that no run has found since `before`; fires and notifications that are over and older than that.
+   * @param spared ids of runs that count as marked
+   */
+  leftovers(kept: KeptOfEach, before: number, spared: readonly string[]): Promise<DetailCounts>
+  removeLeftovers(kept: KeptOfEach, before: number): Promise<DetailCounts>
+}
+
+/** Pages given back in one transaction: some milliseconds, between which runs have their turns. */
+const PAGES_AT_ONCE = 1_000
+const BUSY_TIMEOUT_MS = 10_000
+
+/** Of `pragma auto_vacuum` (sqlite.org/pragma.html#pragma_auto_vacuum). */
+const INCREMENTAL = 2
+
+export interface Compacted {
+  /** Bytes by which the file became smaller. */
+  readonly freed: number
+  /** Empty bytes within the file, which the next runs fill. */
+  readonly empty: number
+}
+
+/**
+ * A file from before pages could be given back one by one is written anew, where no run is under way: that holds up everybody else.
+ * @throws WaybillError `ledger-unusable`
+ */
+export function compactLedger(file: string, now: number): Compacted {
+  const database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
+  const pragma = (name: string): number => Number(database.prepare(`pragma ${name}`).get()?.[name] ?? 0)
+  try {
+    const pageSize = pragma('page_size')
+    const before = pragma('page_count')
+    if (pragma('auto_vacuum') === INCREMENTAL) {
+      for (let left = pragma('freelist_count'); left > 0; ) {
+        database.exec(`pragma incremental_vacuum(${PAGES_AT_ONCE})`)
+        const now = pragma('freelist_count')
+        if (now >= left) break
+        left = now
+      }
+    } else if (isFree(database, now) && pragma('freelist_count') > 0) {
+      database.exec('pragma auto_vacuum = incremental; vacuum')
+    }
+    // The file itself shrinks when what the log holds comes into it; a reader in the middle of something makes that wait.
+    database.exec('pragma wal_checkpoint(passive)')
+    const freed = (before - pragma('page_count')) * pageSize
+    return { freed: Math.max(0, freed), empty: pragma('freelist_count') * pageSize }
+  } catch (error) {
+    throw asLedgerError(error)
+  } finally {
+    database.close()
+  }
+}
+
+function isFree(database: DatabaseSync, now: number): boolean {
+  return database.prepare('select 1 from lease where expires_at > ? limit 1').get(now) === undefined
 }

@@ -1,11 +1,8 @@
 /** What a run writes, in Kysely. Each function is one part of a fenced transaction. */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { saveCareTeams } from './care-teams.ts'
-import { packDelivered } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
 import { noteTaken } from './expectations.ts'
-import { packHolds } from './holds.ts'
-import { noteKnown } from './known-since.ts'
 import { assertLease, renewLease } from './leases.ts'
 import type {
   ChunkSettlement,
@@ -18,9 +15,11 @@ import type {
   RunLedger,
 } from './ledger.ts'
 import { noteResolution, rule } from './left-behind.ts'
+import { packDelivered, packHolds } from './packed-records.ts'
+import { noteKnown } from './reasons.ts'
+import { addTallies, noTallies, type Tallies } from './run-writes.ts'
 import { advanceBatch, advanceChunk, type BatchEvent } from './states.ts'
 import type { ExportRecord, LedgerTables } from './tables.ts'
-import { addTallies, noTallies, type Tallies } from './tallies.ts'
 import { beginWork, countWork } from './worked-time.ts'
 
 type Writer = Transaction<LedgerTables>

@@ -1,12 +1,13 @@
 /**
  * What a run hands to the ledger to keep: its exports and what these look like, chunks, batches, what did not simply succeed, people, and its end.
  */
+
+import { z } from 'zod'
 import type { DeliveredFile } from './expectations.ts'
-import type { Held } from './holds.ts'
 import type { DeliveredRow, HeldRecord, Resolution, Ruling } from './left-records.ts'
+import type { Held } from './packed-records.ts'
 import type { RunState } from './states.ts'
-import type { CareTeamMark, Reading } from './tables.ts'
-import type { ChunkTallies } from './tallies.ts'
+import type { CareTeamMark, Reading, RunPart, RunRecord, Selection } from './tables.ts'
 
 export interface RunEnd {
   readonly state: Exclude<RunState, 'running'>
@@ -168,4 +169,88 @@ export interface KnownAccount {
    * sent. Null where it has nothing of ours.
    */
   readonly sentBefore: number | null
+}
+
+export interface RunStart {
+  readonly id: string
+  readonly jobId: number
+  readonly startedAt: number
+  readonly rejectsPath: string
+  readonly receiptsPath: string
+  /** Where it takes up what another run left behind. */
+  readonly origin?: RunOrigin | undefined
+  /** Where it is a backfill: of which range. */
+  readonly backfill?: BackfillRange | undefined
+  /** Where it does not read all that the job finds. */
+  readonly part?: RunPart | undefined
+}
+
+/** Days of the names of exports, both included: `2026-01-31`. */
+export interface BackfillRange {
+  readonly from: string
+  readonly to: string
+  /** The folder that its exports lie in, where that is not the place of the job. */
+  readonly in?: string | undefined
+  /** Requests a second at most. */
+  readonly rate?: number | undefined
+  /** Whether exports are taken as they are, however they differ from earlier deliveries. */
+  readonly acceptDrift?: boolean | undefined
+}
+
+/** As the ledger has it, without the folder: `2026-01-01/2026-03-31`, and then what else it was begun with: `/rate=5/accept-drift`. */
+export const backfillText = ({ from, to, rate, acceptDrift }: BackfillRange): string =>
+  [
+    ...[from, to],
+    ...(rate === undefined ? [] : [`rate=${rate}`]),
+    ...(acceptDrift === true ? ['accept-drift'] : []),
+  ].join('/')
+
+/** Characters of that text that are the range. */
+export const RANGE_LENGTH = '2026-01-01/2026-03-31'.length
+
+/** A job may have one unfinished run of each kind. */
+export type RunKind = 'ordinary' | 'backfill'
+
+export interface RunOrigin {
+  readonly run: string
+  readonly selection: Selection
+}
+
+/** The run that another one takes up. */
+export function originOf({ origin_run: run, selection }: RunRecord): RunOrigin | undefined {
+  return run === null || selection === null ? undefined : { run, selection }
+}
+
+const count = z.int()
+const TalliesText = z.object({
+  accounts: z.object({ registered: count, known: count, refused: count }),
+  requests: z.object({ sent: count, retried: count, readBack: count }),
+  /** `owed`: accounts whose mark could not be set or taken away; the next run does it. */
+  primaryCare: z.object({ marked: count, unmarked: count, owed: count }),
+  /** `owed`: marks, and providers of an account whose replaced entries could not be deleted; the next run does both. */
+  careTeams: z.object({ replaced: count, owed: count }),
+})
+
+/** Counts that belong to a run as a whole. */
+export type Tallies = z.infer<typeof TalliesText>
+
+/** What of them is known once a chunk is settled, and is counted with it; all else is counted as it happens. */
+export type ChunkTallies = { readonly [Part in keyof Tallies]?: Readonly<Partial<Tallies[Part]>> }
+
+export const noTallies = (): Tallies => ({
+  accounts: { registered: 0, known: 0, refused: 0 },
+  requests: { sent: 0, retried: 0, readBack: 0 },
+  primaryCare: { marked: 0, unmarked: 0, owed: 0 },
+  careTeams: { replaced: 0, owed: 0 },
+})
+
+/** @param text JSON, as the ledger keeps it */
+export const readTallies = (text: string): Tallies => TalliesText.parse(JSON.parse(text))
+
+/** Adds the second to the first, or takes it away. */
+export function addTallies(total: Tallies, more: ChunkTallies, sign: 1 | -1 = 1): void {
+  for (const [part, counts] of Object.entries(more) as [keyof Tallies, Record<string, number>][]) {
+    const own: Record<string, number> = total[part]
+    for (const [name, count] of Object.entries(counts)) own[name] = (own[name] ?? 0) + sign * count
+  }
 }

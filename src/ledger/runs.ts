@@ -1,6 +1,6 @@
 /** Runs as they are listed. */
 import { type Kysely, sql } from 'kysely'
-import { RANGE_LENGTH } from './run-start.ts'
+import { RANGE_LENGTH } from './run-writes.ts'
 import type { LedgerTables, RunRecord } from './tables.ts'
 
 /** An export that an unfinished run goes on with. */

@@ -1,8 +1,8 @@
 /** Tells of each request that carries records, where somebody wants to know. */
-
 import type { CreateAnswer } from '../gateway/answer.ts'
 import type { AnswerClass } from '../gateway/answer-class.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
+import type { Entry, Verdict } from '../model/entry.ts'
 import type { RecordKind } from '../model/record.ts'
 
 /** A batch as it was sent. */
@@ -50,3 +50,27 @@ export async function watchBatch(
     throw error
   }
 }
+
+/**
+ * @param batch all records of one request, and no others
+ * @param verdicts those that contradict each other speak for themselves alone: then the gateway is not what it was taken for
+ */
+export function speakForBatch(
+  batch: readonly Entry[],
+  verdicts: ReadonlyMap<Entry, Verdict>,
+): Map<Entry, Verdict> {
+  const own = batch.map((entry) => [entry, verdicts.get(entry) ?? 'hidden'] as const)
+  const known = new Set(
+    own.map(([, verdict]) => verdict).filter((one) => one === 'stored' || one === 'absent'),
+  )
+  const [only] = known
+  if (known.size !== 1 || only === undefined) return new Map(own)
+  return new Map(batch.map((entry) => [entry, only]))
+}
+
+/** @param job whether its gateway is known to be such */
+export const spokenFor = (
+  job: { readonly batchesAreAtomic: boolean },
+  entries: readonly Entry[],
+  verdicts: ReadonlyMap<Entry, Verdict>,
+): ReadonlyMap<Entry, Verdict> => (job.batchesAreAtomic ? speakForBatch(entries, verdicts) : verdicts)

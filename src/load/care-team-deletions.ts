@@ -3,7 +3,6 @@
  * deleted is told of, and owed.
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
-import { allDone } from './all-done.ts'
 import {
   type CareTeamContext,
   type Deletions,
@@ -14,6 +13,7 @@ import {
 } from './care-team-marks.ts'
 import { owedAfter, planReplacing, type Replacing } from './care-team-replacing.ts'
 import type { CareTeamAccount, HadCareTeam } from './care-team-state.ts'
+import { allDone } from './dispatcher.ts'
 import { refusalWords, type Words } from './gateway-words.ts'
 
 export interface ListedAccount extends MarkedAccount {

@@ -4,18 +4,20 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
-import { allDone } from './all-done.ts'
 import { deleteEntries } from './care-team-deletions.ts'
 import {
   type CareTeamContext,
   carryOutMark,
+  isMarkOwed,
   knownNow,
   listCareTeams,
   type MarkedAccount,
+  noteOwed,
+  owesDeletion,
 } from './care-team-marks.ts'
-import { isMarkOwed, noteOwed, owesDeletion } from './care-team-owed-book.ts'
 import { dueDeletion } from './care-team-replacing.ts'
 import { type HadCareTeam, planCareTeam } from './care-team-state.ts'
+import { allDone } from './dispatcher.ts'
 
 /** Accounts asked about together. */
 const ACCOUNTS_AT_ONCE = 100

@@ -7,17 +7,16 @@ import type { KnownCareTeam } from '../ledger/ledger.ts'
 import type { Entry, EntryOutcome } from '../model/entry.ts'
 import { parseTransactionId } from '../model/ids.ts'
 import type { ResolvedAccounts } from './accounts.ts'
-import { allDone } from './all-done.ts'
 import { type ListedAccount, replaceAll } from './care-team-deletions.ts'
 import {
   type CareTeamContext,
   carryOutMark,
   type Deletions,
   type FollowUpFailure,
+  isMarkOwed,
   knownNow,
   listCareTeams,
 } from './care-team-marks.ts'
-import { isMarkOwed } from './care-team-owed-book.ts'
 import {
   type CareTeamAccount,
   type CareTeamStep,
@@ -29,6 +28,7 @@ import {
   type WantedCareTeam,
   wasHeard,
 } from './care-team-state.ts'
+import { allDone } from './dispatcher.ts'
 
 export interface CareTeamsOfChunk {
   /**

@@ -3,22 +3,19 @@
  * run must stop; then the ledger still says that the batch was being sent.
  */
 import type { CreateAnswer } from '../gateway/answer.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { Entry, EntryOutcome, Verdict } from '../model/entry.ts'
-import { allDone } from './all-done.ts'
-import { spokenFor } from './atomic-batch.ts'
-import { watchBatch } from './batch-answer.ts'
-import { cutBatches, halve } from './batches.ts'
-import { createRecords } from './create-records.ts'
+import type { AccountIds, Entry, EntryOutcome, Verdict } from '../model/entry.ts'
+import type { RecordKind } from '../model/record.ts'
+import { spokenFor, watchBatch } from './batch-answer.ts'
+import { cutBatches, fits, halve, taken, tooLarge } from './batches.ts'
 import { type BatchToDeliver, type Delivery, type PartlyKnown, type SentBatch, settle } from './delivery.ts'
-import { refusalWords, type Words } from './gateway-words.ts'
+import { allDone } from './dispatcher.ts'
+import { inDoubt, refusalWords, rejection, toHeld, type Words } from './gateway-words.ts'
 import { lookUp } from './look-up.ts'
-import { causeOf } from './outage.ts'
-import { inDoubt, rejection, toHeld } from './outcomes.ts'
 import { batchBytes, writeBatch } from './record-text.ts'
-import { TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
+import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import { Outgrown } from './sending.ts'
-import { fits, taken, tooLarge } from './size-limits.ts'
 
 const NOT_ECHOED: Words = { ours: 'the gateway answered with success, twice, but did not store the record' }
 
@@ -232,4 +229,61 @@ async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError):
   await delivery.ledger.splitBatch(row, error.class, status, delivery.now())
   const halves = halve(batch.entries).map((entries) => send(delivery, { ...batch, entries }))
   return (await allDone(halves)).flat()
+}
+
+export interface UnansweredBatch {
+  readonly batch: BatchToDeliver
+  /** Its row in the ledger. */
+  readonly row: number
+  readonly batchId: string
+  /** How many it held when it was sent. */
+  readonly records: number
+}
+
+const NEVER_ANSWERED = {
+  ...{ answer: 'ambiguous', status: null, outcomes: [] },
+  cause: { class: 'ambiguous', what: 'an earlier process had no answer' },
+} as const
+
+/** Settles all of a chunk, with one look at each account. @throws WaybillError where the run must stop */
+export async function settleUnanswered(
+  delivery: Delivery,
+  unanswered: readonly UnansweredBatch[],
+  accountIds: AccountIds,
+): Promise<EntryOutcome[]> {
+  if (unanswered.length === 0) return []
+  const overAt = delivery.now()
+  const waitMs = waitBeforeReadBack(1, delivery.random)
+  await delivery.sending.wait('create records', waitMs, NEVER_ANSWERED.cause, overAt, new Set())
+  const entries = unanswered.flatMap(({ batch }) => batch.entries)
+  const verdicts = await lookUp(delivery, entries, accountIds, overAt)
+  const settled = unanswered.map(({ batch, row, batchId, records }) => {
+    const sent: SentBatch = { batch, batchId, row, attempts: 1, firstSentAt: overAt, resends: 0 }
+    const known = { ...NEVER_ANSWERED, open: batch.entries }
+    const isWhole = records === batch.entries.length
+    return settleJudged(
+      delivery,
+      sent,
+      known,
+      isWhole ? spokenFor(delivery, batch.entries, verdicts) : verdicts,
+    )
+  })
+  return (await allDone(settled)).flat()
+}
+
+/** The bulk call of the kind. @throws GatewayError */
+export function createRecords(
+  gateway: Gateway,
+  kind: RecordKind,
+  body: Buffer,
+  count: number,
+): Promise<CreateAnswer> {
+  switch (kind) {
+    case 'biometric':
+      return gateway.biometrics.createBulk(body, count)
+    case 'condition':
+      return gateway.conditions.createBulk(body, count)
+    case 'careTeam':
+      return gateway.careTeams.createBulk(body, count)
+  }
 }

@@ -5,12 +5,12 @@ import type { AccountIds, Entry, EntryOutcome } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
 import type { RecordKind } from '../model/record.ts'
 import type { BatchWatch } from './batch-answer.ts'
-import type { BodyBuffers } from './body-buffers.ts'
-import type { Cause } from './outage.ts'
-import { toException, toHeld } from './outcomes.ts'
-import type { Reconciler } from './reconciler.ts'
+import type { SizeLimits } from './batches.ts'
+import { toException, toHeld } from './gateway-words.ts'
+import type { Reconciler } from './look-up.ts'
+import type { BodyBuffers } from './record-text.ts'
+import type { Cause } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
-import type { SizeLimits } from './size-limits.ts'
 
 export interface Delivery extends BatchWatch {
   readonly gateway: Gateway

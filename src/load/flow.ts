@@ -3,10 +3,25 @@
  * clock, in milliseconds, is an argument; `src/load/dispatcher.ts` carries it out.
  */
 import { answered, type Breaker, begun, CLOSED, endedAside, failed, mayStartAt, notTaken } from './breaker.ts'
-import { beginConcurrency, type Concurrency, grow, lower, raiseCeiling } from './concurrency.ts'
-import { type Latency, NO_LATENCY, observe } from './latency.ts'
-import { NO_PACE, type Pace, paceAccepted, paceBegun, paceRefused } from './pace.ts'
-import { mayBegin, type RateLimit, rateBegun, rateLimit } from './rate-limit.ts'
+import {
+  beginConcurrency,
+  type Concurrency,
+  grow,
+  type Latency,
+  lower,
+  mayBegin,
+  NO_LATENCY,
+  NO_PACE,
+  observe,
+  type Pace,
+  paceAccepted,
+  paceBegun,
+  paceRefused,
+  type RateLimit,
+  raiseCeiling,
+  rateBegun,
+  rateLimit,
+} from './pace.ts'
 
 export interface Flow {
   readonly concurrency: Concurrency

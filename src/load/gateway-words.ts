@@ -3,8 +3,8 @@
  * drawn from it have those that are known to be of nobody. Pure.
  */
 import type { GatewayError } from '../gateway/gateway-error.ts'
-import type { Entry, Reason } from '../model/entry.ts'
-import { KNOWN_WORDS } from './known-words.ts'
+import type { Exception, Held } from '../ledger/ledger.ts'
+import type { Entry, EntryOutcome, Reason } from '../model/entry.ts'
 import { recordText } from './record-text.ts'
 
 /** Why something was refused: what we say of it, which is of nobody, then the gateway's words, which may be of a person. */
@@ -108,3 +108,85 @@ function stringsIn(json: unknown): string[] {
   if (typeof json === 'string') return [json]
   return typeof json === 'object' && json !== null ? Object.values(json).flatMap(stringsIn) : []
 }
+
+/** Interface, "Resources and their fields" and the query parameters, as far as records, accounts and care teams go. */
+const FIELDS = `
+accountReference accountReferenceType account reference type sponsor
+code codes codeSystem codeSystemName name
+transactionId observationDate refHigh refLow refRange value unit
+source notes meta dataQuality batchId resourceKey sendingSystem persistentRecordId
+status medication family history member
+profile phoneNumber location address city zip npi id userId pcp createDate updateDate hydrateCareTeams
+dateOfBirth firstName gender lastName partnerAccountId postalCode accountId
+entity data errors message created updated
+`
+
+const TERMS = `
+not no none neither nor only already still yet again later more less than too few many least most
+is are was were be been has have had must should can cannot could does did
+of for in on at out to the and or by with without from within before after between because this that these those its it
+null empty blank missing absent required mandatory optional given present specified provided expected unexpected
+valid invalid known unknown unrecognized unsupported supported allowed permitted forbidden denied unauthorized
+malformed incorrect wrong inconsistent duplicate duplicated exist exists existing found conflict conflicts match matches mismatch
+exceed exceeds exceeded limit limits maximum minimum range outside length size larger largest smaller smallest
+greater equal less longer shorter zero negative decimal decimals digits characters whitespace
+number numeric integer string text object array list boolean format formatted pattern encoding
+field property properties attribute parameter parameters key values entry entries element elements item items index position
+date dates time timestamp timezone zone future past year month
+record records row batch request requests response body payload header headers envelope content media json
+parse parsed parsing error failed failure fails rejected refused accepted stored saved deleted ignored processed unprocessable
+validation validate constraint violation violated schema check
+registered unregistered registration user users person patient provider team teams accounts birth postal phone identifier identifiers
+biometric biometrics condition conditions measurement measurements units system systems
+version server internal service gateway unavailable timeout quota temporarily retry try
+token credentials access permission method implemented locked gone
+`
+
+const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '')
+
+/** By its lower case the word as it is told: the way in which the gateway writes it tells nothing. */
+export const KNOWN_WORDS: ReadonlyMap<string, string> = new Map(
+  [...words(TERMS), ...words(FIELDS)].map((word) => [word.toLowerCase(), word]),
+)
+
+/** How the ledger names an entry within its batch. */
+export const toHeld = ({ row, record, content }: Entry): Held => ({
+  row: row.row,
+  rule: record.rule,
+  content,
+})
+
+/** The ledger's line for an outcome that is not a success. */
+export function toException(outcome: EntryOutcome): Exception | undefined {
+  if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') return undefined
+  const { entry, reason } = outcome
+  return {
+    row: entry.row.row,
+    line: entry.row.line,
+    byteOffset: entry.row.byteOffset,
+    kind: entry.record.kind,
+    rule: entry.record.rule,
+    content: entry.content,
+    outcome: outcome.outcome,
+    stage: reason.stage,
+    code: reason.code,
+    field: reason.field ?? null,
+    message: reason.scrubbed,
+    batchId: outcome.batchId,
+  }
+}
+
+export function rejection(entry: Entry, batchId: string, code: string, words: Words): EntryOutcome {
+  const reason: Reason = { stage: 'submit', code, ...told(words, entry) }
+  return { entry, outcome: 'rejected', batchId, reason }
+}
+
+const IN_DOUBT = 'no answer came, and the profile cannot tell whether the record was stored'
+
+export const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unreadable'): EntryOutcome => ({
+  entry,
+  outcome: 'in-doubt',
+  batchId,
+  ...(verdict === 'unreadable' ? { isAsked: true } : {}),
+  reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
+})

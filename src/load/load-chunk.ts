@@ -2,7 +2,7 @@
  * Loads one chunk: recognise, register, cut, deliver, mark. Gives exactly one outcome for each of its records, or throws because
  * the run must stop; the chunk then stays open and is taken up again by the next run.
  */
-import { unpackHolds } from '../ledger/holds.ts'
+
 import type {
   BatchRecord,
   ChunkKey,
@@ -11,17 +11,17 @@ import type {
   Ledger,
   PerhapsSent,
 } from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry, EntryOutcome, Verdict } from '../model/entry.ts'
 import { RECORD_KINDS, type Stage } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
-import { allDone } from './all-done.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { careTeamsOf } from './care-teams.ts'
-import { deliver } from './deliver.ts'
+import { deliver, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
+import { allDone } from './dispatcher.ts'
 import { disputed, fateOfRestated, isOutdated, recognise, type Speaks } from './recognise.ts'
-import { settleUnanswered } from './unanswered-batches.ts'
 
 export interface LoadContext extends Delivery {
   readonly memory: Pick<Ledger, 'delivered' | 'held' | 'heldSeries' | 'batchesOf' | 'exceptionsOf'>

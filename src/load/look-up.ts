@@ -1,6 +1,8 @@
 /** Looks for records in the profiles, with time for a gateway that is late: absence is believed only when it can be. */
-import type { AccountIds, Entry, Verdict } from '../model/entry.ts'
-import type { Reconciler } from './reconciler.ts'
+
+import type { CreateAnswer } from '../gateway/answer.ts'
+import type { AccountIds, Entry, Matched, SentAs, ShownRecord, Verdict } from '../model/entry.ts'
+import type { AccountKey } from '../model/record.ts'
 
 export interface LookUp {
   readonly reconciler: Pick<Reconciler, 'readBack'>
@@ -32,4 +34,20 @@ export async function lookUp(
   if (absent.length === 0 || lookedAt >= inTimeAt) return verdicts
   await pause(Math.max(0, inTimeAt - now()))
   return new Map([...verdicts, ...(await reconciler.readBack(absent, accountIds))])
+}
+
+export interface Reconciler {
+  /** @param entries in the order in which they were sent */
+  match(
+    entries: readonly Entry[],
+    answer: Pick<CreateAnswer, 'echoes' | 'errors'>,
+    accountIds: AccountIds,
+  ): Matched
+  /**
+   * One read an account, however many of its records are open.
+   * @param sentAs `any`: they may have been sent before under the ids that they had in another export
+   */
+  readBack(entries: readonly Entry[], accountIds: AccountIds, sentAs?: SentAs): Promise<Map<Entry, Verdict>>
+  /** All that the profile shows, of every kind; undefined where it cannot be read. */
+  profile(account: AccountKey): Promise<readonly ShownRecord[] | undefined>
 }

@@ -5,7 +5,6 @@
  *
  * Times are milliseconds in which sending was not held, so that a wait that was prescribed does not count as a slow gateway.
  */
-import { count, lately, measureOver, type Throughput } from './throughput.ts'
 
 export interface Pace {
   /** Requests a second; undefined: none. */
@@ -51,6 +50,13 @@ const CATCH_UP_MS = 250
 const IDLE_MS = 60_000
 /** and where so many times what had lasted is taken. */
 const FAR_BEYOND = 4
+
+export const measureOver = (lengthMs: number): Throughput => ({
+  lengthMs,
+  beganAt: Number.NEGATIVE_INFINITY,
+  current: 0,
+  previous: 0,
+})
 
 export const NO_PACE: Pace = {
   rate: undefined,
@@ -141,3 +147,134 @@ const settleAt = (pace: Pace, rate: number, now: number): Pace => ({
   nextAt: now,
   boundAt: now,
 })
+
+/**
+ * How many requests may be under way at once: additive increase, multiplicative decrease (Chiu and Jain 1989), between 1 and the
+ * ceiling. Pure.
+ */
+export interface Concurrency {
+  readonly ceiling: number
+  readonly allowed: number
+  /** Requests that got through since the last change; as many as are allowed make it grow by one. */
+  readonly succeeded: number
+  /** When it was lowered last: what was sent before that says nothing about the present. Milliseconds. */
+  readonly loweredAt: number
+}
+
+/** Begins at the ceiling: a gateway that bears it is never made to wait for it. */
+export function beginConcurrency(ceiling: number): Concurrency {
+  return { ceiling, allowed: ceiling, succeeded: 0, loweredAt: Number.NEGATIVE_INFINITY }
+}
+
+/** A ceiling below the present one changes nothing: it is that of a job that sends less than another. */
+export function raiseCeiling(concurrency: Concurrency, ceiling: number): Concurrency {
+  if (ceiling <= concurrency.ceiling) return concurrency
+  const unhindered = concurrency.allowed === concurrency.ceiling
+  return { ...concurrency, ceiling, allowed: unhindered ? ceiling : concurrency.allowed }
+}
+
+/** A request got through, as fast as it should. */
+export function grow(concurrency: Concurrency): Concurrency {
+  const { allowed, ceiling } = concurrency
+  if (allowed >= ceiling) return concurrency
+  const succeeded = concurrency.succeeded + 1
+  return succeeded >= allowed
+    ? { ...concurrency, allowed: allowed + 1, succeeded: 0 }
+    : { ...concurrency, succeeded }
+}
+
+/** @param factor in [0, 1): what is left; of one round of requests only the first lowers it */
+export function lower(
+  concurrency: Concurrency,
+  factor: number,
+  { startedAt, now }: { readonly startedAt: number; readonly now: number },
+): Concurrency {
+  if (startedAt < concurrency.loweredAt) return concurrency
+  const allowed = Math.max(1, Math.floor(concurrency.allowed * factor))
+  return { ...concurrency, allowed, succeeded: 0, loweredAt: now }
+}
+
+/**
+ * Whether answers take much longer than the best that was seen of their kind: then requests queue at the gateway, and fewer at once lose
+ * nothing (as in TCP Vegas). It judges medians of windows, so that single slow answers, and a machine that is busy for a
+ * moment, change nothing. Pure.
+ */
+export interface Latency {
+  /** Median, in milliseconds, of the fastest window; undefined until one is full. It drifts up, as gateways change. */
+  readonly best: number | undefined
+  readonly samples: readonly number[]
+  readonly verdict: Verdict
+}
+
+/** `good`: more at once may be tried; `strained`: no more; `overloaded`: fewer. */
+export type Verdict = 'good' | 'strained' | 'overloaded'
+
+const WINDOW = 20
+/** Between the two bounds nothing changes, so that it does not swing from one to the other. */
+const STRAINED = { factor: 2, slackMs: 50 }
+const OVERLOADED = { factor: 3, slackMs: 100 }
+/** How far the best drifts with each window that is slower. */
+const DRIFT = 1.05
+
+export const NO_LATENCY: Latency = { best: undefined, samples: [], verdict: 'good' }
+
+/** @returns with an empty window where this answer filled it: the verdict is new then */
+export function observe({ best, samples, verdict }: Latency, ms: number): Latency {
+  if (samples.length + 1 < WINDOW) return { best, samples: [...samples, ms], verdict }
+  const median = [...samples, ms].sort((a, b) => a - b)[WINDOW / 2] ?? ms
+  const beyond = ({ factor, slackMs }: typeof STRAINED): boolean =>
+    best !== undefined && median > factor * best + slackMs
+  return {
+    best: best === undefined ? median : Math.min(median, best * DRIFT),
+    samples: [],
+    verdict: beyond(OVERLOADED) ? 'overloaded' : beyond(STRAINED) ? 'strained' : 'good',
+  }
+}
+
+/** How many requests a second got through lately, kept in two counts of a window and of the one before it. Pure. */
+export interface Throughput {
+  readonly lengthMs: number
+  readonly beganAt: number
+  readonly current: number
+  readonly previous: number
+}
+
+export function count(throughput: Throughput, now: number): Throughput {
+  const moved = moveTo(throughput, now)
+  return { ...moved, current: moved.current + 1 }
+}
+
+/** How many got through in the last window, the part of it that lies in the window before estimated. */
+export function lately(throughput: Throughput, now: number): number {
+  const { current, previous, beganAt, lengthMs } = moveTo(throughput, now)
+  return current + previous * (1 - (now - beganAt) / lengthMs)
+}
+
+function moveTo(throughput: Throughput, now: number): Throughput {
+  const { lengthMs, beganAt, current } = throughput
+  const passed = now - beganAt
+  if (passed < lengthMs) return throughput
+  if (passed < 2 * lengthMs) return { lengthMs, beganAt: beganAt + lengthMs, current: 0, previous: current }
+  return { lengthMs, beganAt: now, current: 0, previous: 0 }
+}
+
+/**
+ * A ceiling on requests a second that somebody has asked for, whatever the gateway takes: requests leave at even distances, and none is
+ * made up for, so that in no second more of them leave. Pure.
+ */
+export interface RateLimit {
+  /** Milliseconds from one request to the next; 0: there is no ceiling. */
+  readonly distanceMs: number
+  /** When the next request may leave. */
+  readonly nextAt: number
+}
+
+export const rateLimit = (perSecond: number | undefined): RateLimit => ({
+  distanceMs: perSecond === undefined ? 0 : 1_000 / perSecond,
+  nextAt: Number.NEGATIVE_INFINITY,
+})
+
+export const mayBegin = ({ nextAt }: RateLimit): number => nextAt
+
+export const rateBegun = (limit: RateLimit, now: number): RateLimit =>
+  limit.distanceMs === 0 ? limit : { ...limit, nextAt: now + limit.distanceMs }

@@ -7,12 +7,19 @@ import { saysNotFound } from '../gateway/answer-class.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { allDone } from './all-done.ts'
-import type { Dispatcher } from './dispatcher.ts'
+import { allDone, type Dispatcher } from './dispatcher.ts'
 import { type Alone, countOthers } from './fails-alone.ts'
-import { batchWaits, type Cause, causeOf, failedAgain, isNews, type Outage } from './outage.ts'
-import { decide, type Purpose, TRIES_OF_A_BATCH } from './retry-policy.ts'
-import { createTokenRenewal } from './token-renewal.ts'
+import {
+  batchWaits,
+  type Cause,
+  causeOf,
+  decide,
+  failedAgain,
+  isNews,
+  type Outage,
+  type Purpose,
+  TRIES_OF_A_BATCH,
+} from './retry-policy.ts'
 
 export interface SendingOptions {
   /** Shared by all that this process sends to the gateway. */
@@ -342,3 +349,32 @@ const impatient = (operation: string, reason: Cause, waitedMs: number): WaybillE
   )
 
 const asFinal = (error: unknown): AbortError => new AbortError(error instanceof Error ? error : String(error))
+
+/** Renews the token once for all requests that were refused with it. */
+export interface TokenRenewal {
+  /** Counts renewals: which token a request goes out with. */
+  readonly generation: number
+  /** @param refused the generation with which the request went out; where a later one is there by now, that is the renewal */
+  renew(refused: number): Promise<void>
+}
+
+export function createTokenRenewal(renewToken: () => Promise<void>): TokenRenewal {
+  let generation = 0
+  let underWay: Promise<void> | undefined
+  return {
+    get generation() {
+      return generation
+    },
+    async renew(refused) {
+      if (refused !== generation) return
+      underWay ??= renewToken()
+        .then(() => {
+          generation++
+        })
+        .finally(() => {
+          underWay = undefined
+        })
+      await underWay
+    },
+  }
+}

@@ -1,8 +1,7 @@
 /** Runs a shell command with the notice on its standard input, and a few facts in its environment. */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { type Channel, type Message, NotDelivered, secondsOf } from './channel.ts'
-import { payloadOf } from './payload.ts'
+import { type Channel, type Message, NotDelivered, payloadOf, secondsOf } from './channel.ts'
 
 export interface CommandOptions {
   /** For `/bin/sh -c`. */

@@ -1,8 +1,7 @@
 /** Posts notices as JSON, signed by Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec 1.0.0). */
 import got, { type OptionsInit, RequestError, TimeoutError } from 'got'
 import { Webhook } from 'standardwebhooks'
-import { type Channel, NotDelivered, secondsOf } from './channel.ts'
-import { payloadOf } from './payload.ts'
+import { type Channel, NotDelivered, payloadOf, secondsOf } from './channel.ts'
 
 export interface WebhookOptions {
   readonly url: string

@@ -3,13 +3,15 @@
  * does anything lead to what is not there; what a killed process has left behind, the next pruning removes.
  */
 
+import { lstat, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { TAKEN_AT_MOST } from '../expect/small-exports.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type DetailCounts, noDetail, type PrunableRun } from '../ledger/pruned-detail.ts'
+import { type DetailCounts, noDetail, type PrunableRun } from '../ledger/pruning.ts'
+import { WaybillError } from '../model/errors.ts'
+import { assertWithin } from '../own-files.ts'
 import { DELIVERIES_COMPARED } from '../run/drift-watch.ts'
 import { summarise } from '../run/summary.ts'
-import { type KeptRun, planPrune } from './prune-plan.ts'
-import { type FileCounts, measureOutput, removeOutput } from './run-output.ts'
 
 /** As many as are looked at. */
 const KEPT = { profiles: DELIVERIES_COMPARED, deliveries: TAKEN_AT_MOST } as const
@@ -133,4 +135,97 @@ const countOf = ({ bytes: _bytes, ...counts }: DetailCounts): number =>
 function add<Counts extends object>(total: Counts, more: Counts): void {
   for (const key of Object.keys(more) as (keyof Counts)[])
     Object.assign(total, { [key]: Number(total[key]) + Number(more[key]) })
+}
+
+/** Why a run that is old enough keeps its detail. */
+export type KeptBecause = 'unfinished' | 'in-doubt' | 'referred-to' | 'held'
+
+export interface KeptRun {
+  readonly run: string
+  readonly job: string
+  readonly because: KeptBecause
+  /** The run that refers to it, or for which its job is held. */
+  readonly by?: string
+}
+
+export interface PrunePlan {
+  /** Newest first, so that a run goes before the one that it took up. */
+  readonly prune: readonly PrunableRun[]
+  readonly keep: readonly KeptRun[]
+}
+
+/**
+ * A run that is unfinished, has records in doubt, or is taken up by a run that keeps its detail, keeps its own.
+ * @param runs all of the ledger, newest first
+ * @param before runs that ended earlier are old; milliseconds since the epoch
+ */
+export function planPrune(runs: readonly PrunableRun[], before: number): PrunePlan {
+  const prune: PrunableRun[] = []
+  const keep: KeptRun[] = []
+  const neededBy = new Map<string, string>()
+  for (const run of runs) {
+    if (run.prunedAt !== null) continue
+    const because = reasonToKeep(run, before, neededBy)
+    if (because === undefined) {
+      prune.push(run)
+      continue
+    }
+    if (run.origin !== null) neededBy.set(run.origin, run.id)
+    if (because === 'young') continue
+    const by = because === 'referred-to' ? neededBy.get(run.id) : undefined
+    keep.push({ run: run.id, job: run.job, because, ...(by === undefined ? {} : { by }) })
+  }
+  return { prune, keep }
+}
+
+function reasonToKeep(
+  run: PrunableRun,
+  before: number,
+  neededBy: ReadonlyMap<string, string>,
+): KeptBecause | 'young' | undefined {
+  if ((run.endedAt ?? run.startedAt) >= before) return 'young'
+  if (run.state === 'running' || run.state === 'interrupted') return 'unfinished'
+  if (run.openDoubts > 0) return 'in-doubt'
+  return neededBy.has(run.id) ? 'referred-to' : undefined
+}
+
+export interface FileCounts {
+  files: number
+  bytes: number
+}
+
+type Output = Pick<PrunableRun, 'rejectsPath' | 'receiptsPath'>
+
+export async function measureOutput(home: string, run: Output): Promise<FileCounts> {
+  const counts = { files: 0, bytes: 0 }
+  for (const path of await outputOf(home, run)) {
+    const found = await lstat(path).catch(() => undefined)
+    if (found === undefined) continue
+    counts.files += 1
+    counts.bytes += found.size
+  }
+  return counts
+}
+
+/** What is gone already is no failure. @throws WaybillError `home-unusable` */
+export async function removeOutput(home: string, run: Output): Promise<FileCounts> {
+  const counts = await measureOutput(home, run)
+  for (const path of [run.receiptsPath, run.rejectsPath].map((one) => join(home, one))) {
+    // What lies behind a link is not of the home.
+    assertWithin(home, path)
+    await rm(path, { recursive: true, force: true }).catch((cause) => {
+      throw new WaybillError('home-unusable', `${path} cannot be removed`, {
+        place: { file: path },
+        remedy: 'Check who owns the file, then prune again: it goes on where it stopped.',
+        cause,
+      })
+    })
+  }
+  return counts
+}
+
+async function outputOf(home: string, { rejectsPath, receiptsPath }: Output): Promise<string[]> {
+  const folder = join(home, rejectsPath)
+  const names = await readdir(folder).catch(() => [])
+  return [...names.map((name) => join(folder, name)), join(home, receiptsPath)]
 }

@@ -4,13 +4,12 @@
  * returned", "Care team record, as returned"): they are matched by source.meta, and where a gateway trims that, by account, code or
  * NPI, and date. Pure. What could be either of two is neither, and an echo that says something else than was sent is none of ours.
  */
-
 import type { CreateAnswer, Echo } from '../gateway/answer.ts'
 import { AccountReferenceAsRead, accountIdOfEntity } from '../gateway/contract/account.ts'
 import { CareTeamReturned, ConditionReturned } from '../gateway/contract/health-profile.ts'
 import { documented, type EnvelopeError, epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { AccountIds, Entry, Matched } from '../model/entry.ts'
-import { accountNames, codesOf, isObject, persistentId, textOf } from './profile-record.ts'
+import type { AccountKey } from '../model/record.ts'
 
 /** @param entries in the order in which they were sent */
 export function matchAnswer(
@@ -169,3 +168,27 @@ function placesIn(error: unknown): number[] {
     return Number.isInteger(place) && place >= 0 ? [place] : []
   })
 }
+
+/** `source.meta.persistentRecordId`: the transaction id, where the gateway keeps it. */
+export function persistentId(record: { readonly [key: string]: unknown }): string | undefined {
+  const { source } = record
+  if (!isObject(source) || !isObject(source['meta'])) return undefined
+  return textOf(source['meta']['persistentRecordId'])
+}
+
+/** The ways in which the gateway may name the account: as sent, or as resolved. */
+export function accountNames(account: AccountKey, accountIds: AccountIds): string[] {
+  const id = accountIds(account)
+  return id === undefined || id === account.reference ? [account.reference] : [account.reference, id]
+}
+
+export function codesOf(codes: unknown): string[] {
+  if (!Array.isArray(codes)) return []
+  return codes.flatMap((coding: unknown) => (isObject(coding) ? (textOf(coding['code']) ?? []) : []))
+}
+
+/** The field where it is text, as documented. */
+export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+export const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === 'object' && value !== null

@@ -7,7 +7,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { AccountIds, Entry, SentAs, Verdict } from '../model/entry.ts'
 import { type AccountKey, RECORD_KINDS, type RecordKind } from '../model/record.ts'
-import { codesOf, isObject, persistentId, textOf } from './profile-record.ts'
+import { codesOf, isObject, persistentId, textOf } from './match.ts'
 
 /** A record of a profile in the form in which it is compared. */
 export interface ProfileRecord {

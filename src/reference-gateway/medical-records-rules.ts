@@ -18,7 +18,7 @@ import {
   readItems,
   refuseAny,
   searchFault,
-} from './requester-refusal.ts'
+} from './refusal.ts'
 
 const FILE = fileURLToPath(new URL('definitions/request-types.yaml', import.meta.url))
 

@@ -13,8 +13,7 @@ import {
   readSearch,
   readUpsert,
 } from './medical-records-rules.ts'
-import { Refusal } from './refusal.ts'
-import { answerRequesterError, RequesterRefusal } from './requester-refusal.ts'
+import { answerRequesterError, Refusal, RequesterRefusal } from './refusal.ts'
 import { readBody, serveEndpoint, success } from './serve-endpoint.ts'
 import { inTransaction } from './store.ts'
 

@@ -15,8 +15,13 @@ import { serveRequester } from './medical-records.ts'
 import { readRequestTypes } from './medical-records-rules.ts'
 import { serveBiometrics, serveConditions } from './observations.ts'
 import { serveOpenApi } from './openapi.ts'
-import { answerError, endUnfinishedRequests, Refusal, refuseConnection } from './refusal.ts'
-import { answerRequesterError } from './requester-refusal.ts'
+import {
+  answerError,
+  answerRequesterError,
+  endUnfinishedRequests,
+  Refusal,
+  refuseConnection,
+} from './refusal.ts'
 import { readJsonBodies } from './serve-endpoint.ts'
 import { openStore } from './store.ts'
 

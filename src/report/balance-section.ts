@@ -1,11 +1,12 @@
 /** The balance: as a picture, as tables, and what is wrong where it does not balance. */
 
+import { type SankeyLink, type SankeyNode, sankey, sankeyLinkHorizontal } from 'd3-sankey'
+import { html } from '../html-page.ts'
 import { allRecords } from '../model/balance.ts'
 import { RECORD_KINDS } from '../model/record.ts'
+import type { RunSummary } from '../run/summary.ts'
 import { n } from '../shown-text.ts'
-import { balanceFlow, recordFlow, rowFlow } from './balance-flow.ts'
-import { balancePicture } from './balance-picture.ts'
-import { KINDS } from './outcomes.ts'
+import { countOf, KINDS, OUTCOMES, type Outcome, px, RECORD_OUTCOMES } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 import { numbers, table } from './table.ts'
 
@@ -75,3 +76,245 @@ function imbalance({ summary: { balanced, rows, records } }: RunFacts): string {
 <ul>${wrong.map((line) => `<li>${line}</li>`).join('')}</ul>
 </div>\n`
 }
+
+export type FlowCounts = Pick<RunSummary, 'rows' | 'records'>
+
+export interface FlowNode {
+  readonly id: string
+  /** From 0, left to right. */
+  readonly column: number
+  readonly name: string
+  /** Rows or records, exactly. */
+  readonly count: number
+  /** Undefined for what is no outcome: rows read, kinds of records. */
+  readonly outcome?: Outcome
+}
+
+export interface FlowLink {
+  readonly source: string
+  readonly target: string
+  readonly outcome?: Outcome
+  /** Thickness in pixels: to scale, but for what would be too thin to be seen. */
+  readonly value: number
+}
+
+export interface Flow {
+  readonly nodes: readonly FlowNode[]
+  readonly links: readonly FlowLink[]
+}
+
+/** Pixels: nothing that is there is drawn thinner than the first; the whole is as thick as the second, and what thin parts add. */
+export const THINNEST = 3
+export const THICKNESS = 240
+
+/** A node with what it divides into; ends have no parts. */
+interface Branch extends FlowNode {
+  readonly parts: readonly Branch[]
+  /** Pixels a row or record. */
+  readonly scale: number
+}
+
+/**
+ * Rows and records in one picture. They have scales of their own: all records together are as thick as the rows that were mapped. What
+ * does not balance goes to an end of its own.
+ */
+export function balanceFlow(counts: FlowCounts): Flow {
+  const { read, mapped } = counts.rows
+  const rowScale = scaleTo(THICKNESS, Math.max(read, rowsTold(counts)))
+  const kinds = kindsOf(counts, 2, scaleTo(Math.max(mapped * rowScale, THINNEST), recordsTold(counts)))
+  return flowOf([rowsOf(counts, rowScale, kinds)])
+}
+
+/** Rows alone, and records alone, for where there is no room for both beside each other. */
+export const rowFlow = (counts: FlowCounts): Flow =>
+  flowOf([rowsOf(counts, scaleTo(THICKNESS, Math.max(counts.rows.read, rowsTold(counts))), [])])
+export const recordFlow = (counts: FlowCounts): Flow =>
+  flowOf(kindsOf(counts, 0, scaleTo(THICKNESS, recordsTold(counts))))
+
+const scaleTo = (thickness: number, count: number): number => (count === 0 ? 0 : thickness / count)
+
+const rowsTold = ({ rows: { mapped, skipped, rejected } }: FlowCounts): number => mapped + skipped + rejected
+
+const recordsTold = ({ records }: FlowCounts): number =>
+  RECORD_KINDS.reduce((total, kind) => total + Math.max(records[kind].made, outcomesTold(records[kind])), 0)
+
+const outcomesTold = (counts: FlowCounts['records']['biometric']): number =>
+  RECORD_OUTCOMES.reduce((total, outcome) => total + countOf(counts, outcome), 0)
+
+function rowsOf(counts: FlowCounts, scale: number, ofMapped: readonly Branch[]): Branch {
+  const { read, mapped, skipped, rejected } = counts.rows
+  const end = (outcome: Outcome, count: number, parts: readonly Branch[] = []): Branch => ({
+    id: `row-${outcome}`,
+    column: 1,
+    name: OUTCOMES[outcome].name,
+    count,
+    outcome,
+    parts,
+    scale,
+  })
+  const parts = [
+    end('mapped', mapped, ofMapped),
+    end('skipped', skipped),
+    end('rejected', rejected),
+    end('unaccounted', read - rowsTold(counts)),
+  ]
+  return { id: 'read', column: 0, name: 'rows read', count: read, parts: parts.filter(isThere), scale }
+}
+
+/** Kinds of records, each with its outcomes. Ends are shared: what was accepted of all kinds is one. */
+const kindsOf = ({ records }: FlowCounts, column: number, scale: number): Branch[] =>
+  RECORD_KINDS.map((kind) => {
+    const of = records[kind]
+    const end = (outcome: Outcome, count: number): Branch => ({
+      id: `record-${outcome}`,
+      column: column + 1,
+      name: OUTCOMES[outcome].name,
+      count,
+      outcome,
+      parts: [],
+      scale,
+    })
+    const parts = [
+      ...RECORD_OUTCOMES.map((outcome) => end(outcome, countOf(of, outcome))),
+      end('unaccounted', of.made - outcomesTold(of)),
+    ]
+    return { id: kind, column, name: KINDS[kind], count: of.made, parts: parts.filter(isThere), scale }
+  }).filter(isThere)
+
+const isThere = ({ count, parts }: Branch): boolean => count > 0 || parts.length > 0
+
+/** Thickness grows from the ends, so that what leaves a node is never thicker than the node. */
+const thicknessOf = ({ count, parts, scale }: Branch): number => {
+  const own = count > 0 ? Math.max(count * scale, THINNEST) : 0
+  return Math.max(
+    own,
+    parts.reduce((total, part) => total + thicknessOf(part), 0),
+  )
+}
+
+function flowOf(roots: readonly Branch[]): Flow {
+  const nodes = new Map<string, FlowNode>()
+  const links: FlowLink[] = []
+  const visit = (branch: Branch): void => {
+    const { parts, scale: _scale, ...node } = branch
+    const known = nodes.get(node.id)
+    nodes.set(node.id, known === undefined ? node : { ...known, count: known.count + node.count })
+    for (const part of parts) {
+      const outcome = part.outcome === undefined ? {} : { outcome: part.outcome }
+      links.push({ source: node.id, target: part.id, ...outcome, value: thicknessOf(part) })
+      visit(part)
+    }
+  }
+  for (const root of roots) visit(root)
+  const order = Object.keys(OUTCOMES)
+  const rank = ({ outcome }: FlowNode): number => (outcome === undefined ? -1 : order.indexOf(outcome))
+  return { nodes: [...nodes.values()].sort((a, b) => rank(a) - rank(b)), links }
+}
+
+type PlacedNode = SankeyNode<FlowNode, FlowLink>
+type PlacedLink = SankeyLink<FlowNode, FlowLink>
+
+export interface FlowForm {
+  /** Pixels from a column to the next. */
+  readonly columnWidth: number
+  /** Pixels for the text beside the last column. */
+  readonly textWidth: number
+  /** What the columns are, from the left; none for a picture without a head. */
+  readonly heads: readonly string[]
+}
+
+const NODE_WIDTH = 10
+/** Between nodes, so that the text of thin ones does not overlap. */
+const PADDING = 24
+const MARGIN = 8
+/** Room for a line of text above what is drawn. */
+const LINE = 20
+/** About what a character takes, in fonts of the browser's choice. */
+const CHARACTER = 7.8
+/** A link of less is drawn in a stronger colour. */
+const THIN = 6
+
+/** @returns an SVG element; empty where there is nothing that flows */
+export function balancePicture({ nodes, links }: Flow, form: FlowForm): string {
+  if (links.length === 0) return ''
+  const columns = Math.max(...nodes.map(({ column }) => column)) + 1
+  const inColumn = (column: number): FlowNode[] => nodes.filter((node) => node.column === column)
+  const gaps =
+    Math.max(...Array.from({ length: columns }, (_, column) => inColumn(column).length - 1)) * PADDING
+  const top = form.heads.length === 0 ? LINE : 2 * LINE
+  const height = top + thicknessOfAll(links) + gaps + MARGIN
+  const width = (columns - 1) * form.columnWidth + NODE_WIDTH + form.textWidth
+  const layout = sankey<FlowNode, FlowLink>()
+    .nodeId(({ id }) => id)
+    .nodeAlign(({ column }) => column)
+    .nodeSort(null)
+    .linkSort(null)
+    .nodeWidth(NODE_WIDTH)
+    .nodePadding(PADDING)
+    .extent([
+      [0, top],
+      [(columns - 1) * form.columnWidth + NODE_WIDTH, height - MARGIN],
+    ])
+  // The layout writes into what it is given.
+  const placed = layout({
+    nodes: nodes.map((node) => ({ ...node })),
+    links: links.map((link) => ({ ...link })),
+  })
+  const heads = form.heads
+    .slice(0, columns)
+    .map((head, column) => `<text class="head" x="${column * form.columnWidth}" y="12">${html(head)}</text>`)
+  return `<svg viewBox="0 0 ${px(width)} ${px(height)}" width="${px(width)}" height="${px(height)}" aria-hidden="true" class="flow">
+${[...heads, ...placed.links.map(linkSvg), ...placed.nodes.map(groundSvg), ...placed.nodes.map(nodeSvg), ...placed.nodes.map(textSvg)].filter((part) => part !== '').join('\n')}
+</svg>`
+}
+
+/** Of all that leaves the nodes that nothing leads to. */
+function thicknessOfAll(links: readonly FlowLink[]): number {
+  const targets = new Set(links.map(({ target }) => target))
+  return links.reduce((total, { source, value }) => total + (targets.has(source) ? 0 : value), 0)
+}
+
+const path = sankeyLinkHorizontal<FlowNode, FlowLink>()
+
+function linkSvg(link: PlacedLink): string {
+  const drawn = (path(link) ?? '').replaceAll(/-?\d+(\.\d+)?/g, (number) => px(Number(number)))
+  const { width = 0 } = link
+  const weight = width < THIN ? ' thin' : ''
+  return `<path class="link ${link.outcome ?? 'neutral'}${weight}" d="${drawn}" stroke-width="${px(width)}"/>`
+}
+
+function nodeSvg({ outcome, ...node }: PlacedNode): string {
+  const { x, y, height } = boxOf(node)
+  const box = `x="${px(x)}" y="${px(y)}" width="${NODE_WIDTH}" height="${px(height)}"`
+  return `<rect class="node ${outcome ?? 'neutral'}" ${box}/>${
+    outcome === 'rejected' || outcome === 'in-doubt' || outcome === 'unaccounted' || outcome === 'pending'
+      ? `<rect fill="url(#${outcome}-pattern)" ${box}/>`
+      : ''
+  }`
+}
+
+/** Text above a node lies on what leaves the nodes beside it: it has a ground of its own. */
+function groundSvg({ outcome, name, count, ...node }: PlacedNode): string {
+  if (!isAbove(node)) return ''
+  const { x, y } = boxOf(node)
+  const characters = `${name} ${n(count)}`.length + (outcome === undefined ? 0 : 2)
+  return `<rect class="ground" x="${px(x)}" y="${px(y - 19)}" width="${px(characters * CHARACTER)}" height="18"/>`
+}
+
+/** Beside the node its text would lie on what leaves it. */
+const isAbove = ({ sourceLinks = [] }: Pick<PlacedNode, 'sourceLinks'>): boolean => sourceLinks.length > 0
+
+function textSvg({ outcome, name, count, ...node }: PlacedNode): string {
+  const { x, y, height } = boxOf(node)
+  const place = isAbove(node)
+    ? `x="${px(x)}" y="${px(y - 6)}"`
+    : `x="${px(x + NODE_WIDTH + 7)}" y="${px(y + height / 2 + 4.5)}"`
+  const mark = outcome === undefined ? '' : `<tspan class="mark">${OUTCOMES[outcome].mark}</tspan> `
+  return `<text ${place}>${mark}${html(name)} <tspan class="count">${n(count)}</tspan></text>`
+}
+
+const boxOf = ({ x0 = 0, y0 = 0, y1 = 0 }: Pick<PlacedNode, 'x0' | 'y0' | 'y1'>) => ({
+  x: x0,
+  y: y0,
+  height: y1 - y0,
+})

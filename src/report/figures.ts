@@ -1,5 +1,8 @@
 /** Instants and durations in words, and coordinates. */
 import { DateTime } from 'luxon'
+import { html } from '../html-page.ts'
+import type { RecordCounts } from '../model/balance.ts'
+import type { RecordKind } from '../model/record.ts'
 
 /** `Sun 2026-11-01 05:30:09 UTC` */
 export const utcText = (at: number): string => `${clock(at, 'utc')} UTC`
@@ -37,3 +40,58 @@ export function durationText(ms: number): string {
 
 /** A coordinate of a picture: a tenth of a pixel is enough. */
 export const px = (value: number): string => String(Math.round(value * 10) / 10)
+
+/** Text as HTML, with places to break it behind `_`, `.` and `/` but where digits stand on both sides. */
+export const nameHtml = (name: string): string =>
+  html(name)
+    .replaceAll(/(?<![0-9])([_./])(?=[^_./])/g, '$1<wbr>')
+    .replaceAll(/(?<=[0-9])([_/])(?![0-9_./])/g, '$1<wbr>')
+    // Browsers break behind a hyphen, also between digits.
+    .replaceAll(/[0-9]+(?:-[0-9]+)+/g, '<span class="whole">$&</span>')
+
+/** Also the name of its colour in style.ts. */
+export type Outcome =
+  | 'accepted'
+  | 'unchanged'
+  | 'rejected'
+  | 'in-doubt'
+  | 'pending'
+  | 'skipped'
+  | 'mapped'
+  | 'unaccounted'
+
+export const OUTCOMES: Readonly<Record<Outcome, { readonly name: string; readonly mark: string }>> = {
+  mapped: { name: 'mapped', mark: '→' },
+  skipped: { name: 'skipped', mark: '–' },
+  accepted: { name: 'accepted', mark: '✓' },
+  unchanged: { name: 'unchanged', mark: '=' },
+  rejected: { name: 'rejected', mark: '×' },
+  'in-doubt': { name: 'in doubt', mark: '?' },
+  pending: { name: 'pending', mark: '…' },
+  unaccounted: { name: 'unaccounted for', mark: '!' },
+}
+
+/** What becomes of records, in the order in which it is shown. */
+export const RECORD_OUTCOMES = ['accepted', 'unchanged', 'rejected', 'in-doubt', 'pending'] as const
+
+export type RecordOutcome = (typeof RECORD_OUTCOMES)[number]
+
+export const countOf = (counts: RecordCounts, outcome: RecordOutcome): number =>
+  counts[outcome === 'in-doubt' ? 'inDoubt' : outcome]
+
+export const KINDS: Readonly<Record<RecordKind, string>> = {
+  biometric: 'biometrics',
+  condition: 'conditions',
+  careTeam: 'care teams',
+}
+
+/** Patterns that lie over the colours of what was not delivered, so that it can be told without seeing colours. Used by every picture. */
+const stripes = (name: string, turn: number, gap: number): string =>
+  `<pattern id="${name}-pattern" width="${gap}" height="${gap}" patternUnits="userSpaceOnUse" patternTransform="rotate(${turn})"><path d="M0 0V${gap}" class="over"/></pattern>`
+
+export const PATTERNS = `<svg width="0" height="0" aria-hidden="true" class="patterns"><defs>
+${stripes('rejected', 45, 4)}
+${stripes('in-doubt', -45, 4)}
+${stripes('unaccounted', 0, 3)}
+<pattern id="pending-pattern" width="4" height="4" patternUnits="userSpaceOnUse"><circle cx="1" cy="1" r="0.9" class="dot"/></pattern>
+</defs></svg>`

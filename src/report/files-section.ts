@@ -1,9 +1,14 @@
 /** Files with their digests: the exports as they came, and what the run has written. */
 
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+import { relative } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { html } from '../html-page.ts'
+import type { RunSummary } from '../run/summary.ts'
 import { counted, n } from '../shown-text.ts'
-import { nameHtml } from './file-name.ts'
-import type { OutputFile } from './output-files.ts'
+import { nameHtml } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 import { foldedTable } from './table.ts'
 
@@ -92,3 +97,35 @@ function writtenFiles(
 }
 
 const digest = (sha256: string): string => `<code>${html(sha256)}</code>`
+
+export interface OutputFile {
+  readonly what: 'rejects' | 'receipts'
+  /** Relative to the home. */
+  readonly path: string
+  /** Undefined where it is gone. */
+  readonly found?: { readonly bytes: number; readonly mode: number; readonly sha256: string }
+}
+
+/** @param home folder of the installation */
+export async function measureOutputFiles(
+  home: string,
+  { exports, files }: Pick<RunSummary, 'exports' | 'files'>,
+): Promise<OutputFile[]> {
+  const named = [
+    ...exports.flatMap(({ rejects }) => (rejects === undefined ? [] : [['rejects', rejects] as const])),
+    ...(files.receipts === undefined ? [] : [['receipts', files.receipts] as const]),
+  ]
+  const measured: OutputFile[] = []
+  for (const [what, path] of named) {
+    const found = await measure(path).catch(() => undefined)
+    measured.push({ what, path: relative(home, path), ...(found === undefined ? {} : { found }) })
+  }
+  return measured
+}
+
+async function measure(path: string): Promise<OutputFile['found']> {
+  const { size, mode } = await lstat(path)
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return { bytes: size, mode: mode & 0o777, sha256: hash.digest('hex') }
+}

@@ -1,9 +1,9 @@
 /** What checks and the comparison with earlier deliveries have found in what went on all the same. */
-
 import { html } from '../html-page.ts'
+import type { ExportDrift } from '../run/drift.ts'
+import type { Step } from '../runs/next-steps.ts'
 import { n } from '../shown-text.ts'
-import { DRIFT_SHOWN, driftCounts, largestFirst } from './drift-overview.ts'
-import { nameHtml } from './file-name.ts'
+import { nameHtml } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 import { foldedTable } from './table.ts'
 
@@ -45,4 +45,39 @@ ${
       )}`
 }
 </section>`
+}
+
+export function nextSection(steps: readonly Step[]): string {
+  if (steps.length === 0) return ''
+  const shown = steps.map(({ say, commands }) =>
+    [
+      `<p>${html(say)}</p>`,
+      ...(commands.length === 0 ? [] : [`<pre>${commands.map(html).join('\n')}</pre>`]),
+    ].join('\n'),
+  )
+  return `<section id="next" class="steps">
+<h2>What to do next</h2>
+${shown.join('\n')}
+</section>`
+}
+
+/** Differences shown; the rest is counted. */
+export const DRIFT_SHOWN = 5
+
+const LEVELS: readonly ExportDrift['level'][] = ['stop', 'accepted', 'warn']
+
+/** What stops an export first, then by how far it is from what is usual. */
+export const largestFirst = (drift: readonly ExportDrift[]): ExportDrift[] =>
+  drift.toSorted((a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level) || sizeOf(b) - sizeOf(a))
+
+/** Other columns have no measure: they count as if all were different. */
+const sizeOf = ({ change = 1 }: ExportDrift): number => change
+
+/** `311 differences in 295 exports: rows 250, empty 61`: most frequent first. */
+export function driftCounts(drift: readonly ExportDrift[]): string {
+  const exports = new Set(drift.map((one) => one.export)).size
+  const measures = [...Map.groupBy(drift, ({ measure }) => measure)]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .map(([measure, all]) => `${measure} ${n(all.length)}`)
+  return `${n(drift.length)} differences in ${exports === 1 ? 'one export' : `${n(exports)} exports`}: ${measures.join(', ')}`
 }

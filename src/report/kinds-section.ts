@@ -1,13 +1,13 @@
 /** Outcomes by kind of record, and what else went to and fro. */
 import { scaleLinear } from 'd3-scale'
+import { html } from '../html-page.ts'
 import { allRecords, type RecordCounts } from '../model/balance.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import { owedWords } from '../reconcile/new-and-known.ts'
 import { counted, n } from '../shown-text.ts'
-import { px } from './figures.ts'
-import { countOf, KINDS, OUTCOMES, RECORD_OUTCOMES, type RecordOutcome } from './outcomes.ts'
-import type { RunFacts } from './run-facts.ts'
-import { table } from './table.ts'
+import { countOf, KINDS, nameHtml, OUTCOMES, px, RECORD_OUTCOMES, type RecordOutcome } from './figures.ts'
+import type { ExportFacts, RunFacts } from './run-facts.ts'
+import { foldedTable, table } from './table.ts'
 
 /** Pixels; what is there is never narrower than the second. */
 const BAR_WIDTH = 180
@@ -93,4 +93,63 @@ function beside({ rows, accounts, primaryCare, careTeams, requests }: RunFacts['
     `${n(requests.sent)} sent, of these ${n(requests.retried)} again; ${counted(requests.readBack, 'read')} of profiles`,
   ])
   return `<dl class="facts">${facts.map(([name, text]) => `<dt>${name}</dt><dd>${text}</dd>`).join('')}</dl>`
+}
+
+const SHOWN = 12
+
+const READINGS: Readonly<Record<ExportFacts['reading'], string>> = {
+  whole: '',
+  selected: 'rows that were left behind',
+  rejects: 'a corrected rejects file',
+}
+
+export function exportsSection({ exports }: RunFacts): string {
+  if (exports.length === 0) return ''
+  const order = mostLeftFirst(exports)
+  const many = exports.length > SHOWN ? ', those with most left behind first' : ''
+  return `<section id="exports">
+<h2>Exports${many === '' ? '' : ` <span>${n(exports.length)}${many}</span>`}</h2>
+${foldedTable(
+  {
+    label: 'Exports, and what became of their rows',
+    columns: [
+      { head: 'export' },
+      ...['rows', 'mapped', 'skipped', 'rejected', 'records', 'not delivered'].map((head) => ({
+        head,
+        number: true as const,
+      })),
+      { head: 'state' },
+    ],
+    lines: order.map(lineOf),
+    kind: 'exports',
+  },
+  SHOWN,
+  'more exports',
+)}
+</section>`
+}
+
+/** Rows and records that were left behind; more than any number of them, an export that could not be used. */
+export const troubleOf = ({ error, counts }: Pick<ExportFacts, 'error' | 'counts'>): number =>
+  error === undefined ? counts.rows.rejected + notDelivered(counts) : Number.POSITIVE_INFINITY
+
+/** Two that could not be used are equal: infinities have no difference. */
+export const mostLeftFirst = <One extends Pick<ExportFacts, 'error' | 'counts'>>(
+  exports: readonly One[],
+): One[] => exports.toSorted((a, b) => Math.sign(troubleOf(b) - troubleOf(a)) || 0)
+
+/** Records that were rejected, are in doubt or pending. */
+export function notDelivered(counts: ExportFacts['counts']): number {
+  const { rejected, inDoubt, pending } = allRecords(counts)
+  return rejected + inDoubt + pending
+}
+
+function lineOf({ name, counts, state, error, reading }: ExportFacts): string[] {
+  const { read, mapped, skipped, rejected } = counts.rows
+  const how = READINGS[reading]
+  return [
+    `${nameHtml(name)}${how === '' ? '' : ` <span class="soft">${how}</span>`}`,
+    ...[read, mapped, skipped, rejected, allRecords(counts).made, notDelivered(counts)].map(n),
+    error === undefined ? html(state) : `<strong>${html(state)}</strong> <code>${html(error)}</code>`,
+  ]
 }

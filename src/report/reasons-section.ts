@@ -1,13 +1,10 @@
 /** Why rows and records were left behind, most frequent first. */
-
 import { html } from '../html-page.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'
-import { knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
+import { addKnown, knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
 import { n } from '../shown-text.ts'
-import { nameHtml } from './file-name.ts'
-import { type MergedReason, mergeReasons } from './merged-reasons.ts'
-import { OUTCOMES } from './outcomes.ts'
+import { nameHtml, OUTCOMES } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 import { foldedTable } from './table.ts'
 
@@ -68,3 +65,36 @@ const names = (all: readonly string[], what: string): string =>
   all.length > NAMED
     ? `${all.slice(0, NAMED - 1).join(', ')} and ${n(all.length - NAMED + 1)} more ${what}`
     : all.join(', ')
+
+export interface MergedReason
+  extends Pick<
+    Reason,
+    'outcome' | 'stage' | 'code' | 'field' | 'message' | 'count' | 'settled' | 'known' | 'knownSince'
+  > {
+  /** Null stands for the row as a whole. */
+  readonly rules: readonly (string | null)[]
+  readonly exports: readonly string[]
+}
+
+/** Most frequent first. */
+export function mergeReasons(reasons: readonly Reason[]): MergedReason[] {
+  const same = Map.groupBy(reasons, ({ outcome, stage, code, field, message }) =>
+    JSON.stringify([outcome, stage, code, field, message]),
+  )
+  return [...same.values()]
+    .flatMap((group) => {
+      const [first] = group
+      if (first === undefined) return []
+      const { outcome, stage, code, field, message } = first
+      return [
+        {
+          ...{ outcome, stage, code, field, message },
+          ...addKnown(group),
+          settled: group.reduce((sum, { settled }) => sum + settled, 0),
+          rules: [...new Set(group.map(({ rule }) => rule))],
+          exports: [...new Set(group.map(({ exportName }) => exportName))],
+        },
+      ]
+    })
+    .sort((a, b) => b.count - a.count)
+}

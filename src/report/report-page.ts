@@ -1,17 +1,14 @@
 /** A run as one page that needs nothing else. Pure; it holds names, counts, codes and digests, no health data. */
 import { html, htmlPage } from '../html-page.ts'
-import type { Step } from '../runs/next-steps.ts'
+import type { RunSummary } from '../run/summary.ts'
+import { nextSteps, type Step } from '../runs/next-steps.ts'
 import { balanceSection } from './balance-section.ts'
-import { exportsSection } from './exports-section.ts'
-import { utcText } from './figures.ts'
-import { filesSection } from './files-section.ts'
-import { findingsSection } from './findings-section.ts'
-import { kindsSection } from './kinds-section.ts'
-import { nextSection } from './next-section.ts'
-import type { OutputFile } from './output-files.ts'
-import { PATTERNS } from './patterns.ts'
+import { PATTERNS, utcText } from './figures.ts'
+import { filesSection, type OutputFile } from './files-section.ts'
+import { findingsSection, nextSection } from './findings-section.ts'
+import { exportsSection, kindsSection } from './kinds-section.ts'
 import { reasonsSection } from './reasons-section.ts'
-import type { RunFacts } from './run-facts.ts'
+import { type FactSources, gatherFacts, type RunFacts } from './run-facts.ts'
 import { runHeader, runNotes } from './run-header.ts'
 import { STYLE } from './style.ts'
 import { throughputSection } from './throughput-section.ts'
@@ -58,3 +55,26 @@ export const reportPage = (facts: RunFacts, context: ReportContext): string =>
       .filter((part) => part !== '')
       .join('\n'),
   })
+
+export interface ReportParts extends FactSources {
+  /** Of the program. */
+  readonly version: string
+  /** Looks at the files of the run; without it they are left out. */
+  readonly outputsOf?: (summary: RunSummary) => Promise<readonly OutputFile[]>
+}
+
+/**
+ * The page as HTML, to be kept or mailed.
+ * @throws WaybillError `run-not-found`
+ */
+export async function runReport(parts: ReportParts, runId: string): Promise<string> {
+  const { now, version, outputsOf } = parts
+  const facts = await gatherFacts(parts, runId)
+  const { summary, reasons } = facts
+  return reportPage(facts, {
+    writtenAt: now,
+    version,
+    nextSteps: nextSteps(summary, reasons),
+    outputs: await outputsOf?.(summary),
+  })
+}

@@ -2,11 +2,9 @@
 import { scaleLinear } from 'd3-scale'
 import { stack } from 'd3-shape'
 import { counted, n } from '../shown-text.ts'
-import { durationText, px } from './figures.ts'
-import { countOf, OUTCOMES, RECORD_OUTCOMES, type RecordOutcome } from './outcomes.ts'
-import type { RunFacts } from './run-facts.ts'
+import { countOf, durationText, OUTCOMES, px, RECORD_OUTCOMES, type RecordOutcome } from './figures.ts'
+import { type Bin, type RunFacts, type Throughput, throughputOf } from './run-facts.ts'
 import { numbers, table } from './table.ts'
-import { type Bin, type Throughput, throughputOf } from './work-spans.ts'
 
 /** Of more pauses the longest. */
 const PAUSES_SHOWN = 12

@@ -2,24 +2,26 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { JobSource } from '../definitions/export-definition.ts'
-import { readChecksum } from '../extract/arrival/checksum-file.ts'
-import {
-  type ArrivalRules,
-  manifestsOf,
-  sortExports,
-  type WaitingExport,
-} from '../extract/arrival/completeness.ts'
 import type { Delivery, ExportSource, RefusedFile } from '../extract/arrival/export-source.ts'
 import { createFolderSource } from '../extract/arrival/folder-source.ts'
 import { meantBy } from '../extract/arrival/listing.ts'
-import { type Announced, readManifest } from '../extract/arrival/manifest.ts'
 import { openSource } from '../extract/arrival/open-source.ts'
-import { createSpool } from '../extract/arrival/spool.ts'
+import { createSpool } from '../extract/arrival/receive-file.ts'
 import { unpack } from '../extract/arrival/unpack.ts'
 import type { PgpKeyFiles } from '../extract/arrival/unpack-rules.ts'
-import { verifyChecksum, verifySize } from '../extract/arrival/verify-delivery.ts'
+import {
+  type Announced,
+  type ArrivalRules,
+  manifestsOf,
+  readChecksum,
+  readManifest,
+  sortExports,
+  verifyChecksum,
+  verifySize,
+  type WaitingExport,
+} from '../extract/arrival/verify-delivery.ts'
+import { assertVersion } from '../extract/content.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
-import { assertVersion } from '../extract/file-version.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { lookAt } from '../extract/open-export.ts'
 import type { RunKind } from '../ledger/ledger.ts'

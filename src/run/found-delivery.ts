@@ -1,7 +1,6 @@
 import type { JobSource } from '../definitions/export-definition.ts'
-import { type CompleteExport, completeExports } from '../extract/arrival/completeness.ts'
 import type { Delivery, ExportSource } from '../extract/arrival/export-source.ts'
-import type { Announced } from '../extract/arrival/manifest.ts'
+import { type Announced, type CompleteExport, completeExports } from '../extract/arrival/verify-delivery.ts'
 import { DEFAULT_LIMITS } from '../extract/content-limits.ts'
 import { compilePattern, inOrder, matchExportName } from '../extract/discover.ts'
 import type { WaybillError } from '../model/errors.ts'

@@ -61,9 +61,9 @@ export function lastWordsOf(
     return last
   }
 
-  /** Undefined where the file was not read before. */
+  /** That of which rows were selected, or the last one of the file; undefined where that was not read before. */
   const lastReading = async (): Promise<ExportRecord | undefined> => {
-    const last = record.reading === 'whole' ? await ledger.lastReading(load.jobId, record) : undefined
+    const last = record.origin_export ?? (await ledger.lastReading(load.jobId, record))
     return last === undefined ? undefined : ledger.exportRecord(last)
   }
 
@@ -86,7 +86,8 @@ export function lastWordsOf(
     const [replaced, others] = [entries.filter(wasDelivered), entries.filter((entry) => !wasDelivered(entry))]
     const last = await lastReading()
     // All that a mapping says that has changed since.
-    const isChanged = last !== undefined && last.mapping_digest !== record.mapping_digest
+    const isChanged =
+      record.reading === 'whole' && last !== undefined && last.mapping_digest !== record.mapping_digest
     const takingBack = context.isBackfill
       ? []
       : last === undefined

@@ -11,8 +11,8 @@ import type {
   Ruling,
   RunOrigin,
 } from '../ledger/ledger.ts'
+import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
-import { toException } from '../load/outcomes.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import type { EntryOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'

@@ -1,7 +1,7 @@
 /** Ends a run that cannot be finished, as the file that it had begun with is not to be had any more. */
-import { createSpool } from '../extract/arrival/spool.ts'
-import { unpackHolds } from '../ledger/holds.ts'
+import { createSpool } from '../extract/arrival/receive-file.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
 import { advanceRun } from '../ledger/states.ts'
 import { WaybillError } from '../model/errors.ts'
 import { spoolFolder } from '../run/arrival.ts'

@@ -62,7 +62,7 @@ export function lastRunFile({
   if (metricsFile === undefined) return []
   return [
     async (run) => {
-      const { writeLastRun } = await import('../telemetry/metrics-file.ts')
+      const { writeLastRun } = await import('../telemetry/last-run-metrics.ts')
       await writeLastRun(metricsFile.replaceAll('{job}', run.job), run)
     },
   ]

@@ -1,7 +1,8 @@
 /** Settles by read-back what a run has open or in doubt. Reads profiles; sends nothing. */
-import { unpackHolds } from '../ledger/holds.ts'
+
 import type { ChunkRecord, ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
-import { toHeld } from '../load/outcomes.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
+import { toHeld } from '../load/gateway-words.ts'
 import type { Entry } from '../model/entry.ts'
 import { receiptOf } from '../run/receipts.ts'
 import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'

@@ -1,8 +1,8 @@
 /** A person decides on what a run has left in doubt: it counts as delivered, or it is sent again. */
 
 import type { Job } from '../definitions/definition-files.ts'
-import { unpackHolds } from '../ledger/holds.ts'
 import type { LeftRecord, Resolution, Ruled } from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import type { RunDependencies } from '../run/dependencies.ts'

@@ -227,7 +227,7 @@ export function mailedReport(
     try {
       const record = await ledger.run(run)
       if (record === undefined || record.pruned_at !== null) return []
-      const { runReport } = await import('../report/run-report.ts')
+      const { runReport } = await import('../report/report-page.ts')
       const parts = { ledger, home: settings.home, now: now(), isDead, version }
       return [{ name: `${run}.html`, type: 'text/html; charset=utf-8', content: await runReport(parts, run) }]
     } catch {

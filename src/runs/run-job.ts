@@ -3,6 +3,8 @@
  * plans that are made here.
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
+import { targetsOf } from '../definitions/jobs.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { archiveResumed, archiveRun } from '../run/archive-exports.ts'
 import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
@@ -11,7 +13,12 @@ import { divideByContents } from '../run/exports-of-run.ts'
 import { findExports, noneFound } from '../run/find-exports.ts'
 import type { HeldJob } from '../run/lease.ts'
 import type { RunSummary } from '../run/summary.ts'
+import type { Application } from './application.ts'
+import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { mailedReport, runAndTell } from './run-and-tell.ts'
+import { createTeller } from './teller.ts'
 import { whileHeld } from './while-held.ts'
+import { type RunWatch, withRunDependencies } from './with-gateways.ts'
 
 export interface RunOptions {
   /** Files to take instead of those that the job finds. */
@@ -94,4 +101,45 @@ async function runWith(
   const { summary } = end
   const ended = end.error === undefined && whole ? await archiveRun(archiving, summary, others) : summary
   return { ...end, summary: { ...ended, ...(resumed === undefined ? {} : { resumed }) } }
+}
+
+export interface Beginning {
+  readonly job: Job
+  /** As `chooseGateway` gives it. */
+  readonly gateway: string
+  /** Whether targets are notified, too, where nothing could be run: not where somebody has just typed what is refused. */
+  readonly refusals: boolean
+  /** Requests a second at most. */
+  readonly requestsPerSecond?: number | undefined
+  readonly work: (deps: RunDependencies) => Promise<JobEnd>
+}
+
+export interface BeginWatch extends RunWatch {
+  /** Called when the run has ended, before its notifications are delivered: that may take ten seconds. */
+  readonly onEnd?: (end: JobEnd, ledger: Pick<Ledger, 'reasonsOf'>) => Promise<void>
+}
+
+/** @throws what `work` throws: then nothing was run */
+export function begin(
+  application: Application,
+  watch: BeginWatch,
+  { job, gateway, refusals, requestsPerSecond, work }: Beginning,
+): Promise<JobEnd> {
+  return withRunDependencies(application, watch, gateway, async (opened) => {
+    const { ledger } = opened
+    const deps = { ...opened, requestsPerSecond }
+    const name = job.definition.job
+    const known = new Map([[name, targetsOf(job)]])
+    const teller = createTeller(application, ledger, known, mailedReport(application, ledger))
+    const tell = lastRunFile(application)
+    const told = (given: RunDependencies): Promise<JobEnd> =>
+      tellingLastRun(application, given, { job: name, tell, refusals }, () => work(given))
+    try {
+      const end = await runAndTell(application, { teller, deps, job, refusals, work: told })
+      await watch.onEnd?.(end, ledger)
+      return end
+    } finally {
+      await teller.deliver()
+    }
+  })
 }

@@ -1,6 +1,8 @@
 /** Reads profiles back and compares what of a run was accepted with what the gateway shows now. */
-import { unpackHolds } from '../ledger/holds.ts'
+
+import { hash } from 'node:crypto'
 import type { ChunkRecord, ExportRecord, KnownCareTeam, Ledger } from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
 import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
 import type { ProfileRecord } from '../reconcile/read-back.ts'
@@ -12,7 +14,6 @@ import {
 } from '../reconcile/verify.ts'
 import { type OpenRows, selectRows } from '../run/rows.ts'
 import type { RunAgain } from './run-again.ts'
-import { createLowestDraws, drawOf, type SampleSize } from './verify-sample.ts'
 
 /** Transaction ids that are listed of what differs or is missing. */
 const LISTED = 100
@@ -208,3 +209,30 @@ async function entriesOf(
 
 export const verifiedBadly = ({ records }: Verified): boolean =>
   RECORD_KINDS.some((kind) => records[kind].differs + records[kind].missing > 0)
+
+export type SampleSize =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'share'; readonly share: number }
+  | { readonly kind: 'people'; readonly people: number }
+
+/** @returns where the person stands by chance, in [0, 1) */
+export function drawOf(seed: string, account: string): number {
+  return Number.parseInt(hash('sha256', `${seed}\n${account}`, 'hex').slice(0, 12), 16) / 2 ** 48
+}
+
+/** The draws of the so-and-so many people that come first, found in one pass, without holding more than those. */
+export function createLowestDraws(people: number): { add(draw: number): void; readonly highest: number } {
+  const lowest: number[] = []
+  return {
+    add(draw) {
+      if (lowest.length === people && draw >= (lowest.at(-1) ?? 1)) return
+      const at = lowest.findIndex((one) => one >= draw)
+      if (at >= 0 && lowest[at] === draw) return
+      lowest.splice(at < 0 ? lowest.length : at, 0, draw)
+      if (lowest.length > people) lowest.pop()
+    },
+    get highest() {
+      return lowest.at(-1) ?? -1
+    },
+  }
+}

@@ -20,12 +20,11 @@ import {
   trace,
 } from './actions.ts'
 import type { Application } from './application.ts'
-import type { BeginWatch } from './begin.ts'
 import { nextSteps, type Step } from './next-steps.ts'
 import type { Person } from './resolve.ts'
-import type { RunOptions } from './run-job.ts'
+import type { BeginWatch, RunOptions } from './run-job.ts'
 import type { Trace } from './trace.ts'
-import type { SampleSize } from './verify-sample.ts'
+import type { SampleSize } from './verify.ts'
 
 /** A run that is on: its events as they come. They need not be read. */
 export interface Running extends AsyncIterable<RunEvent> {

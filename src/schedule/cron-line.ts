@@ -1,4 +1,6 @@
 /** What a cron line says: five fields of numbers, as node-cron reads them. */
+
+import { DateTime } from 'luxon'
 import { validateDetailed } from 'node-cron'
 
 export interface CronLine {
@@ -51,3 +53,10 @@ export function readCronLine(text: string): CronLine | { readonly problem: strin
 }
 
 const ascending = (values: readonly number[]): number[] => [...new Set(values)].sort((a, b) => a - b)
+
+/** `Sun 2026-11-01 01:30 -04:00`, by the clock of the zone. */
+export const localTime = (at: number, zone: string): string =>
+  DateTime.fromMillis(at, { zone }).setLocale('en').toFormat('ccc yyyy-MM-dd HH:mm ZZ')
+
+/** `2026-11-01 05:30` */
+export const utcTime = (at: number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')

@@ -2,7 +2,11 @@
  * What the last run of each job came to, as gauges (docs/metrics.md): the same in the metrics of a schedule and in the file that a run
  * leaves for node_exporter's textfile collector.
  */
-import { Gauge, type Registry } from 'prom-client'
+
+import { chmod, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { Gauge, Registry } from 'prom-client'
+import { makeFolder } from '../own-files.ts'
 
 /** Label values are names of jobs, and words and codes of fixed lists. */
 export interface LastRun {
@@ -122,3 +126,20 @@ export function registerLastRun(registry: Registry): LastRunMetrics {
 }
 
 type Sample = readonly [gauge: Gauge, labels: Readonly<Record<string, string>>, value: number]
+
+/** Written whole or not at all: the collector may read at any instant. It reads what ends in `.prom`, which the copy in the making does not. */
+export async function writeLastRun(path: string, run: LastRun): Promise<void> {
+  const registry = new Registry()
+  registerLastRun(registry).tell(run)
+  const text = await registry.metrics()
+  const making = `${path}.${process.pid}.tmp`
+  makeFolder(dirname(path))
+  try {
+    await writeFile(making, text)
+    // The collector is another user, and nothing in it is secret.
+    await chmod(making, 0o644)
+    await rename(making, path)
+  } finally {
+    await rm(making, { force: true })
+  }
+}

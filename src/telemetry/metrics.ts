@@ -1,7 +1,9 @@
 /** What a schedule counts while it runs, for Prometheus (docs/metrics.md). Base units; labels hold names of jobs, words and codes. */
+
+import fastify from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { WaybillError } from '../model/errors.ts'
 import { type LastRun, registerLastRun } from './last-run-metrics.ts'
-import { type GatewayTraffic, registerTraffic } from './traffic-metrics.ts'
 
 /** From a hundred rows to a night. */
 const RUN_SECONDS = [1, 5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800]
@@ -125,5 +127,85 @@ export function createMetrics(version: string): Metrics {
     },
     lastRun: lastRun.tell,
     forgetLastRun: lastRun.forget,
+  }
+}
+
+export interface GatewayTraffic {
+  readonly breaker: BreakerState
+  /** Requests that may be under way at once, while the breaker is closed. */
+  readonly permitted: number
+  /** Requests that are. */
+  readonly underWay: number
+}
+
+const BREAKER_STATES = ['closed', 'open', 'trying'] as const
+type BreakerState = (typeof BREAKER_STATES)[number]
+
+export function registerTraffic(registry: Registry, read: () => GatewayTraffic): void {
+  const registers = [registry]
+  new Gauge({
+    name: 'waybill_gateway_breaker_state',
+    help: 'State of the breaker, which stops sending while nothing gets through: 1 for the one that it is in.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const { breaker } = read()
+      for (const state of BREAKER_STATES) this.set({ state }, state === breaker ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'waybill_gateway_requests_permitted',
+    help: 'Requests to the gateway that may be in flight at once.',
+    registers,
+    collect() {
+      this.set(read().permitted)
+    },
+  })
+  new Gauge({
+    name: 'waybill_gateway_requests_in_flight',
+    help: 'Requests to the gateway that are in flight.',
+    registers,
+    collect() {
+      this.set(read().underWay)
+    },
+  })
+}
+
+export interface MetricsServer {
+  /** `http://127.0.0.1:9464` */
+  readonly url: string
+  close(): Promise<void>
+}
+
+export interface MetricsServing {
+  readonly host: string
+  /** 0: a free one. */
+  readonly port: number
+  readonly metrics: Pick<Metrics, 'text' | 'mediaType'>
+  readonly version: string
+  /** Whether the process is about to end: then it is not well any more. */
+  readonly isEnding: () => boolean
+}
+
+/** @throws WaybillError `settings-invalid` where the address cannot be had */
+export async function serveMetrics(serving: MetricsServing): Promise<MetricsServer> {
+  const { host, port, metrics, version } = serving
+  // A scraper keeps its connection; the end of the process does not wait for it.
+  const server = fastify({ forceCloseConnections: true })
+  server.get('/metrics', async (_, reply) => reply.type(metrics.mediaType).send(await metrics.text()))
+  server.get('/health', async (_, reply) => {
+    const ending = serving.isEnding()
+    return reply.code(ending ? 503 : 200).send({ status: ending ? 'ending' : 'ok', version })
+  })
+  try {
+    return { url: await server.listen({ host, port }), close: () => server.close() }
+  } catch (cause) {
+    await server.close()
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new WaybillError('settings-invalid', `metrics cannot be served: ${reason}`, {
+      place: { key: 'WAYBILL_METRICS' },
+      remedy: 'Give another port with --metrics or WAYBILL_METRICS, or end what listens there.',
+      cause,
+    })
   }
 }

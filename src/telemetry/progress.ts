@@ -7,8 +7,6 @@
  */
 import cliProgress from 'cli-progress'
 import { counted, n, shown } from '../shown-text.ts'
-import { type Pace, startPace } from './pace.ts'
-import { CLEAR, DRAW_EVERY_MS, LINE_EVERY_MS, WAIT_LINE_EVERY_MS } from './terminal-line.ts'
 
 /** Of an export, or of several that are one whole. */
 export interface ProgressState {
@@ -213,3 +211,87 @@ function leftText(ms: number | undefined): string {
   return `${[...parts, two(seconds % 60)].join(':')} left`
 }
 const two = (value: number): string => String(value).padStart(2, '0')
+
+export interface Counting {
+  /** @param text what is being done */
+  at(text: string): void
+  /** Takes the line away. */
+  end(): void
+}
+
+export function createCounting({ columns, now, write }: ProgressDisplay): Counting {
+  const every = columns === false ? LINE_EVERY_MS : DRAW_EVERY_MS
+  let saidAt = now() - every
+  let isShown = false
+  return {
+    at(text) {
+      if (now() - saidAt < every) return
+      saidAt = now()
+      isShown = true
+      const line = shown(text)
+      write(columns === false ? `${line}\n` : `${CLEAR}${line.slice(0, columns() - 1)}`)
+    },
+    end() {
+      if (isShown && columns !== false) write(CLEAR)
+      isShown = false
+    },
+  }
+}
+
+export const LINE_EVERY_MS = 5_000
+/** That it still waits for the same thing. */
+export const WAIT_LINE_EVERY_MS = 60_000
+export const DRAW_EVERY_MS = 100
+
+/** To the start of the line, and clear it: ECMA-48, CR and EL. */
+export const CLEAR = '\r\x1b[2K'
+
+/** Of an export: rows, and the share of its file from 0 to 1. */
+export interface Done {
+  readonly rows: number
+  readonly share: number
+}
+
+export interface Pace {
+  look(now: number, done: Done): void
+  /** Rows a second, of late. */
+  readonly rate: number
+  /** Undefined while nothing was done by which it could be told. */
+  readonly left: number | undefined
+  /** From the start to now. */
+  whole(now: number, done: Done): { readonly ms: number; readonly rate: number }
+}
+
+interface Sample extends Done {
+  readonly at: number
+}
+
+const WINDOW_MS = 30_000
+
+/** @param before what an earlier process has done: it counts for no rate */
+export function startPace(now: number, before: Done): Pace {
+  const start: Sample = { at: now, rows: before.rows, share: before.share }
+  let samples: readonly Sample[] = [start]
+  let last = start
+  const since = (): Sample => samples[0] ?? start
+  return {
+    look(at, { rows, share }) {
+      last = { at, rows, share }
+      const old = samples.findLastIndex((sample) => sample.at <= at - WINDOW_MS)
+      samples = [...samples.slice(Math.max(0, old)), last]
+    },
+    get rate() {
+      return perSecond(last.rows - since().rows, last.at - since().at)
+    },
+    get left() {
+      const share = last.share - since().share
+      return share <= 0 ? undefined : ((1 - last.share) * (last.at - since().at)) / share
+    },
+    whole(at, { rows }) {
+      const ms = Math.max(0, at - start.at)
+      return { ms, rate: perSecond(rows - start.rows, ms) }
+    },
+  }
+}
+
+const perSecond = (rows: number, ms: number): number => (ms <= 0 ? rows : (rows * 1000) / ms)

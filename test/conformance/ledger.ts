@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { unpackHolds } from '../../src/ledger/holds.ts'
 import {
   type BatchIntent,
   type BatchSettlement,
@@ -12,6 +11,7 @@ import {
   type RunLedger,
   type Tallies,
 } from '../../src/ledger/ledger.ts'
+import { unpackHolds } from '../../src/ledger/packed-records.ts'
 
 export interface OpenedLedger {
   readonly ledger: Ledger

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { latestDeadline } from '../../src/expect/deadlines.ts'
+import { latestDeadline } from '../../src/expect/judge.ts'
 
 const at = (text: string): number => Date.parse(text)
 const shown = (instant: number): string => new Date(instant).toISOString().slice(0, 16)

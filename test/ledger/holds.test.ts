@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { type Held, packHolds, unpackHolds } from '../../src/ledger/holds.ts'
+import { type Held, packHolds, unpackHolds } from '../../src/ledger/packed-records.ts'
 
 const held: fc.Arbitrary<Held> = fc.record({
   row: fc.integer({ min: 1, max: 2 ** 45 }),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { speakForBatch } from '../../src/load/atomic-batch.ts'
+import { speakForBatch } from '../../src/load/batch-answer.ts'
 import type { Verdict } from '../../src/model/entry.ts'
 import { people } from './made-up-entries.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { beginConcurrency, type Concurrency, grow, lower, raiseCeiling } from '../../src/load/concurrency.ts'
+import { beginConcurrency, type Concurrency, grow, lower, raiseCeiling } from '../../src/load/pace.ts'
 
 const growBy = (concurrency: Concurrency, successes: number): Concurrency =>
   successes === 0 ? concurrency : growBy(grow(concurrency), successes - 1)

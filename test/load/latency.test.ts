@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Latency, NO_LATENCY, observe } from '../../src/load/latency.ts'
+import { type Latency, NO_LATENCY, observe } from '../../src/load/pace.ts'
 
 const window = (latency: Latency, ms: (place: number) => number): Latency =>
   Array.from({ length: 20 }, (_, place) => ms(place)).reduce(observe, latency)

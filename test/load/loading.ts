@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Timeouts } from '../../src/gateway/transport.ts'
-import { unpackHolds } from '../../src/ledger/holds.ts'
 import {
   addTallies,
   type Lease,
@@ -12,14 +11,14 @@ import {
   type RunLedger,
 } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
-import type { BatchLimits } from '../../src/load/batches.ts'
-import { createBodyBuffers } from '../../src/load/body-buffers.ts'
-import { createOwedBook } from '../../src/load/care-team-owed-book.ts'
+import { unpackHolds } from '../../src/ledger/packed-records.ts'
+import { type BatchLimits, createSizeLimits } from '../../src/load/batches.ts'
+import { createOwedBook } from '../../src/load/care-team-marks.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
-import type { Reconciler } from '../../src/load/reconciler.ts'
+import type { Reconciler } from '../../src/load/look-up.ts'
+import { createBodyBuffers } from '../../src/load/record-text.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
-import { createSizeLimits } from '../../src/load/size-limits.ts'
 import type { Entry, EntryOutcome } from '../../src/model/entry.ts'
 import type { RecordKind } from '../../src/model/record.ts'
 import { matchAnswer } from '../../src/reconcile/match.ts'

@@ -7,7 +7,7 @@ import {
   taken,
   tooLarge,
   UNTAUGHT,
-} from '../../src/load/size-limits.ts'
+} from '../../src/load/batches.ts'
 
 const size = (records: number, bytes: number) => ({ records, bytes })
 

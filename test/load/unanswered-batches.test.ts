@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toHeld } from '../../src/load/outcomes.ts'
+import { toHeld } from '../../src/load/gateway-words.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import {
   BIOMETRICS,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { sentFrom } from '../../src/notify/sent-from.ts'
+import { sentFrom } from '../../src/notify/notice.ts'
 import { NOTICE } from './sample-notice.ts'
 
 it('a notice says of which host and home it is, before what to type next', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { LedgerFacts } from '../../src/ledger/inspect.ts'
 import { checkLedger, type LedgerSurroundings } from '../../src/operate/check-ledger.ts'
-import { checkLogFile } from '../../src/operate/check-log-file.ts'
+import { checkLogFile } from '../../src/operate/check-machine.ts'
 
 const FACTS: LedgerFacts = {
   ...{ bytes: 1, damage: [], newer: [], shape: 'LATEST', older: false, leases: [], unfinished: [] },

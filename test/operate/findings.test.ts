@@ -2,8 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { checkClock } from '../../src/operate/check-clock.ts'
-import { checkHome, roomOf } from '../../src/operate/check-home.ts'
+import { checkClock, checkHome, roomOf } from '../../src/operate/check-machine.ts'
 import { type Check, exitOf, type Level } from '../../src/operate/finding.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 7)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { PrunableRun } from '../../src/ledger/pruned-detail.ts'
-import { planPrune } from '../../src/operate/prune-plan.ts'
+import type { PrunableRun } from '../../src/ledger/pruning.ts'
+import { planPrune } from '../../src/operate/prune.ts'
 
 const run = (id: string, fields: Partial<PrunableRun> = {}): PrunableRun => ({
   id,

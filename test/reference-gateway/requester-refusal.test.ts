@@ -8,7 +8,7 @@ import {
   placeOf,
   searchFault,
   wrappedBody,
-} from '../../src/reference-gateway/requester-refusal.ts'
+} from '../../src/reference-gateway/refusal.ts'
 
 describe('section "Errors", the bodies of a refusal', () => {
   const faults = [

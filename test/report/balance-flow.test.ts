@@ -1,8 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { allRecords } from '../../src/model/balance.ts'
-import { balanceFlow, type Flow, recordFlow, rowFlow, THINNEST } from '../../src/report/balance-flow.ts'
-import { balancePicture } from '../../src/report/balance-picture.ts'
+import {
+  balanceFlow,
+  balancePicture,
+  type Flow,
+  recordFlow,
+  rowFlow,
+  THINNEST,
+} from '../../src/report/balance-section.ts'
 import { kinds, made, rows } from './sample-facts.ts'
 
 const NIGHT = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createCounting } from '../../src/telemetry/counting.ts'
+import { createCounting } from '../../src/telemetry/progress.ts'
 
 /** Counts to 739, one each 40 ms. */
 function counted(columns: number | undefined): string {

@@ -11,10 +11,8 @@ import { NO_TRAFFIC, type Traffic } from '../../src/load/dispatcher.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import type { ScheduleEvents } from '../../src/schedule/schedule-parts.ts'
-import { type LastRun, registerLastRun } from '../../src/telemetry/last-run-metrics.ts'
-import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { writeLastRun } from '../../src/telemetry/metrics-file.ts'
-import { serveMetrics } from '../../src/telemetry/metrics-server.ts'
+import { type LastRun, registerLastRun, writeLastRun } from '../../src/telemetry/last-run-metrics.ts'
+import { createMetrics, serveMetrics } from '../../src/telemetry/metrics.ts'
 import { page, sections, tableRows } from '../docs/pages.ts'
 
 const LAST: LastRun = {

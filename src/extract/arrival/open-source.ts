@@ -2,7 +2,7 @@
 import type { ExportSource } from './export-source.ts'
 import { createFolderSource, type FolderPlace } from './folder-source.ts'
 import type { S3Place } from './s3-source.ts'
-import type { SftpPlace } from './sftp-connection.ts'
+import type { SftpPlace } from './sftp-source.ts'
 
 export type SourcePlace =
   | ({ readonly kind: 'folder' } & FolderPlace)

@@ -1,9 +1,13 @@
 /** Writes a file that comes over a network: on with what has come when a connection breaks, and whole or not at all. */
-import { open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+
+import { hash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { access, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import pRetry, { AbortError } from 'p-retry'
 import { WaybillError } from '../../model/errors.ts'
-import { makeFolder } from '../../own-files.ts'
+import { assertWithin, makeFolder, openOwn, ownFileName } from '../../own-files.ts'
+import type { Delivery, ExportSource } from './export-source.ts'
 
 /** Tries after the first one, with growing waits of half a second to four, doubled at most by chance. */
 const WAITS = { retries: 3, minTimeout: 500, randomize: true } as const
@@ -61,3 +65,127 @@ export async function receiveFile(
   await rename(part, file)
   return file
 }
+
+/** What was asked was not answered in time. Another try, over another connection, may be. */
+export class NotAnswered extends Error {
+  override readonly name = 'NotAnswered'
+
+  /** @param what `listing in/acme` */
+  constructor(what: string, ms: number) {
+    super(`${what} was not answered within ${ms / 1000} s`)
+  }
+}
+
+/** @throws NotAnswered; what becomes of the answer then is of no matter any more */
+export async function answered<Answer>(what: string, ms: number, answer: Promise<Answer>): Promise<Answer> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new NotAnswered(what, ms)), ms)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Each chunk within the limit, however long is taken over the one before. @throws NotAnswered */
+export async function* eachAnswered<Chunk>(
+  what: (at: number) => string,
+  ms: number,
+  chunks: AsyncIterable<Chunk>,
+): AsyncGenerator<Chunk> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  let isWaiting = false
+  try {
+    for (let at = 0; ; at += 1) {
+      isWaiting = true
+      const { done, value } = await answered(what(at), ms, iterator.next())
+      isWaiting = false
+      if (done === true) return
+      yield value
+    }
+  } finally {
+    const ending = iterator.return?.()
+    // Who has not answered does not take leave either.
+    if (isWaiting) ending?.catch(() => undefined)
+    else await ending
+  }
+}
+
+export interface Spool {
+  /** The delivery as a file here: fetched, unless this version of it already lies here whole. */
+  fetch(source: ExportSource, delivery: Delivery, signal?: AbortSignal): Promise<string>
+  /** Files fetched from an address and still here, whichever version they are. */
+  fetched(address: string, name: string): Promise<readonly string[]>
+  /** Removes what was fetched from an address. */
+  forget(address: string): Promise<void>
+  /** Keeps a text under its SHA-256, until everything is removed. */
+  keep(sha256: string, text: string): Promise<void>
+  /** Undefined where it is gone. */
+  kept(sha256: string): Promise<string | undefined>
+  /** A path for a new file of that name, in a folder of its own. */
+  unpack(name: string): Promise<string>
+  /** Removes what was decrypted or unpacked, also by processes that are gone. */
+  clearUnpacked(): Promise<void>
+  /** Removes everything. */
+  clear(): Promise<void>
+}
+
+/**
+ * @param folder for this job alone; who clears it must hold the job. Its methods throw WaybillError `home-unusable` where a link in it leads
+ *   elsewhere.
+ */
+export function createSpool(folder: string): Spool {
+  const fetchedFolder = join(folder, 'fetched')
+  const unpackedFolder = join(folder, 'unpacked')
+  const keptFolder = join(folder, 'kept')
+  return {
+    async fetch(source, delivery, signal) {
+      const address = digest(source.address(delivery.name))
+      const own = join(fetchedFolder, `${address}-${digest(delivery.version)}`)
+      const file = join(own, ownFileName(delivery.name))
+      assertWithin(folder, file)
+      if (await isThere(file)) return file
+      return source.fetch(delivery, file, signal)
+    },
+    async fetched(address, name) {
+      const folders = await readdir(fetchedFolder).catch(() => [])
+      const files = folders
+        .filter((one) => one.startsWith(`${digest(address)}-`))
+        .map((one) => join(fetchedFolder, one, ownFileName(name)))
+      const there = await Promise.all(files.map(isThere))
+      return files.filter((_, at) => there[at])
+    },
+    async forget(address) {
+      const folders = await readdir(fetchedFolder).catch(() => [])
+      const own = folders.filter((one) => one.startsWith(`${digest(address)}-`))
+      for (const one of own) await rm(join(fetchedFolder, one), { recursive: true, force: true })
+    },
+    async keep(sha256, text) {
+      const file = await openOwn(folder, join(keptFolder, sha256), constants.O_TRUNC)
+      try {
+        await file.writeFile(text)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+    },
+    kept: (sha256) => readFile(join(keptFolder, sha256), 'utf8').catch(() => undefined),
+    async unpack(name) {
+      assertWithin(folder, unpackedFolder)
+      makeFolder(unpackedFolder)
+      return join(await mkdtemp(join(unpackedFolder, 'x-')), ownFileName(name))
+    },
+    clearUnpacked: () => rm(unpackedFolder, { recursive: true, force: true }),
+    clear: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+const digest = (text: string): string => hash('sha256', text, 'hex').slice(0, 16)
+
+const isThere = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  )

@@ -1,16 +1,14 @@
 /** Exports on an SFTP server. One connection, opened with the first question and again when it broke. */
+
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createConnection } from 'node:net'
 import { posix } from 'node:path'
+import Client from 'ssh2-sftp-client'
 import { WaybillError } from '../../model/errors.ts'
 import { archiveNames, type Delivery, type ExportSource } from './export-source.ts'
 import { listingOf } from './listing.ts'
-import { receiveFile, withRetries } from './receive-file.ts'
-import {
-  ANSWER_MS,
-  connectSftp,
-  type SftpConnection,
-  type SftpPlace,
-  unreachable,
-} from './sftp-connection.ts'
+import { answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
 
 /** @param answerMs what is not answered for so long is asked again, over another connection */
 export function createSftpSource(
@@ -151,3 +149,188 @@ function refusal(error: unknown, file: string): WaybillError | undefined {
     cause: error,
   })
 }
+
+/** From the first packet to the login. */
+const LOGIN_MS = 20_000
+/** A server that answers nothing for so long, three times, is gone. */
+const KEEP_ALIVE_MS = 15_000
+/** A server that keeps the connection alive, and does not answer what it is asked for so long, is as good as gone. */
+export const ANSWER_MS = 60_000
+/** A listing is many answers. */
+const LISTING = 5
+const GOOD_BYE_MS = 2_000
+
+export interface SftpPlace {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  /** On the server; relative to where the login leads. */
+  readonly folder: string
+  /** `SHA256:…`, or the path of a known_hosts file. */
+  readonly hostKey: string
+  /** Path of the private key; without it the password is used. */
+  readonly keyFile?: string | undefined
+  /** Folder on the server; relative to `folder`. */
+  readonly archive?: string | undefined
+}
+
+/** All reject with `NotAnswered`, or what ssh2-sftp-client makes of the server's answer. */
+export interface SftpConnection {
+  list(folder: string): Promise<Client.FileInfo[]>
+  stat(path: string): Promise<Client.FileStats>
+  exists(path: string): Promise<boolean>
+  makeFolder(path: string): Promise<void>
+  rename(from: string, to: string): Promise<void>
+  /** From a byte on to the last one. */
+  read(path: string, from: number, last: number): AsyncIterable<Uint8Array>
+  /** Takes leave, for a moment. Never rejects. */
+  end(): Promise<void>
+  /** At once; what was not answered by then fails. */
+  cut(): void
+}
+
+/**
+ * @param base names the place in errors
+ * @throws WaybillError `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help
+ */
+export async function connectSftp(
+  { host, port, user, hostKey, keyFile }: SftpPlace,
+  password: string | undefined,
+  base: string,
+  answerMs: number,
+): Promise<SftpConnection> {
+  const isHostKey = await hostKeyCheck(hostKey, host, port)
+  const credentials =
+    keyFile === undefined ? { password: password ?? '' } : { privateKey: await readKey(keyFile) }
+  if (keyFile === undefined && password === undefined)
+    throw new WaybillError('source-unreachable', `There is neither key nor password for ${base}.`, {
+      remedy: 'Name a `keyFile` in the job, or set WAYBILL_SFTP_PASSWORD.',
+    })
+  let trusted = true
+  const silent = (): void => {}
+  // Events that nobody asked about are told by the question that fails.
+  const client = new Client('waybill', { error: silent, end: silent, close: silent })
+  // Questions are small: without it each waits for the acknowledgement of the one before, which servers delay.
+  const sock = createConnection({ host, port, noDelay: true })
+  const connecting = client.connect({
+    ...{ host, port, sock, username: user, ...credentials },
+    readyTimeout: LOGIN_MS,
+    keepaliveInterval: KEEP_ALIVE_MS,
+    hostVerifier: (key: Buffer) => {
+      trusted = isHostKey(key)
+      return trusted
+    },
+  })
+  try {
+    await answered('connecting', answerMs, connecting)
+  } catch (error) {
+    sock.destroy()
+    if (!trusted)
+      throw new WaybillError('source-untrusted', `${base} shows another host key than the job pins.`, {
+        cause: error,
+      })
+    if (error instanceof Error && /authentication/i.test(error.message)) throw unreachable(base, error)
+    throw error
+  }
+  const timely = <Answer>(what: string, answer: Promise<Answer>): Promise<Answer> =>
+    answered(what, answerMs, answer)
+  return {
+    list: (folder) => answered(`listing ${folder}`, LISTING * answerMs, client.list(folder)),
+    stat: (path) => timely(`looking at ${path}`, client.stat(path)),
+    exists: async (path) => (await timely(`looking at ${path}`, client.exists(path))) !== false,
+    async makeFolder(path) {
+      await timely(`making the folder ${path}`, client.mkdir(path, true))
+    },
+    async rename(from, to) {
+      await timely(`moving ${from}`, client.rename(from, to))
+    },
+    read(path, from, last) {
+      const content = client.createReadStream(path, { start: from, end: last })
+      // Who reads is told of what fails meanwhile; that a file which was read was not closed is of no matter, and comes when nobody listens.
+      content.on('error', silent)
+      const what = (chunk: number): string => `${chunk === 0 ? 'opening and reading' : 'reading'} ${path}`
+      return eachAnswered(what, answerMs, content)
+    },
+    async end() {
+      await answered('the good-bye', GOOD_BYE_MS, client.end()).catch(() => undefined)
+      sock.destroy()
+    },
+    cut: () => sock.destroy(),
+  }
+}
+
+const readKey = (file: string): Promise<Buffer> =>
+  readFile(file).catch((cause) => {
+    throw new WaybillError('source-unreachable', 'The key file cannot be read.', { place: { file }, cause })
+  })
+
+export const unreachable = (base: string, cause: unknown): WaybillError =>
+  new WaybillError(
+    'source-unreachable',
+    `${base} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`,
+    { cause },
+  )
+
+/** @returns `SHA256:…`, as `ssh-keygen -l` prints it */
+export function hostKeyFingerprint(key: Uint8Array): string {
+  return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
+}
+
+/**
+ * @param pinned a fingerprint, or the path of a known_hosts file
+ * @returns whether a key is that of the host
+ * @throws WaybillError `source-untrusted` where the file cannot be read or does not know the host
+ */
+export async function hostKeyCheck(
+  pinned: string,
+  host: string,
+  port: number,
+): Promise<(key: Uint8Array) => boolean> {
+  if (pinned.startsWith('SHA256:')) {
+    const expected = pinned.replace(/=+$/, '')
+    return (key) => equal(Buffer.from(hostKeyFingerprint(key)), Buffer.from(expected))
+  }
+  const text = await readFile(pinned, 'utf8').catch((cause) => {
+    throw new WaybillError('source-untrusted', 'The known_hosts file cannot be read.', {
+      place: { file: pinned },
+      remedy: 'Name a known_hosts file in `hostKey`, or the fingerprint of the server, SHA256:….',
+      cause,
+    })
+  })
+  const name = port === 22 ? host : `[${host}]:${port}`
+  const lines = text.split(/\r?\n/).flatMap((line) => readLine(line))
+  const own = lines.filter(({ hosts }) => isFor(hosts, name))
+  const revoked = own.filter(({ mark }) => mark === '@revoked')
+  const known = own.filter(({ mark }) => mark === undefined)
+  if (known.length === 0)
+    throw new WaybillError('source-untrusted', `The known_hosts file does not know ${name}.`, {
+      place: { file: pinned },
+      remedy: 'Add its key (`ssh-keyscan`), after its operator has confirmed the fingerprint.',
+    })
+  return (key) => known.some((line) => equal(line.key, key)) && !revoked.some((line) => equal(line.key, key))
+}
+
+interface KnownHost {
+  readonly mark: string | undefined
+  readonly hosts: string
+  readonly key: Uint8Array
+}
+
+function readLine(line: string): KnownHost[] {
+  const fields = line.trim().split(/\s+/)
+  const mark = fields[0]?.startsWith('@') ? fields.shift() : undefined
+  const [hosts = '', type = '', key = ''] = fields
+  return hosts === '' || hosts.startsWith('#') || type === '' || key === ''
+    ? []
+    : [{ mark, hosts, key: Buffer.from(key, 'base64') }]
+}
+
+/** Names in clear, divided by commas, or one hashed name: `|1|salt|HMAC-SHA1 of the name`. */
+function isFor(hosts: string, name: string): boolean {
+  const [, version, salt = '', hashed = ''] = hosts.split('|')
+  if (version !== '1') return hosts.split(',').includes(name)
+  const mac = createHmac('sha1', Buffer.from(salt, 'base64')).update(name).digest()
+  return equal(mac, Buffer.from(hashed, 'base64'))
+}
+
+const equal = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && timingSafeEqual(a, b)

@@ -5,8 +5,7 @@
 import { open } from 'node:fs/promises'
 import { WaybillError } from '../../model/errors.ts'
 import { unreadable } from '../content.ts'
-import { isPgpMessage } from './pgp-message.ts'
-import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
+import { isPgpMessage, type UnpackedExport, type UnpackRules } from './unpack-rules.ts'
 
 /** Archives in archives, messages in messages: nobody delivers more layers in good faith. */
 const MOST_LAYERS = 4

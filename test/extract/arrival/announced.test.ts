@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { readChecksum } from '../../../src/extract/arrival/checksum-file.ts'
-import { type ArrivalRules, completeExports, sortExports } from '../../../src/extract/arrival/completeness.ts'
 import type { Delivery } from '../../../src/extract/arrival/export-source.ts'
-import { readManifest } from '../../../src/extract/arrival/manifest.ts'
-import { verifyChecksum, verifySize } from '../../../src/extract/arrival/verify-delivery.ts'
+import {
+  type ArrivalRules,
+  completeExports,
+  readChecksum,
+  readManifest,
+  sortExports,
+  verifyChecksum,
+  verifySize,
+} from '../../../src/extract/arrival/verify-delivery.ts'
 import { exportFile } from '../export-file.ts'
 
 const SHA256 = createHash('sha256').update('abc').digest('hex')

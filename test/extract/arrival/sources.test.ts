@@ -3,10 +3,12 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createFolderSource } from '../../../src/extract/arrival/folder-source.ts'
-import { hostKeyFingerprint } from '../../../src/extract/arrival/host-key.ts'
 import { createS3Source } from '../../../src/extract/arrival/s3-source.ts'
-import type { SftpPlace } from '../../../src/extract/arrival/sftp-connection.ts'
-import { createSftpSource } from '../../../src/extract/arrival/sftp-source.ts'
+import {
+  createSftpSource,
+  hostKeyFingerprint,
+  type SftpPlace,
+} from '../../../src/extract/arrival/sftp-source.ts'
 import { exportSourceConformance, type OpenedSource } from '../../conformance/export-source.ts'
 import { tempFolder } from '../export-file.ts'
 import { BUCKET, type S3Server, startS3Server } from './s3-server.ts'

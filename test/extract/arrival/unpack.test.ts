@@ -7,7 +7,7 @@ import { createGzip, createZstdCompress, gzipSync, zstdCompressSync } from 'node
 import * as openpgp from 'openpgp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ZipFile } from 'yazl'
-import { createSpool } from '../../../src/extract/arrival/spool.ts'
+import { createSpool } from '../../../src/extract/arrival/receive-file.ts'
 import { unpack } from '../../../src/extract/arrival/unpack.ts'
 import type { PgpKeyFiles, UnpackRules } from '../../../src/extract/arrival/unpack-rules.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from '../../../src/extract/content-limits.ts'

@@ -1,7 +1,7 @@
 /** The home: that it is there, with all that is in it for its owner alone, writable, with room. */
 import { constants } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { modeText } from '../own-files.ts'
 import { n } from '../shown-text.ts'
 import type { CheckFinding } from './finding.ts'
@@ -91,6 +91,80 @@ export function roomOf(bytes: number, sizeText: (bytes: number) => string): Chec
   if (bytes >= LITTLE_BYTES) return { check: 'home', level: 'ok', found }
   const remedy = 'Make room: `waybill prune --older-than 180d --dry-run` tells what old runs take.'
   return { check: 'home', level: bytes < TOO_LITTLE_BYTES ? 'problem' : 'warning', found, remedy }
+}
+
+const MOST_OFF_MS = 2 * 60_000
+
+/**
+ * @param latestRunAt when the latest run began
+ * @param gatewayAt of the gateway's Date header (RFC 9110, section 6.6.1), with the time at which it came
+ */
+export function checkClock(
+  now: number,
+  latestRunAt: number | undefined,
+  gatewayAt: { readonly date: string; readonly cameAt: number } | undefined,
+): CheckFinding {
+  if (latestRunAt !== undefined && now < latestRunAt)
+    return {
+      check: 'clock',
+      level: 'problem',
+      found: `it says ${instant(now)}, which is before the latest run began (${instant(latestRunAt)})`,
+      remedy: 'Set the clock before anything is run: leases and the order of runs hang on it.',
+    }
+  const date = gatewayAt === undefined ? Number.NaN : Date.parse(gatewayAt.date)
+  if (gatewayAt === undefined || Number.isNaN(date))
+    return { check: 'clock', level: 'ok', found: `${instant(now)}; there is no other to compare it with` }
+  const off = gatewayAt.cameAt - date
+  const seconds = Math.round(Math.abs(off) / 1000)
+  if (Math.abs(off) <= MOST_OFF_MS)
+    return { check: 'clock', level: 'ok', found: `${instant(now)}, within 2 minutes of the gateway's` }
+  return {
+    check: 'clock',
+    level: 'warning',
+    found: `${n(seconds)} s ${off > 0 ? 'ahead of' : 'behind'} the gateway's`,
+    remedy: 'Let the machine keep its clock by NTP. Schedules and leases hang on it.',
+  }
+}
+
+const instant = (epochMs: number): string => new Date(epochMs).toISOString()
+
+/** @param path undefined: none is wanted */
+export async function checkLogFile(path: string | undefined): Promise<CheckFinding[]> {
+  if (path === undefined) return []
+  const wrong = await hindrance(path)
+  if (wrong === undefined) return []
+  return [
+    {
+      check: 'settings',
+      level: 'problem',
+      subject: 'WAYBILL_LOG_FILE',
+      found: `${path} cannot be written: ${wrong}`,
+      remedy:
+        'Name a file in a folder that the user who runs Waybill may write, or give that user the right.',
+    },
+  ]
+}
+
+async function hindrance(path: string): Promise<string | undefined> {
+  const there = await stat(path).catch(codeOf)
+  if (typeof there !== 'string') {
+    // A device or a pipe takes lines, too.
+    if (there.isDirectory()) return 'it is a folder'
+    return access(path, constants.W_OK).then(() => undefined, codeOf)
+  }
+  return there === 'ENOENT' ? folderHindrance(dirname(path)) : there
+}
+
+/** Folders that are not there are made. */
+async function folderHindrance(folder: string): Promise<string | undefined> {
+  const there = await stat(folder).catch(codeOf)
+  if (there === 'ENOENT') return folderHindrance(dirname(folder))
+  if (typeof there === 'string') return `${folder}: ${there}`
+  if (!there.isDirectory()) return `${folder} is no folder`
+  return access(folder, constants.W_OK | constants.X_OK).then(
+    () => undefined,
+    (error: unknown) => `${folder}: ${codeOf(error)}`,
+  )
 }
 
 const codeOf = (error: unknown): string =>

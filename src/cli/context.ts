@@ -1,4 +1,4 @@
-/** What commands are handed: the application, and the streams of a terminal. */
+/** What commands are handed: the application, and the streams of a terminal. Options that several commands take. */
 import type { Readable } from 'node:stream'
 import { InvalidArgumentError, Option } from 'commander'
 import type { Finding } from '../model/errors.ts'

@@ -1,4 +1,7 @@
-/** The decoded content of an export: the file's bytes, decompressed where they are gzip (RFC 1952) or Zstandard (RFC 8878). */
+/**
+ * The decoded content of an export: the file's bytes, decompressed where they are gzip (RFC 1952) or Zstandard (RFC 8878). And whether
+ * the file is still the one that it was.
+ */
 
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'

@@ -1,10 +1,10 @@
 /** The delimiter of a file whose mapping says `delimiter: auto`: by Excel's `sep=` line, or by what splits the first records alike. */
 import { WaybillError } from '../model/errors.ts'
 import { cellSplitter } from './csv.ts'
-import { type CsvDefinition, dialectOf } from './csv-definition.ts'
 import { csvLineEnd, frameRecord } from './csv-frame.ts'
 import { findHeader } from './csv-header.ts'
 import { afterLineEnd } from './framing.ts'
+import { type CsvDefinition, dialectOf } from './read-definition.ts'
 
 const CANDIDATES: readonly string[] = [',', ';', '\t', '|']
 const SAMPLE_RECORDS = 100

@@ -10,8 +10,9 @@
  * the stretches that are looked at twice do not overlap. Lenient quotes, and escapes without quotes, give no such proof;
  * there a bound on the lines of a record keeps a byte from being looked at more often than that.
  */
-import type { Dialect } from './csv-definition.ts'
+
 import { afterLineEnd, CR, type Frame, type FrameFault, LF } from './framing.ts'
+import type { Dialect } from './read-definition.ts'
 
 /** A record longer than this is taken for one whose quote was never closed. */
 export const RECORD_BYTES = 1024 * 1024

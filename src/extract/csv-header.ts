@@ -1,7 +1,7 @@
 /** Where the header of a CSV stands and which columns it names. */
 import { WaybillError } from '../model/errors.ts'
 import type { Origin, Row } from '../model/row.ts'
-import type { CsvDefinition } from './csv-definition.ts'
+import type { CsvDefinition } from './read-definition.ts'
 
 /** Records among which a header with certain cells is looked for. */
 const SEARCHED_RECORDS = 50

@@ -3,7 +3,7 @@
  * It is found from the end before the first row is read, so that a row is never taken for the trailer, or the trailer for a row.
  */
 import { WaybillError } from '../model/errors.ts'
-import type { CsvDefinition } from './csv-definition.ts'
+import type { CsvDefinition } from './read-definition.ts'
 
 /** The trailer must stand within the last so many bytes. */
 export const TAIL_BYTES = 64 * 1024

@@ -4,9 +4,9 @@
  * (`csv-cells.ts`).
  */
 import type { Row } from '../model/row.ts'
-import type { CsvDefinition, Dialect } from './csv-definition.ts'
 import { csvLineEnd, frameRecord } from './csv-frame.ts'
 import { type FrameFault, type RowFormat, type RowFrame, unreadableRow, utf8Check } from './framing.ts'
+import type { CsvDefinition, Dialect } from './read-definition.ts'
 
 export interface CsvForm {
   readonly dialect: Dialect

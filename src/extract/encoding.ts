@@ -1,4 +1,7 @@
-/** Which character encoding an export is in: as the mapping says, or by what its first bytes prove. Never by a guess. */
+/**
+ * Which character encoding an export is in: as the mapping says, or by what its first bytes prove. Never by a guess. Content in another
+ * one becomes UTF-8, chunk by chunk.
+ */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { WaybillError } from '../model/errors.ts'
 

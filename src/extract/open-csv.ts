@@ -3,13 +3,13 @@ import { stat } from 'node:fs/promises'
 import type { Origin, Row } from '../model/row.ts'
 import { behind, type Compression, countDecoded, readContent, textStart, upTo } from './content.ts'
 import { cellSplitter, csvFormat } from './csv.ts'
-import { type CsvDefinition, dialectOf } from './csv-definition.ts'
 import { findDelimiter, type Head, sepLine } from './csv-delimiter.ts'
 import { csvLineEnd } from './csv-frame.ts'
 import { type Header, readHeader } from './csv-header.ts'
 import { findTrailer, statedCount, TAIL_BYTES, type Trailer } from './csv-trailer.ts'
 import { type Encoding, findEncoding, HEAD_BYTES, invalidEncodingMessage, transcode } from './encoding.ts'
 import { ByteWindow, countRows, originOfLine, type RowFormat, readRows } from './framing.ts'
+import { type CsvDefinition, dialectOf } from './read-definition.ts'
 
 /** How many data rows the trailer states, and how many there are. */
 export interface ControlTotal {

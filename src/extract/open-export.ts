@@ -12,10 +12,10 @@ import {
   versionOf,
 } from './content.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from './content-limits.ts'
-import type { ReadDefinition } from './csv-definition.ts'
 import { ByteWindow, readRows } from './framing.ts'
 import { type ControlTotal, openCsv } from './open-csv.ts'
 import { ndjsonFormat, openJson } from './open-json.ts'
+import type { ReadDefinition } from './read-definition.ts'
 
 export interface OpenExport {
   /** CSV: the names in the header (or of `read.columns`), trimmed; a name may be empty, and such a column cannot be mapped. */

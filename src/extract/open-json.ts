@@ -1,7 +1,9 @@
-/** Opens an export of `format: json`: finds out encoding and where its rows stand, then gives them. */
+/**
+ * Opens an export of `format: json`: finds out encoding and where its rows stand, then gives them. The file is one document, a list in
+ * it, or a document a line.
+ */
 import type { Origin, Row } from '../model/row.ts'
 import { behind, type Compression, countDecoded, readContent, textStart } from './content.ts'
-import type { JsonDefinition } from './csv-definition.ts'
 import { findEncoding, HEAD_BYTES, transcode } from './encoding.ts'
 import {
   ByteWindow,
@@ -19,6 +21,7 @@ import { isSpace, VALUE_BYTES } from './json-frame.ts'
 import { notUtf8, placeBehind, placeText } from './json-path.ts'
 import { findRecords, readRecords } from './json-records.ts'
 import { readJson } from './json-text.ts'
+import type { JsonDefinition } from './read-definition.ts'
 
 export interface OpenJson {
   readonly seekable: boolean

@@ -1,4 +1,7 @@
-/** A consistent copy of the ledger, taken while runs go on. */
+/**
+ * A consistent copy of the ledger, taken while runs go on. Also whether a job may have delivered what its ledger, being such a copy,
+ * knows nothing of.
+ */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,4 +1,7 @@
-/** Why rows and records of a run were left behind: its exceptions, grouped for reading. */
+/**
+ * Why rows and records of a run were left behind: its exceptions, grouped for reading. Of each it is known since when: what an earlier
+ * run had left behind is not new.
+ */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { LedgerTables } from './tables.ts'
 

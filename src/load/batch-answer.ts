@@ -1,4 +1,4 @@
-/** Tells of each request that carries records, where somebody wants to know. */
+/** What a batch was answered, for those who want to know; and what one record of a gateway that stores a batch whole or not at all says of the others. */
 import type { CreateAnswer } from '../gateway/answer.ts'
 import type { AnswerClass } from '../gateway/answer-class.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'

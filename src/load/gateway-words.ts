@@ -1,6 +1,6 @@
 /**
  * The gateway's words about a record. They may name the person, so they stand in full in the rejects file alone; ledger and all that is
- * drawn from it have those that are known to be of nobody. Pure.
+ * drawn from it have those that are known to be of nobody. Pure. Then outcomes that are no success, as rejects file and ledger take them.
  */
 import type { GatewayError } from '../gateway/gateway-error.ts'
 import type { Exception, Held } from '../ledger/ledger.ts'

@@ -1,4 +1,7 @@
-/** Looks for records in the profiles, with time for a gateway that is late: absence is believed only when it can be. */
+/**
+ * Looks for records in the profiles, with time for a gateway that is late: absence is believed only when it can be. What load needs of
+ * reconciliation is handed in.
+ */
 
 import type { CreateAnswer } from '../gateway/answer.ts'
 import type { AccountIds, Entry, Matched, SentAs, ShownRecord, Verdict } from '../model/entry.ts'

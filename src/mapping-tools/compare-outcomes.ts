@@ -1,7 +1,7 @@
 /** What two mappings make of the same row, counted by rule. Holds counts and a few examples, however many rows there are. */
 import { isDeepStrictEqual } from 'node:util'
-import type { ReadDefinition } from '../extract/csv-definition.ts'
 import type { OpenExport } from '../extract/open-export.ts'
+import type { ReadDefinition } from '../extract/read-definition.ts'
 import type { RowOutcome } from '../model/record.ts'
 import type { Row } from '../model/row.ts'
 import { type Facts, factsOf, registration } from './record-facts.ts'

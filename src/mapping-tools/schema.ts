@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { JobDefinition } from '../definitions/job-definition.ts'
-import { readDefinition } from '../extract/csv-definition.ts'
+import { readDefinition } from '../extract/read-definition.ts'
 import { BiometricCatalog, ConditionCatalog } from '../transform/catalog.ts'
 import { MappingDefinition } from '../transform/mapping-definition.ts'
 import { CaseFile } from './cases.ts'

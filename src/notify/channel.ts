@@ -1,4 +1,4 @@
-/** A way to tell one target. Every channel passes `test/conformance/notify-channel.ts`. */
+/** A way to tell one target. Every channel passes `test/conformance/notify-channel.ts`. What programs get is a notice as JSON. */
 
 import { z } from 'zod'
 import { shown } from '../shown-text.ts'

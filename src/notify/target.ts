@@ -1,4 +1,7 @@
-/** Who is told: told apart by a digest and named without secrets, as an address may be a secret and a command may hold one. */
+/**
+ * Who is told: told apart by a digest and named without secrets, as an address may be a secret and a command may hold one. Also the key
+ * `notify` of a job (docs/notifications.md).
+ */
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Finding } from '../model/errors.ts'

@@ -1,4 +1,7 @@
-/** The home: that it is there, with all that is in it for its owner alone, writable, with room. */
+/**
+ * The home: that it is there, with all that is in it for its owner alone, writable, with room. The clock: against what the ledger has
+ * seen and what the gateway says. The log file: that it may be written.
+ */
 import { constants } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'

@@ -1,3 +1,4 @@
+/** What the reference gateway refuses, and how it says so: in the envelope of the interface, and in the other form of medical records. */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'

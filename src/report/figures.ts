@@ -1,4 +1,7 @@
-/** Instants and durations in words, and coordinates. */
+/**
+ * Instants and durations in words, and coordinates. Names of files, outcomes with a name, a mark and a colour each, and the patterns that
+ * lie over the colours.
+ */
 import { DateTime } from 'luxon'
 import { html } from '../html-page.ts'
 import type { RecordCounts } from '../model/balance.ts'

@@ -1,4 +1,4 @@
-/** Files with their digests: the exports as they came, and what the run has written. */
+/** Files with their digests: the exports as they came, and what the run has written. Those are the only files that a report looks at. */
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'

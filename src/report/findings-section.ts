@@ -1,4 +1,4 @@
-/** What checks and the comparison with earlier deliveries have found in what went on all the same. */
+/** What checks and the comparison with earlier deliveries have found in what went on all the same. Then what to do next. */
 import { html } from '../html-page.ts'
 import type { ExportDrift } from '../run/drift.ts'
 import type { Step } from '../runs/next-steps.ts'

@@ -1,4 +1,4 @@
-/** Outcomes by kind of record, and what else went to and fro. */
+/** Outcomes by kind of record, and what else went to and fro. Then the exports. */
 import { scaleLinear } from 'd3-scale'
 import { html } from '../html-page.ts'
 import { allRecords, type RecordCounts } from '../model/balance.ts'

@@ -1,4 +1,4 @@
-/** Why rows and records were left behind, most frequent first. */
+/** Why rows and records were left behind, most frequent first. What befell many rules or exports in the same words is one line. */
 import { html } from '../html-page.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'

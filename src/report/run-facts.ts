@@ -1,4 +1,7 @@
-/** What a report says of a run, as the ledger knows it. No file is looked at. */
+/**
+ * What a report says of a run, as the ledger knows it. No file is looked at. What it did over its time at work is counted from what it
+ * had worked when each chunk was settled.
+ */
 import type { ChunkRecord, Ledger, Reason } from '../ledger/ledger.ts'
 import { allRecords, type RecordCounts, readCounts } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'

@@ -4,10 +4,10 @@
  * was corrected in may have put its own delimiter and a byte order mark.
  */
 import type { ContentLimits } from '../extract/content-limits.ts'
-import { csvDefinition, type ReadDefinition } from '../extract/csv-definition.ts'
 import { memberAt } from '../extract/json-path.ts'
 import { readJson } from '../extract/json-text.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
+import { csvDefinition, type ReadDefinition } from '../extract/read-definition.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonValue, Origin, Row, RowFault } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { stringify } from 'csv-stringify/sync'
-import type { ReadDefinition } from '../extract/csv-definition.ts'
+import type { ReadDefinition } from '../extract/read-definition.ts'
 import type { ExportRecord } from '../ledger/ledger.ts'
 import type { FollowUpFailure } from '../load/care-team-marks.ts'
 import type { EntryOutcome } from '../model/entry.ts'

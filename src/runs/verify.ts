@@ -1,4 +1,7 @@
-/** Reads profiles back and compares what of a run was accepted with what the gateway shows now. */
+/**
+ * Reads profiles back and compares what of a run was accepted with what the gateway shows now. Of all people, or of a sample that is the
+ * same for the same seed.
+ */
 
 import { hash } from 'node:crypto'
 import type { ChunkRecord, ExportRecord, KnownCareTeam, Ledger } from '../ledger/ledger.ts'

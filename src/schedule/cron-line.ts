@@ -1,4 +1,4 @@
-/** What a cron line says: five fields of numbers, as node-cron reads them. */
+/** What a cron line says: five fields of numbers, as node-cron reads them. Instants are shown by its zone. */
 
 import { DateTime } from 'luxon'
 import { validateDetailed } from 'node-cron'

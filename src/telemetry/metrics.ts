@@ -1,4 +1,7 @@
-/** What a schedule counts while it runs, for Prometheus (docs/metrics.md). Base units; labels hold names of jobs, words and codes. */
+/**
+ * What a schedule counts while it runs, for Prometheus (docs/metrics.md). Base units; labels hold names of jobs, words and codes. Served
+ * beside `/health`; the state of the gateway is read when somebody asks.
+ */
 
 import fastify from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'

@@ -1,9 +1,8 @@
 /**
- * Progress while a run works, on standard error: a bar for each export in a terminal, plain lines elsewhere, nothing when quiet.
- *
- * The bar is drawn with cli-progress's formatter and kept on its line here: the library's own bars go back to a cursor position that
- * lines above them have moved, hide the cursor, turn off line wrapping and take over SIGINT, all of which is left behind in the terminal
- * when a process is killed.
+ * Progress while a run works, on standard error: a bar for each export in a terminal, plain lines elsewhere, nothing when quiet. The bar
+ * is drawn with cli-progress's formatter and kept on its line here: the library's own bars go back to a cursor position that lines above
+ * them have moved, hide the cursor, turn off line wrapping and take over SIGINT, all of which is left behind in the terminal when a
+ * process is killed. Also how fast it goes on, and lines for what has no rate.
  */
 import cliProgress from 'cli-progress'
 import { counted, n, shown } from '../shown-text.ts'

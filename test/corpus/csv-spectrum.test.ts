@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import { allRows, brief, CSV, exportFile } from '../extract/export-file.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import { allRows, brief, exportFile, numberSource, rowsOf } from '../extract/export-file.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import { jsonNames, rootScope } from '../../src/transform/scope.ts'
 import { allRows, brief, numberSource } from '../extract/export-file.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import { allRows, brief, exportFile, numberSource, rowsOf } from '../extract/export-file.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 

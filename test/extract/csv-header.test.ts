@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import { allRows, brief, exportFile } from './export-file.ts'
 
 async function opened(content: string, read: object) {

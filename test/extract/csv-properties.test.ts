@@ -2,8 +2,8 @@ import { gzipSync } from 'node:zlib'
 import { stringify } from 'csv-stringify/sync'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import { allRows, brief, collect, exportFile } from './export-file.ts'
 
 const ENCODERS = {

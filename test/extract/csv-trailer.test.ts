@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import { brief, collect, exportFile } from './export-file.ts'
 
 const open = async (content: string | Uint8Array, trailer: object, read: object = {}) =>

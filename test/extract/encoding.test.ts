@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import { allRows, brief, exportFile, rowsOf } from './export-file.ts'
 
 const csv = (encoding: string) => readDefinition.parse({ format: 'csv', encoding })

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import type { Origin, Row } from '../../src/model/row.ts'
 
 export const CSV = readDefinition.parse({ format: 'csv' })

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import { allRows, brief, exportFile, rowsOf } from './export-file.ts'
 
 const DOCUMENT = readDefinition.parse({ format: 'json' })

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import type { Row } from '../../src/model/row.ts'
 import { brief, collect, exportFile, numberSource, rowsOf } from './export-file.ts'
 

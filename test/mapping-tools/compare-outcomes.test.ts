@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readDefinition } from '../../src/extract/csv-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
+import { readDefinition } from '../../src/extract/read-definition.ts'
 import {
   createComparison,
   type Difference,

@@ -1,4 +1,7 @@
-/** Writes a file that comes over a network: on with what has come when a connection breaks, and whole or not at all. */
+/**
+ * Writes a file that comes over a network: on with what has come when a connection breaks, and whole or not at all. Private copies lie in
+ * a spool: folders of mode 0700, files of mode 0600.
+ */
 
 import { hash } from 'node:crypto'
 import { constants } from 'node:fs'

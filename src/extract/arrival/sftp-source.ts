@@ -1,4 +1,7 @@
-/** Exports on an SFTP server. One connection, opened with the first question and again when it broke. */
+/**
+ * Exports on an SFTP server. One connection, opened with the first question and again when it broke. Every question has a limit to how
+ * long its answer is waited for, and the key of the server is checked.
+ */
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** What unpacking is told, and what comes of it. */
+/** What unpacking is told, and what comes of it. Whether a file is an OpenPGP message (RFC 9580) is told by its first bytes. */
 import type { ContentLimits } from '../content-limits.ts'
 
 export interface UnpackRules {

@@ -1,4 +1,7 @@
-/** Compares a file that was delivered with what was announced of it: the whole of it is read before anything is sent. */
+/**
+ * Compares a file that was delivered with what was announced of it: the whole of it is read before anything is sent. Announced by a
+ * checksum file, a manifest or a marker beside it.
+ */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'

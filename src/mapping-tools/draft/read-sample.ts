@@ -1,7 +1,7 @@
 /** Reads the first rows of a sample, having found out what it is: JSON, or CSV and its dialect. */
 
-import { readDefinition } from '../../extract/csv-definition.ts'
 import { openExport } from '../../extract/open-export.ts'
+import { readDefinition } from '../../extract/read-definition.ts'
 import { WaybillError } from '../../model/errors.ts'
 import type { JsonValue, Row, RowFault } from '../../model/row.ts'
 import { list } from './write-draft.ts'

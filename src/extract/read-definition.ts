@@ -1,4 +1,4 @@
-/** `read:` of `format: csv`: the dialect of the file. Without any key it is RFC 4180 in UTF-8 with a header. */
+/** The `read:` block of a mapping file: how the bytes of an export become rows. Without any key it is RFC 4180 in UTF-8 with a header. */
 import { z } from 'zod'
 import { ENCODINGS } from './encoding.ts'
 import { parseMemberPath, parseRecordsPath } from './json-path.ts'

@@ -12,7 +12,7 @@ import type {
   PerhapsSent,
 } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
-import type { Entry, EntryOutcome, Verdict } from '../model/entry.ts'
+import type { Entry, EntryOutcome, StoredAs, Verdict } from '../model/entry.ts'
 import { RECORD_KINDS, type Stage } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
@@ -142,8 +142,8 @@ async function load(
   const doubtful = unsent.filter((entry) => entry.record.kind !== 'careTeam' && isDoubtful(entry))
   const verdicts =
     doubtful.length === 0
-      ? new Map<Entry, Verdict>()
-      : await context.reconciler.readBack(doubtful, accounts.accountIds, 'any')
+      ? new Map<Entry, Verdict | StoredAs>()
+      : await context.reconciler.readBackAny(doubtful, accounts.accountIds)
   const inDoubtStill = (entry: Entry, isAsked: boolean): EntryOutcome => ({
     ...(isHeld(entry) ? stillInDoubt(entry) : notSent(entry, 'perhaps-sent', PERHAPS_SENT)),
     ...(isAsked ? { isAsked } : {}),
@@ -152,7 +152,16 @@ async function load(
   for (const entry of unsent) {
     const verdict = verdicts.get(entry)
     const reason = accounts.refusalOf(entry)
-    if (verdict === 'stored') note([{ entry, outcome: 'unchanged', found: true, readBack: true }])
+    if (verdict === 'stored' || typeof verdict === 'object')
+      note([
+        {
+          entry,
+          outcome: 'unchanged',
+          found: true,
+          readBack: true,
+          ...(verdict === 'stored' ? {} : verdict),
+        },
+      ])
     else if (verdict !== undefined && verdict !== 'absent' && context.held !== 'resend')
       note([inDoubtStill(entry, verdict === 'unreadable')])
     else if (reason !== undefined) note([{ entry, outcome: 'rejected', batchId: null, reason }])

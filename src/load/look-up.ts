@@ -4,7 +4,7 @@
  */
 
 import type { CreateAnswer } from '../gateway/answer.ts'
-import type { AccountIds, Entry, Matched, SentAs, ShownRecord, Verdict } from '../model/entry.ts'
+import type { AccountIds, Entry, Matched, ShownRecord, StoredAs, Verdict } from '../model/entry.ts'
 import type { AccountKey } from '../model/record.ts'
 
 export interface LookUp {
@@ -46,11 +46,10 @@ export interface Reconciler {
     answer: Pick<CreateAnswer, 'echoes' | 'errors'>,
     accountIds: AccountIds,
   ): Matched
-  /**
-   * One read an account, however many of its records are open.
-   * @param sentAs `any`: they may have been sent before under the ids that they had in another export
-   */
-  readBack(entries: readonly Entry[], accountIds: AccountIds, sentAs?: SentAs): Promise<Map<Entry, Verdict>>
+  /** One read an account, however many of its records are open. */
+  readBack(entries: readonly Entry[], accountIds: AccountIds): Promise<Map<Entry, Verdict>>
+  /** The same of records that may have been sent before under the ids that they had in another export. */
+  readBackAny(entries: readonly Entry[], accountIds: AccountIds): Promise<Map<Entry, Verdict | StoredAs>>
   /** All that the profile shows, of every kind; undefined where it cannot be read. */
   profile(account: AccountKey): Promise<readonly ShownRecord[] | undefined>
 }

@@ -71,6 +71,8 @@ export type EntryOutcome = { readonly entry: Entry } & (
       readonly found?: true
       /** It was sent before, and the profile shows it. */
       readonly readBack?: true
+      /** The transaction id under which it was sent, where that is of another export. */
+      readonly storedAs?: string
       /** What was found is the equal entry of another record: this one need not be there as well. */
       readonly isOthers?: true
       /** The gateway does not have it, and is not to have it. */
@@ -98,8 +100,10 @@ export interface ShownRecord {
   readonly sourceType: string | undefined
 }
 
-/** Under which transaction ids records can have been sent: those of this export, or of any. */
-export type SentAs = 'own' | 'any'
+/** The profile shows the record under the transaction id that it had in another export. */
+export interface StoredAs {
+  readonly storedAs: string
+}
 
 /** What an answer of success says; of all other records it says nothing. */
 export interface Matched {

@@ -5,7 +5,7 @@
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { AccountIds, Entry, SentAs, Verdict } from '../model/entry.ts'
+import type { AccountIds, Entry, StoredAs, Verdict } from '../model/entry.ts'
 import { type AccountKey, RECORD_KINDS, type RecordKind } from '../model/record.ts'
 import { codesOf, isObject, persistentId, textOf } from './match.ts'
 
@@ -26,14 +26,15 @@ export interface ProfileRecord {
 /** A read that may be repeated, under the run's concurrency and patience. */
 export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
 
-export async function readBack(
+/** @param judged `judge`, or `judgeAny` where they may have been sent before under the ids that they had in another export */
+export async function readBack<Judged extends Verdict | StoredAs>(
   gateway: Gateway,
   read: Read,
   entries: readonly Entry[],
   accountIds: AccountIds,
-  sentAs: SentAs = 'own',
-): Promise<Map<Entry, Verdict>> {
-  const verdicts = new Map<Entry, Verdict>()
+  judged: (entry: Entry, profile: readonly ProfileRecord[]) => Judged,
+): Promise<Map<Entry, Judged | 'unreadable'>> {
+  const verdicts = new Map<Entry, Judged | 'unreadable'>()
   const byAccount = Map.groupBy(
     entries,
     ({ record }) => `${record.kind}\n${record.account.type}\n${record.account.reference}`,
@@ -42,7 +43,7 @@ export async function readBack(
     [...byAccount.values()].map(async (open) => {
       const profile = await readProfile(gateway, read, open, accountIds)
       for (const entry of open)
-        verdicts.set(entry, profile === undefined ? 'unreadable' : judge(entry, profile, sentAs))
+        verdicts.set(entry, profile === undefined ? 'unreadable' : judged(entry, profile))
     }),
   )
   for (const one of reads) if (one.status === 'rejected') throw one.reason
@@ -110,31 +111,40 @@ function toProfileRecord(record: { readonly [key: string]: unknown }): ProfileRe
 }
 
 /** What a profile says of one record. Pure; the rule is in docs/delivery.md. */
-export function judge(
-  { record, transactionId }: Entry,
-  profile: readonly ProfileRecord[],
-  sentAs: SentAs = 'own',
-): Verdict {
+export function judge(entry: Entry, profile: readonly ProfileRecord[]): Verdict {
+  const { record, transactionId } = entry
   if (profile.some((found) => found.persistentId === transactionId)) return 'stored'
-  const { evidence, observedAt, kind, sourceType } = record
-  const sameSeries = profile.filter((found) =>
-    kind === 'careTeam'
-      ? found.npi === evidence.npi
-      : found.codes.some((code) => evidence.codes.includes(code)) &&
-        (found.sourceType ?? sourceType) === sourceType,
-  )
-  const sameRecord = sameSeries.filter(
-    (found) => found.observedAt === observedAt && sameContent(found, record.evidence),
-  )
+  const { observedAt, kind } = record
+  const sameSeries = profile.filter(isOfSeries(entry))
   // Only a gateway that trims source.meta leaves this to contents; one that keeps it would have shown our id.
-  if (sameRecord.some((found) => found.persistentId === undefined)) return 'stored'
-  if (sentAs === 'any' && sameRecord.some((found) => isOfOtherExport(found.persistentId, transactionId)))
+  if (sameSeries.some((found) => found.persistentId === undefined && isSameRecord(entry, found)))
     return 'stored'
   // Care teams are listed in full: what is not there was not taken.
   if (kind === 'careTeam') return 'absent'
   const hides = sameSeries.some((found) => found.observedAt === undefined || found.observedAt >= observedAt)
   return hides ? 'hidden' : 'absent'
 }
+
+/** The same of one that may have been sent before under the id that it had in another export. */
+export function judgeAny(entry: Entry, profile: readonly ProfileRecord[]): Verdict | StoredAs {
+  const verdict = judge(entry, profile)
+  if (verdict === 'stored') return verdict
+  const other = profile
+    .filter(isOfSeries(entry))
+    .find((found) => isSameRecord(entry, found) && isOfOtherExport(found.persistentId, entry.transactionId))
+  return other?.persistentId === undefined ? verdict : { storedAs: other.persistentId }
+}
+
+const isOfSeries =
+  ({ record: { kind, evidence, sourceType } }: Entry) =>
+  (found: ProfileRecord): boolean =>
+    kind === 'careTeam'
+      ? found.npi === evidence.npi
+      : found.codes.some((code) => evidence.codes.includes(code)) &&
+        (found.sourceType ?? sourceType) === sourceType
+
+const isSameRecord = ({ record }: Entry, found: ProfileRecord): boolean =>
+  found.observedAt === record.observedAt && sameContent(found, record.evidence)
 
 /** Whether it is the id that the same record, by rule and keyed hash of its content, had in another export. */
 function isOfOtherExport(id: string | undefined, transactionId: string): boolean {

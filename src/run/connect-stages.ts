@@ -13,7 +13,7 @@ import { createBodyBuffers } from '../load/record-text.ts'
 import { createSending } from '../load/sending.ts'
 import type { Identity } from '../model/ids.ts'
 import { matchAnswer } from '../reconcile/match.ts'
-import { readBack, readWholeProfile } from '../reconcile/read-back.ts'
+import { judge, judgeAny, readBack, readWholeProfile } from '../reconcile/read-back.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import type { RunDependencies } from './dependencies.ts'
 import type { RunEvents } from './events.ts'
@@ -90,8 +90,8 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
   })
   const reconciler: Reconciler = {
     match: matchAnswer,
-    readBack: (...[entries, accountIds, sentAs]) =>
-      readBack(gateway, sending.read, entries, accountIds, sentAs),
+    readBack: (...asked) => readBack(gateway, sending.read, ...asked, judge),
+    readBackAny: (...asked) => readBack(gateway, sending.read, ...asked, judgeAny),
     profile: (account) => readWholeProfile(gateway, sending.read, account),
   }
   const delivery = {

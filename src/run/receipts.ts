@@ -60,8 +60,12 @@ export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): R
     const sent = sentAs.get(content)
     if (sent === undefined && one.readBack !== true) continue
     found.add(content)
-    const asHere = { transactionId, batchId: null, status: null, learnedFrom: 'read-back' as const }
-    receipts.push(sent === undefined ? asHere : receiptOf(sent, 'read-back'))
+    const shown = { transactionId: one.storedAs ?? transactionId, batchId: null, status: null }
+    receipts.push(
+      sent === undefined || one.storedAs !== undefined
+        ? { ...shown, learnedFrom: 'read-back' }
+        : receiptOf(sent, 'read-back'),
+    )
   }
   return receipts
 }

@@ -22,7 +22,7 @@ import { createSending, type Sending } from '../../src/load/sending.ts'
 import type { Entry, EntryOutcome } from '../../src/model/entry.ts'
 import type { RecordKind } from '../../src/model/record.ts'
 import { matchAnswer } from '../../src/reconcile/match.ts'
-import { readBack, readWholeProfile } from '../../src/reconcile/read-back.ts'
+import { judge, judgeAny, readBack, readWholeProfile } from '../../src/reconcile/read-back.ts'
 import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
 import { heldBy, newlyDelivered } from '../../src/run/settlement.ts'
 import { type Fault, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
@@ -143,7 +143,8 @@ export async function startLoading(options: LoadingOptions = {}) {
   }
   const reconcilerOf = (sending: Sending): Reconciler => ({
     match: matchAnswer,
-    readBack: (entries, accountIds, sentAs) => readBack(gateway, sending.read, entries, accountIds, sentAs),
+    readBack: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds, judge),
+    readBackAny: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds, judgeAny),
     profile: (account) => readWholeProfile(gateway, sending.read, account),
   })
   const connect = (sending: Sending): LoadContext => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { judge, type ProfileRecord } from '../../src/reconcile/read-back.ts'
+import { judge, judgeAny, type ProfileRecord } from '../../src/reconcile/read-back.ts'
 import {
   biometric,
   careTeam,
@@ -28,14 +28,14 @@ const elsewhere = entry.transactionId.replace(/^[0-9a-f]{16}-\d+/, 'ffffffffffff
 
 describe('what a profile says of a record that may have been sent from another export', () => {
   it.each([
-    ['the same record under the id that it had there', elsewhere, 'stored'],
+    ['the same record under the id that it had there', elsewhere, { storedAs: elsewhere }],
     ['another record, with the same value', `${elsewhere.slice(0, -1)}x`, 'hidden'],
     ['its twin in this export', entry.transactionId.replace(/-\d+-/, '-000099-'), 'hidden'],
     ['one whose id is none of ours', 'anything', 'hidden'],
   ])('%s', (_name, persistentId, verdict) => {
-    expect(judge(entry, [found({ persistentId })], 'any')).toBe(verdict)
-    expect(judge(entry, [found({ persistentId })], 'own')).toBe('hidden')
-    expect(judge(entry, [found({ persistentId, value: 119 })], 'any')).toBe('hidden')
+    expect(judgeAny(entry, [found({ persistentId })])).toEqual(verdict)
+    expect(judge(entry, [found({ persistentId })])).toBe('hidden')
+    expect(judgeAny(entry, [found({ persistentId, value: 119 })])).toBe('hidden')
   })
 })
 

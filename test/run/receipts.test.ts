@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { EntryOutcome } from '../../src/model/entry.ts'
 import { openAppended as openAs, receiptOf, receiptsOf, receiptsText } from '../../src/run/receipts.ts'
-import { people } from '../load/made-up-entries.ts'
+import { biometric, entryOf, people } from '../load/made-up-entries.ts'
 
 const linesOf = (text: Uint8Array): unknown[] =>
   gunzipSync(text)
@@ -59,6 +59,13 @@ it('are read as one when appended chunk by chunk, and name what was accepted, or
     { ...accepted, transactionId: d.transactionId, batchId: null },
     { ...accepted, transactionId: c8, batchId: 'batch-0', learnedFrom: 'decision' },
   ])
+})
+
+it('names what the profile shows, not what the record would be called here', async () => {
+  const entry = entryOf(biometric, { row: 1, key: 'a', value: '70', rule: 'pulse', person: 'ann' })
+  const storedAs = 'aaaabbbbccccdddd-000007-pulse-00000000'
+  const outcome = { entry, outcome: 'unchanged', found: true, readBack: true, storedAs } as const
+  expect(receiptsOf([outcome], new Map())).toMatchObject([{ transactionId: storedAs }])
 })
 
 it('of a chunk without any are no bytes', async () => {

@@ -53,6 +53,8 @@ export interface GatewayLog {
 export interface Word {
   readonly summary: ExportSummary
   readonly rejects: readonly Reject[]
+  /** Before other runs took some of them up. */
+  readonly atFirst?: readonly Reject[]
 }
 
 export const WRONGS = ['lost', 'doubled', 'altered', 'marks', 'words', 'stuck'] as const
@@ -193,6 +195,11 @@ function whatWasTold(
     const own = (words.get(name) ?? []).map(({ rejects }) =>
       Map.groupBy(rejects, ({ _row, _rule }) => `${_row} ${_rule}`),
     )
+    const atFirst = new Set(
+      (words.get(name) ?? []).flatMap(({ rejects, atFirst = rejects }) =>
+        atFirst.filter(({ _code }) => REFUSALS.has(_code)).map(({ _row, _rule }) => `${_row} ${_rule}`),
+      ),
+    )
     return told.map((record): Telling => {
       const of = own.map((rejects) => rejects.get(`${record.row} ${record.rule}`) ?? [])
       const said = of.map((rejects): Said => {
@@ -210,7 +217,7 @@ function whatWasTold(
         delivery,
         owed,
         waits,
-        wasRefused: said.includes('refused'),
+        wasRefused: atFirst.has(`${record.row} ${record.rule}`),
         said: said.toSorted((a, b) => rank(a) - rank(b))[0] ?? 'through',
       }
     })

@@ -30,7 +30,8 @@ export async function wordsOf(runs: readonly ListedRun[]): Promise<Word[]> {
         ),
       )
       const left = await readRejects(summary.rejects)
-      words.push({ summary, rejects: left.filter((one) => taken.every((some) => some.some(isSame(one)))) })
+      const rejects = left.filter((one) => taken.every((some) => some.some(isSame(one))))
+      words.push({ summary, rejects, atFirst: left })
     }
   }
   return words

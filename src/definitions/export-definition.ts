@@ -2,9 +2,12 @@
 
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import type { SourcePlace } from '../extract/arrival/open-source.ts'
 import type { ArrivalRules } from '../extract/arrival/verify-delivery.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content-limits.ts'
+import { FolderWritten, folderPlace } from '../extract/sources/folder.ts'
+import { S3Written, s3Place } from '../extract/sources/s3.ts'
+import { SftpWritten, sftpPlace } from '../extract/sources/sftp.ts'
+import type { SourcePlace } from '../extract/sources/source.ts'
 import type { ExpectationKey } from '../ledger/ledger.ts'
 import { readCronLine } from '../schedule/cron-line.ts'
 import { isZone } from '../transform/dates.ts'
@@ -73,38 +76,10 @@ const fileName = z
 /** A name beside that of the export, which stands at `{name}`. */
 const companion = fileName.regex(/\{name\}/, 'has no {name} in it; write it like "{name}.done"')
 
-const Sftp = z.strictObject({
-  host: z.string().min(1),
-  port: z.int().min(1).max(65_535).default(22),
-  user: z.string().min(1),
-  folder: z.string().min(1).default('.'),
-  /** The fingerprint of the server's key, or a known_hosts file. There is no connection without. */
-  hostKey: z
-    .string()
-    .min(1)
-    .refine(
-      (text) => !/^(SHA256|MD5):/.test(text) || /^SHA256:[A-Za-z0-9+/]{43}=?$/.test(text),
-      'is no fingerprint; it is SHA256: and 43 characters, as `ssh-keygen -l` prints it',
-    ),
-  /** Private key, relative to the job file. */
-  keyFile: z.string().min(1).optional(),
-})
-
-const S3 = z.strictObject({
-  bucket: z.string().min(1),
-  prefix: z.string().default(''),
-  region: z.string().min(1),
-  /** Storage other than Amazon's. */
-  endpoint: z
-    .string()
-    .refine(isSafeAddress, 'must be an https address; plain http is for loopback addresses only')
-    .optional(),
-})
-
 export const ExportDefinition = z.strictObject({
   /** Folder, relative to the job file; or a server. */
   from: z
-    .union([z.string().min(1), z.strictObject({ sftp: Sftp }), z.strictObject({ s3: S3 })])
+    .union([FolderWritten, SftpWritten, S3Written])
     .meta({ description: 'A folder, relative to the job file; or a server.' }),
   /** Names to take; `*` stands for anything, `{date:yyyyMMdd}` for a date in luxon tokens. */
   match: z
@@ -154,12 +129,6 @@ export const ExportDefinition = z.strictObject({
   }),
 })
 export type ExportDefinition = z.infer<typeof ExportDefinition>
-
-function isSafeAddress(text: string): boolean {
-  const url = URL.parse(text)
-  if (url?.protocol === 'https:') return true
-  return url?.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
-}
 
 export interface JobSource extends ArrivalRules {
   /** The place as people are told of it. */
@@ -213,7 +182,7 @@ export function jobSource(
   const { from, match, complete, verify, members, encrypted, limits, archive, expect } = one
   const place = placeOf(from, archive, folder)
   return {
-    from: shownPlace(place),
+    from: place.shown,
     place,
     match,
     mapping: one.mapping ?? mapping ?? '',
@@ -230,23 +199,8 @@ export function jobSource(
 }
 
 function placeOf(from: ExportDefinition['from'], archive: string | undefined, folder: string): SourcePlace {
-  if (typeof from === 'string') {
-    const resolved = resolve(folder, from)
-    return { kind: 'folder', folder: resolved, archive: archive && resolve(folder, archive) }
-  }
-  if ('s3' in from) return { kind: 's3', ...from.s3, archive }
-  const { hostKey, keyFile, ...sftp } = from.sftp
-  return {
-    kind: 'sftp',
-    ...sftp,
-    hostKey: hostKey.startsWith('SHA256:') ? hostKey : resolve(folder, hostKey),
-    keyFile: keyFile && resolve(folder, keyFile),
-    archive,
-  }
-}
-
-function shownPlace(place: SourcePlace): string {
-  if (place.kind === 'folder') return place.folder
-  if (place.kind === 's3') return `s3://${place.bucket}/${place.prefix}`
-  return `sftp://${place.user}@${place.host}:${place.port}/${place.folder}`
+  if (typeof from === 'string')
+    return folderPlace({ folder: resolve(folder, from), archive: archive && resolve(folder, archive) })
+  if ('s3' in from) return s3Place({ ...from.s3, archive })
+  return sftpPlace({ ...from.sftp, archive }, folder)
 }

@@ -92,6 +92,7 @@ async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBat
     attempts,
     firstSentAt,
     resends: earlier === undefined ? 0 : earlier.resends + 1,
+    failedWith: (answer.kind === 'failed' ? answer.error.status : undefined) ?? earlier?.failedWith,
   }
   if (answer.kind === 'answered') return settleAnswer(delivery, sent, answer.answer)
   const { error } = answer
@@ -149,7 +150,9 @@ async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnow
     const waitMs = waitBeforeReadBack(resends + 1, delivery.random)
     const people = new Set(batch.entries.map(({ record }) => record.account.reference))
     const operation = `create ${batch.kind} records`
-    isOver = !(await delivery.sending.wait(operation, waitMs, known.cause, firstSentAt, people))
+    // A time-out between answers does not make a gateway that answers one that does not.
+    const cause = { ...known.cause, status: known.cause.status ?? sent.failedWith }
+    isOver = !(await delivery.sending.wait(operation, waitMs, cause, firstSentAt, people))
   }
   if (known.open.length === 0) return settleJudged(delivery, sent, known, new Map())
   const verdicts = await lookUp(delivery, known.open, batch.accountIds, overAt)
@@ -197,7 +200,9 @@ export async function settleJudged(
       delivery.progress.takenAt >= firstSentAt)
   const [only] = again
   if (failsAlone && again.length === 1 && only !== undefined) {
-    const words = { ours: `HTTP ${known.status}, again and again, while the gateway answers others` }
+    const words = {
+      ours: `HTTP ${known.status ?? sent.failedWith}, again and again, while the gateway answers others`,
+    }
     outcomes.push(rejection(only, batchId, 'refused', words))
     again.pop()
   }

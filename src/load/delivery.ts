@@ -50,6 +50,8 @@ export interface SentBatch {
   readonly attempts: number
   /** When it, or the batch of which it is the rest, went out first. */
   readonly firstSentAt: number
+  /** HTTP status of the last try that failed and was answered. */
+  readonly failedWith?: number | undefined
   readonly resends: number
 }
 

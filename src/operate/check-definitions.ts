@@ -81,7 +81,7 @@ async function checkSource(
       found: `${source.from}/${source.match}: ${found}`,
     },
   ]
-  if (source.place.kind !== 'folder' && !look.servers) return told('not asked (--sources asks it)')
+  if (source.place.local === undefined && !look.servers) return told('not asked (--sources asks it)')
   const { complete, refused } = await arrival.look(source, look.now)
   return [
     ...told(`${counted(complete.length, 'export')} there`),

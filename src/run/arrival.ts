@@ -2,10 +2,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { JobSource } from '../definitions/export-definition.ts'
-import type { Delivery, ExportSource, RefusedFile } from '../extract/arrival/export-source.ts'
-import { createFolderSource } from '../extract/arrival/folder-source.ts'
-import { meantBy } from '../extract/arrival/listing.ts'
-import { openSource } from '../extract/arrival/open-source.ts'
 import { createSpool } from '../extract/arrival/receive-file.ts'
 import { unpack } from '../extract/arrival/unpack.ts'
 import type { PgpKeyFiles } from '../extract/arrival/unpack-rules.ts'
@@ -24,6 +20,8 @@ import { assertVersion } from '../extract/content.ts'
 import type { ContentLimits } from '../extract/content-limits.ts'
 import { fingerprint } from '../extract/fingerprint.ts'
 import { lookAt } from '../extract/open-export.ts'
+import { createFolderSource } from '../extract/sources/folder.ts'
+import { type Delivery, type ExportSource, meantBy, type RefusedFile } from '../extract/sources/source.ts'
 import type { RunKind } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { assertWithin } from '../own-files.ts'
@@ -113,7 +111,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
   const spool = createSpool(spoolFolder)
   const opened = new Map<JobSource, Promise<ExportSource>>()
   const open = (source: JobSource): Promise<ExportSource> => {
-    const known = opened.get(source) ?? openSource(source.place, settings.sftpPassword)
+    const known = opened.get(source) ?? source.place.open(settings)
     opened.set(source, known)
     return known
   }

@@ -1,7 +1,9 @@
 /** The range of a backfill: which exports lie in it, in which order, and which of them a run has not begun yet. Pure. */
+
 import { DateTime } from 'luxon'
 import type { JobSource } from '../definitions/export-definition.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
+import { folderPlace } from '../extract/sources/folder.ts'
 import type { BackfillRange, RunKind, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { shellPath, shellWord } from '../shown-text.ts'
@@ -105,7 +107,7 @@ export const sourcesIn = (sources: readonly JobSource[], folder: string): JobSou
   sources.map((source) => ({
     ...source,
     from: folder,
-    place: { kind: 'folder', folder, archive: undefined },
+    place: folderPlace({ folder }),
     stableForMs: 0,
     marker: undefined,
     manifest: undefined,

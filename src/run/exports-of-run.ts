@@ -163,8 +163,8 @@ export async function receiveBegun(
   sources: readonly JobSource[],
   { path, sha256, archived }: Pick<ExportRecord, 'path' | 'sha256' | 'archived'>,
 ): Promise<ReceivedExport | undefined> {
-  const archives = sources.flatMap(({ place }) =>
-    place.kind === 'folder' && place.archive !== undefined ? [join(place.archive, basename(path))] : [],
+  const archives = sources.flatMap(({ place: { local } }) =>
+    local?.archive === undefined ? [] : [join(local.archive, basename(path))],
   )
   for (const address of [path, ...(archived === null ? [] : [archived]), ...archives]) {
     const received = await arrival.receiveAgain(address, sha256, sources)

@@ -2,7 +2,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { BUCKET, startS3Server } from '../extract/arrival/s3-server.ts'
+import { BUCKET, startS3Server } from '../extract/sources/s3-server.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Delivery, ExportSource } from '../../src/extract/arrival/export-source.ts'
+import type { Delivery, ExportSource } from '../../src/extract/sources/source.ts'
 
 export interface OpenedSource {
   readonly source: ExportSource

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { readJob } from '../../src/definitions/definition-files.ts'
 import { judgeJob } from '../../src/expect/expectation-watch.ts'
-import { createS3Source } from '../../src/extract/arrival/s3-source.ts'
+import { createS3Source } from '../../src/extract/sources/s3.ts'
 import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { serveRaw } from '../gateway/loopback.ts'
 
@@ -56,7 +56,7 @@ test('who is interrupted does not wait, and has judged nothing', async () => {
 
 test('object storage that says nothing is asked again, and is not waited for any longer than that', async () => {
   const place = { bucket: 'b', prefix: 'in', region: 'us-east-1', endpoint: await silence() }
-  const source = createS3Source(place, 100)
+  const source = await createS3Source(place, 100)
   onTestFinished(() => source.close())
   await expect(source.list()).rejects.toMatchObject({
     code: 'source-unreachable',

@@ -370,6 +370,20 @@ describe('a record on which the gateway fails', () => {
     expect(await loading.stored('biometric')).toHaveLength(entries.length - 1)
   })
 
+  it('is rejected then, though only its first try was answered', async () => {
+    let tries = 0
+    const loading = await startLoading({
+      faultOf: (request) => {
+        const fault = failing(request)
+        return fault === PASS || ++tries === 1 ? fault : { do: 'hang' }
+      },
+      patienceMs: 10_000,
+      timeouts: { response: 60 },
+    })
+    const { outcomes } = await loading.load([POISONED])
+    expect(outcomes).toMatchObject([{ outcome: 'rejected', reason: { code: 'refused' } }])
+  })
+
   it.each([1, 100])(
     'is rejected, as are all others of that person, at the end of the patience: batches of %i',
     async (records) => {

@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
 import { unreadable } from '../content.ts'
 import { compilePattern, inOrder } from '../discover.ts'
-import type { Delivery } from './export-source.ts'
+import type { Delivery } from '../sources/source.ts'
 
 /** @throws WaybillError `export-not-as-announced` */
 export function notAsAnnounced(

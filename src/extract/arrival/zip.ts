@@ -8,7 +8,7 @@ import { WaybillError } from '../../model/errors.ts'
 import { unreadable } from '../content.ts'
 import { countAgainst } from '../content-limits.ts'
 import { compilePattern, inOrder } from '../discover.ts'
-import { assertMemberName } from './listing.ts'
+import { assertMemberName } from '../sources/source.ts'
 import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
 
 const MOST_MEMBERS = 10_000

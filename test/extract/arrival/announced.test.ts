@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { Delivery } from '../../../src/extract/arrival/export-source.ts'
 import {
   type ArrivalRules,
   completeExports,
@@ -10,6 +9,7 @@ import {
   verifyChecksum,
   verifySize,
 } from '../../../src/extract/arrival/verify-delivery.ts'
+import type { Delivery } from '../../../src/extract/sources/source.ts'
 import { exportFile } from '../export-file.ts'
 
 const SHA256 = createHash('sha256').update('abc').digest('hex')

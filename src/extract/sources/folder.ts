@@ -2,13 +2,29 @@
 import { constants } from 'node:fs'
 import { copyFile, link, lstat, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
 import { makeFolder } from '../../own-files.ts'
 import { unreadable, versionOf } from '../content.ts'
-import { archiveNames, type Delivery, type ExportSource } from './export-source.ts'
-import { type ListedFile, listingOf } from './listing.ts'
+import {
+  archiveNames,
+  type Delivery,
+  type ExportSource,
+  type ListedFile,
+  listingOf,
+  type SourcePlace,
+} from './source.ts'
 
-export interface FolderPlace {
+/** `from` of a job: a folder, relative to the job file. */
+export const FolderWritten = z.string().min(1)
+
+export const folderPlace = (place: FolderPlace): SourcePlace => ({
+  shown: place.folder,
+  local: { archive: place.archive },
+  open: async () => createFolderSource(place),
+})
+
+interface FolderPlace {
   readonly folder: string
   readonly archive?: string | undefined
 }

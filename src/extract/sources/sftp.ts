@@ -2,16 +2,55 @@
  * Exports on an SFTP server. One connection, opened with the first question and again when it broke. Every question has a limit to how
  * long its answer is waited for, and the key of the server is checked.
  */
-
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createConnection } from 'node:net'
-import { posix } from 'node:path'
-import Client from 'ssh2-sftp-client'
+import { posix, resolve } from 'node:path'
+import type Client from 'ssh2-sftp-client'
+import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
-import { archiveNames, type Delivery, type ExportSource } from './export-source.ts'
-import { listingOf } from './listing.ts'
-import { answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
+import { answered, eachAnswered, receiveFile, withRetries } from '../arrival/receive-file.ts'
+import { archiveNames, type Delivery, type ExportSource, listingOf, type SourcePlace } from './source.ts'
+
+const SftpSettings = z.strictObject({
+  host: z.string().min(1),
+  port: z.int().min(1).max(65_535).default(22),
+  user: z.string().min(1),
+  /** On the server; relative to where the login leads. */
+  folder: z.string().min(1).default('.'),
+  /** The fingerprint of the server's key, or a known_hosts file. There is no connection without. */
+  hostKey: z
+    .string()
+    .min(1)
+    .refine(
+      (text) => !/^(SHA256|MD5):/.test(text) || /^SHA256:[A-Za-z0-9+/]{43}=?$/.test(text),
+      'is no fingerprint; it is SHA256: and 43 characters, as `ssh-keygen -l` prints it',
+    ),
+  /** Path of the private key, relative to the job file; without it the password is used. */
+  keyFile: z.string().min(1).optional(),
+})
+
+/** `from` of a job: a folder on an SFTP server. */
+export const SftpWritten = z.strictObject({ sftp: SftpSettings })
+
+/** @param base folder of the job file */
+export function sftpPlace(written: SftpPlace, base: string): SourcePlace {
+  const { user, host, port, folder, hostKey, keyFile } = written
+  const place = {
+    ...written,
+    hostKey: hostKey.startsWith('SHA256:') ? hostKey : resolve(base, hostKey),
+    keyFile: keyFile && resolve(base, keyFile),
+  }
+  return {
+    shown: `sftp://${user}@${host}:${port}/${folder}`,
+    open: async ({ sftpPassword }) => createSftpSource(place, sftpPassword),
+  }
+}
+
+export interface SftpPlace extends z.infer<typeof SftpSettings> {
+  /** Folder on the server; relative to `folder`. */
+  readonly archive?: string | undefined
+}
 
 /** @param answerMs what is not answered for so long is asked again, over another connection */
 export function createSftpSource(
@@ -163,20 +202,6 @@ export const ANSWER_MS = 60_000
 const LISTING = 5
 const GOOD_BYE_MS = 2_000
 
-export interface SftpPlace {
-  readonly host: string
-  readonly port: number
-  readonly user: string
-  /** On the server; relative to where the login leads. */
-  readonly folder: string
-  /** `SHA256:…`, or the path of a known_hosts file. */
-  readonly hostKey: string
-  /** Path of the private key; without it the password is used. */
-  readonly keyFile?: string | undefined
-  /** Folder on the server; relative to `folder`. */
-  readonly archive?: string | undefined
-}
-
 /** All reject with `NotAnswered`, or what ssh2-sftp-client makes of the server's answer. */
 export interface SftpConnection {
   list(folder: string): Promise<Client.FileInfo[]>
@@ -212,7 +237,9 @@ export async function connectSftp(
   let trusted = true
   const silent = (): void => {}
   // Events that nobody asked about are told by the question that fails.
-  const client = new Client('waybill', { error: silent, end: silent, close: silent })
+  // The client is loaded where a job uses it, and only there.
+  const { default: SftpClient } = await import('ssh2-sftp-client')
+  const client = new SftpClient('waybill', { error: silent, end: silent, close: silent })
   // Questions are small: without it each waits for the acknowledgement of the one before, which servers delay.
   const sock = createConnection({ host, port, noDelay: true })
   const connecting = client.connect({

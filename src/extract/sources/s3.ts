@@ -1,17 +1,8 @@
 /** Exports in S3-compatible storage. Credentials come by the default chain of the AWS SDK: environment, profile, role. */
-import {
-  CopyObjectCommand,
-  DeleteObjectCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
-  paginateListObjectsV2,
-  S3Client,
-  S3ServiceException,
-} from '@aws-sdk/client-s3'
+import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
-import { archiveNames, type ExportSource } from './export-source.ts'
-import { type ListedFile, listingOf } from './listing.ts'
-import { receiveFile } from './receive-file.ts'
+import { receiveFile } from '../arrival/receive-file.ts'
+import { archiveNames, type ExportSource, type ListedFile, listingOf, type SourcePlace } from './source.ts'
 
 /** Tries of one request, by the SDK. */
 const TRIES = 4
@@ -19,18 +10,48 @@ const TRIES = 4
 const CONNECT_MS = 20_000
 const SILENT_MS = 60_000
 
-export interface S3Place {
-  readonly bucket: string
+const S3Settings = z.strictObject({
+  bucket: z.string().min(1),
   /** What stands before a name in a key, `in/acme/`; empty: nothing. */
-  readonly prefix: string
-  readonly region: string
+  prefix: z.string().default(''),
+  region: z.string().min(1),
   /** Storage other than Amazon's. */
-  readonly endpoint?: string | undefined
+  endpoint: z
+    .string()
+    .refine(isSafeAddress, 'must be an https address; plain http is for loopback addresses only')
+    .optional(),
+})
+
+/** `from` of a job: a prefix of a bucket. */
+export const S3Written = z.strictObject({ s3: S3Settings })
+
+export const s3Place = (place: S3Place): SourcePlace => ({
+  shown: `s3://${place.bucket}/${place.prefix}`,
+  open: () => createS3Source(place),
+})
+
+interface S3Place extends z.infer<typeof S3Settings> {
   /** Prefix in the same bucket. */
   readonly archive?: string | undefined
 }
 
-export function createS3Source(place: S3Place, silentMs = SILENT_MS): ExportSource {
+function isSafeAddress(text: string): boolean {
+  const url = URL.parse(text)
+  if (url?.protocol === 'https:') return true
+  return url?.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
+}
+
+/** The SDK is loaded where a job uses it, and only there. */
+export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Promise<ExportSource> {
+  const {
+    CopyObjectCommand,
+    DeleteObjectCommand,
+    GetObjectCommand,
+    HeadObjectCommand,
+    paginateListObjectsV2,
+    S3Client,
+    S3ServiceException,
+  } = await import('@aws-sdk/client-s3')
   const { bucket, region, endpoint } = place
   const prefix = asFolder(place.prefix)
   const address = (name: string): string => `s3://${bucket}/${prefix}${name}`

@@ -2,13 +2,9 @@ import { renameSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createFolderSource } from '../../../src/extract/arrival/folder-source.ts'
-import { createS3Source } from '../../../src/extract/arrival/s3-source.ts'
-import {
-  createSftpSource,
-  hostKeyFingerprint,
-  type SftpPlace,
-} from '../../../src/extract/arrival/sftp-source.ts'
+import { createFolderSource } from '../../../src/extract/sources/folder.ts'
+import { createS3Source } from '../../../src/extract/sources/s3.ts'
+import { createSftpSource, hostKeyFingerprint, type SftpPlace } from '../../../src/extract/sources/sftp.ts'
 import { exportSourceConformance, type OpenedSource } from '../../conformance/export-source.ts'
 import { tempFolder } from '../export-file.ts'
 import { BUCKET, type S3Server, startS3Server } from './s3-server.ts'
@@ -98,7 +94,7 @@ exportSourceConformance('an SFTP server', () => sftp())
 async function s3() {
   const server = await startS3Server()
   const { endpoint } = server
-  const source = createS3Source({
+  const source = await createS3Source({
     endpoint,
     region: 'test-1',
     bucket: BUCKET,
@@ -348,7 +344,7 @@ describe('S3-compatible storage', () => {
       return froms.length === 1 ? { breakAfter: 300_000, goesSilent: true } : undefined
     }
     const place = { endpoint, region: 'test-1', bucket: BUCKET, prefix: 'in/acme' }
-    const source = createS3Source(place, 600)
+    const source = await createS3Source(place, 600)
     onTestFinished(() => source.close())
     const file = join(await tempFolder(), 'file')
     await source.fetch(await onlyDelivery({ source }), file)
@@ -374,7 +370,7 @@ describe('S3-compatible storage', () => {
 
   it('refusing is told once, without the secret', async () => {
     const opened = await open()
-    const source = createS3Source({
+    const source = await createS3Source({
       endpoint: opened.server.endpoint,
       region: 'test-1',
       bucket: 'other',

@@ -95,7 +95,7 @@ module.exports = {
         MODEL,
         '^src/html-page.ts$',
         '^src/ledger/(ledger|reasons).ts$',
-        '^src/run/(summary|run-activity|drift).ts$',
+        '^src/run/(summary|drift).ts$',
         '^src/runs/next-steps.ts$',
         '^src/reconcile/new-and-known.ts$',
       ],

@@ -12,8 +12,7 @@ import { assertWithin, closeToOthers, makeFolder, modeText } from './own-files.t
 import { identify, processTable } from './process-identity.ts'
 import type { Application } from './runs/application.ts'
 import type { Settings } from './settings.ts'
-import { createLogFile } from './telemetry/log-file.ts'
-import { createLogger, type Logger, type LogSink } from './telemetry/logger.ts'
+import { createLogFile, createLogger, type Logger, type LogSink } from './telemetry/logger.ts'
 
 /** As package.json has it. */
 export function programVersion(): string {

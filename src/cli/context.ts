@@ -34,6 +34,27 @@ export type Perform = (
   settings?: 'as-they-are',
 ) => Promise<void>
 
+/**
+ * What commander is to call for a command.
+ * @param names of its arguments, as its action knows them
+ * @param load its action: loaded when it is called
+ */
+export type Call = <Options>(
+  names: readonly string[],
+  load: () => Promise<Action<Options>>,
+  settings?: 'as-they-are',
+) => (...given: unknown[]) => Promise<void>
+
+/** Arguments come first, then the options, then the command itself. */
+export const callOf =
+  (perform: Perform): Call =>
+  <Options>(names: readonly string[], load: () => Promise<Action<Options>>, settings?: 'as-they-are') =>
+  (...given) => {
+    const typed = Object.fromEntries(names.map((name, at) => [name, given[at]]))
+    const options = { ...typed, ...(given[names.length] as object) } as Options
+    return perform(async (context) => (await load())(context, options), settings)
+  }
+
 export const json = (): Option =>
   new Option('--json', 'print one JSON object on standard output; logs go to standard error')
 

@@ -1,8 +1,8 @@
 /** What is shown of a run on a terminal: while it is on, and when it has ended. */
 import type { Ledger } from '../ledger/ledger.ts'
 import type { JobEnd } from '../run/execute.ts'
+import type { RunWatch } from '../runs/connect-gateway.ts'
 import type { BeginWatch } from '../runs/run-job.ts'
-import type { RunWatch } from '../runs/with-gateways.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
 import type { CommandContext } from './context.ts'

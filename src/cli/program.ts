@@ -1,21 +1,13 @@
 /** The command line (commander): one file a command, loaded when it is called, so that `--help` answers at once. */
 import { Command, InvalidArgumentError, Option, type OutputConfiguration } from 'commander'
-import { bindingOf, type TokenOwner } from '../reference-gateway/credentials.ts'
+import type { SampleSize } from '../runs/verify.ts'
 import { type ListenAddress, listenAddress } from '../settings.ts'
-import { addBackfillCommand } from './backfill-program.ts'
-import { json, type Perform, positiveNumber, wholeNumber } from './context.ts'
-import { addLeftBehindCommands } from './left-behind-program.ts'
-import { addMappingCommands } from './mapping-program.ts'
-import { addOperateCommands } from './operate-program.ts'
-
-/** Options of `gateway` that say how it serves. */
-const SERVING = [
-  ...['port', 'data', 'apiKey', 'token', 'bind'],
-  ...['assessment', 'faults', 'uploadLifetime', 'open', 'attached'],
-]
+import { callOf, json, type Perform, positiveNumber, wholeNumber } from './context.ts'
+import { addInstallationCommands } from './installation-program.ts'
 
 /** @param output where help and errors of use are written; default: the streams of the process */
 export function createProgram(version: string, perform: Perform, output: OutputConfiguration = {}): Command {
+  const call = callOf(perform)
   const program = new Command('waybill')
     .configureOutput(output)
     .description(
@@ -45,22 +37,25 @@ export function createProgram(version: string, perform: Perform, output: OutputC
       'after',
       '\nExample:\n  waybill run nightly-screenings\n  waybill run nightly-screenings --file samples/inbox/acme_screening_20260302.csv --json',
     )
-    .action(
-      (
-        job: string,
-        options: {
-          file?: string[]
-          limit?: number
-          acceptDrift?: true
-          lookFirst?: true
-          dryRun?: true
-          quiet?: true
-          json?: true
-        },
-      ) => perform(async (context) => (await import('./run.ts')).run(context, { job, ...options })),
-    )
+    .action(call(['job'], async () => (await import('./run.ts')).run))
 
-  addBackfillCommand(program, perform)
+  program
+    .command('backfill')
+    .description('run a job over its exports of a range of days, oldest first; typed again, it goes on')
+    .argument('<job>', 'name of a file in the jobs folder, without .yaml')
+    .requiredOption('--from <day>', 'first day of the range, by the names of the exports, like 2026-01-01')
+    .requiredOption('--to <day>', 'last day of the range, itself included')
+    .option('--in <folder>', 'take the exports that lie in this folder, not where the job finds them')
+    .option('--rate <n>', 'requests a second that are sent at most, like 5 or 0.5', rate)
+    .option('--accept-drift', 'take exports as they are, however they differ from earlier deliveries')
+    .option('--dry-run', 'print the plan: exports, sizes, rows, time; send nothing, write nothing')
+    .option('--quiet', 'no progress, no summary')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nIt gives way to other runs at the same gateway. What was delivered before is not sent again.\n\nExample:\n  waybill backfill nightly-screenings --from 2026-01-01 --to 2026-03-31 --dry-run\n  waybill backfill nightly-screenings --from 2026-01-01 --to 2026-03-31 --in /archive/acme --rate 5',
+    )
+    .action(call(['job'], async () => (await import('./backfill.ts')).backfill))
 
   program
     .command('schedule')
@@ -72,9 +67,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
       'after',
       '\nJobs are read again each minute. SIGTERM ends it: what is under way is finished, and goes on at the next start.\n\nExample:\n  waybill schedule --metrics 9464\n  waybill schedule --explain nightly-screenings',
     )
-    .action((options: { explain?: string | true; metrics?: ListenAddress; json?: true }) =>
-      perform(async (context) => (await import('./schedule.ts')).schedule(context, options)),
-    )
+    .action(call([], async () => (await import('./schedule.ts')).schedule))
 
   program
     .command('runs')
@@ -87,9 +80,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
       'after',
       '\nExample:\n  waybill runs --limit 5\n  waybill runs --job nightly-screenings --failed',
     )
-    .action((options: { limit: number; job?: string; failed?: true; json?: true }) =>
-      perform(async (context) => (await import('./runs.ts')).runs(context, options)),
-    )
+    .action(call([], async () => (await import('./runs.ts')).runs))
 
   program
     .command('show')
@@ -97,9 +88,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .argument('[run]', 'id of the run; without it, the latest')
     .addOption(json())
     .addHelpText('after', '\nExample:\n  waybill show\n  waybill show 20260302T071500Z-4f2a9c')
-    .action((run: string | undefined, options: { json?: true }) =>
-      perform(async (context) => (await import('./runs.ts')).show(context, { run, ...options })),
-    )
+    .action(call(['run'], async () => (await import('./runs.ts')).show))
 
   program
     .command('trace')
@@ -107,64 +96,60 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .argument('<transaction>', 'a transaction id, as the gateway stores it')
     .addOption(json())
     .addHelpText('after', '\nExample:\n  waybill trace 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa')
-    .action((transaction: string, options: { json?: true }) =>
-      perform(async (context) => (await import('./runs.ts')).trace(context, { transaction, ...options })),
-    )
-
-  addLeftBehindCommands(program, perform)
-
-  addMappingCommands(program, perform)
-
-  addOperateCommands(program, perform)
+    .action(call(['transaction'], async () => (await import('./runs.ts')).trace))
 
   program
-    .command('gateway')
-    .description('serve the reference gateway on loopback, to try things against')
-    .option('--port <n>', 'port to listen on; 0 takes a free one', wholeNumber, 8790)
-    .option('--data <file>', 'keep the data in this SQLite file (default: in memory)')
-    .option('--api-key <key...>', 'keys to accept (default: any)')
-    .option('--token <token...>', 'bearer tokens to accept (default: any)')
+    .command('rerun')
+    .description(
+      'map again what a run left behind, with the mapping of today, and send it in a run of its own',
+    )
+    .argument('<run>', 'id of the run')
+    .addOption(new Option('--only <what>', 'take up this alone').choices(['rejected', 'in-doubt'] as const))
+    .option('--quiet', 'no progress, no summary')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill rerun 20260302T071500Z-4f2a9c --only rejected')
+    .action(call(['run'], async () => (await import('./rerun.ts')).rerun))
+
+  program
+    .command('resolve')
+    .description('decide on what a run left in doubt, or give up one that cannot be finished')
+    .argument('<run>', 'id of the run')
+    .option('--accept', 'the gateway has the records: they count as delivered and are not sent')
+    .option('--resend', 'send them again, but for those that a last look finds stored')
     .option(
-      '--bind <token=reference...>',
-      'let a bearer token stand for a user in the paged test: a partnerAccountId, or accountId:ID',
-      binding,
+      '--give-up',
+      'it is not finished: its export is gone; what it had in hand is looked for, not sent twice',
     )
-    .option('--assessment <file>', 'serve the age assessment of this YAML file')
-    .option('--faults <file>', 'let things go wrong as this fault plan says (docs/faults.md)')
-    .option('--upload-lifetime <duration>', 'how long an upload address takes its document', '30m')
-    .option('--open', 'take records of accounts that are not registered too')
-    .option('--attached', 'for programs: read credentials from standard input, and end when that ends')
-    .addOption(
-      new Option('--check <url>', 'serve nothing: say where the gateway at this address differs').conflicts(
-        SERVING,
-      ),
-    )
-    .option(
-      '--account <reference>',
-      'with --check: read this account too (partnerAccountId, or accountId:ID)',
-    )
+    .option('--transaction <id...>', 'these records alone')
+    .option('--by <name>', 'who decides; without it the user of this machine')
+    .option('--note <text>', 'why; it is kept in the ledger and shown: no health data')
     .addOption(json())
     .addHelpText(
       'after',
-      '\nThe paged test answers for the user that the bearer token stands for. Bind tokens here, or while it runs with\nPOST /_reference/tokens {"token": …, "account": {"reference": …, "type": "partnerAccountId"}}; such a token is accepted\nbeside those of --token.\n\nExample:\n  waybill gateway --port 8790 --data gateway.sqlite\n  waybill gateway --bind token-1=participant-17 token-2=accountId:4711\n  waybill gateway --check https://gateway.example/api --account participant-17',
+      '\nExample:\n  waybill resolve 20260302T071500Z-4f2a9c --accept\n  waybill resolve 20260302T071500Z-4f2a9c --resend --transaction 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa',
     )
-    .action(
-      (options: {
-        port: number
-        data?: string
-        apiKey?: string[]
-        token?: string[]
-        bind?: Record<string, TokenOwner>
-        assessment?: string
-        faults?: string
-        uploadLifetime: string
-        open?: true
-        attached?: true
-        check?: string
-        account?: string
-        json?: true
-      }) => perform(async (context) => (await import('./gateway.ts')).gateway(context, options)),
+    .action(call(['run'], async () => (await import('./rerun.ts')).resolve))
+
+  program
+    .command('reconcile')
+    .description('settle by reading profiles what a run left open or in doubt; send nothing')
+    .argument('<run>', 'id of the run')
+    .option('--verify', 'compare what was accepted with what the profiles show')
+    .addOption(
+      new Option('--sample <size>', 'with --verify: so many people, or a share of them (20, 5%)').argParser(
+        sampleSize,
+      ),
     )
+    .option('--seed <text>', 'with --sample: decides who is in it; without it the id of the run')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nExit code 1: something is in doubt still, differs, or is missing.\n\nExample:\n  waybill reconcile 20260302T071500Z-4f2a9c\n  waybill reconcile 20260302T071500Z-4f2a9c --verify --sample 5%',
+    )
+    .action(call(['run'], async () => (await import('./rerun.ts')).reconcile))
+
+  addInstallationCommands(program, call)
+
   return program
 }
 
@@ -174,8 +159,16 @@ function address(text: string): ListenAddress {
   return found
 }
 
-function binding(text: string, before: Record<string, TokenOwner> = {}): Record<string, TokenOwner> {
-  const bound = bindingOf(text)
-  if (bound === undefined) throw new InvalidArgumentError('It must be TOKEN=REFERENCE.')
-  return { ...before, [bound.token]: bound.owner }
+function rate(text: string): number {
+  const perSecond = /^\d{1,6}(?:\.\d{1,3})?$/.test(text) ? Number(text) : 0
+  if (perSecond > 0) return perSecond
+  throw new InvalidArgumentError('It must be a number of requests a second, like 5 or 0.5.')
+}
+
+function sampleSize(text: string): SampleSize {
+  const [, number = '', percent] = /^(\d{1,9}(?:\.\d+)?)(%?)$/.exec(text) ?? []
+  const size = Number(number)
+  if (percent === '%' && size > 0 && size <= 100) return { kind: 'share', share: size / 100 }
+  if (percent === '' && size >= 1 && Number.isInteger(size)) return { kind: 'people', people: size }
+  throw new InvalidArgumentError('It must be a number of people (20) or a share (5%).')
 }

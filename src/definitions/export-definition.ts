@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import type { ArrivalRules } from '../extract/arrival/verify-delivery.ts'
-import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content-limits.ts'
+import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content.ts'
 import { FolderWritten, folderPlace } from '../extract/sources/folder.ts'
 import { S3Written, s3Place } from '../extract/sources/s3.ts'
 import { SftpWritten, sftpPlace } from '../extract/sources/sftp.ts'

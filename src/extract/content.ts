@@ -1,14 +1,15 @@
 /**
  * The decoded content of an export: the file's bytes, decompressed where they are gzip (RFC 1952) or Zstandard (RFC 8878). And whether
- * the file is still the one that it was.
+ * the file is still the one that it was. How far it is read at most, and the SHA-256 that is its identity.
  */
 
+import { createHash } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { filesExhausted, WaybillError } from '../model/errors.ts'
-import { bounded, type ContentLimits } from './content-limits.ts'
+import { n } from '../shown-text.ts'
 import { ByteWindow } from './framing.ts'
 
 const CHUNK_BYTES = 128 * 1024
@@ -237,4 +238,105 @@ export function assertVersion(path: string, found: string, version: string): voi
   throw new WaybillError('export-changed', 'The export changed after it was opened.', {
     place: { file: path },
   })
+}
+
+/** The ratio is judged from here on: a small file of repeated lines compresses beyond any bound and harms nobody. */
+const HARMLESS_BYTES = 64 * 1024 ** 2
+
+export interface ContentLimits {
+  /** Bytes that may come out of one file. */
+  readonly bytes: number
+  /** How many times its own size may come out of a file. */
+  readonly ratio: number
+  /** Aborted, with a `WaybillError`, when what is being read is not wanted any more: reading ends with that between one piece and the next. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** DEFLATE reaches 1,032 on zeros; exports of repeated codes stay below 100. */
+export const DEFAULT_LIMITS: ContentLimits = { bytes: 10 * 1024 ** 3, ratio: 200 }
+
+/**
+ * Counts what comes out of a file.
+ * @param packedBytes size of the file that it comes out of
+ * @returns to be told the length of every chunk before it is used
+ * @throws WaybillError `export-too-large`; what the limits are aborted with
+ */
+export function countAgainst(
+  path: string,
+  { bytes, ratio, signal }: ContentLimits,
+  packedBytes: number,
+): (length: number) => void {
+  const byRatio = Math.max(HARMLESS_BYTES, ratio * packedBytes)
+  const most = Math.min(bytes, byRatio)
+  let total = 0
+  return (length) => {
+    signal?.throwIfAborted()
+    total += length
+    if (total <= most) return
+    const limit =
+      most === bytes ? `more than ${n(bytes)} bytes` : `more than ${ratio} times its ${n(packedBytes)} bytes`
+    throw new WaybillError('export-too-large', `The export was refused: ${limit} come out of it.`, {
+      place: { file: path },
+    })
+  }
+}
+
+/** The content as it is, as long as it is within the limits. @throws WaybillError `export-too-large` */
+export async function* bounded(
+  path: string,
+  content: AsyncIterable<Buffer>,
+  limits: ContentLimits,
+  packedBytes: number,
+): AsyncGenerator<Buffer> {
+  const count = countAgainst(path, limits, packedBytes)
+  for await (const chunk of content) {
+    count(chunk.length)
+    yield chunk
+  }
+}
+
+/** Large enough that the hash, not the reading, takes the time. One buffer serves the whole file, whatever its size. */
+const READ_BYTES = 256 * 1024
+
+export interface Fingerprint {
+  /** 64 hex digits in lower case, as `sha256sum` prints them. */
+  readonly sha256: string
+  /** Size of the file as delivered. */
+  readonly bytes: number
+  /** The first 16 digits of `sha256`: what transaction ids begin with. */
+  readonly exportId: string
+}
+
+/**
+ * Reads the whole file once.
+ * @param signal aborted, with a `WaybillError`, when it is to end before
+ * @param version which the file must be; undefined: whichever it is
+ * @throws WaybillError `export-changed`, `export-unreadable`; what the signal is aborted with
+ */
+export async function fingerprint(
+  path: string,
+  signal?: AbortSignal,
+  version?: string,
+): Promise<Fingerprint> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  try {
+    const { handle: file } = await openVersion(path, version)
+    try {
+      const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+      for (;;) {
+        signal?.throwIfAborted()
+        const { bytesRead } = await file.read(buffer, 0, READ_BYTES)
+        if (bytesRead === 0) break
+        hash.update(buffer.subarray(0, bytesRead))
+        bytes += bytesRead
+      }
+    } finally {
+      await file.close()
+    }
+  } catch (cause) {
+    throw cause instanceof WaybillError ? cause : unreadable(path, cause)
+  }
+  const sha256 = hash.digest('hex')
+  return { sha256, bytes, exportId: sha256.slice(0, 16) }
 }

@@ -4,6 +4,8 @@ import { WaybillError } from '../model/errors.ts'
 import type { Origin, Row } from '../model/row.ts'
 import {
   assertVersion,
+  type ContentLimits,
+  DEFAULT_LIMITS,
   detectCompression,
   readContent,
   shareBefore,
@@ -11,7 +13,6 @@ import {
   unreadable,
   versionOf,
 } from './content.ts'
-import { type ContentLimits, DEFAULT_LIMITS } from './content-limits.ts'
 import { ByteWindow, readRows } from './framing.ts'
 import { type ControlTotal, openCsv } from './open-csv.ts'
 import { ndjsonFormat, openJson } from './open-json.ts'

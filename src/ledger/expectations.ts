@@ -1,8 +1,7 @@
 /** What has arrived, and what was judged of it by when it had to. By the job's name: what arrives does not hang on where it is sent. */
 import type { Transaction } from 'kysely'
 import type { Exclusive } from './exclusive.ts'
-import type { DeadlineRecord, DeliveryRecord } from './expectation-tables.ts'
-import type { LedgerTables } from './tables.ts'
+import type { DeadlineRecord, DeliveryRecord, LedgerTables } from './tables.ts'
 
 /** So many judgements of an expectation are kept: the newest, the one before, and one more for where nobody could look at that. */
 const KEPT = 3

@@ -47,7 +47,6 @@ import type {
   Selection,
 } from './tables.ts'
 
-export type { DeadlineRecord, DeadlineState, DeliveryRecord } from './expectation-tables.ts'
 export type { DeliveredFile, ExpectationKey, Expectations } from './expectations.ts'
 export type { FireChange, Fires, Timetable } from './fires.ts'
 export type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
@@ -74,7 +73,6 @@ export type {
   UntoldTarget,
 } from './notifications.ts'
 export { NOTHING_PERHAPS_SENT, type PerhapsSent } from './perhaps-sent.ts'
-export { processName } from './process-name.ts'
 export type { LeftExample, Reason } from './reasons.ts'
 export type { RightOfWay, Waiter } from './right-of-way.ts'
 export type {
@@ -106,6 +104,8 @@ export {
   type Tallies,
   UNDATED,
 } from './run-writes.ts'
+export type { DeadlineRecord, DeadlineState, DeliveryRecord } from './tables.ts'
+export { processName } from './tables.ts'
 export type {
   BatchRecord,
   CareTeamMark,

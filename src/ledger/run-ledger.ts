@@ -3,7 +3,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import { saveCareTeams } from './care-teams.ts'
 import { createExclusive } from './exclusive.ts'
 import { noteTaken } from './expectations.ts'
-import { assertLease, renewLease } from './leases.ts'
+import { assertLease, beginWork, countWork, renewLease } from './leases.ts'
 import type {
   ChunkSettlement,
   DeliveredRow,
@@ -20,7 +20,6 @@ import { noteKnown } from './reasons.ts'
 import { addTallies, noTallies, type Tallies } from './run-writes.ts'
 import { advanceBatch, advanceChunk, type BatchEvent } from './states.ts'
 import type { ExportRecord, LedgerTables } from './tables.ts'
-import { beginWork, countWork } from './worked-time.ts'
 
 type Writer = Transaction<LedgerTables>
 

@@ -1,10 +1,7 @@
 /** The ledger's tables as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
 import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'
 import type { DecisionTable, ExceptionTable, ResolutionTable } from './exception-tables.ts'
-import type { DeadlineTable, DeliveryTable } from './expectation-tables.ts'
-import type { LeaseTable, WaitingTable } from './lease-tables.ts'
-import type { NotificationTable } from './notification-table.ts'
-import type { BatchState, ChunkState, FireState, RunState } from './states.ts'
+import type { BatchState, ChunkState, FireState, NotificationState, RunState } from './states.ts'
 
 /** A job as known to one gateway: what was delivered to one gateway was not delivered to another. */
 interface JobTable {
@@ -274,3 +271,95 @@ export type NewExport = Insertable<ExportTable>
 export type NewChunk = Insertable<ChunkTable>
 export type NewBatch = Insertable<BatchTable>
 export type NewException = Insertable<ExceptionTable>
+
+export interface LeaseTable {
+  job_id: number
+  run_id: string
+  /** `host:pid#…`: of one process alone. */
+  owner: string
+  token: number
+  acquired_at: number
+  expires_at: number
+  /** 1: the holder lets the job go when another one asks for it. */
+  gives_way: ColumnType<number, number | undefined, number>
+  /** JSON, while the run waits as nothing gets through to the gateway: since when, why, until when. Null: it does not. */
+  outage: ColumnType<string | null, null, string | null>
+}
+
+/** Who waits for a job whose holder gives way, and until when that counts unless it is said again. */
+export interface WaitingTable {
+  job_id: number
+  owner: string
+  since: number
+  expires_at: number
+}
+
+/** A notice on its way to one target. A target is told of a subject once. */
+export interface NotificationTable {
+  id: Generated<number>
+  /** The same in every try, so that a receiver knows one that it has. */
+  message_id: string
+  job_id: number
+  kind: string
+  subject: string
+  /** Tells the targets of a job apart: a digest, as addresses and commands may hold secrets. */
+  target: string
+  /** Names the target for people, without secrets. */
+  address: string
+  /** JSON. */
+  notice: string
+  state: NotificationState
+  /** How often delivery was begun. */
+  attempts: ColumnType<number, number | undefined, number>
+  /** Not tried before: while a process delivers it, the instant at which that one is taken for dead. */
+  next_at: number
+  created_at: number
+  delivered_at: ColumnType<number | null, number | null | undefined, number | null>
+  /** Why it could not be delivered the last time. No secret. */
+  error: ColumnType<string | null, string | null | undefined, string | null>
+}
+
+/** A file that a run has begun with, as its source listed it: by the job's name, whatever the gateway. */
+export interface DeliveryTable {
+  job: string
+  mapping: string
+  address: string
+  modified_at: number
+  bytes: number
+  name: string
+  /** When the first run that did was begun. */
+  taken_at: number
+  /** When the latest one was. */
+  seen_at: number
+}
+
+/** What was found when exports had to have arrived. */
+export interface DeadlineTable {
+  job: string
+  mapping: string
+  /** Place and pattern. */
+  source: string
+  /** Cron line and zone. */
+  timetable: string
+  due: number
+  judged_at: number
+  state: DeadlineState
+  expected: number
+  arrived: number
+  /** How many of them are strangely small. */
+  small: number
+  /** JSON: the files that have arrived by then, which do not count for a later deadline. Null where nobody could look. */
+  known: string | null
+}
+
+/**
+ * `seen`: the first of an expectation, which is not told of. `arrived`: in time; `late`: by now; `missing`: not as many as expected;
+ * `unreachable`: nobody could look.
+ */
+export type DeadlineState = 'seen' | 'arrived' | 'late' | 'missing' | 'unreachable'
+
+export type DeliveryRecord = Selectable<DeliveryTable>
+export type DeadlineRecord = Selectable<DeadlineTable>
+
+/** As people are shown an owner: `host:pid`, without what tells that process from all others (src/process-identity.ts). */
+export const processName = (owner: string): string => owner.replace(/#[^#:]*$/, '')

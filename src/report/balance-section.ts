@@ -1,14 +1,12 @@
 /** The balance: as a picture, as tables, and what is wrong where it does not balance. */
-
 import { type SankeyLink, type SankeyNode, sankey, sankeyLinkHorizontal } from 'd3-sankey'
 import { html } from '../html-page.ts'
 import { allRecords } from '../model/balance.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { n } from '../shown-text.ts'
-import { countOf, KINDS, OUTCOMES, type Outcome, px, RECORD_OUTCOMES } from './figures.ts'
+import { countOf, KINDS, numbers, OUTCOMES, type Outcome, px, RECORD_OUTCOMES, table } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
-import { numbers, table } from './table.ts'
 
 const HEADS = ['came in', 'rows became', 'records made', 'records became']
 const WIDE = { columnWidth: 245, textWidth: 205, heads: HEADS }

@@ -1,5 +1,4 @@
 /** Files with their digests: the exports as they came, and what the run has written. Those are the only files that a report looks at. */
-
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat } from 'node:fs/promises'
@@ -8,9 +7,8 @@ import { pipeline } from 'node:stream/promises'
 import { html } from '../html-page.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { counted, n } from '../shown-text.ts'
-import { nameHtml } from './figures.ts'
+import { foldedTable, nameHtml } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
-import { foldedTable } from './table.ts'
 
 const SHOWN = 12
 

@@ -3,9 +3,8 @@ import { html } from '../html-page.ts'
 import type { ExportDrift } from '../run/drift.ts'
 import type { Step } from '../runs/next-steps.ts'
 import { n } from '../shown-text.ts'
-import { nameHtml } from './figures.ts'
+import { foldedTable, nameHtml } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
-import { foldedTable } from './table.ts'
 
 const SHOWN = 12
 

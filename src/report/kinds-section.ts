@@ -5,9 +5,18 @@ import { allRecords, type RecordCounts } from '../model/balance.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import { owedWords } from '../reconcile/new-and-known.ts'
 import { counted, n } from '../shown-text.ts'
-import { countOf, KINDS, nameHtml, OUTCOMES, px, RECORD_OUTCOMES, type RecordOutcome } from './figures.ts'
+import {
+  countOf,
+  foldedTable,
+  KINDS,
+  nameHtml,
+  OUTCOMES,
+  px,
+  RECORD_OUTCOMES,
+  type RecordOutcome,
+  table,
+} from './figures.ts'
 import type { ExportFacts, RunFacts } from './run-facts.ts'
-import { foldedTable, table } from './table.ts'
 
 /** Pixels; what is there is never narrower than the second. */
 const BAR_WIDTH = 180

@@ -4,9 +4,8 @@ import type { Reason } from '../ledger/ledger.ts'
 import { wordsOf } from '../ledger/reasons.ts'
 import { addKnown, knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
 import { n } from '../shown-text.ts'
-import { nameHtml, OUTCOMES } from './figures.ts'
+import { foldedTable, nameHtml, OUTCOMES } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
-import { foldedTable } from './table.ts'
 
 const SHOWN = 20
 const NAMED = 4

@@ -5,8 +5,7 @@
 import type { ChunkRecord, Ledger, Reason } from '../ledger/ledger.ts'
 import { allRecords, type RecordCounts, readCounts } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
-import { activityOf } from '../run/run-activity.ts'
-import { type ExportSummary, type RunSummary, summarise } from '../run/summary.ts'
+import { activityOf, type ExportSummary, type RunSummary, summarise } from '../run/summary.ts'
 
 /** Instants are milliseconds since the epoch. */
 export interface RunFacts {

@@ -2,9 +2,17 @@
 import { scaleLinear } from 'd3-scale'
 import { stack } from 'd3-shape'
 import { counted, n } from '../shown-text.ts'
-import { countOf, durationText, OUTCOMES, px, RECORD_OUTCOMES, type RecordOutcome } from './figures.ts'
+import {
+  countOf,
+  durationText,
+  numbers,
+  OUTCOMES,
+  px,
+  RECORD_OUTCOMES,
+  type RecordOutcome,
+  table,
+} from './figures.ts'
 import { type Bin, type RunFacts, type Throughput, throughputOf } from './run-facts.ts'
-import { numbers, table } from './table.ts'
 
 /** Of more pauses the longest. */
 const PAUSES_SHOWN = 12

@@ -16,9 +16,7 @@ import {
   verifySize,
   type WaitingExport,
 } from '../extract/arrival/verify-delivery.ts'
-import { assertVersion } from '../extract/content.ts'
-import type { ContentLimits } from '../extract/content-limits.ts'
-import { fingerprint } from '../extract/fingerprint.ts'
+import { assertVersion, type ContentLimits, fingerprint } from '../extract/content.ts'
 import { lookAt } from '../extract/open-export.ts'
 import { createFolderSource } from '../extract/sources/folder.ts'
 import { type Delivery, type ExportSource, meantBy, type RefusedFile } from '../extract/sources/source.ts'

@@ -3,7 +3,7 @@
  * ids that they would have had there. It is RFC 4180 in UTF-8 with a header, whatever that export was; a spreadsheet program that it
  * was corrected in may have put its own delimiter and a byte order mark.
  */
-import type { ContentLimits } from '../extract/content-limits.ts'
+import type { ContentLimits } from '../extract/content.ts'
 import { memberAt } from '../extract/json-path.ts'
 import { readJson } from '../extract/json-text.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'

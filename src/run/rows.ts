@@ -1,6 +1,6 @@
 /** Opens the rows of an export as its run reads them: all of it, those that another run left behind, or a rejects file. */
 import type { LoadedMapping } from '../definitions/definition-files.ts'
-import type { ContentLimits } from '../extract/content-limits.ts'
+import type { ContentLimits } from '../extract/content.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, Ledger, LeftRow, Reading, RunLedger, RunOrigin } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'

@@ -8,8 +8,8 @@ import {
   readMappings,
 } from '../definitions/definition-files.ts'
 import type { JobSource } from '../definitions/export-definition.ts'
+import { fingerprint } from '../extract/content.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
-import { fingerprint } from '../extract/fingerprint.ts'
 import { openExport } from '../extract/open-export.ts'
 import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { allRecords, readCounts } from '../model/balance.ts'

@@ -8,7 +8,7 @@ import {
   type LoadedMapping,
   readDecidedMapping,
 } from '../definitions/definition-files.ts'
-import { fingerprint } from '../extract/fingerprint.ts'
+import { fingerprint } from '../extract/content.ts'
 import {
   addCounts,
   type CodeCount,

@@ -14,11 +14,11 @@ import { findExports, noneFound } from '../run/find-exports.ts'
 import type { HeldJob } from '../run/lease.ts'
 import type { RunSummary } from '../run/summary.ts'
 import type { Application } from './application.ts'
+import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { mailedReport, runAndTell } from './run-and-tell.ts'
 import { createTeller } from './teller.ts'
 import { whileHeld } from './while-held.ts'
-import { type RunWatch, withRunDependencies } from './with-gateways.ts'
 
 export interface RunOptions {
   /** Files to take instead of those that the job finds. */

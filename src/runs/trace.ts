@@ -1,6 +1,6 @@
 /** From a transaction id back to where the record came from, and forward to what the gateway answered. */
 import { loadMapping } from '../definitions/definition-files.ts'
-import { fingerprint } from '../extract/fingerprint.ts'
+import { fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import type { BatchRecord, ChunkRecord, ExceptionRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { fingerprint } from '../../src/extract/fingerprint.ts'
+import { fingerprint } from '../../src/extract/content.ts'
 import { exportFile } from './export-file.ts'
 
 test('is the SHA-256 of the file (FIPS 180-2, appendix B.1 and B.3)', async () => {

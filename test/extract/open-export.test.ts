@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { appendFile, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { fingerprint } from '../../src/extract/fingerprint.ts'
+import { fingerprint } from '../../src/extract/content.ts'
 import { lookAt, openExport } from '../../src/extract/open-export.ts'
 import { allRows, brief, CSV, collect, exportFile, tempFolder } from './export-file.ts'
 

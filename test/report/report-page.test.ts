@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { durationText, localText, nameHtml, utcText } from '../../src/report/figures.ts'
+import { durationText, foldedTable, localText, nameHtml, utcText } from '../../src/report/figures.ts'
 import { nextSection } from '../../src/report/findings-section.ts'
 import { sharesOf } from '../../src/report/kinds-section.ts'
 import { mergeReasons } from '../../src/report/reasons-section.ts'
 import { isReportOf, reportPage } from '../../src/report/report-page.ts'
 import { verdictOf } from '../../src/report/run-header.ts'
-import { foldedTable } from '../../src/report/table.ts'
 import { exportWith, factsWith, kinds, made, RUN, rows, summaryWith, workOf } from './sample-facts.ts'
 import { CONTEXT, REPORTS, reason } from './sample-reports.ts'
 

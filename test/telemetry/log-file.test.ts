@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { createLogFile } from '../../src/telemetry/log-file.ts'
+import { createLogFile } from '../../src/telemetry/logger.ts'
 
 async function folder(): Promise<string> {
   const made = await mkdtemp(join(tmpdir(), 'waybill-log-'))

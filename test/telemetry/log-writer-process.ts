@@ -1,6 +1,5 @@
 /** Logs lines into a file that is put aside often, and ends at once. Arguments: file, name, number of lines, bytes of a file. */
-import { createLogFile } from '../../src/telemetry/log-file.ts'
-import { createLogger } from '../../src/telemetry/logger.ts'
+import { createLogFile, createLogger } from '../../src/telemetry/logger.ts'
 
 const [path = '', name = '', lines = '0', maxBytes = '0'] = process.argv.slice(2)
 const file = { path, maxBytes: Number(maxBytes), files: 1_000 }

@@ -14,7 +14,7 @@ import {
   readPrivateKeys,
 } from 'openpgp'
 import { WaybillError } from '../../model/errors.ts'
-import { type ContentLimits, countAgainst } from '../content-limits.ts'
+import { type ContentLimits, countAgainst } from '../content.ts'
 import type { PgpKeyFiles } from './unpack-rules.ts'
 
 const ARMOR = '-----BEGIN'

@@ -1,5 +1,5 @@
 /** What unpacking is told, and what comes of it. Whether a file is an OpenPGP message (RFC 9580) is told by its first bytes. */
-import type { ContentLimits } from '../content-limits.ts'
+import type { ContentLimits } from '../content.ts'
 
 export interface UnpackRules {
   readonly limits: ContentLimits

@@ -94,7 +94,7 @@ module.exports = {
       [
         MODEL,
         '^src/html-page.ts$',
-        '^src/ledger/(ledger|reasons).ts$',
+        '^src/ledger/(ledger|concerns).ts$',
         '^src/run/(summary|drift).ts$',
         '^src/runs/next-steps.ts$',
         '^src/reconcile/new-and-known.ts$',
@@ -133,6 +133,21 @@ module.exports = {
       [MODEL, '^src/ledger/ledger.ts$'],
       'the schedule keeps the time and remembers; what runs a job is handed in',
     ),
+    {
+      name: 'sqlite-is-built-where-adapters-are',
+      severity: 'error',
+      comment: 'the ledger is its interfaces; who looks at the file itself keeps an installation well',
+      from: {
+        path: '^src/',
+        pathNot: [
+          '^src/ledger/sqlite/',
+          '^src/application.ts$',
+          '^src/operate/',
+          '^src/cli/(doctor|prune).ts$',
+        ],
+      },
+      to: { path: '^src/ledger/sqlite/' },
+    },
     {
       name: 'plans-are-made-in-runs',
       severity: 'error',

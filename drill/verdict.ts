@@ -118,7 +118,8 @@ export function judgeRound(evidence: Evidence): Verdict {
   const ofText = Map.groupBy(tellings, ({ record }) => record.text)
   const times = new Map<string, number>()
   for (const { text } of stored) times.set(text, (times.get(text) ?? 0) + 1)
-  const places = new Map(stored.map(({ text }, at) => [text, at]))
+  // What is stored a second time hides from its first time on.
+  const places = new Map(stored.map(({ text }, at) => [text, at] as const).toReversed())
   // What one job sends it keeps back while something older is asked about; a ledger that was lost could not know.
   const isOwnDoing = (earlier: number, later: number): boolean =>
     ordered && !evidence.forgotten && later > earlier

@@ -73,7 +73,7 @@ export function createApplication(
     ...identify(hostname(), process.pid, randomBytes(8).toString('hex'), processTable(process.pid)),
     async openLedger() {
       makeHome()
-      const { openLedger } = await import('./ledger/open-ledger.ts')
+      const { openLedger } = await import('./ledger/sqlite/open-ledger.ts')
       const file = join(settings.home, 'ledger.sqlite')
       assertWithin(settings.home, file)
       // SQLite gives what it makes beside a ledger the mode of that, and a new one a mode that others may read.

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { processName } from '../src/ledger/ledger.ts'
-import { openLedger } from '../src/ledger/open-ledger.ts'
+import { openLedger } from '../src/ledger/sqlite/open-ledger.ts'
 import { identify, type ProcessTable, processTable } from '../src/process-identity.ts'
 
 /** A namespace with processes by their numbers and starts. */

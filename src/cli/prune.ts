@@ -1,8 +1,8 @@
 /** `waybill prune`: removes receipts, rejects and ledger detail of old runs. */
 import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { backUpLedger } from '../ledger/backup.ts'
-import { type Compacted, compactLedger } from '../ledger/pruning.ts'
+import { backUpLedger } from '../ledger/sqlite/backup.ts'
+import { type Compacted, compactLedger } from '../ledger/sqlite/pruning.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { type KeptBecause, type KeptRun, type Pruned, prune as pruneRuns } from '../operate/prune.ts'
 import { n } from '../shown-text.ts'

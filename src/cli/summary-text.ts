@@ -1,6 +1,6 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
+import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import { wordsOf } from '../ledger/reasons.ts'
 import { allRecords, balanceWords, type CodeCount, type RecordCounts } from '../model/balance.ts'
 import { knownWords, leftBehindWords, owedWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-section.ts'

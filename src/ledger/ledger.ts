@@ -3,18 +3,48 @@
  * Everything a run writes goes through its `RunLedger`, which is fenced: once another process has taken the run over,
  * nothing more can be written with the old token.
  */
-import type { AboutToSend } from './backup.ts'
-import type { Expectations } from './expectations.ts'
-import type { Fires } from './fires.ts'
-import type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
-import type { DeliveredRecord, LeftBehind, Ruling } from './left-records.ts'
-import type { Notifications } from './notifications.ts'
-import type { Held } from './packed-records.ts'
-import type { PerhapsSent } from './perhaps-sent.ts'
-import type { Pruning } from './pruning.ts'
-import type { KnownCount, Reason } from './reasons.ts'
-import type { RightOfWay } from './right-of-way.ts'
+export {
+  type DeliveredFile,
+  type ExpectationKey,
+  type Expectations,
+  type FireChange,
+  type Fires,
+  type Lease,
+  type LeaseAnswer,
+  type LeaseRequest,
+  type LeftExample,
+  type NewNotification,
+  NOTHING_PERHAPS_SENT,
+  type NotificationChange,
+  type NotificationRecord,
+  type Notifications,
+  type PerhapsSent,
+  type Reason,
+  type RightOfWay,
+  type Timetable,
+  type UntoldTarget,
+  type Waiter,
+} from './concerns.ts'
+
 import type {
+  Expectations,
+  Fires,
+  KnownCount,
+  Lease,
+  LeaseAnswer,
+  LeaseRequest,
+  Notifications,
+  OpenExport,
+  PerhapsSent,
+  Pruning,
+  Reason,
+  RightOfWay,
+  RunFilter,
+} from './concerns.ts'
+import type { DeliveredRecord, LeftBehind, Ruling } from './left-records.ts'
+import type { Held } from './packed-records.ts'
+import type {
+  AboutToSend,
   BatchIntent,
   BatchSettlement,
   ChunkKey,
@@ -31,7 +61,6 @@ import type {
   RunStart,
   Tallies,
 } from './run-writes.ts'
-import type { OpenExport, RunFilter } from './runs.ts'
 import type { LeftEvent } from './states.ts'
 import type {
   BatchRecord,
@@ -47,9 +76,6 @@ import type {
   Selection,
 } from './tables.ts'
 
-export type { DeliveredFile, ExpectationKey, Expectations } from './expectations.ts'
-export type { FireChange, Fires, Timetable } from './fires.ts'
-export type { Lease, LeaseAnswer, LeaseRequest } from './leases.ts'
 export type {
   Decision,
   DeliveredRecord,
@@ -65,16 +91,6 @@ export type {
   Ruled,
   Ruling,
 } from './left-records.ts'
-export type {
-  NewNotification,
-  NotificationChange,
-  NotificationRecord,
-  Notifications,
-  UntoldTarget,
-} from './notifications.ts'
-export { NOTHING_PERHAPS_SENT, type PerhapsSent } from './perhaps-sent.ts'
-export type { LeftExample, Reason } from './reasons.ts'
-export type { RightOfWay, Waiter } from './right-of-way.ts'
 export type {
   BatchIntent,
   BatchSettlement,

@@ -3,7 +3,7 @@
  */
 
 import { z } from 'zod'
-import type { DeliveredFile } from './expectations.ts'
+import type { DeliveredFile } from './concerns.ts'
 import type { DeliveredRow, HeldRecord, Resolution, Ruling } from './left-records.ts'
 import type { Held } from './packed-records.ts'
 import type { RunState } from './states.ts'
@@ -253,4 +253,12 @@ export function addTallies(total: Tallies, more: ChunkTallies, sign: 1 | -1 = 1)
     const own: Record<string, number> = total[part]
     for (const [name, count] of Object.entries(counts)) own[name] = (own[name] ?? 0) + sign * count
   }
+}
+
+/** A run that is about to send. */
+export interface AboutToSend {
+  /** Where it is a backfill: of which range. */
+  readonly backfill?: BackfillRange | undefined
+  /** Whether it takes up what another run left behind. */
+  readonly takesUp: boolean
 }

@@ -113,11 +113,10 @@ async function load(
   const delivered = await memory.delivered(jobId, rowKeys)
   const inDispute = disputed(entries, delivered, chunk)
   const lastWords = inDispute.length === 0 ? new Set<Entry>() : await chunk.lastWords(inDispute)
-  const recognised = recognise(
-    entries,
-    { delivered, held: context.held === 'hold' ? held : new Map() },
-    lastWords,
-  )
+  const holds = context.held === 'hold'
+  // What is in doubt is looked for, though the same was delivered before and has been replaced.
+  const news = holds ? lastWords : new Set([...lastWords, ...entries.filter(isHeld)])
+  const recognised = recognise(entries, { delivered, held: holds ? held : new Map() }, news)
   note(recognised.unchanged.map((entry) => ({ entry, outcome: 'unchanged' })))
   note(recognised.held.map(stillInDoubt))
   const fresh = [...recognised.fresh, ...recognised.restated.map(({ entry }) => entry)]

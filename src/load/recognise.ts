@@ -121,11 +121,11 @@ interface Standing {
   readonly said: Map<string, Entry>
 }
 
-/** @param lastWords of the entries that are `disputed`, those that are the last word of their export */
+/** @param news of what was delivered before and has been replaced, what is to be sent again */
 export function recognise(
   entries: readonly Entry[],
   memory: Memory,
-  lastWords: ReadonlySet<Entry> = new Set(),
+  news: ReadonlySet<Entry> = new Set(),
 ): Recognised {
   const fresh: Entry[] = []
   const unchanged: Entry[] = []
@@ -165,8 +165,8 @@ export function recognise(
     const earlier = current?.entries ?? []
     if (earlier.length > 0 && (same !== undefined || wasDelivered)) {
       const stood = delivered?.findLast(({ rule }) => rule === ruleHash)?.content
-      restated.push({ entry, earlier, stood, isNews: !wasDelivered || lastWords.has(entry) })
-    } else if (wasDelivered && !lastWords.has(entry)) {
+      restated.push({ entry, earlier, stood, isNews: !wasDelivered || news.has(entry) })
+    } else if (wasDelivered && !news.has(entry)) {
       unchanged.push(entry)
       continue
     } else {

@@ -1,7 +1,12 @@
 /** The ledger: that it is whole, of a shape that can be used, and what stands open in it. Pure. */
 
-import type { GivenUpRun, LedgerFacts, UndeliveredNotifications, UnfinishedRun } from '../ledger/inspect.ts'
 import { processName } from '../ledger/ledger.ts'
+import type {
+  GivenUpRun,
+  LedgerFacts,
+  UndeliveredNotifications,
+  UnfinishedRun,
+} from '../ledger/sqlite/inspect.ts'
 import { backfillCommand, rangeOf } from '../run/backfill-range.ts'
 import { counted, n, shellWord } from '../shown-text.ts'
 import type { CheckFinding, Level } from './finding.ts'

@@ -1,7 +1,8 @@
 /** Why rows and records were left behind, most frequent first. What befell many rules or exports in the same words is one line. */
+
 import { html } from '../html-page.ts'
+import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import { wordsOf } from '../ledger/reasons.ts'
 import { addKnown, knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
 import { n } from '../shown-text.ts'
 import { foldedTable, nameHtml, OUTCOMES } from './figures.ts'

@@ -1,6 +1,6 @@
 /** Moves exports away after a run that has balanced: those that are done with as a whole, and are still what was read. */
+import type { OpenExport } from '../ledger/concerns.ts'
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
-import type { OpenExport } from '../ledger/runs.ts'
 import { WaybillError } from '../model/errors.ts'
 import { BUILT_IN } from '../settings.ts'
 import type { Arrival } from './arrival.ts'

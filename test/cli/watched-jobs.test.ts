@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { watchJobs } from '../../src/cli/schedule-metrics.ts'
-import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { readJob } from '../../src/definitions/definition-files.ts'
 import { judgeJob } from '../../src/expect/expectation-watch.ts'
 import { createS3Source } from '../../src/extract/sources/s3.ts'
-import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { serveRaw } from '../gateway/loopback.ts'
 
 async function silence(): Promise<string> {

@@ -262,6 +262,41 @@ describe('a value that comes back', () => {
 })
 
 it.each([
+  ['by what was there before it', ['new', 'old'], []],
+  ['by what was there before it, and came once more', ['new', 'old', 'new'], []],
+  ['by nothing but what was sent after it', ['old', 'new'], ['words']],
+] as const)('a doubt where a newer record hides the older one %s', (_name, order, expected) => {
+  const pulse = (value: string, observedMs: number): Told => ({
+    ...biometric({ ...VISIT, resourceKey: `k${observedMs}`, observedMs }, 'heart-rate', value),
+    row: 1,
+  })
+  const records = { old: pulse('70', 1), new: pulse('80', 2) }
+  const exports = order.map(
+    (name, at): DrillExport => ({
+      ...{ name: `${at}`, text: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
+      ...{ made: { biometric: 1, condition: 0, careTeam: 0 }, told: [records[name]] },
+    }),
+  )
+  const doubt = { _row: 1, _rule: 'heart-rate', _stage: 'read-back', _code: 'in-doubt' }
+  const ids = order.map((_, at) => `id-${at}`)
+  const { faults } = judgeRound({
+    ...{ ...undisturbed(), exports, receipts: ids, runs: [runThat(ids.length)] },
+    log: { accounts: 0, requests: 0, underWay: 0 },
+    words: exports.map((one, at) => ({
+      summary: summaryOf(one),
+      rejects: order[at] === 'old' ? [doubt] : [],
+    })),
+    stored: order.map((name, at) => ({
+      ...{ kind: 'biometric' as const, id: ids[at] ?? '', person: 'p-1', primary: false },
+      text: records[name].text,
+    })),
+  })
+  expect(faults.filter((fault) => !fault.startsWith('doubled')).map((fault) => fault.split(':')[0])).toEqual(
+    expected,
+  )
+})
+
+it.each([
   ['is excused while the last run owes its deletion', 1, false, []],
   ['is none where the last run owes nothing', 0, false, ['doubled']],
   ['is none where the last run met no fault', 1, true, ['doubled']],

@@ -1,7 +1,7 @@
 /** What the ledger remembers of what has arrived, and of what was judged. */
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { DeadlineRecord, DeliveredFile, Ledger } from '../../src/ledger/ledger.ts'
-import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 
 let ledger: Ledger
 beforeEach(async () => {

@@ -10,7 +10,7 @@ import {
   type Ledger,
   noTallies,
 } from '../../src/ledger/ledger.ts'
-import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import type { RunState } from '../../src/ledger/states.ts'
 
 let ledger: Ledger

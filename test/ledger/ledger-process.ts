@@ -1,5 +1,5 @@
 /** A process of its own: opens the ledger, takes and releases the lease so many times, and prints the tokens that it got. */
-import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 
 const [, , file = '', times = '0'] = process.argv
 const ledger = await openLedger(file)

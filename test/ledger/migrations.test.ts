@@ -5,10 +5,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { Kysely, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import { expect, onTestFinished, test } from 'vitest'
-import { inspectLedger } from '../../src/ledger/inspect.ts'
-import { MIGRATIONS } from '../../src/ledger/migrations.ts'
-import { openLedger } from '../../src/ledger/open-ledger.ts'
-import { LedgerDialect, openSqlite } from '../../src/ledger/sqlite-database.ts'
+import { LedgerDialect, openSqlite } from '../../src/ledger/sqlite/database.ts'
+import { inspectLedger } from '../../src/ledger/sqlite/inspect.ts'
+import { MIGRATIONS } from '../../src/ledger/sqlite/migrations.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 
 type Steps = Readonly<Record<string, Migration>>
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { BackfillRange } from '../../src/ledger/ledger.ts'
-import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 
 test('a backfill that failed is settled by a later one of its range, whatever its rate; not by one of another range', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { NewNotification } from '../../src/ledger/ledger.ts'
-import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 
 test('who was not told of a run is known by what became of the newest notification of it', async () => {
   const ledger = await openLedger(':memory:')

@@ -64,6 +64,32 @@ describe('records in doubt since an earlier run', () => {
     },
   )
 
+  it('are looked for, too, where the same was delivered before and has been replaced since', async () => {
+    const loading = await startLoading({ held: 'look' })
+    const [entry] = people(1)
+    if (entry === undefined) throw new Error('one was made')
+    const { exportRow, runLedger } = loading
+    const { rowKey, content, ruleHash: rule } = entry
+    const said = { rule, arrival: 1, byBackfill: false, isContested: false }
+    await runLedger.openChunk(exportRow, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 0, rows: 1 })
+    await runLedger.settleChunk({
+      ...{ exportRow, chunk: 1, counts: '{}', receiptsLength: 0, rejectsLength: 0, exceptions: [] },
+      ...{ tallies: {}, at: 0, held: [{ rowKey, content, rule, series: null }] },
+      delivered: [
+        {
+          rowKey,
+          records: [content, content.replaceAll(/[0-9a-f]/g, '0')].map((one) => ({ ...said, content: one })),
+        },
+      ],
+    })
+    const speaks = { arrival: 1, isBackfill: false, isAgain: false }
+    const chunk = { exportRow, chunk: 2, exportId: EXPORT_ID, ...speaks, resumed: false }
+    const lastWords = async () => new Set<Entry>()
+    const { outcomes } = await loadChunk(loading.context, { ...chunk, entries: [entry], lastWords })
+    expect(tally(outcomes)).toEqual({ accepted: 1 })
+    expect(await loading.storedIds('biometric')).toEqual(idsOf([entry]))
+  })
+
   it('stay so where nobody can tell, after a look; a person’s decision sends them all the same', async () => {
     const looked = await afterDoubt('look', people(2), [], noProfile)
     expect([tally(looked.outcomes), looked.posts]).toEqual([{ 'in-doubt': 2 }, 0])

@@ -10,8 +10,8 @@ import {
   noTallies,
   type RunLedger,
 } from '../../src/ledger/ledger.ts'
-import { openLedger } from '../../src/ledger/open-ledger.ts'
 import { unpackHolds } from '../../src/ledger/packed-records.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { type BatchLimits, createSizeLimits } from '../../src/load/batches.ts'
 import { createOwedBook } from '../../src/load/care-team-marks.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'

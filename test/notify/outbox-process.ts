@@ -1,5 +1,5 @@
 /** A process of its own that delivers what is due: the ledger, the target and the time are its arguments. */
-import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { openChannel } from '../../src/notify/open-channel.ts'
 import { createOutbox } from '../../src/notify/outbox.ts'
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { LedgerFacts } from '../../src/ledger/inspect.ts'
+import type { LedgerFacts } from '../../src/ledger/sqlite/inspect.ts'
 import { checkLedger, type LedgerSurroundings } from '../../src/operate/check-ledger.ts'
 import { checkLogFile } from '../../src/operate/check-machine.ts'
 

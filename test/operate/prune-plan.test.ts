@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { PrunableRun } from '../../src/ledger/pruning.ts'
+import type { PrunableRun } from '../../src/ledger/concerns.ts'
 import { planPrune } from '../../src/operate/prune.ts'
 
 const run = (id: string, fields: Partial<PrunableRun> = {}): PrunableRun => ({

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { openLedger } from '../../src/ledger/open-ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { prune } from '../../src/operate/prune.ts'
 import { ANN, between, HEADER, openClinic } from '../cli/clinic.ts'
 import { page, sections, tableRows } from '../docs/pages.ts'

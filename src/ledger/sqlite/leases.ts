@@ -1,29 +1,9 @@
 /** Leases on jobs: who may run, with a fencing token that grows with each change of hands. */
+
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { WaybillError } from '../model/errors.ts'
-import { type LeaseRecord, type LedgerTables, processName } from './tables.ts'
-
-/** The right to run a job, for as long as it is renewed. */
-export interface Lease {
-  readonly jobId: number
-  readonly runId: string
-  readonly token: number
-}
-
-export interface LeaseRequest {
-  readonly jobId: number
-  readonly runId: string
-  /** Of this process alone; `processName` of it is `host:pid`. */
-  readonly owner: string
-  readonly now: number
-  readonly ttlMs: number
-  /** Whether the holder lets the job go when another one asks for it (right-of-way.ts). */
-  readonly givesWay?: boolean | undefined
-}
-
-export type LeaseAnswer =
-  | { readonly ok: true; readonly lease: Lease }
-  | { readonly ok: false; readonly holder: LeaseRecord }
+import { WaybillError } from '../../model/errors.ts'
+import type { Lease, LeaseAnswer, LeaseRequest } from '../concerns.ts'
+import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 
 export async function acquireLease(
   transaction: Transaction<LedgerTables>,

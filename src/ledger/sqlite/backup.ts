@@ -2,13 +2,14 @@
  * A consistent copy of the ledger, taken while runs go on. Also whether a job may have delivered what its ledger, being such a copy,
  * knows nothing of.
  */
+
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Kysely, sql } from 'kysely'
-import { WaybillError } from '../model/errors.ts'
-import type { BackfillRange } from './run-writes.ts'
-import type { LedgerTables } from './tables.ts'
+import { WaybillError } from '../../model/errors.ts'
+import type { AboutToSend } from '../run-writes.ts'
+import type { LedgerTables } from '../tables.ts'
 
 export interface BackedUp {
   readonly bytes: number
@@ -107,14 +108,6 @@ function sync(path: string): void {
 }
 
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
-/** A run that is about to send. */
-export interface AboutToSend {
-  /** Where it is a backfill: of which range. */
-  readonly backfill?: BackfillRange | undefined
-  /** Whether it takes up what another run left behind. */
-  readonly takesUp: boolean
-}
 
 /**
  * When the ledger was copied, where no run was begun and finished since that has looked for all that this one may send. An ordinary run

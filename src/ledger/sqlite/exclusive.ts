@@ -4,9 +4,9 @@
  */
 import type { Kysely, Transaction } from 'kysely'
 import pLimit from 'p-limit'
-import { WaybillError } from '../model/errors.ts'
-import { unsynced } from './sqlite-database.ts'
-import type { LedgerTables } from './tables.ts'
+import { WaybillError } from '../../model/errors.ts'
+import type { LedgerTables } from '../tables.ts'
+import { unsynced } from './database.ts'
 
 export type Write<T> = (transaction: Transaction<LedgerTables>) => Promise<T>
 

@@ -1,38 +1,12 @@
 /** What has arrived, and what was judged of it by when it had to. By the job's name: what arrives does not hang on where it is sent. */
+
 import type { Transaction } from 'kysely'
+import type { DeliveredFile, Expectations } from '../concerns.ts'
+import type { LedgerTables } from '../tables.ts'
 import type { Exclusive } from './exclusive.ts'
-import type { DeadlineRecord, DeliveryRecord, LedgerTables } from './tables.ts'
 
 /** So many judgements of an expectation are kept: the newest, the one before, and one more for where nobody could look at that. */
 const KEPT = 3
-
-/** What is expected of a source of a job. With another pattern, mapping, time or zone it is another one, which begins anew. */
-export interface ExpectationKey {
-  readonly job: string
-  readonly mapping: string
-  /** Place and pattern. */
-  readonly source: string
-  /** Cron line and zone. */
-  readonly timetable: string
-}
-
-/** A file as its source listed it. */
-export interface DeliveredFile {
-  readonly address: string
-  readonly name: string
-  readonly bytes: number
-  /** Milliseconds since the epoch. */
-  readonly modifiedAt: number
-}
-
-export interface Expectations {
-  /** Files that runs of the job have begun with, by the mapping that they were read by; latest first, each version once. */
-  taken(job: string, mapping: string, limit: number): Promise<DeliveryRecord[]>
-  /** Newest deadline first. */
-  judged(key: ExpectationKey): Promise<DeadlineRecord[]>
-  /** Writes a judgement down, in the place of an earlier one of the same deadline. */
-  judge(record: DeadlineRecord): Promise<void>
-}
 
 export function expectationsOf({ read, write }: Pick<Exclusive, 'read' | 'write'>): Expectations {
   return {

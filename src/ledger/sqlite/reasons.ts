@@ -2,40 +2,10 @@
  * Why rows and records of a run were left behind: its exceptions, grouped for reading. Of each it is known since when: what an earlier
  * run had left behind is not new.
  */
+
 import { type Kysely, sql, type Transaction } from 'kysely'
-import type { LedgerTables } from './tables.ts'
-
-export interface Reason {
-  readonly outcome: string
-  readonly stage: string
-  readonly code: string
-  readonly rule: string | null
-  readonly exportName: string
-  /** Column or path that the words are about. */
-  readonly field: string | null
-  readonly message: string
-  readonly count: number
-  /** How many of them later runs have settled. */
-  readonly settled: number
-  /** How many of them an earlier run had left behind as they are. */
-  readonly known: number
-  /** When the earliest of these was met first: ISO 8601, UTC. */
-  readonly knownSince?: string
-  /** One of those that are not settled, where it came so far as to be a record: one that the mapping rejected has no content. */
-  readonly example?: LeftExample
-}
-
-/** Of what a transaction id is made. */
-export interface LeftExample {
-  readonly exportId: string
-  readonly row: number
-  readonly rule: string
-  readonly content: string
-}
-
-/** The words, behind the column that they are about: as a rejects file has them. */
-export const wordsOf = ({ field, message }: Pick<Reason, 'field' | 'message'>): string =>
-  field === null ? message : `${field}: ${message}`
+import type { KnownCount, LeftExample, Reason } from '../concerns.ts'
+import type { LedgerTables } from '../tables.ts'
 
 /** Most frequent first. */
 export async function readReasons(database: Kysely<LedgerTables>, runId: string): Promise<Reason[]> {
@@ -114,13 +84,6 @@ async function readExamples(
       if (rule !== null && content !== null) found.set(id, { exportId, row, rule, content })
   }
   return found
-}
-
-/** Rows, records and follow-ups that a run has left behind, of which the ledger knows that an earlier run had left them so. */
-export interface KnownCount {
-  readonly known: number
-  /** When the earliest of these was met first: milliseconds since the epoch. Null where there are none. */
-  readonly since: number | null
 }
 
 /**

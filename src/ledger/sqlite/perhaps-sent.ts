@@ -1,24 +1,10 @@
 /** What runs that were given up have sent, or may have sent, without its being known as delivered. */
+
 import type { Kysely } from 'kysely'
-import type { PlacedRecord } from './left-records.ts'
-import { unpackHolds } from './packed-records.ts'
-import type { LedgerTables } from './tables.ts'
-
-/** Contents of records, 16 hex digits each. A record of any other content was not sent by such a run, or is known as delivered. */
-export interface PerhapsSent {
-  /** The gateway has taken them. */
-  readonly taken: ReadonlySet<string>
-  /** Nobody knows whether it has; each as it was sent. */
-  readonly unanswered: ReadonlyMap<string, PlacedRecord>
-  /** When the last of these runs was given up, milliseconds since the epoch: nothing was sent later. Undefined where there is none. */
-  readonly until: number | undefined
-}
-
-export const NOTHING_PERHAPS_SENT: PerhapsSent = {
-  taken: new Set(),
-  unanswered: new Map(),
-  until: undefined,
-}
+import type { PerhapsSent } from '../concerns.ts'
+import type { PlacedRecord } from '../left-records.ts'
+import { unpackHolds } from '../packed-records.ts'
+import type { LedgerTables } from '../tables.ts'
 
 /**
  * An intent is on disk before its bytes leave, so what such a run had under way is what the batches of its open chunks hold. What a batch

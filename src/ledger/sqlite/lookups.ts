@@ -1,9 +1,9 @@
 /** Look-ups by hashed key, many at a time: what was delivered, what is held, who is registered. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
+import type { DeliveredRecord, KnownAccount, KnownCareTeam } from '../ledger.ts'
+import { unpackDelivered } from '../packed-records.ts'
+import type { LedgerTables } from '../tables.ts'
 import { readDeletions } from './care-teams.ts'
-import type { DeliveredRecord, KnownAccount, KnownCareTeam } from './ledger.ts'
-import { unpackDelivered } from './packed-records.ts'
-import type { LedgerTables } from './tables.ts'
 
 /** Keys in one query; SQLite takes at most 32,766 parameters. */
 const KEYS_AT_ONCE = 1000

@@ -1,13 +1,17 @@
 /** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
 import { Kysely, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import { WaybillError } from '../model/errors.ts'
+import { WaybillError } from '../../model/errors.ts'
+import { type Ledger, noTallies, type ProfileKey, readTallies } from '../ledger.ts'
+import { backfillText } from '../run-writes.ts'
+import { advanceRun } from '../states.ts'
+import type { LedgerTables } from '../tables.ts'
 import { readBehind } from './backup.ts'
+import { LedgerDialect, openSqlite } from './database.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
 import { acquireLease, assertLease, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
-import { type Ledger, noTallies, type ProfileKey, readTallies } from './ledger.ts'
 import { leftBehind } from './left-behind.ts'
 import {
   readAccounts,
@@ -26,11 +30,7 @@ import { pruning } from './pruning.ts'
 import { countKnown, readMostFrequent, readReasons } from './reasons.ts'
 import { rightOfWay } from './right-of-way.ts'
 import { createRunLedger } from './run-ledger.ts'
-import { backfillText } from './run-writes.ts'
 import { readOpenExports, readRuns } from './runs.ts'
-import { LedgerDialect, openSqlite } from './sqlite-database.ts'
-import { advanceRun } from './states.ts'
-import type { LedgerTables } from './tables.ts'
 
 /** How long a write waits for another process's transaction. */
 const BUSY_TIMEOUT_MS = 10_000

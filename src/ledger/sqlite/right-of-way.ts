@@ -2,34 +2,12 @@
  * Right of way: a backfill lets other runs go first. Who waits for a job whose holder gives way, and what else is under way at a
  * gateway. Nothing hangs on it but who goes first: what keeps two runs of a job apart is the lease.
  */
+
 import type { Kysely } from 'kysely'
+import type { RightOfWay } from '../concerns.ts'
+import type { LedgerTables } from '../tables.ts'
 import type { Exclusive } from './exclusive.ts'
 import { isHeld } from './leases.ts'
-import type { LeaseRecord, LedgerTables } from './tables.ts'
-
-export interface Waiter {
-  /** Of that process alone; `processName` of it is `host:pid`. */
-  readonly owner: string
-  readonly since: number
-}
-
-export interface RightOfWay {
-  /**
-   * Asks whoever holds the job, and gives way, to let it go. To be repeated within `ttlMs`: a process that is gone asks for
-   * nothing. Over as soon as the one who asks has the lease.
-   */
-  ask(request: { jobId: number; owner: string; now: number; ttlMs: number }): Promise<void>
-  withdraw(jobId: number, owner: string): Promise<void>
-  /** The one that has waited longest for the job. */
-  waiter(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<Waiter | undefined>
-  /** The lease of another job at the gateway whose holder does not give way itself, the longest held first. */
-  busy(
-    gateway: string,
-    jobId: number,
-    now: number,
-    isDead: (owner: string) => boolean,
-  ): Promise<(LeaseRecord & { readonly job: string }) | undefined>
-}
 
 export function rightOfWay({ read, write }: Pick<Exclusive, 'read' | 'write'>): RightOfWay {
   return {

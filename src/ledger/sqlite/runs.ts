@@ -1,21 +1,9 @@
 /** Runs as they are listed. */
+
 import { type Kysely, sql } from 'kysely'
-import { RANGE_LENGTH } from './run-writes.ts'
-import type { LedgerTables, RunRecord } from './tables.ts'
-
-/** An export that an unfinished run goes on with. */
-export interface OpenExport {
-  readonly run: string
-  readonly gateway: string
-  readonly path: string
-}
-
-/** Which runs are listed. */
-export interface RunFilter {
-  readonly job?: string | undefined
-  /** Those alone that no later run has finished, made up for or settled: unfinished, ended before their time, or with something left behind. */
-  readonly failed?: boolean | undefined
-}
+import type { OpenExport, RunFilter } from '../concerns.ts'
+import { RANGE_LENGTH } from '../run-writes.ts'
+import type { LedgerTables, RunRecord } from '../tables.ts'
 
 /** Of a backfill, without what else it was begun with. */
 const rangeText = (run: 'run' | 'later') =>

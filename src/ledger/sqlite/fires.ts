@@ -1,48 +1,7 @@
 /** Fires: the instants at which jobs are due, and what became of each. Shared by all processes that keep a schedule on one ledger. */
+import type { Fires } from '../concerns.ts'
+import { advanceFire } from '../states.ts'
 import type { Exclusive } from './exclusive.ts'
-import { advanceFire, type FireEvent } from './states.ts'
-import type { FireRecord } from './tables.ts'
-
-/** When a job is due, as it was seen last. */
-export interface Timetable {
-  readonly cron: string
-  readonly zone: string
-  /** Fires up to this instant are written down. */
-  readonly seenUntil: number
-}
-
-/** What a move of a fire writes down beside its state; what is left out stays as it is. */
-export type FireChange = Partial<Omit<FireRecord, 'job_id' | 'due' | 'state'>>
-
-export interface Fires {
-  /** Undefined for a job that no schedule has seen. */
-  timetable(jobId: number): Promise<Timetable | undefined>
-  /**
-   * Writes down what has come due, and the timetable as it is from now on.
-   * @param known the timetable as it was read
-   * @returns false, and nothing is written, where another process has done so since
-   */
-  comeDue(
-    jobId: number,
-    known: Timetable | undefined,
-    timetable: Timetable,
-    dues: readonly number[],
-  ): Promise<boolean>
-  /** The job is on no schedule any more: what was open is skipped. */
-  forget(jobId: number, reason: string, at: number): Promise<void>
-  /** Fires that are not over (`due`, `missed`, `running`, `interrupted`), oldest first. */
-  open(jobId: number): Promise<FireRecord[]>
-  /** Newest first. */
-  latest(jobId: number, limit: number): Promise<FireRecord[]>
-  /**
-   * @param fire as it was read
-   * @returns the fire as it is then; undefined where another process has moved it since
-   * @throws WaybillError `state-illegal`
-   */
-  move(fire: FireRecord, event: FireEvent, change?: FireChange): Promise<FireRecord | undefined>
-  /** Notes the run of a fire that is running. */
-  noteRun(fire: FireRecord, runId: string): Promise<void>
-}
 
 export function firesOf({ read, write }: Pick<Exclusive, 'read' | 'write'>): Fires {
   return {

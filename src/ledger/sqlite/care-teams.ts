@@ -1,8 +1,8 @@
 /** Writes what accounts have of care teams, and what is owed of it. */
 import { sql, type Transaction } from 'kysely'
 import { z } from 'zod'
-import type { KnownCareTeam, OwedDeletion } from './ledger.ts'
-import type { LedgerTables } from './tables.ts'
+import type { KnownCareTeam, OwedDeletion } from '../ledger.ts'
+import type { LedgerTables } from '../tables.ts'
 
 /** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
 const ROWS_AT_ONCE = 500

@@ -1,9 +1,9 @@
 /** What runs left behind, and what has become of it since: queries, and the one way to change it. */
 import { type Kysely, sql, type Transaction } from 'kysely'
+import type { Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
+import { advanceLeft } from '../states.ts'
+import type { LedgerTables } from '../tables.ts'
 import type { Exclusive } from './exclusive.ts'
-import type { Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from './ledger.ts'
-import { advanceLeft } from './states.ts'
-import type { LedgerTables } from './tables.ts'
 
 /** Values in one query; SQLite takes at most 32,766 parameters. */
 const VALUES_AT_ONCE = 500

@@ -1,4 +1,3 @@
-/** Looks at a ledger file without changing it: for a person who wants to know whether it is well. */
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { MIGRATIONS } from './migrations.ts'
@@ -43,7 +42,7 @@ export interface UnfinishedRun {
   readonly folder: string | undefined
 }
 
-/** A run that was given up with batches that were never answered: src/ledger/perhaps-sent.ts. */
+/** A run that was given up with batches that were never answered: src/ledger/sqlite/perhaps-sent.ts. */
 export interface GivenUpRun {
   readonly run: string
   readonly job: string

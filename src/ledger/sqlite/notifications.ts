@@ -1,61 +1,7 @@
 /** The outbox: notices on their way to their targets. Shared by all processes; each is delivered by one of them at a time. */
+import type { Notifications, UntoldTarget } from '../concerns.ts'
+import { advanceNotification } from '../states.ts'
 import type { Exclusive } from './exclusive.ts'
-import { advanceNotification, type NotificationEvent } from './states.ts'
-import type { NotificationRow } from './tables.ts'
-
-export interface NewNotification {
-  readonly messageId: string
-  readonly kind: string
-  readonly subject: string
-  /** A digest that tells the targets of a job apart. */
-  readonly target: string
-  /** Names the target for people, without secrets. */
-  readonly address: string
-  /** JSON. */
-  readonly notice: string
-}
-
-/** With the name of its job. */
-export type NotificationRecord = NotificationRow & { readonly job: string }
-
-/** What a move writes down beside the state. */
-export interface NotificationChange {
-  readonly at: number
-  /** Of `fail`: when it is tried again. */
-  readonly nextAt?: number
-  /** Why it was not delivered. */
-  readonly error?: string
-}
-
-/** A target that was not told of how a run ended, or not yet. */
-export interface UntoldTarget {
-  /** Names it without secrets. */
-  readonly target: string
-  readonly state: 'pending' | 'given-up'
-  /** Why, where it was tried. */
-  readonly error?: string
-}
-
-export interface Notifications {
-  /** Of how a run ended, or was stopped: who was not told, each once, with what became of the newest; in the order of their names. */
-  untold(jobId: number, runId: string): Promise<UntoldTarget[]>
-  /** Whether a target was told how a run of the job had ended, or is to be still: false where the latest such notice was given up, or there was none. */
-  isTold(jobId: number, target: string): Promise<boolean>
-  /** Writes them down in one transaction, to be delivered at once; what a target was told of before is left out. @returns how many are new */
-  add(jobId: number, notifications: readonly NewNotification[], at: number): Promise<number>
-  /**
-   * Takes the one that was tried least and has waited longest, so that no other process delivers it.
-   * @param until from when on others may: a process that has not said by then what became of it is dead
-   * @returns undefined where none is due
-   */
-  claim(now: number, until: number): Promise<NotificationRecord | undefined>
-  /**
-   * What became of a claimed one.
-   * @returns false where another process has claimed it since, and nothing was written
-   * @throws WaybillError `state-illegal`
-   */
-  move(claimed: NotificationRecord, event: NotificationEvent, change: NotificationChange): Promise<boolean>
-}
 
 export function notificationsOf({ read, write }: Pick<Exclusive, 'read' | 'write'>): Notifications {
   return {

@@ -1,9 +1,4 @@
-/** What a run writes, in Kysely. Each function is one part of a fenced transaction. */
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { saveCareTeams } from './care-teams.ts'
-import { createExclusive } from './exclusive.ts'
-import { noteTaken } from './expectations.ts'
-import { assertLease, beginWork, countWork, renewLease } from './leases.ts'
 import type {
   ChunkSettlement,
   DeliveredRow,
@@ -13,13 +8,17 @@ import type {
   Lease,
   Receipted,
   RunLedger,
-} from './ledger.ts'
+} from '../ledger.ts'
+import { packDelivered, packHolds } from '../packed-records.ts'
+import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
+import { advanceBatch, advanceChunk, type BatchEvent } from '../states.ts'
+import type { ExportRecord, LedgerTables } from '../tables.ts'
+import { saveCareTeams } from './care-teams.ts'
+import { createExclusive } from './exclusive.ts'
+import { noteTaken } from './expectations.ts'
+import { assertLease, beginWork, countWork, renewLease } from './leases.ts'
 import { noteResolution, rule } from './left-behind.ts'
-import { packDelivered, packHolds } from './packed-records.ts'
 import { noteKnown } from './reasons.ts'
-import { addTallies, noTallies, type Tallies } from './run-writes.ts'
-import { advanceBatch, advanceChunk, type BatchEvent } from './states.ts'
-import type { ExportRecord, LedgerTables } from './tables.ts'
 
 type Writer = Transaction<LedgerTables>
 

@@ -1,9 +1,9 @@
 /** `waybill notify`: sends a test notification to all targets of a job. */
 import { readJob } from '../definitions/definition-files.ts'
 import { assertTellable, gatewayNameOf, targetsOf } from '../definitions/jobs.ts'
+import { nameOf } from '../definitions/notify-definition.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Notice } from '../notify/notice.ts'
-import { nameOf } from '../notify/target.ts'
 import { deliverNow } from '../runs/teller.ts'
 import type { Action } from './context.ts'
 

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { parseBaseUrl } from '../gateway/connection-settings.ts'
 import { WaybillError } from '../model/errors.ts'
-import { NotifyDefinition } from '../notify/target.ts'
 import { BUILT_IN } from '../settings.ts'
 import { ByteSize, CronText, Duration, ExportDefinition, Share, ZoneName } from './export-definition.ts'
+import { NotifyDefinition } from './notify-definition.ts'
 
 /** A share from 0 to 1; infinite where nothing is ever too much. */
 const Limit = z.union([Share, z.literal('off').transform(() => Number.POSITIVE_INFINITY)])

@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
-import { missingSettings, NotifyDefinition, type NotifySettings, type Target } from '../notify/target.ts'
 import { BUILT_IN, missingCredentials, type Settings } from '../settings.ts'
 import { parseYaml } from '../yaml-file.ts'
 import { type DefinitionFolders, definitionPaths, type Job } from './definition-files.ts'
 import { JobDefinition } from './job-definition.ts'
+import { missingSettings, NotifyDefinition, type NotifySettings, type Target } from './notify-definition.ts'
 
 /** In the place of a gateway's name where nobody has named one: nothing was ever sent there. */
 export const NO_GATEWAY = 'none'

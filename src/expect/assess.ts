@@ -14,8 +14,8 @@ import { compilePattern, matchExportName } from '../extract/discover.ts'
 import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { createArrival, type SourceLook, type SourceSettings } from '../run/arrival.ts'
+import { knownKeys, takenFrom } from '../run/small-exports.ts'
 import { type ArrivedFile, type Deadline, type EarlierJudgement, type Judgement, judge } from './judge.ts'
-import { knownKeys, takenFrom } from './small-exports.ts'
 
 const DATES = 3
 

@@ -1,9 +1,9 @@
 /** What is told of an expectation that has not come true. Pure. Each has a subject, so that it is told once: for its deadline, or of a version of a file. */
 
 import type { Notice } from '../notify/notice.ts'
+import type { SmallDelivery } from '../run/small-exports.ts'
 import type { Assessment } from './assess.ts'
 import { assessmentJson, assessmentLines, countWords, smallJson, smallWords } from './expectation-text.ts'
-import type { SmallDelivery } from './small-exports.ts'
 
 /** @param gateway as the ledger names it */
 export function expectationNotices(assessment: Assessment, gateway: string): Notice[] {

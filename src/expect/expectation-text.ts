@@ -2,11 +2,11 @@
 
 import type { JobSource } from '../definitions/export-definition.ts'
 import type { WaitingExport } from '../extract/arrival/verify-delivery.ts'
+import type { SmallExport } from '../run/small-exports.ts'
 import { localTime, utcTime } from '../schedule/cron-line.ts'
 import { counted } from '../shown-text.ts'
 import type { Assessment } from './assess.ts'
 import type { ArrivedFile } from './judge.ts'
-import type { SmallExport } from './small-exports.ts'
 
 /** `0 of 1 export by Tue 2026-03-03 01:30 -05:00` */
 export function countWords({ watched, deadline, arrived }: Assessment): string {

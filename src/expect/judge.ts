@@ -6,8 +6,8 @@
  * that the source gives it decides.
  */
 
+import { fileKey, oldestFirst, type SizedFile, type SmallExport, smallOnes } from '../run/small-exports.ts'
 import { firesAfter, firesBetween, type Timetable } from '../schedule/fires.ts'
-import { fileKey, oldestFirst, type SizedFile, type SmallExport, smallOnes } from './small-exports.ts'
 
 /** A clock of a source may be ahead by as much: what is judged so soon after the deadline was there by then. */
 const ON_TIME_MS = 60_000

@@ -232,10 +232,11 @@ export interface Ledger {
   mostFrequentReason(runId: string): Promise<Pick<Reason, 'code' | 'count'> | undefined>
   /** What was delivered by row key, oldest first, for those keys that have any. */
   delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly DeliveredRecord[]>>
-  /** The latest other export of that name and content that the job has read to its end. */
+  /** The latest other export of that name and content that the job has read to its end. @param reading those alone that were read so */
   lastReading(
     jobId: number,
     record: Pick<ExportRecord, 'id' | 'name' | 'sha256'>,
+    reading?: Reading,
   ): Promise<ExportRecord['id'] | undefined>
   /** Contents in doubt by row key. */
   held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>>

@@ -38,13 +38,7 @@ export async function settleOwed(
     if (last === undefined) return
     after = last
     const known = await ledger.careTeams(gatewayName, hashes)
-    const waiting = [...known.values()]
-      .flat()
-      .flatMap(({ content, deletions }) => [
-        ...(content === null ? [] : [content]),
-        ...deletions.flatMap(({ inDoubt }) => inDoubt),
-      ])
-    const inDoubt = await ledger.heldContents(waiting)
+    const inDoubt = await ledger.heldContents(waitedFor([...known.values()].flat()))
     const saved: KnownCareTeam[] = []
     await allDone(
       [...known].map(async ([hash, ofOne]) => {
@@ -61,6 +55,23 @@ export async function settleOwed(
     if (saved.length > 0) await save(saved)
   }
 }
+
+/** The same for one whose account id nobody knows, when one of their rows comes by. */
+export async function settleOwedOf(
+  context: CareTeamContext,
+  person: MarkedAccount,
+): Promise<readonly KnownCareTeam[]> {
+  const listed = await listCareTeams(context, person)
+  if (listed === null) return []
+  return settleAccount(context, person, listed, await context.ledger.heldContents(waitedFor(person.known)))
+}
+
+/** Records that are perhaps in doubt. */
+const waitedFor = (known: readonly KnownCareTeam[]): string[] =>
+  known.flatMap(({ content, deletions }) => [
+    ...(content === null ? [] : [content]),
+    ...deletions.flatMap(({ inDoubt }) => inDoubt),
+  ])
 
 /** @returns what the account has now, as far as that is another */
 async function settleAccount(

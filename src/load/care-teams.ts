@@ -16,7 +16,9 @@ import {
   isMarkOwed,
   knownNow,
   listCareTeams,
+  owesDeletion,
 } from './care-team-marks.ts'
+import { settleOwedOf } from './care-team-owed.ts'
 import {
   type CareTeamAccount,
   type CareTeamStep,
@@ -182,6 +184,12 @@ export async function careTeamsOf(
           known.push(...knownNow(person, account, new Map([...said, ...others]), deletions, context.now()))
         }),
       )
+      const owing = people.filter(
+        (person) =>
+          !active.includes(person) &&
+          person.known.some((one) => one.accountId === null && owesDeletion(one, context.changed)),
+      )
+      await allDone(owing.map(async (person) => known.push(...(await settleOwedOf(context, person)))))
       return { failures, known }
     },
   }

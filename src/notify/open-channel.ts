@@ -1,7 +1,8 @@
 /** The channel of a target. What a channel needs is loaded with the first message: most runs have none. */
+
+import type { NotifySettings, Target } from '../definitions/notify-definition.ts'
 import { shown } from '../shown-text.ts'
 import { type Attach, type Channel, NotDelivered } from './channel.ts'
-import type { NotifySettings, Target } from './target.ts'
 
 /** Milliseconds that one try may take. */
 const WEBHOOK_MS = 5_000

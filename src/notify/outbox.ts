@@ -3,10 +3,10 @@
  * again by whichever process delivers next. Each is told once, however many processes find that it is to be told.
  */
 import pRetry, { AbortError } from 'p-retry'
+import { keyOf, nameOf, type Target } from '../definitions/notify-definition.ts'
 import type { Ledger, NotificationRecord } from '../ledger/ledger.ts'
 import { type Channel, type Message, NotDelivered, readNotice } from './channel.ts'
 import type { Notice } from './notice.ts'
-import { keyOf, nameOf, type Target } from './target.ts'
 
 /** Delivered beside each other at most. */
 const AT_ONCE = 4

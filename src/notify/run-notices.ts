@@ -15,8 +15,8 @@ import {
   newWords,
   owedWords,
 } from '../reconcile/new-and-known.ts'
+import { type Step, stepLines } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
-import { type Step, stepLines } from '../runs/next-steps.ts'
 import { counted, n } from '../shown-text.ts'
 import type { Notice } from './notice.ts'
 

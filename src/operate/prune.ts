@@ -5,12 +5,12 @@
 
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { TAKEN_AT_MOST } from '../expect/small-exports.ts'
 import { type DetailCounts, noDetail, type PrunableRun } from '../ledger/concerns.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { assertWithin } from '../own-files.ts'
 import { DELIVERIES_COMPARED } from '../run/drift-watch.ts'
+import { TAKEN_AT_MOST } from '../run/small-exports.ts'
 import { summarise } from '../run/summary.ts'
 
 /** As many as are looked at. */

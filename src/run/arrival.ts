@@ -2,7 +2,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { JobSource } from '../definitions/export-definition.ts'
-import { createSpool } from '../extract/arrival/receive-file.ts'
 import { unpack } from '../extract/arrival/unpack.ts'
 import type { PgpKeyFiles } from '../extract/arrival/unpack-rules.ts'
 import {
@@ -19,6 +18,7 @@ import {
 import { assertVersion, type ContentLimits, fingerprint } from '../extract/content.ts'
 import { lookAt } from '../extract/open-export.ts'
 import { createFolderSource } from '../extract/sources/folder.ts'
+import { createSpool } from '../extract/sources/receive-file.ts'
 import { type Delivery, type ExportSource, meantBy, type RefusedFile } from '../extract/sources/source.ts'
 import type { RunKind } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'

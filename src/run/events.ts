@@ -3,12 +3,12 @@
  * codes; no health data.
  */
 
-import type { SmallDelivery } from '../expect/small-exports.ts'
 import type { Exception, RunEnd, Tallies } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-answer.ts'
 import type { ToldOutage } from '../load/sending.ts'
 import type { Counts } from '../model/balance.ts'
 import type { WaybillError } from '../model/errors.ts'
+import type { SmallDelivery } from './small-exports.ts'
 
 /** Of an export, so far; `counts` goes on counting, and holds what an earlier process has settled of it. */
 export interface ExportProgress {

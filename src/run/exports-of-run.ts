@@ -2,7 +2,6 @@
 import { basename, join } from 'node:path'
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import type { JobSource } from '../definitions/export-definition.ts'
-import { smallOfRun } from '../expect/small-exports.ts'
 import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
 import { type ContentLimits, fingerprint } from '../extract/content.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
@@ -15,6 +14,7 @@ import type { FoundExport } from './find-exports.ts'
 import { joinExports, rejoin } from './joined-exports.ts'
 import type { PlannedExports } from './plan.ts'
 import type { ExportAtHand } from './rows.ts'
+import { smallOfRun } from './small-exports.ts'
 
 /** An export of the run, with the mapping to read it by. */
 export interface ExportStep {

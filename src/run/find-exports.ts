@@ -3,13 +3,13 @@
 import { basename, resolve } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import { expectationKey, type JobSource } from '../definitions/export-definition.ts'
-import type { ExpectedSize } from '../expect/small-exports.ts'
 import { compilePattern, matchExportName } from '../extract/discover.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Arrival } from './arrival.ts'
 import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'
 import type { RejectsOrigin } from './rejects.ts'
 import { rejectsOrigin } from './rejects-export.ts'
+import type { ExpectedSize } from './small-exports.ts'
 
 /** A delivery with the mapping that its exports are read by. */
 export interface FoundExport extends FoundDelivery {

@@ -61,10 +61,15 @@ export function lastWordsOf(
     return last
   }
 
-  /** That of which rows were selected, or the last one of the file; undefined where that was not read before. */
+  /**
+   * That of which rows were selected, unless the whole file was read since; otherwise the last one of the file. Undefined where that was not
+   * read before.
+   */
   const lastReading = async (): Promise<ExportRecord | undefined> => {
-    const last = record.origin_export ?? (await ledger.lastReading(load.jobId, record))
-    return last === undefined ? undefined : ledger.exportRecord(last)
+    const { origin_export: origin } = record
+    const last = await ledger.lastReading(load.jobId, record, origin === null ? undefined : 'whole')
+    const id = Math.max(origin ?? 0, last ?? 0)
+    return id === 0 ? undefined : ledger.exportRecord(id)
   }
 
   /** Which of them its last reading did not get through. */

@@ -1,6 +1,6 @@
 /** A person decides on what a run has left in doubt: it counts as delivered, or it is sent again. */
 import type { Job } from '../definitions/definition-files.ts'
-import { createSpool } from '../extract/arrival/receive-file.ts'
+import { createSpool } from '../extract/sources/receive-file.ts'
 import type { Ledger, LeftRecord, Resolution, Ruled } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import { advanceRun } from '../ledger/states.ts'

@@ -3,6 +3,7 @@ import { parse as parsePath } from 'node:path'
 import { z } from 'zod'
 import type { Job } from '../definitions/definition-files.ts'
 import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
+import type { Target } from '../definitions/notify-definition.ts'
 import { smallNotice } from '../expect/expectation-notices.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
@@ -16,12 +17,11 @@ import {
   refusalNotice,
   runNotice,
 } from '../notify/run-notices.ts'
-import type { Target } from '../notify/target.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { exitOf, type JobEnd } from '../run/execute.ts'
+import { nextSteps, type Step } from '../run/next-steps.ts'
 import { type RunSummary, summarise } from '../run/summary.ts'
 import type { Application } from './application.ts'
-import { nextSteps, type Step } from './next-steps.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
 /** What was thrown and told already. */

@@ -1,11 +1,11 @@
 /** Tells the targets of jobs, with the settings, clock and log of a command. Nothing that befalls a notification reaches its caller. */
 import { readTargets } from '../definitions/jobs.ts'
+import { nameOf, type Target } from '../definitions/notify-definition.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import type { Attach, Message } from '../notify/channel.ts'
 import { type Installation, type Notice, sentFrom } from '../notify/notice.ts'
 import { openChannel } from '../notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
-import { nameOf, type Target } from '../notify/target.ts'
 import type { Application } from './application.ts'
 
 export type TellerContext = Pick<Application, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex' | 'owner'>

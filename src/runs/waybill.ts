@@ -3,6 +3,7 @@ import type { Selection } from '../ledger/ledger.ts'
 import { readRange } from '../run/backfill-range.ts'
 import { createRunEvents, type RunEvent } from '../run/events.ts'
 import type { JobEnd } from '../run/execute.ts'
+import { nextSteps, type Step } from '../run/next-steps.ts'
 import {
   abandon,
   accept,
@@ -20,7 +21,6 @@ import {
   trace,
 } from './actions.ts'
 import type { Application } from './application.ts'
-import { nextSteps, type Step } from './next-steps.ts'
 import type { Person } from './resolve.ts'
 import type { BeginWatch, RunOptions } from './run-job.ts'
 import type { Trace } from './trace.ts'

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createSpool } from '../../src/extract/arrival/receive-file.ts'
 import { unpack } from '../../src/extract/arrival/unpack.ts'
 import { DEFAULT_LIMITS } from '../../src/extract/content.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
+import { createSpool } from '../../src/extract/sources/receive-file.ts'
 import { allRows, brief, tempFolder } from '../extract/export-file.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 

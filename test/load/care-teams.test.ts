@@ -234,6 +234,23 @@ describe('a changed entry', () => {
     },
   )
 
+  it('leaves the deletion owed, and the person’s next row does it where no account id is known', async () => {
+    let deletion = answer(400)
+    const loading = await startWith([], {
+      changed: 'replace',
+      faultOf: ({ method }) => (method === 'DELETE' ? deletion : PASS),
+    })
+    await loading.settle(await loading.load([made()]))
+    await loading.settle(await loading.load([changed], false, 2), 2)
+    deletion = PASS
+    await settle(loading)
+    expect(await loading.names()).toHaveLength(2)
+    const { outcomes } = await loading.load([changed], false, 3)
+    expect(outcomes).toEqual([{ entry: changed, outcome: 'unchanged' }])
+    expect(await loading.names()).toEqual(['New Practice'])
+    expect(loading.tallies.careTeams).toEqual({ replaced: 1, owed: 0 })
+  })
+
   it('in doubt replaces nothing until it is found, and then takes the mark along', async () => {
     let lists = PASS
     const loading = await startWith([], {

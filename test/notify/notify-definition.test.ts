@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest'
 import { JobDefinition } from '../../src/definitions/job-definition.ts'
+import { keyOf, missingSettings, nameOf } from '../../src/definitions/notify-definition.ts'
 import { WaybillError } from '../../src/model/errors.ts'
-import { keyOf, missingSettings, nameOf } from '../../src/notify/target.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
 
 const read = (notify: string) =>

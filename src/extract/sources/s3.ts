@@ -1,7 +1,7 @@
 /** Exports in S3-compatible storage. Credentials come by the default chain of the AWS SDK: environment, profile, role. */
 import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
-import { receiveFile } from '../arrival/receive-file.ts'
+import { receiveFile } from './receive-file.ts'
 import { archiveNames, type ExportSource, type ListedFile, listingOf, type SourcePlace } from './source.ts'
 
 /** Tries of one request, by the SDK. */

@@ -9,7 +9,7 @@ import { posix, resolve } from 'node:path'
 import type Client from 'ssh2-sftp-client'
 import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
-import { answered, eachAnswered, receiveFile, withRetries } from '../arrival/receive-file.ts'
+import { answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
 import { archiveNames, type Delivery, type ExportSource, listingOf, type SourcePlace } from './source.ts'
 
 const SftpSettings = z.strictObject({

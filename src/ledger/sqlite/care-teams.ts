@@ -55,7 +55,7 @@ export async function saveCareTeams(
           observed_at: sql`max(care_team.observed_at, excluded.observed_at)`,
           stored_at: sql`excluded.stored_at`,
           mark: sql`excluded.mark`,
-          account_id: sql`excluded.account_id`,
+          account_id: sql`coalesce(excluded.account_id, care_team.account_id)`,
           heard_at: sql`max(care_team.heard_at, excluded.heard_at)`,
           content: sql`excluded.content`,
           deletions: sql`excluded.deletions`,

@@ -226,7 +226,7 @@ export async function openLedger(file: string): Promise<Ledger> {
     delivered: (jobId, rowKeys) => read((db) => readDelivered(db, jobId, rowKeys)),
     held: (jobId, rowKeys) => read((db) => readHeld(db, jobId, rowKeys)),
     heldSeries: (jobId) => read((db) => readHeldSeries(db, jobId)),
-    lastReading: async (jobId, { id, name, sha256 }) => {
+    lastReading: async (jobId, { id, name, sha256 }, reading) => {
       const found = await read((db) =>
         db
           .selectFrom('export')
@@ -237,6 +237,7 @@ export async function openLedger(file: string): Promise<Ledger> {
           .where('export.name', '=', name)
           .where('export.state', '=', 'finished')
           .where('export.id', '!=', id)
+          .$if(reading !== undefined, (query) => query.where('export.reading', '=', reading ?? 'whole'))
           .orderBy('export.id', 'desc')
           .executeTakeFirst(),
       )

@@ -7,11 +7,11 @@ import { createGzip, createZstdCompress, gzipSync, zstdCompressSync } from 'node
 import * as openpgp from 'openpgp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ZipFile } from 'yazl'
-import { createSpool } from '../../../src/extract/arrival/receive-file.ts'
 import { unpack } from '../../../src/extract/arrival/unpack.ts'
 import type { PgpKeyFiles, UnpackRules } from '../../../src/extract/arrival/unpack-rules.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from '../../../src/extract/content.ts'
 import { openExport } from '../../../src/extract/open-export.ts'
+import { createSpool } from '../../../src/extract/sources/receive-file.ts'
 import { WaybillError } from '../../../src/model/errors.ts'
 import { allRows, brief, CSV, collect, exportFile, tempFolder } from '../export-file.ts'
 

@@ -4,10 +4,10 @@ import { allRecords, type Counts } from '../model/balance.ts'
 import { remedyOf } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import { owedWords } from '../reconcile/new-and-known.ts'
-import { backfillCommand } from '../run/backfill-range.ts'
-import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import { counted, n, shellPath, shellWord } from '../shown-text.ts'
+import { backfillCommand } from './backfill-range.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
+import type { ExportSummary, RunSummary } from './summary.ts'
 
 export interface Step {
   readonly say: string

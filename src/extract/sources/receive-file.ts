@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path'
 import pRetry, { AbortError } from 'p-retry'
 import { WaybillError } from '../../model/errors.ts'
 import { assertWithin, makeFolder, openOwn, ownFileName } from '../../own-files.ts'
-import type { Delivery, ExportSource } from '../sources/source.ts'
+import type { Delivery, ExportSource } from './source.ts'
 
 /** Tries after the first one, with growing waits of half a second to four, doubled at most by chance. */
 const WAITS = { retries: 3, minTimeout: 500, randomize: true } as const

@@ -1,6 +1,6 @@
 /** Exports that are strangely small against earlier ones of their source: known by their size as they lie there, before they are read. */
 import type { DeliveryRecord, ExpectationKey, Ledger } from '../ledger/ledger.ts'
-import { median } from '../run/export-profile.ts'
+import { median } from './export-profile.ts'
 
 /** So many earlier exports say what size is usual; with fewer than that, nothing is small. */
 const USUAL_OF = 8

@@ -9,6 +9,7 @@ import type {
   Ruled,
   Ruling,
 } from '../ledger/ledger.ts'
+import { transactionId } from '../model/ids.ts'
 import type { SentAs } from './receipts.ts'
 
 /** Events by which it is learned that the gateway has what was sent before. */
@@ -69,6 +70,15 @@ const known = ({ rule, content, arrival }: KnownHeld): DeliveredRecord => ({
   byBackfill: false,
   isContested: false,
 })
+
+/** Of contents in doubt, the transaction ids under which they went out: another row, or another export, may have the same. */
+export function sentIds(left: readonly LeftRecord[]): ReadonlyMap<string, string> {
+  return new Map(
+    [...lastSent(left)].flatMap(([content, { exportId, row, rule, batchId }]) =>
+      batchId === null ? [] : [[content, transactionId(exportId, row, rule ?? '', content)] as const],
+    ),
+  )
+}
 
 /** By content: as it was sent last; as it was held, where nobody knows who has sent it. */
 function lastSent(left: readonly LeftRecord[]): Map<string, LeftRecord> {

@@ -7,7 +7,7 @@ import type { Entry } from '../model/entry.ts'
 import { receiptOf } from '../run/receipts.ts'
 import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
 import { type OpenRows, selectRows } from '../run/rows.ts'
-import { releaseDoubts } from '../run/settle-doubts.ts'
+import { releaseDoubts, sentIds } from '../run/settle-doubts.ts'
 import type { RunAgain } from './run-again.ts'
 
 /** Records that are judged together. */
@@ -103,7 +103,12 @@ async function settleDoubts(
   const judge = async (): Promise<void> => {
     const left = await ledger.left.inDoubtWith(run.job_id, [...open.keys()])
     const doubtful = new Set(left.map(({ content }) => content))
-    const entries = [...open.values()].filter(({ content }) => doubtful.has(content))
+    const sent = sentIds(left)
+    const entries = [...open.values()].flatMap((entry) =>
+      doubtful.has(entry.content)
+        ? [{ ...entry, transactionId: sent.get(entry.content) ?? entry.transactionId }]
+        : [],
+    )
     open = new Map()
     const events = new Map<string, LeftEvent>()
     for (const [entry, verdict] of await again.readBack(entries)) {

@@ -47,6 +47,15 @@ describe('what a run left in doubt', () => {
     await expectReceipts(clinic, { 'read-back': 6 })
   })
 
+  test('is looked for under the id under which it went out, where two rows say the same', async () => {
+    const clinic = await openFaultyClinic()
+    await clinic.deliver('day.csv', `${HEADER}${ANN}${ANN}`)
+    const before = await runInDoubt(clinic, 'pass-then-reset')
+    const after = await reconcile(clinic, before.run)
+    expect(after).toMatchObject({ code: 0, found: 6, missed: 0, inDoubt: 0 })
+    await expectReceipts(clinic, { 'read-back': 3 })
+  })
+
   test('is rejected and free where the profile lacks it, so that a rerun sends it', async () => {
     const clinic = await openFaultyClinic()
     await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)

@@ -30,7 +30,11 @@ export async function wordsOf(runs: readonly ListedRun[]): Promise<Word[]> {
         ),
       )
       const left = await readRejects(summary.rejects)
-      const rejects = left.filter((one) => taken.every((some) => some.some(isSame(one))))
+      // The newest run comes first: what it says of a record is the last word on it.
+      const rejects = left.flatMap((one) => {
+        const again = taken.map((some) => some.find(isSame(one)))
+        return again.includes(undefined) ? [] : [again[0] ?? one]
+      })
       words.push({ summary, rejects, atFirst: left })
     }
   }

@@ -151,7 +151,7 @@ module.exports = {
           '^src/ledger/sqlite/',
           '^src/application.ts$',
           '^src/operate/',
-          '^src/cli/(doctor|prune).ts$',
+          '^src/runs/(installation|look-over).ts$',
         ],
       },
       to: { path: '^src/ledger/sqlite/' },

@@ -15,13 +15,12 @@ import { beginBackfill } from '../runs/actions.ts'
 import { backfillSources, noneInRange } from '../runs/backfill.ts'
 import { type BackfillPlan, leftOut, planBackfill } from '../runs/backfill-plan.ts'
 import { sourceSettings } from '../runs/connect-gateway.ts'
-import { n } from '../shown-text.ts'
+import { n, sizeText } from '../shown-text.ts'
 import { createCounting } from '../telemetry/progress.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { beginOnTerminal } from './display.ts'
 import { plainTable } from './plain-table.ts'
-import { sizeText } from './summary-text.ts'
 
 export interface BackfillCommandOptions {
   readonly job: string

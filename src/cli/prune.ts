@@ -1,13 +1,10 @@
 /** `waybill prune`: removes receipts, rejects and ledger detail of old runs. */
-import { existsSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
-import { backUpLedger } from '../ledger/sqlite/backup.ts'
-import { type Compacted, compactLedger } from '../ledger/sqlite/pruning.ts'
+import { join, relative } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { type KeptBecause, type KeptRun, type Pruned, prune as pruneRuns } from '../operate/prune.ts'
-import { n } from '../shown-text.ts'
+import type { KeptBecause, KeptRun } from '../operate/prune.ts'
+import { backUp, type PrunedInstallation, pruneRuns } from '../runs/installation.ts'
+import { n, sizeText } from '../shown-text.ts'
 import type { Action } from './context.ts'
-import { sizeText } from './summary-text.ts'
 
 export interface PruneOptions {
   /** Milliseconds. */
@@ -17,33 +14,19 @@ export interface PruneOptions {
 }
 
 export const prune: Action<PruneOptions> = async (context, options) => {
-  const { home } = context.settings
-  const file = join(home, 'ledger.sqlite')
-  if (!existsSync(file))
-    throw new WaybillError('usage-wrong', `there is no ledger in ${home} yet`, {
-      remedy: 'Check WAYBILL_HOME. The first run makes the ledger.',
-    })
   const before = context.now() - options.olderThan
   const dryRun = options.dryRun === true
-  const ledger = await context.openLedger()
-  let pruned: Pruned
-  try {
-    const { now, interrupt } = context
-    pruned = await pruneRuns({ ledger, home, now, interrupt }, { before, dryRun })
-  } finally {
-    await ledger.close()
-  }
-  const compacted = dryRun ? undefined : compactLedger(file, context.now())
-  const result = { before: new Date(before).toISOString(), dryRun, ...pruned, ledger: compacted }
-  context.out(options.json ? JSON.stringify(result) : pruneText(pruned, before, compacted))
+  const pruned = await pruneRuns(context, { before, dryRun })
+  const result = { before: new Date(before).toISOString(), dryRun, ...pruned }
+  context.out(options.json ? JSON.stringify(result) : pruneText(pruned, before))
   if (!context.interrupt.aborted) return EXIT.ok
   throw new WaybillError('interrupted', 'the pruning was interrupted', {
     remedy: 'Prune again: it goes on where it stopped.',
   })
 }
 
-function pruneText(pruned: Pruned, before: number, compacted: Compacted | undefined): string[] {
-  const { runs, resumed, kept, detail, files } = pruned
+function pruneText(pruned: PrunedInstallation, before: number): string[] {
+  const { runs, resumed, kept, detail, files, ledger: compacted } = pruned
   const instant = `${new Date(before).toISOString().slice(0, 16)}Z`
   const did = compacted === undefined ? 'Would remove' : 'Removed'
   const { bytes, ...counts } = detail
@@ -74,15 +57,7 @@ const keptText = (kept: KeptRun): string => `  ${kept.run}  ${WHY[kept.because](
 
 export const backup: Action<{ readonly file: string; readonly json?: true }> = async (context, options) => {
   const { home, key } = context.settings
-  const ledger = join(home, 'ledger.sqlite')
-  if (!existsSync(ledger))
-    throw new WaybillError('usage-wrong', `there is no ledger in ${home} yet`, {
-      remedy: 'Check WAYBILL_HOME. The first run makes the ledger.',
-    })
-  // It may have the shape of an earlier program still.
-  await (await context.openLedger()).close()
-  const copy = resolve(options.file)
-  const { bytes, takenAt } = backUpLedger(ledger, copy, context.now())
+  const { ledger, copy, bytes, takenAt } = await backUp(context, options.file)
   const keptIn = key === undefined ? join(home, 'key') : 'WAYBILL_KEY'
   if (options.json) {
     context.out(

@@ -2,9 +2,8 @@
 import { open, rename, rm, writeFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { measureOutputFiles } from '../report/files-section.ts'
-import { isReportOf, runReport } from '../report/report-page.ts'
-import { openKnownLedger } from '../runs/open-known-ledger.ts'
+import { isReportOf } from '../report/report-page.ts'
+import { reportOf } from '../runs/installation.ts'
 import type { Action } from './context.ts'
 
 export interface ReportOptions {
@@ -14,36 +13,15 @@ export interface ReportOptions {
 }
 
 export const report: Action<ReportOptions> = async (context, options) => {
-  const { home } = context.settings
-  const ledger = await openKnownLedger(context)
-  try {
-    const run = options.run ?? (await ledger.runs(1))[0]?.id
-    if (run === undefined)
-      throw new WaybillError('run-not-found', 'there are no runs yet', {
-        remedy: 'Start one with `waybill run JOB`.',
-      })
-    const page = await runReport(
-      {
-        ledger,
-        home,
-        now: context.now(),
-        isDead: context.isDead,
-        version: context.version,
-        outputsOf: (summary) => measureOutputFiles(home, summary),
-      },
-      run,
-    )
-    const file = resolve(options.out ?? `${run}.html`)
-    await writeReport(file, run, page)
-    context.out(
-      options.json
-        ? JSON.stringify({ run, file, bytes: Buffer.byteLength(page) })
-        : `${relative('.', file)} was written: the report of run ${run}. It holds no health data.`,
-    )
-    return EXIT.ok
-  } finally {
-    await ledger.close()
-  }
+  const { run, page } = await reportOf(context, options.run)
+  const file = resolve(options.out ?? `${run}.html`)
+  await writeReport(file, run, page)
+  context.out(
+    options.json
+      ? JSON.stringify({ run, file, bytes: Buffer.byteLength(page) })
+      : `${relative('.', file)} was written: the report of run ${run}. It holds no health data.`,
+  )
+  return EXIT.ok
 }
 
 /** An earlier report of the same run is replaced, and nothing else. @throws WaybillError `usage-wrong` */

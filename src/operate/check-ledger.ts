@@ -8,11 +8,10 @@ import type {
   UnfinishedRun,
 } from '../ledger/sqlite/inspect.ts'
 import { backfillCommand, rangeOf } from '../run/backfill-range.ts'
-import { counted, n, shellWord } from '../shown-text.ts'
+import { counted, n, shellWord, sizeText } from '../shown-text.ts'
 import type { CheckFinding, Level } from './finding.ts'
 
 export interface LedgerSurroundings {
-  readonly sizeText: (bytes: number) => string
   /** Whether the process of a holder is known to be gone: then the next run takes over. */
   readonly isDead: (owner: string) => boolean
   /** The gateway that the settings, or the job, name. */
@@ -25,7 +24,7 @@ export interface LedgerSurroundings {
 
 export function checkLedger(
   facts: LedgerFacts | undefined,
-  { sizeText, isDead, gatewayOf, settingOf, isTold }: LedgerSurroundings,
+  { isDead, gatewayOf, settingOf, isTold }: LedgerSurroundings,
 ): CheckFinding[] {
   const told = (level: Level, found: string, remedy?: string): CheckFinding => ({
     check: 'ledger',

@@ -2,18 +2,19 @@
  * The home: that it is there, with all that is in it for its owner alone, writable, with room. The clock: against what the ledger has
  * seen and what the gateway says. The log file: that it may be written.
  */
+
 import { constants } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { modeText } from '../own-files.ts'
-import { n } from '../shown-text.ts'
+import { n, sizeText } from '../shown-text.ts'
 import type { CheckFinding } from './finding.ts'
 
 /** A backfill of some millions of records writes as much: ledger, receipts and rejects. */
 const LITTLE_BYTES = 1024 ** 3
 const TOO_LITTLE_BYTES = 50 * 1024 ** 2
 
-export async function checkHome(home: string, sizeText: (bytes: number) => string): Promise<CheckFinding[]> {
+export async function checkHome(home: string): Promise<CheckFinding[]> {
   const found = await stat(home).catch((error: unknown) => codeOf(error))
   const problem = (text: string, remedy: string): CheckFinding[] => [
     { check: 'home', level: 'problem', found: text, remedy },
@@ -39,7 +40,7 @@ export async function checkHome(home: string, sizeText: (bytes: number) => strin
     )
   }
   const { bavail, bsize } = await statfs(home)
-  return [modeOf(home, found.mode), ...(await filesOf(home)), roomOf(bavail * bsize, sizeText)]
+  return [modeOf(home, found.mode), ...(await filesOf(home)), roomOf(bavail * bsize)]
 }
 
 function modeOf(home: string, mode: number): CheckFinding {
@@ -89,7 +90,7 @@ async function filesOf(home: string): Promise<CheckFinding[]> {
 }
 
 /** @param bytes that a user without privileges can still write */
-export function roomOf(bytes: number, sizeText: (bytes: number) => string): CheckFinding {
+export function roomOf(bytes: number): CheckFinding {
   const found = `${sizeText(bytes)} free on its disk`
   if (bytes >= LITTLE_BYTES) return { check: 'home', level: 'ok', found }
   const remedy = 'Make room: `waybill prune --older-than 180d --dry-run` tells what old runs take.'

@@ -1,5 +1,6 @@
 /** What a program does with runs: the actions of the command line, with the events of a run as they come. */
 import type { Selection } from '../ledger/ledger.ts'
+import type { CheckFinding } from '../operate/finding.ts'
 import { readRange } from '../run/backfill-range.ts'
 import { createRunEvents, type RunEvent } from '../run/events.ts'
 import type { JobEnd } from '../run/execute.ts'
@@ -21,6 +22,8 @@ import {
   trace,
 } from './actions.ts'
 import type { Application } from './application.ts'
+import { type Backup, backUp, type PrunedInstallation, pruneRuns, reportOf } from './installation.ts'
+import { lookOver } from './look-over.ts'
 import type { Person } from './resolve.ts'
 import type { BeginWatch, RunOptions } from './run-job.ts'
 import type { Trace } from './trace.ts'
@@ -53,6 +56,14 @@ export interface Waybill {
   resend(run: string, person: Person, transactions?: readonly string[]): Promise<DecidedOn>
   /** The run will not be finished. */
   giveUp(run: string, person: Person): Promise<ShownRun>
+  /** A run as one page of HTML without health data. @param run undefined: the latest */
+  report(run?: string): Promise<{ readonly run: string; readonly page: string }>
+  /** Removes receipts, rejects and detail of runs that ended before an instant (milliseconds since the epoch). What was delivered stays known. */
+  prune(before: number, options?: { readonly dryRun: boolean }): Promise<PrunedInstallation>
+  /** Copies the ledger, also while a run is on; the key is not in it. @param file is never overwritten */
+  backUp(file: string): Promise<Backup>
+  /** Looks over home, ledger, clock, gateways, jobs and mappings; changes nothing. @param servers whether those are asked from which exports come */
+  lookOver(options?: { readonly servers: boolean }): Promise<readonly CheckFinding[]>
 }
 
 const NO_EVENTS = createRunEvents()
@@ -85,6 +96,11 @@ export function createWaybill(application: Application): Waybill {
     accept: (run, person, transactions) => accept(application, NO_EVENTS, run, person, transactions),
     resend: (run, person, transactions) => resend(application, UNWATCHED, run, person, transactions),
     giveUp: (run, person) => abandon(application, NO_EVENTS, run, person),
+    report: (run) => reportOf(application, run),
+    prune: (before, { dryRun } = { dryRun: false }) => pruneRuns(application, { before, dryRun }),
+    backUp: (file) => backUp(application, file),
+    lookOver: ({ servers } = { servers: false }) =>
+      lookOver(application, { settingsFindings: [], servers, countCases: async () => undefined }),
   }
 }
 

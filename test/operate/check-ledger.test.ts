@@ -12,7 +12,6 @@ const FACTS: LedgerFacts = {
 }
 
 const AROUND: LedgerSurroundings = {
-  sizeText: String,
   isDead: () => false,
   gatewayOf: () => 'https://here.example',
   settingOf: (gateway) => `AT=${gateway}`,

@@ -35,7 +35,7 @@ test.each([
   [50 * 1024 ** 2, 'warning'],
   [50 * 1024 ** 2 - 1, 'problem'],
 ])('%i bytes free is %s', (bytes, level) => {
-  expect(roomOf(bytes, String).level).toBe(level)
+  expect(roomOf(bytes).level).toBe(level)
 })
 
 test.each([
@@ -47,7 +47,7 @@ test.each([
   const home = await mkdtemp(join(tmpdir(), 'waybill-home-'))
   onTestFinished(() => rm(home, { recursive: true }))
   await chmod(home, mode)
-  expect((await checkHome(home, String))[0]?.level).toBe(level)
+  expect((await checkHome(home))[0]?.level).toBe(level)
 })
 
 const of = (...findings: [Level, Check][]) =>

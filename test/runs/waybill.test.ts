@@ -54,6 +54,26 @@ it('runs a job, with its events as they come, and shows what it came to', async 
   })
 })
 
+it('keeps the installation well: looks it over, copies the ledger, tells of a run, prunes', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day-1.csv', `${HEADER}${ANN}${BEN}`)
+  const waybill = await openAt(clinic)
+  const { summary } = await waybill.run('clinic').ended
+  const findings = await waybill.lookOver()
+  expect(findings.map(({ check }) => check)).toEqual(
+    expect.arrayContaining(['settings', 'home', 'ledger', 'clock', 'gateway', 'job', 'mapping']),
+  )
+  const copy = join(clinic.workplace.folder, 'copy.sqlite')
+  expect((await waybill.backUp(copy)).copy).toBe(copy)
+  await expect(waybill.backUp(copy)).rejects.toMatchObject({ code: 'usage-wrong' })
+  const { run, page } = await waybill.report()
+  expect([run, page.includes(summary.run)]).toEqual([summary.run, true])
+  const before = Date.now() + 1
+  expect((await waybill.prune(before, { dryRun: true })).runs).toEqual([summary.run])
+  expect((await waybill.prune(before)).files.files).toBeGreaterThan(0)
+  expect((await waybill.show()).summary.pruned).toBeDefined()
+})
+
 it('is told what keeps a job from being run, by its events and by its end, and sends nothing', async () => {
   const clinic = await openClinic()
   const waybill = await openAt(clinic)

@@ -1,0 +1,79 @@
+/** What keeps an installation well, as values: old detail goes, the ledger is copied, a run is told of on a page. */
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type BackedUp, backUpLedger } from '../ledger/sqlite/backup.ts'
+import { type Compacted, compactLedger } from '../ledger/sqlite/pruning.ts'
+import { WaybillError } from '../model/errors.ts'
+import { type Pruned, prune } from '../operate/prune.ts'
+import { measureOutputFiles } from '../report/files-section.ts'
+import { runReport } from '../report/report-page.ts'
+import type { Application } from './application.ts'
+import { openKnownLedger } from './open-known-ledger.ts'
+
+export interface PrunedInstallation extends Pruned {
+  /** What the ledger's file has given back; undefined of a dry run. */
+  readonly ledger: Compacted | undefined
+}
+
+/**
+ * Removes receipts, rejects and detail of runs that ended before an instant. What was delivered stays known.
+ * @throws WaybillError `usage-wrong` where there is no ledger
+ */
+export async function pruneRuns(
+  application: Application,
+  { before, dryRun }: { readonly before: number; readonly dryRun: boolean },
+): Promise<PrunedInstallation> {
+  const { settings, now, interrupt } = application
+  const file = ledgerOf(application)
+  const ledger = await application.openLedger()
+  let pruned: Pruned
+  try {
+    pruned = await prune({ ledger, home: settings.home, now, interrupt }, { before, dryRun })
+  } finally {
+    await ledger.close()
+  }
+  return { ...pruned, ledger: dryRun ? undefined : compactLedger(file, now()) }
+}
+
+export interface Backup extends BackedUp {
+  readonly ledger: string
+  readonly copy: string
+}
+
+/** Copies the ledger, also while a run is on. @throws WaybillError `usage-wrong` where there is none, or the copy is there already */
+export async function backUp(application: Application, to: string): Promise<Backup> {
+  const ledger = ledgerOf(application)
+  // It may have the shape of an earlier program still.
+  await (await application.openLedger()).close()
+  const copy = resolve(to)
+  return { ledger, copy, ...backUpLedger(ledger, copy, application.now()) }
+}
+
+function ledgerOf({ settings: { home } }: Application): string {
+  const file = join(home, 'ledger.sqlite')
+  if (existsSync(file)) return file
+  throw new WaybillError('usage-wrong', `there is no ledger in ${home} yet`, {
+    remedy: 'Check WAYBILL_HOME. The first run makes the ledger.',
+  })
+}
+
+/** A run as one page of HTML without health data. @param wanted undefined: the latest. @throws WaybillError `run-not-found` */
+export async function reportOf(
+  application: Application,
+  wanted: string | undefined,
+): Promise<{ readonly run: string; readonly page: string }> {
+  const { settings, now, isDead, version } = application
+  const ledger = await openKnownLedger(application)
+  try {
+    const run = wanted ?? (await ledger.runs(1))[0]?.id
+    if (run === undefined)
+      throw new WaybillError('run-not-found', 'there are no runs yet', {
+        remedy: 'Start one with `waybill run JOB`.',
+      })
+    const { home } = settings
+    const outputsOf = (summary: Parameters<typeof measureOutputFiles>[1]) => measureOutputFiles(home, summary)
+    return { run, page: await runReport({ ledger, home, now: now(), isDead, version, outputsOf }, run) }
+  } finally {
+    await ledger.close()
+  }
+}

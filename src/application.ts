@@ -95,7 +95,7 @@ export function createApplication(
       makeHome()
       const [{ createIdentity }, { readOrMakeKey }] = await Promise.all([
         import('./model/ids.ts'),
-        import('./runs/open-known-ledger.ts'),
+        import('./runs/application.ts'),
       ])
       const file = join(settings.home, 'key')
       assertWithin(settings.home, file)

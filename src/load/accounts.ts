@@ -7,9 +7,9 @@ import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
 import type { AccountIds, Entry, EntryOutcome, Reason, ShownRecord } from '../model/entry.ts'
 import { type Identity, parseTransactionId } from '../model/ids.ts'
+import type { Reconciler } from './delivery.ts'
 import { allDone } from './dispatcher.ts'
 import { refusalWords, told } from './gateway-words.ts'
-import type { Reconciler } from './look-up.ts'
 import type { Sending } from './sending.ts'
 
 export interface AccountsContext {

@@ -1,11 +1,11 @@
 /**
  * Cuts a chunk's records into batches. Pure, and the same for the same records: kinds apart, in the order of the rows, by count and
- * bytes. Of one account, code and source type there is never more than one record in a batch, and the older goes first:
- * the gateway returns only the latest, so an unanswered batch could not be judged otherwise.
+ * bytes. Of one account, code and source type there is never more than one record in a batch, and the older goes first: the gateway
+ * returns only the latest, so an unanswered batch could not be judged otherwise. Then the text of each record as sent, with its ids put
+ * in (interface, "Biometric record, as sent", "Condition record, as sent", "Care team entry, as sent").
  */
 import type { Entry } from '../model/entry.ts'
 import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
-import { batchBytes } from './record-text.ts'
 
 export interface BatchLimits {
   readonly records: number
@@ -136,4 +136,54 @@ export function createSizeLimits(): SizeLimits {
   const byKind = new Map<RecordKind, SizeLessons>()
   const of = (kind: RecordKind): SizeLessons => byKind.get(kind) ?? UNTAUGHT
   return { of, learn: (kind, lesson, size) => void byKind.set(kind, lesson(of(kind), size)) }
+}
+
+/** Bytes that batch id, field names and punctuation add, at most: the batch id has 42 characters, or a few more. */
+const FRAME_BYTES = 150
+
+export function recordText({ record, transactionId }: Entry, batchId: string): string {
+  const open = record.kind === 'careTeam' ? '{' : `{"transactionId":"${transactionId}",`
+  return `${open}${record.content}${batchId}","persistentRecordId":"${transactionId}"}}}`
+}
+
+/** An upper bound of the record's length on the wire. */
+export function recordBytes({ record, transactionId }: Entry): number {
+  return Buffer.byteLength(record.content) + 2 * Buffer.byteLength(transactionId) + FRAME_BYTES
+}
+
+/** An upper bound of a batch's length on the wire, in bytes. */
+export function batchBytes(entries: readonly Entry[]): number {
+  return entries.reduce((bytes, entry) => bytes + recordBytes(entry) + 1, 2)
+}
+
+/** Writes a batch as a JSON array into a buffer that is long enough; gives the part that it takes. */
+export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: string): Buffer {
+  let at = 0
+  for (const entry of entries) at += buffer.write(`${at === 0 ? '[' : ','}${recordText(entry, batchId)}`, at)
+  at += buffer.write(']', at)
+  return buffer.subarray(0, at)
+}
+
+/** Buffers are made in multiples of this, so that one serves many batches. */
+const STEP_BYTES = 256 * 1024
+
+export interface BodyBuffers {
+  /** A buffer of at least so many bytes. */
+  take(bytes: number): Buffer
+  /** Gives a buffer back; only once nothing can be reading it any more. */
+  giveBack(buffer: Buffer): void
+}
+
+export function createBodyBuffers(): BodyBuffers {
+  const free: Buffer[] = []
+  return {
+    take(bytes) {
+      const at = free.findIndex((buffer) => buffer.length >= bytes)
+      const [found] = at < 0 ? [] : free.splice(at, 1)
+      return found ?? Buffer.allocUnsafeSlow(Math.ceil(bytes / STEP_BYTES) * STEP_BYTES)
+    },
+    giveBack: (buffer) => {
+      free.push(buffer)
+    },
+  }
 }

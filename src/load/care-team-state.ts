@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { documented } from '../gateway/contract/shared-objects.ts'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
 import type { Entry, PassedOver } from '../model/entry.ts'
-import { recordText } from './record-text.ts'
+import { recordText } from './batches.ts'
 
 /** What is done with an entry whose NPI the account has with other fields. */
 export type ChangedCareTeam = 'add' | 'replace' | 'keep'

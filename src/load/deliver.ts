@@ -8,12 +8,17 @@ import { GatewayError } from '../gateway/gateway-error.ts'
 import type { AccountIds, Entry, EntryOutcome, Verdict } from '../model/entry.ts'
 import type { RecordKind } from '../model/record.ts'
 import { spokenFor, watchBatch } from './batch-answer.ts'
-import { cutBatches, fits, halve, taken, tooLarge } from './batches.ts'
-import { type BatchToDeliver, type Delivery, type PartlyKnown, type SentBatch, settle } from './delivery.ts'
+import { batchBytes, cutBatches, fits, halve, taken, tooLarge, writeBatch } from './batches.ts'
+import {
+  type BatchToDeliver,
+  type Delivery,
+  lookUp,
+  type PartlyKnown,
+  type SentBatch,
+  settle,
+} from './delivery.ts'
 import { allDone } from './dispatcher.ts'
 import { inDoubt, refusalWords, rejection, toHeld, type Words } from './gateway-words.ts'
-import { lookUp } from './look-up.ts'
-import { batchBytes, writeBatch } from './record-text.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import { Outgrown } from './sending.ts'
 

@@ -5,7 +5,7 @@
 import type { GatewayError } from '../gateway/gateway-error.ts'
 import type { Exception, Held } from '../ledger/ledger.ts'
 import type { Entry, EntryOutcome, Reason } from '../model/entry.ts'
-import { recordText } from './record-text.ts'
+import { recordText } from './batches.ts'
 
 /** Why something was refused: what we say of it, which is of nobody, then the gateway's words, which may be of a person. */
 export interface Words {

@@ -1,11 +1,22 @@
-/** What everything that people do with runs is handed: settings, clock, chance, and the parts that are built when they are asked for. */
+/**
+ * What everything that people do with runs is handed: settings, clock, chance, and the parts that are built when they are asked for. The
+ * ledger of those that only look: where there is none they make none.
+ */
+
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Job, readJob } from '../definitions/definition-files.ts'
+import { chooseGateway } from '../definitions/jobs.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
+import { modeText } from '../own-files.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { findRun } from './amend-run.ts'
 
 export interface GatewayConnection {
   readonly gateway: Gateway
@@ -37,4 +48,77 @@ export interface Application
   ) => Promise<GatewayConnection>
   /** @param hadRuns whether the ledger already holds what was hashed with its key, which must then be there */
   readonly identity: (hadRuns?: boolean) => Promise<Identity>
+}
+
+/** @throws WaybillError `ledger-not-found`, and what opening it throws */
+export async function openKnownLedger(
+  context: Pick<Application, 'settings' | 'openLedger'>,
+): Promise<Ledger> {
+  const { home } = context.settings
+  if (existsSync(join(home, 'ledger.sqlite'))) return context.openLedger()
+  throw new WaybillError('ledger-not-found', `there is no ledger in the home ${home}`)
+}
+
+/**
+ * Before anything else is begun, and told of, that would come to nothing without the run.
+ * @returns its job, and the gateway to go to
+ * @throws WaybillError `ledger-not-found`, `run-not-found`, `run-pruned`; as `readJob` and `chooseGateway`
+ */
+export async function findJobOfRun(
+  context: Pick<Application, 'settings' | 'openLedger'>,
+  id: string,
+): Promise<{ readonly job: Job; readonly gateway: string }> {
+  const ledger = await openKnownLedger(context)
+  try {
+    const job = await readJob(context.settings, (await findRun(ledger, id)).job)
+    return { job, gateway: chooseGateway(context.settings, job) }
+  } finally {
+    await ledger.close()
+  }
+}
+
+/**
+ * @param fresh a new key, taken if there is none yet
+ * @param needed whether the ledger already holds what was hashed with it
+ * @throws WaybillError `settings-invalid`, `ledger-unusable`
+ */
+export function readOrMakeKey(file: string, fresh: string, needed: boolean): string {
+  if (needed && !existsSync(file)) {
+    throw new WaybillError(
+      'settings-invalid',
+      `the key ${file} is gone, and the ledger beside it was made with it`,
+      {
+        remedy:
+          'Put the key back that this home was made with, or set WAYBILL_KEY: with another one everything would be sent again. To begin anew, move the whole home away.',
+      },
+    )
+  }
+  try {
+    // Exclusive: of two processes that start at once, one makes it and the other reads it.
+    writeFileSync(file, `${fresh}\n`, { mode: 0o600, flag: 'wx' })
+    return fresh
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new WaybillError('ledger-unusable', `the key ${file} cannot be made: ${reason}`, { cause: error })
+    }
+  }
+  const { mode } = statSync(file)
+  if ((mode & 0o007) !== 0)
+    throw new WaybillError(
+      'settings-invalid',
+      `the key ${file} may be read or written by others (mode ${modeText(mode)})`,
+      {
+        place: { file },
+        remedy: `Find out who has opened it: with the key, ids lead back to people. Then: chmod 600 ${file}`,
+      },
+    )
+  const key = readFileSync(file, 'utf8').trim()
+  if (key.length < 16) {
+    throw new WaybillError('settings-invalid', `the key in ${file} is too short to be one`, {
+      remedy:
+        'Put the key back that this home was made with; with another one everything would be sent again.',
+    })
+  }
+  return key
 }

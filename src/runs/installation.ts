@@ -7,8 +7,7 @@ import { WaybillError } from '../model/errors.ts'
 import { type Pruned, prune } from '../operate/prune.ts'
 import { measureOutputFiles } from '../report/files-section.ts'
 import { runReport } from '../report/report-page.ts'
-import type { Application } from './application.ts'
-import { openKnownLedger } from './open-known-ledger.ts'
+import { type Application, openKnownLedger } from './application.ts'
 
 export interface PrunedInstallation extends Pruned {
   /** What the ledger's file has given back; undefined of a dry run. */

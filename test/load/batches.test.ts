@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { halve, type PlannedBatch, planBatches } from '../../src/load/batches.ts'
-import { batchBytes, recordBytes, writeBatch } from '../../src/load/record-text.ts'
+import {
+  batchBytes,
+  halve,
+  type PlannedBatch,
+  planBatches,
+  recordBytes,
+  writeBatch,
+} from '../../src/load/batches.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { biometric, careTeam, condition, DAY_MS, entryOf, OBSERVED_AT, people } from './made-up-entries.ts'
 

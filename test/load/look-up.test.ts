@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { lookUp } from '../../src/load/look-up.ts'
+import { lookUp } from '../../src/load/delivery.ts'
 import type { Verdict } from '../../src/model/entry.ts'
 import { type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, CARE_TEAMS, idsOf, startLoading, tally } from './loading.ts'

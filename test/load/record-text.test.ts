@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { BiometricSent, CareTeamSent, ConditionSent } from '../../src/gateway/contract/health-profile.ts'
-import { batchBytes, writeBatch } from '../../src/load/record-text.ts'
+import { batchBytes, writeBatch } from '../../src/load/batches.ts'
 import { biometric, careTeam, condition, entryOf } from './made-up-entries.ts'
 
 const BATCH_ID = '0123456789abcdef-00001-biometric-89abcdef'

@@ -171,6 +171,14 @@ const requiredInFilter =
       400,
     )
 
+/** Fields that may be cleared, beside those of the provider. */
+const OPTIONAL = {
+  patient: ['type', 'reference', 'zip'],
+  request: ['disclosures'],
+  webhook: ['sendStatusChange'],
+}
+const nulls = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, null]))
+
 const LIFETIME_MS = 30 * 60_000
 const SECOND = 1000
 
@@ -201,6 +209,13 @@ export const MEDICAL_RECORDS_CASES: readonly ConformanceCase[] = [
       kept(at(changed, 'status.status'), at(returned, 'status.status'), 'status.status')
       const same = at(changed, 'authorizationUploadUrl') === at(returned, 'authorizationUploadUrl')
       kept(same, false, 'the new authorizationUploadUrl being the old one')
+      const optional = { provider: Object.keys(sent.provider), ...OPTIONAL }
+      const blocks = Object.entries(optional).map(([block, fields]) => [block, nulls(fields)])
+      const { referenceNumber } = sent
+      const cleared = await upserted(client, { referenceNumber, ...Object.fromEntries(blocks) })
+      for (const [block, fields] of Object.entries(optional))
+        for (const field of fields)
+          kept(at(cleared, `${block}.${field}`) ?? null, null, `${block}.${field}, sent as null,`)
     },
     'awaiting authorization file': async (client) => uploadFor(client, (await createTaken(client)).returned),
     'before the authorization document is submitted': async (client) => {

@@ -1,6 +1,6 @@
 import type { AnswerClass } from '../../src/gateway/answer-class.ts'
 import type { FaultGiven } from '../reference-gateway/faults/struck-gateway.ts'
-import type { StruckWrite } from './struck-write.ts'
+import type { StruckWrite } from './struck-writes.ts'
 
 /** How a struck call must end. */
 export interface Outcome {
@@ -71,6 +71,11 @@ const NO_STATUS = { class: 'ambiguous', status: undefined, words: null } as cons
 const LOST = { ...NO_STATUS, stored: 'nothing' } as const
 const LOST_AFTER = { ...NO_STATUS, stored: 'all' } as const
 const ACCEPTED = { class: 'accepted', stored: 'all' } as const
+const HALF = { class: 'accepted-in-part', stored: 'half' } as const
+const PART = { class: 'accepted-in-part', stored: 'all' } as const
+const REFUSED = { class: 'refused', stored: 'nothing' } as const
+const NOT_TAKEN = { class: 'not-taken', stored: 'nothing' } as const
+const NOT_STORED = { class: 'ambiguous', stored: 'nothing' } as const
 const UNREADABLE = { class: 'ambiguous', stored: 'all' } as const
 
 /** 200, with an envelope that has no data and lists an error; of a call whose answer has no documented body, the status counts. */
@@ -80,23 +85,25 @@ const successWithErrors = (stored: 'nothing' | 'all'): Row['outcome'] => ({
   none: { class: 'accepted', stored, ...(stored === 'nothing' ? { lie: true } : {}) },
 })
 
+const row = (fault: Struck, outcome: Row['outcome'], more: Pick<Row, 'letPass' | 'late'> = {}): Row => {
+  return { fault, outcome, ...more }
+}
+const LATE = { late: true } as const
+
 /** What an answer means (section "What an answer means" of the design), for every kind of fault in each of its variants. */
 export const ROWS: readonly Row[] = [
-  ...REFUSALS.map(
-    ({ given, ...outcome }): Row => ({
-      fault: { do: 'refuse', ...given, message: 'not this time' },
-      outcome: { ...outcome, stored: 'nothing', words: 'not this time' },
-    }),
+  ...REFUSALS.map(({ given, ...outcome }) =>
+    row(
+      { do: 'refuse', ...given, message: 'not this time' },
+      { ...outcome, stored: 'nothing', words: 'not this time' },
+    ),
   ),
-  { fault: { do: 'refuse', status: 200 }, outcome: successWithErrors('nothing') },
-  {
-    fault: { do: 'refuse', status: 400, body: 'html' },
-    outcome: { class: 'refused', stored: 'nothing', status: 400, words: null },
-  },
-  {
-    fault: { do: 'refuse', status: 429, retryAfter: 0, body: 'empty' },
-    outcome: { class: 'not-taken', stored: 'nothing', status: 429, retryAfterMs: 0, words: null },
-  },
+  row({ do: 'refuse', status: 200 }, successWithErrors('nothing')),
+  row({ do: 'refuse', status: 400, body: 'html' }, { ...REFUSED, status: 400, words: null }),
+  row(
+    { do: 'refuse', status: 429, retryAfter: 0, body: 'empty' },
+    { ...NOT_TAKEN, status: 429, retryAfterMs: 0, words: null },
+  ),
 
   // A status that says that nothing was taken is believed: behind any other, what was stored is found by a read-back.
   ...REFUSALS.filter(({ status, retryAfterMs = 0 }) => retryAfterMs === 0 || status === 503).map(
@@ -105,131 +112,78 @@ export const ROWS: readonly Row[] = [
       outcome: { ...outcome, stored: 'all', ...(outcome.class === 'ambiguous' ? {} : { lie: true }) },
     }),
   ),
-  { fault: { do: 'store-then-answer', status: 200 }, outcome: successWithErrors('all') },
-  {
-    fault: { do: 'store-then-answer', status: 504, body: 'html' },
-    outcome: { ...UNREADABLE, status: 504, words: null },
-  },
-  {
-    fault: { do: 'store-then-answer', body: 'empty' },
-    outcome: { ...UNREADABLE, status: 500, words: null },
-  },
+  row({ do: 'store-then-answer', status: 200 }, successWithErrors('all')),
+  row({ do: 'store-then-answer', status: 504, body: 'html' }, { ...UNREADABLE, status: 504, words: null }),
+  row({ do: 'store-then-answer', body: 'empty' }, { ...UNREADABLE, status: 500, words: null }),
 
-  { fault: { do: 'store-then-reset' }, outcome: LOST_AFTER },
-  { fault: { do: 'store-then-hang' }, outcome: LOST_AFTER, late: true },
-  { fault: { do: 'reset' }, outcome: LOST },
-  { fault: { do: 'hang' }, outcome: LOST, late: true },
+  row({ do: 'store-then-reset' }, LOST_AFTER),
+  row({ do: 'store-then-hang' }, LOST_AFTER, LATE),
+  row({ do: 'reset' }, LOST),
+  row({ do: 'hang' }, LOST, LATE),
 
-  {
-    fault: { do: 'store-part', count: 2, say: 'which' },
-    outcome: { class: 'accepted-in-part', stored: 'half', echoes: 2, errors: 2 },
-  },
-  {
-    fault: { do: 'store-part', share: 0.5, say: 'nothing' },
-    outcome: { class: 'accepted-in-part', stored: 'half', echoes: 2 },
-  },
-  {
-    fault: { do: 'store-part', say: 'all' },
-    outcome: { class: 'accepted', stored: 'half', echoes: 4, lie: true },
-  },
+  row({ do: 'store-part', count: 2, say: 'which' }, { ...HALF, echoes: 2, errors: 2 }),
+  row({ do: 'store-part', share: 0.5, say: 'nothing' }, { ...HALF, echoes: 2 }),
+  row({ do: 'store-part', say: 'all' }, { class: 'accepted', stored: 'half', echoes: 4, lie: true }),
 
   // Which records the errors name is for whoever knows the records to say.
-  {
-    fault: { do: 'store-part', say: 'both' },
-    outcome: { class: 'accepted-in-part', stored: 'half', echoes: 4, errors: 2, lie: true },
-  },
+  row({ do: 'store-part', say: 'both' }, { ...HALF, echoes: 4, errors: 2, lie: true }),
 
   // Echoes of something else than was sent: a client that counts them sees nothing wrong.
-  ...(['altered', 'other-account', 'other-id'] as const).map((say) => ({
-    fault: { do: 'store-part' as const, say },
-    outcome: { class: 'accepted' as const, stored: 'half' as const, echoes: 4, lie: true as const },
-  })),
+  ...(['altered', 'other-account', 'other-id'] as const).map((say) =>
+    row({ do: 'store-part', say }, { class: 'accepted', stored: 'half', echoes: 4, lie: true }),
+  ),
 
-  {
-    fault: { do: 'poison', share: 1 },
-    outcome: { class: 'refused', stored: 'nothing', status: 400, words: 'records[0]: cannot be stored' },
-  },
-  {
-    fault: { do: 'poison', share: 1, say: 'nothing', status: 422 },
-    outcome: { class: 'refused', stored: 'nothing', status: 422, words: 'a record cannot be stored' },
-  },
-  {
-    fault: { do: 'poison', share: 1, status: 500 },
-    outcome: { class: 'ambiguous', stored: 'nothing', status: 500 },
-  },
+  row({ do: 'poison', share: 1 }, { ...REFUSED, status: 400, words: 'records[0]: cannot be stored' }),
+  row(
+    { do: 'poison', share: 1, say: 'nothing', status: 422 },
+    { ...REFUSED, status: 422, words: 'a record cannot be stored' },
+  ),
+  row({ do: 'poison', share: 1, status: 500 }, { ...NOT_STORED, status: 500 }),
 
-  { fault: { do: 'slow', ms: 2 }, outcome: ACCEPTED },
-  { fault: { do: 'slow', ms: [1, 4], before: 'storing' }, outcome: ACCEPTED },
-  { fault: { do: 'slow', ms: 5_000 }, outcome: LOST_AFTER, late: true },
-  { fault: { do: 'slow', ms: 600, before: 'storing' }, outcome: LOST_AFTER, late: true },
+  row({ do: 'slow', ms: 2 }, ACCEPTED),
+  row({ do: 'slow', ms: [1, 4], before: 'storing' }, ACCEPTED),
+  row({ do: 'slow', ms: 5_000 }, LOST_AFTER, LATE),
+  row({ do: 'slow', ms: 600, before: 'storing' }, LOST_AFTER, LATE),
 
-  { fault: { do: 'garble', as: 'truncated' }, outcome: UNREADABLE },
-  { fault: { do: 'garble', as: 'broken-json' }, outcome: UNREADABLE },
-  { fault: { do: 'garble', as: 'html' }, outcome: UNREADABLE },
-  { fault: { do: 'garble', as: 'empty' }, outcome: UNREADABLE },
+  ...(['truncated', 'broken-json', 'html', 'empty', 'wrong-shape', 'empty-object'] as const).map((as) =>
+    row({ do: 'garble', as }, UNREADABLE),
+  ),
+  row({ do: 'garble', as: 'bare-array' }, UNREADABLE),
+  row({ do: 'garble', as: 'endless' }, UNREADABLE),
   // Whole and readable, under another type: what counts is what it says.
-  { fault: { do: 'garble', as: 'wrong-type' }, outcome: ACCEPTED },
-  { fault: { do: 'garble', as: 'wrong-shape' }, outcome: UNREADABLE },
-  { fault: { do: 'garble', as: 'empty-object' }, outcome: UNREADABLE },
-  { fault: { do: 'garble', as: 'bare-array' }, outcome: UNREADABLE },
-  { fault: { do: 'garble', as: 'endless' }, outcome: UNREADABLE },
+  row({ do: 'garble', as: 'wrong-type' }, ACCEPTED),
 
-  { fault: { do: 'echo', as: 'shuffled' }, outcome: { ...ACCEPTED, echoes: 4 } },
-  {
-    fault: { do: 'echo', as: 'missing' },
-    outcome: { class: 'accepted-in-part', stored: 'all', echoes: 3 },
-  },
-  {
-    fault: { do: 'echo', as: 'missing', share: 1 },
-    outcome: { class: 'accepted-in-part', stored: 'all', echoes: 0 },
-  },
+  row({ do: 'echo', as: 'shuffled' }, { ...ACCEPTED, echoes: 4 }),
+  row({ do: 'echo', as: 'missing' }, { ...PART, echoes: 3 }),
+  row({ do: 'echo', as: 'missing', share: 1 }, { ...PART, echoes: 0 }),
   // More echoes than records: which stand for what was sent is for whoever knows the records to say.
-  {
-    fault: { do: 'echo', as: 'doubled', count: 2 },
-    outcome: { class: 'accepted-in-part', stored: 'all', echoes: 6 },
-  },
-  {
-    fault: { do: 'echo', as: 'foreign' },
-    outcome: { class: 'accepted-in-part', stored: 'all', echoes: 5 },
-  },
+  row({ do: 'echo', as: 'doubled', count: 2 }, { ...PART, echoes: 6 }),
+  row({ do: 'echo', as: 'foreign' }, { ...PART, echoes: 5 }),
 
   // Whose echo it is, and whether it says what was sent, is for whoever knows the records to say, too.
-  ...(['altered', 'other-account'] as const).map((as) => ({
-    fault: { do: 'echo' as const, as, share: 1 },
-    outcome: { ...ACCEPTED, echoes: 4 },
-  })),
-  { fault: { do: 'echo', as: 'other-id', share: 1 }, outcome: { ...ACCEPTED, echoes: 4, lie: 'of-ids' } },
-  {
-    fault: { do: 'echo', as: 'accused', count: 1 },
-    outcome: { class: 'accepted-in-part', stored: 'all', echoes: 4, errors: 1 },
-  },
+  ...(['altered', 'other-account'] as const).map((as) =>
+    row({ do: 'echo', as, share: 1 }, { ...ACCEPTED, echoes: 4 }),
+  ),
+  row({ do: 'echo', as: 'other-id', share: 1 }, { ...ACCEPTED, echoes: 4, lie: 'of-ids' }),
+  row({ do: 'echo', as: 'accused', count: 1 }, { ...PART, echoes: 4, errors: 1 }),
 
-  {
-    fault: { do: 'expire-token' },
-    outcome: { class: 'stale-token', stored: 'nothing', status: 401, words: 'expired' },
-  },
-  {
-    fault: { do: 'rate-limit', requests: 1, perMs: 5_000 },
-    outcome: { class: 'not-taken', stored: 'nothing', status: 429, retryAfterMs: 5_000 },
-    letPass: 1,
-  },
+  row({ do: 'expire-token' }, { class: 'stale-token', stored: 'nothing', status: 401, words: 'expired' }),
+  row(
+    { do: 'rate-limit', requests: 1, perMs: 5_000 },
+    { ...NOT_TAKEN, status: 429, retryAfterMs: 5_000 },
+    { letPass: 1 },
+  ),
 
-  {
-    fault: { do: 'outage', forMs: 1_000 },
-    outcome: { class: 'ambiguous', stored: 'nothing', status: 503 },
-  },
-  {
-    fault: { do: 'outage', forMs: 1_000, retryAfter: 3, message: 'closed' },
-    outcome: { class: 'not-taken', stored: 'nothing', status: 503, retryAfterMs: 3_000, words: 'closed' },
-  },
-  {
-    fault: { do: 'outage', forMs: 1_000, status: 502, body: 'html' },
-    outcome: { class: 'ambiguous', stored: 'nothing', status: 502, words: null },
-  },
-  {
-    fault: { do: 'outage', forMs: 1_000, status: 503, retryAfter: { date: 7 }, body: 'empty' },
-    outcome: { class: 'not-taken', stored: 'nothing', status: 503, retryAfterMs: 7_000, words: null },
-  },
-  { fault: { do: 'outage', forMs: 1_000, as: 'reset' }, outcome: LOST },
-  { fault: { do: 'outage', forMs: 1_000, as: 'hang' }, outcome: LOST, late: true },
+  row({ do: 'outage', forMs: 1_000 }, { ...NOT_STORED, status: 503 }),
+  row(
+    { do: 'outage', forMs: 1_000, retryAfter: 3, message: 'closed' },
+    { ...NOT_TAKEN, status: 503, retryAfterMs: 3_000, words: 'closed' },
+  ),
+  row({ do: 'outage', forMs: 1_000, status: 502, body: 'html' }, { ...NOT_STORED, status: 502, words: null }),
+  row(
+    { do: 'outage', forMs: 1_000, status: 503, retryAfter: { date: 7 }, body: 'empty' },
+    { ...NOT_TAKEN, status: 503, retryAfterMs: 7_000, words: null },
+  ),
+  row({ do: 'outage', forMs: 1_000, as: 'reset' }, LOST),
+  row({ do: 'outage', forMs: 1_000, as: 'hang' }, LOST, LATE),
 ]

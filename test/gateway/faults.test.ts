@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { Fault, suits, targetsOf } from '../../src/reference-gateway/faults/fault-plan.ts'
+import { ENDPOINT_NAMES } from '../../src/reference-gateway/faults/fault-targets.ts'
 import type { FaultGiven } from '../reference-gateway/faults/struck-gateway.ts'
 import { DOCUMENTED_CALLS } from './documented-calls.ts'
 import { type Outcome, ROWS, type Row, type Struck } from './fault-outcomes.ts'
 import { closedPort } from './loopback.ts'
 import { account, NOW, type SharedReference, startSharedReference, TOKEN } from './shared-reference.ts'
-import type { Attempt, StruckWrite, Told } from './struck-write.ts'
-import { WRITES } from './struck-writes.ts'
+import { type Attempt, type StruckWrite, type Told, WRITES } from './struck-writes.ts'
 
 /** No call may take longer, also not on a machine that has other things to do. */
 const BOUND_MS = 5_000
@@ -237,6 +237,8 @@ describe('the table', () => {
     )
     expect(WRITES.map(({ name }) => name).sort()).toEqual(changing.map(({ name }) => name).sort())
     const endpoints = new Set(WRITES.map(({ endpoint }) => endpoint))
-    expect([...endpoints].sort()).toEqual([...targetsOf('refuse', ['writes'])].sort())
+    const writes = targetsOf('refuse', ['writes'])
+    expect([...endpoints].sort()).toEqual([...writes].sort())
+    expect([...writes, ...targetsOf('refuse', ['reads'])].sort()).toEqual([...ENDPOINT_NAMES].sort())
   })
 })

@@ -29,7 +29,7 @@ describe('what an error holds', () => {
         { code: 1, message: 'no provider, block 2' },
       ],
     }
-    const message = `Failed to process the request: ${JSON.stringify(inner)}`
+    const message = `Failed to process the request: ${JSON.stringify(inner)}.`
     const errors = [{ code: 400, message, exception: null }, { message: 'and this' }]
     const server = await serve(() => json(400, { code: 400, message, errors }))
     const failure = await failureOf(client(server.url).medicalRecords.requestTypes())
@@ -53,6 +53,7 @@ describe('what an error holds', () => {
     'an empty {} envelope',
     'an envelope {"code":1} without words',
     'Failed: {"mess',
+    'Failed: {code=400}',
   ])('leaves as it is what wraps no words: %s', async (message) => {
     const server = await serve(() => json(400, { code: 400, message }))
     const failure = await failureOf(client(server.url).medicalRecords.requestTypes())

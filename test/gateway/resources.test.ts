@@ -49,25 +49,6 @@ describe('creating records', () => {
 })
 
 describe('reading', () => {
-  it('gives the biometrics of the account', async () => {
-    const stored = {
-      id: 'b-1',
-      codes: [],
-      observationDate: '1709301900000',
-      value: 81.5,
-      unit: 'kg',
-      later: 1,
-    }
-    const server = await serve(() => json(200, { code: '200', data: [stored], errors: [] }))
-    expect(await client(server.url).biometrics.read(ACCOUNT)).toEqual([stored])
-  })
-
-  it('unwraps the conditions from their two envelopes', async () => {
-    const inner = { code: '200', message: 'ok', data: [CONDITION_READ], errors: [] }
-    const server = await serve(() => json(200, { code: '200', message: 'ok', data: inner, errors: [] }))
-    expect(await client(server.url).conditions.read(ACCOUNT)).toEqual([CONDITION_READ])
-  })
-
   it('is ambiguous where a record could not be matched with one that was sent', async () => {
     const server = await serve(() => json(200, { data: [{ id: 'b-1', value: 81.5 }] }))
     const failure = await failureOf(client(server.url).biometrics.read(ACCOUNT))
@@ -99,6 +80,11 @@ describe('reading', () => {
   const HTML = '<!doctype html><title>Gateway</title>'
   const nested = (data: unknown) => ({ code: '200', data: { code: '200', data, errors: [] } })
   const flat = (data: unknown) => ({ code: '200', data, errors: [] })
+  /** A profile of biometrics and one of conditions whose record names an account so. */
+  const naming = (account: unknown): [string, string] => [
+    JSON.stringify(flat([{ ...CONDITION_READ, accountReference: account }])),
+    JSON.stringify(nested([{ ...CONDITION_READ, account }])),
+  ]
   it.each<[string, string | undefined, string | undefined]>([
     ['a page of a proxy', HTML, HTML],
     ['an empty body', '', ''],
@@ -108,31 +94,9 @@ describe('reading', () => {
     ['an envelope without data', '{"code":"200"}', '{"code":"200","data":{"code":"200"}}'],
     ['data that is null', '{"data":null}', '{"data":{"data":null}}'],
     ['data that is an object', '{"data":{}}', '{"data":{"data":{}}}'],
-    [
-      'the envelope of conditions for biometrics, and the reverse',
-      JSON.stringify(nested([])),
-      JSON.stringify(flat([])),
-    ],
-    [
-      'records of another account',
-      JSON.stringify(
-        flat([
-          { codes: [], observationDate: '1', accountReference: { type: 'accountId', reference: 'other' } },
-        ]),
-      ),
-      JSON.stringify(nested([{ ...CONDITION_READ, account: { type: 'accountId', reference: 'other' } }])),
-    ],
-    [
-      'records of another account in URL form',
-      JSON.stringify(
-        flat([
-          { codes: [], observationDate: '1', accountReference: { type: 'entity', reference: '/a/other' } },
-        ]),
-      ),
-      JSON.stringify(
-        nested([{ ...CONDITION_READ, account: { type: 'entity', reference: 'https://g/other' } }]),
-      ),
-    ],
+    ['each envelope for the other', JSON.stringify(nested([])), JSON.stringify(flat([]))],
+    ['records of another account', ...naming({ type: 'accountId', reference: 'other' })],
+    ['records of another account in URL form', ...naming({ type: 'entity', reference: 'https://g/other' })],
   ])('takes %s for no profile', async (_, plain, ofConditions) => {
     const server = await serve(({ url }) => ({
       status: 200,
@@ -154,12 +118,11 @@ describe('reading', () => {
     ['not at all', undefined, ''],
     ['in a way that is not known', 'member', 'm-1'],
   ])('bears records that name the account %s', async (_, type, reference) => {
-    const account = type === undefined ? undefined : { type, reference }
-    const server = await serve(({ url }) =>
-      url.startsWith('/health-profile/conditions')
-        ? json(200, nested([{ ...CONDITION_READ, account }]))
-        : json(200, flat([{ codes: [], observationDate: '1', accountReference: account }])),
-    )
+    const [plain, ofConditions] = naming(type === undefined ? undefined : { type, reference })
+    const server = await serve(({ url }) => ({
+      status: 200,
+      body: url.startsWith('/health-profile/conditions') ? ofConditions : plain,
+    }))
     const { biometrics, conditions } = client(server.url)
     const asked = { reference: 'a-1', type: 'accountId' } as const
     expect(await biometrics.read(asked)).toHaveLength(1)
@@ -211,14 +174,6 @@ describe('reading', () => {
     expect(server.seen[0]?.url).toBe(
       '/health-profile/biometrics?entity=https%3A%2F%2Fgateway.example%2Faccounts%2F4711',
     )
-  })
-
-  it('is refused for an account that is not registered', async () => {
-    const server = await serve(() => json(404, { message: 'No such account.' }))
-    expect(await failureOf(client(server.url).biometrics.read(ACCOUNT))).toMatchObject({
-      class: 'refused',
-      status: 404,
-    })
   })
 })
 

@@ -6,15 +6,16 @@ import { ACCOUNT, BIOMETRIC, RECORDS_REQUEST, REGISTRATION } from './sample-reco
 /** One way to call a method of the client, and what must arrive. */
 export interface SampleCall {
   readonly call: (gateway: Gateway, serverUrl: string) => Promise<unknown>
-  /** An answer that the client can read. */
-  readonly reply: Reply
-  /** Path and query as they arrive. */
-  readonly url: string
+  /** An answer that the client can read; without one an envelope that is empty. */
+  readonly reply?: Reply
+  /** Path and query as they arrive; without one the documented path, with the query. */
+  readonly url?: string
+  readonly query?: string
   readonly body?: string
 }
 
 const OF_ACCOUNT = 'accountReference=participant+4711%26x&accountReferenceType=partnerAccountId'
-const EMPTY = json(200, { code: '200', data: [], errors: [] })
+export const EMPTY = json(200, { code: '200', data: [], errors: [] })
 const PAGE = { moduleId: 'm-1', questionGroupId: 'g-1' }
 const ANSWERS = { ...PAGE, answers: { 'q-1': [{ 'f-1': 'a-1' }, { 'f-2': 7 }] } }
 const SEARCH = { page: 1, limit: 100, sort: { updated: 'desc' } }
@@ -25,86 +26,61 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
   'accounts.register': {
     call: ({ accounts }) => accounts.register(REGISTRATION),
     reply: json(200, { accountId: 'a-1', partnerAccountId: 'p-1' }),
-    url: '/account/register',
     body: JSON.stringify(REGISTRATION),
   },
   'accounts.delete': {
     call: ({ accounts }) => accounts.delete(ACCOUNT),
     reply: { status: 204 },
-    url: `/account?${OF_ACCOUNT}`,
+    query: OF_ACCOUNT,
   },
   'biometrics.create': {
     call: ({ biometrics }) => biometrics.create([BIOMETRIC]),
     reply: echoing('t-1'),
-    url: '/health-profile/biometrics',
     body: JSON.stringify([BIOMETRIC]),
   },
   'biometrics.createBulk': {
     call: ({ biometrics }) => biometrics.createBulk('[ {"value":5.10} ]', 1),
     reply: echoing('t-1'),
-    url: '/health-profile/biometrics/bulk',
     body: '[ {"value":5.10} ]',
   },
-  'biometrics.read': {
-    call: ({ biometrics }) => biometrics.read(ACCOUNT),
-    reply: EMPTY,
-    url: `/health-profile/biometrics?${OF_ACCOUNT}`,
-  },
-  'conditions.create': {
-    call: ({ conditions }) => conditions.create([]),
-    reply: EMPTY,
-    url: '/health-profile/conditions',
-    body: '[]',
-  },
+  'biometrics.read': { call: ({ biometrics }) => biometrics.read(ACCOUNT), query: OF_ACCOUNT },
+  'conditions.create': { call: ({ conditions }) => conditions.create([]), body: '[]' },
   'conditions.createBulk': {
     call: ({ conditions }) => conditions.createBulk('[{}]', 1),
     reply: json(200, { code: '200', data: [{ id: 'c-1' }], errors: [] }),
-    url: '/health-profile/conditions/bulk',
     body: '[{}]',
   },
   'conditions.read': {
     call: ({ conditions }) => conditions.read(ACCOUNT),
     reply: json(200, { data: { code: '200', data: [], errors: [] } }),
-    url: `/health-profile/conditions?${OF_ACCOUNT}`,
+    query: OF_ACCOUNT,
   },
-  'careTeams.create': {
-    call: ({ careTeams }) => careTeams.create([]),
-    reply: EMPTY,
-    url: '/health-profile/care-teams',
-    body: '[]',
-  },
+  'careTeams.create': { call: ({ careTeams }) => careTeams.create([]), body: '[]' },
   'careTeams.createBulk': {
     call: ({ careTeams }) => careTeams.createBulk('[{}]', 1),
     reply: json(200, { code: '200', data: [{ id: '1' }], errors: [] }),
-    url: '/health-profile/care-teams',
     body: '[{}]',
   },
-  'careTeams.list': {
-    call: ({ careTeams }) => careTeams.list(ACCOUNT),
-    reply: EMPTY,
-    url: `/health-profile/care-teams?${OF_ACCOUNT}`,
-  },
+  'careTeams.list': { call: ({ careTeams }) => careTeams.list(ACCOUNT), query: OF_ACCOUNT },
   'careTeams.delete': {
     call: ({ careTeams }) => careTeams.delete(ACCOUNT, { id: ['1', '2'], npi: ['1234567893'] }),
     reply: { status: 204 },
-    url: `/health-profile/care-teams?${OF_ACCOUNT}&id=1&id=2&npi=1234567893`,
+    query: `${OF_ACCOUNT}&id=1&id=2&npi=1234567893`,
   },
   'careTeams.setPrimary': {
     call: ({ careTeams }) => careTeams.setPrimary({ account: ACCOUNT, npi: '1234567893' }),
     reply: json(200, { code: '200', data: [{ npi: '1234567893' }], errors: [] }),
-    url: '/health-profile/care-teams/pcp',
     body: JSON.stringify({ account: ACCOUNT, npi: '1234567893' }),
   },
   'careTeams.unsetPrimary': {
     call: ({ careTeams }) => careTeams.unsetPrimary({ account: ACCOUNT, id: '1' }),
     reply: json(200, { code: '200', data: [{}], errors: [] }),
-    url: '/health-profile/care-teams/pcp',
     body: JSON.stringify({ account: ACCOUNT, id: '1' }),
   },
   'ageAssessment.result': {
     call: ({ ageAssessment }) => ageAssessment.result(ACCOUNT),
     reply: json(200, { status: 'COMPLETE' }),
-    url: `/bioage/result?${OF_ACCOUNT}`,
+    query: OF_ACCOUNT,
   },
   'ageAssessment.resultByAccountId': {
     call: ({ ageAssessment }) => ageAssessment.resultByAccountId('a/1?'),
@@ -124,23 +100,20 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
   'ageAssessment.completedQuestions': {
     call: ({ ageAssessment }) => ageAssessment.completedQuestions(ACCOUNT),
     reply: json(200, []),
-    url: `/bioage/completed/questions?${OF_ACCOUNT}`,
+    query: OF_ACCOUNT,
   },
   'assessment.currentPage': {
     call: ({ assessment }) => assessment.currentPage(),
     reply: json(200, { code: 200, data: [{ ...PAGE, questions: [] }] }),
-    url: '/assessments/bioage',
   },
   'assessment.submit': {
     call: ({ assessment }) => assessment.submit(ANSWERS),
     reply: json(200, { code: 200, data: [] }),
-    url: '/assessments/bioage',
     body: JSON.stringify(ANSWERS),
   },
   'content.listArticles': {
     call: ({ content }) => content.listArticles({ tag: ['heart', 'a&b'], page: 2 }),
-    reply: EMPTY,
-    url: '/content/distribution/article?tag=heart&tag=a%26b&page=2',
+    query: 'tag=heart&tag=a%26b&page=2',
   },
   'content.article': {
     call: ({ content }) => content.article(17),
@@ -150,7 +123,6 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
   'medicalRecords.upsert': {
     call: ({ medicalRecords }) => medicalRecords.upsert([RECORDS_REQUEST]),
     reply: json(200, { code: 200, data: [{ referenceNumber: 'ref-1' }] }),
-    url: '/medical-records/requester',
     body: JSON.stringify([RECORDS_REQUEST]),
   },
   'medicalRecords.search': {
@@ -160,7 +132,6 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
         filter: [{ patient: { lastName: 'Person' }, request: { type: '', subType: 's-1' } }],
       }),
     reply: json(200, { code: 200, data: [{ results: [] }] }),
-    url: '/medical-records/requester',
     body: JSON.stringify({
       ...SEARCH,
       filter: [{ patient: { lastName: 'Person' }, request: { type: '', subTyp: 's-1' } }],
@@ -168,14 +139,9 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
   },
   'medicalRecords.delete': {
     call: ({ medicalRecords }) => medicalRecords.delete('ref/1'),
-    reply: EMPTY,
     url: '/medical-records/requester/ref%2F1',
   },
-  'medicalRecords.requestTypes': {
-    call: ({ medicalRecords }) => medicalRecords.requestTypes(),
-    reply: EMPTY,
-    url: '/medical-records/requester/requestTypes',
-  },
+  'medicalRecords.requestTypes': { call: ({ medicalRecords }) => medicalRecords.requestTypes() },
   'medicalRecords.uploadAuthorization': {
     call: ({ medicalRecords }, serverUrl) =>
       medicalRecords.uploadAuthorization(`${serverUrl}/store/1?signature=x%2Fy`, Buffer.from('%PDF-1.7 é')),

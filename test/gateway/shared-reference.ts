@@ -1,4 +1,6 @@
 import { ok } from 'node:assert/strict'
+import { createGateway } from '../../src/gateway/gateway.ts'
+import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { startReferenceGateway } from '../../src/reference-gateway/server.ts'
 import type { FaultGiven } from '../reference-gateway/faults/struck-gateway.ts'
 import { REGISTRATION } from './sample-records.ts'
@@ -12,16 +14,17 @@ const OBSERVER = 'the-observer'
 
 export type RecordKind = 'biometric' | 'condition' | 'careTeam'
 
-export interface FoundRequest {
-  readonly referenceNumber: string
-  readonly status: { readonly documentAvailable: boolean }
-}
-
 export const account = (reference: string) => ({ reference, type: 'partnerAccountId' }) as const
 
-const REQUESTER = '/medical-records/requester'
-const TEAMS = '/health-profile/care-teams'
-const ofAccount = (reference: string) => `accountReference=${reference}&accountReferenceType=partnerAccountId`
+/** What a call answers; undefined where that is a 404. */
+async function unless404<Answer>(call: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await call
+  } catch (error) {
+    if (error instanceof GatewayError && error.status === 404) return undefined
+    throw error
+  }
+}
 
 /**
  * A reference gateway for many cases one after the other: what it holds is asked for without faults, and forgotten with
@@ -33,80 +36,62 @@ export async function startSharedReference() {
   const accounts = new Set<string>()
   let isTokenExpired = false
 
-  const ask = (method: string, path: string, body?: unknown): Promise<Response> =>
-    fetch(gateway.url + path, {
-      method,
-      headers: {
-        'x-api-key': 'the-key',
-        authorization: `Bearer ${OBSERVER}`,
-        ...(path.startsWith('/assessments') ? { 'x-api-version': '1.0' } : {}),
-        ...(path.startsWith(REQUESTER) ? { 'x-api-version': '1.0.0' } : {}),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
+  const observer = createGateway({
+    baseUrl: gateway.url,
+    apiKey: 'the-key',
+    accessToken: async () => OBSERVER,
+    now: () => NOW,
+    nextRequestId: () => 'observed',
+  })
+  /** Calls that are not of the interface. */
   const text = async (method: string, path: string, body?: unknown): Promise<string> => {
-    const answer = await ask(method, path, body)
+    const headers = { 'content-type': 'application/json' }
+    const sent = body === undefined ? {} : { headers, body: JSON.stringify(body) }
+    const answer = await fetch(gateway.url + path, { method, ...sent })
     const told = await answer.text()
     ok(answer.ok, `${method} ${path}: ${answer.status} ${told}`)
     return told
   }
-  const json = async (method: string, path: string, body?: unknown) =>
-    JSON.parse(await text(method, path, body))
+  const json = async (method: string, path: string) => JSON.parse(await text(method, path))
   const lines = async (path: string) =>
     (await text('GET', path))
       .split('\n')
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line))
-  /** The items of an envelope's `data`. */
-  const data = async (method: string, path: string, body?: unknown) => (await json(method, path, body)).data
-
   const bind = (token: string, reference: string) =>
     text('POST', '/_reference/tokens', { token, account: account(reference) })
   const counts = (): Promise<Record<RecordKind | 'account', number>> => json('GET', '/_reference/counts')
 
   return {
     url: gateway.url,
-    close: gateway.close,
+    close: async (): Promise<void> => {
+      observer.close()
+      await gateway.close()
+    },
     counts,
+    /** Looks and prepares, without faults. */
+    observer,
     /** To be forgotten with the case, where it comes to be registered. */
     willBeRegistered: (reference: string) => accounts.add(reference),
     register: async (reference: string): Promise<void> => {
       accounts.add(reference)
-      await text('POST', '/account/register', { ...REGISTRATION, partnerAccountId: reference })
+      await observer.accounts.register({ ...REGISTRATION, partnerAccountId: reference })
     },
     /** Lets the client's token pass, for this user. */
     bindToken: async (reference: string): Promise<void> => {
       await bind(TOKEN, reference)
     },
-    addCareTeam: async (record: object): Promise<void> => {
-      await data('POST', TEAMS, [record])
-    },
-    mark: async (reference: string): Promise<void> => {
-      await data('POST', `${TEAMS}/pcp`, { account: account(reference), npi: reference })
-    },
     /** Whether the account is registered: its records can be read. */
-    knows: async (reference: string): Promise<boolean> => {
-      const { status } = await ask('GET', `/health-profile/biometrics?${ofAccount(reference)}`)
-      ok(status === 200 || status === 404, `a read was answered ${status}`)
-      return status === 200
-    },
-    hasCareTeam: async (reference: string): Promise<boolean> =>
-      (await data('GET', `${TEAMS}?${ofAccount(reference)}`)).length > 0,
-    /** Whether the user's one care team entry is the primary care physician. */
-    isMarked: async (reference: string): Promise<boolean> =>
-      (await data('GET', `${TEAMS}?${ofAccount(reference)}`))[0].pcp,
+    knows: async (reference: string): Promise<boolean> =>
+      (await unless404(observer.biometrics.read(account(reference)))) !== undefined,
     /** Number of the page that the user is to answer next. */
-    pageOf: async (reference: string): Promise<string> => {
+    pageOf: async (reference: string): Promise<unknown> => {
       await bind(OBSERVER, reference)
-      return (await data('GET', '/assessments/bioage'))[0].pageNumber
+      return (await observer.assessment.currentPage())?.pageNumber
     },
-    /** Gives the address for the authorization. */
-    upsert: async (request: object): Promise<string> =>
-      (await data('PATCH', REQUESTER, [request]))[0].authorizationUploadUrl,
-    requestsOf: async (lastName: string): Promise<readonly FoundRequest[]> => {
+    requestsOf: async (lastName: string) => {
       const filter = [{ patient: { lastName }, request: { type: '', subType: '' } }]
-      return (await data('POST', REQUESTER, { page: 1, limit: 100, filter }))[0].results
+      return (await observer.medicalRecords.search({ page: 1, limit: 100, filter })).results
     },
     /**
      * How often each record of a kind is there, as counts, records and occurrences say alike.
@@ -144,12 +129,9 @@ export async function startSharedReference() {
     clearFaults: () => text('DELETE', '/_reference/faults'),
     /** Forgets the case: its faults, its accounts with what they hold, and that the token has expired. */
     endCase: async (): Promise<void> => {
-      const deleted = [...accounts].map((one) => ask('DELETE', `/account?${ofAccount(one)}`))
-      accounts.clear()
       await text('DELETE', '/_reference/faults')
-      for (const { status } of await Promise.all(deleted)) {
-        ok(status === 204 || status === 404, `a deletion was answered ${status}`)
-      }
+      await Promise.all([...accounts].map((one) => unless404(observer.accounts.delete(account(one)))))
+      accounts.clear()
       if (isTokenExpired) await bind(TOKEN, 'nobody')
       isTokenExpired = false
     },

@@ -140,80 +140,37 @@ describe('another definition', () => {
 })
 
 describe('a definition that is wrong is refused before anything is served', () => {
+  const FIRST = 'modules[0].pages[0].questions[0].answers[1].answersToClear'
+  const SECOND = 'modules[0].pages[1]'
+  const ASKED = `${SECOND}.questions[0]`
+  const ANSWER = `${ASKED}.answers[0]`
+  const LABEL = 'displayLabel: { x: X }\n            factDataType: { petAge'
   /** Change to the small file; line and key of the finding. */
   it.each<[string, string | RegExp, string, number, string]>([
     ['a syntax error', 'languages: [en]', 'languages: [en', 39, ''],
     ['an unknown key', 'assessmentType:', 'assesmentType:', 2, 'assesmentType'],
     ['a page number without a minor', '"1.9"', '"1"', 6, 'modules[0].pages[0].pageNumber'],
     ['a page number that is no text', '"1.9"', '1.9', 6, 'modules[0].pages[0].pageNumber'],
-    ['pages out of order', '"1.10"', '"1.8"', 24, 'modules[0].pages[1].pageNumber'],
-    ['a group that stands twice', ': g2', ': g1', 25, 'modules[0].pages[1].questionGroupId'],
-    ['a question that stands twice', 'id: age', 'id: pets', 27, 'modules[0].pages[1].questions[0].id'],
-    ['a fact that stands twice', /petAge/g, 'pet', 31, 'modules[0].pages[1].questions[0].factDataType.pet'],
-    [
-      'an answer that stands twice',
-      'answerId: 4',
-      'answerId: 1',
-      33,
-      'modules[0].pages[1].questions[0].answers[0].answerId',
-    ],
-    [
-      'a fact without a data type',
-      'factId: petAge',
-      'factId: other',
-      33,
-      'modules[0].pages[1].questions[0].answers[0].factId',
-    ],
-    [
-      'a data type without a fact',
-      '{ petAge: INTEGER }',
-      '{ petAge: INTEGER, x: NONE }',
-      31,
-      'modules[0].pages[1].questions[0].factDataType.x',
-    ],
-    [
-      'a data type that there is not',
-      'INTEGER',
-      'FLOAT',
-      31,
-      'modules[0].pages[1].questions[0].factDataType.petAge',
-    ],
-    [
-      'an integer that is none',
-      'value: "1"',
-      'value: one',
-      33,
-      'modules[0].pages[1].questions[0].answers[0].value',
-    ],
-    [
-      'a label of no fact',
-      'factDataType: { petAge',
-      'displayLabel: { x: X }\n            factDataType: { petAge',
-      31,
-      'modules[0].pages[1].questions[0].displayLabel.x',
-    ],
-    [
-      'clearing an answer that is not there',
-      '[3, 4]',
-      '[3, 9]',
-      16,
-      'modules[0].pages[0].questions[0].answers[1].answersToClear[1]',
-    ],
-    ['clearing itself', '[3, 4]', '[2]', 16, 'modules[0].pages[0].questions[0].answers[1].answersToClear[0]'],
-    [
-      'clearing what is required',
-      'answersToClear: [3] }',
-      'answersToClear: [1] }',
-      33,
-      'modules[0].pages[1].questions[0].answers[0].answersToClear[0]',
-    ],
+    ['pages out of order', '"1.10"', '"1.8"', 24, `${SECOND}.pageNumber`],
+    ['a group that stands twice', ': g2', ': g1', 25, `${SECOND}.questionGroupId`],
+    ['a question that stands twice', 'id: age', 'id: pets', 27, `${ASKED}.id`],
+    ['a fact that stands twice', /petAge/g, 'pet', 31, `${ASKED}.factDataType.pet`],
+    ['an answer that stands twice', 'answerId: 4', 'answerId: 1', 33, `${ANSWER}.answerId`],
+    ['a fact without a data type', 'factId: petAge', 'factId: other', 33, `${ANSWER}.factId`],
+    ['a data type without a fact', 'e: INTEGER }', 'e: INTEGER, x: NONE }', 31, `${ASKED}.factDataType.x`],
+    ['a data type that there is not', 'INTEGER', 'FLOAT', 31, `${ASKED}.factDataType.petAge`],
+    ['an integer that is none', 'value: "1"', 'value: one', 33, `${ANSWER}.value`],
+    ['a label of no fact', 'factDataType: { petAge', LABEL, 31, `${ASKED}.displayLabel.x`],
+    ['clearing an answer that is not there', '[3, 4]', '[3, 9]', 16, `${FIRST}[1]`],
+    ['clearing itself', '[3, 4]', '[2]', 16, `${FIRST}[0]`],
+    ['clearing what is required', 'Clear: [3] }', 'Clear: [1] }', 33, `${ANSWER}.answersToClear[0]`],
     ['a score for no answer', '{ 1: 5 }', '{ 9: 5 }', 37, 'scoring.months.9'],
     ['a recommendation after no answer', 'when: [1]', 'when: [9]', 40, 'recommendations[0].when[0]'],
     ['a language without a text', '[en]', '[en, es]', 42, 'recommendations[0].texts'],
     [
       'a text in no language',
-      'texts: {',
-      'texts: { fr: { teaser: T, body: B },',
+      '{ en: {',
+      '{ fr: { teaser: T, body: B }, en: {',
       42,
       'recommendations[0].texts.fr',
     ],

@@ -1,36 +1,24 @@
 import { describe, expect, it } from 'vitest'
-import { biometric, condition, of, registration, startGateway } from './gateway-under-test.ts'
+import { ENDPOINTS, type Endpoint } from '../../src/gateway/contract/endpoints.ts'
+import { bindingOf, createTokenBook } from '../../src/reference-gateway/credentials.ts'
+import { biometric, condition, registration, startGateway } from './gateway-under-test.ts'
 
 const KEY = { 'x-api-key': 'key' }
 const TOKEN = { authorization: 'Bearer token' }
+const BY_THE_GATEWAY = Object.entries<Endpoint>(ENDPOINTS).filter(([name]) => name !== 'uploadAuthorization')
 
-/** Section "Authentication": the key everywhere; the bearer on the health profile but for the conditions bulk sample. */
-const ENDPOINTS = [
-  ['POST', '/account/register', false],
-  ['DELETE', `/account?${of('p-1')}`, false],
-  ['POST', '/health-profile/biometrics', true],
-  ['POST', '/health-profile/biometrics/bulk', true],
-  ['GET', `/health-profile/biometrics?${of('p-1')}`, true],
-  ['POST', '/health-profile/conditions', true],
-  ['POST', '/health-profile/conditions/bulk', false],
-  ['GET', `/health-profile/conditions?${of('p-1')}`, true],
-  ['POST', '/health-profile/care-teams', true],
-  ['GET', `/health-profile/care-teams?${of('p-1')}`, true],
-  ['DELETE', `/health-profile/care-teams?${of('p-1')}&id=1`, true],
-  ['POST', '/health-profile/care-teams/pcp', true],
-  ['DELETE', '/health-profile/care-teams/pcp', true],
-] as const
-
-describe.each(ENDPOINTS)('%s %s', (method, path, bearer) => {
-  it(`asks for ${bearer ? 'key and token' : 'the key alone'}`, async () => {
-    const { call } = await startGateway()
-    const statusWith = async (headers: Record<string, string>) =>
-      (await call(method, path, method === 'GET' ? undefined : [], headers)).status
-    expect(await statusWith({})).toBe(401)
-    expect(await statusWith(TOKEN)).toBe(401)
-    expect(await statusWith({ ...KEY, ...TOKEN })).not.toBe(401)
-    expect((await statusWith(KEY)) === 401).toBe(bearer)
-  })
+it.each(BY_THE_GATEWAY)('%s asks for the headers of the contract, and for no other', async (_, endpoint) => {
+  const { method, path, bearer, version } = endpoint
+  const { call } = await startGateway()
+  const own: Record<string, string> = version === undefined ? {} : { 'x-api-version': version }
+  const statusWith = async (headers: Record<string, string>) =>
+    (await call(method, path.replaceAll(/[{}]/g, ''), method === 'GET' ? undefined : [], headers)).status
+  expect(await statusWith({ ...own, ...TOKEN })).toBe(401)
+  expect(await statusWith({ ...KEY, ...TOKEN, ...own })).not.toBe(401)
+  expect((await statusWith({ ...KEY, ...own })) === 401).toBe(bearer === 'required')
+  if (version === undefined) return
+  const others: Record<string, string>[] = [{}, { 'x-api-version': '2.0' }]
+  for (const other of others) expect(await statusWith({ ...KEY, ...TOKEN, ...other })).toBe(400)
 })
 
 it('lets through only the keys and tokens it is given', async () => {
@@ -43,15 +31,54 @@ it('lets through only the keys and tokens it is given', async () => {
   expect(await status('k1', 'Basic t1')).toBe(401)
 })
 
-it('answers 401 with an envelope and stores nothing', async () => {
-  const { call, register, counts } = await startGateway()
-  await register('p-1')
+it('answers 401 in the envelope of the call', async () => {
+  const { call } = await startGateway()
   const biometrics = await call('POST', '/health-profile/biometrics', [biometric()], KEY)
   expect([biometrics.status, biometrics.body.code]).toEqual([401, 401])
   expect(biometrics.headers.get('www-authenticate')).toBe('Bearer')
-  const conditions = await call('POST', '/health-profile/conditions', [condition()], KEY)
-  expect([conditions.status, conditions.body.code]).toEqual([401, '401'])
-  const accounts = await call('POST', '/account/register', registration({ partnerAccountId: 'p-2' }), TOKEN)
-  expect([accounts.status, accounts.body.code]).toEqual([401, 401])
-  expect(await counts()).toEqual({ account: 1, biometric: 0, condition: 0, careTeam: 0 })
+  expect((await call('POST', '/health-profile/conditions', [condition()], KEY)).body.code).toBe('401')
+  expect((await call('POST', '/account/register', registration(), TOKEN)).body.code).toBe(401)
+})
+
+const OWNER = { reference: 'p-1', type: 'partnerAccountId' } as const
+
+describe('a token book', () => {
+  it('passes any token where none was given, and only those given or bound otherwise', () => {
+    expect(createTokenBook(undefined).passes('any')).toBe(true)
+    const book = createTokenBook(['given'], { bound: OWNER })
+    expect(['given', 'bound', 'other', '__proto__'].map(book.passes)).toEqual([true, true, false, false])
+    book.bind('other', OWNER)
+    expect(book.passes('other')).toBe(true)
+  })
+
+  it('knows the user of a bound token alone', () => {
+    const book = createTokenBook(undefined, { bound: OWNER })
+    expect(['bound', 'any', 'constructor'].map(book.ownerOf)).toEqual([OWNER, undefined, undefined])
+    const other = { reference: 'id-7', type: 'accountId' } as const
+    book.bind('bound', other)
+    expect(book.ownerOf('bound')).toEqual(other)
+  })
+
+  it('passes an expired token no more until it is bound anew', () => {
+    const book = createTokenBook(undefined)
+    book.expire('t')
+    expect([book.passes('t'), book.passes('u')]).toEqual([false, true])
+    book.bind('t', OWNER)
+    expect(book.passes('t')).toBe(true)
+  })
+})
+
+it.each([
+  ['t=p-1', 't', OWNER],
+  ['a.b-c_d~e+f/==', undefined, undefined],
+  ['dG9rZW4===p=1', 'dG9rZW4==', { reference: 'p=1', type: 'partnerAccountId' }],
+  ['t=accountId:4711', 't', { reference: '4711', type: 'accountId' }],
+  ['t=participant 17', 't', { reference: 'participant 17', type: 'partnerAccountId' }],
+  ['t=accountId:', undefined, undefined],
+  ['t=', undefined, undefined],
+  ['=p-1', undefined, undefined],
+  ['t', undefined, undefined],
+  ['a b=p-1', undefined, undefined],
+])('reads the binding %s', (text, token, owner) => {
+  expect(bindingOf(text)).toEqual(token === undefined ? undefined : { token, owner })
 })

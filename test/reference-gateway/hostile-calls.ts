@@ -10,7 +10,7 @@ export interface HostileCall {
   readonly method: string
   readonly path: string
   readonly body: unknown
-  readonly version?: string
+  readonly version?: string | undefined
 }
 
 const PROFILE = '/health-profile'
@@ -18,52 +18,30 @@ const REQUESTER = '/medical-records/requester'
 /** A new entry's id: the first two ids go to the account and the entry that are there from the start. */
 const marked = { account: account('p-1'), id: 'id-2', npi: '1234567893' }
 
-/** Every call with a JSON body: section "Endpoints". */
-export const CALLS: readonly HostileCall[] = [
-  {
-    call: 'registration',
-    method: 'POST',
-    path: '/account/register',
-    body: registration({ partnerAccountId: 'p-2' }),
-  },
-  { call: 'biometrics', method: 'POST', path: `${PROFILE}/biometrics`, body: [biometric()] },
-  {
-    call: 'biometrics bulk',
-    method: 'POST',
-    path: `${PROFILE}/biometrics/bulk`,
-    body: [biometric(), biometric()],
-  },
-  { call: 'conditions', method: 'POST', path: `${PROFILE}/conditions`, body: [condition()] },
-  {
-    call: 'conditions bulk',
-    method: 'POST',
-    path: `${PROFILE}/conditions/bulk`,
-    body: [condition(), condition()],
-  },
-  { call: 'care teams', method: 'POST', path: `${PROFILE}/care-teams`, body: [careTeam()] },
-  { call: 'setting the PCP', method: 'POST', path: `${PROFILE}/care-teams/pcp`, body: marked },
-  { call: 'unsetting the PCP', method: 'DELETE', path: `${PROFILE}/care-teams/pcp`, body: marked },
-  { call: 'answers', method: 'POST', path: '/assessments/bioage', version: '1.0', body: submission('1.1') },
-  {
-    call: 'upsert',
-    method: 'PATCH',
-    path: REQUESTER,
-    version: '1.0.0',
-    body: [roi(), roi({ referenceNumber: 'ref-2' })],
-  },
-  {
-    call: 'search',
-    method: 'POST',
-    path: REQUESTER,
-    version: '1.0.0',
-    body: {
-      page: 1,
-      limit: 100,
-      sort: { by: 'dob' },
-      filter: [filter({ lastName: 'Person', dob: '1970-02-28' })],
-    },
-  },
+const search = { page: 1, limit: 100, sort: { by: 'dob' }, filter: [filter({ lastName: 'Person' })] }
+const TABLE: readonly (readonly [
+  call: string,
+  method: string,
+  path: string,
+  body: unknown,
+  version?: string,
+])[] = [
+  ['registration', 'POST', '/account/register', registration({ partnerAccountId: 'p-2' })],
+  ['biometrics', 'POST', `${PROFILE}/biometrics`, [biometric()]],
+  ['biometrics bulk', 'POST', `${PROFILE}/biometrics/bulk`, [biometric(), biometric()]],
+  ['conditions', 'POST', `${PROFILE}/conditions`, [condition()]],
+  ['conditions bulk', 'POST', `${PROFILE}/conditions/bulk`, [condition(), condition()]],
+  ['care teams', 'POST', `${PROFILE}/care-teams`, [careTeam()]],
+  ['setting the PCP', 'POST', `${PROFILE}/care-teams/pcp`, marked],
+  ['unsetting the PCP', 'DELETE', `${PROFILE}/care-teams/pcp`, marked],
+  ['answers', 'POST', '/assessments/bioage', submission('1.1'), '1.0'],
+  ['upsert', 'PATCH', REQUESTER, [roi(), roi({ referenceNumber: 'ref-2' })], '1.0.0'],
+  ['search', 'POST', REQUESTER, search, '1.0.0'],
 ]
+/** Every call with a JSON body: section "Endpoints". */
+export const CALLS: readonly HostileCall[] = TABLE.map(([call, method, path, body, version]) => {
+  return { call, method, path, body, version }
+})
 
 /** Longest body of the gateways here. */
 export const BODY_LIMIT = 1_000_000

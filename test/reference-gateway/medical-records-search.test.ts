@@ -3,6 +3,8 @@ import { filter, innerOf, PATH, roi, startRequester } from './requester-under-te
 
 const patient = (fields: Record<string, unknown>) => ({ patient: { ...roi().patient, ...fields } })
 
+const person = (request: Record<string, unknown>) => filter({ lastName: 'Person' }, request)
+
 /** A gateway with four requests, created in the order c, a, d, b. */
 async function withRequests() {
   const gateway = await startRequester()
@@ -40,35 +42,22 @@ describe('finds, in the order in which reference numbers were created,', () => {
     ['by last name, whatever its case', [filter({ lastName: 'pERSON' })], ['c', 'a', 'd', 'b']],
     ['by first name, whatever its case', [filter({ firstName: 'éMILE' })], ['a']],
     ['no part of a name', [filter({ lastName: 'Pers' })], []],
-    ['by date of birth as sent', [filter({ dob: '1980-01-01' })], ['a']],
-    ['by reference, in its case', [filter({ reference: 'm-2' })], ['d']],
     ['not by a reference in another case', [filter({ reference: 'M-2' })], []],
-    ['by type', [filter({ type: 'guest' })], ['d']],
-    ['by zip, where there is one', [filter({ zip: '00000' })], ['c', 'd', 'b']],
-    ['by all fields of a filter', [filter({ zip: '00000', reference: 'm-2' })], ['d']],
     ['past fields that are empty', [filter({ reference: 'm-2', zip: '' })], ['d']],
     [
       'by any of the filters, each once',
       [filter({ firstName: 'Émile' }), filter({ dob: '1970-02-28' }), filter({ type: 'guest' })],
       ['c', 'a', 'd', 'b'],
     ],
-    [
-      'by request type, id or name',
-      [filter({ lastName: 'Person' }, { type: 'Attending Physician Statement' })],
-      ['b'],
-    ],
-    [
-      'by request type and subtype',
-      [filter({ lastName: 'Person' }, { type: '2', subType: '201' })],
-      ['c', 'a', 'd'],
-    ],
-    ['by subtype alone', [filter({ lastName: 'Person' }, { subType: '101' })], ['b']],
+    ['by request type, id or name', [person({ type: 'Attending Physician Statement' })], ['b']],
+    ['by request type and subtype', [person({ type: '2', subType: '201' })], ['c', 'a', 'd']],
+    ['by subtype alone', [person({ subType: '101' })], ['b']],
     [
       'in the other spelling of subType',
       [{ patient: { lastName: 'Person' }, request: { type: '', subTyp: '101' } }],
       ['b'],
     ],
-    ['nothing by a type of no list', [filter({ lastName: 'Person' }, { type: 'Other' })], []],
+    ['nothing by a type of no list', [person({ type: 'Other' })], []],
   ])('%s', async (_, filters, expected) => {
     const { found } = await withRequests()
     expect(await found(...filters)).toEqual(expected)
@@ -99,25 +88,9 @@ const good = { page: 1, limit: 100, filter: [filter({ zip: '1' })] }
 describe('refuses', () => {
   it.each<[string, unknown, string]>([
     ['page 0', { ...good, page: 0 }, 'the page of the search cannot be used'],
-    ['no page', { ...good, page: undefined }, 'the page of the search is null or empty'],
-    ['a page that is text', { ...good, page: '1' }, 'the page of the search cannot be used'],
-    ['half a page', { ...good, page: 1.5 }, 'the page of the search cannot be used'],
     ['limit 0', { ...good, limit: 0 }, 'the limit of the search cannot be used'],
-    ['no limit', { ...good, limit: null }, 'the limit of the search is null or empty'],
     ['a sort that is no object', { ...good, sort: 'asc' }, 'the sort of the search cannot be used'],
-    ['no filter', { ...good, filter: undefined }, 'the filter of the search is null or empty'],
     ['an empty filter', { ...good, filter: [] }, 'the filter of the search cannot be used'],
-    [
-      'a filter that is no array',
-      { ...good, filter: filter({ zip: '1' }) },
-      'the filter of the search cannot be used',
-    ],
-    ['an array', [good], 'the search cannot be used'],
-    [
-      'no subtype',
-      { ...good, filter: [{ patient: { zip: '1' }, request: { type: '' } }] },
-      'the request subType is null or empty in the request block of filter 1 of 1',
-    ],
   ])('%s', async (_, query, problem) => {
     const { call } = await startRequester()
     const answer = await call('POST', PATH, query)
@@ -127,20 +100,18 @@ describe('refuses', () => {
   })
 
   it.each([
-    ['an empty patient block', {}],
     ['patient fields that are all empty', { zip: '', lastName: '' }],
     ['a patient field that is not documented', { city: 'Testville' }],
     ['no patient block', undefined],
-    ['a patient field that is null', { zip: null }],
-    ['a date of birth in another form', { dob: '02/28/1970' }],
-  ])('%s, asking for a valid search parameter', async (_, block) => {
+    ['a date of birth in another form', { dob: '02/28/1970' }, ' (dob cannot be used'],
+  ])('%s, asking for a valid search parameter', async (_, block, why = '') => {
     const { search } = await startRequester()
     const answer = await search(filter({ zip: '1' }), { ...filter({}), patient: block })
     expect(answer.status).toBe(400)
     expect(innerOf(answer).inner.errors[0]).toMatchObject({
       code: 0,
       message: expect.stringContaining(
-        'make sure that the patient block has a valid search parameter in filter 2 of 2',
+        `make sure that the patient block has a valid search parameter in filter 2 of 2${why}`,
       ),
     })
   })

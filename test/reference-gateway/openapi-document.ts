@@ -51,6 +51,18 @@ export async function publishedDocument(version?: string) {
     ),
   )
 
+  const checkable = (
+    content: z.infer<typeof Content> | undefined,
+    additional: string,
+  ): z.ZodType | undefined => {
+    const schema = Object.values(content ?? {})[0]?.schema
+    if (schema === undefined) return undefined
+    const whole = JSON.stringify({ ...JSON.parse(toDefinitions(schema)), $defs })
+    return z.fromJSONSchema(
+      JSON.parse(whole.replaceAll('"additionalProperties":{}', `"additionalProperties":${additional}`)),
+    )
+  }
+
   return {
     status,
     headers,
@@ -63,22 +75,9 @@ export async function publishedDocument(version?: string) {
       return found
     },
     /** The schema of a body, of whichever media type, ready to check with; undefined where there is none. */
-    schemaOf(content: z.infer<typeof Content> | undefined): z.ZodType | undefined {
-      const schema = Object.values(content ?? {})[0]?.schema
-      return schema === undefined
-        ? undefined
-        : z.fromJSONSchema({ ...JSON.parse(toDefinitions(schema)), $defs })
-    },
+    schemaOf: (content: z.infer<typeof Content> | undefined) => checkable(content, '{}'),
     /** As `schemaOf`, refusing fields that are not described. */
-    strictSchemaOf(content: z.infer<typeof Content> | undefined): z.ZodType | undefined {
-      const schema = Object.values(content ?? {})[0]?.schema
-      if (schema === undefined) return undefined
-      const closed = JSON.stringify({ ...JSON.parse(toDefinitions(schema)), $defs }).replaceAll(
-        '"additionalProperties":{}',
-        '"additionalProperties":false',
-      )
-      return z.fromJSONSchema(JSON.parse(closed))
-    },
+    strictSchemaOf: (content: z.infer<typeof Content> | undefined) => checkable(content, 'false'),
     /** What the schema of OpenAPI itself has against the document. */
     async faults(): Promise<unknown> {
       const { valid, errors } = await new Validator().validate(JSON.parse(text))

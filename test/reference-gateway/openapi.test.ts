@@ -2,41 +2,14 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
 import { describe, expect, it } from 'vitest'
-import { account, biometric, careTeam, condition, registration, startGateway } from './gateway-under-test.ts'
+import { DOCUMENTED_CALLS } from '../gateway/documented-calls.ts'
+import { biometric, careTeam, condition, startGateway } from './gateway-under-test.ts'
+import { CALLS } from './hostile-calls.ts'
 import { publishedDocument } from './openapi-document.ts'
-import { filter, roi } from './requester-under-test.ts'
-import { submission } from './test-taker.ts'
 
-/** Section "Endpoints", row by row; the path of the care-team list is that of create, the upload has none of its own. */
-const DOCUMENTED = [
-  'POST /account/register',
-  'DELETE /account',
-  'POST /health-profile/biometrics',
-  'POST /health-profile/biometrics/bulk',
-  'GET /health-profile/biometrics',
-  'POST /health-profile/conditions',
-  'POST /health-profile/conditions/bulk',
-  'GET /health-profile/conditions',
-  'POST /health-profile/care-teams',
-  'GET /health-profile/care-teams',
-  'DELETE /health-profile/care-teams',
-  'POST /health-profile/care-teams/pcp',
-  'DELETE /health-profile/care-teams/pcp',
-  'GET /bioage/result',
-  'GET /bioage/result/{accountId}',
-  'GET /bioage/assessments/{assessmentId}/recommendations',
-  'GET /bioage/assessments/{assessmentId}/recommendations/{accountId}',
-  'GET /bioage/completed/questions',
-  'GET /assessments/bioage',
-  'POST /assessments/bioage',
-  'GET /content/distribution/article',
-  'GET /content/distribution/article/{contentId}',
-  'PATCH /medical-records/requester',
-  'POST /medical-records/requester',
-  'DELETE /medical-records/requester/{referenceNumber}',
-  'GET /medical-records/requester/requestTypes',
-  'PUT /authorizationUploadUrl',
-]
+const placeOf = ({ method, path }: { method: string; path: string }): string =>
+  `${method} ${path.startsWith('/') ? path : `/${path}`}`
+const documented = new Map(DOCUMENTED_CALLS.map((call) => [placeOf(call), call]))
 
 describe('the document', () => {
   it('is valid OpenAPI 3.1, served without credentials, and names the version it is given', async () => {
@@ -46,51 +19,29 @@ describe('the document', () => {
     expect(await faults()).toEqual([])
   })
 
-  it('has every endpoint of the interface, and no other', async () => {
+  it('has every endpoint of the interface and no other, each with its credentials, headers and media type', async () => {
     const { operations } = await publishedDocument()
-    expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([...DOCUMENTED].sort())
+    expect(operations.map(placeOf).sort()).toEqual([...documented.keys()].sort())
+    const [key, both] = [{ apiKey: [] }, { apiKey: [], bearer: [] }]
+    for (const { security, parameters, requestBody, ...operation } of operations) {
+      const call = documented.get(placeOf(operation))
+      const whole = call?.bearer ? [both] : call?.key ? [key] : []
+      const expected = operation.operationId === 'createConditionsBulk' ? [key, both] : whole
+      expect([operation.operationId, security]).toEqual([operation.operationId, expected])
+      expect(Object.keys(requestBody?.content ?? {})[0] ?? '').toBe(call?.contentType)
+      const headers = parameters.filter((parameter) => parameter.in === 'header')
+      const version = headers.find(({ name }) => name === 'X-API-Version')?.schema['const'] ?? ''
+      expect(version).toBe(call?.version)
+      expect(headers.some(({ name }) => name === 'Accept-Language')).toBe(call?.language !== '')
+    }
   })
 
   it('has the sections of the interface as tags, in their order', async () => {
     const { document, operations } = await publishedDocument()
-    expect(document.tags.map(({ name }) => name)).toEqual([
-      'Accounts',
-      'Biometrics',
-      'Conditions',
-      'Care teams',
-      'Age assessment',
-      'Content',
-      'Medical-records requester',
-    ])
+    expect(document.tags.map(({ name }) => name).join('; ')).toBe(
+      'Accounts; Biometrics; Conditions; Care teams; Age assessment; Content; Medical-records requester',
+    )
     expect(new Set(operations.flatMap(({ tags }) => tags)).size).toBe(7)
-  })
-
-  it('says of every call which credentials, version and language it takes', async () => {
-    const { operations } = await publishedDocument()
-    const key = [{ apiKey: [] }]
-    const both = [{ apiKey: [], bearer: [] }]
-    for (const { method, path, security, parameters } of operations) {
-      const place = `${method} ${path}`
-      const expected =
-        place === 'PUT /authorizationUploadUrl'
-          ? []
-          : place === 'POST /health-profile/conditions/bulk'
-            ? [...key, ...both]
-            : /^\/(health-profile|assessments)/.test(path)
-              ? both
-              : key
-      expect([place, security]).toEqual([place, expected])
-      const version = path.startsWith('/assessments')
-        ? ['1.0']
-        : /^\/(content|medical-records)/.test(path)
-          ? ['1.0.0']
-          : []
-      const headers = parameters.filter((parameter) => parameter.in === 'header')
-      expect(
-        headers.filter(({ name }) => name === 'X-API-Version').map(({ schema }) => schema['const']),
-      ).toEqual(version)
-      expect(headers.some(({ name }) => name === 'Accept-Language')).toBe(path.includes('/recommendations'))
-    }
   })
 
   it('marks the forms with an account id in the path as deprecated, and nothing else', async () => {
@@ -99,23 +50,6 @@ describe('the document', () => {
       '/bioage/result/{accountId}',
       '/bioage/assessments/{assessmentId}/recommendations/{accountId}',
     ])
-  })
-
-  it('gives the media type of every body, and one to the DELETE of the PCP mark too', async () => {
-    const { operations } = await publishedDocument()
-    const types = operations.map(({ operationId, requestBody }) => [
-      operationId,
-      Object.keys(requestBody?.content ?? {})[0],
-    ])
-    expect(Object.fromEntries(types)).toMatchObject({
-      registerAccount: 'application/json',
-      createConditionsBulk: 'application/json;charset=UTF-8',
-      unsetPrimaryCare: 'application/json;charset=UTF-8',
-      submitAnswers: 'application/json',
-      upsertMedicalRecords: 'application/json',
-      uploadAuthorization: 'application/pdf',
-      readBiometrics: undefined,
-    })
   })
 
   it('has a parameter for every place in a path, and the query of every user-centric call', async () => {
@@ -199,26 +133,14 @@ it('describes the routes that the gateway serves, and the gateway serves what it
 })
 
 describe('what is sent', () => {
-  const byId = { account: account('p-1'), id: 'id-2' }
-  it.each([
-    ['registerAccount', registration()],
-    ['createBiometrics', [biometric()]],
-    ['createBiometricsBulk', [biometric(), biometric()]],
-    ['createConditions', [condition()]],
-    ['createConditionsBulk', [condition()]],
-    ['createCareTeams', [careTeam()]],
-    ['setPrimaryCare', byId],
-    ['unsetPrimaryCare', byId],
-    ['submitAnswers', submission('1.1')],
-    ['upsertMedicalRecords', [roi()]],
-    ['searchMedicalRecords', { page: 1, limit: 100, filter: [filter({ lastName: 'Person' })] }],
-  ])('%s: the published schema takes a body as it is sent, and no empty one', async (name, body) => {
-    const { operation, schemaOf } = await publishedDocument()
-    const schema = schemaOf(operation(name).requestBody?.content)
-    expect(schema?.safeParse(body).error).toBeUndefined()
+  it.each(CALLS)('$call: the published schema takes a body as it is sent, and no empty one', async (sent) => {
+    const { operations, schemaOf } = await publishedDocument()
+    const found = operations.find((operation) => placeOf(operation) === placeOf(sent))
+    const schema = schemaOf(found?.requestBody?.content)
+    expect(schema?.safeParse(sent.body).error).toBeUndefined()
     expect(schema?.safeParse([]).success).toBe(false)
     expect(schema?.safeParse('text').success).toBe(false)
-    expect(schema?.safeParse(Array.isArray(body) ? [{}] : {}).success).toBe(false)
+    expect(schema?.safeParse(Array.isArray(sent.body) ? [{}] : {}).success).toBe(false)
   })
 
   it.each([

@@ -20,10 +20,7 @@ type Choices = Record<string, Record<string, unknown>[]>
 
 /** The pages of the shipped test in their order, each with a submission that is good. */
 export const SHOWN_PAGES = ['1.1', '1.2', '2.1', '3.1', '4.1'] as const
-export const SUBMISSIONS: Record<
-  (typeof SHOWN_PAGES)[number],
-  { group: [string, string]; answers: Choices }
-> = {
+const SUBMISSIONS: Record<(typeof SHOWN_PAGES)[number], { group: [string, string]; answers: Choices }> = {
   '1.1': {
     group: ['body-and-day', 'size'],
     answers: { height: [{ 'height-feet': 'feet-5' }, { 'height-inches': 'inches-7' }] },
@@ -69,7 +66,6 @@ export async function startTest(options: Partial<ReferenceGatewayOptions> = {}) 
   return {
     ...gateway,
     accountId,
-    ask,
     read: (headers: Record<string, string> = {}) => ask('GET', undefined, headers),
     submit,
     /** Answers the pages up to one, and that one. */

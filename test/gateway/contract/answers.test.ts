@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { RegistrationAnswer } from '../../../src/gateway/contract/account.ts'
 import {
+  AgeResult,
+  AssessmentPage,
+  CompletedAssessments,
+  Recommendations,
+} from '../../../src/gateway/contract/age-assessment.ts'
+import { ContentDetail, ContentListItem } from '../../../src/gateway/contract/content.ts'
+import {
   BiometricEcho,
   BiometricRead,
   CareTeamReturned,
@@ -9,22 +16,27 @@ import {
 import { Envelope, ErrorEnvelope, NestedEnvelope } from '../../../src/gateway/contract/shared-objects.ts'
 
 const codes = [{ code: '8480-6' }]
+const answer = { value: '1', factId: 'f-1', answerId: 'a-1', answersToClear: ['a-2'] }
+const question = { id: 'q-1', answers: [answer] }
+const page = { moduleId: 'm-1', questionGroupId: 'g-1', pageNumber: '1.10', questions: [question] }
+const withAnswer = (fields: object) => ({
+  ...page,
+  questions: [{ ...question, answers: [{ ...answer, ...fields }] }],
+})
+const completed = { assessmentId: 'as-1', questions: [{ id: 'q-1', answers: [] }] }
 
-describe('answers bear unknown fields and keep them', () => {
+describe('answers bear', () => {
   it.each([
-    [BiometricEcho, { transactionId: 't-1', codes: [{ code: '8480-6', more: 1 }], more: { deep: true } }],
-    [BiometricRead, { codes, observationDate: '1709301900000', source: { meta: { more: 1 }, more: 2 } }],
-    [
-      ConditionReturned,
-      { codes, observationDate: 1709301900000, account: { type: 't', reference: 'r', more: 1 } },
-    ],
-    [CareTeamReturned, { id: '1', more: [] }],
-    [RegistrationAnswer, { accountId: '1', more: null }],
-    [ErrorEnvelope, { more: 'text', errors: [{ message: 'm', exception: null }, 'bare'] }],
-    [Envelope(BiometricEcho), { data: [{ transactionId: 't-1' }], more: 1 }],
-    [NestedEnvelope(ConditionReturned), { data: { data: [{ codes, observationDate: 'x' }], more: 1 } }],
-  ])('case %#', (schema, answer) => {
-    expect(schema.parse(answer)).toMatchObject(answer)
+    ['errors of any form', ErrorEnvelope, { more: 'text', errors: [{ exception: null }, 'bare'] }],
+    ['a code as a number', Envelope(BiometricEcho), { code: 201, message: 'm', data: [] }],
+    ['a code as a string', Envelope(BiometricEcho), { code: '200', message: 'm', data: [] }],
+    ['an age result of another state', AgeResult, { status: 'STARTED' }],
+    ['a page without questions', AssessmentPage, { ...page, questions: [] }],
+    ['ids of answers that are numbers', AssessmentPage, withAnswer({ answerId: 7, answersToClear: [8] })],
+    ['a value that is a number', AssessmentPage, withAnswer({ value: 1 })],
+    ['ids of content that are numbers', ContentDetail, { id: 1, resourceId: 2, primaryTag: { id: 3 } }],
+  ])('%s', (_, schema, value) => {
+    expect(schema.parse(value)).toEqual(value)
   })
 })
 
@@ -40,12 +52,30 @@ describe('a missing field is a failure where a client needs it', () => {
     [Envelope(BiometricEcho), { code: 201, message: 'm' }, 'data'],
     [Envelope(BiometricEcho), { data: [], errors: 'failed' }, 'errors'],
     [NestedEnvelope(ConditionReturned), { data: [] }, 'data'],
-  ])('case %#', (schema, answer, path) => {
-    const issues = schema.safeParse(answer).error?.issues.map((issue) => issue.path.join('.'))
+    [AgeResult, { code: 200, message: 'm', data: [{ status: 'COMPLETE' }] }, 'status'],
+    [Recommendations, { code: 200, data: [] }, ''],
+    [CompletedAssessments, { code: 200, data: [completed] }, ''],
+    [CompletedAssessments, [{ ...completed, assessmentId: undefined }], '0.assessmentId'],
+    [CompletedAssessments, [{ ...completed, questions: undefined }], '0.questions'],
+    [CompletedAssessments, [{ ...completed, questions: [{ text: 't' }] }], '0.questions.0.id'],
+    [AssessmentPage, { ...page, moduleId: undefined }, 'moduleId'],
+    [AssessmentPage, { ...page, questionGroupId: '' }, 'questionGroupId'],
+    [AssessmentPage, { ...page, questions: null }, 'questions'],
+    [AssessmentPage, { ...page, questions: [{ answers: [] }] }, 'questions.0.id'],
+    [AssessmentPage, { ...page, questions: [{ id: 'q-1' }] }, 'questions.0.answers'],
+    [AssessmentPage, withAnswer({ factId: undefined }), 'questions.0.answers.0.factId'],
+    [AssessmentPage, withAnswer({ answerId: null }), 'questions.0.answers.0.answerId'],
+  ])('case %#', (schema, value, path) => {
+    const issues = schema.safeParse(value).error?.issues.map((issue) => issue.path.join('.'))
     expect(issues).toEqual([path])
   })
-})
 
-it.each([200, '200', 201])('an envelope bears the code %j', (code) => {
-  expect(Envelope(BiometricEcho).parse({ code, message: 'm', data: [] })).toMatchObject({ code })
+  it.each([
+    [ContentListItem, { title: 't' }],
+    [ContentListItem, { id: '' }],
+    [ContentDetail, { id: null }],
+  ])('content: case %#', (schema, value) => {
+    const issues = schema.safeParse(value).error?.issues.map((issue) => issue.path[0])
+    expect(new Set(issues)).toEqual(new Set(['id']))
+  })
 })

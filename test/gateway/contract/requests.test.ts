@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest'
-import { RegistrationRequest } from '../../../src/gateway/contract/account.ts'
+import {
+  AccountReference,
+  accountIdOfEntity,
+  RegistrationRequest,
+} from '../../../src/gateway/contract/account.ts'
+import { AnswerSubmission } from '../../../src/gateway/contract/age-assessment.ts'
 import {
   BiometricSent,
   CareTeamDeletionQuery,
@@ -24,14 +29,20 @@ const registration = {
   postalCode: '0',
 }
 
+const submission = {
+  moduleId: 'm-1',
+  questionGroupId: 'g-1',
+  answers: { 'q-1': [{ 'f-1': 'a-1' }, { 'f-2': 7 }], 'q-2': [{ 'f-9': 'a-9' }] },
+}
+
 it.each([
   [BiometricSent, biometric],
   [ConditionSent, condition],
   [CareTeamSent, careTeam],
   [PrimaryCareRequest, { account, id: '1' }],
-  [PrimaryCareRequest, { account, npi: '1' }],
   [CareTeamDeletionQuery, { ...query, npi: ['1', '2'] }],
-  [RegistrationRequest, registration],
+  [AnswerSubmission, submission],
+  [AccountReference, { reference: 'p-1', type: 'accountId', sponsor: 's' }],
 ])('case %# may be sent', (schema, value) => {
   expect(schema.parse(value)).toEqual(value)
 })
@@ -50,7 +61,25 @@ it.each([
   [CareTeamDeletionQuery, { ...query, id: [] }, ''],
   [RegistrationRequest, { ...registration, dateOfBirth: '1970-02-30' }, 'dateOfBirth'],
   [RegistrationRequest, { ...registration, postalCode: 0 }, 'postalCode'],
+  [AnswerSubmission, { ...submission, moduleId: '' }, 'moduleId'],
+  [AnswerSubmission, { ...submission, questionGroupId: undefined }, 'questionGroupId'],
+  [AnswerSubmission, { ...submission, answers: undefined }, 'answers'],
+  [AnswerSubmission, { ...submission, answers: { q: { f: 'a' } } }, 'answers.q'],
+  [AnswerSubmission, { ...submission, answers: { q: ['a'] } }, 'answers.q.0'],
+  [AnswerSubmission, { ...submission, answers: { q: [{ f: ['a'] }] } }, 'answers.q.0.f'],
+  [AccountReference, { reference: 'p-1', type: 'entity' }, 'type'],
+  [AccountReference, { reference: '', type: 'accountId' }, 'reference'],
+  [AccountReference, { reference: 1, type: 'accountId' }, 'reference'],
 ])('case %# may not be sent', (schema, value, path) => {
   const issues = schema.safeParse(value).error?.issues.map((issue) => issue.path.join('.'))
   expect(issues).toEqual([path])
+})
+
+it.each([
+  ['https://gateway.example/accounts/4711', '4711'],
+  ['https://gateway.example/accounts/4711/', '4711'],
+  ['/accounts/4711?x=1#y', '4711'],
+  ['4711', '4711'],
+])('the entity %s ends in the account id', (entity, accountId) => {
+  expect(accountIdOfEntity(entity)).toBe(accountId)
 })

@@ -1,43 +1,10 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { account, biometric, NOW, registration } from '../gateway-under-test.ts'
+import { account, biometric, registration } from '../gateway-under-test.ts'
 import { type FaultGiven, startStruck } from './struck-gateway.ts'
 
 const sent = { method: 'POST', path: '/health-profile/biometrics', body: [biometric()] }
 const on = 'createBiometrics'
-
-describe.each(['refuse', 'store-then-answer'] as const)('%s', (kind) => {
-  const answered = async (more: object) => {
-    const gateway = await startStruck([{ do: kind, on, status: 503, ...more } as FaultGiven])
-    const { status, headers, text } = await gateway.send(sent)
-    expect(await gateway.occurrences('biometric')).toEqual(kind === 'refuse' ? {} : { 't-1': 1 })
-    return { status, headers, text }
-  }
-
-  it('tells Retry-After in seconds or as a date of the gateway’s clock', async () => {
-    expect((await answered({ retryAfter: 2 })).headers?.get('retry-after')).toBe('2')
-    const date = (await answered({ retryAfter: { date: 90 } })).headers?.get('retry-after')
-    expect(date).toBe(new Date(NOW + 90_000).toUTCString())
-    expect(Date.parse(date ?? '')).toBe(NOW + 90_000)
-    expect((await answered({})).headers?.get('retry-after')).toBeNull()
-  })
-
-  it('answers an envelope with the message', async () => {
-    const { text = '' } = await answered({ message: 'come back later' })
-    expect(JSON.parse(text)).toMatchObject({ code: 503, data: [], errors: [{ message: 'come back later' }] })
-  })
-
-  it('answers HTML, or nothing', async () => {
-    const html = await answered({ body: 'html' })
-    expect([html.status, html.headers?.get('content-type')]).toEqual([503, 'text/html; charset=utf-8'])
-    expect(html.text).toMatch(/^<!doctype html>/)
-    expect(await answered({ body: 'empty' })).toMatchObject({ status: 503, text: '' })
-  })
-
-  it.each([200, 302, 401, 403, 408, 413, 429, 504])('takes status %i', async (status) => {
-    expect((await answered({ status, body: 'empty', retryAfter: 0 })).status).toBe(status)
-  })
-})
 
 /** All bytes of an answer, up to a bound, and how the connection ended. */
 function rawAnswer(url: string, bound = 1_000_000): Promise<{ bytes: string; end: string }> {

@@ -5,17 +5,6 @@ import { startStruck } from './struck-gateway.ts'
 
 const sent = { method: 'POST', path: '/health-profile/biometrics', body: [biometric()] }
 
-it('rate-limit: 429 with Retry-After for what is too much, and nothing of it stored', async () => {
-  const gateway = await startStruck([{ do: 'rate-limit', on: 'createBiometrics', requests: 2, perMs: 3000 }])
-  const answers = []
-  for (let at = 0; at < 4; at++) answers.push(await gateway.send(sent))
-  expect(answers.map(({ status }) => status)).toEqual([201, 201, 429, 429])
-  expect(answers[2]?.headers?.get('retry-after')).toBe('3')
-  gateway.pass(3000)
-  expect((await gateway.send(sent)).status).toBe(201)
-  expect(await gateway.occurrences('biometric')).toEqual({ 't-1': 3 })
-})
-
 it('outage: counted from the loading of the plan', async () => {
   const gateway = await startStruck()
   gateway.pass(500)
@@ -79,12 +68,6 @@ it('lag shows the record before the latest', async () => {
 
 describe('slow', () => {
   const patience = 100
-  it('before answering: stored, though the client has given up', async () => {
-    const gateway = await startStruck([{ do: 'slow', on: 'writes', ms: 60_000 }])
-    expect((await gateway.send(sent, patience)).end).toBe('no answer')
-    expect(await gateway.occurrences('biometric')).toEqual({ 't-1': 1 })
-  })
-
   it('before storing: not stored yet when the client has given up, and stored late', async () => {
     const gateway = await startStruck([{ do: 'slow', on: 'writes', ms: 400, before: 'storing' }])
     expect((await gateway.send(sent, patience)).end).toBe('no answer')

@@ -1,25 +1,22 @@
 import type { z } from 'zod'
 import { FaultPlan } from '../../../src/reference-gateway/faults/fault-plan.ts'
-import type { ReferenceGatewayOptions } from '../../../src/reference-gateway/server.ts'
 import { NOW, startGateway } from '../gateway-under-test.ts'
 
-export type PlanGiven = z.input<typeof FaultPlan>
+type PlanGiven = z.input<typeof FaultPlan>
 export type FaultGiven = PlanGiven['faults'][number]
 
-/** How long a client of these tests waits for an answer that never comes. */
-const PATIENCE_MS = 100
 /** Ends what a gateway that is too slow would let hang; no good answer takes so long. */
 const FAR_TOO_LONG_MS = 5000
 
 /** How a call ended, as its client saw it. */
-export interface Ended {
+interface Ended {
   readonly end: 'answered' | 'broken' | 'no answer'
   readonly status?: number
   readonly headers?: Headers
   readonly text?: string
 }
 
-export interface Sent {
+interface Sent {
   readonly method: string
   readonly path: string
   readonly body?: unknown
@@ -29,17 +26,13 @@ export interface Sent {
 const HEADERS = { 'x-api-key': 'key', authorization: 'Bearer t-1' }
 
 /** A gateway with the accounts p-1 and p-2 whose clock the test moves; faults are loaded after what is prepared. */
-export async function startStruck(
-  faults: readonly FaultGiven[] = [],
-  options: Partial<ReferenceGatewayOptions> = {},
-) {
+export async function startStruck(faults: readonly FaultGiven[] = []) {
   let now = NOW
   const gateway = await startGateway({
     clock: () => now,
     tokenOwners: { 't-1': { reference: 'p-1', type: 'partnerAccountId' } },
-    ...options,
   })
-  const accountId = await gateway.register('p-1')
+  await gateway.register('p-1')
   await gateway.register('p-2')
 
   /** Sends as a client with little patience where `patienceMs` is given, and says how that ended. */
@@ -72,11 +65,8 @@ export async function startStruck(
 
   return {
     ...gateway,
-    accountId,
     send,
     load,
-    /** Sends to a fault that never answers. */
-    sendInVain: (sent: Sent) => send(sent, PATIENCE_MS),
     pass: (ms: number) => {
       now += ms
     },
@@ -97,6 +87,5 @@ export async function startStruck(
     },
   }
 }
-export type Struck = Awaited<ReturnType<typeof startStruck>>
 
 export const plan = (...faults: FaultGiven[]): FaultPlan => FaultPlan.parse({ seed: 7, faults })

@@ -231,8 +231,9 @@ const draw: { readonly [Kind in Fault['do']]: (random: Random, pace: Pace) => Dr
   outage: (random, { answerWithin }) =>
     drawn('outage', {
       on: 'all',
-      fromMs: random.integer(300, 1500),
-      forMs: random.integer(300, 1500),
+      // Processes take their time to begin where ten rounds are played at once.
+      fromMs: random.integer(300, 5000),
+      forMs: random.integer(300, 2500),
       as: random.pick(['refuse', 'reset', answerWithin === undefined ? 'reset' : 'hang']),
     }),
   'store-then-answer': (random) =>

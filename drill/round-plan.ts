@@ -112,7 +112,7 @@ export function planRound(seed: number, round: number): RoundPlan {
     // Who answers 200 to everybody gives no sign that it knows somebody.
     registeredAgain: theme === 'ledger-lost' ? 'conflict' : random.pick(['same', 'conflict']),
     changed: random.pick(['add', 'replace', 'replace', 'keep']),
-    archive: !theme.startsWith('ledger') && random.chance(0.4),
+    archive: !theme.startsWith('ledger') && (random.chance(0.4) || point.endsWith('-archived')),
     shipped,
     pace,
     nights,

@@ -13,6 +13,8 @@ const LONGEST_WAIT_MS = 60_000
 export const TRIES_OF_A_BATCH = 3
 /** So often what can be repeated without harm is tried while others get through, before it is said to fail by itself. */
 export const TRIES_OF_ONE = 6
+/** So often the question about nobody is asked before it counts as not answered: a gateway may fail it as it fails others. */
+export const QUESTIONS_ABOUT_NOBODY = 3
 
 /** What a request is for: that decides whether it may be repeated, and what it costs to give it up. */
 export type Purpose =

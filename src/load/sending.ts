@@ -18,6 +18,7 @@ import {
   isNews,
   type Outage,
   type Purpose,
+  QUESTIONS_ABOUT_NOBODY,
   TRIES_OF_A_BATCH,
 } from './retry-policy.ts'
 
@@ -180,7 +181,7 @@ export function createSending(options: SendingOptions): Sending {
     })
     return asking
   }
-  const ask = async (): Promise<boolean> => {
+  const ask = async (tries = QUESTIONS_ABOUT_NOBODY): Promise<boolean> => {
     dispatcher.tryWithin(0)
     try {
       await lane.run('ask about nobody', true, async () => {
@@ -190,7 +191,8 @@ export function createSending(options: SendingOptions): Sending {
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       if (error.class === 'not-sent') countRead(-1)
-      return error.class === 'refused' && (error.envelopeCode ?? error.gatewayMessage) !== undefined
+      if (error.class === 'refused' && (error.envelopeCode ?? error.gatewayMessage) !== undefined) return true
+      return tries > 1 && ask(tries - 1)
     }
     return true
   }

@@ -16,7 +16,7 @@ const answered = (status: number) =>
   new GatewayError(`was answered ${status}`, { class: 'ambiguous', requestId: 'r', status })
 
 function start(
-  options: { patienceMs?: number; concurrency?: number; lookMs?: number; silent?: boolean } = {},
+  options: { patienceMs?: number; concurrency?: number; lookMs?: number; unanswered?: number } = {},
 ) {
   const state = {
     now: 1000,
@@ -53,7 +53,7 @@ function start(
     },
     askAboutNobody: async () => {
       state.asked++
-      if (options.silent) throw failure('ambiguous')
+      if (state.asked <= (options.unanswered ?? 0)) throw failure('ambiguous')
     },
     assertHeld: async () => {
       if (state.isLost) throw new WaybillError('lease-lost', 'taken over')
@@ -97,6 +97,23 @@ describe('sending', () => {
     expect(await sending.read('read', reading(failing(failure('ambiguous')).call))).toEqual(['done'])
     expect(tallies.requests).toEqual({ sent: 3, retried: 1, readBack: 2 })
   })
+
+  it.each([
+    { unanswered: 0, end: { class: 'ambiguous' } },
+    { unanswered: 2, end: { class: 'ambiguous' } },
+    { unanswered: 100, end: { code: 'gateway-unreachable' } },
+  ])(
+    'gives up what fails by itself where one of three questions about nobody is answered: $unanswered are not',
+    async ({ unanswered, end }) => {
+      const { sending, state } = start({ patienceMs: 60_000, unanswered })
+      const fails = async () => {
+        if (state.now > 3_600_000) throw new Error('tried without end')
+        throw failure('ambiguous')
+      }
+      expect(await failureOf(sending.idempotent('mark', fails))).toMatchObject(end)
+      if (unanswered < 3) expect(state.asked).toBe(unanswered + 1)
+    },
+  )
 
   it.each(['refused', 'too-large'] as const)('gives back at once what is %s', async (kind) => {
     const { sending, failing, state } = start()

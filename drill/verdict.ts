@@ -22,7 +22,7 @@ export interface Evidence {
   readonly runs: readonly ListedRun[]
   readonly receipts: readonly string[]
   /** Exports that a run had open when it was given up: what it had in hand may be stored without a receipt. */
-  readonly givenUp?: ReadonlySet<string>
+  readonly givenUp?: readonly string[]
   /** The last run met no fault: whatever was owed before, it has done. */
   readonly owesNothing?: boolean
   /** What the faults may have cost. */
@@ -123,7 +123,7 @@ export function judgeRound(evidence: Evidence): Verdict {
   // What one job sends it keeps back while something older is asked about; a ledger that was lost could not know.
   const isOwnDoing = (earlier: number, later: number): boolean =>
     ordered && !evidence.forgotten && later > earlier
-  const most = mostCopies(tellings, ordered)
+  const most = mostCopies(tellings, evidence)
   counts.expected = ofText.size
   for (const [text, own] of ofText) {
     const [{ record } = { record: undefined }] = own
@@ -242,21 +242,31 @@ const placeOf = ({ person, series, observedMs }: ExpectedRecord): string =>
 
 /**
  * How often a record may be stored: once, and once more whenever it comes back after another has stood in its place. Where nobody knows
- * which export was read first, as often as rows tell of it.
+ * which export was read first, as often as rows tell of it, those of a reading that was given up among them.
  */
-function mostCopies(tellings: readonly Telling[], ordered: boolean): Map<string, number> {
+function mostCopies(
+  tellings: readonly Telling[],
+  { exports, ordered, givenUp = [] }: Evidence,
+): Map<string, number> {
   const most = new Map<string, number>()
-  const latest = new Map<string, string>()
-  for (const { record } of tellings) {
-    const place = placeOf(record)
-    const before = latest.get(place)
-    if (before !== record.text || !ordered) most.set(record.text, (most.get(record.text) ?? 0) + 1)
-    latest.set(place, record.text)
+  const count = (text: string, by: number): unknown => most.set(text, (most.get(text) ?? 0) + by)
+  if (ordered) {
+    const latest = new Map<string, string>()
+    for (const { record } of tellings) {
+      const place = placeOf(record)
+      if (latest.get(place) !== record.text) count(record.text, 1)
+      latest.set(place, record.text)
+    }
+    return most
   }
-  if (ordered) return most
-  const rivals = Map.groupBy(tellings, ({ record }) => placeOf(record))
-  for (const own of rivals.values())
-    if (new Set(own.map(({ record }) => record.text)).size === 1) most.set(own[0]?.record.text ?? '', 1)
+  const readings = exports.map(({ name }) => 1 + givenUp.filter((one) => one === name).length)
+  for (const own of Map.groupBy(tellings, ({ record }) => placeOf(record)).values()) {
+    const isAlone = new Set(own.map(({ record }) => record.text)).size === 1
+    for (const { record, delivery } of own) {
+      if (isAlone) most.set(record.text, 1)
+      else count(record.text, readings[delivery] ?? 1)
+    }
+  }
   return most
 }
 
@@ -340,7 +350,7 @@ function checkReceipts(
   ofText: ReadonlyMap<string, readonly Telling[]>,
   blame: Blame,
 ): void {
-  const excused = exports.filter(({ name }) => givenUp?.has(name))
+  const excused = exports.filter(({ name }) => givenUp?.includes(name))
   const inHand = new Set(excused.flatMap(({ told }) => told.map(({ text }) => text)))
   const ids = Map.groupBy(stored, ({ id }) => id)
   // The same file under another name may take back what stood in its place meanwhile: one record, stored and receipted twice.
@@ -363,8 +373,8 @@ function checkReceipts(
 }
 
 /** What the runs count together against what came to the gateway, and what they have receipts for. */
-function checkTotals({ runs, log, receipts, forgotten, givenUp = new Set() }: Evidence, blame: Blame): void {
-  if (forgotten || givenUp.size > 0) return
+function checkTotals({ runs, log, receipts, forgotten, givenUp = [] }: Evidence, blame: Blame): void {
+  if (forgotten || givenUp.length > 0) return
   const sum = (of: (run: ListedRun) => number): number => runs.reduce((total, run) => total + of(run), 0)
   const accepted = sum(({ records }) =>
     Object.values(records).reduce((total, one) => total + one.accepted, 0),

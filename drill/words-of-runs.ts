@@ -5,13 +5,11 @@ import type { Word } from './verdict.ts'
 const isGivenUp = ({ state, reason }: Pick<ListedRun, 'state' | 'reason'>): boolean =>
   state === 'failed' && reason === 'given-up'
 
-/** Names of exports that a run had open when it was given up. */
-export const givenUpIn = (runs: readonly ListedRun[]): Set<string> =>
-  new Set(
-    runs
-      .filter(isGivenUp)
-      .flatMap(({ exports }) => exports.filter(({ state }) => state === 'open').map(({ name }) => name)),
-  )
+/** Names of exports that a run had open when it was given up: one as often as that came about. */
+export const givenUpIn = (runs: readonly ListedRun[]): string[] =>
+  runs
+    .filter(isGivenUp)
+    .flatMap(({ exports }) => exports.filter(({ state }) => state === 'open').map(({ name }) => name))
 
 /** @throws Error where a run has not come to its end, or does not balance */
 export async function wordsOf(runs: readonly ListedRun[]): Promise<Word[]> {

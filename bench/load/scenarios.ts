@@ -1,0 +1,348 @@
+/** What is measured, a scenario each. */
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Held, isSame } from './held.ts'
+import type { LeanReport } from './lean-gateway.ts'
+import { type Measured, median } from './measured.ts'
+import { byHand, LeanGateway, type Place, waybillPlace, wireLimit } from './places.ts'
+import { type WideExport, writeWideExport } from './wide-export.ts'
+
+export interface Finding {
+  readonly figure: string
+  readonly goal: string
+  readonly measured: string
+  readonly detail: string
+}
+
+export interface Bench {
+  readonly folder: string
+  readonly rows: number
+  readonly turns: number
+  say(line: string): void
+}
+
+export interface Scenario {
+  readonly name: string
+  readonly what: string
+  readonly isSlow?: true
+  play(bench: Bench): Promise<readonly Finding[]>
+}
+
+interface Export extends WideExport {
+  readonly file: string
+}
+
+const fresh = (bench: Bench): string => join(bench.folder, randomUUID())
+
+async function madeExport(bench: Bench, rows: number, more: object = {}): Promise<Export> {
+  const file = `${fresh(bench)}.csv`
+  return { ...(await writeWideExport(file, rows, more)), file }
+}
+
+interface Run extends Measured {
+  readonly report: LeanReport
+}
+
+/** @throws Error where the gateway does not hold exactly what it must */
+async function checked(
+  gateway: LeanGateway,
+  wanted: Held | undefined,
+  run: () => Promise<Measured>,
+): Promise<Run> {
+  await gateway.forget()
+  const measured = await run()
+  const report = await gateway.report()
+  if (wanted !== undefined && !isSame(report.held, wanted))
+    throw new Error(
+      `the gateway holds ${report.held.records} records, not the ${wanted.records} of the export: ${JSON.stringify(report)}`,
+    )
+  return { ...measured, report }
+}
+
+/** Each in turns. */
+async function inTurns<Name extends string>(
+  { turns, say }: Bench,
+  sides: Readonly<Record<Name, () => Promise<Run>>>,
+): Promise<Record<Name, readonly Run[]>> {
+  const all = Object.fromEntries(Object.keys(sides).map((name) => [name, []])) as unknown as Record<
+    Name,
+    Run[]
+  >
+  for (let turn = 0; turn < turns; turn++) {
+    for (const name of Object.keys(sides) as Name[]) {
+      const run = await sides[name]()
+      all[name].push(run)
+      say(
+        `  ${name}: ${seconds(run.processorS)} of processor time, ${seconds(run.elapsedS)} elapsed, peak ${run.peakMB.toFixed(0)} MB`,
+      )
+    }
+  }
+  return all
+}
+
+const of = (runs: readonly Run[], figure: (run: Run) => number): number => median(runs.map(figure))
+const processor = (runs: readonly Run[]): number => of(runs, ({ processorS }) => processorS)
+const elapsed = (runs: readonly Run[]): number => of(runs, ({ elapsedS }) => elapsedS)
+const seconds = (value: number): string => `${value.toFixed(2)} s`
+const ratio = (one: number, other: number): string => (one / other).toFixed(2)
+
+/** A home of its own for each run, as a first night has it. */
+async function firstLoad(
+  bench: Bench,
+  gateway: LeanGateway,
+  wide: Export,
+  codes?: readonly number[],
+): Promise<Run> {
+  const folder = fresh(bench)
+  const place = await waybillPlace(folder, [wide.file])
+  const run = await checked(gateway, codes === undefined ? wide.held : undefined, () =>
+    place.run(gateway.url, codes),
+  )
+  await rm(folder, { recursive: true })
+  return run
+}
+
+/** Ready-made bodies, as the loader by hand sends them. */
+async function bodiesOf(bench: Bench, wide: Export): Promise<string> {
+  const file = `${fresh(bench)}.bodies`
+  await using gateway = await LeanGateway.start({ echo: 'least', keepBodiesIn: file })
+  await checked(gateway, wide.held, () => byHand(wide.file, gateway.url))
+  return file
+}
+
+const load =
+  (echo: 'full' | 'least', rowsOf: (bench: Bench) => number, goal: string): Scenario['play'] =>
+  async (bench) => {
+    const rows = rowsOf(bench)
+    const wide = await madeExport(bench, rows)
+    const bodies = await bodiesOf(bench, wide)
+    await using gateway = await LeanGateway.start({ echo })
+    const runs = await inTurns(bench, {
+      'by hand': () => checked(gateway, wide.held, () => byHand(wide.file, gateway.url)),
+      wire: () => checked(gateway, wide.held, () => wireLimit(bodies, gateway.url)),
+      waybill: () => firstLoad(bench, gateway, wide),
+    })
+    const { 'by hand': hand, wire, waybill } = runs
+    const what = `${rows.toLocaleString('en-US')} rows, ${wide.records.toLocaleString('en-US')} records, ${echo} echoes`
+    const requests = of(waybill, ({ report }) => report.requests)
+    const least = of(wire, ({ report }) => report.requests)
+    return [
+      {
+        ...{
+          figure: `processor time against by hand, ${what}`,
+          goal,
+          measured: ratio(processor(waybill), processor(hand)),
+        },
+        detail: `${seconds(processor(waybill))}, by hand ${seconds(processor(hand))}, wire ${seconds(processor(wire))}; ${((processor(waybill) / rows) * 1e6).toFixed(0)} µs a row`,
+      },
+      {
+        ...{
+          figure: 'elapsed against the wire',
+          goal: '≤ 1.15',
+          measured: ratio(elapsed(waybill), elapsed(wire)),
+        },
+        detail: `${seconds(elapsed(waybill))}, by hand ${seconds(elapsed(hand))}, wire ${seconds(elapsed(wire))}`,
+      },
+      {
+        ...{
+          figure: 'peak memory',
+          goal: '≤ 300 MB',
+          measured: `${of(waybill, ({ peakMB }) => peakMB).toFixed(0)} MB`,
+        },
+        detail: `by hand ${of(hand, ({ peakMB }) => peakMB).toFixed(0)} MB`,
+      },
+      {
+        ...{ figure: 'bytes written a row', goal: '≤ 1 kB' },
+        measured: `${((of(waybill, ({ writtenMB }) => writtenMB) / rows) * 1000).toFixed(2)} kB`,
+        detail: `${of(waybill, ({ writtenMB }) => writtenMB).toFixed(0)} MB`,
+      },
+      {
+        ...{ figure: 'requests against the least', goal: '≤ 1.06', measured: ratio(requests, least) },
+        detail: `${requests}, by hand ${of(hand, ({ report }) => report.requests)}; ${of(waybill, ({ report }) => report.most)} at once`,
+      },
+    ]
+  }
+
+async function again(bench: Bench): Promise<Finding[]> {
+  const wide = await madeExport(bench, bench.rows)
+  await using gateway = await LeanGateway.start({ echo: 'full' })
+  const place = await waybillPlace(fresh(bench), [wide.file])
+  const first = await checked(gateway, wide.held, () => place.run(gateway.url))
+  const runs = await inTurns(bench, {
+    again: () => checked(gateway, undefined, () => place.run(gateway.url)),
+  })
+  const requests = of(runs.again, ({ report }) => report.requests)
+  if (requests > 0) throw new Error(`${requests} requests for what is known`)
+  return [
+    {
+      ...{ figure: 'the same export again: rows a second against the first load', goal: '≥ 5' },
+      measured: ratio(first.elapsedS, elapsed(runs.again)),
+      detail: `${seconds(elapsed(runs.again))}, ${seconds(processor(runs.again))} of processor time; the first ${seconds(first.elapsedS)}`,
+    },
+  ]
+}
+
+async function latency(bench: Bench): Promise<Finding[]> {
+  const wide = await madeExport(bench, 20_000)
+  const bodies = await bodiesOf(bench, wide)
+  await using gateway = await LeanGateway.start({ echo: 'full', latencyMs: 100 })
+  const {
+    wire,
+    waybill,
+    'by hand': hand,
+  } = await inTurns(bench, {
+    wire: () => checked(gateway, wide.held, () => wireLimit(bodies, gateway.url)),
+    'by hand': () => checked(gateway, wide.held, () => byHand(wide.file, gateway.url)),
+    waybill: () => firstLoad(bench, gateway, wide),
+  })
+  return [
+    {
+      ...{ figure: '100 ms of latency, 20,000 rows: elapsed against the least possible', goal: '≤ 1.1' },
+      measured: ratio(elapsed(waybill), elapsed(wire)),
+      detail: `${seconds(elapsed(waybill))}, by hand ${seconds(elapsed(hand))}, least ${seconds(elapsed(wire))}; ${of(waybill, ({ report }) => report.requests)} requests instead of ${of(wire, ({ report }) => report.requests)}`,
+    },
+  ]
+}
+
+async function permittedRate(bench: Bench): Promise<Finding[]> {
+  const perSecond = 20
+  const wide = await madeExport(bench, 20_000)
+  await using gateway = await LeanGateway.start({ echo: 'least', perSecond })
+  const { report } = await firstLoad(bench, gateway, wide)
+  const used = (100 * (report.requests - report.heldBack)) / ((perSecond * report.sendingMs) / 1000)
+  return [
+    {
+      ...{ figure: '20 requests a second permitted: used, refused', goal: '≥ 95 %, ≤ 1 %' },
+      measured: `${used.toFixed(1)} %, ${((100 * report.heldBack) / report.requests).toFixed(1)} %`,
+      detail: `${report.requests} requests in ${(report.sendingMs / 1000).toFixed(1)} s`,
+    },
+  ]
+}
+
+async function refused(bench: Bench): Promise<Finding[]> {
+  const wide = await madeExport(bench, 20_000)
+  await using all = await LeanGateway.start({ echo: 'least' })
+  await using some = await LeanGateway.start({ echo: 'least', refusesOneIn: 100 })
+  const { plain, one } = await inTurns(bench, {
+    plain: () => firstLoad(bench, all, wide),
+    one: () => firstLoad(bench, some, wide, [1]),
+  })
+  const left = wide.records - of(one, ({ report }) => report.held.records)
+  const more = processor(one) - processor(plain)
+  const requests = of(one, ({ report }) => report.requests) - of(plain, ({ report }) => report.requests)
+  return [
+    {
+      ...{
+        figure: 'one record in 100 refused, found by halving batches: processor time a refused record',
+        goal: 'none',
+      },
+      measured: `${((more / left) * 1e6).toFixed(0)} µs`,
+      detail: `${left} refused of ${wide.records}, ${requests} requests more; ${((more / requests) * 1e6).toFixed(0)} µs a request more`,
+    },
+  ]
+}
+
+async function people(bench: Bench): Promise<Finding[]> {
+  const wide = await madeExport(bench, 5_000, { withPhysician: true })
+  await using gateway = await LeanGateway.start({ echo: 'least' })
+  const complete = async (run: () => Promise<Measured>): Promise<Run> => {
+    const done = await checked(gateway, wide.held, run)
+    const { people: known, careTeams, marks } = done.report
+    if (known !== wide.rows || careTeams !== wide.rows || marks !== wide.rows)
+      throw new Error(`${known} people, ${careTeams} care-team entries, ${marks} marks of ${wide.rows}`)
+    return done
+  }
+  const { waybill, 'by hand': hand } = await inTurns(bench, {
+    'by hand': () => complete(() => byHand(wide.file, gateway.url, 'people')),
+    waybill: async () => {
+      const folder = fresh(bench)
+      const place = await waybillPlace(folder, [wide.file], 'missing')
+      const run = await complete(() => place.run(gateway.url))
+      await rm(folder, { recursive: true })
+      return run
+    },
+  })
+  return [
+    {
+      ...{ figure: '5,000 new people with doctor and mark: processor time against by hand', goal: '≤ 1.5' },
+      measured: ratio(processor(waybill), processor(hand)),
+      detail: `${seconds(processor(waybill))}, by hand ${seconds(processor(hand))}; ${((processor(waybill) / wide.rows) * 1000).toFixed(2)} ms a person; ${seconds(elapsed(waybill))} elapsed, by hand ${seconds(elapsed(hand))}`,
+    },
+  ]
+}
+
+async function oneRow(bench: Bench): Promise<Finding[]> {
+  const wide = await madeExport(bench, 1)
+  await using gateway = await LeanGateway.start({ echo: 'full' })
+  const place = await waybillPlace(fresh(bench), [])
+  const quiet = (run: () => Promise<Measured>) => checked(gateway, undefined, run)
+  await quiet(() => place.waybill(['--help']))
+  const { one, help } = await inTurns(
+    { ...bench, turns: Math.max(5, bench.turns) },
+    {
+      one: () => firstLoad(bench, gateway, wide),
+      help: () => quiet(() => place.waybill(['--help'])),
+    },
+  )
+  return [
+    {
+      ...{ figure: 'a run of one row: processor time', goal: '≤ 0.35 s', measured: seconds(processor(one)) },
+      detail: `${seconds(elapsed(one))} elapsed; --help ${seconds(processor(help))}`,
+    },
+  ]
+}
+
+/** Night after night into one ledger, until it holds two million rows; then the usual export. */
+async function fullLedger(bench: Bench): Promise<Finding[]> {
+  const nights = 20
+  await using gateway = await LeanGateway.start({ echo: 'least' })
+  const folder = fresh(bench)
+  let place: Place | undefined
+  const runs: Run[] = []
+  for (let night = 0; night <= nights; night++) {
+    const wide = await madeExport(bench, 100_000, { firstRow: night * 100_000 })
+    if (place !== undefined) await rm(place.inbox, { recursive: true })
+    place = await waybillPlace(folder, [wide.file])
+    const { run } = place
+    runs.push(await checked(gateway, wide.held, () => run(gateway.url)))
+    await rm(wide.file)
+    bench.say(`  night ${night + 1}: ${seconds(runs.at(-1)?.processorS ?? 0)} of processor time`)
+  }
+  const [first] = runs
+  const last = runs.at(-1)
+  if (first === undefined || last === undefined) return []
+  return [
+    {
+      ...{
+        figure: '2 million rows in the ledger: processor time a row against an empty one',
+        goal: '≤ 1.05',
+      },
+      measured: ratio(last.processorS, first.processorS),
+      detail: `${seconds(first.processorS)}, then ${seconds(last.processorS)} for 100,000 rows; ${(last.writtenMB / 100).toFixed(2)} kB written a row, at first ${(first.writtenMB / 100).toFixed(2)} kB`,
+    },
+  ]
+}
+
+export const SCENARIOS: readonly Scenario[] = [
+  { name: 'load', what: 'a first load, whole echoes', play: load('full', ({ rows }) => rows, '≤ 0.7') },
+  {
+    name: 'load-least',
+    what: 'a first load, least echoes',
+    play: load('least', ({ rows }) => rows, '≤ 0.7'),
+  },
+  { name: 'load-20k', what: 'a first load of 20,000 rows', play: load('full', () => 20_000, '≤ 0.85') },
+  { name: 'again', what: 'the same export again', play: again },
+  { name: 'latency', what: '100 ms of latency', play: latency },
+  { name: 'rate', what: '20 requests a second permitted', play: permittedRate },
+  { name: 'refused', what: 'one record in 100 refused', play: refused },
+  { name: 'people', what: 'new people with doctor and mark', play: people },
+  { name: 'one-row', what: 'a run of one row', play: oneRow },
+  {
+    name: 'load-400k',
+    what: 'a first load of 400,000 rows',
+    isSlow: true,
+    play: load('full', () => 400_000, '≤ 0.7'),
+  },
+  { name: 'full-ledger', what: '2 million rows in the ledger', isSlow: true, play: fullLedger },
+]

@@ -38,7 +38,9 @@ export async function measure(
   clearInterval(look)
   const out = await said
   if (!codes.includes(code ?? -1))
-    throw new Error(`${command} ${parameters.join(' ')} ended with ${code}:\n${out.slice(0, 2000)}\n${await told}`)
+    throw new Error(
+      `${command} ${parameters.join(' ')} ended with ${code}:\n${out.slice(0, 2000)}\n${await told}`,
+    )
   const all = [...seen.values()]
   return {
     processorS: (ofChildren() - before) / TICKS,

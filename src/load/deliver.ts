@@ -157,7 +157,11 @@ async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnow
     const operation = `create ${batch.kind} records`
     // A time-out between answers does not make a gateway that answers one that does not.
     const cause = { ...known.cause, status: known.cause.status ?? sent.failedWith }
-    isOver = !(await delivery.sending.wait(operation, waitMs, cause, firstSentAt, people))
+    isOver = !(await delivery.sending.wait(operation, waitMs, cause, {
+      since: firstSentAt,
+      tries: resends + 1,
+      people,
+    }))
   }
   if (known.open.length === 0) return settleJudged(delivery, sent, known, new Map())
   const verdicts = await lookUp(delivery, known.open, batch.accountIds, overAt)
@@ -264,7 +268,11 @@ export async function settleUnanswered(
   if (unanswered.length === 0) return []
   const overAt = delivery.now()
   const waitMs = waitBeforeReadBack(1, delivery.random)
-  await delivery.sending.wait('create records', waitMs, NEVER_ANSWERED.cause, overAt, new Set())
+  await delivery.sending.wait('create records', waitMs, NEVER_ANSWERED.cause, {
+    since: overAt,
+    tries: 1,
+    people: new Set(),
+  })
   const entries = unanswered.flatMap(({ batch }) => batch.entries)
   const verdicts = await lookUp(delivery, entries, accountIds, overAt)
   const settled = unanswered.map(({ batch, row, batchId, records }) => {

@@ -16,6 +16,8 @@ export interface Others {
    * @param people those whose records it holds
    */
   mayGiveUpBatch(people: ReadonlySet<string>): boolean
+  /** Whether one of this person alone was given up, and no write has got through since: what fails for the next is known. */
+  hasGivenUp(people: ReadonlySet<string>): boolean
   /** A request that is about to be sent. */
   request(purpose: Purpose, operation: string): Alone
 }
@@ -58,6 +60,7 @@ export function countOthers(): Others {
       else givenUp.batches++
       return givenUp.batches <= MOST_HALVES && givenUp.people.size <= A_FEW
     },
+    hasGivenUp: (people) => people.size === 1 && people.isSubsetOf(givenUp.people),
     request(purpose, operation) {
       const side = sideOf(purpose)
       let first: { readonly at: number; readonly through: typeof through } | undefined

@@ -65,6 +65,16 @@ export class Outgrown extends Error {
   override readonly name = 'Outgrown'
 }
 
+/** A batch of which an answer cannot be had. */
+export interface WaitingBatch {
+  /** When it was first tried: reads that get through must not draw out what never does. */
+  readonly since: number
+  /** How often it was sent. */
+  readonly tries: number
+  /** Those whose records it holds. */
+  readonly people: ReadonlySet<string>
+}
+
 export interface Sending {
   /**
    * A write that must not be repeated blindly. Refused, too large and ambiguous answers are thrown.
@@ -97,18 +107,11 @@ export interface Sending {
   read<Item>(operation: string, call: () => Promise<readonly Item[]>): Promise<readonly Item[]>
   /**
    * Waits with a batch, unless the run is stopped.
-   * @param people those whose records it holds
-   * @returns false where the patience is at its end, and the batch may fail by itself: it has one more chance in halves, and a record alone none
-   * @param since when it was first tried: reads that get through must not draw out what never does
+   * @returns false where it may fail by itself, and the patience is at its end, or was for the same person since another got through: it has
+   * one more chance in halves, and a record alone none
    * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience would end before
    */
-  wait(
-    operation: string,
-    waitMs: number,
-    cause: Cause,
-    since: number,
-    people: ReadonlySet<string>,
-  ): Promise<boolean>
+  wait(operation: string, waitMs: number, cause: Cause, batch: WaitingBatch): Promise<boolean>
   /** What was waited for needs no other try: reading has told what became of it. */
   settled(): void
 }
@@ -326,10 +329,11 @@ export function createSending(options: SendingOptions): Sending {
         if (options.notFound === 'empty' && error instanceof GatewayError && saysNotFound(error)) return []
         throw error
       }),
-    async wait(operation, waitMs, cause, since, people) {
+    async wait(operation, waitMs, cause, { since, tries, people }) {
       const at = now()
       goesOn(batchWaits(outage, cause, { since, now: at, waitMs, takenAt }))
-      const isOver = at + waitMs > since + options.patienceMs
+      const isOver =
+        at + waitMs > since + options.patienceMs || (tries >= TRIES_OF_A_BATCH && others.hasGivenUp(people))
       if (isOver && cause.status !== undefined && (await answersAtAll()) && others.mayGiveUpBatch(people)) {
         noneTakenSince = undefined
         return false

@@ -385,14 +385,19 @@ describe('a record on which the gateway fails', () => {
   })
 
   it.each([1, 100])(
-    'is rejected, as are all others of that person, at the end of the patience: batches of %i',
+    'is rejected, as are all others of that person, at the end of the patience, which is waited for once: batches of %i',
     async (records) => {
-      const loading = await startLoading({ faultOf: failing, patienceMs: 10_000, limits: { records } })
+      const loading = await startLoading({
+        ...{ faultOf: failing, patienceMs: 60_000, limits: { records }, concurrency: 1 },
+      })
+      const began = loading.clock.now
       const ofOne = Array.from({ length: 12 }, (_, at) =>
         entryOf(biometric, { row: 30 + at, person: 'person-21', key: `visit-${at}`, name: 'POISON' }),
       )
       const { outcomes } = await loading.load([...people(3), ...ofOne])
       expect(tally(outcomes)).toEqual({ accepted: 3, rejected: 12 })
+      // Of the others halves and three tries each, a few seconds apart.
+      expect(loading.clock.now - began).toBeLessThan(2 * 60_000 + 12 * 15_000)
     },
   )
 

@@ -196,19 +196,19 @@ describe('sending', () => {
     const cause = { class: 'ambiguous', status: 500, what: 'create was answered 500' } as const
     const failBatch = () => failureOf(sending.once('create', fits, failing(answered(500)).call))
     await failBatch()
-    await sending.wait('create', 300, cause, 1000, new Set(['person-1']))
+    await sending.wait('create', 300, cause, { since: 1000, tries: 1, people: new Set(['person-1']) })
     expect(await sending.read('read', reading(failing().call))).toEqual(['done'])
     await failBatch()
-    await sending.wait('create', 1_900, cause, 1000, new Set(['person-1']))
+    await sending.wait('create', 1_900, cause, { since: 1000, tries: 1, people: new Set(['person-1']) })
     expect(await sending.read('read', reading(failing().call))).toEqual(['done'])
     expect(state.outages).toMatchObject([{ isOver: false, since: 1000, status: 500, what: cause.what }])
     sending.settled()
     expect(state.outages).toMatchObject([{}, { isOver: true, since: 1000 }])
-    await sending.wait('create', 2_000, cause, state.now, new Set(['person-1']))
+    await sending.wait('create', 2_000, cause, { since: state.now, tries: 1, people: new Set(['person-1']) })
     const other = state.now
     await sending.once('create', fits, failing().call)
     expect(state.outages.map(({ isOver }) => isOver)).toEqual([false, true, false, true])
-    await sending.wait('create', 60_000, cause, other, new Set(['person-1']))
+    await sending.wait('create', 60_000, cause, { since: other, tries: 1, people: new Set(['person-1']) })
     expect(state.outages).toHaveLength(4)
   })
 
@@ -304,7 +304,12 @@ describe('sending', () => {
     expect(attempts).toEqual([])
     expect(
       await failureOf(
-        sending.wait('create', 1, { class: 'ambiguous', what: 'w' }, 1000, new Set(['person-1'])),
+        sending.wait(
+          'create',
+          1,
+          { class: 'ambiguous', what: 'w' },
+          { since: 1000, tries: 1, people: new Set(['person-1']) },
+        ),
       ),
     ).toBe(reason)
   })

@@ -101,7 +101,7 @@ export function planBackfillRound(seed: number, round: number): BackfillRoundPla
     ],
     faultSeed: random.integer(1, 1_000_000),
     apart: random.chance(0.5),
-    archive: point.endsWith('-archived') || random.chance(0.3),
+    archive: random.chance(0.3),
     rate: random.chance(0.3) ? random.integer(5, 60) : undefined,
     before: random.chance(0.7) ? [...(random.chance(0.5) ? [drawn(1)] : []), drawn(0.4)] : [],
     mistake:

@@ -36,6 +36,8 @@ export const RUN_POINTS = [
   'before-chunk-settlement',
   'between-chunks',
   'before-export-end',
+  'before-archived',
+  'after-archived',
   'before-run-end',
   'after-run-end',
 ] as const
@@ -65,8 +67,6 @@ export const BACKFILL_POINTS = [
   'after-lease',
   'before-release',
   'after-release',
-  'before-archived',
-  'after-archived',
   'before-give-up',
   'after-give-up',
 ] as const

@@ -56,16 +56,22 @@ function shareOfAlike(head: Head, read: CsvDefinition, delimiter: string): numbe
 }
 
 /** The cells of the first whole records; undefined where one is broken. */
-function sampleOf({ bytes, whole }: Head, read: CsvDefinition, delimiter: string): (string[] | undefined)[] {
+function sampleOf(
+  { bytes, whole }: Head,
+  read: CsvDefinition,
+  delimiter: string,
+): (readonly string[] | undefined)[] {
   const dialect = dialectOf(read, delimiter)
-  const split = cellSplitter(dialect)
-  const records: (string[] | undefined)[] = []
+  const splitAll = cellSplitter(dialect)
+  const records: (readonly string[] | undefined)[] = []
   let position = 0
   while (position < bytes.length && records.length < SAMPLE_RECORDS) {
     const frame = frameRecord(bytes, position, whole, dialect)
     if (frame === undefined) break
     if (frame.blank !== true)
-      records.push(frame.fault === undefined ? split(bytes.toString('utf8', position, frame.end)) : undefined)
+      records.push(
+        frame.fault === undefined ? splitAll([bytes.toString('utf8', position, frame.end)])[0] : undefined,
+      )
     if (frame.next === undefined) break
     position = frame.next
   }

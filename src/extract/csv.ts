@@ -1,8 +1,8 @@
 /**
- * CSV rows. Where a record ends is found by `csv-frame.ts`, which gives its origin and survives a broken quote; cells of
- * a record without quotes are what stands between the delimiters, and only one with quotes is looked through again
- * (`csv-cells.ts`).
+ * CSV rows. Where a record ends is found by `csv-frame.ts`, which gives its origin and survives a broken quote. Cells of a record without
+ * quotes are what stands between the delimiters; csv-parse takes those with quotes apart, many in one call (docs/decisions/0006-csv-framing.md).
  */
+import { parse } from 'csv-parse/sync'
 import type { Row } from '../model/row.ts'
 import { csvLineEnd, frameRecord } from './csv-frame.ts'
 import { type FrameFault, type RowFormat, type RowFrame, unreadableRow, utf8Check } from './framing.ts'
@@ -20,7 +20,7 @@ export interface CsvForm {
 }
 
 export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcoded }: CsvForm): RowFormat {
-  const split = cellSplitter(dialect)
+  const splitAll = cellSplitter(dialect)
   const delimiter = String.fromCharCode(dialect.delimiter)
   const readAs = transcoded ? 'utf8' : 'latin1'
   const unreadable = (bytes: Buffer, frame: RowFrame, fault: FrameFault): Row =>
@@ -31,18 +31,25 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
     rows(bytes, frames) {
       const isUtf8 = utf8Check(bytes, frames)
       const hasNul = nulCheck(bytes, frames)
-      return frames.map((frame): Row => {
+      /** Its text, or what is wrong with it. */
+      const told = (frame: RowFrame): string | Row => {
         if (frame.fault !== undefined) return unreadable(bytes, frame, frame.fault)
         if (!isUtf8(frame)) {
           const message = `${invalidEncoding} (column ${invalidColumn(bytes, frame)})`
           return unreadable(bytes, frame, { fault: 'row-encoding-invalid', message })
         }
         const text = bytes.toString('utf8', frame.start, frame.end)
-        if (hasNul && text.includes('\0')) {
-          const message = `a NUL character stands at column ${text.indexOf('\0') + 1}; the file is damaged, or is UTF-16 and \`read.encoding\` does not say so`
-          return unreadable(bytes, frame, { fault: 'row-encoding-invalid', message })
-        }
-        const found = frame.quoted === true ? split(text) : text.split(delimiter)
+        if (!hasNul || !text.includes('\0')) return text
+        const message = `a NUL character stands at column ${text.indexOf('\0') + 1}; the file is damaged, or is UTF-16 and \`read.encoding\` does not say so`
+        return unreadable(bytes, frame, { fault: 'row-encoding-invalid', message })
+      }
+      const records = frames.map((frame) => ({ frame, text: told(frame) }))
+      const quoted = splitAll(
+        records.flatMap(({ frame, text }) => (frame.quoted === true && typeof text === 'string' ? text : [])),
+      ).values()
+      return records.map(({ frame, text }): Row => {
+        if (typeof text !== 'string') return text
+        const found = frame.quoted === true ? (quoted.next().value ?? []) : text.split(delimiter)
         const { row, line, byteOffset } = frame
         if (expected === undefined || found.length === expected.width)
           return { kind: 'cells', row, line, byteOffset, cells: found }
@@ -103,8 +110,8 @@ function invalidColumn(bytes: Buffer, { start, end }: RowFrame): number {
 const REPLACEMENT = '\ufffd'
 const REPLACEMENT_BYTES = '\xef\xbf\xbd'
 
-/** A record's text into its cells. */
-export type CellSplitter = (record: string) => string[]
+/** Records that are whole, each into its cells. */
+export type CellSplitter = (records: readonly string[]) => readonly (readonly string[])[]
 
 /** The dialect's marks as text; those it does not have are empty. */
 interface Marks {
@@ -117,7 +124,18 @@ export function cellSplitter(dialect: Dialect): CellSplitter {
   const [delimiter, quote, escapedBy] = [dialect.delimiter, dialect.quote, dialect.escapedBy].map((byte) =>
     byte < 0 ? '' : String.fromCharCode(byte),
   ) as [string, string, string]
-  const marks: Marks = { delimiter, quote, escapedBy }
+  // csv-parse knows escapes within quotes alone, and takes a lenient quote for the end of its cell.
+  if (quote === '' || escapedBy !== '' || dialect.lenient) {
+    const split = splitterOf({ delimiter, quote, escapedBy })
+    return (records) => records.map(split)
+  }
+  const options = { delimiter, quote, escape: quote, record_delimiter: '\n', relax_column_count: true }
+  return (records) => (records.length === 0 ? [] : parse(records.join('\n'), options))
+}
+
+/** Of the dialects that csv-parse does not read as their writers mean them. */
+function splitterOf(marks: Marks): (record: string) => string[] {
+  const { delimiter, quote, escapedBy } = marks
   const literal = unescaper(marks)
   const bare = quote === '' && escapedBy !== ''
   return (record) => {

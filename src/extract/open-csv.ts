@@ -4,12 +4,12 @@ import type { Origin, Row } from '../model/row.ts'
 import { behind, type Compression, countDecoded, readContent, textStart, upTo } from './content.ts'
 import { cellSplitter, csvFormat } from './csv.ts'
 import { findDelimiter, type Head, sepLine } from './csv-delimiter.ts'
-import { csvLineEnd } from './csv-frame.ts'
+import { csvLineEnd, frameRecord } from './csv-frame.ts'
 import { type Header, readHeader } from './csv-header.ts'
 import { findTrailer, statedCount, TAIL_BYTES, type Trailer } from './csv-trailer.ts'
 import { type Encoding, findEncoding, HEAD_BYTES, invalidEncodingMessage, transcode } from './encoding.ts'
 import { ByteWindow, countRows, originOfLine, type RowFormat, readRows } from './framing.ts'
-import { type CsvDefinition, dialectOf } from './read-definition.ts'
+import { type CsvDefinition, type Dialect, dialectOf } from './read-definition.ts'
 
 /** How many data rows the trailer states, and how many there are. */
 export interface ControlTotal {
@@ -42,7 +42,7 @@ export async function openCsv(path: string, compression: Compression, read: CsvD
   const stated =
     source.trailer === undefined || read.trailer?.count === undefined
       ? undefined
-      : statedCount(path, read.trailer.count.cell, cellSplitter(dialect)(source.trailer.text))
+      : statedCount(path, read.trailer.count.cell, cellsOf(source.trailer.text, dialect))
   return {
     columns: data.columns,
     seekable: compression.kind === 'plain' && !transcoded,
@@ -173,4 +173,11 @@ async function headOf(content: AsyncIterable<Buffer>): Promise<Head> {
   while (!window.ended && window.bytes.length < HEAD_BYTES) await window.refill(0)
   await window.close()
   return { bytes: window.bytes, whole: window.ended }
+}
+
+/** Of a line that nobody has framed: where its quotes are broken, what stands between the delimiters. */
+function cellsOf(line: string, dialect: Dialect): readonly string[] {
+  const isWhole = frameRecord(Buffer.from(line), 0, true, dialect)?.fault === undefined
+  const cells = isWhole ? cellSplitter(dialect)([line])[0] : undefined
+  return cells ?? line.split(String.fromCharCode(dialect.delimiter))
 }

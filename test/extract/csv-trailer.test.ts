@@ -46,6 +46,14 @@ test('unreadable rows count, header and units do not', async () => {
   expect(await less.controlTotal()).toEqual({ stated: 5, found: 0 })
 })
 
+test.each(['"TRL",2', '"TRL,2', 'TR"L,2', '"TRL"x,2'])(
+  'its count is read though its quotes are %s',
+  async (line) => {
+    const opened = await open(`a,b\n1,2\n3,4\n${line}\n`, { lines: 1, count: { cell: 2 } })
+    expect(await opened.controlTotal()).toEqual({ stated: 2, found: 2 })
+  },
+)
+
 test('without a count there is nothing to compare', async () => {
   expect(await (await open('a\n1\nT\n', { lines: 1 })).controlTotal()).toBeUndefined()
 })

@@ -70,7 +70,7 @@ beforeAll(async () => {
     await readFile(join(PROJECT, 'package.json'), 'utf8'),
   )
   await mkdir(modules, { recursive: true })
-  const copied = ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', ...manifest.files]
+  const copied = ['src', 'build', 'package.json', 'tsconfig.json', 'tsconfig.build.json', ...manifest.files]
   for (const name of copied.filter((one) => one !== 'dist')) {
     await cp(join(PROJECT, name), join(source, name), { recursive: true })
   }
@@ -123,6 +123,19 @@ it('is used by a program with types, and by node', async () => {
     wrong: 'entity',
   })
   expect(server.seen.map((seen) => seen.headers['x-api-key'])).toEqual(['the-key', 'the-key', 'the-key'])
+})
+
+it('has a command that runs with what the package declares alone', async () => {
+  const installed = join(consumer, 'node_modules', 'waybill')
+  const { stdout } = await run(
+    process.execPath,
+    [join(installed, 'bin/waybill.js'), 'mapping', 'check', 'acme-onsite'],
+    { cwd: installed, env: { PATH: process.env['PATH'], WAYBILL_HOME: join(folder, 'home') } },
+  )
+  expect(stdout).toContain('acme-onsite')
+  expect(await readFile(join(installed, 'dist/bundle/LICENSES.txt'), 'utf8')).toMatch(
+    /^zod \d+\.\d+\.\d+ \(MIT\)$/m,
+  )
 })
 
 it('holds the build of today alone, with the definitions that the reference gateway serves', async () => {

@@ -1,0 +1,100 @@
+/**
+ * Makes few files of many: a process would spend more time on finding the modules of the program and of its packages than on a small run.
+ *
+ *     node build/bundle.ts     writes dist/bundle, which bin/waybill.js starts as long as nothing of src/ is newer
+ *
+ * `npm ci` and `npm pack` run it. Without the packages for development there is none, and the sources are started as they stand.
+ */
+import { cpSync, globSync } from 'node:fs'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const PROJECT = fileURLToPath(new URL('..', import.meta.url))
+const SOURCES = join(PROJECT, 'src')
+const BUILT = join(PROJECT, 'dist')
+
+/** Packages that stay as they are: with files of their own, or loaded where they are needed. */
+const KEPT_AS_THEY_ARE = [/^@lhncbc\//, /^ssh2/, /^@aws-sdk\//, /\.node$/]
+
+/** @param folder where the files go, in place of what is there @param entries name of a file, and the module it begins with */
+export async function bundle(folder: string, entries: Readonly<Record<string, string>>): Promise<void> {
+  const { rolldown } = await import('rolldown')
+  const made = await rolldown({
+    input: entries,
+    platform: 'node',
+    external: KEPT_AS_THEY_ARE,
+    // What a module of ours reads beside itself lies in dist/ where it lies in src/, whether this is a clone or the package.
+    plugins: [
+      {
+        name: 'own-place',
+        transform: {
+          filter: { code: /import\.meta\./ },
+          handler(code: string, id: string): string {
+            const place = id.startsWith(SOURCES) ? join(BUILT, relative(SOURCES, id)) : id
+            const file = `new URL(${JSON.stringify(relative(folder, place))}, import.meta.url)`
+            return code
+              .replaceAll('import.meta.url', `${file}.href`)
+              .replaceAll(
+                'import.meta.dirname',
+                `process.getBuiltinModule('node:url').fileURLToPath(new URL('.', ${file}))`,
+              )
+          },
+        },
+      },
+    ],
+  })
+  await rm(folder, { recursive: true, force: true })
+  const { output } = await made.write({
+    dir: folder,
+    format: 'esm',
+    entryFileNames: '[name].mjs',
+    chunkFileNames: '[name]-[hash].mjs',
+  })
+  await made.close()
+  const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+  await writeFile(join(folder, 'LICENSES.txt'), await licencesOf(modules))
+}
+
+/** The licences of the packages of which something is in the bundle. */
+async function licencesOf(modules: readonly string[]): Promise<string> {
+  const packages = new Set(
+    modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []),
+  )
+  const texts: string[] = []
+  for (const one of [...packages].sort()) {
+    const files = (await readdir(one)).filter((name) => /^(licen[cs]e|copying|notice)/i.test(name))
+    const { name, version, license } = JSON.parse(
+      await readFile(join(one, 'package.json'), 'utf8'),
+    ) as Manifest
+    const words = await Promise.all(files.map((file) => readFile(join(one, file), 'utf8')))
+    texts.push(`${name} ${version} (${license})\n\n${words.join('\n')}`)
+  }
+  return texts.join(`\n${'='.repeat(80)}\n`)
+}
+
+interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly license?: string
+}
+
+/** What modules read beside themselves. */
+export function copyData(): void {
+  for (const file of globSync(join(SOURCES, '**/*.yaml'))) cpSync(file, join(BUILT, relative(SOURCES, file)))
+}
+
+async function main(): Promise<void> {
+  copyData()
+  await mkdir(BUILT, { recursive: true })
+  await bundle(join(BUILT, 'bundle'), { waybill: join(SOURCES, 'main.ts') })
+}
+
+if (resolve(process.argv[1] ?? '') === fileURLToPath(import.meta.url)) {
+  await main().catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error
+    process.stdout.write(
+      'waybill: the sources are started as they stand, as the packages for development are missing\n',
+    )
+  })
+}

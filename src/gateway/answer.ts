@@ -1,12 +1,6 @@
 import { z } from 'zod'
 import { type Account, AccountReferenceAsRead, accountIdOfEntity } from './contract/account.ts'
-import {
-  documented,
-  Envelope,
-  EnvelopeCode,
-  type EnvelopeError,
-  tolerated,
-} from './contract/shared-objects.ts'
+import { documented, Envelope, EnvelopeCode, type EnvelopeError } from './contract/shared-objects.ts'
 
 /** The answer does not say what the interface promises. Thrown while reading; the transport gives it its class. */
 export class UnreadableAnswer extends Error {
@@ -119,11 +113,15 @@ export function checkOne(ids: readonly unknown[]): void {
 }
 
 /**
- * A record as a create call echoes it. Only the two ids are looked at here, to keep a large answer cheap; whoever
- * matches a record by its contents reads it with its contract (`BiometricEcho`, `ConditionReturned`, `CareTeamReturned`).
+ * A record as a create call echoes it. Nothing of it is looked at here, to keep a large answer cheap; whoever matches a record by its
+ * contents reads it with its contract (`BiometricEcho`, `ConditionReturned`, `CareTeamReturned`).
  */
-const Echo = z.looseObject({ transactionId: tolerated(z.string()), id: tolerated(z.string()) })
-export type Echo = z.infer<typeof Echo>
+export interface Echo {
+  readonly [field: string]: unknown
+  readonly transactionId?: unknown
+  readonly id?: unknown
+}
+const Echo = z.custom<Echo>((item) => typeof item === 'object' && item !== null && !Array.isArray(item))
 
 const CreateEnvelope = Envelope(Echo)
 

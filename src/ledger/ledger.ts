@@ -41,7 +41,7 @@ import type {
   RightOfWay,
   RunFilter,
 } from './concerns.ts'
-import type { DeliveredRecord, LeftBehind, Ruling } from './left-records.ts'
+import type { DeliveredRecord, HeldUnder, LeftBehind, Ruling } from './left-records.ts'
 import type { Held } from './packed-records.ts'
 import type {
   AboutToSend,
@@ -81,6 +81,7 @@ export type {
   DeliveredRecord,
   DeliveredRow,
   HeldRecord,
+  HeldUnder,
   KnownHeld,
   LeftBehind,
   LeftRecord,
@@ -238,8 +239,8 @@ export interface Ledger {
     record: Pick<ExportRecord, 'id' | 'name' | 'sha256'>,
     reading?: Reading,
   ): Promise<ExportRecord['id'] | undefined>
-  /** Contents in doubt by row key. */
-  held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Set<string>>>
+  /** What is in doubt, by row key and content. */
+  held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Map<string, HeldUnder>>>
   /** Hashes of the series of which a record in doubt is still asked about. */
   heldSeries(jobId: number): Promise<Set<string>>
   left: LeftBehind

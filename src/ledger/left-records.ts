@@ -9,6 +9,13 @@ export interface DeliveredRow {
   readonly records: readonly DeliveredRecord[]
 }
 
+/** Under what a content is in doubt. */
+export interface HeldUnder {
+  readonly rule: string
+  /** The export of which a record was sent, or was to be. */
+  readonly exportRow: number
+}
+
 export interface DeliveredRecord {
   /** Hash, 8 hex digits. */
   readonly rule: string
@@ -115,9 +122,9 @@ export interface LeftBehind {
   resolutions(runId: string): Promise<Resolution[]>
   /** How many records of the job are held in doubt. */
   heldRecords(jobId: number): Promise<number>
-  /** Rejects, not settled yet, of earlier readings of the same export by the job, in these rows. */
-  rejected(
-    request: { jobId: number; exportId: string; before: number },
+  /** What earlier readings of the same export by the job have left behind in these rows, and is not settled yet. */
+  ofEarlierReadings(
+    request: { jobId: number; exportId: string; before: number; selection: 'rejected' | 'left-behind' },
     rows: readonly number[],
   ): Promise<LeftRecord[]>
   /**

@@ -116,9 +116,19 @@ async function load(
   const holds = context.held === 'hold'
   // What is in doubt is looked for, though the same was delivered before and has been replaced.
   const news = holds ? lastWords : new Set([...lastWords, ...entries.filter(isHeld)])
-  const recognised = recognise(entries, { delivered, held: holds ? held : new Map() }, news)
+  const recognised = recognise(
+    entries,
+    { delivered, held },
+    { arrival: chunk.arrival, news, doubts: context.held },
+  )
   note(recognised.unchanged.map((entry) => ({ entry, outcome: 'unchanged' })))
   note(recognised.held.map(stillInDoubt))
+  note(
+    recognised.unclear.map((entry) => ({
+      ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER),
+      isUnclear: true,
+    })),
+  )
   const fresh = [...recognised.fresh, ...recognised.restated.map(({ entry }) => entry)]
   const earlier = chunk.resumed ? await recallChunk(memory, chunk, fresh) : nothingEarlier(fresh)
   note(earlier.outcomes)

@@ -2,20 +2,22 @@
  * Tells, of a chunk's records, which are to be sent: not what stands at the gateway already, not what is in doubt, not the second of two
  * that are the same. What was replaced and comes back is new. Pure.
  */
-import type { DeliveredRecord } from '../ledger/ledger.ts'
+import type { DeliveredRecord, HeldUnder } from '../ledger/ledger.ts'
 import type { Entry, EntryOutcome } from '../model/entry.ts'
 
 /** What the ledger knows under the row keys of a chunk. */
 export interface Memory {
   /** Oldest first. */
   readonly delivered: ReadonlyMap<string, readonly DeliveredRecord[]>
-  /** Content hashes. */
-  readonly held: ReadonlyMap<string, ReadonlySet<string>>
+  /** What is in doubt, by content. */
+  readonly held: ReadonlyMap<string, ReadonlyMap<string, HeldUnder>>
 }
 
 export interface Recognised {
   readonly fresh: readonly Entry[]
   readonly unchanged: readonly Entry[]
+  /** Delivered by what is known, and perhaps replaced: what was said in its place since, and not later than by this export, is in doubt. */
+  readonly unclear: readonly Entry[]
   readonly held: readonly Entry[]
   /** The same record again within the chunk: it shares the fate of the first. */
   readonly twins: readonly { readonly entry: Entry; readonly first: Entry }[]
@@ -121,14 +123,32 @@ interface Standing {
   readonly said: Map<string, Entry>
 }
 
-/** @param news of what was delivered before and has been replaced, what is to be sent again */
+export interface RecogniseOptions extends Pick<Speaks, 'arrival'> {
+  /** Of what was delivered before and has been replaced, what is to be sent again. */
+  readonly news?: ReadonlySet<Entry>
+  /** Whether what is in doubt is held back, looked for before it is sent, or sent again. */
+  readonly doubts?: 'hold' | 'look' | 'resend'
+}
+
+/** Whether another content is in doubt in its place, of this export or one before it. */
+function isRivalled(
+  { rowKey, ruleHash, content, record }: Entry,
+  held: Memory['held'],
+  arrival: number,
+): boolean {
+  if (record.kind === 'careTeam') return false
+  const rivals = [...(held.get(rowKey) ?? [])]
+  return rivals.some(([other, of]) => other !== content && of.rule === ruleHash && of.exportRow <= arrival)
+}
+
 export function recognise(
   entries: readonly Entry[],
   memory: Memory,
-  news: ReadonlySet<Entry> = new Set(),
+  { arrival, news = new Set(), doubts = 'hold' }: RecogniseOptions,
 ): Recognised {
   const fresh: Entry[] = []
   const unchanged: Entry[] = []
+  const unclear: Entry[] = []
   const held: Entry[] = []
   const twins: { entry: Entry; first: Entry }[] = []
   const restated: Restated[] = []
@@ -153,11 +173,16 @@ export function recognise(
     const standsAlready =
       current?.content === content || [...ofRule.values()].some((one) => one.content === content)
     if (standsAlready && (same === undefined || isCurrent)) {
-      if (same === undefined) unchanged.push(entry)
-      else twins.push({ entry, first: same })
+      if (same !== undefined) twins.push({ entry, first: same })
+      else if (!isRivalled(entry, memory.held, arrival)) unchanged.push(entry)
+      else if (doubts !== 'resend') unclear.push(entry)
+      else {
+        fresh.push(entry)
+        said.set(content, entry)
+      }
       continue
     }
-    if (memory.held.get(rowKey)?.has(content)) {
+    if (doubts === 'hold' && memory.held.get(rowKey)?.has(content)) {
       held.push(entry)
       continue
     }
@@ -178,5 +203,5 @@ export function recognise(
     ofRule.set(ruleHash, { content, entries: [...earlier, entry] })
     said.set(content, entry)
   }
-  return { fresh, unchanged, held, twins, restated, rowsCorrected: corrected.size }
+  return { fresh, unchanged, unclear, held, twins, restated, rowsCorrected: corrected.size }
 }

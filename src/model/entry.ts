@@ -64,6 +64,8 @@ export type EntryOutcome = { readonly entry: Entry } & (
       readonly reason: Reason
       /** The profile cannot be read now, and may tell later: newer records of the series wait, as they would hide this one. */
       readonly isAsked?: true
+      /** By what is known it stands at the gateway; something that was said in its place since is in doubt. */
+      readonly isUnclear?: true
     }
   | {
       readonly outcome: 'unchanged'

@@ -9,7 +9,7 @@ import type { OpenRows } from './rows.ts'
 
 interface LastWordsContext {
   readonly ledger: Pick<Ledger, 'delivered' | 'lastReading' | 'exportRecord'> & {
-    readonly left: Pick<Ledger['left'], 'rejected'>
+    readonly left: Pick<Ledger['left'], 'ofEarlierReadings'>
   }
   readonly identity: Identity
   readonly load: { readonly jobId: number }
@@ -79,7 +79,9 @@ export function lastWordsOf(
   ): Promise<(entry: Entry) => boolean> => {
     const rows = [...new Set(entries.map(({ row }) => row.row))]
     const request = { jobId: load.jobId, exportId: record.export_id, before: record.id }
-    const left = (await ledger.left.rejected(request, rows)).filter(({ exportRow }) => exportRow === last.id)
+    const left = (await ledger.left.ofEarlierReadings({ ...request, selection: 'left-behind' }, rows)).filter(
+      ({ exportRow }) => exportRow === last.id,
+    )
     const places = new Set(left.map(({ row, rule, content }) => `${row} ${rule} ${content}`))
     return ({ row, record: { rule }, content }) => places.has(`${row.row} ${rule} ${content}`)
   }

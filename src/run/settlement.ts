@@ -130,7 +130,8 @@ export const isWithGateway = (one: EntryOutcome): boolean =>
 
 export function heldBy(identity: Identity, outcomes: readonly EntryOutcome[]): HeldRecord[] {
   return outcomes.flatMap((one) => {
-    if (one.outcome !== 'in-doubt') return []
+    // What is unclear was delivered: it is not it that is in doubt.
+    if (one.outcome !== 'in-doubt' || one.isUnclear) return []
     const { rowKey, content, ruleHash: rule, record } = one.entry
     return [{ rowKey, content, rule, series: one.isAsked ? identity.series(record.series) : null }]
   })
@@ -215,9 +216,10 @@ export async function rulingOf(
     origin?.selection === 'decided'
       ? []
       : settledRejects(
-          await ledger.left.rejected({ jobId, exportId: record.export_id, before: record.id }, [
-            ...new Set(rows.map(({ source }) => source.row)),
-          ]),
+          await ledger.left.ofEarlierReadings(
+            { jobId, exportId: record.export_id, before: record.id, selection: 'rejected' },
+            [...new Set(rows.map(({ source }) => source.row))],
+          ),
           rows,
           outcomes,
         )

@@ -177,6 +177,30 @@ describe('what is in doubt', () => {
     await expectReceipts(clinic, { 'read-back': 6 })
   })
 
+  test('is waited for by an export that says again what stood before, and is replaced by it', async () => {
+    const clinic = await openFaultyClinic()
+    await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+    await clinic.run()
+    const nights = [`${HEADER}${ANN.replace(',61,', ',75,')}`, `${HEADER}${ANN}${BEN}`] as const
+    await clinic.deliver('day.csv', nights[0])
+    const second = await runInDoubt(clinic, 'pass-then-reset')
+    expect(second.records.biometric).toMatchObject({ made: 3, unchanged: 2, inDoubt: 1 })
+    await clinic.deliver('day.csv', nights[1])
+    const third = summaryOf(await clinic.run())
+    expect(third.records.biometric).toMatchObject({ made: 6, accepted: 3, unchanged: 2, inDoubt: 1 })
+    const again = async (run: string) =>
+      summaryOf(await clinic.workplace.waybill('rerun', run, '--only', 'in-doubt', '--json')).records
+    // Before it is settled nothing is sent: nobody knows yet what is to be replaced.
+    expect((await again(third.run)).biometric).toMatchObject({ unchanged: 2, inDoubt: 1 })
+    await clinic.deliver('day.csv', nights[0])
+    expect((await again(second.run)).biometric).toMatchObject({ unchanged: 3 })
+    await clinic.deliver('day.csv', nights[1])
+    expect((await again(third.run)).biometric).toMatchObject({ unchanged: 2, accepted: 1 })
+    expect(await clinic.stored()).toEqual([...GOOD, 'ann heart-rate 61', 'ann heart-rate 75'].toSorted())
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ made: 6, unchanged: 6 })
+    await expectReceipts(clinic, { answer: 7, 'read-back': 1 })
+  })
+
   test('stays so where nobody can tell still, and is not touched by a rerun of rejects', async () => {
     const clinic = await openFaultyClinic()
     await clinic.deliver('day.csv', `${HEADER}${ANN}${CAT}`)

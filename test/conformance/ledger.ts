@@ -90,6 +90,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         bytes: 77,
         mapping: { name: 'm', digest: 'd', content: '{"a":1}' },
       })
+    const heldUnder = (exportRow: number, ...of: number[]) =>
+      new Map(of.map((at) => [content(at), { rule: record(at).rule, exportRow }]))
     /** A run with an export and its first chunk open. */
     const openChunk = async () => {
       const run = await startRun()
@@ -509,13 +511,13 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       })
 
       it('settles with everything that is to be known of it', async () => {
-        const { run, chunkSettled, key } = await openChunk()
+        const { run, exportRow, chunkSettled, key } = await openChunk()
         await run.settleChunk(chunkSettled())
         expect(await ledger.delivered(jobId, [rowKey(1), rowKey(2)])).toEqual(
           new Map([[rowKey(1), [said(1), said(2)]]]),
         )
         expect(await ledger.held(jobId, [rowKey(1), rowKey(2)])).toEqual(
-          new Map([[rowKey(2), new Set([content(3)])]]),
+          new Map([[rowKey(2), heldUnder(exportRow, 3)]]),
         )
         expect(await ledger.exceptionsOf(key)).toMatchObject([
           { row: 9, line: 3, byte_offset: 200, batch_id: null, outcome: 'rejected' },
@@ -766,14 +768,19 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.left.heldWith(jobId, [content(3)])).toEqual([
           { rowKey: rowKey(2), ...record(3), series: null, arrival: 1 },
         ])
-        const request = { jobId, exportId: '0123456789abcdef', before: second }
+        const request = {
+          ...{ jobId, exportId: '0123456789abcdef', before: second },
+          selection: 'rejected' as const,
+        }
         expect(
-          (await ledger.left.rejected(request, [2, 3, 4, 5])).map(({ row, rule }) => [row, rule]),
+          (await ledger.left.ofEarlierReadings(request, [2, 3, 4, 5])).map(({ row, rule }) => [row, rule]),
         ).toEqual([
           [2, 'systolic-bp'],
           [4, null],
         ])
-        expect(await ledger.left.rejected({ ...request, before: first }, [2])).toEqual([])
+        const all = await ledger.left.ofEarlierReadings({ ...request, selection: 'left-behind' }, [2, 3])
+        expect(all.map(({ row }) => row).toSorted()).toEqual([2, 3])
+        expect(await ledger.left.ofEarlierReadings({ ...request, before: first }, [2])).toEqual([])
         const places = (selection: 'rejected' | 'in-doubt' | 'left-behind' | 'any', after = -1) =>
           ledger.left.rows({ exportRow: first, selection, runId: 'run-9' }, after, 2)
         expect((await places('rejected')).map(({ row }) => row)).toEqual([2, 4])
@@ -788,7 +795,10 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       it('is ruled on once: moved, let go, written down, and counted as what it is by then', async () => {
         const { first, run } = await leaveBehind()
         const doubts = await ledger.left.inDoubtWith(jobId, [content(3)])
-        const [reject] = await ledger.left.rejected({ jobId, exportId: '0123456789abcdef', before: 99 }, [2])
+        const [reject] = await ledger.left.ofEarlierReadings(
+          { jobId, exportId: '0123456789abcdef', before: 99, selection: 'rejected' },
+          [2],
+        )
         const ruling = {
           run: 'run-2',
           decisions: [
@@ -820,7 +830,10 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           ledger.left.rows({ exportRow: first, selection: 'rejected', runId }, -1, 9)
         expect((await rows('run-2')).map(({ row }) => row)).toEqual([2, 3, 4])
         expect((await rows('run-3')).map(({ row }) => row)).toEqual([4])
-        const left = await ledger.left.rejected({ jobId, exportId: '0123456789abcdef', before: 99 }, [2, 4])
+        const left = await ledger.left.ofEarlierReadings(
+          { jobId, exportId: '0123456789abcdef', before: 99, selection: 'rejected' },
+          [2, 4],
+        )
         expect(left.map(({ row }) => row)).toEqual([4])
         await expect(run.rule(ruling, NOW)).rejects.toMatchObject({ code: 'state-illegal' })
       })
@@ -890,7 +903,10 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const example = async () =>
         (await ledger.reasonsOf('run-1')).map(({ settled, example }) => [settled, example?.row])
       expect(await example()).toEqual([[0, 4]])
-      const left = await ledger.left.rejected({ jobId, exportId: '0123456789abcdef', before: 9 }, [3, 4, 5])
+      const left = await ledger.left.ofEarlierReadings(
+        { jobId, exportId: '0123456789abcdef', before: 9, selection: 'rejected' },
+        [3, 4, 5],
+      )
       const settle = async (row: number): Promise<void> => {
         const decisions = left.flatMap((one) =>
           one.row === row ? [{ exception: one.id, event: 'deliver' as const }] : [],
@@ -917,8 +933,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await listed({ failed: true })).toEqual(['run-1'])
       expect(await listed({ job: 'job', failed: true })).toEqual(['run-1'])
       expect(await listed({ job: 'another' })).toEqual([])
-      const [{ id = 0 } = {}] = await ledger.left.rejected(
-        { jobId, exportId: '0123456789abcdef', before: 9 },
+      const [{ id = 0 } = {}] = await ledger.left.ofEarlierReadings(
+        { jobId, exportId: '0123456789abcdef', before: 9, selection: 'rejected' },
         [2],
       )
       await run.rule({ run: 'run-1', decisions: [{ exception: id, event: 'deliver' }], released: [] }, NOW)
@@ -927,7 +943,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
     })
 
     it('finds thousands of keys, and none of another job or gateway', async () => {
-      const { run, chunkSettled } = await openChunk()
+      const { run, exportRow, chunkSettled } = await openChunk()
       const COUNT = 5_000
       const all = Array.from({ length: COUNT }, (_, at) => at)
       await run.settleChunk(
@@ -951,7 +967,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         new Map(all.map((at) => [rowKey(at), [said(at), said(at + 1)]])),
       )
       expect(await ledger.held(jobId, keys)).toEqual(
-        new Map(all.slice(0, 1500).map((at) => [rowKey(at), new Set([content(at), content(at + 7)])])),
+        new Map(all.slice(0, 1500).map((at) => [rowKey(at), heldUnder(exportRow, at, at + 7)])),
       )
       expect(await ledger.accounts('gateway', keys)).toEqual(
         new Map(all.map((at) => [rowKey(at), accountOf(at)])),
@@ -1053,7 +1069,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.delivered(jobId, [rowKey(1)])).toEqual(
         new Map([[rowKey(1), [said(2), said(8), said(1)]]]),
       )
-      expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map([[rowKey(2), new Set([content(3)])]]))
+      expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map([[rowKey(2), heldUnder(exportRow, 3)]]))
       await run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'first', sentBefore: null }], NOW)
       await run.saveAccounts(
         'gateway',

@@ -76,14 +76,14 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
         return (await query.select((eb) => eb.fn.countAll<number>().as('records')).executeTakeFirstOrThrow())
           .records
       }),
-    rejected: ({ jobId, exportId, before }, rows) =>
+    ofEarlierReadings: ({ jobId, exportId, before, selection }, rows) =>
       inSlices(rows, (slice) =>
         read((db) =>
           leftRecords(db)
             .where('run.job_id', '=', jobId)
             .where('export.export_id', '=', exportId)
             .where('export.id', '<', before)
-            .where('exception.state', '=', 'rejected')
+            .where('exception.state', 'in', STATES[selection])
             .where('exception.row', 'in', slice)
             .execute(),
         ),

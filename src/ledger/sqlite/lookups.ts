@@ -1,6 +1,6 @@
 /** Look-ups by hashed key, many at a time: what was delivered, what is held, who is registered. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
-import type { DeliveredRecord, KnownAccount, KnownCareTeam } from '../ledger.ts'
+import type { DeliveredRecord, HeldUnder, KnownAccount, KnownCareTeam } from '../ledger.ts'
 import { unpackDelivered } from '../packed-records.ts'
 import type { LedgerTables } from '../tables.ts'
 import { readDeletions } from './care-teams.ts'
@@ -28,20 +28,23 @@ export async function readDelivered(
   return found
 }
 
-/** Content hashes in doubt under each row key that has any. */
+/** What is in doubt under each row key that has any, by content. */
 export async function readHeld(
   database: Database,
   jobId: number,
   rowKeys: readonly string[],
-): Promise<Map<string, Set<string>>> {
-  const found = new Map<string, Set<string>>()
+): Promise<Map<string, Map<string, HeldUnder>>> {
+  const found = new Map<string, Map<string, HeldUnder>>()
   const ofJob = database.selectFrom('held').where('job_id', '=', jobId)
   if (!(await isAny(ofJob.select('job_id')))) return found
   for (const keys of slices(rowKeys)) {
-    const rows = await ofJob.select(['row_key', 'content']).where('row_key', 'in', keys).execute()
-    for (const { row_key, content } of rows) {
-      const contents = found.get(hex(row_key)) ?? new Set()
-      found.set(hex(row_key), contents.add(hex(content)))
+    const rows = await ofJob
+      .select(['row_key', 'content', 'rule', 'export_row'])
+      .where('row_key', 'in', keys)
+      .execute()
+    for (const { row_key, content, rule, export_row: exportRow } of rows) {
+      const contents = found.get(hex(row_key)) ?? new Map()
+      found.set(hex(row_key), contents.set(hex(content), { rule: hex(rule), exportRow }))
     }
   }
   return found

@@ -130,7 +130,13 @@ export function cellSplitter(dialect: Dialect): CellSplitter {
     return (records) => records.map(split)
   }
   const options = { delimiter, quote, escape: quote, record_delimiter: '\n', relax_column_count: true }
-  return (records) => (records.length === 0 ? [] : parse(records.join('\n'), options))
+  return (records) => {
+    const cells = records.length === 0 ? [] : parse(records.join('\n'), options)
+    // One more or less, and each row behind it would have the cells of another person.
+    if (cells.length !== records.length)
+      throw new Error(`csv-parse made ${cells.length} records of ${records.length}`)
+    return cells
+  }
 }
 
 /** Of the dialects that csv-parse does not read as their writers mean them. */

@@ -80,6 +80,7 @@ export type {
   Decision,
   DeliveredRecord,
   DeliveredRow,
+  DoubtRecord,
   HeldRecord,
   HeldUnder,
   KnownHeld,
@@ -91,7 +92,9 @@ export type {
   Resolution,
   Ruled,
   Ruling,
+  Said,
 } from './left-records.ts'
+export { latestSaid } from './left-records.ts'
 export type {
   BatchIntent,
   BatchSettlement,

@@ -9,22 +9,28 @@ export interface DeliveredRow {
   readonly records: readonly DeliveredRecord[]
 }
 
-/** Under what a content is in doubt. */
-export interface HeldUnder {
-  readonly rule: string
-  /** The export of which a record was sent, or was to be. */
-  readonly exportRow: number
+/** By which export something was said. */
+export interface Said {
+  /** Of that export (`Ledger.arrivalOf`). */
+  readonly arrival: number
+  /** Then the arrival tells nothing of what is newest. */
+  readonly byBackfill: boolean
 }
 
-export interface DeliveredRecord {
+/** Of two, what was said later. */
+export const latestSaid = (one: Said, other: Said): Said =>
+  other.byBackfill || (!one.byBackfill && one.arrival >= other.arrival) ? one : other
+
+/** Under what a content is in doubt, and who has said it last. */
+export interface HeldUnder extends Said {
+  readonly rule: string
+}
+
+export interface DeliveredRecord extends Said {
   /** Hash, 8 hex digits. */
   readonly rule: string
   /** Hash, 16 hex digits. */
   readonly content: string
-  /** Of the export that said so (`Ledger.arrivalOf`). */
-  readonly arrival: number
-  /** Then the arrival tells nothing of what is newest. */
-  readonly byBackfill: boolean
   /** Something else was said since, and did not get through: whoever says this one again has the last word. */
   readonly isContested: boolean
 }
@@ -69,10 +75,7 @@ export interface HeldRecord extends Pick<DeliveredRecord, 'rule' | 'content'> {
 }
 
 /** As the ledger gives it. */
-export interface KnownHeld extends HeldRecord {
-  /** Of the export that said it first. */
-  readonly arrival: number
-}
+export interface KnownHeld extends HeldRecord, Said {}
 
 /** Where a record stands in its export, and how it was sent. */
 export interface PlacedRecord {
@@ -90,6 +93,11 @@ export interface LeftRecord extends PlacedRecord {
   readonly run: string
   readonly exportRow: number
   readonly kind: string | null
+}
+
+/** With the arrival of its export (`Ledger.arrivalOf`). */
+export interface DoubtRecord extends LeftRecord {
+  readonly arrival: number
 }
 
 /** What has befallen an exception: a line of its history. */
@@ -116,7 +124,7 @@ export interface LeftBehind {
   /** Records of a run that are in doubt still, in the order of their ids, those behind `after`. */
   inDoubt(runId: string, after: number, limit: number): Promise<LeftRecord[]>
   /** Records in doubt with such contents, in every run of the job. */
-  inDoubtWith(jobId: number, contents: readonly string[]): Promise<LeftRecord[]>
+  inDoubtWith(jobId: number, contents: readonly string[]): Promise<DoubtRecord[]>
   heldWith(jobId: number, contents: readonly string[]): Promise<KnownHeld[]>
   /** What people have decided on the run, oldest first. */
   resolutions(runId: string): Promise<Resolution[]>

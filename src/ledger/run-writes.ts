@@ -4,7 +4,7 @@
 
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
-import type { DeliveredRow, HeldRecord, Resolution, Ruling } from './left-records.ts'
+import type { DeliveredRow, HeldRecord, Resolution, Ruling, Said } from './left-records.ts'
 import type { Held } from './packed-records.ts'
 import type { RunState } from './states.ts'
 import type { CareTeamMark, Reading, RunPart, RunRecord, Selection } from './tables.ts'
@@ -114,6 +114,8 @@ export interface ChunkSettlement extends ChunkKey {
   readonly rejectsLength: number
   readonly delivered: readonly DeliveredRow[]
   readonly held: readonly HeldRecord[]
+  /** By which export it speaks. */
+  readonly said: Said
   readonly exceptions: readonly Exception[]
   /** What of earlier runs the chunk has settled. */
   readonly ruling?: Ruling | undefined

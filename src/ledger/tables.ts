@@ -151,7 +151,12 @@ interface HeldTable {
   rule: Uint8Array
   /** Hash of the series, 8 bytes, while newer records of it wait. */
   series: Uint8Array | null
+  /** The export of which it was left in doubt first. */
   export_row: number
+  /** Of the latest export that has said it; where only backfills have, of the first. */
+  arrival: number
+  /** 1 where only backfills have said it. */
+  by_backfill: number
 }
 
 /** The crosswalk: hashed reference → account id. */

@@ -138,7 +138,7 @@ function isRivalled(
 ): boolean {
   if (record.kind === 'careTeam') return false
   const rivals = [...(held.get(rowKey) ?? [])]
-  return rivals.some(([other, of]) => other !== content && of.rule === ruleHash && of.exportRow <= arrival)
+  return rivals.some(([other, of]) => other !== content && of.rule === ruleHash && of.arrival <= arrival)
 }
 
 export function recognise(

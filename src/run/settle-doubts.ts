@@ -2,6 +2,7 @@
 import type {
   DeliveredRecord,
   DeliveredRow,
+  DoubtRecord,
   KnownHeld,
   Ledger,
   LeftEvent,
@@ -21,12 +22,14 @@ const WITH_GATEWAY: ReadonlySet<LeftEvent> = new Set(['accept', 'find', 'deliver
 /**
  * @param events content hash → what has befallen the record
  * @param run that has brought it about; null for what a person or a look at the profile has decided
+ * @param isOpen doubts that it does not settle
  */
 export async function releaseDoubts(
   ledger: Pick<Ledger, 'left' | 'delivered' | 'perhapsSent'>,
   jobId: number,
   events: ReadonlyMap<string, LeftEvent>,
   run: string | null,
+  isOpen: (doubt: DoubtRecord) => boolean = () => false,
 ): Promise<{ readonly ruling: Ruling; readonly sentAs: SentAs }> {
   const contents = [...events.keys()]
   const left = await ledger.left.inDoubtWith(jobId, contents)
@@ -44,9 +47,10 @@ export async function releaseDoubts(
   }))
   const ruling = {
     run,
-    decisions: left.flatMap(({ id, content, batchId }): Ruled[] => {
+    decisions: left.flatMap((doubt): Ruled[] => {
+      const { id, content, batchId } = doubt
       const event = events.get(content ?? '')
-      if (event === undefined) return []
+      if (event === undefined || isOpen(doubt)) return []
       const last = sent.get(content ?? '')
       if (!LEARNED.has(event) || batchId === null || last === undefined || last.id === id)
         return [{ exception: id, event }]
@@ -65,9 +69,8 @@ const isSame =
   ({ rule, content }: KnownHeld): boolean =>
     one.rule === rule && one.content === content
 
-const known = ({ rule, content, arrival }: KnownHeld): DeliveredRecord => ({
-  ...{ rule, content, arrival },
-  byBackfill: false,
+const known = ({ rule, content, arrival, byBackfill }: KnownHeld): DeliveredRecord => ({
+  ...{ rule, content, arrival, byBackfill },
   isContested: false,
 })
 

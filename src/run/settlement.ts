@@ -1,20 +1,23 @@
 /** Settles a chunk: rejects and receipts are written, then in one transaction everything that the ledger learns of it. */
-import type {
-  DeliveredRecord,
-  DeliveredRow,
-  Exception,
-  ExportRecord,
-  HeldRecord,
-  Ledger,
-  LeftEvent,
-  LeftRecord,
-  Ruling,
-  RunOrigin,
+import {
+  type DeliveredRecord,
+  type DeliveredRow,
+  type DoubtRecord,
+  type Exception,
+  type ExportRecord,
+  type HeldRecord,
+  type Ledger,
+  type LeftEvent,
+  type LeftRecord,
+  latestSaid,
+  type Ruling,
+  type RunOrigin,
+  type Said,
 } from '../ledger/ledger.ts'
 import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
-import type { EntryOutcome } from '../model/entry.ts'
+import type { Entry, EntryOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { type Identity, transactionId } from '../model/ids.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
@@ -52,7 +55,8 @@ export async function settleChunk(
     const header = rejects.length === 0 ? rejectsHeader(inFront) : ''
     await rejects.append(Buffer.from(header + rejected))
   }
-  const { ruling, sentAs } = await rulingOf(context, record, chunk.rows, loaded.outcomes)
+  const said = { arrival, byBackfill: context.isBackfill }
+  const { ruling, sentAs } = await rulingOf(context, record, said, chunk.rows, loaded.outcomes)
   await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
   await context.runLedger.settleChunk({
     exportRow: record.id,
@@ -60,11 +64,9 @@ export async function settleChunk(
     counts: JSON.stringify(counts),
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
-    delivered: await newlyDelivered(context.ledger, context.load.jobId, loaded.outcomes, {
-      arrival,
-      byBackfill: context.isBackfill,
-    }),
+    delivered: await newlyDelivered(context.ledger, context.load.jobId, loaded.outcomes, said),
     held: heldBy(context.identity, loaded.outcomes),
+    said,
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
       outcome.batchId === null ? toException(outcome) : undefined,
     ),
@@ -82,16 +84,19 @@ export async function settleChunk(
  * first.
  */
 export async function newlyDelivered(
-  ledger: Pick<Ledger, 'delivered'>,
+  ledger: Pick<Ledger, 'delivered' | 'held'>,
   jobId: number,
   outcomes: readonly EntryOutcome[],
-  said: Pick<DeliveredRecord, 'arrival' | 'byBackfill'>,
+  said: Said,
 ): Promise<DeliveredRow[]> {
   const byKey = Map.groupBy(outcomes, ({ entry }) => entry.rowKey)
   const before = await ledger.delivered(jobId, [...byKey.keys()])
+  const held = await ledger.held(jobId, [...byKey.keys()])
   return [...byKey].flatMap(([rowKey, ofKey]) => {
     const known = before.get(rowKey) ?? []
-    const records = afterChunk(known, ofKey, said)
+    // A later export may have said again what was in doubt until now.
+    const saidLast = ({ content }: Entry): Said => latestSaid(said, held.get(rowKey)?.get(content) ?? said)
+    const records = afterChunk(known, ofKey, said, saidLast)
     return records.length === known.length && records.every((one, at) => one === known[at])
       ? []
       : [{ rowKey, records }]
@@ -101,14 +106,16 @@ export async function newlyDelivered(
 function afterChunk(
   before: readonly DeliveredRecord[],
   outcomes: readonly EntryOutcome[],
-  said: Pick<DeliveredRecord, 'arrival' | 'byBackfill'>,
+  said: Said,
+  saidLast: (entry: Entry) => Said,
 ): readonly DeliveredRecord[] {
   let records = before
   for (const one of outcomes) {
     const { ruleHash: rule, content } = one.entry
     const isOther = (known: DeliveredRecord): boolean => known.rule !== rule || known.content !== content
     if (isWithGateway(one)) {
-      records = [...records.filter(isOther), { rule, content, ...said, isContested: false }]
+      const { arrival, byBackfill } = saidLast(one.entry)
+      records = [...records.filter(isOther), { rule, content, arrival, byBackfill, isContested: false }]
       continue
     }
     const stands = records.findLast((known) => known.rule === rule)
@@ -199,6 +206,7 @@ interface RulingContext {
 export async function rulingOf(
   context: RulingContext,
   record: ExportRecord,
+  said: Said,
   rows: readonly ChunkRow[],
   outcomes: readonly EntryOutcome[],
 ): Promise<{ readonly ruling: Ruling | undefined; readonly sentAs: SentAs }> {
@@ -209,7 +217,11 @@ export async function rulingOf(
     load.held !== 'hold' || load.perhapsSent.unanswered.has(entry.content)
   const events = eventsOf(outcomes.filter(isAsked))
   if (record.reading === 'whole' && events.size === 0) return { ruling: undefined, sentAs: new Map() }
-  const { ruling: doubts, sentAs } = await releaseDoubts(ledger, jobId, events, runId)
+  const isRivalled = events.size === 0 ? () => false : await rivalled(ledger, jobId, outcomes)
+  // What a later export says, and something else may stand in its place by now, that one has still to bring about.
+  const isOpen = ({ content, arrival }: DoubtRecord): boolean =>
+    arrival > said.arrival && content !== null && isRivalled(content)
+  const { ruling: doubts, sentAs } = await releaseDoubts(ledger, jobId, events, runId, isOpen)
   if (record.reading === 'whole')
     return { ruling: { run: runId, decisions: doubts.decisions, released: doubts.released }, sentAs }
   const rejects =
@@ -228,6 +240,27 @@ export async function rulingOf(
   return { ruling: { run: runId, decisions, released: doubts.released }, sentAs }
 }
 
+/** Contents in whose place the chunk has said something else behind them, or something else is in doubt. */
+async function rivalled(
+  ledger: Pick<Ledger, 'held'>,
+  jobId: number,
+  outcomes: readonly EntryOutcome[],
+): Promise<(content: string) => boolean> {
+  const taken = outcomes.filter(isWithGateway)
+  const held = await ledger.held(jobId, [...new Set(taken.map(({ entry }) => entry.rowKey))])
+  const placeOfRule = ({ rowKey, ruleHash }: Entry): string => `${rowKey}${ruleHash}`
+  const last = new Map(taken.map(({ entry }) => [placeOfRule(entry), entry.content]))
+  const found = taken.filter(
+    ({ entry }) =>
+      last.get(placeOfRule(entry)) !== entry.content ||
+      [...(held.get(entry.rowKey) ?? [])].some(
+        ([content, { rule }]) => content !== entry.content && rule === entry.ruleHash,
+      ),
+  )
+  const contents = new Set(found.map(({ entry }) => entry.content))
+  return (content) => contents.has(content)
+}
+
 /** What has befallen records that may have been in doubt, by their content. */
 function eventsOf(outcomes: readonly EntryOutcome[]): Map<string, LeftEvent> {
   const events = new Map<string, LeftEvent>()
@@ -244,7 +277,8 @@ function doubtEvent(one: EntryOutcome): LeftEvent | undefined {
     case 'accepted':
       return 'deliver'
     case 'unchanged':
-      if (!one.found) return undefined
+      // It stands, whoever has brought that about.
+      if (!one.found) return one.passedOver === undefined ? 'deliver' : undefined
       return one.isOthers ? 'deliver' : 'find'
     case 'rejected':
       return 'refuse'

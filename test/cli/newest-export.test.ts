@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { answer, PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
+import { openFaultyClinic, showOf, unanswered } from './left-behind.ts'
 import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
 
 const MAPPING = `mapping: clinic
@@ -124,6 +125,41 @@ describe('a value that the gateway refused, run again', () => {
     expect(again.code).toBe(0)
     expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
   })
+})
+
+describe('a value in doubt that a later export says again', () => {
+  test.each([
+    ['the one that was corrected', [75, 70], [75], 75],
+    ['the correction', [75, 70], [70], 70],
+    ['the one that came back', [75, 70, 75], [70, 75], 75],
+  ] as const)(
+    'has the last word, in whatever order the runs are taken up: %s',
+    async (_, first, second, shown) => {
+      for (const isReversed of [false, true]) {
+        const clinic = await openFaultyClinic({ submit: 'batch: { records: 10 }' })
+        clinic.strike(unanswered('reset'))
+        const runs: string[] = []
+        for (const [at, values] of [first, second].entries()) {
+          const rows = values.map((value) => `ann,2026-03-02,${value},,,,\n`)
+          const file = await clinic.deliver(
+            `${at}.csv`,
+            `id,day,pulse,a1c,weight,unit,remark\n${rows.join('')}`,
+          )
+          const { run, records } = summaryOf(await clinic.run('--file', file))
+          expect(records.biometric.accepted).toBe(0)
+          runs.push(run)
+        }
+        clinic.strike(() => PASS)
+        // Whoever looks through the red list, from one end or the other, until it is empty.
+        for (let left = 2 * runs.length; left > 0; left--)
+          for (const run of isReversed ? runs.toReversed() : runs)
+            await clinic.workplace.waybill('rerun', run, '--json')
+        expect((await profile(clinic.store, 'biometrics')).map(({ value }) => value)).toEqual([shown])
+        // Of the earlier one a value may stay in doubt that was not sent: whether it is behind what stands nobody can tell.
+        expect((await showOf(clinic, runs[1] ?? '')).records.biometric).toMatchObject({ inDoubt: 0 })
+      }
+    },
+  )
 })
 
 describe('a ledger that is lost', () => {

@@ -90,8 +90,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         bytes: 77,
         mapping: { name: 'm', digest: 'd', content: '{"a":1}' },
       })
-    const heldUnder = (exportRow: number, ...of: number[]) =>
-      new Map(of.map((at) => [content(at), { rule: record(at).rule, exportRow }]))
+    const heldUnder = (...of: number[]) =>
+      new Map(of.map((at) => [content(at), { rule: record(at).rule, arrival: 1, byBackfill: false }]))
     /** A run with an export and its first chunk open. */
     const openChunk = async () => {
       const run = await startRun()
@@ -125,6 +125,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         rejectsLength: 20,
         delivered: [{ rowKey: rowKey(1), records: [said(1), said(2)] }],
         held: [{ rowKey: rowKey(2), ...record(3), series: null }],
+        said: { arrival: 1, byBackfill: false },
         exceptions: [exception({ row: 9, batchId: null })],
         tallies: { ...noTallies(), requests: { sent: 4, retried: 1, readBack: 2 } },
         at: NOW + 9,
@@ -510,15 +511,34 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         ])
       })
 
+      it('knows of what is in doubt which export has said it last; a backfill does not count', async () => {
+        const { run, exportRow, chunkSettled } = await openChunk()
+        const saidBy = async (arrival: number, byBackfill: boolean, number: number) => {
+          await run.openChunk(exportRow, { number, firstRow: 1, firstLine: 2, byteOffset: 50, rows: 3 })
+          await run.settleChunk(
+            chunkSettled({ chunk: number, delivered: [], exceptions: [], said: { arrival, byBackfill } }),
+          )
+          const [last] = await ledger.left.heldWith(jobId, [content(3)])
+          expect((await ledger.held(jobId, [rowKey(2)])).get(rowKey(2))?.get(content(3))).toMatchObject({
+            ...{ arrival: last?.arrival, byBackfill: last?.byBackfill },
+          })
+          return [last?.arrival, last?.byBackfill]
+        }
+        expect(await saidBy(7, true, 1)).toEqual([7, true])
+        expect(await saidBy(9, true, 2)).toEqual([7, true])
+        expect(await saidBy(4, false, 3)).toEqual([4, false])
+        expect(await saidBy(3, false, 4)).toEqual([4, false])
+        expect(await saidBy(6, false, 5)).toEqual([6, false])
+        expect(await saidBy(8, true, 6)).toEqual([6, false])
+      })
+
       it('settles with everything that is to be known of it', async () => {
-        const { run, exportRow, chunkSettled, key } = await openChunk()
+        const { run, chunkSettled, key } = await openChunk()
         await run.settleChunk(chunkSettled())
         expect(await ledger.delivered(jobId, [rowKey(1), rowKey(2)])).toEqual(
           new Map([[rowKey(1), [said(1), said(2)]]]),
         )
-        expect(await ledger.held(jobId, [rowKey(1), rowKey(2)])).toEqual(
-          new Map([[rowKey(2), heldUnder(exportRow, 3)]]),
-        )
+        expect(await ledger.held(jobId, [rowKey(1), rowKey(2)])).toEqual(new Map([[rowKey(2), heldUnder(3)]]))
         expect(await ledger.exceptionsOf(key)).toMatchObject([
           { row: 9, line: 3, byte_offset: 200, batch_id: null, outcome: 'rejected' },
         ])
@@ -766,7 +786,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(everywhere.map(({ exportRow }) => exportRow)).toEqual([first, second])
         expect(await ledger.left.inDoubtWith(jobId + 1, [content(3)])).toEqual([])
         expect(await ledger.left.heldWith(jobId, [content(3)])).toEqual([
-          { rowKey: rowKey(2), ...record(3), series: null, arrival: 1 },
+          { rowKey: rowKey(2), ...record(3), series: null, arrival: 1, byBackfill: false },
         ])
         const request = {
           ...{ jobId, exportId: '0123456789abcdef', before: second },
@@ -943,7 +963,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
     })
 
     it('finds thousands of keys, and none of another job or gateway', async () => {
-      const { run, exportRow, chunkSettled } = await openChunk()
+      const { run, chunkSettled } = await openChunk()
       const COUNT = 5_000
       const all = Array.from({ length: COUNT }, (_, at) => at)
       await run.settleChunk(
@@ -967,7 +987,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         new Map(all.map((at) => [rowKey(at), [said(at), said(at + 1)]])),
       )
       expect(await ledger.held(jobId, keys)).toEqual(
-        new Map(all.slice(0, 1500).map((at) => [rowKey(at), heldUnder(exportRow, at, at + 7)])),
+        new Map(all.slice(0, 1500).map((at) => [rowKey(at), heldUnder(at, at + 7)])),
       )
       expect(await ledger.accounts('gateway', keys)).toEqual(
         new Map(all.map((at) => [rowKey(at), accountOf(at)])),
@@ -1069,7 +1089,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.delivered(jobId, [rowKey(1)])).toEqual(
         new Map([[rowKey(1), [said(2), said(8), said(1)]]]),
       )
-      expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map([[rowKey(2), heldUnder(exportRow, 3)]]))
+      expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map([[rowKey(2), heldUnder(3)]]))
       await run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'first', sentBefore: null }], NOW)
       await run.saveAccounts(
         'gateway',

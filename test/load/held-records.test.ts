@@ -27,6 +27,7 @@ async function afterDoubt(
     rejectsLength: 0,
     delivered: [],
     held: entries.map(({ rowKey, content, ruleHash: rule }) => ({ rowKey, content, rule, series: null })),
+    said: { arrival: 1, byBackfill: false },
     exceptions: [],
     tallies: {},
     at: 0,
@@ -74,7 +75,12 @@ describe('records in doubt since an earlier run', () => {
     await runLedger.openChunk(exportRow, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 0, rows: 1 })
     await runLedger.settleChunk({
       ...{ exportRow, chunk: 1, counts: '{}', receiptsLength: 0, rejectsLength: 0, exceptions: [] },
-      ...{ tallies: {}, at: 0, held: [{ rowKey, content, rule, series: null }] },
+      ...{
+        tallies: {},
+        at: 0,
+        said: { arrival: 1, byBackfill: false },
+        held: [{ rowKey, content, rule, series: null }],
+      },
       delivered: [
         {
           rowKey,

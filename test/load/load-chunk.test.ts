@@ -84,6 +84,7 @@ describe('a chunk', () => {
         },
       ],
       held: [{ rowKey: doubtful.rowKey, content: doubtful.content, rule: doubtful.ruleHash, series: null }],
+      said: { arrival: 1, byBackfill: false },
       exceptions: [],
       tallies: {},
       at: 0,

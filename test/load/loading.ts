@@ -239,6 +239,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         rejectsLength: 0,
         delivered: await newlyDelivered(ledger, jobId, outcomes, { arrival: 1, byBackfill: false }),
         held: heldBy(IDENTITY, outcomes),
+        said: { arrival: 1, byBackfill: false },
         exceptions: [],
         careTeams: { gateway: reference.url, entries: careTeams },
         tallies: {},

@@ -22,7 +22,7 @@ const holding = (...entries: Entry[]): Memory['held'] =>
   new Map(
     entries.map(({ rowKey, content, ruleHash: rule }) => [
       rowKey,
-      new Map([[content, { rule, exportRow: 2 }]]),
+      new Map([[content, { rule, arrival: 2, byBackfill: false }]]),
     ]),
   )
 /** By an export behind all others. */
@@ -83,7 +83,12 @@ function createModel(refuses: (value: string | undefined) => boolean = () => fal
       }
     }
     const said = { arrival, byBackfill: false }
-    const now = await newlyDelivered({ delivered: async () => delivered }, 1, [...outcomes.values()], said)
+    const now = await newlyDelivered(
+      { delivered: async () => delivered, held: async () => new Map() },
+      1,
+      [...outcomes.values()],
+      said,
+    )
     delivered = new Map([...delivered, ...now.map(({ rowKey, records }) => [rowKey, records] as const)])
     const rejected = [...outcomes.values()].filter(({ outcome }) => outcome === 'rejected')
     left.set(arrival, new Set(rejected.map(({ entry }) => positionOf(entry))))
@@ -237,4 +242,48 @@ describe('a correction that is taken back', () => {
       { numRuns: 500 },
     )
   })
+})
+
+describe('what is delivered', () => {
+  it.each([
+    ['as it says', { arrival: 2, byBackfill: false }, undefined, { arrival: 2, byBackfill: false }],
+    [
+      'a later one that has said it again',
+      { arrival: 2, byBackfill: false },
+      { arrival: 5, byBackfill: false },
+      { arrival: 5, byBackfill: false },
+    ],
+    [
+      'an earlier one',
+      { arrival: 5, byBackfill: false },
+      { arrival: 2, byBackfill: false },
+      { arrival: 5, byBackfill: false },
+    ],
+    [
+      'one that was no backfill',
+      { arrival: 5, byBackfill: true },
+      { arrival: 2, byBackfill: false },
+      { arrival: 2, byBackfill: false },
+    ],
+    [
+      'itself, not a backfill',
+      { arrival: 2, byBackfill: false },
+      { arrival: 5, byBackfill: true },
+      { arrival: 2, byBackfill: false },
+    ],
+  ])(
+    'is known as said by the export that said it last while it was in doubt: %s',
+    async (_, said, doubt, expected) => {
+      const entry = make(1, 'a', '70')
+      const held = new Map(
+        doubt === undefined
+          ? []
+          : [[entry.rowKey, new Map([[entry.content, { rule: entry.ruleHash, ...doubt }]])]],
+      )
+      const ledger = { delivered: async () => new Map(), held: async () => held }
+      const outcome = { entry, outcome: 'accepted', batchId: '', status: 201 } as const
+      const [row] = await newlyDelivered(ledger, 1, [outcome], said)
+      expect(row?.records).toMatchObject([expected])
+    },
+  )
 })

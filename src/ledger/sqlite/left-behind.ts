@@ -1,6 +1,6 @@
 /** What runs left behind, and what has become of it since: queries, and the one way to change it. */
 import { type Kysely, sql, type Transaction } from 'kysely'
-import type { Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
+import type { DoubtRecord, Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
 import { advanceLeft } from '../states.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { Exclusive } from './exclusive.ts'
@@ -24,7 +24,26 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
     inDoubtWith: (jobId, contents) =>
       inSlices(contents, (slice) =>
         read((db) =>
-          doubts(db).where('run.job_id', '=', jobId).where('exception.content', 'in', slice).execute(),
+          doubts(db)
+            .select((eb) =>
+              eb.fn
+                .coalesce(
+                  eb
+                    .selectFrom('export as first')
+                    .innerJoin('run as reader', 'reader.id', 'first.run_id')
+                    .whereRef('reader.job_id', '=', 'run.job_id')
+                    .whereRef('first.sha256', '=', 'export.sha256')
+                    .whereRef('first.name', '=', 'export.name')
+                    .where('first.state', '=', 'finished')
+                    .select((first) => first.fn.min<number>('first.id').as('id')),
+                  'export.id',
+                )
+                .as('arrival'),
+            )
+            .where('run.job_id', '=', jobId)
+            .where('exception.content', 'in', slice)
+            .$castTo<DoubtRecord>()
+            .execute(),
         ),
       ),
     heldWith: (jobId, contents) =>
@@ -32,20 +51,8 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
         const rows = await read((db) =>
           db
             .selectFrom('held')
-            .innerJoin('export as said', 'said.id', 'held.export_row')
-            .select(['row_key', 'rule', 'content', 'series', 'held.export_row'])
-            .select((eb) =>
-              eb
-                .selectFrom('export as first')
-                .innerJoin('run', 'run.id', 'first.run_id')
-                .whereRef('run.job_id', '=', 'held.job_id')
-                .whereRef('first.sha256', '=', 'said.sha256')
-                .whereRef('first.name', '=', 'said.name')
-                .where('first.state', '=', 'finished')
-                .select((first) => first.fn.min('first.id').as('id'))
-                .as('arrival'),
-            )
-            .where('held.job_id', '=', jobId)
+            .select(['row_key', 'rule', 'content', 'series', 'arrival', 'by_backfill'])
+            .where('job_id', '=', jobId)
             .where(
               'content',
               'in',
@@ -53,12 +60,13 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
             )
             .execute(),
         )
-        return rows.map(({ row_key, rule, content, series, export_row, arrival }) => ({
+        return rows.map(({ row_key, rule, content, series, arrival, by_backfill }) => ({
           rowKey: hex(row_key),
           rule: hex(rule),
           content: hex(content),
           series: series && hex(series),
-          arrival: Number(arrival ?? export_row),
+          arrival,
+          byBackfill: by_backfill === 1,
         }))
       }),
     resolutions: (runId) =>

@@ -39,12 +39,15 @@ export async function readHeld(
   if (!(await isAny(ofJob.select('job_id')))) return found
   for (const keys of slices(rowKeys)) {
     const rows = await ofJob
-      .select(['row_key', 'content', 'rule', 'export_row'])
+      .select(['row_key', 'content', 'rule', 'arrival', 'by_backfill'])
       .where('row_key', 'in', keys)
       .execute()
-    for (const { row_key, content, rule, export_row: exportRow } of rows) {
+    for (const { row_key, content, rule, arrival, by_backfill } of rows) {
       const contents = found.get(hex(row_key)) ?? new Map()
-      found.set(hex(row_key), contents.set(hex(content), { rule: hex(rule), exportRow }))
+      found.set(
+        hex(row_key),
+        contents.set(hex(content), { rule: hex(rule), arrival, byBackfill: by_backfill === 1 }),
+      )
     }
   }
   return found

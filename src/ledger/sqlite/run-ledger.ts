@@ -299,8 +299,19 @@ async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettle
         rule: Buffer.from(rule, 'hex'),
         series: series === null ? null : Buffer.from(series, 'hex'),
         export_row: exportRow,
+        arrival: settlement.said.arrival,
+        by_backfill: Number(settlement.said.byBackfill),
       })
-      .onConflict((conflict) => conflict.doNothing())
+      .onConflict((conflict) =>
+        settlement.said.byBackfill
+          ? conflict.doNothing()
+          : conflict
+              .columns(['job_id', 'row_key', 'content'])
+              .doUpdateSet({ arrival: sql`excluded.arrival`, by_backfill: 0 })
+              .where((eb) =>
+                eb.or([eb('held.by_backfill', '=', 1), eb('held.arrival', '<', settlement.said.arrival)]),
+              ),
+      )
       .execute()
   }
   await noteReceipts(writer, lease, settlement)

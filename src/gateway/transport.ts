@@ -1,6 +1,5 @@
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import got, { RequestError, type RequestPromise, type Response, TimeoutError } from 'got'
 import { type Answer, createAnswer, UnreadableAnswer } from './answer.ts'
 import {
   type AnswerClass,
@@ -18,19 +17,28 @@ import {
   resolvePath,
 } from './connection-settings.ts'
 import { ENDPOINTS, type Endpoint, type EndpointName } from './contract/endpoints.ts'
+import { ExchangeFailure, type Timeouts, type WholeAnswer } from './exchange.ts'
+import { exchangeOverGot } from './exchange-over-got.ts'
+import { exchangeOverHttp } from './exchange-over-http.ts'
 import { codeOfErrorBody, GatewayError, type GatewayErrorDetails, wordsOfErrorBody } from './gateway-error.ts'
 
-const TIMEOUTS = {
+const TIMEOUTS: Timeouts = {
   lookup: 5_000,
   connect: 10_000,
   secureConnect: 10_000,
   send: 60_000,
-  /** From the last byte sent to the first byte of the answer. */
   response: 60_000,
   request: 120_000,
 }
-/** Longest time, in milliseconds, that each phase of a request may take; `request` is the whole of it. */
-export type Timeouts = Readonly<typeof TIMEOUTS>
+
+/** Calls that a load makes by the thousand: they go by the cheapest client that keeps every rule of this file. */
+const HOT: ReadonlySet<EndpointName> = new Set([
+  'registerAccount',
+  'createBiometricsBulk',
+  'createConditionsBulk',
+  'createCareTeams',
+  'setPrimaryCare',
+])
 
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
 const MAX_SOCKETS = 16
@@ -117,17 +125,9 @@ export function createTransport(options: TransportOptions): Transport {
   const pool = { keepAlive: true, maxSockets: options.maxSockets ?? MAX_SOCKETS, timeout: IDLE_SOCKET_MS }
   const agent = { http: new HttpAgent(pool), https: new HttpsAgent(pool) }
 
-  const client = got.extend({
-    agent,
-    timeout: { ...TIMEOUTS, ...options.timeouts },
-    retry: { limit: 0 },
-    followRedirect: false,
-    throwHttpErrors: false,
-    https: { rejectUnauthorized: true },
-    decompress: true,
-    responseType: 'buffer',
-    headers: { 'user-agent': 'waybill', accept: 'application/json' },
-  })
+  const over = { agent, timeouts: { ...TIMEOUTS, ...options.timeouts }, maxAnswerBytes }
+  const hot = exchangeOverHttp(over)
+  const others = exchangeOverGot(over)
 
   /** Sections "Authentication" and "Versioning": which call carries which header. */
   const headersOf = async (call: Call, body: Uint8Array | undefined): Promise<Record<string, string>> => {
@@ -154,55 +154,31 @@ export function createTransport(options: TransportOptions): Transport {
       : parseUploadAddress(call.address)
 
   /** @throws GatewayError where no complete answer came */
-  const exchange = async (call: Call, fail: Fail): Promise<Response<Uint8Array>> => {
+  const exchange = async (call: Call, fail: Fail): Promise<WholeAnswer> => {
     const content = call.body
     const body = typeof content === 'string' ? Buffer.from(content) : content
     const headers = await headersOf(call, body)
-    const broken = new AbortController()
-    let tooLong = false
-    let switchedBy: number | undefined
     const address = addressOf(call)
-    const exchanged: RequestPromise<Response<Uint8Array>> = client(address, {
-      method: ENDPOINTS[call.endpoint].method,
-      headers,
-      signal: broken.signal,
-      ...(body === undefined ? {} : { body: new WholeBody(body) }),
-    })
-    exchanged.on('downloadProgress', ({ transferred, total = 0 }) => {
-      if (Math.max(transferred, total) <= maxAnswerBytes) return
-      tooLong = true
-      broken.abort()
-    })
-    // Of another protocol no call has any use: whoever listens is given the socket (101, RFC 9110 section 15.2.2), and must end it.
-    exchanged.on('request', (request) => {
-      request.once('upgrade', ({ statusCode = 101 }, socket) => {
-        socket.destroy()
-        switchedBy = statusCode
-        broken.abort()
-      })
-    })
+    const { method } = ENDPOINTS[call.endpoint]
     try {
-      return await exchanged
+      return await (HOT.has(call.endpoint) ? hot : others)({ address, method, headers, body })
     } catch (error) {
-      if (switchedBy !== undefined)
-        throw fail(`was answered ${switchedBy}`, {
-          class: classifyStatus(switchedBy, false),
-          status: switchedBy,
-        })
-      const secure = address.protocol === 'https:'
-      const { connected, status, retryAfter, what, cause } = readTransportFailure(error, secure)
-      const why = tooLong ? `an answer longer than ${maxAnswerBytes} bytes` : what
+      if (!(error instanceof ExchangeFailure)) throw error
+      const { connected, status, retryAfter, what, cause } = error
       const retryAfterMs = parseRetryAfter(retryAfter, options.now())
       // A status line that refuses stands, even if the words behind it broke off; one of success is worth nothing alone.
       const refusal = status === undefined ? 'accepted' : classifyStatus(status, retryAfterMs !== undefined)
       // An address to upload to is as good as a credential.
       const where = call.address === undefined ? `, at ${address.origin}` : ''
-      throw fail(`failed: ${why}${where}`, {
-        class: refusal === 'accepted' ? classifyTransportFailure({ connected }) : refusal,
-        status,
-        retryAfterMs,
-        cause,
-      })
+      throw fail(
+        status !== undefined && status < 200 ? `was answered ${status}` : `failed: ${what}${where}`,
+        {
+          class: refusal === 'accepted' ? classifyTransportFailure({ connected }) : refusal,
+          status,
+          retryAfterMs,
+          cause,
+        },
+      )
     }
   }
 
@@ -239,9 +215,9 @@ export function createTransport(options: TransportOptions): Transport {
       }
       try {
         const response = await exchange(call, fail)
-        const status = response.statusCode
+        const { status } = response
         date = response.headers.date
-        const answer = createAnswer(status, requestId, response.rawBody)
+        const answer = createAnswer(status, requestId, response.body)
         const retryAfterMs = parseRetryAfter(response.headers['retry-after'], options.now())
         const outcome = classifyStatus(status, retryAfterMs !== undefined)
         if (outcome !== 'accepted' && call.alsoAnswers?.includes(status) !== true) {
@@ -275,62 +251,4 @@ type Fail = (what: string, details: Omit<GatewayErrorDetails, 'requestId'>) => G
 /** The endpoint's name as words: `create biometrics bulk`. */
 function operationOf(endpoint: EndpointName): string {
   return endpoint.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-}
-
-/** What is known of a request that got no complete answer. */
-export interface TransportFailure {
-  /** A connection, with its TLS session where there is one, was established: bytes may have left. */
-  readonly connected: boolean
-  /** The status line, where the answer broke off behind it. */
-  readonly status: number | undefined
-  /** The Retry-After header of such an answer. */
-  readonly retryAfter: string | undefined
-  /** What happened, for a message: `ECONNRESET`, `time-out of the phase response`. */
-  readonly what: string
-  /** The error without got's fields, which hold the request's headers and body. */
-  readonly cause: Error
-}
-
-/** Reads got's error. `secure`: the connection is a TLS one. Any other error is a defect and is thrown as it is. */
-export function readTransportFailure(error: unknown, secure: boolean): TransportFailure {
-  if (!(error instanceof RequestError)) throw error
-  const response = error.response
-  return {
-    connected: wasConnected(error, secure),
-    status: response?.statusCode,
-    retryAfter: response?.headers['retry-after'],
-    what: error instanceof TimeoutError ? `time-out of the phase ${error.event}` : error.code,
-    cause: Object.assign(new Error(error.message), { code: error.code }),
-  }
-}
-
-/**
- * A socket taken from the pool was connected, whatever the timings say: got leaves them empty where it was closed
- * between its choice and its use. A TLS socket carries no byte of the request before the session stands.
- */
-function wasConnected(error: RequestError, secure: boolean): boolean {
-  const request = error.request
-  if (request?.reusedSocket === true) return true
-  const timings = request?.timings
-  return (secure ? timings?.secureConnect : timings?.connect) !== undefined
-}
-
-/**
- * A body that goes out in one piece. got cuts a string or a buffer into pieces of 64 KiB, and drops the connection where the answer
- * comes between the last piece and the end of the request, so that a stored batch goes unanswered: what is iterable it sends as it comes.
- *
- * The bytes are out of sight of `structuredClone`, by which got keeps a copy of each body that is an object, in case of a redirect: it would
- * copy all the memory in which the bytes lie, for each request anew.
- */
-export class WholeBody implements Iterable<Uint8Array> {
-  readonly #bytes: Uint8Array
-
-  /** @param bytes must not change before the request is over */
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes
-  }
-
-  *[Symbol.iterator](): Generator<Uint8Array> {
-    yield this.#bytes
-  }
 }

@@ -1,5 +1,5 @@
 /** Posts notices as JSON, signed by Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec 1.0.0). */
-import got, { type OptionsInit, RequestError, TimeoutError } from 'got'
+import type { OptionsInit } from 'got'
 import { Webhook } from 'standardwebhooks'
 import { type Channel, NotDelivered, payloadOf, secondsOf } from './channel.ts'
 
@@ -35,8 +35,8 @@ export function createWebhook({ url, secret, timeoutMs, now }: WebhookOptions): 
         followRedirect: false,
         throwHttpErrors: false,
         timeout: { request: timeoutMs },
-      }).catch((error: unknown) => {
-        throw failureOf(error, timeoutMs)
+      }).catch(async (error: unknown) => {
+        throw await failureOf(error, timeoutMs)
       })
       if (statusCode >= 200 && statusCode < 300) return
       const redirect = statusCode >= 300 && statusCode < 400 ? '; redirects are not followed' : ''
@@ -45,9 +45,13 @@ export function createWebhook({ url, secret, timeoutMs, now }: WebhookOptions): 
   }
 }
 
+/** Loaded with the first notice: most commands send none. */
+const loadGot = () => import('got')
+
 /** The head of the answer says whether it was taken. What else comes is not waited for, and fills no memory. */
-const statusOf = (url: string, options: OptionsInit): Promise<number> =>
-  new Promise((resolve, reject) => {
+async function statusOf(url: string, options: OptionsInit): Promise<number> {
+  const { default: got } = await loadGot()
+  return new Promise((resolve, reject) => {
     const request = got.stream.post(url, options)
     request.on('error', reject)
     request.once('response', ({ statusCode }: { readonly statusCode: number }) => {
@@ -55,9 +59,11 @@ const statusOf = (url: string, options: OptionsInit): Promise<number> =>
       request.destroy()
     })
   })
+}
 
 /** By codes alone: messages of the client show the address. */
-function failureOf(error: unknown, timeoutMs: number): unknown {
+async function failureOf(error: unknown, timeoutMs: number): Promise<unknown> {
+  const { RequestError, TimeoutError } = await loadGot()
   if (error instanceof TimeoutError)
     return new NotDelivered(`it did not answer within ${secondsOf(timeoutMs)}`, true)
   if (error instanceof RequestError) return new NotDelivered(`it cannot be reached (${error.code})`, true)

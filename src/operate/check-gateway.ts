@@ -4,7 +4,8 @@
  */
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { RequestEvent, Timeouts } from '../gateway/transport.ts'
+import type { Timeouts } from '../gateway/exchange.ts'
+import type { RequestEvent } from '../gateway/transport.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import type { CheckFinding, Level } from './finding.ts'
 

@@ -8,6 +8,8 @@ import {
   type Socket,
 } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { z } from 'zod'
+import type { CreateAnswer } from '../../src/gateway/answer.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import type { RequestEvent } from '../../src/gateway/transport.ts'
@@ -147,3 +149,14 @@ export function echoing(...transactionIds: string[]): Reply {
 export function json(status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Reply {
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(value) }
 }
+
+/** A call that creates records by one of the two clients of the transport, whose rules are the same. @param body a JSON array */
+export type Create = (gateway: Gateway, body: string) => Promise<CreateAnswer>
+
+/** What each rule of the wire is tried with: a call that a load makes by the thousand, and one that it does not. */
+export const CLIENTS: readonly (readonly [string, Create])[] = [
+  ['node:http', ({ biometrics }, body) => biometrics.createBulk(body, countOf(body))],
+  ['got', ({ biometrics }, body) => biometrics.create(JSON.parse(body))],
+]
+
+const countOf = (body: string): number => z.array(z.unknown()).parse(JSON.parse(body)).length

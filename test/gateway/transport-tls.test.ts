@@ -1,7 +1,7 @@
 import { createServer } from 'node:https'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
-import { client, failureOf, listen, serveTcp } from './loopback.ts'
+import { CLIENTS, client, failureOf, listen, serveTcp } from './loopback.ts'
 import { selfSignedCertificate } from './self-signed-certificate.ts'
 
 const trusted = getCACertificates('default')
@@ -19,10 +19,10 @@ async function serveTls(certificate: { cert: string; key: string }) {
   return { url: url.replace('http:', 'https:'), connections, requests: () => requests }
 }
 
-describe('over TLS', () => {
+describe.each(CLIENTS)('over TLS, by %s', (_client, create) => {
   it('sends nothing to a host whose certificate is not trusted', async () => {
     const server = await serveTls(selfSignedCertificate())
-    const failure = await failureOf(client(server.url).biometrics.createBulk('[]', 0))
+    const failure = await failureOf(create(client(server.url), '[]'))
     expect(failure).toMatchObject({ class: 'not-sent', cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } })
     expect(server.connections()).toBe(1)
     expect(server.requests()).toBe(0)
@@ -32,7 +32,7 @@ describe('over TLS', () => {
     const certificate = selfSignedCertificate([192, 0, 2, 1])
     setDefaultCACertificates([...trusted, certificate.cert])
     const server = await serveTls(certificate)
-    const failure = await failureOf(client(server.url).biometrics.createBulk('[]', 0))
+    const failure = await failureOf(create(client(server.url), '[]'))
     expect(failure).toMatchObject({ class: 'not-sent', cause: { code: 'ERR_TLS_CERT_ALTNAME_INVALID' } })
     expect(server.requests()).toBe(0)
   })
@@ -42,11 +42,11 @@ describe('over TLS', () => {
     setDefaultCACertificates([...trusted, certificate.cert])
     const server = await serveTls(certificate)
     const gateway = client(server.url)
-    expect((await gateway.biometrics.createBulk('[]', 0)).class).toBe('accepted')
-    expect((await failureOf(gateway.biometrics.createBulk('[]', 0))).class).toBe('ambiguous')
+    expect((await create(gateway, '[]')).class).toBe('accepted')
+    expect((await failureOf(create(gateway, '[]'))).class).toBe('ambiguous')
     expect(server.connections()).toBe(1)
     expect(server.requests()).toBe(2)
-    expect((await failureOf(gateway.biometrics.createBulk('[]', 0))).class).toBe('ambiguous')
+    expect((await failureOf(create(gateway, '[]'))).class).toBe('ambiguous')
     expect(server.requests()).toBe(3)
   })
 
@@ -56,13 +56,13 @@ describe('over TLS', () => {
   ])('sends nothing to a server that %s', async (_, text) => {
     const server = await serveTcp((socket) => socket.once('data', () => socket.end(text)))
     const url = server.url.replace('http:', 'https:')
-    expect((await failureOf(client(url).biometrics.createBulk('[]', 0))).class).toBe('not-sent')
+    expect((await failureOf(create(client(url), '[]'))).class).toBe('not-sent')
   })
 
   it('sends nothing to a server that does not finish the handshake', async () => {
     const server = await serveTcp((socket) => void socket.resume())
     const gateway = client(server.url.replace('http:', 'https:'), { timeouts: { secureConnect: 40 } })
-    const failure = await failureOf(gateway.biometrics.createBulk('[]', 0))
+    const failure = await failureOf(create(gateway, '[]'))
     expect(failure.class).toBe('not-sent')
     expect(failure.message).toContain('time-out of the phase secureConnect')
   })

@@ -1,10 +1,20 @@
 import { once } from 'node:events'
 import { inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { WholeBody } from '../../src/gateway/transport.ts'
-import { client, closedPort, echoing, failureOf, json, serve, serveRaw, serveTcp } from './loopback.ts'
+import { WholeBody } from '../../src/gateway/exchange-over-got.ts'
+import {
+  CLIENTS,
+  client,
+  closedPort,
+  echoing,
+  failureOf,
+  json,
+  serve,
+  serveRaw,
+  serveTcp,
+} from './loopback.ts'
 
 const SECRET = 'Wilhelmina Participant'
 const BODY = JSON.stringify([{ name: SECRET }])
@@ -26,195 +36,216 @@ it('the hook is told of each request, without the query that names a person', as
   ])
 })
 
-describe('a request that did not leave', () => {
-  it('is refused a connection', async () => {
-    const gateway = client(`http://127.0.0.1:${await closedPort()}`)
-    const failure = await failureOf(gateway.biometrics.createBulk(BODY, 1))
-    expect(failure).toMatchObject({ class: 'not-sent', cause: { code: 'ECONNREFUSED' } })
-    expect(failure.message).toMatch(/ failed: ECONNREFUSED, at http:\/\/127\.0\.0\.1:\d+$/)
-    expect(failure.status).toBeUndefined()
-    expect(gateway.events).toMatchObject([{ class: 'not-sent' }])
-  })
-
-  it('finds no host of that name', async () => {
-    const gateway = client('https://gateway.invalid')
-    const failure = await failureOf(gateway.biometrics.createBulk(BODY, 1))
-    expect(failure.class).toBe('not-sent')
-  })
-})
-
-describe('a request that may have been taken', () => {
-  it('loses its connection before the body is read', async () => {
-    const server = await serveTcp((socket) => socket.once('data', () => socket.resetAndDestroy()))
-    const failure = await failureOf(client(server.url).biometrics.createBulk(LARGE_BODY, 1))
-    expect(failure.class).toBe('ambiguous')
-  })
-
-  it('loses its connection after the body was read', async () => {
-    const server = await serveRaw((request) => {
-      request.resume().on('end', () => request.socket.resetAndDestroy())
+describe.each(CLIENTS)('over %s', (_client, create) => {
+  describe('a request that did not leave', () => {
+    it('is refused a connection', async () => {
+      const gateway = client(`http://127.0.0.1:${await closedPort()}`)
+      const failure = await failureOf(create(gateway, BODY))
+      expect(failure).toMatchObject({ class: 'not-sent', cause: { code: 'ECONNREFUSED' } })
+      expect(failure.message).toMatch(/ failed: ECONNREFUSED, at http:\/\/127\.0\.0\.1:\d+$/)
+      expect(failure.status).toBeUndefined()
+      expect(gateway.events).toMatchObject([{ class: 'not-sent' }])
     })
-    const failure = await failureOf(client(server.url).biometrics.createBulk(BODY, 1))
-    expect(failure).toMatchObject({ class: 'ambiguous', cause: { code: 'ECONNRESET' } })
+
+    it('finds no host of that name', async () => {
+      const gateway = client('https://gateway.invalid')
+      const failure = await failureOf(create(gateway, BODY))
+      expect(failure.class).toBe('not-sent')
+    })
   })
 
-  it('loses the connection that the one before it left open', async () => {
-    let requests = 0
-    const server = await serveRaw((request, response) => {
-      requests += 1
-      if (requests === 1) request.resume().on('end', () => response.end('{"data":[]}'))
-      else request.socket.resetAndDestroy()
+  describe('a request that may have been taken', () => {
+    it('loses its connection before the body is read', async () => {
+      const server = await serveTcp((socket) => socket.once('data', () => socket.resetAndDestroy()))
+      const failure = await failureOf(create(client(server.url), LARGE_BODY))
+      expect(failure.class).toBe('ambiguous')
     })
-    const gateway = client(server.url)
-    await gateway.biometrics.createBulk('[]', 0)
-    const failure = await failureOf(gateway.biometrics.createBulk(LARGE_BODY, 1))
-    expect(failure.class).toBe('ambiguous')
-    expect(server.connections()).toBe(1)
+
+    it('loses its connection after the body was read', async () => {
+      const server = await serveRaw((request) => {
+        request.resume().on('end', () => request.socket.resetAndDestroy())
+      })
+      const failure = await failureOf(create(client(server.url), BODY))
+      expect(failure).toMatchObject({ class: 'ambiguous', cause: { code: 'ECONNRESET' } })
+    })
+
+    it('loses the connection that the one before it left open', async () => {
+      let requests = 0
+      const server = await serveRaw((request, response) => {
+        requests += 1
+        if (requests === 1) request.resume().on('end', () => response.end('{"data":[]}'))
+        else request.socket.resetAndDestroy()
+      })
+      const gateway = client(server.url)
+      await create(gateway, '[]')
+      const failure = await failureOf(create(gateway, LARGE_BODY))
+      expect(failure.class).toBe('ambiguous')
+      expect(server.connections()).toBe(1)
+    })
+
+    it.each([
+      ['shorter than its length says', 'HTTP/1.1 201 Created\r\ncontent-length: 500\r\n\r\n{"data":['],
+      ['cut between chunks', 'HTTP/1.1 201 Created\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{"data":[\r\n'],
+      ['cut, with no length', 'HTTP/1.1 201 Created\r\n\r\n{"data":['],
+      ['no HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
+      ['nothing', ''],
+    ])('gets an answer that is %s', async (_, text) => {
+      const server = await serveTcp((socket) => socket.once('data', () => socket.end(text)))
+      const failure = await failureOf(create(client(server.url), BODY))
+      expect(failure.class).toBe('ambiguous')
+    })
+
+    it.each([
+      ['HTML', { status: 200, headers: { 'content-type': 'text/html' }, body: `<p>${SECRET}</p>` }],
+      ['JSON cut short', { status: 201, body: `{"data":[{"name":"${SECRET}` }],
+      ['empty', { status: 201 }],
+      ['no envelope', json(201, [{ transactionId: 'a' }])],
+      ['an envelope without data', json(201, { code: 201, message: SECRET })],
+      ['an envelope of something else', json(201, { code: 201, data: [SECRET] })],
+      ['an envelope that tells of failure', json(200, { code: '500', message: SECRET, data: [] })],
+      ['broken compression', { status: 201, headers: { 'content-encoding': 'gzip' }, body: '{"data":[]}' }],
+    ])('gets a 2xx whose body is %s', async (_, reply) => {
+      const server = await serve(() => reply)
+      const failure = await failureOf(create(client(server.url), BODY))
+      expect(failure).toMatchObject({ class: 'ambiguous', status: reply.status })
+      expect(inspect(failure, { depth: 9 })).not.toContain(SECRET)
+    })
+
+    it('waits for an answer no longer than it may', async () => {
+      const server = await serveRaw((request) => void request.resume())
+      const gateway = client(server.url, { timeouts: { response: 40 } })
+      const failure = await failureOf(create(gateway, BODY))
+      expect(failure.class).toBe('ambiguous')
+      expect(failure.message).toContain('time-out of the phase response')
+    })
+
+    it('waits for the end of an answer no longer than it may', async () => {
+      const server = await serveRaw((request, response) => {
+        request.resume().on('end', () => response.writeHead(201).write('{"data":'))
+      })
+      const gateway = client(server.url, { timeouts: { request: 200 } })
+      const failure = await failureOf(create(gateway, BODY))
+      expect(failure).toMatchObject({ class: 'ambiguous', status: 201 })
+      expect(failure.message).toContain('time-out of the phase request')
+    })
+
+    it.each([
+      ['with the protocol', 'Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
+      ['with none', '\r\n'],
+    ])('is answered by a switch of protocols, %s: the connection is ended', async (_, head) => {
+      const ended: Promise<unknown>[] = []
+      const server = await serveTcp((socket) => {
+        ended.push(once(socket, 'close'))
+        socket.once('data', () => socket.write(`HTTP/1.1 101 Switching Protocols\r\n${head}`))
+      })
+      const failure = await failureOf(create(client(server.url, { timeouts: { request: 500 } }), BODY))
+      expect(failure).toMatchObject({ class: 'ambiguous' })
+      await Promise.all(ended)
+    })
+
+    it('is under way when the client is closed', async () => {
+      const gateway = client(
+        (await serveRaw((request) => request.resume().on('end', () => gateway.close()))).url,
+      )
+      expect((await failureOf(create(gateway, BODY))).class).toBe('ambiguous')
+    })
+  })
+
+  describe('an answer without end', () => {
+    const endless = (status: number, headers = {}) =>
+      serveRaw((request, response) => {
+        request.resume()
+        response.writeHead(status, headers)
+        const more = (): void => {
+          while (!response.destroyed && response.write(' '.repeat(65_536)));
+          if (!response.destroyed) response.once('drain', more)
+        }
+        more()
+      })
+
+    it('is read no further than the limit', async () => {
+      const gateway = client((await endless(201)).url, { maxAnswerBytes: 1_000_000 })
+      const failure = await failureOf(create(gateway, BODY))
+      expect(failure).toMatchObject({ class: 'ambiguous', status: 201 })
+      expect(failure.message).toContain('longer than 1000000 bytes')
+    })
+
+    it('keeps the class of a status that refuses', async () => {
+      const gateway = client((await endless(422)).url, { maxAnswerBytes: 1_000_000 })
+      expect(await failureOf(create(gateway, BODY))).toMatchObject({
+        class: 'refused',
+        status: 422,
+      })
+    })
+
+    it('is measured after decompression', async () => {
+      const body = gzipSync(' '.repeat(2_000_000))
+      const server = await serve(() => ({ status: 201, headers: { 'content-encoding': 'gzip' }, body }))
+      const gateway = client(server.url, { maxAnswerBytes: 1_000_000 })
+      expect((await failureOf(create(gateway, BODY))).message).toContain('longer than')
+    })
+
+    it('is not read at all where its length is over the limit', async () => {
+      const gateway = client((await endless(201, { 'content-length': '1000001' })).url, {
+        maxAnswerBytes: 1_000_000,
+      })
+      expect((await failureOf(create(gateway, BODY))).message).toContain('longer than')
+    })
+  })
+
+  describe('a large body', () => {
+    it('is answered also by a gateway that answers the moment it has the last byte', async () => {
+      // Where the client were still busy ending the request then, it could drop the answer to a stored batch.
+      const worker = new Worker(new URL('./prompt-server.ts', import.meta.url))
+      onTestFinished(() => void worker.terminate())
+      const [port] = await once(worker, 'message')
+      const gateway = client(`http://127.0.0.1:${port}`)
+      const records = Array.from({ length: 500 }, (_, index) => ({
+        transactionId: `${index}-${'x'.repeat(650)}`,
+      }))
+      const body = JSON.stringify(records)
+      let left = 200
+      const sender = async (): Promise<void> => {
+        while (left > 0) {
+          left -= 1
+          await create(gateway, body).catch(() => undefined)
+        }
+      }
+      await Promise.all(Array.from({ length: 8 }, sender))
+      expect(gateway.events.map((event) => event.class)).toEqual(Array(200).fill('accepted'))
+    })
+
+    it('arrives byte for byte, in one connection for many requests', async () => {
+      const body = `[{"name":"Zoë ${'é'.repeat(200_000)}","value":5.25}]`
+      const server = await serve(() => echoing('a'))
+      const gateway = client(server.url)
+      for (let index = 0; index < 5; index += 1) await create(gateway, body)
+      expect(server.seen.map((seen) => seen.body === body)).toEqual([true, true, true, true, true])
+      expect(server.seen[0]?.headers['content-length']).toBe(String(Buffer.byteLength(body)))
+      expect(server.connections()).toBe(1)
+    })
+
+    it('gets a refusal that comes before it was read', async () => {
+      const server = await serveRaw((request, response) => {
+        response.writeHead(413, { connection: 'close' }).end('{"message":"Too long."}')
+        request.resume()
+      })
+      const failure = await failureOf(create(client(server.url), LARGE_BODY))
+      expect(failure).toMatchObject({ class: 'too-large', status: 413 })
+    })
   })
 
   it.each([
-    ['shorter than its length says', 'HTTP/1.1 201 Created\r\ncontent-length: 500\r\n\r\n{"data":['],
-    ['cut between chunks', 'HTTP/1.1 201 Created\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{"data":[\r\n'],
-    ['cut, with no length', 'HTTP/1.1 201 Created\r\n\r\n{"data":['],
-    ['no HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
-    ['nothing', ''],
-  ])('gets an answer that is %s', async (_, text) => {
-    const server = await serveTcp((socket) => socket.once('data', () => socket.end(text)))
-    const failure = await failureOf(client(server.url).biometrics.createBulk(BODY, 1))
-    expect(failure.class).toBe('ambiguous')
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ])('an answer compressed by %s is read', async (encoding, compress) => {
+    const body = compress(JSON.stringify({ code: 201, data: [{ transactionId: 'a' }] }))
+    const server = await serve(() => ({ status: 201, headers: { 'content-encoding': encoding }, body }))
+    const answer = await create(client(server.url), BODY)
+    expect(answer.echoes).toEqual([{ transactionId: 'a' }])
+    expect(server.seen[0]?.headers['accept-encoding']).toContain(encoding)
   })
-
-  it.each([
-    ['HTML', { status: 200, headers: { 'content-type': 'text/html' }, body: `<p>${SECRET}</p>` }],
-    ['JSON cut short', { status: 201, body: `{"data":[{"name":"${SECRET}` }],
-    ['empty', { status: 201 }],
-    ['no envelope', json(201, [{ transactionId: 'a' }])],
-    ['an envelope without data', json(201, { code: 201, message: SECRET })],
-    ['an envelope of something else', json(201, { code: 201, data: [SECRET] })],
-    ['an envelope that tells of failure', json(200, { code: '500', message: SECRET, data: [] })],
-    ['broken compression', { status: 201, headers: { 'content-encoding': 'gzip' }, body: '{"data":[]}' }],
-  ])('gets a 2xx whose body is %s', async (_, reply) => {
-    const server = await serve(() => reply)
-    const failure = await failureOf(client(server.url).biometrics.createBulk(BODY, 1))
-    expect(failure).toMatchObject({ class: 'ambiguous', status: reply.status })
-    expect(inspect(failure, { depth: 9 })).not.toContain(SECRET)
-  })
-
-  it('waits for an answer no longer than it may', async () => {
-    const server = await serveRaw((request) => void request.resume())
-    const gateway = client(server.url, { timeouts: { response: 40 } })
-    const failure = await failureOf(gateway.biometrics.createBulk(BODY, 1))
-    expect(failure.class).toBe('ambiguous')
-    expect(failure.message).toContain('time-out of the phase response')
-  })
-
-  it('waits for the end of an answer no longer than it may', async () => {
-    const server = await serveRaw((request, response) => {
-      request.resume().on('end', () => response.writeHead(201).write('{"data":'))
-    })
-    const gateway = client(server.url, { timeouts: { request: 200 } })
-    const failure = await failureOf(gateway.biometrics.createBulk(BODY, 1))
-    expect(failure).toMatchObject({ class: 'ambiguous', status: 201 })
-    expect(failure.message).toContain('time-out of the phase request')
-  })
-
-  it('is under way when the client is closed', async () => {
-    const gateway = client(
-      (await serveRaw((request) => request.resume().on('end', () => gateway.close()))).url,
-    )
-    expect((await failureOf(gateway.biometrics.createBulk(BODY, 1))).class).toBe('ambiguous')
-  })
-})
-
-describe('an answer without end', () => {
-  const endless = (status: number, headers = {}) =>
-    serveRaw((request, response) => {
-      request.resume()
-      response.writeHead(status, headers)
-      const more = (): void => {
-        while (!response.destroyed && response.write(' '.repeat(65_536)));
-        if (!response.destroyed) response.once('drain', more)
-      }
-      more()
-    })
-
-  it('is read no further than the limit', async () => {
-    const gateway = client((await endless(201)).url, { maxAnswerBytes: 1_000_000 })
-    const failure = await failureOf(gateway.biometrics.createBulk(BODY, 1))
-    expect(failure).toMatchObject({ class: 'ambiguous', status: 201 })
-    expect(failure.message).toContain('longer than 1000000 bytes')
-  })
-
-  it('keeps the class of a status that refuses', async () => {
-    const gateway = client((await endless(422)).url, { maxAnswerBytes: 1_000_000 })
-    expect(await failureOf(gateway.biometrics.createBulk(BODY, 1))).toMatchObject({
-      class: 'refused',
-      status: 422,
-    })
-  })
-
-  it('is measured after decompression', async () => {
-    const body = gzipSync(' '.repeat(2_000_000))
-    const server = await serve(() => ({ status: 201, headers: { 'content-encoding': 'gzip' }, body }))
-    const gateway = client(server.url, { maxAnswerBytes: 1_000_000 })
-    expect((await failureOf(gateway.biometrics.createBulk(BODY, 1))).message).toContain('longer than')
-  })
-
-  it('is not read at all where its length is over the limit', async () => {
-    const gateway = client((await endless(201, { 'content-length': '1000001' })).url, {
-      maxAnswerBytes: 1_000_000,
-    })
-    expect((await failureOf(gateway.biometrics.createBulk(BODY, 1))).message).toContain('longer than')
-  })
-})
-
-describe('a large body', () => {
-  it('is answered also by a gateway that answers the moment it has the last byte', async () => {
-    // Where the client were still busy ending the request then, it could drop the answer to a stored batch.
-    const worker = new Worker(new URL('./prompt-server.ts', import.meta.url))
-    onTestFinished(() => void worker.terminate())
-    const [port] = await once(worker, 'message')
-    const gateway = client(`http://127.0.0.1:${port}`)
-    const records = Array.from({ length: 500 }, (_, index) => ({
-      transactionId: `${index}-${'x'.repeat(650)}`,
-    }))
-    const body = JSON.stringify(records)
-    let left = 200
-    const sender = async (): Promise<void> => {
-      while (left > 0) {
-        left -= 1
-        await gateway.biometrics.createBulk(body, records.length).catch(() => undefined)
-      }
-    }
-    await Promise.all(Array.from({ length: 8 }, sender))
-    expect(gateway.events.map((event) => event.class)).toEqual(Array(200).fill('accepted'))
-  })
-
-  it('arrives byte for byte, in one connection for many requests', async () => {
-    const body = `[{"name":"Zoë ${'é'.repeat(200_000)}","value":5.10}]`
-    const server = await serve(() => echoing('a'))
-    const gateway = client(server.url)
-    for (let index = 0; index < 5; index += 1) await gateway.biometrics.createBulk(body, 1)
-    expect(server.seen.map((seen) => seen.body === body)).toEqual([true, true, true, true, true])
-    expect(server.seen[0]?.headers['content-length']).toBe(String(Buffer.byteLength(body)))
-    expect(server.connections()).toBe(1)
-  })
-
-  it('gets a refusal that comes before it was read', async () => {
-    const server = await serveRaw((request, response) => {
-      response.writeHead(413, { connection: 'close' }).end('{"message":"Too long."}')
-      request.resume()
-    })
-    const failure = await failureOf(client(server.url).biometrics.createBulk(LARGE_BODY, 1))
-    expect(failure).toMatchObject({ class: 'too-large', status: 413 })
-  })
-})
-
-it('a compressed answer is read', async () => {
-  const body = gzipSync(JSON.stringify({ code: 201, data: [{ transactionId: 'a' }] }))
-  const server = await serve(() => ({ status: 201, headers: { 'content-encoding': 'gzip' }, body }))
-  const answer = await client(server.url).biometrics.createBulk(BODY, 1)
-  expect(answer.echoes).toEqual([{ transactionId: 'a' }])
 })
 
 it('a body goes out in one piece, and holds nothing that a structured clone would copy', () => {

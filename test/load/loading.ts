@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Timeouts } from '../../src/gateway/transport.ts'
+import type { Timeouts } from '../../src/gateway/exchange.ts'
 import {
   addTallies,
   type Lease,

@@ -1,0 +1,100 @@
+/** got as the client: for all calls but those that a load makes by the thousand. It is loaded with the first of them. */
+import type { RequestError, RequestPromise, Response } from 'got'
+import {
+  bareCause,
+  COMMON_HEADERS,
+  type Exchange,
+  ExchangeFailure,
+  type ExchangeOptions,
+  timedOut,
+  tooLong,
+} from './exchange.ts'
+
+export function exchangeOverGot({ agent, timeouts, maxAnswerBytes }: ExchangeOptions): Exchange {
+  const loading = async () => {
+    const { default: got, RequestError, TimeoutError } = await import('got')
+    const client = got.extend({
+      agent,
+      timeout: timeouts,
+      retry: { limit: 0 },
+      followRedirect: false,
+      throwHttpErrors: false,
+      https: { rejectUnauthorized: true },
+      decompress: true,
+      responseType: 'buffer',
+      headers: COMMON_HEADERS,
+    })
+    return { client, RequestError, TimeoutError }
+  }
+  let loaded: ReturnType<typeof loading> | undefined
+  return async ({ address, method, headers, body }) => {
+    loaded ??= loading()
+    const { client, RequestError, TimeoutError } = await loaded
+    const broken = new AbortController()
+    let isTooLong = false
+    let switchedBy: number | undefined
+    const exchanged: RequestPromise<Response<Uint8Array>> = client(address, {
+      method: method as 'GET',
+      headers,
+      signal: broken.signal,
+      ...(body === undefined ? {} : { body: new WholeBody(body) }),
+    })
+    exchanged.on('downloadProgress', ({ transferred, total = 0 }) => {
+      if (Math.max(transferred, total) <= maxAnswerBytes) return
+      isTooLong = true
+      broken.abort()
+    })
+    // Of another protocol no call has any use: whoever listens is given the socket (101, RFC 9110 section 15.2.2), and must end it.
+    exchanged.on('request', (request) => {
+      request.once('upgrade', ({ statusCode = 101 }, socket) => {
+        socket.destroy()
+        switchedBy = statusCode
+        broken.abort()
+      })
+    })
+    try {
+      const { statusCode: status, headers: told, rawBody } = await exchanged
+      return { status, headers: told, body: rawBody }
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error
+      const { response } = error
+      const what = error instanceof TimeoutError ? timedOut(error.event) : error.code
+      throw new ExchangeFailure(isTooLong ? tooLong(maxAnswerBytes) : what, {
+        connected: switchedBy !== undefined || wasConnected(error, address.protocol === 'https:'),
+        status: switchedBy ?? response?.statusCode,
+        retryAfter: response?.headers['retry-after'],
+        cause: bareCause(error),
+      })
+    }
+  }
+}
+
+/**
+ * A socket taken from the pool was connected, whatever the timings say: got leaves them empty where it was closed
+ * between its choice and its use. A TLS socket carries no byte of the request before the session stands.
+ */
+function wasConnected({ request }: RequestError, secure: boolean): boolean {
+  if (request?.reusedSocket === true) return true
+  const timings = request?.timings
+  return (secure ? timings?.secureConnect : timings?.connect) !== undefined
+}
+
+/**
+ * A body that goes out in one piece. got cuts a string or a buffer into pieces of 64 KiB, and drops the connection where the answer
+ * comes between the last piece and the end of the request, so that a stored batch goes unanswered: what is iterable it sends as it comes.
+ *
+ * The bytes are out of sight of `structuredClone`, by which got keeps a copy of each body that is an object, in case of a redirect: it would
+ * copy all the memory in which the bytes lie, for each request anew.
+ */
+export class WholeBody implements Iterable<Uint8Array> {
+  readonly #bytes: Uint8Array
+
+  /** @param bytes must not change before the request is over */
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  *[Symbol.iterator](): Generator<Uint8Array> {
+    yield this.#bytes
+  }
+}

@@ -67,6 +67,7 @@ interface Person extends ListedAccount {
  * @param entries care-team entries of the chunk
  * @param arrival of their export: a later one has a higher number
  * @param isUncertain whether an entry may have been sent of which the ledger does not know
+ * @param isReplaced whether something else stands by now in the place of a record that was delivered
  */
 export async function careTeamsOf(
   context: CareTeamContext,
@@ -74,6 +75,7 @@ export async function careTeamsOf(
   accounts: Pick<ResolvedAccounts, 'accountIds'>,
   arrival: number,
   isUncertain: (entry: Entry) => boolean,
+  isReplaced: (entry: Entry) => boolean,
 ): Promise<CareTeamsOfChunk> {
   const { identity } = context
   const people = await peopleOf(context, entries, accounts)
@@ -89,7 +91,8 @@ export async function careTeamsOf(
     person.entries.flatMap((entry) => {
       const outcome = outcomes.get(entry)
       const status = outcome === undefined ? open.get(entry) : statusOf(outcome)
-      if (status === undefined) return []
+      // Its own later word is what its export wants by now, in whatever order exports are read again.
+      if (status === undefined || (status === 'delivered' && isReplaced(entry))) return []
       const npi = npis.get(entry) ?? ''
       const place = placeOfWord(arrival, entry.row.row)
       const isNew =

@@ -21,7 +21,7 @@ import { careTeamsOf } from './care-teams.ts'
 import { deliver, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
 import { allDone } from './dispatcher.ts'
-import { disputed, fateOfRestated, isOutdated, recognise, type Speaks } from './recognise.ts'
+import { disputed, fateOfRestated, isOutdated, isReplaced, recognise, type Speaks } from './recognise.ts'
 
 export interface LoadContext extends Delivery {
   readonly memory: Pick<Ledger, 'delivered' | 'held' | 'heldSeries' | 'batchesOf' | 'exceptionsOf'>
@@ -199,6 +199,7 @@ async function load(
     accounts,
     chunk.arrival,
     (entry) => chunk.resumed || isDoubtful(entry),
+    (entry) => isReplaced(entry, delivered),
   )
   const selected = await careTeams.select(
     sendable.filter(({ record }) => record.kind === 'careTeam'),

@@ -102,6 +102,12 @@ export function isOutdated(
   return !speaks.isBackfill && !stands.byBackfill && stands.arrival > speaks.arrival
 }
 
+/** Whether something else stands in its place. */
+export function isReplaced({ rowKey, ruleHash, content }: Entry, delivered: Memory['delivered']): boolean {
+  const stands = standingOf(delivered.get(rowKey) ?? [], ruleHash)
+  return stands !== undefined && stands.content !== content
+}
+
 const standingOf = (records: readonly DeliveredRecord[], rule: string): DeliveredRecord | undefined =>
   records.findLast((one) => one.rule === rule)
 

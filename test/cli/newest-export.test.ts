@@ -185,6 +185,36 @@ describe('a ledger that is lost', () => {
   })
 })
 
+describe('a care-team entry that replaces another', () => {
+  test('is not replaced in its turn when an earlier export is read again', async () => {
+    const store = await startReferenceStore()
+    let isRefused = true
+    const proxy = await startFaultProxy(store.url, ({ method }) =>
+      isRefused && method === 'DELETE' ? answer(409) : PASS,
+    )
+    const environment = gatewaySettings(proxy.url)
+    const job = `${JOB}careTeams: { changed: replace }\n`
+    const clinic = await openClinic({ store, mapping: MAPPING, job, environment })
+    const at = (day: string, practice: string) => row('ann', day, `,${NPI},${practice},`)
+    const nights = [
+      at('2026-03-19', 'Elm'),
+      // What is older says already what the newest will say.
+      at('2026-03-19', 'Elm') + at('2026-03-05', 'Oak'),
+      at('2026-03-19', 'Oak'),
+    ]
+    for (const [night, rows] of nights.entries()) {
+      await clinic.deliver(`day_2026032${night}.csv`, `${HEADER}${rows}`)
+      await clinic.run()
+    }
+    const names = async () => (await profile(store, 'care-teams')).map((one) => one['name'])
+    expect((await names()).toSorted()).toEqual(['Elm', 'Oak'])
+    isRefused = false
+    await clinic.run()
+    expect(await names()).toEqual(['Oak'])
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+  })
+})
+
 describe('the primary care physician', () => {
   test('is marked and unmarked as a column says, and a mark that is gone is seen by --verify', async () => {
     const store = await startReferenceStore()

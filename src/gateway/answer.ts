@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Account, AccountReferenceAsRead, accountIdOfEntity } from './contract/account.ts'
-import { documented, Envelope, EnvelopeCode, type EnvelopeError } from './contract/shared-objects.ts'
+import { documented, EnvelopeCode, type EnvelopeError, EnvelopeWith } from './contract/shared-objects.ts'
 
 /** The answer does not say what the interface promises. Thrown while reading; the transport gives it its class. */
 export class UnreadableAnswer extends Error {
@@ -121,9 +121,11 @@ export interface Echo {
   readonly transactionId?: unknown
   readonly id?: unknown
 }
-const Echo = z.custom<Echo>((item) => typeof item === 'object' && item !== null && !Array.isArray(item))
-
-const CreateEnvelope = Envelope(Echo)
+const isEcho = (item: unknown): item is Echo =>
+  typeof item === 'object' && item !== null && !Array.isArray(item)
+const CreateEnvelope = EnvelopeWith(
+  z.custom<readonly Echo[]>((data) => Array.isArray(data) && data.every(isEcho)),
+)
 
 /** A readable 2xx answer to a create call. */
 export interface CreateAnswer {

@@ -71,6 +71,8 @@ const envelopeOf = <Data extends z.ZodType>(data: Data) =>
  * is empty on success, and may refuse records of an answer that is otherwise a success.
  */
 export const Envelope = <Item extends z.ZodType>(item: Item) => envelopeOf(z.array(item))
+/** The same with data of any schema, for those who look at its items themselves. */
+export const EnvelopeWith = envelopeOf
 /** An answer with records of type `Item`. */
 export type Envelope<Item> = z.infer<ReturnType<typeof Envelope<z.ZodType<Item>>>>
 
@@ -155,9 +157,10 @@ export const EpochMs = z.int()
 export type EpochMs = z.infer<typeof EpochMs>
 
 /** Milliseconds since 1970-01-01T00:00:00Z as a string of digits. */
+const EPOCH_MS_TEXT = /^-?\d{1,16}$/
 export const EpochMsText = z
   .string()
-  .regex(/^-?\d{1,16}$/, 'Expected epoch milliseconds as a string of digits')
+  .regex(EPOCH_MS_TEXT, 'Expected epoch milliseconds as a string of digits')
 export type EpochMsText = z.infer<typeof EpochMsText>
 
 /**
@@ -171,7 +174,7 @@ export type InstantAsRead = z.infer<typeof InstantAsRead>
 export function epochMsOf(instant: unknown): number | undefined {
   if (typeof instant === 'number') return Number.isFinite(instant) ? instant : undefined
   if (typeof instant !== 'string') return undefined
-  if (EpochMsText.safeParse(instant).success) return Number(instant)
+  if (EPOCH_MS_TEXT.test(instant)) return Number(instant)
   const zoned =
     /T.*(?:Z|[+-]\d{2}:?\d{2})$/i.test(instant) || !instant.includes('T') ? instant : `${instant}Z`
   const parsed = /^\d{4}-\d{2}-\d{2}/.test(instant) ? Date.parse(zoned) : Number.NaN

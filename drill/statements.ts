@@ -61,6 +61,9 @@ export const Refusal = z.object({ error: z.object({ code: z.string() }) })
 const Reject = z.object({ _row: z.coerce.number(), _rule: z.string(), _stage: z.string(), _code: z.string() })
 export type Reject = z.infer<typeof Reject>
 
+/** Stages of what follows an entry that is there. */
+export const FOLLOWING: ReadonlySet<string> = new Set(['primary-care', 'replace'])
+
 export async function readRejects(path: string | undefined): Promise<Reject[]> {
   if (path === undefined) return []
   return z.array(Reject).parse(parse(await readFile(path), { columns: true }))

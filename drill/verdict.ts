@@ -7,7 +7,7 @@ import type { DrawnFault, Harm } from './draw-faults.ts'
 import type { ExpectedRecord } from './expected-records.ts'
 import type { DrillExport, Told } from './export-book.ts'
 import type { StoredRecord } from './gateway-store.ts'
-import type { ExportSummary, ListedRun, Reject } from './statements.ts'
+import { type ExportSummary, FOLLOWING, type ListedRun, type Reject } from './statements.ts'
 
 export interface Evidence {
   /** In the order in which they were delivered, where they are `ordered`. */
@@ -181,9 +181,6 @@ function checkBalance(one: DrillExport, summary: ExportSummary, blame: Blame): v
       blame('words', `${one.name}: ${kind} records do not balance`)
   }
 }
-
-/** Stages of what follows an entry that is there. */
-const FOLLOWING: ReadonlySet<string> = new Set(['primary-care', 'replace'])
 
 /** All that the rows say, in their order, with the best that any run says of each. */
 function whatWasTold(

@@ -1,5 +1,5 @@
 /** What all runs of a home say together of the exports: those that have come to their end, and those that were given up. */
-import { type ListedRun, type Reject, readRejects } from './statements.ts'
+import { FOLLOWING, type ListedRun, type Reject, readRejects } from './statements.ts'
 import type { Word } from './verdict.ts'
 
 const isGivenUp = ({ state, reason }: Pick<ListedRun, 'state' | 'reason'>): boolean =>
@@ -31,7 +31,9 @@ export async function wordsOf(runs: readonly ListedRun[]): Promise<Word[]> {
       // The newest run comes first: what it says of a record is the last word on it.
       const rejects = left.flatMap((one) => {
         const again = taken.map((some) => some.find(isSame(one)))
-        return again.includes(undefined) ? [] : [again[0] ?? one]
+        if (!again.includes(undefined)) return [again[0] ?? one]
+        // A record that is there is not taken up again: what is to follow it is still owed.
+        return FOLLOWING.has(one._stage) ? [one] : []
       })
       words.push({ summary, rejects, atFirst: left })
     }

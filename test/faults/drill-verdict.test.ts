@@ -1,5 +1,8 @@
 /** The drill's judgement must see each fault that it is there for. */
-import { describe, expect, it } from 'vitest'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { judgeCareTeams } from '../../drill/care-team-verdict.ts'
 import { biometric, careTeam, type ExpectedRecord } from '../../drill/expected-records.ts'
 import type { DrillExport, Told } from '../../drill/export-book.ts'
@@ -7,6 +10,7 @@ import { drillExports } from '../../drill/exports.ts'
 import type { StoredRecord } from '../../drill/gateway-store.ts'
 import type { ExportSummary, ListedRun } from '../../drill/statements.ts'
 import { type Evidence, judgeRound, type Telling, type Word } from '../../drill/verdict.ts'
+import { wordsOf } from '../../drill/words-of-runs.ts'
 
 const EXPORTS = drillExports(5, 1, {
   ...{ exports: 2, rows: 14, people: 6, dirt: true },
@@ -395,4 +399,29 @@ describe('care teams', () => {
     expect(judged('add', 'A1* B1*', 'B1', 'refused')).toEqual([])
     expect(judged('add', 'A1* B1*', 'B1 B1', 'in-doubt')).toEqual(['doubled'])
   })
+})
+
+it('keeps what is told to be owed of a record that no later run takes up, as it is there', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-verdict-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const told = async (name: string, ...lines: string[]): Promise<string> => {
+    await writeFile(join(folder, name), ['_row,_rule,_stage,_code', ...lines, ''].join('\n'))
+    return join(folder, name)
+  }
+  const runs = [
+    { run: 'again', origin: { run: 'first' }, rejects: await told('again.csv', '3,,extract,row-too-short') },
+    {
+      run: 'first',
+      rejects: await told(
+        'first.csv',
+        ...['3,,extract,row-too-short', '5,pulse,submit,refused', '7,pcp,primary-care,mark-refused'],
+      ),
+    },
+  ].map(({ run, rejects, ...more }) => {
+    const [summary] = undisturbed().words.map((word) => word.summary)
+    if (summary === undefined) throw new Error('no word')
+    return { ...runThat(1), run, ...more, exports: [{ ...summary, rejects }] }
+  })
+  const [word] = await wordsOf(runs)
+  expect(word?.rejects.map(({ _row }) => _row)).toEqual([3, 7])
 })

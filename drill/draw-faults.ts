@@ -79,7 +79,8 @@ export function drawFaults(random: Random, pace: Pace): DrawnFault[] {
 /** What makes a run come to the point, where nothing else does: a refusal, or an answer that never comes. */
 export function faultsBefore(point: KillPoint): DrawnFault[] {
   const on = 'createBiometricsBulk'
-  if (point.endsWith('-split'))
+  // The halves of a batch that is refused were not planned: each is an intent of its own.
+  if (point.endsWith('-split') || point.endsWith('-intent'))
     return [drawn('refuse', { on, status: 400, when: { nth: [1, 2] } }, harmOf(on, 400))]
   return point.endsWith('-read-back') ? [drawn('store-then-reset', { on, when: { first: 2 } })] : []
 }

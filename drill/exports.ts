@@ -32,7 +32,13 @@ export interface ExportsPlan {
 export type VisitPlan = Pick<ExportsPlan, 'doctors' | 'pulses'>
 
 /** Streams of chance of the drill, apart from those of the samples. */
-export const DRILL_STREAM = { plan: 101, exports: 102, backfillPlan: 103, datedExports: 104 } as const
+export const DRILL_STREAM = {
+  plan: 101,
+  exports: 102,
+  backfillPlan: 103,
+  datedExports: 104,
+  restarts: 105,
+} as const
 
 const DAY_MS = 86_400_000
 const FIRST_DAY = Date.UTC(2026, 1, 1, 8, 0)

@@ -56,7 +56,7 @@ export async function openLargeRun(faults: readonly Readonly<Record<string, unkn
     WAYBILL_API_KEY: 'drill',
     WAYBILL_ACCESS_TOKEN: 'drill',
   }
-  const watch = { haste: 1, answerWithin: ANSWER_WITHIN_MS }
+  const watch = { haste: 1, answerWithin: ANSWER_WITHIN_MS, boot: 0 }
   const start = (): RunningWaybill =>
     startWaybill(folder, environment, WATCHED, watch, ['run', 'large', '--json'])
   const count = async (): Promise<number> => {

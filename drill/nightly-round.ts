@@ -83,7 +83,7 @@ async function playNight(scene: Scene, plan: RoundPlan, { endings, ledger }: Nig
 /** Kills as planned, then starts it again until it is done by itself. @throws Error where it never is */
 async function untilDone(
   scene: Scene,
-  { rival, lasting, looks, archive }: RoundPlan,
+  { rival, lasting, looks, archive, restarts }: RoundPlan,
   endings: readonly Ending[],
 ): Promise<void> {
   for (let nth = 0; nth < MOST_PROCESSES; nth++) {
@@ -93,6 +93,7 @@ async function untilDone(
     const ended = await running.end()
     await beside?.end()
     if (ended === undefined) {
+      if (restarts) await scene.restartMachine()
       if (looks) await scene.lookAtUnfinished()
       continue
     }

@@ -55,6 +55,8 @@ export interface RoundPlan {
   readonly settle: 'reconcile' | 'rerun' | undefined
   /** Once all is over, the same exports are run again, without faults. */
   readonly again: boolean
+  /** The machine is started again behind each process that is killed. */
+  readonly restarts: boolean
   /** Nothing may be owed in the end: deletions fail, and then all is run again. */
   readonly owesNothing: boolean
 }
@@ -126,6 +128,7 @@ export function planRound(seed: number, round: number): RoundPlan {
       : undefined,
     again: random.chance(isOneNight ? 0.2 : 0.4),
     owesNothing: false,
+    restarts: !shipped && new Random(seed, DRILL_STREAM.restarts, round).chance(0.2),
   }
   // At the end of the patience a read is given up: so there is one where that excuses the doubt.
   const isShort =

@@ -83,7 +83,7 @@ export async function runRound(
   const { complaints, lastExit, processes, kills, passed, struck, requests, reads } = scene
   const underWay = 2 * act.submit.concurrency * kills.length
   const verdict = judgeRound({
-    ...{ exports, ordered, changed, forgotten, complaints, faults: act.faults },
+    ...{ exports, ordered, changed, forgotten, complaints, faults: act.faults, restarted: scene.boot > 0 },
     stored: readStore(data),
     receipts: await readReceipts(scene.home),
     log: { accounts: countAccounts(data), requests: requests - reads, underWay },

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { DrawnFault, Pace } from './draw-faults.ts'
 import { MARK } from './exports.ts'
 import type { Kill, KillPoint } from './kill-points.ts'
+import { restartMachine } from './machine-restart.ts'
 import { type Ended, type RunningWaybill, startWaybill } from './processes.ts'
 
 /** How a process of the round ends. */
@@ -54,6 +55,8 @@ export interface Scene {
   /** What Waybill said, and must not say. */
   readonly complaints: string[]
   processes: number
+  /** How often the machine was started again. */
+  boot: number
   /** Of the last run that ended by itself. */
   lastExit: number | null
   struck: Struck
@@ -64,6 +67,8 @@ export interface Scene {
   /** Reads that `waybill reconcile` says it has made: no run counts them. */
   reads: number
   start(args: readonly string[], plan?: ProcessPlan): ScenePlayer
+  /** Once every process was killed. */
+  restartMachine(): Promise<void>
   /** From now on the gateway fails like that, or does as it should; what struck until then is kept. */
   setFaults(faults: readonly DrawnFault[], seed: number): Promise<void>
   /** Complains where a run that is not over is called balanced; asks once. */
@@ -97,12 +102,13 @@ export function createScene(stage: Stage): Scene {
   const faultsUrl = `${gateway.url}/_reference/faults`
   return {
     ...{ home, stage, kills: [], passed: [], complaints: [], struck: [] },
-    ...{ processes: 0, lastExit: null, requests: 0, reads: 0, heard: '' },
+    ...{ processes: 0, boot: 0, lastExit: null, requests: 0, reads: 0, heard: '' },
     start(args, { ending, halt } = {}) {
       this.processes++
       const watch = {
         haste: HASTE,
         answerWithin: pace.answerWithin ?? 0,
+        boot: this.boot,
         ...(ending?.by === 'point' ? { kill: ending.kill } : {}),
         ...(halt === undefined ? {} : { halt }),
       }
@@ -131,6 +137,10 @@ export function createScene(stage: Stage): Scene {
         return undefined
       }
       return { halted, goOn, end }
+    },
+    async restartMachine() {
+      this.boot++
+      await restartMachine(home)
     },
     async setFaults(faults, seed) {
       const answer: unknown = await (await fetch(faultsUrl)).json()

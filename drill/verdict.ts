@@ -31,6 +31,8 @@ export interface Evidence {
   readonly changed: 'add' | 'replace' | 'keep'
   /** A ledger was lost, or an older one took its place. */
   readonly forgotten: boolean
+  /** The machine was started again. */
+  readonly restarted?: boolean
   readonly log: GatewayLog
   /** Why it did not come to its end; what was said is not known then. */
   readonly stuck?: string
@@ -370,7 +372,10 @@ function checkReceipts(
 }
 
 /** What the runs count together against what came to the gateway, and what they have receipts for. */
-function checkTotals({ runs, log, receipts, forgotten, givenUp = [] }: Evidence, blame: Blame): void {
+function checkTotals(
+  { runs, log, receipts, forgotten, restarted, givenUp = [] }: Evidence,
+  blame: Blame,
+): void {
   if (forgotten || givenUp.length > 0) return
   const sum = (of: (run: ListedRun) => number): number => runs.reduce((total, run) => total + of(run), 0)
   const accepted = sum(({ records }) =>
@@ -378,6 +383,8 @@ function checkTotals({ runs, log, receipts, forgotten, givenUp = [] }: Evidence,
   )
   if (accepted !== receipts.length)
     blame('words', `${accepted} records are said to be accepted, with ${receipts.length} receipts`)
+  // What was counted since the last commit that was synced is gone with the machine.
+  if (restarted) return
   const people = sum(({ accounts }) => accounts.registered + accounts.known)
   if (people < log.accounts)
     blame('words', `${people} people are said to be registered or known, of ${log.accounts}`)

@@ -15,6 +15,7 @@ import {
   watchedLedger,
   watchMigration,
 } from './kill-points.ts'
+import { watchSyncs } from './machine-restart.ts'
 
 export interface Watch {
   readonly kill?: Kill
@@ -23,24 +24,32 @@ export interface Watch {
   readonly haste: number
   /** Milliseconds that an answer may take to begin. */
   readonly answerWithin: number
+  /** How often the machine was started again. */
+  readonly boot: number
 }
 
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/waybill'))
-const [{ main }, { createGateway }] = await Promise.all([
+const [{ main }, { createGateway }, { openLedger }] = await Promise.all([
   import('../src/main.ts'),
   import('../src/gateway/gateway.ts'),
+  import('../src/ledger/sqlite/open-ledger.ts'),
 ])
 
 const [told = '{}', ...argv] = process.argv.slice(2)
-const { kill, halt, haste, answerWithin } = JSON.parse(told) as Watch
+const { kill, halt, haste, answerWithin, boot } = JSON.parse(told) as Watch
 const pass = createPass(kill, halt)
 watchMigration(pass)
 watchBytes(pass)
+if (process.env['WAYBILL_HOME'] !== undefined) watchSyncs(process.env['WAYBILL_HOME'])
 
 const compose = (context: CommandContext): CommandContext => ({
   ...context,
   sleep: (ms, signal) => context.sleep(ms / haste, signal),
-  openLedger: async () => watchedLedger(await context.openLedger(), pass),
+  async openLedger() {
+    // It looks after the files; the ledger itself is to take this machine for another after each start of it.
+    await (await context.openLedger()).close()
+    return watchedLedger(await openLedger(join(context.settings.home, 'ledger.sqlite'), `boot ${boot}`), pass)
+  },
   connectGateway: async () => connect(context),
 })
 

@@ -58,6 +58,7 @@ export function createApplication(
       }
     }
   }
+  const processes = processTable(process.pid)
   return {
     version,
     settings,
@@ -70,7 +71,7 @@ export function createApplication(
     sleep: async (ms, signal) => {
       await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
     },
-    ...identify(hostname(), process.pid, randomBytes(8).toString('hex'), processTable(process.pid)),
+    ...identify(hostname(), process.pid, randomBytes(8).toString('hex'), processes),
     async openLedger() {
       makeHome()
       const { openLedger } = await import('./ledger/sqlite/open-ledger.ts')
@@ -83,7 +84,7 @@ export function createApplication(
         // Opening it says why.
       }
       closeLedgerToOthers(file)
-      return openLedger(file)
+      return openLedger(file, processes.place)
     },
     async connectGateway(name, onRequest) {
       makeHome()

@@ -141,7 +141,10 @@ export type {
   Selection,
 }
 
-/** What a run writes. Every call is one durable transaction (calls made together may share one), fenced by the lease's token. */
+/**
+ * What a run writes. Every call is one transaction (calls made together may share one), fenced by the lease's token. It is on the disk when it
+ * resolves, unless it says that it does not wait for that: then it outlives the process, and the machine once another call has waited.
+ */
 export interface RunLedger {
   readonly lease: Lease
   /** Counted by whoever sends: each write takes along what was counted by then. */
@@ -167,8 +170,16 @@ export interface RunLedger {
   saveProfile(exportRow: number, profile: ProfileStart): Promise<void>
   /** A chunk that is open already stays so, with the rows that it has by now (a run may be resumed with another limit). */
   openChunk(exportRow: number, start: ChunkStart): Promise<void>
-  /** The write-ahead intent: on disk when it resolves. Resolves to the batch's row; sent again, a batch gets another. */
+  /**
+   * The write-ahead intents of a chunk: on disk when it resolves, in one transaction. What of it was planned before is planned anew.
+   * @returns the row of each batch
+   */
+  planBatches(intents: readonly BatchIntent[]): Promise<number[]>
+  /** Before the bytes of one that was planned leave: it does not wait for the disk. */
+  sendBatch(id: number, at: number): Promise<void>
+  /** The write-ahead intent of one that was not planned: on disk when it resolves. Resolves to the batch's row; sent again, a batch gets another. */
   beginBatch(intent: BatchIntent): Promise<number>
+  /** It does not wait for the disk, as whatever settles: after a start of the machine what is not settled by the ledger is looked up. */
   settleBatch(settlement: BatchSettlement): Promise<void>
   splitBatch(id: number, answer: string, status: number | null, at: number): Promise<void>
   settleChunk(settlement: ChunkSettlement): Promise<void>

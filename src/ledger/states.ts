@@ -13,8 +13,8 @@ export type ChunkState = 'open' | 'settled'
 export type ChunkEvent = 'settle'
 
 /**
- * `planned` is never written: a batch that the ledger does not know was not sent, and is cut again the same way.
- * `sending` found by a later process means in doubt. `split`: refused as a whole, its halves are batches of their own.
+ * `planned` was not sent, unless the machine was started again since. `sending` found by a later process means in doubt. `split`: refused
+ * as a whole, its halves are batches of their own.
  */
 export type BatchState = 'planned' | 'sending' | 'settled' | 'split'
 export type BatchEvent = 'send' | 'settle' | 'split'

@@ -129,8 +129,10 @@ interface BatchTable {
   /** Class of the answer (docs/states.md) and its HTTP status, once there is one. */
   answer: string | null
   status: number | null
-  /** While sending: what it carries. Once settled: what the gateway has taken. See holds.ts. */
+  /** Until it is settled: what it carries; then what the gateway has taken. */
   holds: Uint8Array
+  /** Where it was planned: another place after each start of the machine. */
+  place: string | null
   begun_at: number
   settled_at: number | null
 }

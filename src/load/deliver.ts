@@ -5,6 +5,7 @@
 import type { CreateAnswer } from '../gateway/answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
+import type { BatchIntent } from '../ledger/ledger.ts'
 import type { AccountIds, Entry, EntryOutcome, Verdict } from '../model/entry.ts'
 import type { RecordKind } from '../model/record.ts'
 import { spokenFor, watchBatch } from './batch-answer.ts'
@@ -30,20 +31,64 @@ type Answer =
   /** Not sent: by now it is known to be too large. */
   | { readonly kind: 'outgrown' }
 
-/** Delivers a batch that has not been sent yet. @throws WaybillError where the run must stop */
-export function deliver(delivery: Delivery, batch: BatchToDeliver): Promise<EntryOutcome[]> {
-  return send(delivery, batch)
+/** A batch that is written down as about to be sent. */
+export interface PlannedRow {
+  /** Its row in the ledger. */
+  readonly row: number
+  readonly batchId: string
 }
 
-async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBatch): Promise<EntryOutcome[]> {
-  const { ledger, sending, identity, sizes } = delivery
-  const { kind, entries, exportRow, chunk, exportId } = batch
-  const batchId = identity.batchId(
+/** Writes down which batches a chunk is about to send, before the first byte of them leaves. */
+export async function planned(delivery: Delivery, batches: readonly BatchToDeliver[]): Promise<PlannedRow[]> {
+  const intents = batches.map((batch) => intentOf(delivery, batch, batchIdOf(delivery, batch)))
+  const rows = await delivery.ledger.planBatches(intents)
+  return intents.flatMap(({ batchId }, at) => {
+    const row = rows[at]
+    return row === undefined ? [] : [{ row, batchId }]
+  })
+}
+
+const batchIdOf = ({ identity }: Delivery, { exportId, chunk, kind, entries }: BatchToDeliver): string =>
+  identity.batchId(
     exportId,
     chunk,
     kind,
     entries.map((entry) => entry.transactionId),
   )
+
+const intentOf = (
+  { now }: Delivery,
+  { exportRow, chunk, kind, entries }: BatchToDeliver,
+  batchId: string,
+): BatchIntent => ({ exportRow, chunk, batchId, kind, holds: entries.map(toHeld), at: now() })
+
+/**
+ * Delivers a batch that has not been sent yet.
+ * @param plannedAs where it was planned as it is
+ * @throws WaybillError where the run must stop
+ */
+export function deliver(
+  delivery: Delivery,
+  batch: BatchToDeliver,
+  plannedAs?: PlannedRow,
+): Promise<EntryOutcome[]> {
+  return send(delivery, batch, undefined, plannedAs)
+}
+
+async function send(
+  delivery: Delivery,
+  batch: BatchToDeliver,
+  earlier?: SentBatch,
+  plannedAs?: PlannedRow,
+): Promise<EntryOutcome[]> {
+  const { ledger, sending, sizes } = delivery
+  const { kind, entries } = batch
+  const batchId = plannedAs?.batchId ?? batchIdOf(delivery, batch)
+  const begin = async (): Promise<number> => {
+    if (plannedAs === undefined) return ledger.beginBatch(intentOf(delivery, batch, batchId))
+    await ledger.sendBatch(plannedAs.row, delivery.now())
+    return plannedAs.row
+  }
   let row: number | undefined
   let attempts = 0
   let firstSentAt = earlier?.firstSentAt
@@ -55,14 +100,7 @@ async function send(delivery: Delivery, batch: BatchToDeliver, earlier?: SentBat
       () => fits(sizes.of(kind), size),
       async () => {
         firstSentAt ??= delivery.now()
-        row ??= await ledger.beginBatch({
-          exportRow,
-          chunk,
-          batchId,
-          kind,
-          holds: entries.map(toHeld),
-          at: delivery.now(),
-        })
+        row ??= await begin()
         attempts++
         const buffer = delivery.buffers.take(size.bytes)
         const body = writeBatch(buffer, entries, batchId)

@@ -18,7 +18,7 @@ import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { careTeamsOf } from './care-teams.ts'
-import { deliver, settleUnanswered } from './deliver.ts'
+import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
 import { allDone } from './dispatcher.ts'
 import { disputed, fateOfRestated, isOutdated, isReplaced, recognise, type Speaks } from './recognise.ts'
@@ -211,14 +211,20 @@ async function load(
   const waiting = await seriesThatWait(context, [...outcomes.values()])
   const sendAll = async (open: readonly Entry[]): Promise<void> => {
     const plan = planBatches(open, context.limits, context.careTeamsAcrossAccounts)
+    const batches = plan.map(({ kind, entries: ofOne }) => ({ ...place, kind, entries: ofOne }))
+    const rows = await planned(context, batches)
     const deliveries: Promise<void>[] = []
-    for (const { kind, entries: planned, after } of plan) {
+    for (const [at, { kind, entries: ofOne, after }] of plan.entries()) {
       const send = async (): Promise<void> => {
-        const late = planned.filter(waiting.has)
+        const late = ofOne.filter(waiting.has)
         note(late.map((entry) => ({ ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER), isAsked: true })))
-        const ready = late.length === 0 ? planned : planned.filter((entry) => !late.includes(entry))
+        const ready = late.length === 0 ? ofOne : ofOne.filter((entry) => !late.includes(entry))
         if (ready.length === 0) return
-        const ended = await deliver(context, { ...place, kind, entries: ready })
+        const ended = await deliver(
+          context,
+          { ...place, kind, entries: ready },
+          late.length === 0 ? rows[at] : undefined,
+        )
         note(ended)
         waiting.add(ended)
       }
@@ -332,7 +338,7 @@ async function recallChunk(
     if (entry !== undefined) outcomes.push(recalled(entry, exception, exception.outcome))
   }
   for (const batch of await memory.batchesOf(key)) {
-    if (batch.state === 'split') continue
+    if (batch.state === 'split' || batch.state === 'planned') continue
     const entries = unpackHolds(batch.holds).flatMap(
       ({ row, rule, content }) => take(row, rule, content) ?? [],
     )

@@ -16,7 +16,8 @@ import { unpackHolds } from '../../src/ledger/packed-records.ts'
 export interface OpenedLedger {
   readonly ledger: Ledger
   /** Closes the ledger and opens what it left on the disk. */
-  reopen(): Promise<Ledger>
+  /** @param place where the process runs that opens it; by default the first one's */
+  reopen(place?: string): Promise<Ledger>
   cleanup(): Promise<void>
 }
 
@@ -636,6 +637,40 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.exceptionsOf(key)).toMatchObject([
           { row: 2, rule: 'systolic-bp', content: content(2), batch_id: 'batch-1' },
         ])
+      })
+
+      it('of a chunk are planned together, and what was not sent is planned anew', async () => {
+        const { run, intent, settled, key, chunkSettled } = await openChunk()
+        const named = (...ids: string[]) => ids.map((batchId) => ({ ...intent, batchId }))
+        const [first = 0, ...others] = await run.planBatches(named('a', 'b', 'c'))
+        expect(others).toHaveLength(2)
+        await run.sendBatch(first, NOW + 1)
+        await run.planBatches(named('d'))
+        const states = async () => (await ledger.batchesOf(key)).map((one) => [one.batch_id, one.state])
+        expect(await states()).toEqual([
+          ['a', 'sending'],
+          ['d', 'planned'],
+        ])
+        await run.settleBatch(settled(first))
+        expect(await run.planBatches([])).toEqual([])
+        await run.settleChunk(chunkSettled())
+        expect(await states()).toEqual([['a', 'settled']])
+      })
+
+      it('that are planned were not sent, unless the machine was started again since', async () => {
+        const { run, intent, settled, key } = await openChunk()
+        const [row = 0] = await run.planBatches([intent])
+        await expect(run.settleBatch(settled(row))).rejects.toMatchObject({ code: 'state-illegal' })
+        await run.endRun({ state: 'failed', endedAt: NOW, reason: 'given-up' })
+        ledger = await opened.reopen()
+        expect(await ledger.batchesOf(key)).toMatchObject([{ state: 'planned' }])
+        expect((await ledger.perhapsSent(jobId)).unanswered.size).toBe(0)
+        ledger = await opened.reopen('here, after a start of the machine')
+        expect(await ledger.batchesOf(key)).toMatchObject([{ state: 'sending' }])
+        expect((await ledger.perhapsSent(jobId)).unanswered.size).toBe(holds.length)
+        const later = ledger.amendRun(run.lease)
+        await later.settleBatch(settled(row))
+        expect(await ledger.batchesOf(key)).toMatchObject([{ state: 'settled' }])
       })
 
       it('are split when refused, and hold nothing then', async () => {

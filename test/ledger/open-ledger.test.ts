@@ -14,13 +14,13 @@ const isRoot = process.getuid?.() === 0
 ledgerConformance('an SQLite file', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
   const file = join(folder, 'ledger.sqlite')
-  const first = await openLedger(file)
+  const first = await openLedger(file, 'here')
   let ledger = first
   return {
     ledger: first,
-    async reopen() {
+    async reopen(place = 'here') {
       await ledger.close()
-      ledger = await openLedger(file)
+      ledger = await openLedger(file, place)
       return ledger
     },
     async cleanup() {

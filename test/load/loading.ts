@@ -70,7 +70,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts }),
     ...(options.renewAccessToken === undefined ? {} : { renewAccessToken: options.renewAccessToken }),
   })
-  const ledger = await openLedger(join(folder, 'ledger.sqlite'))
+  const ledger = await openLedger(join(folder, 'ledger.sqlite'), 'here')
   onTestFinished(async () => {
     await ledger.close()
     await reference.close()

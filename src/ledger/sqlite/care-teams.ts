@@ -1,8 +1,8 @@
 /** Writes what accounts have of care teams, and what is owed of it. */
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { z } from 'zod'
 import type { KnownCareTeam, OwedDeletion } from '../ledger.ts'
-import type { LedgerTables } from '../tables.ts'
+import type { Writer } from './exclusive.ts'
 
 /** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
 const ROWS_AT_ONCE = 500
@@ -22,7 +22,7 @@ export const readDeletions = (text: string | null): OwedDeletion[] =>
 
 /** An account has one mark: set on one entry, it is gone from the others. */
 export async function saveCareTeams(
-  writer: Transaction<LedgerTables>,
+  writer: Writer,
   gateway: string,
   entries: readonly KnownCareTeam[],
 ): Promise<void> {

@@ -1,13 +1,7 @@
 /** node:sqlite in the form that Kysely's SQLite dialect asks for, and the pragmas of the ledger. */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import {
-  type Kysely,
-  SqliteAdapter,
-  type SqliteDatabase,
-  SqliteDialect,
-  type SqliteStatement,
-  sql as statementOf,
-} from 'kysely'
+import { Kysely, SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely'
+import type { LedgerTables } from '../tables.ts'
 
 /** Compiled statements kept; the ledger's own are far fewer. */
 const STATEMENTS_KEPT = 200
@@ -74,19 +68,6 @@ const executed = (run: () => void): SqliteStatement => ({
   iterate: () => [].values(),
 })
 
-/**
- * Nothing of it waits for the disk. It outlives the process; what befalls the machine it outlives from the next commit on that waits, as
- * that syncs all of the WAL (sqlite.org/pragma.html#pragma_synchronous: NORMAL).
- */
-export async function unsynced<T, Tables>(database: Kysely<Tables>, work: () => Promise<T>): Promise<T> {
-  await statementOf`pragma synchronous = normal`.execute(database)
-  try {
-    return await work()
-  } finally {
-    await statementOf`pragma synchronous = full`.execute(database)
-  }
-}
-
 /** Kysely takes SQLite for unable to change tables in a transaction; it is able to (sqlite.org/lang_transaction.html). */
 class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
@@ -97,5 +78,31 @@ class TransactionalAdapter extends SqliteAdapter {
 export class LedgerDialect extends SqliteDialect {
   override createAdapter(): SqliteAdapter {
     return new TransactionalAdapter()
+  }
+}
+
+/** Statements by their text, each prepared when it is first asked for. */
+export interface Statements {
+  run(sql: string, ...parameters: readonly SQLInputValue[]): void
+  /** The id of the row that was inserted. */
+  insert(sql: string, ...parameters: readonly SQLInputValue[]): number
+  all(sql: string, ...parameters: readonly SQLInputValue[]): readonly Readonly<Record<string, unknown>>[]
+}
+
+/** One connection, by both ways of asking it. */
+export interface LedgerDatabase {
+  readonly kysely: Kysely<LedgerTables>
+  readonly statements: Statements
+}
+
+export function openLedgerDatabase(file: string, busyTimeoutMs: number): LedgerDatabase {
+  const sqlite = openSqlite(file, busyTimeoutMs)
+  return {
+    kysely: new Kysely<LedgerTables>({ dialect: new LedgerDialect({ database: sqlite }) }),
+    statements: {
+      run: (sql, ...parameters) => void sqlite.prepare(sql).run(parameters),
+      insert: (sql, ...parameters) => Number(sqlite.prepare(sql).run(parameters).lastInsertRowid),
+      all: (sql, ...parameters) => sqlite.prepare(sql).all(parameters) as Readonly<Record<string, unknown>>[],
+    },
   }
 }

@@ -2,13 +2,17 @@
  * One connection, one writer: operations on the database take turns, and writes that are asked for in the same turn of the event
  * loop share one transaction, as each commit waits for the disk.
  */
-import type { Kysely, Transaction } from 'kysely'
+import type { Kysely } from 'kysely'
 import pLimit from 'p-limit'
 import { WaybillError } from '../../model/errors.ts'
 import type { LedgerTables } from '../tables.ts'
-import { unsynced } from './database.ts'
+import type { LedgerDatabase, Statements } from './database.ts'
 
-export type Write<T> = (transaction: Transaction<LedgerTables>) => Promise<T>
+/** The one connection, within a transaction. */
+export type Writer = Kysely<LedgerTables>
+export type Write<T> = (writer: Writer, statements: Statements) => Promise<T>
+/** By statements that are prepared once, for what every batch and chunk writes. */
+export type HotWrite<T> = (statements: Statements) => T
 
 export interface Exclusive {
   read<T>(operation: (database: Kysely<LedgerTables>) => Promise<T>): Promise<T>
@@ -17,50 +21,79 @@ export interface Exclusive {
    * As `write`, in a transaction shared with others asked for at the same time: if one fails, all fail.
    * @param waits whether it is on the disk when it resolves; default: it is
    */
-  writeShared<T>(operation: Write<T>, waits?: 'for-disk' | 'for-nothing'): Promise<T>
+  writeShared<T>(operation: Write<T>, waits?: Waits): Promise<T>
+  /** The same for a hot write. */
+  writeHot<T>(operation: HotWrite<T>, waits?: Waits): Promise<T>
 }
 
+/**
+ * `for-nothing`: it outlives the process; what befalls the machine it outlives from the next commit on that waits, as that syncs all of the
+ * write-ahead log (sqlite.org/pragma.html#pragma_synchronous: NORMAL).
+ */
+export type Waits = 'for-disk' | 'for-nothing'
+
 interface Waiting {
-  readonly perform: Write<unknown>
-  readonly waits: 'for-disk' | 'for-nothing'
+  readonly perform: (writer: Writer, statements: Statements) => unknown
+  readonly waits: Waits
   readonly done: (value: unknown) => void
   readonly failed: (error: unknown) => void
 }
 
 /** @param guard run first in every shared transaction; throws to refuse it */
-export function createExclusive(database: Kysely<LedgerTables>, guard?: Write<void>): Exclusive {
-  const turn = turnOf(database)
+export function createExclusive({ kysely, statements }: LedgerDatabase, guard?: HotWrite<void>): Exclusive {
+  const turn = turnOf(kysely)
   const waiting: Waiting[] = []
+
+  const inTransaction = async <T>(work: () => T | Promise<T>): Promise<T> => {
+    statements.run('begin')
+    try {
+      const result = await work()
+      statements.run('commit')
+      return result
+    } catch (error) {
+      statements.run('rollback')
+      throw error
+    }
+  }
 
   const flush = async (): Promise<void> => {
     const together = waiting.splice(0)
     if (together.length === 0) return
+    const isToWait = together.some(({ waits }) => waits === 'for-disk')
     try {
-      const commit = () =>
-        database.transaction().execute(async (transaction) => {
-          await guard?.(transaction)
+      if (!isToWait) statements.run('pragma synchronous = normal')
+      try {
+        const results = await inTransaction(async () => {
+          guard?.(statements)
           const values: unknown[] = []
-          for (const one of together) values.push(await one.perform(transaction))
+          for (const one of together) {
+            const value = one.perform(kysely, statements)
+            values.push(value instanceof Promise ? await value : value)
+          }
           return values
         })
-      const isToWait = together.some(({ waits }) => waits === 'for-disk')
-      const results = isToWait ? await commit() : await unsynced(database, commit)
-      for (const [at, one] of together.entries()) one.done(results[at])
+        for (const [at, one] of together.entries()) one.done(results[at])
+      } finally {
+        if (!isToWait) statements.run('pragma synchronous = full')
+      }
     } catch (error) {
       const failure = asLedgerError(error)
       for (const one of together) one.failed(failure)
     }
   }
 
+  const share = <T>(perform: Waiting['perform'], waits: Waits): Promise<T> =>
+    new Promise((resolve, reject) => {
+      // The cast is sound: `done` gets what this very operation returned.
+      waiting.push({ perform, waits, done: resolve as (value: unknown) => void, failed: reject })
+      if (waiting.length === 1) setImmediate(() => void turn(flush))
+    })
+
   return {
-    read: (operation) => turn(() => operation(database)).catch(refuse),
-    write: (operation) => turn(() => database.transaction().execute(operation)).catch(refuse),
-    writeShared: (operation, waits = 'for-disk') =>
-      new Promise((resolve, reject) => {
-        // The cast is sound: `done` gets what this very operation returned.
-        waiting.push({ perform: operation, waits, done: resolve as (value: unknown) => void, failed: reject })
-        if (waiting.length === 1) setImmediate(() => void turn(flush))
-      }),
+    read: (operation) => turn(() => operation(kysely)).catch(refuse),
+    write: (operation) => turn(() => inTransaction(() => operation(kysely, statements))).catch(refuse),
+    writeShared: (operation, waits = 'for-disk') => share(operation, waits),
+    writeHot: (operation, waits = 'for-disk') => share((_, prepared) => operation(prepared), waits),
   }
 }
 

@@ -1,9 +1,7 @@
 /** What has arrived, and what was judged of it by when it had to. By the job's name: what arrives does not hang on where it is sent. */
 
-import type { Transaction } from 'kysely'
 import type { DeliveredFile, Expectations } from '../concerns.ts'
-import type { LedgerTables } from '../tables.ts'
-import type { Exclusive } from './exclusive.ts'
+import type { Exclusive, Writer } from './exclusive.ts'
 
 /** So many judgements of an expectation are kept: the newest, the one before, and one more for where nobody could look at that. */
 const KEPT = 3
@@ -59,7 +57,7 @@ export function expectationsOf({ read, write }: Pick<Exclusive, 'read' | 'write'
 
 /** A run has begun with the file: the first and the latest that did are remembered. */
 export async function noteTaken(
-  writer: Transaction<LedgerTables>,
+  writer: Writer,
   runId: string,
   mapping: string,
   { address, name, bytes, modifiedAt }: DeliveredFile,

@@ -1,12 +1,14 @@
 /** Leases on jobs: who may run, with a fencing token that grows with each change of hands. */
 
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
 import type { Lease, LeaseAnswer, LeaseRequest } from '../concerns.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
+import type { Statements } from './database.ts'
+import type { Writer } from './exclusive.ts'
 
 export async function acquireLease(
-  transaction: Transaction<LedgerTables>,
+  transaction: Writer,
   request: LeaseRequest,
   isDead: (owner: string) => boolean,
 ): Promise<LeaseAnswer> {
@@ -52,7 +54,7 @@ export const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) 
   lease.expires_at > now && !isDead(lease.owner)
 
 /** The token stays, so that the next holder's is greater. */
-export async function releaseLease(transaction: Transaction<LedgerTables>, lease: Lease): Promise<void> {
+export async function releaseLease(transaction: Writer, lease: Lease): Promise<void> {
   await transaction
     .updateTable('lease')
     .set({ expires_at: 0 })
@@ -62,7 +64,7 @@ export async function releaseLease(transaction: Transaction<LedgerTables>, lease
 }
 
 /** One lease may serve several runs, one after the other. */
-export async function nameRun(transaction: Transaction<LedgerTables>, lease: Lease): Promise<void> {
+export async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
   await transaction
     .updateTable('lease')
     .set({ run_id: lease.runId, outage: null })
@@ -72,23 +74,16 @@ export async function nameRun(transaction: Transaction<LedgerTables>, lease: Lea
 }
 
 /** @throws WaybillError `lease-lost` where another process holds the job by now */
-export async function assertLease(database: Kysely<LedgerTables>, lease: Lease): Promise<void> {
-  const holder = await database
-    .selectFrom('lease')
-    .select(['token', 'owner'])
-    .where('job_id', '=', lease.jobId)
-    .executeTakeFirst()
-  if (holder?.token !== lease.token) {
-    throw new WaybillError(
-      'lease-lost',
-      `run ${lease.runId} was taken over by ${holder === undefined ? 'another process' : processName(holder.owner)}`,
-    )
-  }
+export function assertHeld(statements: Statements, { jobId, token, runId }: Lease): void {
+  const [holder] = statements.all('select token, owner from lease where job_id = ?', jobId)
+  if (holder?.['token'] === token) return
+  const by = holder === undefined ? 'another process' : processName(String(holder['owner']))
+  throw new WaybillError('lease-lost', `run ${runId} was taken over by ${by}`)
 }
 
 /** The run that the lease serves by now is at work so far. */
 export async function renewLease(
-  transaction: Transaction<LedgerTables>,
+  transaction: Writer,
   lease: Lease,
   now: number,
   ttlMs: number,
@@ -101,8 +96,6 @@ export async function renewLease(
     .executeTakeFirstOrThrow()
   await countWork(transaction, runId, now, 'goes-on')
 }
-
-type Writer = Transaction<LedgerTables>
 
 /** A lease is renewed several times a minute: where so much lies between two signs, the process stood still or its machine slept. */
 const STOOD_STILL_MS = 60_000

@@ -1,9 +1,9 @@
 /** What runs left behind, and what has become of it since: queries, and the one way to change it. */
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { DoubtRecord, Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
 import { advanceLeft } from '../states.ts'
 import type { LedgerTables } from '../tables.ts'
-import type { Exclusive } from './exclusive.ts'
+import type { Exclusive, Writer } from './exclusive.ts'
 
 /** Values in one query; SQLite takes at most 32,766 parameters. */
 const VALUES_AT_ONCE = 500
@@ -227,7 +227,7 @@ const leftRecords = (database: Database) =>
 
 /** Written down with the first that comes of it. @returns its id, or null where no person has decided */
 export async function noteResolution(
-  writer: Transaction<LedgerTables>,
+  writer: Writer,
   resolution: Resolution | undefined,
 ): Promise<number | null> {
   if (resolution === undefined) return null
@@ -242,12 +242,7 @@ export async function noteResolution(
 }
 
 /** Writes down what was decided, moves the exceptions, and lets go what is held no longer. */
-export async function rule(
-  writer: Transaction<LedgerTables>,
-  lease: Lease,
-  ruling: Ruling,
-  at: number,
-): Promise<void> {
+export async function rule(writer: Writer, lease: Lease, ruling: Ruling, at: number): Promise<void> {
   const resolution = await noteResolution(writer, ruling.resolution)
   for (const { exception, event, run = ruling.run } of ruling.decisions) {
     const { state } = await writer

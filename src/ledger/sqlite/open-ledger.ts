@@ -1,5 +1,5 @@
 /** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
-import { Kysely, type Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { WaybillError } from '../../model/errors.ts'
 import { type Ledger, noTallies, type ProfileKey, readTallies } from '../ledger.ts'
@@ -7,11 +7,11 @@ import { backfillText } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
 import type { LedgerTables } from '../tables.ts'
 import { readBehind } from './backup.ts'
-import { LedgerDialect, openSqlite } from './database.ts'
+import { type LedgerDatabase, openLedgerDatabase } from './database.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
-import { acquireLease, assertLease, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
+import { acquireLease, assertHeld, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
 import { leftBehind } from './left-behind.ts'
 import {
   readAccounts,
@@ -25,7 +25,7 @@ import {
 } from './lookups.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { notificationsOf } from './notifications.ts'
-import { readPerhapsSent } from './perhaps-sent.ts'
+import { isPerhapsSent, readPerhapsSent } from './perhaps-sent.ts'
 import { pruning } from './pruning.ts'
 import { countKnown, readMostFrequent, readReasons } from './reasons.ts'
 import { rightOfWay } from './right-of-way.ts'
@@ -37,11 +37,13 @@ const BUSY_TIMEOUT_MS = 10_000
 
 /**
  * @param file path of the SQLite file; made if it is not there
+ * @param place where this process runs: another one after each start of the machine; undefined where that cannot be told
  * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program)
  */
-export async function openLedger(file: string): Promise<Ledger> {
-  const database = await openDatabase(file)
-  const { read, write } = createExclusive(database)
+export async function openLedger(file: string, place?: string): Promise<Ledger> {
+  const opened = await openDatabase(file)
+  const { kysely: database } = opened
+  const { read, write } = createExclusive(opened)
   const runsWithJob = () => database.selectFrom('run').innerJoin('job', 'job.id', 'run.job_id')
 
   return {
@@ -65,8 +67,8 @@ export async function openLedger(file: string): Promise<Ledger> {
     holder: (jobId, now, isDead) => read((db) => readHolder(db, jobId, now, isDead)),
     lastLease: (jobId) => read((db) => lastLease(db, jobId)),
     async startRun(lease, start) {
-      await write(async (writer) => {
-        await assertLease(writer, lease)
+      await write(async (writer, statements) => {
+        assertHeld(statements, lease)
         await nameRun(writer, lease)
         await writer
           .insertInto('run')
@@ -87,11 +89,11 @@ export async function openLedger(file: string): Promise<Ledger> {
           })
           .execute()
       })
-      return createRunLedger(database, lease, noTallies())
+      return createRunLedger(opened, lease, place, noTallies())
     },
     async resumeRun(lease, run, at, part) {
-      await write(async (writer) => {
-        await assertLease(writer, lease)
+      await write(async (writer, statements) => {
+        assertHeld(statements, lease)
         const state = advanceRun(run.state, 'resume')
         await nameRun(writer, lease)
         await writer
@@ -108,9 +110,9 @@ export async function openLedger(file: string): Promise<Ledger> {
           .where('id', '=', run.id)
           .execute()
       })
-      return createRunLedger(database, lease, readTallies(run.tallies))
+      return createRunLedger(opened, lease, place, readTallies(run.tallies))
     },
-    amendRun: (lease) => createRunLedger(database, lease),
+    amendRun: (lease) => createRunLedger(opened, lease, place),
     unfinishedRun: (jobId, kind) =>
       read((db) =>
         db
@@ -209,6 +211,10 @@ export async function openLedger(file: string): Promise<Ledger> {
           .where('chunk', '=', chunk)
           .orderBy('id')
           .execute(),
+      ).then((batches) =>
+        batches.map((batch) =>
+          isPerhapsSent(batch, place) ? { ...batch, state: 'sending' as const } : batch,
+        ),
       ),
     exceptionsOf: ({ exportRow, chunk }) =>
       read((db) =>
@@ -259,7 +265,7 @@ export async function openLedger(file: string): Promise<Ledger> {
         await db.insertInto('copy').values({ taken_at: at }).execute()
       }),
     behindSince: (jobId, run) => read((db) => readBehind(db, jobId, run)),
-    perhapsSent: (jobId) => read((db) => readPerhapsSent(db, jobId)),
+    perhapsSent: (jobId) => read((db) => readPerhapsSent(db, jobId, place)),
     pruning: pruning(read, write),
     close: () => database.destroy(),
   }
@@ -273,11 +279,10 @@ const finishedProfiles = (database: Kysely<LedgerTables>, { job, mapping }: Prof
     .where('profile.mapping', '=', mapping)
     .where('export.state', '=', 'finished')
 
-async function openDatabase(file: string): Promise<Kysely<LedgerTables>> {
-  let database: Kysely<LedgerTables>
+async function openDatabase(file: string): Promise<LedgerDatabase> {
+  let opened: LedgerDatabase
   try {
-    const sqlite = openSqlite(file, BUSY_TIMEOUT_MS)
-    database = new Kysely<LedgerTables>({ dialect: new LedgerDialect({ database: sqlite }) })
+    opened = openLedgerDatabase(file, BUSY_TIMEOUT_MS)
   } catch (cause) {
     throw new WaybillError('ledger-unusable', `the ledger ${file} cannot be opened: ${reasonOf(cause)}`, {
       place: { file },
@@ -287,10 +292,10 @@ async function openDatabase(file: string): Promise<Kysely<LedgerTables>> {
   try {
     // In one transaction that writes: a process killed in the middle leaves the file as it was, two that open it at once take
     // turns, and a file that may only be read is found out here, not at the first intent.
-    await database.transaction().execute((writer) => migrate(writer, file))
-    return database
+    await opened.kysely.transaction().execute((writer) => migrate(writer, file))
+    return opened
   } catch (cause) {
-    await database.destroy()
+    await opened.kysely.destroy()
     if (cause instanceof WaybillError) throw cause
     throw new WaybillError('ledger-unusable', `the ledger ${file} cannot be used: ${reasonOf(cause)}`, {
       place: { file },

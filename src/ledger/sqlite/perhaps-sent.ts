@@ -4,14 +4,28 @@ import type { Kysely } from 'kysely'
 import type { PerhapsSent } from '../concerns.ts'
 import type { PlacedRecord } from '../left-records.ts'
 import { unpackHolds } from '../packed-records.ts'
-import type { LedgerTables } from '../tables.ts'
+import type { BatchRecord, LedgerTables } from '../tables.ts'
+
+/**
+ * That a planned batch went out is written without waiting for the disk: it outlives the process, but not the machine. So of one that was
+ * planned before the machine was started again nobody knows.
+ * @param place where this process runs
+ */
+export const isPerhapsSent = (
+  batch: Pick<BatchRecord, 'state' | 'place'>,
+  place: string | undefined,
+): boolean => batch.state === 'planned' && (place === undefined || batch.place !== place)
 
 /**
  * An intent is on disk before its bytes leave, so what such a run had under way is what the batches of its open chunks hold. What a batch
  * was settled with as in doubt stands among the exceptions, and so does what has become of it since; of an open chunk it is not held.
  * What a later run has settled is known as delivered by that run.
  */
-export async function readPerhapsSent(database: Kysely<LedgerTables>, jobId: number): Promise<PerhapsSent> {
+export async function readPerhapsSent(
+  database: Kysely<LedgerTables>,
+  jobId: number,
+  place: string | undefined,
+): Promise<PerhapsSent> {
   const taken = new Set<string>()
   const unanswered = new Map<string, PlacedRecord>()
   let until: number | undefined
@@ -29,10 +43,11 @@ export async function readPerhapsSent(database: Kysely<LedgerTables>, jobId: num
       join.onRef('batch.export_row', '=', 'chunk.export_row').onRef('batch.chunk', '=', 'chunk.number'),
     )
     .where('batch.state', '!=', 'split')
-    .select(['batch.state', 'batch.holds', 'run.ended_at as endedAt'])
+    .select(['batch.state', 'batch.place', 'batch.holds', 'run.ended_at as endedAt'])
     .select(['batch.batch_id as batchId', 'export.export_id as exportId'])
     .execute()
-  for (const { state, holds, endedAt, batchId, exportId } of batches) {
+  for (const { state, place: plannedAt, holds, endedAt, batchId, exportId } of batches) {
+    if (state === 'planned' && !isPerhapsSent({ state, place: plannedAt }, place)) continue
     for (const held of unpackHolds(holds)) {
       if (state === 'settled') taken.add(held.content)
       else unanswered.set(held.content, { ...held, exportId, batchId })

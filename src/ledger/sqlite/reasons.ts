@@ -3,9 +3,10 @@
  * run had left behind is not new.
  */
 
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { KnownCount, LeftExample, Reason } from '../concerns.ts'
 import type { LedgerTables } from '../tables.ts'
+import type { Writer } from './exclusive.ts'
 
 /** Most frequent first. */
 export async function readReasons(database: Kysely<LedgerTables>, runId: string): Promise<Reason[]> {
@@ -93,7 +94,7 @@ async function readExamples(
  * elsewhere, and its number is all that it keeps. What was settled or decided meanwhile is met anew.
  */
 export async function noteKnown(
-  writer: Transaction<LedgerTables>,
+  writer: Writer,
   jobId: number,
   exportRow: number,
   chunk: number,
@@ -116,11 +117,7 @@ export async function noteKnown(
  * The latest reading of the same export, by the same mapping, that went through all of it in a run that has finished, and later ones
  * of parts of it. What that one has not met had been put right by then.
  */
-async function readingsBefore(
-  writer: Transaction<LedgerTables>,
-  jobId: number,
-  exportRow: number,
-): Promise<number[]> {
+async function readingsBefore(writer: Writer, jobId: number, exportRow: number): Promise<number[]> {
   const { rows } = await sql<{ id: number; whole: number }>`
     select export.id, export.reading = 'whole' and export.state = 'finished' and run.part is not 'limit' as whole
     from export as own join mapping as with_it on with_it.digest = own.mapping_digest

@@ -1,5 +1,9 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
+import { z } from 'zod'
 import type {
+  BatchIntent,
+  BatchRecord,
+  ChunkKey,
   ChunkSettlement,
   DeliveredRow,
   Exception,
@@ -11,46 +15,54 @@ import type {
 } from '../ledger.ts'
 import { packDelivered, packHolds } from '../packed-records.ts'
 import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
-import { advanceBatch, advanceChunk, type BatchEvent } from '../states.ts'
-import type { ExportRecord, LedgerTables } from '../tables.ts'
+import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
+import type { ExportRecord } from '../tables.ts'
 import { saveCareTeams } from './care-teams.ts'
-import { createExclusive } from './exclusive.ts'
+import type { LedgerDatabase, Statements } from './database.ts'
+import { createExclusive, type Writer } from './exclusive.ts'
 import { noteTaken } from './expectations.ts'
-import { assertLease, beginWork, countWork, renewLease } from './leases.ts'
+import { assertHeld, beginWork, countWork, renewLease } from './leases.ts'
 import { noteResolution, rule } from './left-behind.ts'
+import { isPerhapsSent } from './perhaps-sent.ts'
 import { noteKnown } from './reasons.ts'
 
-type Writer = Transaction<LedgerTables>
-
-/** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
-const ROWS_AT_ONCE = 500
-
-/** @param tallies what the run has counted so far; undefined: nothing is counted for it */
-export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease, tallies?: Tallies): RunLedger {
+/**
+ * @param place where this process runs: another one after each start of the machine
+ * @param tallies what the run has counted so far; undefined: nothing is counted for it
+ */
+export function createRunLedger(
+  database: LedgerDatabase,
+  lease: Lease,
+  place: string | undefined,
+  tallies?: Tallies,
+): RunLedger {
   const counted = tallies ?? noTallies()
   let written: string | undefined = JSON.stringify(counted)
   // The fence is asked by each transaction, and each takes the counts along.
-  const keepCounts = async (transaction: Transaction<LedgerTables>): Promise<void> => {
+  const keepCounts = (statements: Statements): void => {
     const text = JSON.stringify(counted)
     if (tallies === undefined || text === written) return
-    await transaction.updateTable('run').set({ tallies: text }).where('id', '=', lease.runId).execute()
+    statements.run('update run set tallies = ? where id = ?', text, lease.runId)
     written = text
   }
-  const exclusive = createExclusive(database, async (transaction) => {
-    await assertLease(transaction, lease)
-    await keepCounts(transaction)
+  const exclusive = createExclusive(database, (statements) => {
+    assertHeld(statements, lease)
+    keepCounts(statements)
   })
+  const forget = (error: unknown): never => {
+    written = undefined
+    throw error
+  }
   const writeShared: typeof exclusive.writeShared = (operation, waits) =>
-    exclusive.writeShared(operation, waits).catch((error: unknown) => {
-      written = undefined
-      throw error
-    })
+    exclusive.writeShared(operation, waits).catch(forget)
+  const writeHot: typeof exclusive.writeHot = (operation, waits) =>
+    exclusive.writeHot(operation, waits).catch(forget)
   const registered: KnownAccount[] = []
   return {
     lease,
     tallies: counted,
     renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, lease, now, ttlMs)),
-    assertHeld: () => writeShared(async () => undefined, 'for-nothing'),
+    assertHeld: () => writeHot(() => undefined, 'for-nothing'),
     noteOutage: (outage) =>
       writeShared(async (writer) => {
         await writer.updateTable('lease').set({ outage }).where('job_id', '=', lease.jobId).execute()
@@ -81,70 +93,58 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease, ta
           .execute()
       }),
     openChunk: (exportRow, { number, firstRow, firstLine, byteOffset, rows }) =>
-      writeShared(async (writer) => {
-        await writer
-          .insertInto('chunk')
-          .values({
-            export_row: exportRow,
-            number,
-            first_row: firstRow,
-            first_line: firstLine,
-            byte_offset: byteOffset,
-            rows,
-            state: 'open',
-          })
-          .onConflict((conflict) =>
-            conflict
-              .columns(['export_row', 'number'])
-              .doUpdateSet({ rows })
-              .where('chunk.state', '=', 'open'),
-          )
-          .execute()
+      writeHot(
+        (statements) =>
+          statements.run(
+            `insert into chunk (export_row, number, first_row, first_line, byte_offset, rows, state)
+            values (?, ?, ?, ?, ?, ?, 'open')
+            on conflict (export_row, number) do update set rows = excluded.rows where state = 'open'`,
+            ...[exportRow, number, firstRow, firstLine, byteOffset, rows],
+          ),
+        'for-nothing',
+      ),
+    planBatches: (intents) =>
+      writeHot((statements) => {
+        const [first] = intents
+        // What was planned before, and not sent, is planned anew.
+        if (first !== undefined) forgetPlanned(statements, first)
+        return intents.map((intent) => insertBatch(statements, intent, 'planned', place ?? null))
       }),
+    sendBatch: (id, at) =>
+      writeHot((statements) => moveBatch(statements, place, id, 'send', { begun_at: at }), 'for-nothing'),
     beginBatch: (intent) =>
-      writeShared(async (writer) => {
-        const inserted = await writer
-          .insertInto('batch')
-          .values({
-            batch_id: intent.batchId,
-            export_row: intent.exportRow,
-            chunk: intent.chunk,
-            kind: intent.kind,
-            records: intent.holds.length,
-            state: advanceBatch('planned', 'send'),
-            attempts: 1,
-            holds: packHolds(intent.holds),
-            begun_at: intent.at,
-          })
-          .executeTakeFirstOrThrow()
-        return Number(inserted.insertId)
-      }),
+      writeHot((statements) => insertBatch(statements, intent, advanceBatch('planned', 'send'), null)),
     settleBatch: (settlement) =>
-      writeShared(async (writer) => {
-        await moveBatch(writer, settlement.id, 'settle', {
+      writeHot((statements) => {
+        moveBatch(statements, place, settlement.id, 'settle', {
           answer: settlement.answer,
           status: settlement.status,
           attempts: settlement.attempts,
           holds: packHolds(settlement.accepted),
           settled_at: settlement.at,
         })
-        await insertExceptions(writer, settlement.exportRow, settlement.chunk, settlement.exceptions)
-        await noteReceipts(writer, lease, settlement)
-      }),
+        insertExceptions(statements, settlement.exportRow, settlement.chunk, settlement.exceptions)
+        noteReceipts(statements, lease, settlement)
+      }, 'for-nothing'),
     splitBatch: (id, answer, status, at) =>
-      writeShared((writer) =>
-        moveBatch(writer, id, 'split', { answer, status, holds: packHolds([]), settled_at: at }),
+      writeHot(
+        (statements) =>
+          moveBatch(statements, place, id, 'split', { answer, status, holds: packHolds([]), settled_at: at }),
+        'for-nothing',
       ),
     rule: (ruling, at) =>
-      writeShared(async (writer) => {
-        await upsertDelivered(writer, lease.jobId, ruling.delivered ?? [])
+      writeShared(async (writer, statements) => {
+        upsertDelivered(statements, lease.jobId, ruling.delivered ?? [])
         await rule(writer, lease, ruling, at)
-        await noteReceipts(writer, lease, ruling)
+        noteReceipts(statements, lease, ruling)
       }),
     async settleChunk(settlement) {
       addTallies(counted, settlement.tallies)
       try {
-        await writeShared((writer) => settleChunk(writer, lease, settlement))
+        await writeShared(
+          (writer, statements) => settleChunk(writer, statements, lease, settlement),
+          'for-nothing',
+        )
       } catch (error) {
         addTallies(counted, settlement.tallies, -1)
         throw error
@@ -153,7 +153,7 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease, ta
     saveAccounts(gateway, accounts, at) {
       registered.push(...accounts)
       // Those that came in together are one insertion.
-      return writeShared(async (writer) => {
+      return writeShared(async (writer, statements) => {
         const values = registered.splice(0).map(({ reference, accountId, isNew, sentBefore }) => ({
           gateway,
           reference: Buffer.from(reference, 'hex'),
@@ -164,7 +164,7 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease, ta
         }))
         if (values.length === 0) return
         // Of this very moment: more may have come in, and been counted, since the transaction began.
-        await keepCounts(writer)
+        keepCounts(statements)
         await writer
           .insertInto('account')
           .values(values)
@@ -174,7 +174,7 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease, ta
     },
     saveCareTeams: (gateway, entries) => writeShared((writer) => saveCareTeams(writer, gateway, entries)),
     endRun: (end) =>
-      writeShared(async (writer) => {
+      writeShared(async (writer, statements) => {
         await countWork(writer, lease.runId, end.endedAt, 'pauses')
         await writer
           .updateTable('run')
@@ -187,14 +187,14 @@ export function createRunLedger(database: Kysely<LedgerTables>, lease: Lease, ta
           .where('id', '=', lease.runId)
           .execute()
         await noteResolution(writer, end.resolution)
-        await noteReceipts(writer, lease, end)
+        noteReceipts(statements, lease, end)
       }),
   }
 }
 
-async function noteReceipts(writer: Writer, { runId }: Lease, { receiptsLength }: Receipted): Promise<void> {
+function noteReceipts(statements: Statements, { runId }: Lease, { receiptsLength }: Receipted): void {
   if (receiptsLength === undefined) return
-  await writer.updateTable('run').set({ receipts_length: receiptsLength }).where('id', '=', runId).execute()
+  statements.run('update run set receipts_length = ? where id = ?', receiptsLength, runId)
 }
 
 async function addExport(writer: Writer, runId: string, start: ExportStart): Promise<ExportRecord> {
@@ -225,44 +225,77 @@ async function addExport(writer: Writer, runId: string, start: ExportStart): Pro
     .executeTakeFirstOrThrow()
 }
 
-async function moveBatch(
-  writer: Writer,
+const insertBatch = (
+  statements: Statements,
+  { batchId, exportRow, chunk, kind, holds, at }: BatchIntent,
+  state: BatchState,
+  place: string | null,
+): number =>
+  statements.insert(
+    `insert into batch (batch_id, export_row, chunk, kind, records, state, attempts, holds, place, begun_at)
+    values (?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`,
+    ...[batchId, exportRow, chunk, kind, holds.length, state, packHolds(holds), place, at],
+  )
+
+const forgetPlanned = (statements: Statements, { exportRow, chunk }: ChunkKey): void =>
+  statements.run(
+    `delete from batch where export_row = ? and chunk = ? and state = 'planned'`,
+    exportRow,
+    chunk,
+  )
+
+type BatchChange = Partial<
+  Pick<BatchRecord, 'answer' | 'status' | 'attempts' | 'holds' | 'begun_at' | 'settled_at'>
+>
+
+const BatchRow = z.object({
+  state: z.enum(['planned', 'sending', 'settled', 'split']),
+  place: z.string().nullable(),
+})
+
+/** @param place where this process runs. @throws WaybillError `state-illegal` */
+function moveBatch(
+  statements: Statements,
+  place: string | undefined,
   id: number,
   event: BatchEvent,
-  change: { answer: string; status: number | null; attempts?: number; holds: Uint8Array; settled_at: number },
-): Promise<void> {
-  const { state } = await writer
-    .selectFrom('batch')
-    .select('state')
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
-  await writer
-    .updateTable('batch')
-    .set({ state: advanceBatch(state, event), ...change })
-    .where('id', '=', id)
-    .execute()
+  change: BatchChange,
+): void {
+  const [found] = statements.all('select state, place from batch where id = ?', id)
+  const batch = BatchRow.parse(found)
+  const state = advanceBatch(isPerhapsSent(batch, place) ? 'sending' : batch.state, event)
+  const columns = Object.keys(change).map((column) => `, ${column} = ?`)
+  statements.run(
+    `update batch set state = ?${columns.join('')} where id = ?`,
+    state,
+    ...Object.values(change),
+    id,
+  )
 }
 
-async function insertExceptions(
-  writer: Writer,
+function insertExceptions(
+  statements: Statements,
   exportRow: number,
   chunk: number,
   exceptions: readonly Exception[],
-): Promise<void> {
-  for (let start = 0; start < exceptions.length; start += ROWS_AT_ONCE) {
-    const values = exceptions.slice(start, start + ROWS_AT_ONCE).map(({ byteOffset, batchId, ...rest }) => ({
-      ...rest,
-      state: rest.outcome,
-      byte_offset: byteOffset,
-      batch_id: batchId,
-      export_row: exportRow,
-      chunk,
-    }))
-    await writer.insertInto('exception').values(values).execute()
+): void {
+  for (const one of exceptions) {
+    const { row, line, byteOffset, kind, rule, content, outcome, stage, code, field, message, batchId } = one
+    statements.run(
+      `insert into exception (export_row, chunk, row, line, byte_offset, kind, rule, content, outcome, state, stage, code,
+        field, message, batch_id) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[exportRow, chunk, row, line, byteOffset, kind, rule, content, outcome, outcome],
+      ...[stage, code, field, message, batchId],
+    )
   }
 }
 
-async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettlement): Promise<void> {
+async function settleChunk(
+  writer: Writer,
+  statements: Statements,
+  lease: Lease,
+  settlement: ChunkSettlement,
+): Promise<void> {
   const { exportRow, chunk } = settlement
   const { state } = await writer
     .selectFrom('chunk')
@@ -283,9 +316,10 @@ async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettle
     .where('export_row', '=', exportRow)
     .where('number', '=', chunk)
     .execute()
-  await insertExceptions(writer, exportRow, chunk, settlement.exceptions)
+  insertExceptions(statements, exportRow, chunk, settlement.exceptions)
   await noteKnown(writer, lease.jobId, exportRow, chunk)
-  await upsertDelivered(writer, lease.jobId, settlement.delivered)
+  forgetPlanned(statements, settlement)
+  upsertDelivered(statements, lease.jobId, settlement.delivered)
   if (settlement.careTeams !== undefined)
     await saveCareTeams(writer, settlement.careTeams.gateway, settlement.careTeams.entries)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
@@ -314,24 +348,16 @@ async function settleChunk(writer: Writer, lease: Lease, settlement: ChunkSettle
       )
       .execute()
   }
-  await noteReceipts(writer, lease, settlement)
+  noteReceipts(statements, lease, settlement)
 }
 
 /** In key order, so that neighbouring keys of the tree are written together. */
-async function upsertDelivered(writer: Writer, jobId: number, rows: readonly DeliveredRow[]): Promise<void> {
-  const sorted = rows.toSorted((a, b) => (a.rowKey < b.rowKey ? -1 : 1))
-  for (let start = 0; start < sorted.length; start += ROWS_AT_ONCE) {
-    const values = sorted.slice(start, start + ROWS_AT_ONCE).map(({ rowKey, records }) => ({
-      job_id: jobId,
-      row_key: Buffer.from(rowKey, 'hex'),
-      records: packDelivered(records),
-    }))
-    await writer
-      .insertInto('delivered')
-      .values(values)
-      .onConflict((conflict) =>
-        conflict.columns(['job_id', 'row_key']).doUpdateSet({ records: sql`excluded.records` }),
-      )
-      .execute()
+function upsertDelivered(statements: Statements, jobId: number, rows: readonly DeliveredRow[]): void {
+  for (const { rowKey, records } of rows.toSorted((a, b) => (a.rowKey < b.rowKey ? -1 : 1))) {
+    statements.run(
+      `insert into delivered (job_id, row_key, records) values (?, ?, ?)
+      on conflict (job_id, row_key) do update set records = excluded.records`,
+      ...[jobId, Buffer.from(rowKey, 'hex'), packDelivered(records)],
+    )
   }
 }

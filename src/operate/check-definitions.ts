@@ -163,9 +163,8 @@ function problemOf(check: Check, subject: string, error: WaybillError): CheckFin
   const where = error.place === undefined ? '' : ` (${describePlace(error.place)})`
   const found = `${error.code}: ${error.message}${error.message.includes(where.slice(2, -1)) ? '' : where}`
   const details = error.findings.map(({ place, message }) => `${describePlace(place)}: ${message}`)
-  const remedy =
-    check === 'job' && error.code === 'export-unreadable'
-      ? 'Correct `from` in the job, or make the folder; this user must be able to read it.'
-      : error.remedy
-  return { check, level: 'problem', subject, found, ...(details.length === 0 ? {} : { details }), remedy }
+  return {
+    ...{ check, level: 'problem', subject, found, remedy: error.remedy },
+    ...(details.length === 0 ? {} : { details }),
+  }
 }

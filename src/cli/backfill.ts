@@ -1,13 +1,12 @@
 /** `waybill backfill`: runs a job over the exports of a range of days; or prints what that would be. */
 import { existsSync } from 'node:fs'
-import { mkdtemp, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
 import { gatewayNameOf } from '../definitions/jobs.ts'
 import type { BackfillRange } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { type Arrival, createArrival } from '../run/arrival.ts'
+import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated, type Dated, readRange } from '../run/backfill-range.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import type { FoundExport } from '../run/find-exports.ts'
@@ -82,7 +81,9 @@ async function lookBefore(context: CommandContext, job: Job, range: BackfillRang
   const name = job.definition.job
   const mappings = await readMappings(settings, job)
   const sources = backfillSources(job, range)
-  const look = await withTemporaryArrival(context, (arrival) => lookInRange({ range, sources, arrival, now }))
+  const look = await withPassingArrival(sourceSettings(settings), (arrival) =>
+    lookInRange({ range, sources, arrival, now }),
+  )
   if (look.found.length === 0 && !(await hasUnfinished(context, job))) throw noneInRange(name, sources, range)
   return shortPlan(name, range, look.found, leftOut(job, range, look, mappings))
 }
@@ -114,7 +115,7 @@ async function printPlan(
   // Without a ledger nothing was delivered yet, and a plan makes none.
   const ledger = existsSync(ledgerFile(context)) ? await context.openLedger() : undefined
   try {
-    const plan = await withTemporaryArrival(context, (arrival) =>
+    const plan = await withPassingArrival(sourceSettings(settings), (arrival) =>
       planBackfill(
         {
           ...{ folders: settings, home, ledger, arrival, now },
@@ -133,19 +134,6 @@ async function printPlan(
   } finally {
     counting?.end()
     await ledger?.close()
-  }
-}
-
-/** For what is fetched or unpacked to be looked at: a folder of random name that its owner alone may read. */
-async function withTemporaryArrival<Result>(
-  { settings }: CommandContext,
-  work: (arrival: Arrival) => Promise<Result>,
-): Promise<Result> {
-  const arrival = createArrival(await mkdtemp(join(tmpdir(), 'waybill-backfill-')), sourceSettings(settings))
-  try {
-    return await work(arrival)
-  } finally {
-    await arrival.close(false)
   }
 }
 

@@ -1,7 +1,5 @@
 /** Looks an installation over, and changes nothing: settings, home, ledger, clock, gateways, jobs and mappings. */
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { definitionsIn } from '../definitions/definition-files.ts'
 import { gatewayNameOf, NO_GATEWAY, readGatewayName, readTargets } from '../definitions/jobs.ts'
@@ -33,6 +31,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
   const gatewayOf = await readGatewayNames(settings)
   const [ledger, facts] = await lookAtLedger(application, gatewayOf, join(settings.home, 'ledger.sqlite'))
   const gateway = await lookAtGateways(application, looking, gatewayOf)
+  const asked = { sources: sourceSettings(settings), servers: looking.servers, settings }
   return [
     ...checkSettings(looking.settingsFindings),
     ...(await checkLogFile(settings.logFile?.path)),
@@ -40,7 +39,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
     ...ledger,
     checkClock(now(), facts?.latestRunAt, gateway.clock),
     ...gateway.findings,
-    ...(await lookAtJobs(application, looking.servers)),
+    ...(await checkJobs(settings, { ...asked, now: now() })),
     ...(await checkMappings(settings, looking.countCases)),
   ]
 }
@@ -145,14 +144,4 @@ function lookAtGateway({ settings, now, interrupt }: Application, url: string): 
     now,
     signal: interrupt,
   })
-}
-
-async function lookAtJobs({ settings, now }: Application, servers: boolean): Promise<CheckFinding[]> {
-  const spool = await mkdtemp(join(tmpdir(), 'waybill-doctor-'))
-  try {
-    const look = { sources: sourceSettings(settings), servers, spool, now: now(), settings }
-    return await checkJobs(settings, look)
-  } finally {
-    await rm(spool, { recursive: true, force: true })
-  }
 }

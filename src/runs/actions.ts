@@ -60,7 +60,7 @@ export async function tryRun(
   try {
     const identity = createIdentity(application.randomHex(32))
     const options = { files, limit, acceptDrift, ledger }
-    return await dryRun(settings, job, identity, options, now(), sourceSettings(settings))
+    return await dryRun(settings, job, identity, options, now, sourceSettings(settings))
   } finally {
     await ledger?.close()
   }

@@ -75,7 +75,8 @@ async function runWith(
   const unfinished = await ledger.unfinishedRun(held.lease.jobId, 'ordinary')
   if (unfinished !== undefined) {
     const exports = { from: 'unfinished', run: unfinished } as const
-    const end = await execute({ job, id: unfinished.id, resumed: unfinished, exports, limit }, world)
+    const plan = { records: 'send', job, id: unfinished.id, resumed: unfinished, exports, limit } as const
+    const end = await execute(plan, world)
     if (end.error !== undefined) return end
     resumed = end.summary
   }
@@ -93,6 +94,7 @@ async function runWith(
     throw noneFound(job)
   }
   const plan = {
+    records: 'send',
     ...{ job, id: runId, resumed: undefined, limit },
     exports: { from: 'found', found: others, mappings, acceptDrift: options.acceptDrift },
     ...(options.files.length > 0 ? { part: 'files' as const } : {}),

@@ -94,6 +94,16 @@ describe('an export that cannot be read', () => {
     expect(await clinic.store.allRecords()).toEqual([])
   })
 
+  test('a dry run fails an export without rows as a run does', async () => {
+    const clinic = await openClinic()
+    const path = await clinic.deliver('empty.csv', HEADER)
+    const failed = (out: string) => JSON.parse(out).failed.map((one: { error: object }) => one.error)
+    const empty = await clinic.run('--dry-run')
+    expect(empty.code).toBe(2)
+    expect(failed(empty.out)).toMatchObject([{ code: 'export-empty', place: { file: path } }])
+    expect(summaryOf(await clinic.run()).exports).toMatchObject([{ error: 'export-empty' }])
+  })
+
   test('a folder where the export should be, and a file that is not there: exit 2', async () => {
     const clinic = await openClinic()
     await mkdir(join(clinic.workplace.folder, 'inbox/folder.csv'))

@@ -84,7 +84,7 @@ describe('the README', () => {
       job,
       createIdentity('0123456789abcdef'),
       options,
-      Date.now(),
+      Date.now,
     )
     const n = (count: number): string => count.toLocaleString('en-US')
     const text = page('README.md')

@@ -29,12 +29,9 @@ function framesOf(error: unknown): string[] {
   if (!(error instanceof Error) || error.stack === undefined) return []
   const { stack, message } = error
   const at = stack.indexOf(message)
-  return at < 0
-    ? []
-    : stack
-        .slice(at + message.length)
-        .split('\n')
-        .slice(1)
+  if (at < 0) return []
+  const [, ...frames] = stack.slice(at + message.length).split('\n')
+  return frames
 }
 
 export function errorAsJson(error: WaybillError): object {

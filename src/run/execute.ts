@@ -36,13 +36,10 @@ export interface JobEnd {
 /** Carries a plan out: where its records go decides what that takes, and what it comes to. */
 export function execute(plan: RunPlan, world: World): Promise<JobEnd>
 export function execute(plan: CountPlan, world: CountWorld): Promise<Counted>
-export function execute(...given: Sent | Counting): Promise<JobEnd | Counted> {
-  return isCounting(given) ? countExports(...given) : send(...given)
+export function execute(...given: [RunPlan, World] | [CountPlan, CountWorld]): Promise<JobEnd | Counted> {
+  const counts = (one: typeof given): one is [CountPlan, CountWorld] => one[0].records === 'count'
+  return counts(given) ? countExports(...given) : send(...given)
 }
-
-type Sent = readonly [plan: RunPlan, world: World]
-type Counting = readonly [plan: CountPlan, world: CountWorld]
-const isCounting = (given: Sent | Counting): given is Counting => given[0].records === 'count'
 
 /** Runs until all exports are done or something stops it, and writes down how it ended. */
 async function send(plan: RunPlan, world: World): Promise<JobEnd> {

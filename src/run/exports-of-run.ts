@@ -113,9 +113,9 @@ export async function* startExports(
 ): AsyncGenerator<ExportStep> {
   const brought = bringExports(run.events, arrival, deliveries, mappings, memory, begun)
   for await (const { start, watch, here } of brought) {
-    const failed = 'error' in here ? here.error : undefined
     // In one write: left open by a kill, it would be gone on with as if nothing were wrong with it.
-    const record = await run.runLedger.addExport({ ...start, ...(failed && { failed: failed.code }) })
+    const failed = 'error' in here ? { failed: here.error.code } : {}
+    const record = await run.runLedger.addExport({ ...start, ...failed })
     await watch?.begin(run.runLedger, record.id)
     if ('error' in here) run.events.emit({ type: 'exportFailed', name: start.name, error: here.error })
     else {

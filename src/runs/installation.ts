@@ -7,7 +7,7 @@ import { WaybillError } from '../model/errors.ts'
 import { type Pruned, prune } from '../operate/prune.ts'
 import { measureOutputFiles } from '../report/files-section.ts'
 import { runReport } from '../report/report-page.ts'
-import { type Application, openKnownLedger } from './application.ts'
+import { type Application, withKnownLedger } from './application.ts'
 
 export interface PrunedInstallation extends Pruned {
   /** What the ledger's file has given back; undefined of a dry run. */
@@ -62,8 +62,7 @@ export async function reportOf(
   wanted: string | undefined,
 ): Promise<{ readonly run: string; readonly page: string }> {
   const { settings, now, isDead, version } = application
-  const ledger = await openKnownLedger(application)
-  try {
+  return withKnownLedger(application, async (ledger) => {
     const run = wanted ?? (await ledger.runs(1))[0]?.id
     if (run === undefined)
       throw new WaybillError('run-not-found', 'there are no runs yet', {
@@ -72,7 +71,5 @@ export async function reportOf(
     const { home } = settings
     const outputsOf = (summary: Parameters<typeof measureOutputFiles>[1]) => measureOutputFiles(home, summary)
     return { run, page: await runReport({ ledger, home, now: now(), isDead, version, outputsOf }, run) }
-  } finally {
-    await ledger.close()
-  }
+  })
 }

@@ -42,9 +42,8 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
     address,
     async list() {
       const names = await readdir(folder).catch((cause) => {
-        throw (
-          filesExhausted(cause) ?? folderRefused(folder, REFUSALS[codeOf(cause)] ?? reasonOf(cause), cause)
-        )
+        const why = REFUSALS[codeOf(cause)] ?? `cannot be read (${codeOf(cause)})`
+        throw filesExhausted(cause) ?? folderRefused(folder, why, cause)
       })
       const found = await Promise.all(names.map((name) => look(folder, name)))
       return listingOf(found.filter((one) => one !== undefined))
@@ -104,9 +103,6 @@ const REFUSALS: Readonly<Record<string, string>> = {
   ENOTDIR: 'is a file',
   EACCES: 'may not be read by this user',
 }
-
-const reasonOf = (cause: unknown): string =>
-  `cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''

@@ -50,12 +50,15 @@ export interface Application
   readonly identity: (hadRuns?: boolean) => Promise<Identity>
 }
 
+export const ledgerFile = ({ settings }: Pick<Application, 'settings'>): string =>
+  join(settings.home, 'ledger.sqlite')
+
 /** Where there is no ledger yet, nothing was delivered: the work is done without one, and none is made. */
 export async function withLedgerIfAny<Result>(
   { settings, openLedger }: Pick<Application, 'settings' | 'openLedger'>,
   work: (ledger: Ledger | undefined) => Promise<Result>,
 ): Promise<Result> {
-  const ledger = existsSync(join(settings.home, 'ledger.sqlite')) ? await openLedger() : undefined
+  const ledger = existsSync(ledgerFile({ settings })) ? await openLedger() : undefined
   try {
     return await work(ledger)
   } finally {

@@ -1,6 +1,5 @@
 /** Looks an installation over, and changes nothing: settings, home, ledger, clock, gateways, jobs and mappings. */
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { definitionsIn } from '../definitions/definition-files.ts'
 import { gatewayNameOf, NO_GATEWAY, readGatewayName, readTargets } from '../definitions/jobs.ts'
 import { keyOf, type Target } from '../definitions/notify-definition.ts'
@@ -14,7 +13,7 @@ import { checkClock, checkHome, checkLogFile } from '../operate/check-machine.ts
 import type { CheckFinding } from '../operate/finding.ts'
 import { gatewaySetting } from '../run/next-steps.ts'
 import { BUILT_IN, type Settings } from '../settings.ts'
-import type { Application } from './application.ts'
+import { type Application, ledgerFile } from './application.ts'
 import { printedToken, sourceSettings } from './connect-gateway.ts'
 
 export interface Looking {
@@ -29,7 +28,7 @@ export interface Looking {
 export async function lookOver(application: Application, looking: Looking): Promise<CheckFinding[]> {
   const { settings, now } = application
   const gatewayOf = await readGatewayNames(settings)
-  const [ledger, facts] = await lookAtLedger(application, gatewayOf, join(settings.home, 'ledger.sqlite'))
+  const [ledger, facts] = await lookAtLedger(application, gatewayOf, ledgerFile(application))
   const gateway = await lookAtGateways(application, looking, gatewayOf)
   const asked = { sources: sourceSettings(settings), servers: looking.servers, settings }
   return [

@@ -163,6 +163,24 @@ module.exports = {
       from: { path: '^src/run/' },
       to: { path: '^src/runs/' },
     },
+    {
+      name: 'commands-come-through-runs',
+      severity: 'error',
+      comment:
+        'what runs, schedules, looks for exports or opens a ledger stands behind src/runs/; a command has words for it',
+      from: { path: '^src/cli/' },
+      to: {
+        path: '^src/(expect|ledger|load|run|schedule)/',
+        pathNot: [
+          '^src/expect/expectation-text.ts$',
+          '^src/ledger/(ledger|concerns).ts$',
+          '^src/load/batches.ts$',
+          '^src/run/(backfill-range|events|joined-exports|next-steps).ts$',
+          '^src/schedule/cron-line.ts$',
+        ],
+        dependencyTypesNot: ['type-only'],
+      },
+    },
     only('telemetry-alone', '^src/telemetry/', [MODEL, OWN_FILES], 'telemetry is told; it asks nobody'),
     {
       name: 'only-edges-know-the-command-line',

@@ -1,21 +1,12 @@
 /** `waybill backfill`: runs a job over the exports of a range of days; or prints what that would be. */
-import { existsSync } from 'node:fs'
-import { mkdtemp, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
-import { gatewayNameOf } from '../definitions/jobs.ts'
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { BackfillRange } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { type Arrival, createArrival } from '../run/arrival.ts'
-import { assertDated, type Dated, readRange } from '../run/backfill-range.ts'
-import { lookInRange } from '../run/exports-in-range.ts'
-import type { FoundExport } from '../run/find-exports.ts'
-import { beginBackfill } from '../runs/actions.ts'
-import { backfillSources, noneInRange } from '../runs/backfill.ts'
-import { type BackfillPlan, leftOut, planBackfill } from '../runs/backfill-plan.ts'
-import { sourceSettings } from '../runs/connect-gateway.ts'
-import { n, sizeText } from '../shown-text.ts'
+import { readRange } from '../run/backfill-range.ts'
+import { beginBackfill, tryBackfill } from '../runs/actions.ts'
+import type { BackfillLook, BackfillPlan } from '../runs/backfill-plan.ts'
+import { counted, n, sizeText } from '../shown-text.ts'
 import { createCounting } from '../telemetry/progress.ts'
 import type { Action, CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
@@ -36,7 +27,6 @@ export interface BackfillCommandOptions {
 }
 
 export const backfill: Action<BackfillCommandOptions> = async (context, options) => {
-  const { settings } = context
   const days = readRange(options.from, options.to, `waybill backfill ${options.job}`)
   const range = {
     ...days,
@@ -44,16 +34,11 @@ export const backfill: Action<BackfillCommandOptions> = async (context, options)
     ...(options.rate === undefined ? {} : { rate: options.rate }),
     ...(options.acceptDrift === true ? { acceptDrift: true } : {}),
   }
-  if (options.dryRun) {
-    const job = await readJob(settings, options.job)
-    assertDated(job.definition.job, job.sources)
-    return printPlan(context, options, job, range)
+  if (options.dryRun) return printPlan(context, options, range)
+  const onFound = (job: string, look: BackfillLook): void => {
+    if (showsProgress(context, options)) context.err(shortPlan(job, range, look))
   }
-  const look = async (job: Job): Promise<void> => {
-    const plan = await lookBefore(context, job, range)
-    if (showsProgress(context, options)) context.err(plan)
-  }
-  return (await beginBackfill(context, beginOnTerminal(context, options), options.job, range, look)).exit
+  return (await beginBackfill(context, beginOnTerminal(context, options), options.job, range, onFound)).exit
 }
 
 /** @throws WaybillError `usage-wrong` where it is no folder */
@@ -73,88 +58,27 @@ async function folderOf(given: string): Promise<string> {
 const showsProgress = ({ settings }: CommandContext, { quiet }: BackfillCommandOptions): boolean =>
   !quiet && settings.logFormat !== 'json'
 
-/**
- * What is about to be run, in a line. That nothing of the range is there may mean that an unfinished backfill has taken it all.
- * @throws WaybillError `exports-none` before a ledger is made; as `backfillJob`
- */
-async function lookBefore(context: CommandContext, job: Job, range: BackfillRange): Promise<string> {
-  const { settings, now } = context
-  const name = job.definition.job
-  const mappings = await readMappings(settings, job)
-  const sources = backfillSources(job, range)
-  const look = await withTemporaryArrival(context, (arrival) => lookInRange({ range, sources, arrival, now }))
-  if (look.found.length === 0 && !(await hasUnfinished(context, job))) throw noneInRange(name, sources, range)
-  return shortPlan(name, range, look.found, leftOut(job, range, look, mappings))
-}
-
-async function hasUnfinished(context: CommandContext, { definition }: Job): Promise<boolean> {
-  if (!existsSync(ledgerFile(context))) return false
-  const ledger = await context.openLedger()
-  try {
-    const jobId = await ledger.jobId(definition.job, gatewayNameOf(context.settings, definition))
-    return (await ledger.unfinishedRun(jobId, 'backfill')) !== undefined
-  } finally {
-    await ledger.close()
-  }
-}
-
-const ledgerFile = ({ settings }: CommandContext): string => join(settings.home, 'ledger.sqlite')
-
 async function printPlan(
   context: CommandContext,
   options: BackfillCommandOptions,
-  job: Job,
   range: BackfillRange,
 ): Promise<number> {
-  const { settings, now, writeError: write } = context
-  const { home } = settings
+  const { now, writeError: write } = context
   const counting = showsProgress(context, options)
     ? createCounting({ columns: context.terminal, now, write })
     : undefined
-  // Without a ledger nothing was delivered yet, and a plan makes none.
-  const ledger = existsSync(ledgerFile(context)) ? await context.openLedger() : undefined
-  try {
-    const plan = await withTemporaryArrival(context, (arrival) =>
-      planBackfill(
-        {
-          ...{ folders: settings, home, ledger, arrival, now },
-          gateway: gatewayNameOf(settings, job.definition),
-          onExport: (name, number, of) => {
-            counting?.at(`${number} of ${of}: counting ${name}`)
-          },
-        },
-        job,
-        range,
-      ),
-    )
-    counting?.end()
-    context.out(options.json ? JSON.stringify(backfillPlanJson(plan)) : backfillPlanText(plan))
-    return plan.exports.some(({ error }) => error !== undefined) ? EXIT.recordsLeftBehind : EXIT.ok
-  } finally {
-    counting?.end()
-    await ledger?.close()
-  }
-}
-
-/** For what is fetched or unpacked to be looked at: a folder of random name that its owner alone may read. */
-async function withTemporaryArrival<Result>(
-  { settings }: CommandContext,
-  work: (arrival: Arrival) => Promise<Result>,
-): Promise<Result> {
-  const arrival = createArrival(await mkdtemp(join(tmpdir(), 'waybill-backfill-')), sourceSettings(settings))
-  try {
-    return await work(arrival)
-  } finally {
-    await arrival.close(false)
-  }
+  const onExport = (name: string, number: number, of: number) =>
+    counting?.at(`${number} of ${of}: counting ${name}`)
+  const plan = await tryBackfill(context, options.job, range, onExport).finally(() => counting?.end())
+  context.out(options.json ? JSON.stringify(backfillPlanJson(plan)) : backfillPlanText(plan))
+  return plan.exports.some(({ error }) => error !== undefined) ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
 /** One line, of what the listing alone says. */
 export function shortPlan(
   job: string,
   range: BackfillRange,
-  found: readonly Dated<FoundExport>[],
-  { without, unmatched }: Pick<BackfillPlan, 'without' | 'unmatched'>,
+  { found, without, unmatched }: BackfillLook,
 ): string {
   const bytes = found.reduce((total, { found: { delivery } }) => total + delivery.bytes, 0)
   const dates = found.length === 0 ? '' : `, of ${found[0]?.date} to ${found.at(-1)?.date}`
@@ -245,5 +169,3 @@ function durationText(seconds: number): string {
 
 const rangeText = ({ from, to, in: folder }: BackfillRange): string =>
   `${from} to ${to}${folder === undefined ? '' : ` in ${folder}`}`
-
-const counted = (count: number, what: string): string => `${n(count)} ${what}${count === 1 ? '' : 's'}`

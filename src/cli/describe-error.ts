@@ -21,15 +21,17 @@ export function describeError(error: unknown): string[] {
   ]
 }
 
-/** Where it was thrown. Its words stand in front of that, in lines of which nobody can tell whose they are. */
+/**
+ * Where it was thrown: what stands behind its words. None where they are not found, as then nobody can tell which lines of the stack are
+ * words.
+ */
 function framesOf(error: unknown): string[] {
   if (!(error instanceof Error) || error.stack === undefined) return []
   const { stack, message } = error
   const at = stack.indexOf(message)
-  return stack
-    .slice(at < 0 ? 0 : at + message.length)
-    .split('\n')
-    .filter((line) => line.startsWith('    at '))
+  if (at < 0) return []
+  const [, ...frames] = stack.slice(at + message.length).split('\n')
+  return frames
 }
 
 export function errorAsJson(error: WaybillError): object {

@@ -1,39 +1,13 @@
 /** `waybill schedule --explain`: the last fires of each job, what each did or why it did not run, and the next ones. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { type Job, readJob } from '../definitions/definition-files.ts'
 import type { Expectation } from '../definitions/export-definition.ts'
-import { readGatewayName } from '../definitions/jobs.ts'
-import { watchedSources } from '../expect/assess.ts'
-import type { DeadlineRecord, DeadlineState, ExpectationKey, FireRecord, Ledger } from '../ledger/ledger.ts'
-import { EXIT, type WaybillError } from '../model/errors.ts'
-import { type RunActivity, underWay } from '../run/summary.ts'
+import type { DeadlineState, FireRecord } from '../ledger/ledger.ts'
+import { EXIT } from '../model/errors.ts'
+import { type ExplainedExpectation, type ExplainedJob, explainJobs } from '../runs/explain-jobs.ts'
 import { localTime, utcTime } from '../schedule/cron-line.ts'
-import { firesAfter } from '../schedule/fires.ts'
-import { comeDue, ON_TIME_MS } from '../schedule/missed.ts'
-import type { JobSchedule, ListedJob } from '../schedule/schedule-parts.ts'
 import type { CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { fittedTable, plainTable } from './plain-table.ts'
 import { toSecond, waitsText } from './run-reporter.ts'
-import { createJobList, withMappings } from './scheduled-jobs.ts'
-
-const LAST = 10
-const NEXT = 5
-
-interface Explained {
-  readonly job: string
-  readonly schedule: JobSchedule | undefined
-  readonly problem: WaybillError | undefined
-  /** The run that is on, of whatever process. */
-  readonly current: (RunActivity & { readonly kind: 'under-way'; readonly run: string }) | undefined
-  /** Newest first. */
-  readonly last: readonly FireRecord[]
-  readonly next: readonly number[]
-  /** In which its times are shown. */
-  readonly zone: string
-  readonly expected: readonly ExplainedExpectation[]
-}
 
 /**
  * @param options `job` undefined: all jobs of the folder that have a schedule, or a file that is wrong
@@ -43,83 +17,16 @@ export async function explainSchedule(
   context: CommandContext,
   options: { readonly job: string | undefined; readonly json: boolean },
 ): Promise<number> {
-  const { settings } = context
-  const jobs =
-    options.job === undefined
-      ? await createJobList(settings)()
-      : [await withMappings(settings, named(await readJob(settings, options.job)))]
-  const ledger = existsSync(join(settings.home, 'ledger.sqlite')) ? await context.openLedger() : undefined
-  try {
-    const all: Explained[] = []
-    for (const job of jobs) all.push(await explain(context, ledger, job))
-    const shown = all.filter(
-      ({ schedule, problem, expected }) =>
-        schedule !== undefined || problem !== undefined || expected.length > 0 || options.job !== undefined,
-    )
-    if (options.json) context.out(JSON.stringify({ jobs: shown.map(explainedJson) }))
-    else if (shown.length === 0) context.out('No job has a schedule. See docs/jobs.md, "Schedule".')
-    else for (const one of shown) context.out(explainedText(one, context.columns))
-    const problems = shown.flatMap(({ problem }) => problem ?? [])
-    for (const problem of problems) context.err(describeError(problem))
-    return problems[0]?.exit ?? EXIT.ok
-  } finally {
-    await ledger?.close()
-  }
+  const shown = await explainJobs(context, options.job)
+  if (options.json) context.out(JSON.stringify({ jobs: shown.map(explainedJson) }))
+  else if (shown.length === 0) context.out('No job has a schedule. See docs/jobs.md, "Schedule".')
+  else for (const one of shown) context.out(explainedText(one, context.columns))
+  const problems = shown.flatMap(({ problem }) => problem ?? [])
+  for (const problem of problems) context.err(describeError(problem))
+  return problems[0]?.exit ?? EXIT.ok
 }
 
-const named = (job: Job) => ({
-  name: job.definition.job,
-  job,
-  schedule: job.definition.schedule,
-})
-
-async function explain(
-  { settings, now, isDead }: CommandContext,
-  ledger: Ledger | undefined,
-  listed: ListedJob<Job>,
-): Promise<Explained> {
-  const at = now()
-  const schedule = 'problem' in listed ? undefined : listed.schedule
-  const jobId = await ledger?.jobId(listed.name, await readGatewayName(settings, listed.name))
-  const { fires, known } = await readFires(ledger, jobId)
-  const holder = jobId === undefined ? undefined : await ledger?.holder(jobId, at, isDead)
-  const dues = known === undefined ? [] : (comeDue(known, schedule, at)?.fires ?? [])
-  const state = schedule?.missed === 'skip' ? 'skipped' : 'missed'
-  const unseen = dues
-    .filter((due) => at - due >= ON_TIME_MS)
-    .map((due): FireRecord => ({ ...NOTHING_KNOWN, due, state, reason: 'not-scheduled' }))
-  const upcoming = schedule === undefined ? [] : firesAfter(schedule, at)
-  return {
-    job: listed.name,
-    schedule,
-    problem: 'problem' in listed ? listed.problem : undefined,
-    current: holder && { run: holder.run_id, ...underWay(holder) },
-    last: [...unseen.reverse(), ...fires].slice(0, LAST),
-    next: Iterator.from(upcoming).take(NEXT).toArray(),
-    zone: schedule?.zone ?? known?.zone ?? 'Etc/UTC',
-    expected: listed.job === undefined ? [] : await explainExpectations(ledger, listed.job, at),
-  }
-}
-
-/** Of a fire that is not in the ledger: no schedule has seen it yet. */
-const NOTHING_KNOWN = {
-  job_id: 0,
-  made_up_by: null,
-  owner: null,
-  run_id: null,
-  begun_at: null,
-  ended_at: null,
-  exit: null,
-  error: null,
-  detail: null,
-}
-
-async function readFires(ledger: Ledger | undefined, jobId: number | undefined) {
-  if (ledger === undefined || jobId === undefined) return { fires: [], known: undefined }
-  return { fires: await ledger.fires.latest(jobId, LAST), known: await ledger.fires.timetable(jobId) }
-}
-
-function explainedText(explained: Explained, columns: number | undefined): string[] {
+function explainedText(explained: ExplainedJob, columns: number | undefined): string[] {
   const { job, schedule, problem, current, last, next, zone, expected } = explained
   const what =
     schedule === undefined
@@ -146,7 +53,7 @@ function explainedText(explained: Explained, columns: number | undefined): strin
   return [...lines, '']
 }
 
-function currentText({ run, owner, since, waits }: NonNullable<Explained['current']>): string {
+function currentText({ run, owner, since, waits }: NonNullable<ExplainedJob['current']>): string {
   const why = waits === undefined ? '' : `; it ${waitsText(waits)}`
   return `now run ${run} is under way since ${toSecond(since)}, by process ${owner}${why}`
 }
@@ -154,7 +61,7 @@ function currentText({ run, owner, since, waits }: NonNullable<Explained['curren
 const instant = (at: number | null): string | undefined =>
   at === null ? undefined : new Date(at).toISOString()
 
-function explainedJson(explained: Explained): object {
+function explainedJson(explained: ExplainedJob): object {
   const { job, schedule, problem, current, last, next, zone, expected } = explained
   return {
     job,
@@ -177,29 +84,6 @@ function explainedJson(explained: Explained): object {
     next: next.map((at) => ({ due: instant(at), local: localTime(at, zone) })),
     expected: expected.map(expectationJson),
   }
-}
-
-export interface ExplainedExpectation {
-  readonly key: ExpectationKey
-  readonly expect: Expectation
-  /** Undefined where nobody has looked yet. */
-  readonly last: DeadlineRecord | undefined
-  readonly next: number
-}
-
-export async function explainExpectations(
-  ledger: Ledger | undefined,
-  job: Job,
-  now: number,
-): Promise<ExplainedExpectation[]> {
-  return Promise.all(
-    watchedSources(job).map(async ({ key, expect }) => ({
-      key,
-      expect,
-      last: (await ledger?.expectations.judged(key))?.[0],
-      next: firesAfter({ cron: expect.by, zone: expect.zone }, now).next().value,
-    })),
-  )
 }
 
 const WORDS: Readonly<Record<DeadlineState, string>> = {

@@ -1,7 +1,6 @@
 /** `waybill mapping preview`: rows of an export as records. It prints health data, to the terminal or to a page, and nowhere else. */
-import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { readMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
@@ -12,7 +11,8 @@ import { EXIT } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { RowOutcome } from '../model/record.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
-import type { Action, CommandContext } from './context.ts'
+import { knownIdentity } from '../runs/application.ts'
+import type { Action } from './context.ts'
 
 export interface MappingPreviewOptions {
   readonly mapping: string
@@ -26,24 +26,13 @@ export interface MappingPreviewOptions {
   readonly json?: true
 }
 
-/** A preview makes no ledger. */
-async function hadRuns({ settings, openLedger }: CommandContext): Promise<boolean> {
-  if (!existsSync(join(settings.home, 'ledger.sqlite'))) return false
-  const ledger = await openLedger()
-  try {
-    return (await ledger.runs(1)).length > 0
-  } finally {
-    await ledger.close()
-  }
-}
-
 export const mappingPreview: Action<MappingPreviewOptions> = async (context, options) => {
   const unjoined = await readMapping(context.settings, options.mapping)
   const mapping = await joinBesideFile(unjoined, options.sample)
   const { exportId } = await fingerprint(options.sample)
   const opened = await openExport(options.sample, mapping.read)
   const mapper = mapping.compiled.bind(opened.columns, basename(options.sample), context.now())
-  const identity = await context.identity(await hadRuns(context))
+  const identity = await knownIdentity(context)
   const previewed: PreviewedRow[] = []
   const limit = options.row === undefined ? options.limit : 1
   const { html } = options

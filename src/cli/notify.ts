@@ -3,7 +3,7 @@ import { readJob } from '../definitions/definition-files.ts'
 import { assertTellable, gatewayNameOf, targetsOf } from '../definitions/jobs.ts'
 import { nameOf } from '../definitions/notify-definition.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import type { Notice } from '../notify/notice.ts'
+import type { UnsentNotice } from '../notify/notice.ts'
 import { deliverNow } from '../runs/teller.ts'
 import type { Action } from './context.ts'
 
@@ -40,7 +40,7 @@ export const notify: Action<NotifyOptions> = async (context, options) => {
   return told.every(({ error }) => error === undefined) ? EXIT.ok : EXIT.recordsLeftBehind
 }
 
-const testNotice = (job: string, gateway: string, at: number): Notice => ({
+const testNotice = (job: string, gateway: string, at: number): UnsentNotice => ({
   kind: 'test',
   job,
   gateway,
@@ -49,5 +49,6 @@ const testNotice = (job: string, gateway: string, at: number): Notice => ({
   at,
   title: `Waybill: a test for ${job}`,
   text: [`Somebody has typed \`waybill notify ${job}\`. Nothing is to be done.`],
+  next: [],
   data: {},
 })

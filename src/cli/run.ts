@@ -2,7 +2,7 @@
 import { allRecords } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
 import { beginRun, tryRun } from '../runs/actions.ts'
-import type { DryRunResult } from '../runs/dry-run.ts'
+import type { DryRunResult } from '../runs/run-job.ts'
 import { counted } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'

@@ -52,7 +52,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   if (files.length > 0) lines.push('', ...files)
   lines.push(...untoldLine(summary))
   const next = stepLines(nextSteps(summary, reasons))
-  if (next.length > 0) lines.push('', ...next)
+  if (next.length > 0) lines.push('', 'Next', ...next)
   else if (summary.pruned === undefined) lines.push('', 'Nothing is left to do.')
   return lines
 }

@@ -1,24 +1,25 @@
 /** What is told of an expectation that has not come true. Pure. Each has a subject, so that it is told once: for its deadline, or of a version of a file. */
 
-import type { Notice } from '../notify/notice.ts'
+import type { UnsentNotice } from '../notify/notice.ts'
 import type { SmallDelivery } from '../run/small-exports.ts'
 import type { Assessment } from './assess.ts'
 import { assessmentJson, assessmentLines, countWords, smallJson, smallWords } from './expectation-text.ts'
 
 /** @param gateway as the ledger names it */
-export function expectationNotices(assessment: Assessment, gateway: string): Notice[] {
+export function expectationNotices(assessment: Assessment, gateway: string): UnsentNotice[] {
   const { watched, deadline, at, state, arrived, small, error } = assessment
   const { job, source, mapping } = watched.key
   const cause = error === undefined ? undefined : `${error.code}: ${error.message}`
   const common = { job, gateway, at, cause, data: assessmentJson(assessment) }
   const lines = assessmentLines(assessment)
-  const late = (failure: boolean, title: string, ...next: readonly string[]): Notice => ({
+  const late = (failure: boolean, title: string, ...next: readonly string[]): UnsentNotice => ({
     ...common,
     kind: 'export-late',
     subject: `${new Date(deadline.due).toISOString()} ${source} (${mapping}) ${state}`,
     failure,
     title: `Waybill: ${job}: ${title}`,
-    text: [...lines, 'Next', ...next],
+    text: lines,
+    next,
   })
   const look = `    waybill expect ${job}`
   const run = `    waybill run ${job}`
@@ -49,29 +50,24 @@ export function expectationNotices(assessment: Assessment, gateway: string): Not
     ...small.map((one) => ({
       ...common,
       ...smallTold(job, { ...one, source, mapping }),
-      text: [...lines, 'Next', `${run} --dry-run`],
+      text: lines,
+      next: [`${run} --dry-run`],
     })),
   ]
 }
 
 /** What is told of a run that begins with an export which is strangely small. @param run its id */
 export function smallNotice(
-  { job, gateway, at }: Pick<Notice, 'job' | 'gateway' | 'at'>,
+  { job, gateway, at }: Pick<UnsentNotice, 'job' | 'gateway' | 'at'>,
   run: string,
   small: SmallDelivery,
-): Notice {
+): UnsentNotice {
   const { source, mapping } = small
   return {
     ...{ job, gateway, at },
     ...smallTold(job, small),
-    text: [
-      `Run      ${run} has begun with it`,
-      `Source   ${source}`,
-      `Small    ${smallWords(small)}`,
-      'Next',
-      '  To see what becomes of it',
-      `    waybill show ${run}`,
-    ],
+    text: [`Run      ${run} has begun with it`, `Source   ${source}`, `Small    ${smallWords(small)}`],
+    next: ['  To see what becomes of it', `    waybill show ${run}`],
     data: { job, source, mapping, run, small: [smallJson(small)] },
   }
 }

@@ -1,7 +1,7 @@
 /** When a job's sources are to be looked at, and what is told of what was found. What was judged is in the ledger. */
 import type { Job } from '../definitions/definition-files.ts'
 import type { DeadlineRecord } from '../ledger/ledger.ts'
-import type { Notice } from '../notify/notice.ts'
+import type { UnsentNotice } from '../notify/notice.ts'
 import type { LookPlan } from '../schedule/schedule-parts.ts'
 import {
   type Assessment,
@@ -21,7 +21,7 @@ export interface ExpectationParts extends AssessmentParts {
   /** Names the gateway in the ledger. */
   readonly gatewayOf: (job: Job) => string
   /** Told again where the process was killed in between; each subject is to be told once. */
-  readonly tell: (job: Job, notice: Notice) => Promise<void>
+  readonly tell: (job: Job, notice: UnsentNotice) => Promise<void>
 }
 
 /** What a schedule has to do for a job now. */

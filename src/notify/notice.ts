@@ -34,8 +34,16 @@ export interface Notice {
   readonly cause?: string | undefined
   /** Lines for people; the last ones say what to type next. */
   readonly text: readonly string[]
+  /** Stands in the text. */
+  readonly next?: never
   /** The same for programs. */
   readonly data: Readonly<Record<string, unknown>>
+}
+
+/** A notice that does not say yet where it comes from. */
+export interface UnsentNotice extends Omit<Notice, 'next'> {
+  /** Lines that say what to type next. */
+  readonly next: readonly string[]
 }
 
 export interface Installation {
@@ -44,14 +52,12 @@ export interface Installation {
   readonly home: string
 }
 
-/** The same notice with host and home: in its text before what to type next, and in its data. */
-export function sentFrom(notice: Notice, { host, home }: Installation): Notice {
+/** The notice with host and home: in its text before what to type next, and in its data. */
+export function sentFrom({ next, ...notice }: UnsentNotice, { host, home }: Installation): Notice {
   const { text, data } = notice
-  const next = text.indexOf('Next')
-  const at = next === -1 ? text.length : next
   return {
     ...notice,
-    text: [...text.slice(0, at), `Told by  ${host}, home ${home}`, ...text.slice(at)],
+    text: [...text, `Told by  ${host}, home ${home}`, ...(next.length === 0 ? [] : ['Next', ...next])],
     data: { ...data, host, home },
   }
 }

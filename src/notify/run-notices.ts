@@ -18,7 +18,7 @@ import {
 import { type Step, stepLines } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { counted, n } from '../shown-text.ts'
-import type { Notice } from './notice.ts'
+import type { UnsentNotice } from './notice.ts'
 
 /** Reasons, exports that failed and findings that are told, at most. */
 const AT_MOST = 5
@@ -36,7 +36,7 @@ export interface EndedRun {
 }
 
 /** `run-ended`; `run-stopped` where it is not over: the next run goes on with it. */
-export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun): Notice {
+export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun): UnsentNotice {
   const { run, job, gateway, state, detail, rows, records, leftBehind, exports, startedAt, durationMs } =
     summary
   const isOver = state === 'finished' || state === 'failed'
@@ -72,8 +72,8 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       ...(owed === undefined ? [] : [`Owed     ${owed}: the next run does it`]),
       ...leftBehindWords(summary).map((words) => `New      ${words}`),
       ...reasonLines(grouped, run),
-      ...stepLines(next),
     ],
+    next: stepLines(next),
     data: {
       run,
       state,
@@ -175,7 +175,7 @@ export interface About {
  * An error kept the job from being run. Of one that nobody foresaw, nothing is told but that: its words may hold anything.
  * @param latestRun of the job: the same error is told again once another one has begun
  */
-export function refusalNotice({ job, gateway, at }: About, error: unknown, latestRun?: string): Notice {
+export function refusalNotice({ job, gateway, at }: About, error: unknown, latestRun?: string): UnsentNotice {
   const { code, exit, lines } = wordsOf(error)
   const digest = hash('sha256', JSON.stringify(lines), 'hex').slice(0, 16)
   return {
@@ -186,13 +186,14 @@ export function refusalNotice({ job, gateway, at }: About, error: unknown, lates
     failure: true,
     at,
     title: `Waybill: ${job} was not run (${code})`,
-    text: [...lines, 'Next', '  waybill doctor', `  waybill run ${job}`],
+    text: lines,
+    next: ['  waybill doctor', `  waybill run ${job}`],
     data: { error: code, exit },
   }
 }
 
 /** As a run that was stopped, where the ledger cannot even say how far it has come. */
-export function brokenOffNotice({ job, gateway, at }: About, run: string, error: unknown): Notice {
+export function brokenOffNotice({ job, gateway, at }: About, run: string, error: unknown): UnsentNotice {
   const { code, exit, lines } = wordsOf(error)
   return {
     kind: 'run-stopped',
@@ -202,13 +203,8 @@ export function brokenOffNotice({ job, gateway, at }: About, run: string, error:
     failure: true,
     at,
     title: `Waybill: ${job} was stopped (${code})`,
-    text: [
-      `Run      ${run}; how far it has come cannot be read`,
-      ...lines,
-      'Next',
-      '  waybill doctor',
-      `  waybill run ${job}`,
-    ],
+    text: [`Run      ${run}; how far it has come cannot be read`, ...lines],
+    next: ['  waybill doctor', `  waybill run ${job}`],
     data: { run, error: code, exit },
   }
 }
@@ -239,7 +235,7 @@ export interface Holder {
 }
 
 /** The job is held by another process: told once of each holding. */
-export function heldNotice({ job, gateway, at }: About, { owner, run, since }: Holder): Notice {
+export function heldNotice({ job, gateway, at }: About, { owner, run, since }: Holder): UnsentNotice {
   return {
     kind: 'job-held',
     job,
@@ -248,14 +244,8 @@ export function heldNotice({ job, gateway, at }: About, { owner, run, since }: H
     failure: true,
     at,
     title: `Waybill: ${job} was not run, as it is being run already`,
-    text: [
-      `Held by  ${owner}`,
-      `Run      ${run}`,
-      `Since    ${utc(since)}`,
-      'Next',
-      `  waybill show ${run}`,
-      '  waybill doctor',
-    ],
+    text: [`Held by  ${owner}`, `Run      ${run}`, `Since    ${utc(since)}`],
+    next: [`  waybill show ${run}`, '  waybill doctor'],
     data: { owner, run, since: iso(since) },
   }
 }
@@ -268,7 +258,7 @@ export function deadRunNotice(
   { job, gateway, at }: About,
   { owner, run, since }: Holder,
   goesOn: boolean,
-): Notice {
+): UnsentNotice {
   return {
     kind: 'run-stopped',
     job,
@@ -280,11 +270,9 @@ export function deadRunNotice(
     text: [
       `Run      ${run}, begun or taken up ${utc(since)}`,
       `Process  ${owner}`,
-      ...(goesOn
-        ? ['What was under way is known: it goes on by itself.', 'Next', '  To look']
-        : ['What was under way is known.', 'Next', '  To look, and to see what takes it up']),
-      `    waybill show ${run}`,
+      goesOn ? 'What was under way is known: it goes on by itself.' : 'What was under way is known.',
     ],
+    next: [goesOn ? '  To look' : '  To look, and to see what takes it up', `    waybill show ${run}`],
     data: { run, state: 'running', owner, since: iso(since) },
   }
 }

@@ -3,14 +3,18 @@ import { hash } from 'node:crypto'
 import type { FireRecord } from '../ledger/ledger.ts'
 import type { WaybillError } from '../model/errors.ts'
 import { n } from '../shown-text.ts'
-import type { Notice } from './notice.ts'
+import type { UnsentNotice } from './notice.ts'
 import { type About, findingLines, utc } from './run-notices.ts'
 
 /** Fires that are named, at most. */
 const AT_MOST = 5
 
 /** @param version changes with the file, so that a problem which comes back is told again */
-export function brokenNotice({ job, gateway, at }: About, problem: WaybillError, version: string): Notice {
+export function brokenNotice(
+  { job, gateway, at }: About,
+  problem: WaybillError,
+  version: string,
+): UnsentNotice {
   const digest = hash('sha256', JSON.stringify([problem.message, problem.findings]), 'hex').slice(0, 16)
   return {
     kind: 'job-broken',
@@ -20,14 +24,8 @@ export function brokenNotice({ job, gateway, at }: About, problem: WaybillError,
     failure: true,
     at,
     title: `Waybill: ${job} is not run until it is corrected (${problem.code})`,
-    text: [
-      problem.message,
-      ...findingLines(problem.findings),
-      `What to do: ${problem.remedy}`,
-      'Next',
-      '  waybill doctor',
-      `  waybill schedule --explain ${job}`,
-    ],
+    text: [problem.message, ...findingLines(problem.findings), `What to do: ${problem.remedy}`],
+    next: ['  waybill doctor', `  waybill schedule --explain ${job}`],
     data: { error: problem.code, findings: problem.findings },
   }
 }
@@ -41,7 +39,7 @@ export function goneNotice(
   { job, gateway, at }: About,
   problem: WaybillError | undefined,
   jobs: readonly string[],
-): Notice {
+): UnsentNotice {
   const known = `${jobs.slice(0, AT_MOST).join(', ')}${jobs.length > AT_MOST ? ` and ${(jobs.length - AT_MOST).toLocaleString('en-US')} more` : ''}`
   return {
     kind: 'jobs-gone',
@@ -58,9 +56,8 @@ export function goneNotice(
         ? 'None of them is run. What comes due until they are there again is not made up for.'
         : 'They are run as they were read last, until the schedule ends: it does not start without the folder.',
       'What to do: Check WAYBILL_JOBS, and that the disk it lies on is there. Nothing is to be started again.',
-      'Next',
-      '  waybill schedule --explain',
     ],
+    next: ['  waybill schedule --explain'],
     data: { ...(problem === undefined ? {} : { error: problem.code }), jobs },
   }
 }
@@ -73,7 +70,7 @@ export function missedNotice(
   { job, gateway, at }: About,
   reason: string,
   moved: readonly [FireRecord, ...FireRecord[]],
-): Notice {
+): UnsentNotice {
   const fires = moved.toSorted((a, b) => a.due - b.due)
   const [first = moved[0]] = fires
   const last = fires.at(-1) ?? first
@@ -94,9 +91,8 @@ export function missedNotice(
       ...fires.slice(0, AT_MOST).map((fire) => `Due      ${utc(fire.due)}: ${becomes(fire)}`),
       ...(fires.length > AT_MOST ? [`         and ${n(fires.length - AT_MOST)} more`] : []),
       ...(detail === undefined ? [] : [`Because  ${detail}`]),
-      'Next',
-      `  waybill schedule --explain ${job}`,
     ],
+    next: [`  waybill schedule --explain ${job}`],
     data: {
       reason,
       ...(detail === undefined ? {} : { detail }),

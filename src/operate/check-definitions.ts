@@ -12,7 +12,7 @@ import type { JobSource } from '../definitions/export-definition.ts'
 import { assertTellable, chooseGateway, type GatewaySettings } from '../definitions/jobs.ts'
 import type { NotifySettings } from '../definitions/notify-definition.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
-import { type Arrival, createArrival, type SourceSettings } from '../run/arrival.ts'
+import { type Arrival, type SourceSettings, withPassingArrival } from '../run/arrival.ts'
 import { counted } from '../shown-text.ts'
 import type { Check, CheckFinding } from './finding.ts'
 
@@ -20,8 +20,6 @@ export interface SourceLook {
   readonly sources: SourceSettings
   /** Whether servers are asked too, not folders alone. */
   readonly servers: boolean
-  /** A folder for what must be fetched to tell which exports are complete; the caller removes it. */
-  readonly spool: string
   readonly now: number
   /** What jobs need to tell their targets, and to reach their gateway. */
   readonly settings: NotifySettings & GatewaySettings
@@ -38,14 +36,11 @@ export async function checkJobs(folders: DefinitionFolders, look: SourceLook): P
         remedy: 'Check WAYBILL_JOBS, or write one: docs/jobs.md.',
       },
     ]
-  const arrival = createArrival(look.spool, look.sources)
-  try {
+  return withPassingArrival(look.sources, async (arrival) => {
     const findings: CheckFinding[] = []
     for (const name of names) findings.push(...(await checkJob(folders, name, arrival, look)))
     return findings
-  } finally {
-    await arrival.close(false)
-  }
+  })
 }
 
 async function checkJob(
@@ -163,9 +158,8 @@ function problemOf(check: Check, subject: string, error: WaybillError): CheckFin
   const where = error.place === undefined ? '' : ` (${describePlace(error.place)})`
   const found = `${error.code}: ${error.message}${error.message.includes(where.slice(2, -1)) ? '' : where}`
   const details = error.findings.map(({ place, message }) => `${describePlace(place)}: ${message}`)
-  const remedy =
-    check === 'job' && error.code === 'export-unreadable'
-      ? 'Correct `from` in the job, or make the folder; this user must be able to read it.'
-      : error.remedy
-  return { check, level: 'problem', subject, found, ...(details.length === 0 ? {} : { details }), remedy }
+  return {
+    ...{ check, level: 'problem', subject, found, remedy: error.remedy },
+    ...(details.length === 0 ? {} : { details }),
+  }
 }

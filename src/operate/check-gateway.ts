@@ -2,9 +2,10 @@
  * The gateway: that it answers, and takes key and token. Two reads by the client that runs use, with its checks and its classes of
  * answers; they ask for no person's data, and nothing is stored.
  */
+
+import type { Timeouts } from '../gateway/exchange.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { Timeouts } from '../gateway/exchange.ts'
 import type { RequestEvent } from '../gateway/transport.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import type { CheckFinding, Level } from './finding.ts'

@@ -1,5 +1,6 @@
 /** The way of an export from where its vendor put it to a file that can be read: found, fetched, verified, unpacked; archived. */
-import { readFile, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { JobSource } from '../definitions/export-definition.ts'
 import { unpack } from '../extract/arrival/unpack.ts'
@@ -314,6 +315,15 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       for (const source of opened.values()) await source.then((one) => one.close())
     },
   }
+}
+
+/** Of no run: what is fetched or unpacked goes into a folder of random name that its owner alone may read, and is removed again. */
+export async function withPassingArrival<Result>(
+  settings: SourceSettings,
+  work: (arrival: Arrival) => Promise<Result>,
+): Promise<Result> {
+  const arrival = createArrival(await mkdtemp(join(tmpdir(), 'waybill-looks-')), settings)
+  return work(arrival).finally(() => arrival.close(false))
 }
 
 /** Of a source that lists more of them than this, the others are counted. */

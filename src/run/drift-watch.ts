@@ -29,8 +29,8 @@ export interface DriftMemory {
   readonly ledger: Pick<Ledger, 'profiles' | 'isProfiled' | 'expectations'>
   /** Exports are taken as they are. */
   readonly accept: boolean
-  /** Whether exports are read ahead where the job may stop for what is found. */
-  readonly readsAhead: boolean
+  /** Whether an export may be stopped for what is found, and is read ahead for it; else that is told alone. */
+  readonly mayStop: boolean
   /** False where only some rows are taken: a part can be compared by its columns alone, and is not remembered. */
   readonly whole: boolean
   readonly now: number
@@ -132,7 +132,7 @@ function createWatch(
       return rows
     },
     assertAllowed(exportName, path) {
-      const stops = found.filter(({ level }) => level === 'stop')
+      const stops = memory.mayStop ? found.filter(({ level }) => level === 'stop') : []
       if (stops.length === 0) return
       const findings = stops.map(({ measure, message }) => ({ place: {}, message: `${measure}: ${message}` }))
       const told = findings.slice(0, FINDINGS_TOLD).map(({ message }) => message)
@@ -169,11 +169,11 @@ const FINDINGS_TOLD = 10
 
 /** How far an export must be read before the job can know that it may be sent. */
 function extentOf(
-  { rules, readsAhead, accept, whole }: DriftMemory,
+  { rules, mayStop, accept, whole }: DriftMemory,
   isCsv: boolean,
   deliveries: number,
 ): 'header' | 'rows' | 'values' {
-  if (!readsAhead || accept || !whole || deliveries < rules.after) return 'header'
+  if (!mayStop || accept || !whole || deliveries < rules.after) return 'header'
   const stops = ({ stop }: { readonly stop: number }): boolean => Number.isFinite(stop)
   if (stops(rules.empty) || stops(rules.mix) || (!isCsv && rules.columns === 'stop')) return 'values'
   return stops(rules.rows) ? 'rows' : 'header'

@@ -12,16 +12,17 @@ import { type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { EXIT, type ExitCode, filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
 import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
+import { type Counted, countExports } from './count-exports.ts'
 import { exportsInRange } from './exports-in-range.ts'
 import { type ExportStep, resumeExports, startExports, startSelected } from './exports-of-run.ts'
 import { lastWordsOf } from './last-words.ts'
 import { settledOnly } from './lease.ts'
 import { type OpenRun, openRun } from './open-run.ts'
-import type { RunPlan, World } from './plan.ts'
+import type { CountPlan, CountWorld, RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
 import { columnsInFront, rejectsPath } from './rejects.ts'
 import { resumptionOf, rowsOf } from './resume.ts'
-import { openRows } from './rows.ts'
+import { assertReadWhole, openRows } from './rows.ts'
 import { leftBehind, settleChunk } from './settlement.ts'
 import { type RunSummary, summarise } from './summary.ts'
 
@@ -32,8 +33,16 @@ export interface JobEnd {
   readonly error?: WaybillError
 }
 
+/** Carries a plan out: where its records go decides what that takes, and what it comes to. */
+export function execute(plan: RunPlan, world: World): Promise<JobEnd>
+export function execute(plan: CountPlan, world: CountWorld): Promise<Counted>
+export function execute(...given: [RunPlan, World] | [CountPlan, CountWorld]): Promise<JobEnd | Counted> {
+  const counts = (one: typeof given): one is [CountPlan, CountWorld] => one[0].records === 'count'
+  return counts(given) ? countExports(...given) : send(...given)
+}
+
 /** Runs until all exports are done or something stops it, and writes down how it ended. */
-export async function execute(plan: RunPlan, world: World): Promise<JobEnd> {
+async function send(plan: RunPlan, world: World): Promise<JobEnd> {
   const run = await openRun(plan, world)
   const worked: (ExportEnd & { readonly ordinal: number })[] = []
   let error: unknown
@@ -62,7 +71,7 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
   const { arrival, ledger } = world
   const { job, exports } = plan
   const memoryOf = (accept: boolean) => ({
-    ...{ ledger, job: job.definition.job, rules: job.definition.drift, accept, readsAhead: true },
+    ...{ ledger, job: job.definition.job, rules: job.definition.drift, accept, mayStop: true },
     ...{ whole: plan.limit === Number.POSITIVE_INFINITY, now: run.stages.startedAt },
   })
   switch (exports.from) {
@@ -172,11 +181,7 @@ async function carryOut(
     } finally {
       await pipeline.drain()
     }
-    await opened.assertUnchanged()
-    if (counts.rows.read === 0)
-      throw new WaybillError('export-empty', `${record.name} has a header and no rows`, {
-        place: { file: record.path },
-      })
+    await assertReadWhole(opened, record, counts)
     await watch?.end(runLedger, record.id)
     await runLedger.endExport(record.id, 'finished', null)
     assertBalanced(counts, record.name)

@@ -11,7 +11,7 @@ import type { Arrival, ReceivedExport } from './arrival.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
 import type { RangePosition, RunEvents } from './events.ts'
 import type { FoundExport } from './find-exports.ts'
-import { joinExports, rejoin } from './joined-exports.ts'
+import { joinExports, keptMapping, rejoin } from './joined-exports.ts'
 import type { PlannedExports } from './plan.ts'
 import type { ExportAtHand } from './rows.ts'
 import { smallOfRun } from './small-exports.ts'
@@ -27,33 +27,43 @@ export interface ExportStep {
   readonly position?: RangePosition | undefined
 }
 
+/** An export that lies here to be read, or cannot be; nothing of it is written down yet. */
+export interface BroughtExport {
+  readonly start: ExportStart
+  readonly watch: DriftWatch | undefined
+  readonly here:
+    | { readonly received: ReceivedExport; readonly mapping: LoadedMapping }
+    | { readonly error: WaybillError }
+}
+
+/** Exports of the run that it has begun already, in their order. */
+type Begun = readonly (Pick<ExportRecord, 'path' | 'ordinal'> & { readonly mapping: string | null })[]
+
 /**
- * New exports: look at their size, fetch, fingerprint, verify, compare, write down, run.
- * @param begun those that the run has begun already, in their order: they are not taken again
+ * New exports: look at their size, fetch, fingerprint, verify, compare.
+ * @param memory undefined where there is no earlier delivery to compare them with
+ * @param begun they are not taken again
  */
-export async function* startExports(
-  run: RunWriter,
+export async function* bringExports(
+  events: Pick<RunEvents, 'emit'>,
   arrival: Arrival,
   deliveries: readonly FoundExport[],
   mappings: ReadonlyMap<string, LoadedMapping>,
-  memory: DriftMemory,
-  begun: readonly (Pick<ExportRecord, 'path' | 'ordinal'> & { readonly mapping: string | null })[] = [],
-): AsyncGenerator<ExportStep> {
+  memory: DriftMemory | undefined,
+  begun: Begun = [],
+): AsyncGenerator<BroughtExport> {
   await arrival.clearUnpacked()
   let ordinal = begun.at(-1)?.ordinal ?? 0
-  const fail = async (start: ExportStart, error: unknown, watch?: DriftWatch): Promise<void> => {
+  const failed = (start: ExportStart, error: unknown, watch?: DriftWatch): BroughtExport => {
     if (!isExportProblem(error)) throw error
-    // In one write: left open by a kill, it would be gone on with as if nothing were wrong with it.
-    const record = await run.runLedger.addExport({ ...start, failed: error.code })
-    await watch?.begin(run.runLedger, record.id)
-    run.events.emit({ type: 'exportFailed', name: start.name, error })
+    return { start, watch, here: { error } }
   }
   for (const found of deliveries) {
     const mapping = mappings.get(found.mapping)
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
-    const small = await smallOfRun(memory.ledger, found, memory.now)
-    if (small !== undefined) run.events.emit({ type: 'exportSmall', ...small })
+    const small = memory && (await smallOfRun(memory.ledger, found, memory.now))
+    if (small !== undefined) events.emit({ type: 'exportSmall', ...small })
     const addresses = new Set(begun.flatMap((one) => (one.mapping === mapping.name ? one.path : [])))
     const { name } = found.delivery
     const path = found.source.address(name)
@@ -64,7 +74,7 @@ export async function* startExports(
       received = await arrival.receive(found)
     } catch (error) {
       ordinal += 1
-      await fail({ ...unread, ordinal }, error)
+      yield failed({ ...unread, ordinal }, error)
     }
     for (const one of received) {
       const { name, address, file, version, limits } = one
@@ -78,19 +88,40 @@ export async function* startExports(
         joined = await joinAndKeep(arrival, mapping, one)
         start = { ...start, mapping: joined }
         if (found.rejects === undefined) {
-          watch = await watchDrift(memory, joined, start.sha256)
+          watch = memory && (await watchDrift(memory, joined, start.sha256))
           await verifyExport(one, joined, watch)
         } else start = { ...start, exportId: found.rejects.exportId, reading: 'rejects' }
       } catch (error) {
-        await fail(start, error, watch)
+        yield failed(start, error, watch)
         continue
       }
-      const record = await run.runLedger.addExport(start)
-      await watch?.begin(run.runLedger, record.id)
-      yield { record: { ...record, path: file, version }, mapping: joined, limits, watch }
+      yield { start, watch, here: { received: one, mapping: joined } }
     }
     // The next one may need the room.
     await arrival.clearUnpacked()
+  }
+}
+
+/** The same, each written down when it has been brought: from then on it is part of the run. */
+export async function* startExports(
+  run: RunWriter,
+  arrival: Arrival,
+  deliveries: readonly FoundExport[],
+  mappings: ReadonlyMap<string, LoadedMapping>,
+  memory: DriftMemory,
+  begun: Begun = [],
+): AsyncGenerator<ExportStep> {
+  const brought = bringExports(run.events, arrival, deliveries, mappings, memory, begun)
+  for await (const { start, watch, here } of brought) {
+    // In one write: left open by a kill, it would be gone on with as if nothing were wrong with it.
+    const failed = 'error' in here ? { failed: here.error.code } : {}
+    const record = await run.runLedger.addExport({ ...start, ...failed })
+    await watch?.begin(run.runLedger, record.id)
+    if ('error' in here) run.events.emit({ type: 'exportFailed', name: start.name, error: here.error })
+    else {
+      const { file, version, limits } = here.received
+      yield { record: { ...record, path: file, version }, mapping: here.mapping, limits, watch }
+    }
   }
 }
 
@@ -115,9 +146,7 @@ export async function* resumeExports(
   await arrival.clearUnpacked()
   for (const record of await ledger.exportsOf(unfinished.id)) {
     if (record.state !== 'open') continue
-    const content = await ledger.mapping(record.mapping_digest)
-    if (content === undefined)
-      throw new WaybillError('mapping-not-found', `the ledger has lost the mapping of ${record.name}`)
+    const content = await keptMapping(ledger, record)
     const received = await receiveBegun(arrival, sources, record)
     if (received === undefined) {
       throw new WaybillError(
@@ -177,7 +206,7 @@ export async function receiveBegun(
  * or its own trailer says, and how it differs from earlier deliveries.
  * @throws WaybillError `export-not-as-announced`, `export-drifted`, or what is wrong with the export
  */
-export async function verifyExport(
+async function verifyExport(
   { name, address, file, version, limits, announced: { rows } }: ReceivedExport,
   { read }: LoadedMapping,
   watch: DriftWatch | undefined,

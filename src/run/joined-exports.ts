@@ -4,17 +4,16 @@
  * the run has ended well. The ledger itself has none of it, as it may well be about people.
  */
 import { hash } from 'node:crypto'
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join as joinPath, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { z } from 'zod'
 import { type JoinedExport, type LoadedMapping, loadMapping } from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
+import type { ExportRecord, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Row } from '../model/row.ts'
 import type { Cell, KeptRows } from '../transform/compile-context.ts'
 import { LARGEST_JOIN } from '../transform/joins.ts'
-import { type Beside, type BesideExport, createArrival } from './arrival.ts'
+import { type Beside, type BesideExport, withPassingArrival } from './arrival.ts'
 import { ANY_RULES } from './found-delivery.ts'
 
 /** A mapping with what it joins, as it is to be kept: by SHA-256 of the text. */
@@ -63,14 +62,21 @@ export async function joinExports(
 /** For a file that no job is about, such as a sample: joined with what lies in its folder. @throws WaybillError as joinExports */
 export async function joinBesideFile(mapping: LoadedMapping, file: string): Promise<LoadedMapping> {
   if (mapping.joins.length === 0) return mapping
-  const arrival = createArrival(await mkdtemp(joinPath(tmpdir(), 'waybill-joined-')), {})
-  try {
+  return withPassingArrival({}, async (arrival) => {
     const [received] = await arrival.receive(arrival.named(resolve(file), ANY_RULES))
     if (received === undefined) return mapping
     return (await joinExports(mapping, received.name, received.beside)).mapping
-  } finally {
-    await arrival.close(false)
-  }
+  })
+}
+
+/** The mapping that an export was read by, as the ledger has it. @throws WaybillError `mapping-not-found` */
+export async function keptMapping(
+  ledger: Pick<Ledger, 'mapping'>,
+  { name, mapping_digest }: Pick<ExportRecord, 'name' | 'mapping_digest'>,
+): Promise<string> {
+  const content = await ledger.mapping(mapping_digest)
+  if (content !== undefined) return content
+  throw new WaybillError('mapping-not-found', `the ledger has lost the mapping of ${name}`)
 }
 
 /**

@@ -17,11 +17,9 @@ export interface Step {
 
 const step = (say: string, ...commands: readonly string[]): Step => ({ say, commands })
 
-/** As people are shown them, under a word that names them; nothing where there are none. */
+/** As people are shown them. */
 export const stepLines = (steps: readonly Step[]): string[] =>
-  steps.length === 0
-    ? []
-    : ['Next', ...steps.flatMap(({ say, commands }) => [`  ${say}`, ...commands.map((one) => `    ${one}`)])]
+  steps.flatMap(({ say, commands }) => [`  ${say}`, ...commands.map((one) => `    ${one}`)])
 
 /** What is typed of a run. */
 interface Typed {

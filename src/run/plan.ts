@@ -11,10 +11,13 @@ import type {
 } from '../ledger/ledger.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
 import type { RunDependencies } from './dependencies.ts'
+import type { DriftMemory } from './drift-watch.ts'
 import type { FoundExport } from './find-exports.ts'
 import type { HeldJob, Pausing } from './lease.ts'
 
+/** Its records are sent. */
 export interface RunPlan {
+  readonly records: 'send'
   readonly job: Job
   /** Of the run, new or resumed. */
   readonly id: string
@@ -31,6 +34,12 @@ export interface RunPlan {
   readonly settlesOnly?: true
   /** Of a backfill, new or resumed. */
   readonly backfill?: BackfillRange
+}
+
+/** Its records are counted, as far as mapping them tells: nothing is sent, and nothing written down. */
+export interface CountPlan extends Pick<RunPlan, 'job' | 'limit'> {
+  readonly records: 'count'
+  readonly exports: Extract<PlannedExports, { readonly from: 'found' }>
 }
 
 /** Which exports, and with which mapping. */
@@ -64,7 +73,14 @@ export interface ChosenExport {
   readonly mapping: LoadedMapping
 }
 
-/** What a plan is carried out in, while this process holds the job. */
+/** What a plan whose records are counted is carried out in. */
+export interface CountWorld extends Pick<RunDependencies, 'identity' | 'events' | 'now'> {
+  readonly arrival: Arrival
+  /** What is known of earlier deliveries; undefined where there is no ledger yet. */
+  readonly ledger: DriftMemory['ledger'] | undefined
+}
+
+/** What a plan whose records are sent is carried out in, while this process holds the job. */
 export interface World extends RunDependencies {
   readonly held: HeldJob
   readonly arrival: Arrival

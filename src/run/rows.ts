@@ -3,6 +3,7 @@ import type { LoadedMapping } from '../definitions/definition-files.ts'
 import type { ContentLimits } from '../extract/content.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, Ledger, LeftRow, Reading, RunLedger, RunOrigin } from '../ledger/ledger.ts'
+import type { Counts } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { Origin, Row } from '../model/row.ts'
@@ -83,6 +84,17 @@ export async function openReading(
   }
   const { opened, onlyTheirRules } = await openRejects(file, mapping.read, limits, version)
   return { opened, mapper: onlyTheirRules(bind(opened)) }
+}
+
+/** After the last row. @throws WaybillError `export-changed`, `export-empty` */
+export async function assertReadWhole(
+  opened: OpenExport,
+  { name, path }: Pick<ExportAtHand, 'name' | 'path'>,
+  { rows }: Pick<Counts, 'rows'>,
+): Promise<void> {
+  await opened.assertUnchanged()
+  if (rows.read > 0) return
+  throw new WaybillError('export-empty', `${name} has a header and no rows`, { place: { file: path } })
 }
 
 /** Selected rows are those of a file that was read as a whole, or as a rejects file. */

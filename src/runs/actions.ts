@@ -2,29 +2,35 @@
  * What people and programs do with runs, as values: the one door to them, for the command line and for `openWaybill`. Each opens the ledger for
  * itself and closes it. A job is run by one process at a time, whoever asks (`job-held`).
  */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { type Job, readJob } from '../definitions/definition-files.ts'
-import { assertTellable, chooseGateway, readGatewayName } from '../definitions/jobs.ts'
-import type { BackfillRange, Ledger, Reason, Selection } from '../ledger/ledger.ts'
+import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
+import { assertTellable, chooseGateway, gatewayNameOf, readGatewayName } from '../definitions/jobs.ts'
+import type { BackfillRange, Ledger, Reason, RunRecord, Selection } from '../ledger/ledger.ts'
 import { allRecords, type CodeCount } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
 import { createIdentity } from '../model/ids.ts'
+import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated } from '../run/backfill-range.ts'
 import type { JobEnd } from '../run/execute.ts'
+import { lookInRange } from '../run/exports-in-range.ts'
 import { nextSteps } from '../run/next-steps.ts'
 import { doubtsOfGivenUp } from '../run/resume.ts'
 import { activityOf, type RunSummary, summarise } from '../run/summary.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
-import { type Application, findJobOfRun, openKnownLedger } from './application.ts'
-import { backfillJob } from './backfill.ts'
+import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
+import { backfillJob, backfillSources, noneInRange } from './backfill.ts'
+import {
+  type BackfillLook,
+  type BackfillPlan,
+  leftOut,
+  type PlanParts,
+  planBackfill,
+} from './backfill-plan.ts'
 import { type RunWatch, sourceSettings, withRunDependencies } from './connect-gateway.ts'
-import { type DryRunResult, dryRun } from './dry-run.ts'
 import { type Reconciled, reconcileRun } from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
 import { withRunAgain } from './run-again.ts'
 import { tellingRefusals } from './run-and-tell.ts'
-import { type BeginWatch, begin, type RunOptions, runJob } from './run-job.ts'
+import { type BeginWatch, begin, type DryRunResult, dryRun, type RunOptions, runJob } from './run-job.ts'
 import { rerunJob } from './take-up.ts'
 import { type Trace, traceRecord } from './trace.ts'
 import { type SampleSize, type Verified, verifyRun } from './verify.ts'
@@ -37,7 +43,7 @@ export const beginRun = (
   options: RunOptions,
 ): Promise<JobEnd> =>
   tellingRefusals(application, name, async () => {
-    const { job, gateway } = await readRunnable(application, name)
+    const { job, gateway } = runnable(application, await readJob(application.settings, name))
     return begin(application, watch, {
       job,
       gateway,
@@ -55,32 +61,44 @@ export async function tryRun(
   const { settings, now } = application
   const job = await readJob(settings, name)
   assertTellable(settings, job)
-  // Without a ledger nothing was delivered yet, and a dry run makes none.
-  const ledger = existsSync(join(settings.home, 'ledger.sqlite')) ? await application.openLedger() : undefined
-  try {
-    const identity = createIdentity(application.randomHex(32))
+  const identity = createIdentity(application.randomHex(32))
+  return withLedgerIfAny(application, (ledger) => {
     const options = { files, limit, acceptDrift, ledger }
-    return await dryRun(settings, job, identity, options, now(), sourceSettings(settings))
-  } finally {
-    await ledger?.close()
-  }
+    return dryRun(settings, job, identity, options, now, sourceSettings(settings))
+  })
+}
+
+/** What a backfill would do; nothing is sent or written. @param onExport told before each export is counted */
+export async function tryBackfill(
+  application: Application,
+  name: string,
+  range: BackfillRange,
+  onExport: PlanParts['onExport'],
+): Promise<BackfillPlan> {
+  const { settings, now } = application
+  const job = await readDated(application, name)
+  const gateway = gatewayNameOf(settings, job.definition)
+  const parts = { folders: settings, home: settings.home, gateway, now, onExport }
+  return withLedgerIfAny(application, (ledger) =>
+    withPassingArrival(sourceSettings(settings), (arrival) =>
+      planBackfill({ ...parts, ledger, arrival }, job, range),
+    ),
+  )
 }
 
 /**
  * The exports of a range of days, oldest first; it gives way to other runs of its job.
- * @param look told of the job before anything is opened
+ * @param onFound told what there is, before anything is opened: where that is nothing, no ledger is made
  */
 export async function beginBackfill(
   application: Application,
   watch: BeginWatch,
   name: string,
   range: BackfillRange,
-  look: (job: Job) => Promise<void> = async () => {},
+  onFound?: (job: string, look: BackfillLook) => void,
 ): Promise<JobEnd> {
-  const { job, gateway } = await readRunnable(application, name, ({ definition, sources }) =>
-    assertDated(definition.job, sources),
-  )
-  await look(job)
+  const { job, gateway } = runnable(application, await readDated(application, name))
+  if (onFound !== undefined) onFound(job.definition.job, await lookBefore(application, job, range))
   const requestsPerSecond = range.rate
   const work: Parameters<typeof begin>[2]['work'] = (deps) => backfillJob(deps, job, range)
   return begin(application, watch, { job, gateway, refusals: false, requestsPerSecond, work })
@@ -100,13 +118,30 @@ export async function beginRerun(
   return begin(application, watch, { job, gateway, refusals: false, work })
 }
 
-async function readRunnable(
-  { settings }: Application,
-  name: string,
-  check: (job: Job) => void = () => {},
-): Promise<{ readonly job: Job; readonly gateway: string }> {
+/** That nothing of the range is there may mean that an unfinished backfill has taken it all. @throws WaybillError `exports-none` */
+async function lookBefore(application: Application, job: Job, range: BackfillRange): Promise<BackfillLook> {
+  const { settings, now } = application
+  const { definition } = job
+  const mappings = await readMappings(settings, job)
+  const sources = backfillSources(job, range)
+  const look = await withPassingArrival(sourceSettings(settings), (arrival) =>
+    lookInRange({ range, sources, arrival, now }),
+  )
+  const { found } = look
+  const unfinished = async (ledger?: Ledger): Promise<RunRecord | undefined> =>
+    ledger?.unfinishedRun(await ledger.jobId(definition.job, gatewayNameOf(settings, definition)), 'backfill')
+  if (found.length === 0 && (await withLedgerIfAny(application, unfinished)) === undefined)
+    throw noneInRange(definition.job, sources, range)
+  return { found, ...leftOut(job, range, look, mappings) }
+}
+
+async function readDated({ settings }: Application, name: string): Promise<Job> {
   const job = await readJob(settings, name)
-  check(job)
+  assertDated(job.definition.job, job.sources)
+  return job
+}
+
+function runnable({ settings }: Application, job: Job): { readonly job: Job; readonly gateway: string } {
   assertTellable(settings, job)
   return { job, gateway: chooseGateway(settings, job) }
 }
@@ -125,7 +160,7 @@ export const listRuns = (
     failed,
   }: { readonly limit: number; readonly job?: string | undefined; readonly failed?: true | undefined },
 ): Promise<readonly ListedRun[]> =>
-  looking(application, async (ledger) => {
+  withKnownLedger(application, async (ledger) => {
     const listed: ListedRun[] = []
     for (const run of await ledger.runs(limit, { job, failed })) {
       const activity = await activityOf(ledger, run, application.now(), application.isDead)
@@ -172,7 +207,7 @@ export interface ShownRun {
 
 /** @param id undefined: the latest. @throws WaybillError `run-not-found` */
 export const showRun = (application: Application, id?: string): Promise<ShownRun> =>
-  looking(application, async (ledger) => {
+  withKnownLedger(application, async (ledger) => {
     const { settings } = application
     const run = id === undefined ? (await ledger.runs(1)).at(0) : await ledger.run(id)
     if (run === undefined) {
@@ -196,7 +231,7 @@ export const showRun = (application: Application, id?: string): Promise<ShownRun
 
 /** What became of one record. @throws WaybillError `transaction-not-found` */
 export const trace = (application: Application, transactionId: string): Promise<Trace> =>
-  looking(application, (ledger) => traceRecord(ledger, transactionId))
+  withKnownLedger(application, (ledger) => traceRecord(ledger, transactionId))
 
 export interface ReconciledRun extends Reconciled, ShownRun {
   readonly run: string
@@ -250,7 +285,7 @@ export const accept = (
   person: Person,
   transactions: readonly string[] = [],
 ): Promise<DecidedOn> =>
-  looking(application, async (ledger) => {
+  withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
     const deps = { ...application, home, ledger, events }
     const records = await acceptInDoubt(deps, await findRun(ledger, id), transactions, person)
@@ -289,17 +324,8 @@ export const abandon = (
   id: string,
   person: Person,
 ): Promise<ShownRun> =>
-  looking(application, async (ledger) => {
+  withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
     await giveUp({ ...application, home, ledger, events }, await findRun(ledger, id), person)
     return { summary: await summarise(ledger, home, id), reasons: await ledger.reasonsOf(id) }
   })
-
-/** @throws WaybillError `ledger-not-found` */
-async function looking<Result>(
-  application: Application,
-  work: (ledger: Ledger) => Promise<Result>,
-): Promise<Result> {
-  const ledger = await openKnownLedger(application)
-  return work(ledger).finally(() => ledger.close())
-}

@@ -50,14 +50,37 @@ export interface Application
   readonly identity: (hadRuns?: boolean) => Promise<Identity>
 }
 
-/** @throws WaybillError `ledger-not-found`, and what opening it throws */
-export async function openKnownLedger(
-  context: Pick<Application, 'settings' | 'openLedger'>,
-): Promise<Ledger> {
-  const { home } = context.settings
-  if (existsSync(join(home, 'ledger.sqlite'))) return context.openLedger()
-  throw new WaybillError('ledger-not-found', `there is no ledger in the home ${home}`)
+export const ledgerFile = ({ settings }: Pick<Application, 'settings'>): string =>
+  join(settings.home, 'ledger.sqlite')
+
+/** Where there is no ledger yet, nothing was delivered: the work is done without one, and none is made. */
+export async function withLedgerIfAny<Result>(
+  { settings, openLedger }: Pick<Application, 'settings' | 'openLedger'>,
+  work: (ledger: Ledger | undefined) => Promise<Result>,
+): Promise<Result> {
+  const ledger = existsSync(ledgerFile({ settings })) ? await openLedger() : undefined
+  try {
+    return await work(ledger)
+  } finally {
+    await ledger?.close()
+  }
 }
+
+/** @throws WaybillError `ledger-not-found`, and what opening it throws */
+export const withKnownLedger = <Result>(
+  context: Pick<Application, 'settings' | 'openLedger'>,
+  work: (ledger: Ledger) => Promise<Result>,
+): Promise<Result> =>
+  withLedgerIfAny(context, (ledger) => {
+    if (ledger !== undefined) return work(ledger)
+    throw new WaybillError('ledger-not-found', `there is no ledger in the home ${context.settings.home}`)
+  })
+
+/** For who looks at records and sends none. */
+export const knownIdentity = (application: Application): Promise<Identity> =>
+  withLedgerIfAny(application, async (ledger) =>
+    application.identity(ledger !== undefined && (await ledger.runs(1)).length > 0),
+  )
 
 /**
  * Before anything else is begun, and told of, that would come to nothing without the run.
@@ -68,13 +91,10 @@ export async function findJobOfRun(
   context: Pick<Application, 'settings' | 'openLedger'>,
   id: string,
 ): Promise<{ readonly job: Job; readonly gateway: string }> {
-  const ledger = await openKnownLedger(context)
-  try {
+  return withKnownLedger(context, async (ledger) => {
     const job = await readJob(context.settings, (await findRun(ledger, id)).job)
     return { job, gateway: chooseGateway(context.settings, job) }
-  } finally {
-    await ledger.close()
-  }
+  })
 }
 
 /**

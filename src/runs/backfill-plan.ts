@@ -130,6 +130,9 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
   }
 }
 
+/** What lies in a range, as the listing alone says. */
+export interface BackfillLook extends Pick<BackfillPlan, 'without' | 'unmatched'>, Pick<RangeLook, 'found'> {}
+
 /** What of the range has no export, and what lies there that is none. */
 export function leftOut(
   job: Job,

@@ -63,6 +63,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
         }
         const acceptDrift = range.acceptDrift === true
         const plan = {
+          records: 'send',
           ...{ job, id: unfinished?.id ?? runId, resumed: unfinished, backfill: range },
           limit: Number.POSITIVE_INFINITY,
           exports: { from: 'range', range, sources, mappings, acceptDrift },

@@ -1,13 +1,12 @@
 /** What keeps an installation well, as values: old detail goes, the ledger is copied, a run is told of on a page. */
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { type BackedUp, backUpLedger } from '../ledger/sqlite/backup.ts'
 import { type Compacted, compactLedger } from '../ledger/sqlite/pruning.ts'
 import { WaybillError } from '../model/errors.ts'
 import { type Pruned, prune } from '../operate/prune.ts'
 import { measureOutputFiles } from '../report/files-section.ts'
 import { runReport } from '../report/report-page.ts'
-import { type Application, openKnownLedger } from './application.ts'
+import { type Application, ledgerFile, withKnownLedger } from './application.ts'
 
 export interface PrunedInstallation extends Pruned {
   /** What the ledger's file has given back; undefined of a dry run. */
@@ -16,22 +15,17 @@ export interface PrunedInstallation extends Pruned {
 
 /**
  * Removes receipts, rejects and detail of runs that ended before an instant. What was delivered stays known.
- * @throws WaybillError `usage-wrong` where there is no ledger
+ * @throws WaybillError `ledger-not-found`
  */
 export async function pruneRuns(
   application: Application,
   { before, dryRun }: { readonly before: number; readonly dryRun: boolean },
 ): Promise<PrunedInstallation> {
   const { settings, now, interrupt } = application
-  const file = ledgerOf(application)
-  const ledger = await application.openLedger()
-  let pruned: Pruned
-  try {
-    pruned = await prune({ ledger, home: settings.home, now, interrupt }, { before, dryRun })
-  } finally {
-    await ledger.close()
-  }
-  return { ...pruned, ledger: dryRun ? undefined : compactLedger(file, now()) }
+  const pruned = await withKnownLedger(application, (ledger) =>
+    prune({ ledger, home: settings.home, now, interrupt }, { before, dryRun }),
+  )
+  return { ...pruned, ledger: dryRun ? undefined : compactLedger(ledgerFile(application), now()) }
 }
 
 export interface Backup extends BackedUp {
@@ -39,21 +33,13 @@ export interface Backup extends BackedUp {
   readonly copy: string
 }
 
-/** Copies the ledger, also while a run is on. @throws WaybillError `usage-wrong` where there is none, or the copy is there already */
+/** Copies the ledger, also while a run is on. @throws WaybillError `ledger-not-found`; `usage-wrong` where the copy is there already */
 export async function backUp(application: Application, to: string): Promise<Backup> {
-  const ledger = ledgerOf(application)
+  const ledger = ledgerFile(application)
   // It may have the shape of an earlier program still.
-  await (await application.openLedger()).close()
+  await withKnownLedger(application, async () => {})
   const copy = resolve(to)
   return { ledger, copy, ...backUpLedger(ledger, copy, application.now()) }
-}
-
-function ledgerOf({ settings: { home } }: Application): string {
-  const file = join(home, 'ledger.sqlite')
-  if (existsSync(file)) return file
-  throw new WaybillError('usage-wrong', `there is no ledger in ${home} yet`, {
-    remedy: 'Check WAYBILL_HOME. The first run makes the ledger.',
-  })
 }
 
 /** A run as one page of HTML without health data. @param wanted undefined: the latest. @throws WaybillError `run-not-found` */
@@ -62,8 +48,7 @@ export async function reportOf(
   wanted: string | undefined,
 ): Promise<{ readonly run: string; readonly page: string }> {
   const { settings, now, isDead, version } = application
-  const ledger = await openKnownLedger(application)
-  try {
+  return withKnownLedger(application, async (ledger) => {
     const run = wanted ?? (await ledger.runs(1))[0]?.id
     if (run === undefined)
       throw new WaybillError('run-not-found', 'there are no runs yet', {
@@ -72,7 +57,5 @@ export async function reportOf(
     const { home } = settings
     const outputsOf = (summary: Parameters<typeof measureOutputFiles>[1]) => measureOutputFiles(home, summary)
     return { run, page: await runReport({ ledger, home, now: now(), isDead, version, outputsOf }, run) }
-  } finally {
-    await ledger.close()
-  }
+  })
 }

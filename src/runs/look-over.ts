@@ -1,8 +1,5 @@
 /** Looks an installation over, and changes nothing: settings, home, ledger, clock, gateways, jobs and mappings. */
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { definitionsIn } from '../definitions/definition-files.ts'
 import { gatewayNameOf, NO_GATEWAY, readGatewayName, readTargets } from '../definitions/jobs.ts'
 import { keyOf, type Target } from '../definitions/notify-definition.ts'
@@ -16,7 +13,7 @@ import { checkClock, checkHome, checkLogFile } from '../operate/check-machine.ts
 import type { CheckFinding } from '../operate/finding.ts'
 import { gatewaySetting } from '../run/next-steps.ts'
 import { BUILT_IN, type Settings } from '../settings.ts'
-import type { Application } from './application.ts'
+import { type Application, ledgerFile } from './application.ts'
 import { printedToken, sourceSettings } from './connect-gateway.ts'
 
 export interface Looking {
@@ -31,8 +28,9 @@ export interface Looking {
 export async function lookOver(application: Application, looking: Looking): Promise<CheckFinding[]> {
   const { settings, now } = application
   const gatewayOf = await readGatewayNames(settings)
-  const [ledger, facts] = await lookAtLedger(application, gatewayOf, join(settings.home, 'ledger.sqlite'))
+  const [ledger, facts] = await lookAtLedger(application, gatewayOf, ledgerFile(application))
   const gateway = await lookAtGateways(application, looking, gatewayOf)
+  const asked = { sources: sourceSettings(settings), servers: looking.servers, settings }
   return [
     ...checkSettings(looking.settingsFindings),
     ...(await checkLogFile(settings.logFile?.path)),
@@ -40,7 +38,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
     ...ledger,
     checkClock(now(), facts?.latestRunAt, gateway.clock),
     ...gateway.findings,
-    ...(await lookAtJobs(application, looking.servers)),
+    ...(await checkJobs(settings, { ...asked, now: now() })),
     ...(await checkMappings(settings, looking.countCases)),
   ]
 }
@@ -145,14 +143,4 @@ function lookAtGateway({ settings, now, interrupt }: Application, url: string): 
     now,
     signal: interrupt,
   })
-}
-
-async function lookAtJobs({ settings, now }: Application, servers: boolean): Promise<CheckFinding[]> {
-  const spool = await mkdtemp(join(tmpdir(), 'waybill-doctor-'))
-  try {
-    const look = { sources: sourceSettings(settings), servers, spool, now: now(), settings }
-    return await checkJobs(settings, look)
-  } finally {
-    await rm(spool, { recursive: true, force: true })
-  }
 }

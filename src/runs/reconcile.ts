@@ -1,6 +1,6 @@
 /** Settles by read-back what a run has open or in doubt. Reads profiles; sends nothing. */
 
-import type { ChunkRecord, ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
+import type { ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import { toHeld } from '../load/gateway-words.ts'
 import type { Entry } from '../model/entry.ts'
@@ -47,7 +47,10 @@ async function settleOpen(
   for await (const { chunk, batches } of unansweredOf(ledger, record.id)) {
     const key = { exportRow: record.id, chunk: chunk.number }
     rows ??= await again.openRows(record)
-    const entries = await entriesOfChunk(again, record, rows, chunk)
+    const entries = new Map<string, Entry>()
+    for await (const ofRow of again.entriesOfChunk(record.export_id, rows, chunk))
+      for (const entry of ofRow)
+        entries.set(positionOf({ ...entry, row: entry.row.row, rule: entry.record.rule }), entry)
     for (const batch of batches) {
       const sent = unpackHolds(batch.holds).flatMap((held) => entries.get(positionOf(held)) ?? [])
       const verdicts = await again.readBack(sent)
@@ -65,23 +68,6 @@ async function settleOpen(
     }
   }
   return settled
-}
-
-async function entriesOfChunk(
-  again: RunAgain,
-  { export_id: exportId }: ExportRecord,
-  { opened, mapper }: OpenRows,
-  chunk: ChunkRecord,
-): Promise<Map<string, Entry>> {
-  const found = new Map<string, Entry>()
-  const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
-  let rows = 0
-  for await (const entries of again.entries(exportId, opened, mapper, from)) {
-    for (const entry of entries)
-      found.set(positionOf({ row: entry.row.row, rule: entry.record.rule, content: entry.content }), entry)
-    if (++rows >= chunk.rows) break
-  }
-  return found
 }
 
 const positionOf = ({ row, rule, content }: { row: number; rule: string; content: string }): string =>
@@ -125,7 +111,10 @@ async function settleDoubts(
       else reconciled.found += 1
     }
   }
-  for await (const entries of again.entries(record.export_id, selectRows(opened, places), mapper)) {
+  for await (const entries of again.entries(record.export_id, {
+    opened: selectRows(opened, places),
+    mapper,
+  })) {
     for (const entry of entries) open.set(entry.content, entry)
     if (open.size >= RECORDS_AT_ONCE) await judge()
   }

@@ -1,8 +1,7 @@
 /** What a run has read, opened once more with the mapping that it had: to read back what became of its records. */
 import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
-import type { OpenExport } from '../extract/open-export.ts'
-import { type ExportRecord, NOTHING_PERHAPS_SENT, originOf } from '../ledger/ledger.ts'
+import { type ChunkRecord, type ExportRecord, NOTHING_PERHAPS_SENT, originOf } from '../ledger/ledger.ts'
 import { resolveAccounts } from '../load/accounts.ts'
 import { lookUp } from '../load/delivery.ts'
 import { type AccountIds, createEntries, type Entry, type Verdict } from '../model/entry.ts'
@@ -12,13 +11,12 @@ import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
 import { connectStages } from '../run/connect-stages.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import { rejoin } from '../run/joined-exports.ts'
+import { keptMapping, rejoin } from '../run/joined-exports.ts'
 import { openAppended } from '../run/receipts.ts'
 import { isGivenUp } from '../run/resume.ts'
 import { type OpenRows, openAll, openRows } from '../run/rows.ts'
-import type { RowMapper } from '../transform/compile.ts'
 import type { Amending, RunOfJob } from './amend-run.ts'
-import { keptMapping, receiveOriginal } from './take-up.ts'
+import { receiveOriginal } from './take-up.ts'
 
 export interface RunAgain extends Pick<Amending, 'run' | 'runLedger' | 'receipt'> {
   readonly inDoubt: 'hold' | 'resend'
@@ -26,7 +24,9 @@ export interface RunAgain extends Pick<Amending, 'run' | 'runLedger' | 'receipt'
   openAll(record: ExportRecord): Promise<OpenRows>
   /** The rows that the run has read. @throws WaybillError `export-gone` */
   openRows(record: ExportRecord): Promise<OpenRows>
-  entries(exportId: string, opened: OpenExport, mapper: RowMapper, from?: Origin): AsyncGenerator<Entry[]>
+  entries(exportId: string, rows: OpenRows, from?: Origin): AsyncGenerator<Entry[]>
+  /** From the first row of a chunk on. @param most rows to read; undefined: those of the chunk */
+  entriesOfChunk(exportId: string, rows: OpenRows, chunk: ChunkRecord, most?: number): AsyncGenerator<Entry[]>
   readBack(entries: readonly Entry[]): Promise<Map<Entry, Verdict>>
   /** The profile of the account that all of these belong to; undefined where it cannot be read. */
   readProfile(entries: readonly Entry[], accountIds: AccountIds): Promise<ProfileRecord[] | undefined>
@@ -96,6 +96,15 @@ function connectAgain(
   }
   const accountIds = async (entries: readonly Entry[]): Promise<AccountIds> =>
     (await resolveAccounts({ ...load.accounts, register: 'never' }, entries)).accountIds
+  async function* entries(exportId: string, { opened, mapper }: OpenRows, from?: Origin) {
+    for await (const block of opened.rows(from)) {
+      for (const source of block) {
+        signal.throwIfAborted()
+        const outcome = mapper(source)
+        yield outcome.outcome === 'mapped' ? createEntries(identity, exportId, outcome) : []
+      }
+    }
+  }
   return {
     run,
     runLedger,
@@ -109,13 +118,13 @@ function connectAgain(
       const { record, mapping, limits } = await found(export_)
       return openRows(stages, record, mapping, limits)
     },
-    async *entries(exportId, opened, mapper, from) {
-      for await (const block of opened.rows(from)) {
-        for (const source of block) {
-          signal.throwIfAborted()
-          const outcome = mapper(source)
-          yield outcome.outcome === 'mapped' ? createEntries(identity, exportId, outcome) : []
-        }
+    entries,
+    async *entriesOfChunk(exportId, rows, chunk, most = chunk.rows) {
+      const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
+      let left = most
+      for await (const ofRow of entries(exportId, rows, from)) {
+        yield ofRow
+        if (--left <= 0) break
       }
     },
     readBack: async (entries) => lookUp(load, entries, await accountIds(entries), overAt),

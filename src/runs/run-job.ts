@@ -2,16 +2,31 @@
  * Runs a job: goes on with what an earlier process has left unfinished, then takes what has arrived since. `src/run/execute.ts` carries out the
  * plans that are made here.
  */
-import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
+import {
+  type DefinitionFolders,
+  type Job,
+  type LoadedMapping,
+  readMappings,
+} from '../definitions/definition-files.ts'
 import { targetsOf } from '../definitions/jobs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Identity } from '../model/ids.ts'
 import { archiveResumed, archiveRun } from '../run/archive-exports.ts'
-import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
+import {
+  type Arrival,
+  createArrival,
+  type SourceSettings,
+  spoolFolder,
+  withPassingArrival,
+} from '../run/arrival.ts'
+import type { Counted } from '../run/count-exports.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
+import { createRunEvents } from '../run/events.ts'
 import { execute, exitOf, type JobEnd } from '../run/execute.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
 import { findExports, noneFound } from '../run/find-exports.ts'
 import type { HeldJob } from '../run/lease.ts'
+import type { CountWorld } from '../run/plan.ts'
 import type { RunSummary } from '../run/summary.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
@@ -51,6 +66,38 @@ export async function runJob(deps: RunDependencies, job: Job, options: RunOption
   })
 }
 
+export interface DryRunResult extends Counted {
+  readonly job: string
+  readonly dryRun: true
+}
+
+export interface DryRunOptions {
+  readonly files: readonly string[]
+  readonly limit: number
+  readonly acceptDrift?: boolean
+  readonly ledger?: CountWorld['ledger']
+}
+
+/** Nothing is sent or written. @throws WaybillError as a run does for what is wrong with job or mapping, and `exports-none` */
+export async function dryRun(
+  folders: DefinitionFolders,
+  job: Job,
+  identity: Identity,
+  { files, limit, acceptDrift = false, ledger }: DryRunOptions,
+  now: () => number,
+  settings: SourceSettings = {},
+): Promise<DryRunResult> {
+  const mappings = await readMappings(folders, job)
+  return withPassingArrival(settings, async (arrival) => {
+    const found = await findExports(arrival, job, files, now())
+    if (found.length === 0) throw noneFound(job)
+    const exports = { from: 'found', found, mappings, acceptDrift } as const
+    const world = { arrival, ledger, identity, now, events: createRunEvents() }
+    const counted = await execute({ records: 'count', job, limit, exports }, world)
+    return { job: job.definition.job, dryRun: true, ...counted }
+  })
+}
+
 interface Holding {
   readonly held: HeldJob
   /** Of the new run. */
@@ -75,7 +122,8 @@ async function runWith(
   const unfinished = await ledger.unfinishedRun(held.lease.jobId, 'ordinary')
   if (unfinished !== undefined) {
     const exports = { from: 'unfinished', run: unfinished } as const
-    const end = await execute({ job, id: unfinished.id, resumed: unfinished, exports, limit }, world)
+    const plan = { records: 'send', job, id: unfinished.id, resumed: unfinished, exports, limit } as const
+    const end = await execute(plan, world)
     if (end.error !== undefined) return end
     resumed = end.summary
   }
@@ -93,6 +141,7 @@ async function runWith(
     throw noneFound(job)
   }
   const plan = {
+    records: 'send',
     ...{ job, id: runId, resumed: undefined, limit },
     exports: { from: 'found', found: others, mappings, acceptDrift: options.acceptDrift },
     ...(options.files.length > 0 ? { part: 'files' as const } : {}),

@@ -8,13 +8,13 @@ import {
   loadMapping,
   readDecidedMapping,
 } from '../definitions/definition-files.ts'
-import type { ExportRecord, Ledger, Selection } from '../ledger/ledger.ts'
+import type { ExportRecord, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { type Arrival, createArrival, type ReceivedExport, spoolFolder } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { receiveBegun } from '../run/exports-of-run.ts'
-import { joinExports, rejoin } from '../run/joined-exports.ts'
+import { joinExports, keptMapping, rejoin } from '../run/joined-exports.ts'
 import type { ChosenExport, PlannedExports } from '../run/plan.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 import { whileHeld } from './while-held.ts'
@@ -46,7 +46,11 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
       const chosen = await findToTakeUp(deps, arrival, job, taking)
       const origin = { run: run.id, selection: taking.selection }
       const exports = { from: 'run', chosen, ...taking.decided?.() } as const
-      const plan = { job, id, resumed: undefined, exports, limit: Number.POSITIVE_INFINITY, origin }
+      const plan = {
+        records: 'send',
+        ...{ job, id, resumed: undefined, exports, origin },
+        limit: Number.POSITIVE_INFINITY,
+      } as const
       const end = await execute(plan, { ...deps, held, arrival })
       ended = end.error === undefined
       return end
@@ -108,14 +112,6 @@ function mappingReader(
     for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
     return joined.mapping
   }
-}
-
-/** @throws WaybillError `mapping-not-found` */
-export async function keptMapping(ledger: Pick<Ledger, 'mapping'>, record: ExportRecord): Promise<string> {
-  const content = await ledger.mapping(record.mapping_digest)
-  if (content === undefined)
-    throw new WaybillError('mapping-not-found', `the ledger has lost the mapping of ${record.name}`)
-  return content
 }
 
 /**

@@ -3,7 +3,7 @@ import { readTargets } from '../definitions/jobs.ts'
 import { nameOf, type Target } from '../definitions/notify-definition.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import type { Attach, Message } from '../notify/channel.ts'
-import { type Installation, type Notice, sentFrom } from '../notify/notice.ts'
+import { type Installation, sentFrom, type UnsentNotice } from '../notify/notice.ts'
 import { openChannel } from '../notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
 import type { Application } from './application.ts'
@@ -12,7 +12,7 @@ export type TellerContext = Pick<Application, 'settings' | 'logger' | 'now' | 's
 
 export interface Teller {
   /** Writes the notice down, to be delivered. */
-  tell(notice: Notice, targets: readonly Target[]): Promise<void>
+  tell(notice: UnsentNotice, targets: readonly Target[]): Promise<void>
   /** Delivers what is due, of all jobs: for ten seconds at most, and the rest later. Resolves once what it was asked for earlier is done, too. */
   deliver(): Promise<void>
 }
@@ -69,7 +69,7 @@ export function createTeller(
 /** Where there is no ledger to keep it in: each target that wants it is tried once. */
 export async function tellAtOnce(
   context: TellerContext,
-  notice: Notice,
+  notice: UnsentNotice,
   targets: readonly Target[],
 ): Promise<void> {
   const wanted = targets.filter((target) => wants(target, notice))
@@ -85,7 +85,7 @@ export async function tellAtOnce(
 /** Tries once. @returns why it was not delivered; undefined: it was */
 export function deliverNow(
   context: TellerContext,
-  notice: Notice,
+  notice: UnsentNotice,
   target: Target,
 ): Promise<string | undefined> {
   const message: Message = {

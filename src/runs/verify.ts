@@ -194,18 +194,17 @@ async function acceptedOf(ledger: Ledger, { id }: ExportRecord, chunk: ChunkReco
 async function entriesOf(
   again: RunAgain,
   { export_id: exportId, reading }: ExportRecord,
-  { opened, mapper }: OpenRows,
+  opened: OpenRows,
   chunk: ChunkRecord,
   accepted: Set<string>,
 ): Promise<Entry[]> {
   const found: Entry[] = []
-  const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
-  let rows = 0
-  for await (const entries of again.entries(exportId, opened, mapper, from)) {
+  const most = reading === 'selected' ? Number.POSITIVE_INFINITY : chunk.rows
+  for await (const entries of again.entriesOfChunk(exportId, opened, chunk, most)) {
     for (const entry of entries) {
       if (accepted.delete(`${entry.row.row}\n${entry.record.rule}\n${entry.content}`)) found.push(entry)
     }
-    if (accepted.size === 0 || (++rows >= chunk.rows && reading !== 'selected')) break
+    if (accepted.size === 0) break
   }
   return found
 }

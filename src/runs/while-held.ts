@@ -28,13 +28,10 @@ async function settleOpenChunks(
     if (!open.has(chunk)) throw settledOnly()
   }
   const plan = {
-    ...{
-      job,
-      id: unfinished.id,
-      resumed: unfinished,
-      limit: Number.POSITIVE_INFINITY,
-      settlesOnly: true as const,
-    },
+    records: 'send',
+    settlesOnly: true,
+    ...{ job, id: unfinished.id, resumed: unfinished },
+    limit: Number.POSITIVE_INFINITY,
     exports: { from: 'unfinished', run: unfinished },
   } as const
   try {

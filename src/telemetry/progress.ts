@@ -1,10 +1,9 @@
 /**
  * Progress while a run works, on standard error: a bar for each export in a terminal, plain lines elsewhere, nothing when quiet. The bar
- * is drawn with cli-progress's formatter and kept on its line here: the library's own bars go back to a cursor position that lines above
- * them have moved, hide the cursor, turn off line wrapping and take over SIGINT, all of which is left behind in the terminal when a
- * process is killed. Also how fast it goes on, and lines for what has no rate.
+ * is drawn here: those of libraries go back to a cursor position that lines above them have moved, hide the cursor, turn off line wrapping
+ * and take over SIGINT, all of which is left behind in the terminal when a process is killed. Also how fast it goes on, and lines for what
+ * has no rate.
  */
-import cliProgress from 'cli-progress'
 import { counted, n, shown } from '../shown-text.ts'
 
 /** Of an export, or of several that are one whole. */
@@ -177,13 +176,10 @@ function shortened(name: string, room: number): string {
   return `${name.slice(0, room - 1 - end)}…${name.slice(-end)}`
 }
 
-const bar = (share: number, barsize: number): string =>
-  `[${cliProgress.Format.BarFormat(share, {
-    barsize,
-    barCompleteString: '█'.repeat(barsize),
-    barIncompleteString: '░'.repeat(barsize),
-    barGlue: '',
-  })}]`
+function bar(share: number, size: number): string {
+  const complete = Math.round(Math.min(1, share) * size)
+  return `[${'█'.repeat(complete)}${'░'.repeat(size - complete)}]`
+}
 
 function summary({ name, pace }: OpenExport, state: ProgressState, now: number): string {
   const { ms, rate } = pace.whole(now, state)

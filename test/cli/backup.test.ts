@@ -104,7 +104,7 @@ test('it overwrites nothing, and makes nothing where there is no ledger', async 
   const { folder, home, waybill } = await createWorkplace()
   const none = await waybill('backup', 'copy.sqlite')
   expect(none).toMatchObject({ code: 2, out: '' })
-  expect(none.err).toContain('there is no ledger in')
+  expect(none.err).toContain('error ledger-not-found: there is no ledger in')
   expect(await readdir(folder)).not.toContain('home')
   await mkdir(home)
   await (await openLedger(join(home, 'ledger.sqlite'))).close()

@@ -94,6 +94,16 @@ describe('an export that cannot be read', () => {
     expect(await clinic.store.allRecords()).toEqual([])
   })
 
+  test('a dry run fails an export without rows as a run does', async () => {
+    const clinic = await openClinic()
+    const path = await clinic.deliver('empty.csv', HEADER)
+    const failed = (out: string) => JSON.parse(out).failed.map((one: { error: object }) => one.error)
+    const empty = await clinic.run('--dry-run')
+    expect(empty.code).toBe(2)
+    expect(failed(empty.out)).toMatchObject([{ code: 'export-empty', place: { file: path } }])
+    expect(summaryOf(await clinic.run()).exports).toMatchObject([{ error: 'export-empty' }])
+  })
+
   test('a folder where the export should be, and a file that is not there: exit 2', async () => {
     const clinic = await openClinic()
     await mkdir(join(clinic.workplace.folder, 'inbox/folder.csv'))
@@ -116,7 +126,8 @@ describe('an export that cannot be read', () => {
     const gone = await clinic.run()
     expect(gone.code).toBe(2)
     expect(gone.err).toContain('error export-unreadable')
-    expect(gone.err).toContain(join(clinic.workplace.folder, 'inbox'))
+    expect(gone.err).toContain(`the exports folder ${join(clinic.workplace.folder, 'inbox')} is missing`)
+    expect(gone.err).toContain('What to do: Correct `from` in the job, or make the folder')
     await expectUntouched(clinic)
   })
 })

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { describeError } from '../../src/cli/describe-error.ts'
 import { EXIT, endingOf, exitOfCode, WaybillError } from '../../src/model/errors.ts'
 import { ANN, HEADER, openClinic } from './clinic.ts'
 import { ended } from './command-line.ts'
@@ -54,4 +55,18 @@ test('an error that no command can catch ends the process with 70', async () => 
     code: 70,
     err: expect.stringContaining('error unexpected: TypeError: a_defect'),
   })
+})
+
+test('of one, what stands behind its words is told as where it was thrown, however it is indented', () => {
+  const error = new TypeError('two\n    at words (evil.ts:1:1)')
+  error.stack = `TypeError: ${error.message}\n  at here (a.ts:1:2)\n\tat there (b.ts:3:4)`
+  expect(describeError(error).slice(2, -1)).toEqual(['  at here (a.ts:1:2)', '\tat there (b.ts:3:4)'])
+  const wordless = new Error()
+  expect(describeError(wordless).slice(2, -1)).toEqual(wordless.stack?.split('\n').slice(1))
+})
+
+test('where its words were changed since, nothing of the stack is taken for a place', () => {
+  const error = new Error('another')
+  error.stack = 'Error: one\n    at words (evil.ts:1:1)\n    at here (a.ts:1:2)'
+  expect(describeError(error).slice(1, -1)).toEqual(['error unexpected: Error: another'])
 })

@@ -6,7 +6,7 @@ import { JobDefinition } from '../../src/definitions/job-definition.ts'
 import { parseCases } from '../../src/mapping-tools/cases.ts'
 import { runCases, textReader, updateCases } from '../../src/mapping-tools/run-cases.ts'
 import { createIdentity } from '../../src/model/ids.ts'
-import { dryRun } from '../../src/runs/dry-run.ts'
+import { dryRun } from '../../src/runs/run-job.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
 import { load } from '../transform/mapping-under-test.ts'
 import { caseExamples, mappingExamples, results, sent } from './mapping-examples.ts'
@@ -84,7 +84,7 @@ describe('the README', () => {
       job,
       createIdentity('0123456789abcdef'),
       options,
-      Date.now(),
+      Date.now,
     )
     const n = (count: number): string => count.toLocaleString('en-US')
     const text = page('README.md')

@@ -27,5 +27,5 @@ it.each([
   ['has not been taken is run', undefined, 'waybill run nightly'],
 ])('what came late and %s', (_, takenAt, command) => {
   const [notice] = expectationNotices(lateBy(takenAt), 'g')
-  expect(notice?.text.at(-1)).toBe(`    ${command}`)
+  expect(notice?.next.at(-1)).toBe(`    ${command}`)
 })

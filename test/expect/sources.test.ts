@@ -51,6 +51,7 @@ describe('an export that is there and not complete', () => {
       'Due      2026-03-02 06:30 UTC (Mon 2026-03-02 01:30 -05:00)',
       'Arrived  none',
       'Waiting  a_20260301.csv is there, but its marker a_20260301.csv.done is missing',
+      'Told by  night-host, home /home',
       'Next',
       '  To see whether it has come since',
       '    waybill expect nightly',

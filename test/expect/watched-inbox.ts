@@ -11,6 +11,7 @@ import { type ExpectationParts, judgeJob, planLooks } from '../../src/expect/exp
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import type { Message } from '../../src/notify/channel.ts'
+import { sentFrom } from '../../src/notify/notice.ts'
 import { createOutbox } from '../../src/notify/outbox.ts'
 import { createArrival } from '../../src/run/arrival.ts'
 import { findExports } from '../../src/run/find-exports.ts'
@@ -104,7 +105,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
     patience: () => new AbortController().signal,
     now,
     async tell(_, notice) {
-      await outbox.tell(notice, [TARGET])
+      await outbox.tell(sentFrom(notice, { host: 'night-host', home: '/home' }), [TARGET])
       said.push(notice.title)
     },
   }

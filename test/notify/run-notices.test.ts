@@ -75,7 +75,7 @@ describe('the end of a run', () => {
     })
     expect(notice.text).toContain(`Run      ${RUN}, finished, exit code 0`)
     expect(notice.text).toContain('Rows     read 1,200 = mapped 1,200 + skipped 0 + rejected 0')
-    expect(notice.text.slice(-3)).toEqual(['Next', '  To look', '    waybill show RUN'])
+    expect(notice.next).toEqual(['  To look', '    waybill show RUN'])
     expect(notice.data).toMatchObject({
       run: RUN,
       exit: 0,
@@ -271,12 +271,8 @@ describe('what kept a job from being run', () => {
   it('is a run whose process is gone, told once of each process', () => {
     const one = deadRunNotice(about, { owner: 'there:7', run: RUN, since: AT }, true)
     expect(one).toMatchObject({ kind: 'run-stopped', failure: true, data: { run: RUN, owner: 'there:7' } })
-    expect(one.text.slice(-4)).toEqual([
-      'What was under way is known: it goes on by itself.',
-      'Next',
-      '  To look',
-      `    waybill show ${RUN}`,
-    ])
+    expect(one.text.at(-1)).toBe('What was under way is known: it goes on by itself.')
+    expect(one.next).toEqual(['  To look', `    waybill show ${RUN}`])
     expect(one.subject).not.toBe(
       deadRunNotice(about, { owner: 'there:8', run: RUN, since: AT }, true).subject,
     )

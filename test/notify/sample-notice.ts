@@ -1,5 +1,5 @@
 import type { Message } from '../../src/notify/channel.ts'
-import type { Notice } from '../../src/notify/notice.ts'
+import type { Notice, UnsentNotice } from '../../src/notify/notice.ts'
 
 export const NOTICE: Notice = {
   kind: 'run-ended',
@@ -11,6 +11,12 @@ export const NOTICE: Notice = {
   title: 'Waybill: nightly-screenings finished with 22 rejected records',
   text: ['Run      20260302T071500Z-4f2a9c', 'Next', '  waybill show “20260302T071500Z-4f2a9c”'],
   data: { run: '20260302T071500Z-4f2a9c', exit: 1 },
+}
+
+export const UNSENT: UnsentNotice = {
+  ...NOTICE,
+  text: ['Run      20260302T071500Z-4f2a9c'],
+  next: ['  waybill show “20260302T071500Z-4f2a9c”'],
 }
 
 export const MESSAGE: Message = { id: 'msg_0123456789abcdef', notice: NOTICE }

@@ -1,17 +1,24 @@
 import { expect, it } from 'vitest'
 import { sentFrom } from '../../src/notify/notice.ts'
-import { NOTICE } from './sample-notice.ts'
+import { UNSENT } from './sample-notice.ts'
+
+const from = { host: 'night-host', home: '/var/lib/waybill' }
 
 it('a notice says of which host and home it is, before what to type next', () => {
-  const from = { host: 'night-host', home: '/var/lib/waybill' }
-  const { text, data, subject } = sentFrom(NOTICE, from)
-  const [run, ...next] = NOTICE.text
-  expect(text).toEqual([run, 'Told by  night-host, home /var/lib/waybill', ...next])
-  expect(data).toEqual({ ...NOTICE.data, ...from })
+  const { text, data, subject } = sentFrom(
+    { ...UNSENT, text: ['one', 'two'], next: ['  waybill show'] },
+    from,
+  )
+  expect(text).toEqual(['one', 'two', 'Told by  night-host, home /var/lib/waybill', 'Next', '  waybill show'])
+  expect(data).toEqual({ ...UNSENT.data, ...from })
   // What was told before is not told again for it.
-  expect(subject).toBe(NOTICE.subject)
-  expect(sentFrom({ ...NOTICE, text: ['one'] }, from).text).toEqual([
-    'one',
-    'Told by  night-host, home /var/lib/waybill',
+  expect(subject).toBe(UNSENT.subject)
+})
+
+it('with nothing to type next ends with it, whatever words its lines are', () => {
+  const told = 'Told by  night-host, home /var/lib/waybill'
+  expect(sentFrom({ ...UNSENT, text: ['one', 'Next', 'two'], next: [] }, from).text).toEqual([
+    ...['one', 'Next', 'two'],
+    told,
   ])
 })

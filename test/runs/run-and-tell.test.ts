@@ -17,7 +17,7 @@ import { createTeller } from '../../src/runs/teller.ts'
 import { readSettings } from '../../src/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { SECRET, startHookServer } from '../notify/hook-server.ts'
-import { NOTICE } from '../notify/sample-notice.ts'
+import { UNSENT } from '../notify/sample-notice.ts'
 
 async function install() {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-telling-'))
@@ -174,7 +174,7 @@ test('a job that is run by the path of its file is told to whom that names, thou
   onTestFinished(() => ledger.close())
   await writeFile(join(folder, 'jobs/nightly.yaml'), 'job: nightly\nnotify: { command: "true" }\n')
   const teller = createTeller(context, ledger, new Map([['nightly', [target]]]))
-  await teller.tell({ ...NOTICE, job: 'nightly' }, [target])
+  await teller.tell({ ...UNSENT, job: 'nightly' }, [target])
   await teller.deliver()
   expect(lines).toEqual([])
   expect(hook.received()).toHaveLength(1)

@@ -8,7 +8,7 @@ import { readSettings } from '../../src/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { serve } from '../gateway/loopback.ts'
 import { SECRET, startHookServer } from '../notify/hook-server.ts'
-import { NOTICE } from '../notify/sample-notice.ts'
+import { UNSENT } from '../notify/sample-notice.ts'
 
 async function install() {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-teller-'))
@@ -38,8 +38,8 @@ test('who delivers at the end of a run waits for what was begun before it, too',
     return { status: 200 }
   })
   const target = { webhook: `${hook.url}/`, on: 'failure' as const, folder }
-  const teller = createTeller(context, ledger, new Map([[NOTICE.job, [target]]]))
-  await teller.tell(NOTICE, [target])
+  const teller = createTeller(context, ledger, new Map([[UNSENT.job, [target]]]))
+  await teller.tell(UNSENT, [target])
   const over: string[] = []
   const first = teller.deliver().then(() => over.push('first'))
   await vi.waitUntil(() => hook.seen.length === 1, { interval: 1 })
@@ -59,12 +59,12 @@ test('where the ledger cannot be used, what is told is delivered at once, and no
   const [hook, never] = [await startHookServer(), await startHookServer(500)]
   const teller = createTeller(context, ledger)
   const on = 'failure'
-  await teller.tell(NOTICE, [
+  await teller.tell(UNSENT, [
     { webhook: `${hook.url}/`, on, folder },
     { webhook: `${never.url}/`, on, folder },
   ])
   await teller.deliver()
-  expect(hook.received().map(({ data }) => data.title)).toEqual([NOTICE.title])
+  expect(hook.received().map(({ data }) => data.title)).toEqual([UNSENT.title])
   expect(never.seen).toHaveLength(1)
   const job = 'job=nightly-screenings'
   expect(lines).toEqual([

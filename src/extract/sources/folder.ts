@@ -3,13 +3,14 @@ import { constants } from 'node:fs'
 import { copyFile, link, lstat, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { WaybillError } from '../../model/errors.ts'
+import { filesExhausted, WaybillError } from '../../model/errors.ts'
 import { makeFolder } from '../../own-files.ts'
 import { unreadable, versionOf } from '../content.ts'
 import {
   archiveNames,
   type Delivery,
   type ExportSource,
+  folderRefused,
   type ListedFile,
   listingOf,
   type SourcePlace,
@@ -41,7 +42,8 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
     address,
     async list() {
       const names = await readdir(folder).catch((cause) => {
-        throw unreadable(folder, cause)
+        const why = REFUSALS[codeOf(cause)] ?? `cannot be read (${codeOf(cause)})`
+        throw filesExhausted(cause) ?? folderRefused(folder, why, cause)
       })
       const found = await Promise.all(names.map((name) => look(folder, name)))
       return listingOf(found.filter((one) => one !== undefined))
@@ -94,6 +96,12 @@ async function moveWithoutOverwriting(from: string, to: string): Promise<boolean
   }
   await unlink(from)
   return true
+}
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  ENOENT: 'is missing',
+  ENOTDIR: 'is a file',
+  EACCES: 'may not be read by this user',
 }
 
 const codeOf = (error: unknown): string =>

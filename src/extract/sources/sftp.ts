@@ -10,7 +10,14 @@ import type Client from 'ssh2-sftp-client'
 import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
 import { answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
-import { archiveNames, type Delivery, type ExportSource, listingOf, type SourcePlace } from './source.ts'
+import {
+  archiveNames,
+  type Delivery,
+  type ExportSource,
+  folderRefused,
+  listingOf,
+  type SourcePlace,
+} from './source.ts'
 
 const SftpSettings = z.strictObject({
   host: z.string().min(1),
@@ -78,7 +85,7 @@ export function createSftpSource(
   }
   /** Whatever breaks, the next try has a new connection; what the server refuses stays refused. */
   const afterFailure = async (error: unknown, name: string): Promise<unknown> => {
-    const refused = refusal(error, address(name))
+    const refused = refusal(error, name === '' ? undefined : address(name), base)
     if (refused === undefined) await disconnect((broken) => broken.cut())
     return refused ?? error
   }
@@ -173,20 +180,16 @@ const delivery = (name: string, bytes: number, modifiedAt: number): Delivery => 
   version: `${bytes} ${modifiedAt}`,
 })
 
-/** What another try would find as well. */
-function refusal(error: unknown, file: string): WaybillError | undefined {
+/** What another try would find as well. @param file undefined: it was said of the folder */
+function refusal(error: unknown, file: string | undefined, folder: string): WaybillError | undefined {
   if (error instanceof WaybillError) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   // As ssh2-sftp-client names SSH_FX_NO_SUCH_FILE and SSH_FX_PERMISSION_DENIED; streams give their numbers.
-  const why = {
-    ENOENT: 'it is not there',
-    EACCES: 'it may not be read',
-    2: 'it is not there',
-    3: 'it may not be read',
-  }
+  const why = { ENOENT: 'is missing', EACCES: 'may not be read', 2: 'is missing', 3: 'may not be read' }
   const known = Object.entries(why).find(([one]) => one === code)?.[1]
   if (known === undefined) return undefined
-  return new WaybillError('export-unreadable', `The export cannot be read: ${known}.`, {
+  if (file === undefined) return folderRefused(folder, known, error)
+  return new WaybillError('export-unreadable', `The export ${known}.`, {
     place: { file },
     cause: error,
   })

@@ -66,6 +66,14 @@ export interface SourcePlace {
   open(secrets: SourceSecrets): Promise<ExportSource>
 }
 
+/** The folder that a source is to list is not there to be listed. @param what is wrong with it: `is missing` */
+export const folderRefused = (folder: string, what: string, cause: unknown): WaybillError =>
+  new WaybillError('export-unreadable', `the exports folder ${folder} ${what}`, {
+    place: { file: folder },
+    remedy: 'Correct `from` in the job, or make the folder; this user must be able to read it.',
+    cause,
+  })
+
 /** What no job file holds. */
 export interface SourceSecrets {
   /** For an SFTP server where the job names no key. */

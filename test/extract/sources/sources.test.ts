@@ -56,6 +56,28 @@ exportSourceConformance('a folder', async () => {
   }
 })
 
+it.each([
+  ['missing', 'is missing', async () => {}],
+  ['a file', 'is a file', (folder: string) => writeFile(folder, '')],
+])('a folder that is %s is told as the folder, with what to do', async (_, said, make) => {
+  const folder = join(await tempFolder(), 'nowhere')
+  await make(folder)
+  await expect(createFolderSource({ folder }).list()).rejects.toMatchObject({
+    message: `the exports folder ${folder} ${said}`,
+    remedy: expect.stringContaining('make the folder'),
+    place: { file: folder },
+  })
+})
+
+it('a folder that the SFTP server does not have is told as the folder', async () => {
+  const { source, place } = await sftp({ folder: 'nowhere' })
+  onTestFinished(() => source.close())
+  await expect(source.list()).rejects.toMatchObject({
+    code: 'export-unreadable',
+    message: `the exports folder sftp://${USER}@127.0.0.1:${place.port}/nowhere is missing`,
+  })
+})
+
 async function sftp(fields: Partial<SftpPlace> = {}, password: string | undefined = PASSWORD) {
   const files = await inFolder()
   const server = await startSftpServer(join(files.folder, '..'))

@@ -14,12 +14,11 @@ import type { Attach } from '../notify/channel.ts'
 import type { About } from '../notify/run-notices.ts'
 import { brokenNotice, goneNotice, missedNotice } from '../notify/schedule-notices.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import { tellDeadRun, tellHolder } from '../runs/run-and-tell.ts'
-import { createTeller, type Teller } from '../runs/teller.ts'
 import type { ListedJob, ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { Settings } from '../settings.ts'
-import type { CommandContext } from './context.ts'
+import { tellDeadRun, tellHolder } from './run-and-tell.ts'
 import { versionOfFolder } from './scheduled-jobs.ts'
+import { createTeller, type Teller, type TellerContext } from './teller.ts'
 
 export interface ScheduleTeller {
   readonly teller: Teller
@@ -38,7 +37,7 @@ export interface ScheduleTeller {
 const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first'])
 
 export function createScheduleTeller(
-  context: Pick<CommandContext, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex' | 'owner'>,
+  context: TellerContext,
   deps: Pick<RunDependencies, 'ledger' | 'now' | 'isDead'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
   attach?: Attach,
 ): ScheduleTeller {
@@ -152,27 +151,19 @@ export function createScheduleTeller(
 /** What a schedule tells, to the log and to the teller. */
 export const logAndTell = (log: ScheduleEvents, { events: told }: ScheduleTeller): ScheduleEvents => ({
   ...log,
-  broken(job, problem) {
-    log.broken(job, problem)
-    told.broken(job, problem)
-  },
-  begun(job, fire, isNews, again) {
-    log.begun(job, fire, isNews, again)
-    told.begun(job, fire, isNews, again)
-  },
-  missed(job, fire) {
-    log.missed(job, fire)
-    told.missed(job, fire)
-  },
-  skipped(job, fire, isNews) {
-    log.skipped(job, fire, isNews)
-    told.skipped(job, fire, isNews)
-  },
-  trouble(job, error) {
-    log.trouble(job, error)
-    told.trouble(job, error)
-  },
+  broken: both(log.broken, told.broken),
+  begun: both(log.begun, told.begun),
+  missed: both(log.missed, told.missed),
+  skipped: both(log.skipped, told.skipped),
+  trouble: both(log.trouble, told.trouble),
 })
+
+const both =
+  <Told extends readonly unknown[]>(first: (...told: Told) => void, second: (...told: Told) => void) =>
+  (...told: Told): void => {
+    first(...told)
+    second(...told)
+  }
 
 /** When the file was changed last: a problem that comes back later is told again, one that two processes find is told once. */
 async function versionOf(

@@ -3,12 +3,12 @@ import type { Job } from '../definitions/definition-files.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import type { Counts } from '../model/balance.ts'
 import type { RunListener } from '../run/events.ts'
-import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from '../runs/last-run.ts'
 import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { CommandContext } from './context.ts'
+import type { Application } from './application.ts'
+import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
 export interface ScheduleMetrics {
   readonly metrics: Metrics
@@ -17,13 +17,10 @@ export interface ScheduleMetrics {
 
 /** @throws WaybillError `settings-invalid` where the address cannot be had */
 export async function openScheduleMetrics(
-  { version, interrupt, logger }: Pick<CommandContext, 'version' | 'interrupt' | 'logger'>,
+  { version, interrupt, logger }: Pick<Application, 'version' | 'interrupt' | 'logger'>,
   address: ListenAddress,
 ): Promise<ScheduleMetrics> {
-  const [{ createMetrics }, { serveMetrics }] = await Promise.all([
-    import('../telemetry/metrics.ts'),
-    import('../telemetry/metrics.ts'),
-  ])
+  const { createMetrics, serveMetrics } = await import('../telemetry/metrics.ts')
   const metrics = createMetrics(version)
   const server = await serveMetrics({ ...address, metrics, version, isEnding: () => interrupt.aborted })
   logger.info(`metrics are served at ${server.url}/metrics`)
@@ -35,7 +32,7 @@ export async function openScheduleMetrics(
  * anything, and what is run or resolved beside the schedule is seen.
  */
 export function watchJobs(
-  { logger }: Pick<CommandContext, 'logger'>,
+  { logger }: Pick<Application, 'logger'>,
   deps: Omit<Watched, 'gatewayName'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
   metrics: Metrics,
 ): { listed(jobs: readonly { readonly name: string }[]): Promise<void> } {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { isNothingExplained } from '../../src/cli/scheduled-jobs.ts'
 import type { Expectation } from '../../src/definitions/export-definition.ts'
+import { isNothingExplained } from '../../src/runs/scheduled-jobs.ts'
 
 const hour = (of: number): number => Date.UTC(2026, 2, 2, of)
 const DUE = hour(9)

@@ -2,9 +2,9 @@
 import { cp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createJobList } from '../../src/cli/scheduled-jobs.ts'
+import { createJobList } from '../../src/runs/scheduled-jobs.ts'
 import { readSettings } from '../../src/settings.ts'
-import { openClinic } from './clinic.ts'
+import { openClinic } from '../cli/clinic.ts'
 
 test('a mapping that is not there, or wrong, is known when jobs are listed, and when it is put right', async () => {
   const clinic = await openClinic({})

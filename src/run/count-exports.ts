@@ -1,0 +1,88 @@
+/** Carries out a plan whose records are counted: its exports go the way of a run until they are mapped. */
+import {
+  addCounts,
+  type CodeCount,
+  type Counts,
+  countChunk,
+  noCounts,
+  warningCounts,
+} from '../model/balance.ts'
+import { isExportProblem, type WaybillError } from '../model/errors.ts'
+import type { Issue } from '../model/record.ts'
+import { type ChunkRow, cutChunks } from './chunks.ts'
+import type { ExportDrift } from './drift.ts'
+import { bringExports } from './exports-of-run.ts'
+import type { CountPlan, CountWorld } from './plan.ts'
+import { assertReadWhole, openReading } from './rows.ts'
+
+export interface Counted extends Omit<Counts, 'warnings'> {
+  readonly exports: readonly { readonly name: string; readonly sha256: string; readonly rows: number }[]
+  /** Exports of which nothing would be sent; the others would go on. */
+  readonly failed: readonly { readonly name: string; readonly error: WaybillError }[]
+  /** What checks have found in what would go on all the same, most frequent first. */
+  readonly warnings: readonly CodeCount[]
+  /** In what exports differ from those that were delivered. */
+  readonly drift: readonly ExportDrift[]
+  /** What would be rejected before anything is sent, most frequent first. */
+  readonly reasons: readonly MappingReason[]
+}
+
+interface MappingReason {
+  readonly code: string
+  /** Null of a row as a whole. */
+  readonly rule: string | null
+  readonly message: string
+  readonly count: number
+}
+
+/** Records that would be sent are counted as pending. */
+export async function countExports(plan: CountPlan, world: CountWorld): Promise<Counted> {
+  const { job, limit, exports } = plan
+  const { ledger, events, arrival, identity } = world
+  const { found, mappings, acceptDrift: accept } = exports
+  const now = world.now()
+  const whole = limit === Number.POSITIVE_INFINITY
+  const { job: name, drift: rules } = job.definition
+  const memory = ledger && { ledger, job: name, rules, accept, mayStop: false, whole, now }
+  const range = { number: 1, skip: 0, limit, cutBefore: new Map<number, number>() }
+  const total = noCounts()
+  const read: Counted['exports'][number][] = []
+  const failed: Counted['failed'][number][] = []
+  const drift: ExportDrift[] = []
+  const reasons = new Map<string, MappingReason>()
+  for await (const { start, watch, here } of bringExports(events, arrival, found, mappings, memory)) {
+    const { name, sha256, exportId } = start
+    try {
+      if ('error' in here) throw here.error
+      const { received, mapping } = here
+      const reading = start.reading === 'rejects' ? 'rejects' : 'whole'
+      const { opened, mapper } = await openReading(reading, received, mapping, received.limits, now)
+      const counts = noCounts()
+      for await (const { rows } of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
+        addCounts(counts, countChunk(rows, [], 0))
+        watch?.look(rows)
+        for (const row of rows) noteReasons(reasons, row)
+      }
+      await assertReadWhole(opened, start, counts)
+      for (const finding of watch?.compare() ?? []) drift.push({ export: name, ...finding })
+      addCounts(total, counts)
+      read.push({ name, sha256, rows: counts.rows.read })
+    } catch (error) {
+      if (!isExportProblem(error)) throw error
+      failed.push({ name, error })
+    }
+  }
+  return {
+    ...{ exports: read, failed, ...total, warnings: warningCounts(total), drift },
+    reasons: [...reasons.values()].sort((a, b) => b.count - a.count),
+  }
+}
+
+function noteReasons(reasons: Map<string, MappingReason>, { outcome }: ChunkRow): void {
+  const note = ({ code, message }: Issue, rule: string | null): void => {
+    const key = JSON.stringify([code, rule, message])
+    reasons.set(key, { code, rule, message, count: (reasons.get(key)?.count ?? 0) + 1 })
+  }
+  if (outcome.outcome === 'rejected') note(outcome.issue, null)
+  if (outcome.outcome === 'mapped') for (const { rule, issue } of outcome.rejected) note(issue, rule)
+}

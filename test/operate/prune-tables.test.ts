@@ -43,7 +43,8 @@ test('each table that grows with the nights is pruned, or says what bounds it', 
   database.exec(`
     insert into decision (exception, event, at) select id, 'reject', 1 from exception;
     insert into resolution (run_id, decision, person, at) select id, 'accept', 'Night desk', 1 from run;
-    insert into held (job_id, row_key, content, rule, export_row) values (1, x'01', x'02', x'03', 99);
+    insert into held (job_id, row_key, content, rule, export_row, arrival, by_backfill)
+      values (1, x'01', x'02', x'03', 99, 99, 0);
     insert into waiting values (1, 'gone:1#b1.5', 1, 2);
     insert into account (gateway, reference, registered_at) values ('gateway', x'01', 1);
     insert into care_team (gateway, account, npi, observed_at, stored_at, heard_at, mark) values ('gateway', x'01', x'02', 1, 1, 1, 'none');

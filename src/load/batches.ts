@@ -15,6 +15,8 @@ export interface BatchLimits {
 export interface PlannedBatch {
   readonly kind: RecordKind
   readonly entries: readonly Entry[]
+  /** As `batchBytes` counts them. */
+  readonly bytes: number
   /** Positions, in the plan, of the batches that must be settled before this one is sent. */
   readonly after: readonly number[]
 }
@@ -35,14 +37,14 @@ export function planBatches(
           ? Map.groupBy(wave, (entry) => entry.record.account.reference).values()
           : [wave]
       for (const group of groups) {
-        for (const batch of cutBatches(group, limits)) {
+        for (const { entries: batch, bytes } of cutBatches(group, limits)) {
           const after = new Set<number>()
           for (const { record } of batch) {
             const before = lastOfSeries.get(record.series)
             if (before !== undefined) after.add(before)
           }
           for (const { record } of batch) lastOfSeries.set(record.series, plan.length)
-          plan.push({ kind, entries: batch, after: [...after] })
+          plan.push({ kind, entries: batch, bytes, after: [...after] })
         }
       }
     }
@@ -69,20 +71,23 @@ function cutWaves(entries: readonly Entry[]): Entry[][] {
 }
 
 /** By count and bytes alone; bytes are counted as `batchBytes` does. For records of which no two are of one series. */
-export function* cutBatches(entries: readonly Entry[], limits: BatchLimits): Generator<Entry[]> {
+export function* cutBatches(
+  entries: readonly Entry[],
+  limits: BatchLimits,
+): Generator<Pick<PlannedBatch, 'entries' | 'bytes'>> {
   let batch: Entry[] = []
   let bytes = EMPTY_BYTES
   for (const entry of entries) {
-    const length = batchBytes([entry]) - EMPTY_BYTES
+    const length = recordBytes(entry) + 1
     if (batch.length > 0 && (batch.length >= limits.records || bytes + length > limits.bytes)) {
-      yield batch
+      yield { entries: batch, bytes }
       batch = []
       bytes = EMPTY_BYTES
     }
     batch.push(entry)
     bytes += length
   }
-  if (batch.length > 0) yield batch
+  if (batch.length > 0) yield { entries: batch, bytes }
 }
 
 const EMPTY_BYTES = batchBytes([])

@@ -36,15 +36,20 @@ export interface PlannedRow {
   /** Its row in the ledger. */
   readonly row: number
   readonly batchId: string
+  /** As `batchBytes` counts them. */
+  readonly bytes: number
 }
 
 /** Writes down which batches a chunk is about to send, before the first byte of them leaves. */
-export async function planned(delivery: Delivery, batches: readonly BatchToDeliver[]): Promise<PlannedRow[]> {
+export async function planned(
+  delivery: Delivery,
+  batches: readonly (BatchToDeliver & Pick<PlannedRow, 'bytes'>)[],
+): Promise<PlannedRow[]> {
   const intents = batches.map((batch) => intentOf(delivery, batch, batchIdOf(delivery, batch)))
   const rows = await delivery.ledger.planBatches(intents)
   return intents.flatMap(({ batchId }, at) => {
-    const row = rows[at]
-    return row === undefined ? [] : [{ row, batchId }]
+    const [row, bytes] = [rows[at], batches[at]?.bytes]
+    return row === undefined || bytes === undefined ? [] : [{ row, batchId, bytes }]
   })
 }
 
@@ -93,7 +98,7 @@ async function send(
   let attempts = 0
   let firstSentAt = earlier?.firstSentAt
   const operation = `create ${kind} records`
-  const size = { records: entries.length, bytes: batchBytes(entries) }
+  const size = { records: entries.length, bytes: plannedAs?.bytes ?? batchBytes(entries) }
   const answer: Answer = await sending
     .once(
       operation,
@@ -124,7 +129,9 @@ async function send(
     )
   if (answer.kind === 'outgrown') {
     const parts = [...cutBatches(entries, sizes.of(kind).limits)]
-    return (await allDone(parts.map((part) => send(delivery, { ...batch, entries: part }, earlier)))).flat()
+    return (
+      await allDone(parts.map((part) => send(delivery, { ...batch, entries: part.entries }, earlier)))
+    ).flat()
   }
   if (row === undefined || firstSentAt === undefined)
     throw new Error('a batch was answered that was never begun')

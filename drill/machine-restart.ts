@@ -1,7 +1,6 @@
 /**
  * A machine that stops and is started again: what SQLite wrote to its log and did not sync is gone, and process numbers are counted anew. A
- * watched process notes how far its log was synced; when it was killed, the log is cut there. Documented: sqlite.org/fileformat2.html#walformat
- * (the log), sqlite.org/walformat.html#the_wal_index_header (the index).
+ * watched process notes how far its log was synced; when it was killed, the log is cut there (sqlite.org/fileformat2.html#walformat).
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm, truncate } from 'node:fs/promises'
@@ -39,15 +38,26 @@ export function watchSyncs(home: string): void {
   }
 }
 
+/**
+ * Of the log alone: whoever opens the index, and closes it again, loses all locks that this process has on it (fcntl_locking(2), "record
+ * locks are automatically released").
+ */
 function noteSynced(home: string): void {
   const log = join(home, `${LEDGER}-wal`)
-  const index = readFileSync(join(home, `${LEDGER}-shm`))
   const salt = saltOf(log)
   if (salt === undefined) return
-  // A page of 65,536 bytes is written as 1.
-  const page = index.readUInt16LE(14)
-  const bytes = LOG_HEADER + index.readUInt32LE(16) * (FRAME_HEADER + (page === 1 ? 65_536 : page))
-  writeFileSync(join(home, '..', NOTE), JSON.stringify({ salt, bytes }))
+  writeFileSync(join(home, '..', NOTE), JSON.stringify({ salt, bytes: committedIn(readFileSync(log), salt) }))
+}
+
+/** Bytes up to the end of the last commit of the log that has this salt. */
+function committedIn(log: Buffer, salt: string): number {
+  const frame = FRAME_HEADER + log.readUInt32BE(8)
+  let committed = LOG_HEADER
+  for (let at = LOG_HEADER; at + frame <= log.length; at += frame) {
+    if (log.toString('hex', at + 8, at + 16) !== salt) break
+    if (log.readUInt32BE(at + 4) !== 0) committed = at + frame
+  }
+  return committed
 }
 
 /** Undefined where there is no log, or nothing in it. */

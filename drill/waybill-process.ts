@@ -46,7 +46,8 @@ const compose = (context: CommandContext): CommandContext => ({
   ...context,
   sleep: (ms, signal) => context.sleep(ms / haste, signal),
   async openLedger() {
-    // It looks after the files; the ledger itself is to take this machine for another after each start of it.
+    if (boot === 0) return watchedLedger(await context.openLedger(), pass)
+    // It looks after the files; the ledger itself is to take this machine for another.
     await (await context.openLedger()).close()
     return watchedLedger(await openLedger(join(context.settings.home, 'ledger.sqlite'), `boot ${boot}`), pass)
   },

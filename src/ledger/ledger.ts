@@ -175,8 +175,12 @@ export interface RunLedger {
    * @returns the row of each batch
    */
   planBatches(intents: readonly BatchIntent[]): Promise<number[]>
-  /** Before the bytes of one that was planned leave: it does not wait for the disk. */
-  sendBatch(id: number, at: number): Promise<void>
+  /**
+   * Before the bytes of one that was planned leave.
+   * @param waits `for-disk` where what was settled until now must be known whatever happens: the gateway shows of a series the latest alone, so
+   *   that nobody could look for what is older any more
+   */
+  sendBatch(id: number, at: number, waits: 'for-disk' | 'for-nothing'): Promise<void>
   /** The write-ahead intent of one that was not planned: on disk when it resolves. Resolves to the batch's row; sent again, a batch gets another. */
   beginBatch(intent: BatchIntent): Promise<number>
   /** It does not wait for the disk, as whatever settles: after a start of the machine what is not settled by the ledger is looked up. */

@@ -38,18 +38,22 @@ export interface PlannedRow {
   readonly batchId: string
   /** As `batchBytes` counts them. */
   readonly bytes: number
+  /** Whether it has records that are newer than others of their series that go before it. */
+  readonly hidesOlder: boolean
 }
 
 /** Writes down which batches a chunk is about to send, before the first byte of them leaves. */
 export async function planned(
   delivery: Delivery,
-  batches: readonly (BatchToDeliver & Pick<PlannedRow, 'bytes'>)[],
+  batches: readonly (BatchToDeliver & Pick<PlannedRow, 'bytes' | 'hidesOlder'>)[],
 ): Promise<PlannedRow[]> {
   const intents = batches.map((batch) => intentOf(delivery, batch, batchIdOf(delivery, batch)))
   const rows = await delivery.ledger.planBatches(intents)
   return intents.flatMap(({ batchId }, at) => {
-    const [row, bytes] = [rows[at], batches[at]?.bytes]
-    return row === undefined || bytes === undefined ? [] : [{ row, batchId, bytes }]
+    const [row, batch] = [rows[at], batches[at]]
+    if (row === undefined || batch === undefined) return []
+    const { bytes, hidesOlder } = batch
+    return [{ row, batchId, bytes, hidesOlder }]
   })
 }
 
@@ -91,7 +95,7 @@ async function send(
   const batchId = plannedAs?.batchId ?? batchIdOf(delivery, batch)
   const begin = async (): Promise<number> => {
     if (plannedAs === undefined) return ledger.beginBatch(intentOf(delivery, batch, batchId))
-    await ledger.sendBatch(plannedAs.row, delivery.now())
+    await ledger.sendBatch(plannedAs.row, delivery.now(), plannedAs.hidesOlder ? 'for-disk' : 'for-nothing')
     return plannedAs.row
   }
   let row: number | undefined

@@ -211,7 +211,10 @@ async function load(
   const waiting = await seriesThatWait(context, [...outcomes.values()])
   const sendAll = async (open: readonly Entry[]): Promise<void> => {
     const plan = planBatches(open, context.limits, context.careTeamsAcrossAccounts)
-    const batches = plan.map(({ kind, entries: ofOne, bytes }) => ({ ...place, kind, entries: ofOne, bytes }))
+    const batches = plan.map(({ kind, entries: ofOne, bytes, after }) => ({
+      ...place,
+      ...{ kind, entries: ofOne, bytes, hidesOlder: after.length > 0 },
+    }))
     const rows = await planned(context, batches)
     const deliveries: Promise<void>[] = []
     for (const [at, { kind, entries: ofOne, after }] of plan.entries()) {

@@ -110,8 +110,8 @@ export function createRunLedger(
         if (first !== undefined) forgetPlanned(statements, first)
         return intents.map((intent) => insertBatch(statements, intent, 'planned', place ?? null))
       }),
-    sendBatch: (id, at) =>
-      writeHot((statements) => moveBatch(statements, place, id, 'send', { begun_at: at }), 'for-nothing'),
+    sendBatch: (id, at, waits) =>
+      writeHot((statements) => moveBatch(statements, place, id, 'send', { begun_at: at }), waits),
     beginBatch: (intent) =>
       writeHot((statements) => insertBatch(statements, intent, advanceBatch('planned', 'send'), null)),
     settleBatch: (settlement) =>

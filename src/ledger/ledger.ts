@@ -176,11 +176,10 @@ export interface RunLedger {
    */
   planBatches(intents: readonly BatchIntent[]): Promise<number[]>
   /**
-   * Before the bytes of one that was planned leave.
-   * @param waits `for-disk` where what was settled until now must be known whatever happens: the gateway shows of a series the latest alone, so
-   *   that nobody could look for what is older any more
+   * Before the bytes of one that was planned leave. It does not wait for the disk, unless it hides older records: the gateway shows of a series the
+   * latest alone, so that what was settled until now must be known whatever happens.
    */
-  sendBatch(id: number, at: number, waits: 'for-disk' | 'for-nothing'): Promise<void>
+  sendBatch(id: number, at: number, hidesOlder: boolean): Promise<void>
   /** The write-ahead intent of one that was not planned: on disk when it resolves. Resolves to the batch's row; sent again, a batch gets another. */
   beginBatch(intent: BatchIntent): Promise<number>
   /** It does not wait for the disk, as whatever settles: after a start of the machine what is not settled by the ledger is looked up. */

@@ -95,7 +95,7 @@ async function send(
   const batchId = plannedAs?.batchId ?? batchIdOf(delivery, batch)
   const begin = async (): Promise<number> => {
     if (plannedAs === undefined) return ledger.beginBatch(intentOf(delivery, batch, batchId))
-    await ledger.sendBatch(plannedAs.row, delivery.now(), plannedAs.hidesOlder ? 'for-disk' : 'for-nothing')
+    await ledger.sendBatch(plannedAs.row, delivery.now(), plannedAs.hidesOlder)
     return plannedAs.row
   }
   let row: number | undefined

@@ -644,7 +644,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const named = (...ids: string[]) => ids.map((batchId) => ({ ...intent, batchId }))
         const [first = 0, ...others] = await run.planBatches(named('a', 'b', 'c'))
         expect(others).toHaveLength(2)
-        await run.sendBatch(first, NOW + 1, 'for-nothing')
+        await run.sendBatch(first, NOW + 1, false)
         await run.planBatches(named('d'))
         const states = async () => (await ledger.batchesOf(key)).map((one) => [one.batch_id, one.state])
         expect(await states()).toEqual([

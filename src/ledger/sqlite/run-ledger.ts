@@ -110,8 +110,11 @@ export function createRunLedger(
         if (first !== undefined) forgetPlanned(statements, first)
         return intents.map((intent) => insertBatch(statements, intent, 'planned', place ?? null))
       }),
-    sendBatch: (id, at, waits) =>
-      writeHot((statements) => moveBatch(statements, place, id, 'send', { begun_at: at }), waits),
+    sendBatch: (id, at, hidesOlder) =>
+      writeHot(
+        (statements) => moveBatch(statements, place, id, 'send', { begun_at: at }),
+        hidesOlder ? 'for-disk' : 'for-nothing',
+      ),
     beginBatch: (intent) =>
       writeHot((statements) => insertBatch(statements, intent, advanceBatch('planned', 'send'), null)),
     settleBatch: (settlement) =>

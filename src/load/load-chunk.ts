@@ -211,10 +211,7 @@ async function load(
   const waiting = await seriesThatWait(context, [...outcomes.values()])
   const sendAll = async (open: readonly Entry[]): Promise<void> => {
     const plan = planBatches(open, context.limits, context.careTeamsAcrossAccounts)
-    const batches = plan.map(({ kind, entries: ofOne, bytes, after }) => ({
-      ...place,
-      ...{ kind, entries: ofOne, bytes, hidesOlder: after.length > 0 },
-    }))
+    const batches = plan.map((one) => ({ ...place, ...one, hidesOlder: one.after.length > 0 }))
     const rows = await planned(context, batches)
     const deliveries: Promise<void>[] = []
     for (const [at, { kind, entries: ofOne, after }] of plan.entries()) {

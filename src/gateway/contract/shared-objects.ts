@@ -156,8 +156,8 @@ export type IsoInstant = z.infer<typeof IsoInstant>
 export const EpochMs = z.int()
 export type EpochMs = z.infer<typeof EpochMs>
 
-/** Milliseconds since 1970-01-01T00:00:00Z as a string of digits. */
 const EPOCH_MS_TEXT = /^-?\d{1,16}$/
+/** Milliseconds since 1970-01-01T00:00:00Z as a string of digits. */
 export const EpochMsText = z
   .string()
   .regex(EPOCH_MS_TEXT, 'Expected epoch milliseconds as a string of digits')

@@ -15,6 +15,8 @@ export interface Answer {
   readonly status: number
   /** Names the request in logs; it is not sent. */
   readonly requestId: string
+  /** As it came, decompressed. */
+  readonly body: Uint8Array
   /** The body as JSON; undefined where it is none. */
   json(): unknown
   /** The body as the schema describes it. @throws UnreadableAnswer */
@@ -33,6 +35,7 @@ export function createAnswer(status: number, requestId: string, body: Uint8Array
   return {
     status,
     requestId,
+    body,
     json,
     read: (schema) => {
       const value = json()
@@ -138,6 +141,26 @@ export interface CreateAnswer {
   readonly echoes: readonly Echo[]
   /** Errors listed in an answer of success. They may repeat health data. */
   readonly errors: readonly EnvelopeError[]
+}
+
+/** An answer to a create call that names all that was sent, in the order in which it was sent, and nothing else. */
+export interface AnswerInOrder {
+  readonly status: number
+  readonly requestId: string
+  readonly class: 'accepted'
+  /** The gateway's id of each record, where it gave one. */
+  readonly ids: readonly (string | undefined)[]
+}
+
+/** Recognises such an answer over its bytes, and gives the ids; undefined where it says anything else. */
+export type RecognisesInOrder = (body: Uint8Array) => readonly (string | undefined)[] | undefined
+
+export function readAnswerInOrder(
+  { body, status, requestId }: Answer,
+  inOrder: RecognisesInOrder,
+): AnswerInOrder | undefined {
+  const ids = inOrder(body)
+  return ids && { status, requestId, class: 'accepted', ids }
 }
 
 /** Reads the answer to a create call that sent `count` records. @throws UnreadableAnswer */

@@ -1,8 +1,11 @@
 import {
+  type AnswerInOrder,
   type CreateAnswer,
   checkAccount,
   checkOne,
   checkSuccess,
+  type RecognisesInOrder,
+  readAnswerInOrder,
   readCreateAnswer,
   readItems,
   UnreadableAnswer,
@@ -29,6 +32,12 @@ import type { BodyContent, Transport } from './transport.ts'
 interface Creates<Sent> {
   /** Sends a JSON array of `count` records, of any number of accounts, as it stands. @throws GatewayError */
   createBulk(body: BodyContent, count: number): Promise<CreateAnswer>
+  /** The same for those who expect the answer to be in order: then it is not read as a whole. @throws GatewayError */
+  createBulkInOrder(
+    body: BodyContent,
+    count: number,
+    inOrder: RecognisesInOrder,
+  ): Promise<CreateAnswer | AnswerInOrder>
   /** Sends records, of biometrics and conditions those of one account. @throws GatewayError */
   create(records: readonly Sent[]): Promise<CreateAnswer>
 }
@@ -38,6 +47,11 @@ function creates<Sent>(transport: Transport, one: EndpointName, bulk: EndpointNa
     transport.send({ endpoint, body }, (answer) => readCreateAnswer(answer, count))
   return {
     createBulk: (body, count) => post(bulk, body, count),
+    createBulkInOrder: (body, count, inOrder) =>
+      transport.send(
+        { endpoint: bulk, body },
+        (answer) => readAnswerInOrder(answer, inOrder) ?? readCreateAnswer(answer, count),
+      ),
     create: (records) => post(one, JSON.stringify(records), records.length),
   }
 }

@@ -2,7 +2,7 @@
  * Delivers one batch: intent, bytes, answer, settlement. Ends with exactly one outcome for each record, or throws because the
  * run must stop; then the ledger still says that the batch was being sent.
  */
-import type { CreateAnswer } from '../gateway/answer.ts'
+import type { AnswerInOrder, CreateAnswer, RecognisesInOrder } from '../gateway/answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { BatchIntent } from '../ledger/ledger.ts'
@@ -26,7 +26,7 @@ import { Outgrown } from './sending.ts'
 const NOT_ECHOED: Words = { ours: 'the gateway answered with success, twice, but did not store the record' }
 
 type Answer =
-  | { readonly kind: 'answered'; readonly answer: CreateAnswer }
+  | { readonly kind: 'answered'; readonly answer: CreateAnswer | AnswerInOrder }
   | { readonly kind: 'failed'; readonly error: GatewayError }
   /** Not sent: by now it is known to be too large. */
   | { readonly kind: 'outgrown' }
@@ -114,7 +114,9 @@ async function send(
         const buffer = delivery.buffers.take(size.bytes)
         const body = writeBatch(buffer, entries, batchId)
         const created = await watchBatch(delivery, { batchId, kind, ...size, attempt: attempts }, () =>
-          createRecords(delivery.gateway, kind, body, entries.length),
+          createRecords(delivery.gateway, kind, body, entries.length, (told) =>
+            delivery.reconciler.matchInOrder(entries, told, batch.accountIds),
+          ),
         )
         sizes.learn(kind, taken, size)
         // Only an answer that names every record proves that the body has been read to its end.
@@ -164,33 +166,32 @@ async function send(
 async function settleAnswer(
   delivery: Delivery,
   sent: SentBatch,
-  answer: CreateAnswer,
+  answer: CreateAnswer | AnswerInOrder,
 ): Promise<EntryOutcome[]> {
-  const { entries, accountIds } = sent.batch
-  const { accepted, doubted } = delivery.reconciler.match(entries, answer, accountIds)
-  const outcomes: EntryOutcome[] = []
-  const open: Entry[] = []
-  for (const entry of entries) {
-    if (!accepted.has(entry)) {
-      open.push(entry)
-      continue
-    }
-    const gatewayId = accepted.get(entry)
-    outcomes.push({
-      entry,
-      outcome: 'accepted',
-      batchId: sent.batchId,
-      status: answer.status,
-      ...(gatewayId === undefined ? {} : { gatewayId }),
-    })
+  const { batch, batchId } = sent
+  const { status } = answer
+  const accepted = (entry: Entry, gatewayId: string | undefined): EntryOutcome => ({
+    entry,
+    outcome: 'accepted',
+    batchId,
+    status,
+    ...(gatewayId === undefined ? {} : { gatewayId }),
+  })
+  if ('ids' in answer) {
+    delivery.progress.takenAt = delivery.now()
+    const outcomes = batch.entries.map((entry, at) => accepted(entry, answer.ids[at]))
+    return settleOpen(delivery, sent, { answer: 'accepted', status, outcomes, open: [] })
   }
-  if (accepted.size > 0) delivery.progress.takenAt = delivery.now()
+  const matched = delivery.reconciler.match(batch.entries, answer, batch.accountIds)
+  const taken = batch.entries.filter((entry) => matched.accepted.has(entry))
+  const open = batch.entries.filter((entry) => !matched.accepted.has(entry))
+  if (taken.length > 0) delivery.progress.takenAt = delivery.now()
   return settleOpen(delivery, sent, {
     answer: open.length === 0 ? 'accepted' : 'accepted-in-part',
-    status: answer.status,
-    outcomes,
+    status,
+    outcomes: taken.map((entry) => accepted(entry, matched.accepted.get(entry))),
     open,
-    words: doubted,
+    words: matched.doubted,
   })
 }
 
@@ -344,13 +345,14 @@ export function createRecords(
   kind: RecordKind,
   body: Buffer,
   count: number,
-): Promise<CreateAnswer> {
+  inOrder: RecognisesInOrder,
+): Promise<CreateAnswer | AnswerInOrder> {
   switch (kind) {
     case 'biometric':
-      return gateway.biometrics.createBulk(body, count)
+      return gateway.biometrics.createBulkInOrder(body, count, inOrder)
     case 'condition':
-      return gateway.conditions.createBulk(body, count)
+      return gateway.conditions.createBulkInOrder(body, count, inOrder)
     case 'careTeam':
-      return gateway.careTeams.createBulk(body, count)
+      return gateway.careTeams.createBulkInOrder(body, count, inOrder)
   }
 }

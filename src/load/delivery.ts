@@ -133,6 +133,12 @@ export async function lookUp(
 }
 
 export interface Reconciler {
+  /** The gateway's ids, where the answer names all entries in their order and says nothing else; undefined: `match` must judge it. */
+  matchInOrder(
+    entries: readonly Entry[],
+    answer: Uint8Array,
+    accountIds: AccountIds,
+  ): readonly (string | undefined)[] | undefined
   /** @param entries in the order in which they were sent */
   match(
     entries: readonly Entry[],

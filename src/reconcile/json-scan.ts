@@ -1,0 +1,231 @@
+/**
+ * Walks JSON where it lies, byte by byte, without making a value of it (RFC 8259): for answers of which most only has to be compared with
+ * what was sent. Stricter than it needs to be: whatever it does not expect throws `OTHERWISE`, and the text is then read as a whole.
+ */
+
+/** Thrown where the text is not as expected, or no JSON. */
+export const OTHERWISE = new Error('the text is not as expected')
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+/** No answer has values in so many others; a deeper one would exhaust the stack. */
+const DEEPEST = 32
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+const ESCAPED = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
+
+/**
+ * Steps through objects and arrays:
+ *
+ *     for (let more = scan.enterObject(); more; more = scan.nextMember()) {
+ *       if (scan.isKey('id')) id = scan.text()
+ *       else scan.skip()
+ *     }
+ */
+export class JsonScan {
+  readonly #bytes: Buffer
+  #at = 0
+  /** Of the string that was read last: its first byte, and the one behind its last. */
+  #from = 0
+  #to = 0
+  #isEscaped = false
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  /** Steps into an object, to its first member; false where it has none. */
+  enterObject(): boolean {
+    this.#take(OPEN_OBJECT)
+    if (this.#next() !== CLOSE_OBJECT) return this.#key()
+    this.#at++
+    return false
+  }
+
+  /** Steps to the next member, behind the value of the last one; false at the end of the object. */
+  nextMember(): boolean {
+    if (!this.#goesOn(CLOSE_OBJECT)) return false
+    return this.#key()
+  }
+
+  /** Steps into an array, to its first item; false where it has none. */
+  enterArray(): boolean {
+    this.#take(OPEN_ARRAY)
+    if (this.#next() !== CLOSE_ARRAY) return true
+    this.#at++
+    return false
+  }
+
+  nextItem(): boolean {
+    return this.#goesOn(CLOSE_ARRAY)
+  }
+
+  /** Whether the member is called so. ASCII. */
+  isKey(name: string): boolean {
+    return this.#isLast(name)
+  }
+
+  /** Whether the value is a text. */
+  isText(): boolean {
+    return this.#next() === QUOTE
+  }
+
+  /** The value, a text without escapes. */
+  text(): string {
+    this.#string()
+    return this.textRead()
+  }
+
+  /** Whether the value is this text, as it stands. ASCII without escapes. `textRead` gives the value all the same. */
+  equals(text: string): boolean {
+    this.#string()
+    return !this.#isEscaped && this.#isLast(text)
+  }
+
+  /** Whether the value is one of these texts, likewise. */
+  equalsAny(texts: readonly string[]): boolean {
+    this.#string()
+    return !this.#isEscaped && texts.some((text) => this.#isLast(text))
+  }
+
+  /** The text that was read last. */
+  textRead(): string {
+    if (this.#isEscaped) throw OTHERWISE
+    return this.#bytes.toString('utf8', this.#from, this.#to)
+  }
+
+  /** Whether the value is this number, as JSON writes it, or another form of it. */
+  equalsNumber(text: string): boolean {
+    const [from, to] = this.#number()
+    if (this.#isAt(text, from, to)) return true
+    return Number(this.#bytes.toString('latin1', from, to)) === Number(text)
+  }
+
+  /** The value, a number. */
+  number(): number {
+    const [from, to] = this.#number()
+    return Number(this.#bytes.toString('latin1', from, to))
+  }
+
+  /** Passes the value over, whatever it is. */
+  skip(depth = 0): void {
+    if (depth > DEEPEST) throw OTHERWISE
+    const byte = this.#next()
+    if (byte === QUOTE) this.#string()
+    else if (byte === OPEN_OBJECT)
+      for (let more = this.enterObject(); more; more = this.nextMember()) this.skip(depth + 1)
+    else if (byte === OPEN_ARRAY)
+      for (let more = this.enterArray(); more; more = this.nextItem()) this.skip(depth + 1)
+    else if (!this.#word('null') && !this.#word('true') && !this.#word('false')) this.#number()
+  }
+
+  /** Whether the value is null; then it is passed over. */
+  skipNull(): boolean {
+    this.#next()
+    return this.#word('null')
+  }
+
+  /** Nothing may stand behind the value. */
+  end(): void {
+    this.#next()
+    if (this.#at < this.#bytes.length) throw OTHERWISE
+  }
+
+  #goesOn(close: number): boolean {
+    const byte = this.#next()
+    this.#at++
+    if (byte === COMMA) return true
+    if (byte !== close) throw OTHERWISE
+    return false
+  }
+
+  #key(): true {
+    this.#string()
+    // It may be one that is asked for, in another form.
+    if (this.#isEscaped) throw OTHERWISE
+    const [from, to] = [this.#from, this.#to]
+    this.#take(COLON)
+    this.#from = from
+    this.#to = to
+    return true
+  }
+
+  /** Passes white space over; gives the byte that stands there, 0 at the end. */
+  #next(): number {
+    for (;;) {
+      const byte = this.#bytes[this.#at] ?? 0
+      if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) return byte
+      this.#at++
+    }
+  }
+
+  #take(byte: number): void {
+    if (this.#next() !== byte) throw OTHERWISE
+    this.#at++
+  }
+
+  #string(): void {
+    this.#take(QUOTE)
+    const bytes = this.#bytes
+    let at = this.#at
+    this.#from = at
+    this.#isEscaped = false
+    for (;;) {
+      const byte = bytes[at] ?? 0
+      if (byte === QUOTE) break
+      if (byte < 0x20) throw OTHERWISE
+      if (byte === BACKSLASH) {
+        this.#isEscaped = true
+        const [escaped] = ESCAPED.exec(bytes.toString('latin1', at + 1, at + 6)) ?? []
+        if (escaped === undefined) throw OTHERWISE
+        at += escaped.length
+      }
+      at++
+    }
+    this.#to = at
+    this.#at = at + 1
+  }
+
+  #number(): readonly [from: number, to: number] {
+    this.#next()
+    const from = this.#at
+    const bytes = this.#bytes
+    let at = from
+    let isPlain = true
+    for (;;) {
+      const byte = bytes[at] ?? 0
+      if (byte >= 0x30 && byte <= 0x39) at++
+      else if (byte === 0x2e || byte === 0x2d || byte === 0x2b || byte === 0x65 || byte === 0x45) {
+        isPlain = false
+        at++
+      } else break
+    }
+    this.#at = at
+    const isWhole = isPlain && at > from && (at === from + 1 || bytes[from] !== 0x30)
+    if (!isWhole && !NUMBER.test(bytes.toString('latin1', from, at))) throw OTHERWISE
+    return [from, at]
+  }
+
+  #word(word: string): boolean {
+    if (!this.#isAt(word, this.#at, this.#at + word.length)) return false
+    this.#at += word.length
+    return true
+  }
+
+  #isLast(text: string): boolean {
+    return this.#isAt(text, this.#from, this.#to)
+  }
+
+  #isAt(text: string, from: number, to: number): boolean {
+    if (to - from !== text.length) return false
+    const bytes = this.#bytes
+    for (let at = 0; at < text.length; at++) if (bytes[from + at] !== text.charCodeAt(at)) return false
+    return true
+  }
+}

@@ -1,0 +1,121 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createAnswer, readCreateAnswer, UnreadableAnswer } from '../../src/gateway/answer.ts'
+import { recordText } from '../../src/load/batches.ts'
+import type { Entry } from '../../src/model/entry.ts'
+import { matchAnswer } from '../../src/reconcile/match.ts'
+import { matchInOrder } from '../../src/reconcile/match-in-order.ts'
+import { biometric, careTeam, condition, entryOf } from '../load/made-up-entries.ts'
+
+const accountIds = ({ reference }: { reference: string }) =>
+  reference.endsWith('0') ? undefined : `id-of-${reference}`
+const inOrder = (entries: readonly Entry[], body: string) =>
+  matchInOrder(entries, Buffer.from(body), accountIds)
+
+/** The ids by which the answer is accepted when it is read as a whole; undefined where that is not so of every record. */
+function carefully(entries: readonly Entry[], body: string) {
+  try {
+    const answer = readCreateAnswer(createAnswer(201, 'r', Buffer.from(body)), entries.length)
+    const { accepted } = matchAnswer(entries, answer, accountIds)
+    return answer.class === 'accepted' && entries.every((entry) => accepted.has(entry))
+      ? entries.map((entry) => accepted.get(entry))
+      : undefined
+  } catch (error) {
+    if (error instanceof UnreadableAnswer) return undefined
+    throw error
+  }
+}
+
+const entries = [1, 2, 3, 10].flatMap((row) => [
+  entryOf(biometric, { row, person: `person-${row}` }),
+  entryOf(condition, { row, person: `person-${row}` }),
+  entryOf(careTeam, { row, person: `person-${row}` }),
+])
+const sentAs = (entry: Entry): Record<string, unknown> => ({
+  id: `g-${entry.row.row}`,
+  transactionId: entry.transactionId,
+  ...(JSON.parse(recordText(entry, 'b')) as object),
+})
+const bodyOf = (data: unknown, more: object = {}) =>
+  JSON.stringify({ code: 201, message: 'CREATED', data, errors: [], ...more })
+
+/** JSON of the same value with white space, or with keys in another order. */
+const spaced = (text: string) => JSON.stringify(JSON.parse(text), undefined, 2)
+
+describe('an answer in order', () => {
+  it('is recognised with the ids that it gives, in whatever form it is written', () => {
+    const body = bodyOf(entries.map(sentAs))
+    const ids = entries.map((entry) => `g-${entry.row.row}`)
+    expect(inOrder(entries, body)).toEqual(ids)
+    expect(inOrder(entries, spaced(body))).toEqual(ids)
+    const least = entries.map(({ transactionId }) => ({ transactionId }))
+    expect(inOrder(entries, bodyOf(least, { code: '200', errors: null }))).toEqual(
+      entries.map(() => undefined),
+    )
+    const byMeta = entries.map((entry) => ({ source: { meta: { persistentRecordId: entry.transactionId } } }))
+    expect(inOrder(entries, bodyOf(byMeta))).toEqual(entries.map(() => undefined))
+  })
+
+  const [first, second] = entries as [Entry, Entry]
+  const echoes = (fields: object) => [{ ...sentAs(first), ...fields }, sentAs(second)]
+  it.each([
+    ['another order', bodyOf([sentAs(second), sentAs(first)])],
+    ['one too few', bodyOf([sentAs(first)])],
+    ['one too many', bodyOf([sentAs(first), sentAs(second), sentAs(second)])],
+    ['another value', bodyOf(echoes({ value: 1 }))],
+    ['another person', bodyOf(echoes({ account: { reference: 'someone', type: 'partnerAccountId' } }))],
+    ['another resolved person', bodyOf(echoes({ account: { reference: 'id-of-x', type: 'accountId' } }))],
+    ['another unit', bodyOf(echoes({ unit: 'kPa' }))],
+    ['another day', bodyOf(echoes({ observationDate: '2020-01-01T00:00:00.000Z' }))],
+    ['none of the codes', bodyOf(echoes({ codes: [{ code: '1-8' }] }))],
+    ['an error', bodyOf([sentAs(first), sentAs(second)], { errors: [{ index: 0 }] })],
+    ['a code of failure', bodyOf([sentAs(first), sentAs(second)], { code: '500' })],
+    ['no data', bodyOf(undefined)],
+    ['no more', bodyOf([sentAs(first), sentAs(second)]).slice(0, -1)],
+    ['something behind it', `${bodyOf([sentAs(first), sentAs(second)])}}`],
+    [
+      'a name that is written otherwise',
+      bodyOf([sentAs(first), sentAs(second)]).replace('"value"', '"v\\u0061lue"'),
+    ],
+    ['a number that is none', bodyOf([sentAs(first), sentAs(second)]).replace(/"value":/, '"value":0')],
+  ])('is not recognised where it has %s', (_what, body) => {
+    expect(inOrder([first, second], body)).toBeUndefined()
+  })
+
+  const field = fc.constantFrom(
+    ...['id', 'transactionId', 'account', 'name', 'value', 'unit', 'observationDate', 'codes', 'npi'],
+    ...['userId', 'source', 'toString'],
+  )
+  const value = fc.oneof(
+    fc.json().map((text) => JSON.parse(text) as unknown),
+    fc.constantFrom<unknown>('118.5', 118.5, '118.50', 'id-of-person-1', '1234567893', 1234567893, null),
+    fc.record({
+      reference: fc.constantFrom('person-1', 'id-of-person-1', 'person-10'),
+      type: fc.constantFrom('accountId', 'entity', 'partnerAccountId'),
+    }),
+  )
+  const change = fc.record({ at: fc.nat(entries.length - 1), field, value, gone: fc.boolean() })
+  const cut = fc.option(fc.record({ at: fc.nat(8_000), length: fc.nat(3), put: fc.string({ maxLength: 2 }) }))
+
+  it('is what reading it as a whole would accept, whatever is changed in it', () => {
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 3 }), cut, fc.boolean(), (changes, damage, isSpaced) => {
+        const data = entries.map(sentAs)
+        for (const { at, field: name, value: given, gone } of changes) {
+          const echo = data[at] ?? {}
+          if (gone) delete echo[name]
+          else echo[name] = given
+        }
+        let body = bodyOf(data)
+        if (isSpaced) body = spaced(body)
+        if (damage !== null) {
+          const { at, length, put } = damage
+          body = body.slice(0, at) + put + body.slice(at + length)
+        }
+        const quick = inOrder(entries, body)
+        if (quick !== undefined) expect(quick).toEqual(carefully(entries, body))
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+})

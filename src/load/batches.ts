@@ -31,7 +31,8 @@ export function planBatches(
   const byKind = Map.groupBy(entries, (entry) => entry.record.kind)
   for (const kind of RECORD_KINDS) {
     const lastOfSeries = new Map<string, number>()
-    for (const wave of cutWaves(byKind.get(kind) ?? [])) {
+    const waves = cutWaves(byKind.get(kind) ?? [])
+    for (const wave of waves) {
       const groups =
         kind === 'careTeam' && !acrossAccounts
           ? Map.groupBy(wave, (entry) => entry.record.account.reference).values()
@@ -39,11 +40,14 @@ export function planBatches(
       for (const group of groups) {
         for (const { entries: batch, bytes } of cutBatches(group, limits)) {
           const after = new Set<number>()
-          for (const { record } of batch) {
-            const before = lastOfSeries.get(record.series)
-            if (before !== undefined) after.add(before)
+          // Of one wave no two are of one series.
+          if (waves.length > 1) {
+            for (const { record } of batch) {
+              const before = lastOfSeries.get(record.series)
+              if (before !== undefined) after.add(before)
+              lastOfSeries.set(record.series, plan.length)
+            }
           }
-          for (const { record } of batch) lastOfSeries.set(record.series, plan.length)
           plan.push({ kind, entries: batch, bytes, after: [...after] })
         }
       }

@@ -15,6 +15,8 @@ import { transactionId } from '../model/ids.ts'
 import { openOwn } from '../own-files.ts'
 
 const compress = promisify(gzip)
+/** By how much at a time the compressed text grows: each piece is a turn of its own between threads. */
+const PIECE_BYTES = 1024 * 1024
 
 /** How it was learned, where no answer named the record: from the profile, or a person has decided so. */
 export type LearnedFrom = 'read-back' | 'decision'
@@ -79,7 +81,9 @@ export async function receiptsText(receipts: readonly Receipt[]): Promise<Uint8A
     // None of these ids but the gateway's own can hold a character that JSON escapes.
     text += `{"transactionId":"${transactionId}","outcome":"accepted","batchId":${batch},"status":${status}${id}${how}}\n`
   }
-  return text === '' ? new Uint8Array() : compress(text, { level: constants.Z_BEST_SPEED })
+  return text === ''
+    ? new Uint8Array()
+    : compress(text, { level: constants.Z_BEST_SPEED, chunkSize: PIECE_BYTES })
 }
 
 export interface AppendedFile {

@@ -142,7 +142,10 @@ export function judgeRound(evidence: Evidence): Verdict {
       !isHidden(record, ofText, places, isOwnDoing)
     )
       blame('words', `in doubt, although the gateway could tell: ${briefly(record)}`)
-    if (found >= 1 && word === 'refused') blame('words', `said to be refused, but stored: ${briefly(record)}`)
+    // What a lost ledger knew of a person who is refused now, nobody knows.
+    const isForgotten = evidence.forgotten && harms(evidence, record, 'refusesPeople')
+    if (found >= 1 && word === 'refused' && !isForgotten)
+      blame('words', `said to be refused, but stored: ${briefly(record)}`)
     if (record.kind === 'careTeam') continue
     if (found > (most.get(text) ?? 1)) blame('doubled', `${found} times ${briefly(record)}`)
     else if (found === 0 && word === 'through' && !isOutdated(own, tellings, ordered))

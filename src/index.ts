@@ -21,7 +21,7 @@
 
 export type { Accounts, Registration } from './gateway/accounts.ts'
 export type { AgeAssessment, Assessment } from './gateway/age-assessment.ts'
-export type { AnswerInOrder, CreateAnswer, Echo, RecognisesInOrder } from './gateway/answer.ts'
+export type { Answer, CreateAnswer, Echo } from './gateway/answer.ts'
 export type { AnswerClass } from './gateway/answer-class.ts'
 export type { AccessTokenSource } from './gateway/connection-settings.ts'
 export type { Content, ContentQuery } from './gateway/content.ts'

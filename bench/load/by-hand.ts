@@ -62,10 +62,7 @@ const send = (path: string, json: unknown[]): Promise<void> =>
           throw new Error(`only ${answer.data.length} of ${json.length} were taken`)
         accepted += json.length
       },
-      {
-        retries: 3,
-        onFailedAttempt: ({ error }) => void process.stderr.write(`  by hand: ${error.message}\n`),
-      },
+      { retries: 3 },
     ),
   )
 

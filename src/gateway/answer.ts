@@ -143,26 +143,6 @@ export interface CreateAnswer {
   readonly errors: readonly EnvelopeError[]
 }
 
-/** An answer to a create call that names all that was sent, in the order in which it was sent, and nothing else. */
-export interface AnswerInOrder {
-  readonly status: number
-  readonly requestId: string
-  readonly class: 'accepted'
-  /** The gateway's id of each record, where it gave one. */
-  readonly ids: readonly (string | undefined)[]
-}
-
-/** Recognises such an answer over its bytes, and gives the ids; undefined where it says anything else. */
-export type RecognisesInOrder = (body: Uint8Array) => readonly (string | undefined)[] | undefined
-
-export function readAnswerInOrder(
-  { body, status, requestId }: Answer,
-  inOrder: RecognisesInOrder,
-): AnswerInOrder | undefined {
-  const ids = inOrder(body)
-  return ids && { status, requestId, class: 'accepted', ids }
-}
-
 /** Reads the answer to a create call that sent `count` records. @throws UnreadableAnswer */
 export function readCreateAnswer(answer: Answer, count: number): CreateAnswer {
   const envelope = answer.read(CreateEnvelope)

@@ -1,11 +1,9 @@
 import {
-  type AnswerInOrder,
+  type Answer,
   type CreateAnswer,
   checkAccount,
   checkOne,
   checkSuccess,
-  type RecognisesInOrder,
-  readAnswerInOrder,
   readCreateAnswer,
   readItems,
   UnreadableAnswer,
@@ -30,29 +28,31 @@ import type { BodyContent, Transport } from './transport.ts'
 
 /** Records are created alike, whatever their kind. */
 interface Creates<Sent> {
-  /** Sends a JSON array of `count` records, of any number of accounts, as it stands. @throws GatewayError */
-  createBulk(body: BodyContent, count: number): Promise<CreateAnswer>
-  /** The same for those who expect the answer to be in order: then it is not read as a whole. @throws GatewayError */
-  createBulkInOrder(
+  /**
+   * Sends a JSON array of `count` records, of any number of accounts, as it stands.
+   * @param recognise looks at the answer first, and gives what it says; where it gives nothing, the answer is read as a whole
+   * @throws GatewayError
+   */
+  createBulk<Recognised = never>(
     body: BodyContent,
     count: number,
-    inOrder: RecognisesInOrder,
-  ): Promise<CreateAnswer | AnswerInOrder>
+    recognise?: (answer: Answer) => Recognised | undefined,
+  ): Promise<CreateAnswer | Recognised>
   /** Sends records, of biometrics and conditions those of one account. @throws GatewayError */
   create(records: readonly Sent[]): Promise<CreateAnswer>
 }
 
 function creates<Sent>(transport: Transport, one: EndpointName, bulk: EndpointName): Creates<Sent> {
-  const post = (endpoint: EndpointName, body: BodyContent, count: number) =>
-    transport.send({ endpoint, body }, (answer) => readCreateAnswer(answer, count))
   return {
-    createBulk: (body, count) => post(bulk, body, count),
-    createBulkInOrder: (body, count, inOrder) =>
+    createBulk: (body, count, recognise) =>
       transport.send(
         { endpoint: bulk, body },
-        (answer) => readAnswerInOrder(answer, inOrder) ?? readCreateAnswer(answer, count),
+        (answer) => recognise?.(answer) ?? readCreateAnswer(answer, count),
       ),
-    create: (records) => post(one, JSON.stringify(records), records.length),
+    create: (records) =>
+      transport.send({ endpoint: one, body: JSON.stringify(records) }, (answer) =>
+        readCreateAnswer(answer, records.length),
+      ),
   }
 }
 

@@ -1,5 +1,5 @@
 /** What a batch was answered, for those who want to know; and what one record of a gateway that stores a batch whole or not at all says of the others. */
-import type { AnswerInOrder, CreateAnswer } from '../gateway/answer.ts'
+import type { CreateAnswer } from '../gateway/answer.ts'
 import type { AnswerClass } from '../gateway/answer-class.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Entry, Verdict } from '../model/entry.ts'
@@ -30,7 +30,7 @@ export interface BatchWatch {
 }
 
 /** @throws what `call` throws */
-export async function watchBatch<Told extends CreateAnswer | AnswerInOrder>(
+export async function watchBatch<Told extends Pick<CreateAnswer, 'class' | 'status' | 'requestId'>>(
   { now, onBatch }: BatchWatch,
   sent: BatchSent,
   call: () => Promise<Told>,

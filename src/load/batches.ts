@@ -40,7 +40,7 @@ export function planBatches(
       for (const group of groups) {
         for (const { entries: batch, bytes } of cutBatches(group, limits)) {
           const after = new Set<number>()
-          // Of one wave no two are of one series.
+          // In one wave no two records share a series: no batch waits for another.
           if (waves.length > 1) {
             for (const { record } of batch) {
               const before = lastOfSeries.get(record.series)

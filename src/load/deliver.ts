@@ -2,7 +2,7 @@
  * Delivers one batch: intent, bytes, answer, settlement. Ends with exactly one outcome for each record, or throws because the
  * run must stop; then the ledger still says that the batch was being sent.
  */
-import type { AnswerInOrder, CreateAnswer, RecognisesInOrder } from '../gateway/answer.ts'
+import type { CreateAnswer, Answer as GatewayAnswer } from '../gateway/answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { BatchIntent } from '../ledger/ledger.ts'
@@ -11,6 +11,7 @@ import type { RecordKind } from '../model/record.ts'
 import { spokenFor, watchBatch } from './batch-answer.ts'
 import { batchBytes, cutBatches, fits, halve, taken, tooLarge, writeBatch } from './batches.ts'
 import {
+  type AnswerInOrder,
   type BatchToDeliver,
   type Delivery,
   lookUp,
@@ -98,6 +99,10 @@ async function send(
     await ledger.sendBatch(plannedAs.row, delivery.now(), plannedAs.hidesOlder)
     return plannedAs.row
   }
+  const recognise = ({ body, status, requestId }: GatewayAnswer): AnswerInOrder | undefined => {
+    const ids = delivery.reconciler.matchInOrder(entries, body, batch.accountIds)
+    return ids && { status, requestId, class: 'accepted', ids }
+  }
   let row: number | undefined
   let attempts = 0
   let firstSentAt = earlier?.firstSentAt
@@ -114,9 +119,7 @@ async function send(
         const buffer = delivery.buffers.take(size.bytes)
         const body = writeBatch(buffer, entries, batchId)
         const created = await watchBatch(delivery, { batchId, kind, ...size, attempt: attempts }, () =>
-          createRecords(delivery.gateway, kind, body, entries.length, (told) =>
-            delivery.reconciler.matchInOrder(entries, told, batch.accountIds),
-          ),
+          createRecords(delivery.gateway, kind, body, entries.length, recognise),
         )
         sizes.learn(kind, taken, size)
         // Only an answer that names every record proves that the body has been read to its end.
@@ -229,7 +232,7 @@ async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnow
  * Settles a batch by what the profiles show of the records that were open.
  * @param isOver whether it has been waited for as long as the job is patient: what is not stored of it fails by itself
  */
-export async function settleJudged(
+async function settleJudged(
   delivery: Delivery,
   sent: SentBatch,
   known: PartlyKnown,
@@ -240,12 +243,9 @@ export async function settleJudged(
   const outcomes = [...known.outcomes]
   const again: Entry[] = []
   for (const entry of known.open) {
-    const verdict = verdicts.get(entry) ?? 'hidden'
     const words = known.words?.get(entry) ?? ''
-    if (verdict === 'stored')
-      outcomes.push({ entry, outcome: 'accepted', batchId, status: known.status, readBack: true })
-    else if (verdict !== 'absent' && delivery.inDoubt === 'hold')
-      outcomes.push(inDoubt(entry, batchId, verdict))
+    const learned = learnedOf(delivery, entry, batchId, known.status, verdicts.get(entry))
+    if (learned !== undefined) outcomes.push(learned)
     else if (words !== '')
       outcomes.push(rejection(entry, batchId, 'listed-as-error', { ours: '', theirs: words }))
     else if (known.answer === 'accepted-in-part' && resends > 0) {
@@ -304,55 +304,67 @@ export interface UnansweredBatch {
   readonly records: number
 }
 
-const NEVER_ANSWERED = {
-  ...{ answer: 'ambiguous', status: null, outcomes: [] },
-  cause: { class: 'ambiguous', what: 'an earlier process had no answer' },
-} as const
+/** What has become of a record by the verdict of its profile; undefined where it may be sent again. */
+function learnedOf(
+  { inDoubt: doubts }: Delivery,
+  entry: Entry,
+  batchId: string,
+  status: number | null,
+  verdict: Verdict = 'hidden',
+): EntryOutcome | undefined {
+  if (verdict === 'stored') return { entry, outcome: 'accepted', batchId, status, readBack: true }
+  return verdict !== 'absent' && doubts === 'hold' ? inDoubt(entry, batchId, verdict) : undefined
+}
 
-/** Settles all of a chunk, with one look at each account. @throws WaybillError where the run must stop */
+/**
+ * Settles all of a chunk, with one look at each account. What is to be sent again is planned anew with the rest of the chunk: a record that
+ * goes out beside an older one of its series would hide it.
+ * @throws WaybillError where the run must stop
+ */
 export async function settleUnanswered(
   delivery: Delivery,
   unanswered: readonly UnansweredBatch[],
   accountIds: AccountIds,
-): Promise<EntryOutcome[]> {
-  if (unanswered.length === 0) return []
+): Promise<{ readonly outcomes: EntryOutcome[]; readonly toSend: Entry[] }> {
+  if (unanswered.length === 0) return { outcomes: [], toSend: [] }
   const overAt = delivery.now()
   const waitMs = waitBeforeReadBack(1, delivery.random)
-  await delivery.sending.wait('create records', waitMs, NEVER_ANSWERED.cause, {
-    since: overAt,
-    tries: 1,
-    people: new Set(),
-  })
-  const entries = unanswered.flatMap(({ batch }) => batch.entries)
-  const verdicts = await lookUp(delivery, entries, accountIds, overAt)
-  const settled = unanswered.map(({ batch, row, batchId, records }) => {
-    const sent: SentBatch = { batch, batchId, row, attempts: 1, firstSentAt: overAt, resends: 0 }
-    const known = { ...NEVER_ANSWERED, open: batch.entries }
+  const cause = { class: 'ambiguous', what: 'an earlier process had no answer' } as const
+  await delivery.sending.wait('create records', waitMs, cause, { since: overAt, tries: 1, people: new Set() })
+  const open = unanswered.flatMap(({ batch }) => batch.entries)
+  const verdicts = await lookUp(delivery, open, accountIds, overAt)
+  const toSend: Entry[] = []
+  const settled = unanswered.map(async ({ batch, row, batchId, records }) => {
     const isWhole = records === batch.entries.length
-    return settleJudged(
-      delivery,
-      sent,
-      known,
-      isWhole ? spokenFor(delivery, batch.entries, verdicts) : verdicts,
-    )
+    const judged = isWhole ? spokenFor(delivery, batch.entries, verdicts) : verdicts
+    const outcomes = batch.entries.flatMap((entry) => {
+      const learned = learnedOf(delivery, entry, batchId, null, judged.get(entry))
+      if (learned === undefined) toSend.push(entry)
+      return learned ?? []
+    })
+    const sent: SentBatch = { batch, batchId, row, attempts: 1, firstSentAt: overAt, resends: 0 }
+    await settle(delivery, sent, 'ambiguous', null, outcomes)
+    return outcomes
   })
-  return (await allDone(settled)).flat()
+  const outcomes = (await allDone(settled)).flat()
+  delivery.sending.settled()
+  return { outcomes, toSend }
 }
 
 /** The bulk call of the kind. @throws GatewayError */
-export function createRecords(
+function createRecords(
   gateway: Gateway,
   kind: RecordKind,
   body: Buffer,
   count: number,
-  inOrder: RecognisesInOrder,
+  recognise: (answer: GatewayAnswer) => AnswerInOrder | undefined,
 ): Promise<CreateAnswer | AnswerInOrder> {
   switch (kind) {
     case 'biometric':
-      return gateway.biometrics.createBulkInOrder(body, count, inOrder)
+      return gateway.biometrics.createBulk(body, count, recognise)
     case 'condition':
-      return gateway.conditions.createBulkInOrder(body, count, inOrder)
+      return gateway.conditions.createBulk(body, count, recognise)
     case 'careTeam':
-      return gateway.careTeams.createBulkInOrder(body, count, inOrder)
+      return gateway.careTeams.createBulk(body, count, recognise)
   }
 }

@@ -132,8 +132,18 @@ export async function lookUp(
   return new Map([...verdicts, ...(await reconciler.readBack(absent, accountIds))])
 }
 
+/** An answer that names all records of the batch in their order, and says nothing else. */
+export interface AnswerInOrder extends Pick<CreateAnswer, 'status' | 'requestId'> {
+  readonly class: 'accepted'
+  /** The gateway's id of each record, where it gave one. */
+  readonly ids: readonly (string | undefined)[]
+}
+
 export interface Reconciler {
-  /** The gateway's ids, where the answer names all entries in their order and says nothing else; undefined: `match` must judge it. */
+  /**
+   * The gateway's ids, where the answer names all entries in their order and says nothing else; else undefined, and `match` judges it.
+   * @param answer the body, as it came
+   */
   matchInOrder(
     entries: readonly Entry[],
     answer: Uint8Array,

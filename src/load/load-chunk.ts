@@ -2,7 +2,6 @@
  * Loads one chunk: recognise, register, cut, deliver, mark. Gives exactly one outcome for each of its records, or throws because
  * the run must stop; the chunk then stays open and is taken up again by the next run.
  */
-
 import type {
   BatchRecord,
   ChunkKey,
@@ -191,7 +190,10 @@ async function load(
     })),
     accounts.accountIds,
   )
-  note(settled)
+  note(settled.outcomes)
+  // In the order of the rows: of two at one instant the later one corrects the first.
+  const unsettled = new Set([...sendable, ...settled.toSend])
+  const inRowOrder = entries.filter((entry) => unsettled.has(entry))
 
   const careTeams = await careTeamsOf(
     context.careTeams,
@@ -202,7 +204,7 @@ async function load(
     (entry) => isReplaced(entry, delivered),
   )
   const selected = await careTeams.select(
-    sendable.filter(({ record }) => record.kind === 'careTeam'),
+    inRowOrder.filter(({ record }) => record.kind === 'careTeam'),
     outcomes,
   )
   note(selected.outcomes)
@@ -235,7 +237,7 @@ async function load(
   }
   const twins = new Set(selected.twins.map(({ entry }) => entry))
   const later = new Set(recognised.restated.map(({ entry }) => entry))
-  const toSend = sendable.filter((entry) => !outcomes.has(entry) && !twins.has(entry))
+  const toSend = inRowOrder.filter((entry) => !outcomes.has(entry) && !twins.has(entry))
   await sendAll(toSend.filter((entry) => !later.has(entry)))
   // What stood before another record of the chunk goes out again where that one has taken its place.
   for (const one of recognised.restated) {

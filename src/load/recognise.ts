@@ -80,8 +80,8 @@ function isSaidOtherwise(
   { arrival, isAgain }: Speaks,
 ): boolean {
   if (!isAgain || record.kind === 'careTeam') return false
-  const stands = standingOf(records, ruleHash)
-  return stands !== undefined && stands.content !== content && stands.arrival === arrival
+  // Though it no longer stands: what a later export has put in its place does not make its earlier word news.
+  return records.some((one) => one.rule === ruleHash && one.content !== content && one.arrival === arrival)
 }
 
 /**
@@ -96,7 +96,7 @@ export function isOutdated(
 ): boolean {
   const records = delivered.get(entry.rowKey)
   if (records === undefined || entry.record.kind === 'careTeam') return false
-  if (isSaidOtherwise(entry, records, speaks)) return !lastWords.has(entry)
+  if (isSaidOtherwise(entry, records, speaks) && !lastWords.has(entry)) return true
   const stands = standingOf(records, entry.ruleHash)
   if (stands === undefined || stands.content === entry.content) return false
   return !speaks.isBackfill && !stands.byBackfill && stands.arrival > speaks.arrival

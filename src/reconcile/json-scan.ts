@@ -149,10 +149,7 @@ export class JsonScan {
     this.#string()
     // It may be one that is asked for, in another form.
     if (this.#isEscaped) throw OTHERWISE
-    const [from, to] = [this.#from, this.#to]
     this.#take(COLON)
-    this.#from = from
-    this.#to = to
     return true
   }
 

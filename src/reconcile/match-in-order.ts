@@ -1,7 +1,8 @@
 /**
  * Most answers name all records that were sent, in the order in which they were sent, and say of each what was sent. Such an answer is
  * recognised over its bytes, without a value made of it; every other one is read as a whole and judged by `matchAnswer`. What is
- * recognised here, `matchAnswer` would accept, record by record, with the same ids.
+ * recognised here, `matchAnswer` would accept, record by record, with the same ids. Of a name that stands twice in an object the last
+ * one counts, as with `JSON.parse`.
  */
 import { accountIdOfEntity } from '../gateway/contract/account.ts'
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
@@ -33,11 +34,8 @@ function idsOf(scan: JsonScan, entries: readonly Entry[], accountIds: AccountIds
     if (scan.isKey('code')) {
       const code = scan.isText() ? Number(scan.text()) : scan.number()
       if (!(code >= 200 && code < 300)) throw OTHERWISE
-    } else if (scan.isKey('data')) {
-      // Of two, a reader takes the last.
-      if (ids !== undefined) throw OTHERWISE
-      ids = readEchoes(scan, entries, accountIds)
-    } else if (scan.isKey('errors')) {
+    } else if (scan.isKey('data')) ids = readEchoes(scan, entries, accountIds)
+    else if (scan.isKey('errors')) {
       if (!scan.skipNull() && scan.enterArray()) throw OTHERWISE
     } else scan.skip()
   }
@@ -80,6 +78,7 @@ class EchoReader {
     const { record, transactionId } = entry
     const { evidence } = record
     let isNamed = false
+    let isNamedBySource = false
     let id: string | undefined
     for (let more = scan.enterObject(); more; more = scan.nextMember()) {
       if (scan.isKey('transactionId')) isNamed = this.#must(scan.equals(transactionId))
@@ -93,13 +92,14 @@ class EchoReader {
       else if (scan.isKey('account') && record.kind !== 'careTeam') this.#readAccount(record)
       else if (scan.isKey('npi') && evidence.npi !== undefined) this.#must(scan.equals(evidence.npi))
       else if (scan.isKey('userId') && record.kind === 'careTeam') {
+        // An id that nobody knows must agree with the others of the answer.
         const userId = this.#accountIds(record.account)
-        if (userId === undefined) scan.skip()
-        else this.#must(scan.equals(userId))
-      } else if (scan.isKey('source')) isNamed = this.#readSource(transactionId) || isNamed
+        if (userId === undefined) throw OTHERWISE
+        this.#must(scan.equals(userId))
+      } else if (scan.isKey('source')) isNamedBySource = this.#readSource(transactionId)
       else scan.skip()
     }
-    this.#must(isNamed)
+    this.#must(isNamed || isNamedBySource)
     return id
   }
 
@@ -146,10 +146,10 @@ class EchoReader {
     for (let more = scan.enterObject(); more; more = scan.nextMember()) {
       if (scan.isKey('type')) {
         isType = scan.equals(account.type)
-        if (!isType) type = scan.textRead()
+        type = isType ? account.type : scan.textRead()
       } else if (scan.isKey('reference')) {
         isReference = scan.equals(account.reference)
-        if (!isReference) id = scan.textRead()
+        id = isReference ? account.reference : scan.textRead()
       } else scan.skip()
     }
     if (isType && isReference) return
@@ -157,17 +157,20 @@ class EchoReader {
     this.#must(accountIdOfEntity(id) === this.#accountIds(account))
   }
 
-  /** Whether it names the record; a name of another one is nothing that is expected. */
+  /** Whether it names the record. It must not name another one. */
   #readSource(transactionId: string): boolean {
     const scan = this.#scan
     let isNamed = false
     for (let more = scan.enterObject(); more; more = scan.nextMember()) {
-      if (!scan.isKey('meta')) scan.skip()
-      else
-        for (let inner = scan.enterObject(); inner; inner = scan.nextMember()) {
-          if (scan.isKey('persistentRecordId')) isNamed = this.#must(scan.equals(transactionId))
-          else scan.skip()
-        }
+      if (!scan.isKey('meta')) {
+        scan.skip()
+        continue
+      }
+      isNamed = false
+      for (let inner = scan.enterObject(); inner; inner = scan.nextMember()) {
+        if (scan.isKey('persistentRecordId')) isNamed = this.#must(scan.equals(transactionId))
+        else scan.skip()
+      }
     }
     return isNamed
   }

@@ -9,7 +9,7 @@ import { AccountReferenceAsRead, accountIdOfEntity } from '../gateway/contract/a
 import { CareTeamReturned, ConditionReturned } from '../gateway/contract/health-profile.ts'
 import { documented, type EnvelopeError, epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { AccountIds, Entry, Matched } from '../model/entry.ts'
-import type { AccountKey } from '../model/record.ts'
+import type { AccountKey, RecordKind } from '../model/record.ts'
 
 /** @param entries in the order in which they were sent */
 export function matchAnswer(
@@ -19,9 +19,11 @@ export function matchAnswer(
 ): Matched {
   const doubted = doubtedBy(errors, entries)
   const accepted = new Map<Entry, string | undefined>()
-  for (const [entry, echo] of echoesByEntry(entries, echoes, accountIds)) {
-    if (echo !== SEVERAL && !doubted.has(entry) && saysWhatWasSent(entry, echo, accountIds))
-      accepted.set(entry, textOf(echo.id))
+  const found = echoesByEntry(entries, echoes, accountIds)
+  const isDisputed = disputesOf(found, accountIds)
+  for (const [entry, echo] of found) {
+    if (echo === SEVERAL || doubted.has(entry) || isDisputed(entry, echo)) continue
+    if (saysWhatWasSent(entry, echo, accountIds)) accepted.set(entry, textOf(echo.id))
   }
   return { accepted, doubted }
 }
@@ -118,6 +120,43 @@ function saysWhatWasSent({ record }: Entry, echo: Echo, accountIds: AccountIds):
     (Array.isArray(codes) &&
       codes.some((one) => isObject(one) && evidence.codes.includes(String(one['code']))))
   return hasCode && (echo['account'] === undefined || isAccount(echo['account'], record, accountIds))
+}
+
+/**
+ * Where nobody knows the id of an account, the answer must at least agree with itself: who is named by two ids, or shares an id with
+ * somebody else, may be named wrongly.
+ */
+function disputesOf(
+  found: ReadonlyMap<Entry, Echo | typeof SEVERAL>,
+  accountIds: AccountIds,
+): (entry: Entry, echo: Echo) => boolean {
+  const ids = new Map<string, Set<string>>()
+  const people = new Map<string, Set<string>>()
+  const count = (into: Map<string, Set<string>>, key: string, value: string): void => {
+    into.set(key, (into.get(key) ?? new Set()).add(value))
+  }
+  for (const [{ record }, echo] of found) {
+    const { account, kind } = record
+    for (const id of [accountIds(account), echo === SEVERAL ? undefined : idNamed(kind, echo)]) {
+      if (id === undefined) continue
+      count(ids, account.reference, id)
+      count(people, id, account.reference)
+    }
+  }
+  return ({ record: { account, kind } }, echo) => {
+    const id = accountIds(account) === undefined ? idNamed(kind, echo) : undefined
+    return (
+      id !== undefined && ((ids.get(account.reference)?.size ?? 0) > 1 || (people.get(id)?.size ?? 0) > 1)
+    )
+  }
+}
+
+/** The id of the account, where the echo names it so. */
+function idNamed(kind: RecordKind, { account, userId }: Echo): string | undefined {
+  if (kind === 'careTeam') return textOf(userId)
+  if (!isObject(account) || (account['type'] !== 'accountId' && account['type'] !== 'entity'))
+    return undefined
+  return accountIdOfEntity(String(account['reference']))
 }
 
 const numberOf = (given: unknown): number =>

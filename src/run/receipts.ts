@@ -15,7 +15,7 @@ import { transactionId } from '../model/ids.ts'
 import { openOwn } from '../own-files.ts'
 
 const compress = promisify(gzip)
-/** By how much at a time the compressed text grows: each piece is a turn of its own between threads. */
+/** Compressed bytes at a time: zlib goes through the thread pool once for each piece. */
 const PIECE_BYTES = 1024 * 1024
 
 /** How it was learned, where no answer named the record: from the profile, or a person has decided so. */
@@ -32,8 +32,8 @@ export interface Receipt {
   readonly learnedFrom?: LearnedFrom | undefined
 }
 
-/** Content hash → how the record was sent, in whatever export. */
-export type SentAs = ReadonlyMap<string, PlacedRecord>
+/** Content hash → how the record was sent, in whatever export; null where it has its receipt. */
+export type SentAs = ReadonlyMap<string, PlacedRecord | null>
 
 /** @param status of the answer; null where none came */
 export const receiptOf = (
@@ -46,6 +46,10 @@ export const receiptOf = (
   status,
   learnedFrom,
 })
+
+/** Of what nobody knew until now: one for each record that has none yet. */
+export const receiptsOfSent = (sentAs: SentAs, learnedFrom: LearnedFrom): Receipt[] =>
+  [...sentAs.values()].flatMap((record) => (record === null ? [] : receiptOf(record, learnedFrom)))
 
 /** @param sentAs of what was sent before, and has been found now */
 export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): Receipt[] {
@@ -60,7 +64,7 @@ export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): R
     }
     if (one.outcome !== 'unchanged' || one.found !== true || found.has(content)) continue
     const sent = sentAs.get(content)
-    if (sent === undefined && one.readBack !== true) continue
+    if (sent === null || (sent === undefined && one.readBack !== true)) continue
     found.add(content)
     const shown = { transactionId: one.storedAs ?? transactionId, batchId: null, status: null }
     receipts.push(

@@ -7,6 +7,7 @@ import type {
   Ledger,
   LeftEvent,
   LeftRecord,
+  PlacedRecord,
   Ruled,
   Ruling,
 } from '../ledger/ledger.ts'
@@ -45,6 +46,13 @@ export async function releaseDoubts(
       ...records.map(known),
     ],
   }))
+  const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
+  const found = await sentAs(ledger, jobId, learned, sent)
+  // Nothing was sent of it since it was delivered: whoever delivered it has its receipt.
+  for (const one of taken) {
+    const isDelivered = before.get(one.rowKey)?.some((record) => isSame(record)(one)) === true
+    if (isDelivered && found.get(one.content)?.batchId === null) found.set(one.content, null)
+  }
   const ruling = {
     run,
     decisions: left.flatMap((doubt): Ruled[] => {
@@ -52,7 +60,8 @@ export async function releaseDoubts(
       const event = events.get(content ?? '')
       if (event === undefined || isOpen(doubt)) return []
       const last = sent.get(content ?? '')
-      if (!LEARNED.has(event) || batchId === null || last === undefined || last.id === id)
+      const isReceipted = found.get(content ?? '') === null
+      if (!LEARNED.has(event) || last === undefined || (!isReceipted && (batchId === null || last.id === id)))
         return [{ exception: id, event }]
       // Of all runs that have sent it one counts it as accepted: that which has its receipt.
       return [{ exception: id, event: 'deliver', run: run ?? last.run }]
@@ -60,8 +69,7 @@ export async function releaseDoubts(
     released,
     delivered,
   }
-  const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
-  return { ruling, sentAs: await sentAs(ledger, jobId, learned, sent) }
+  return { ruling, sentAs: found }
 }
 
 const isSame =
@@ -98,7 +106,7 @@ async function sentAs(
   jobId: number,
   contents: readonly string[],
   last: ReadonlyMap<string, LeftRecord>,
-): Promise<SentAs> {
+): Promise<Map<string, PlacedRecord | null>> {
   if (contents.length === 0) return new Map()
   const { unanswered } = await ledger.perhapsSent(jobId)
   return new Map(

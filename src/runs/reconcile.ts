@@ -4,7 +4,7 @@ import type { ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import { toHeld } from '../load/gateway-words.ts'
 import type { Entry } from '../model/entry.ts'
-import { receiptOf } from '../run/receipts.ts'
+import { receiptsOfSent } from '../run/receipts.ts'
 import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
 import { type OpenRows, selectRows } from '../run/rows.ts'
 import { releaseDoubts, sentIds } from '../run/settle-doubts.ts'
@@ -102,7 +102,7 @@ async function settleDoubts(
       if (verdict === 'absent') events.set(entry.content, 'miss')
     }
     const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
-    const found = [...sentAs.values()].map((record) => receiptOf(record, 'read-back'))
+    const found = receiptsOfSent(sentAs, 'read-back')
     await runLedger.rule({ ...ruling, ...(await again.receipt(found)) }, now())
     const own = new Set(left.filter(({ exportRow }) => exportRow === record.id).map(({ id }) => id))
     for (const { exception, event } of ruling.decisions) {

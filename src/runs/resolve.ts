@@ -10,7 +10,7 @@ import { spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import type { JobEnd } from '../run/execute.ts'
-import { type Receipt, receiptOf } from '../run/receipts.ts'
+import { type Receipt, receiptsOfSent } from '../run/receipts.ts'
 import { doubtsOfGivenUp, isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
 import {
@@ -51,7 +51,7 @@ export async function acceptInDoubt(
       signal.throwIfAborted()
       const events = new Map(chosen.map(({ content }) => [content ?? '', 'accept' as const]))
       const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
-      const accepted = [...sentAs.values()].map((record) => receiptOf(record, 'decision'))
+      const accepted = receiptsOfSent(sentAs, 'decision')
       await runLedger.rule({ ...ruling, ...(await receipt(accepted)), resolution }, now())
       count += chosen.length
     }

@@ -38,11 +38,6 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
     reply: echoing('t-1'),
     body: JSON.stringify([BIOMETRIC]),
   },
-  'biometrics.createBulkInOrder': {
-    call: ({ biometrics }) => biometrics.createBulkInOrder('[ {"value":5.10} ]', 1, () => undefined),
-    reply: echoing('t-1'),
-    body: '[ {"value":5.10} ]',
-  },
   'biometrics.createBulk': {
     call: ({ biometrics }) => biometrics.createBulk('[ {"value":5.10} ]', 1),
     reply: echoing('t-1'),
@@ -50,11 +45,6 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
   },
   'biometrics.read': { call: ({ biometrics }) => biometrics.read(ACCOUNT), query: OF_ACCOUNT },
   'conditions.create': { call: ({ conditions }) => conditions.create([]), body: '[]' },
-  'conditions.createBulkInOrder': {
-    call: ({ conditions }) => conditions.createBulkInOrder('[{}]', 1, () => undefined),
-    reply: json(200, { code: '200', data: [{ id: 'c-1' }], errors: [] }),
-    body: '[{}]',
-  },
   'conditions.createBulk': {
     call: ({ conditions }) => conditions.createBulk('[{}]', 1),
     reply: json(200, { code: '200', data: [{ id: 'c-1' }], errors: [] }),
@@ -66,11 +56,6 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
     query: OF_ACCOUNT,
   },
   'careTeams.create': { call: ({ careTeams }) => careTeams.create([]), body: '[]' },
-  'careTeams.createBulkInOrder': {
-    call: ({ careTeams }) => careTeams.createBulkInOrder('[{}]', 1, () => undefined),
-    reply: json(200, { code: '200', data: [{ id: '1' }], errors: [] }),
-    body: '[{}]',
-  },
   'careTeams.createBulk': {
     call: ({ careTeams }) => careTeams.createBulk('[{}]', 1),
     reply: json(200, { code: '200', data: [{ id: '1' }], errors: [] }),

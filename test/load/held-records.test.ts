@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { loadChunk } from '../../src/load/load-chunk.ts'
 import type { Entry } from '../../src/model/entry.ts'
+import { receiptsOf, receiptsOfSent } from '../../src/run/receipts.ts'
+import { releaseDoubts } from '../../src/run/settle-doubts.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, idsOf, startLoading, tally } from './loading.ts'
 import { biometric, DAY_MS, EXPORT_ID, entryOf, type Made, OBSERVED_AT } from './made-up-entries.ts'
@@ -94,6 +96,34 @@ describe('records in doubt since an earlier run', () => {
     const { outcomes } = await loadChunk(loading.context, { ...chunk, entries: [entry], lastWords })
     expect(tally(outcomes)).toEqual({ accepted: 1 })
     expect(await loading.storedIds('biometric')).toEqual(idsOf([entry]))
+  })
+
+  it('get no second receipt where they were delivered, and nothing was sent since', async () => {
+    const loading = await startLoading({ held: 'look' })
+    const [entry] = people(1)
+    if (entry === undefined) throw new Error('one was made')
+    const { context, exportRow, ledger, runLedger } = loading
+    await loading.settle(await loading.load([entry]))
+    const { rowKey, content, ruleHash: rule, record, row } = entry
+    const { line, byteOffset } = row
+    const doubt = { kind: record.kind, rule: record.rule, content, outcome: 'in-doubt' as const }
+    await runLedger.openChunk(exportRow, { number: 2, firstRow: 2, firstLine: 3, byteOffset: 2, rows: 1 })
+    await runLedger.settleChunk({
+      ...{ exportRow, chunk: 2, counts: '{}', receiptsLength: 0, rejectsLength: 0, delivered: [] },
+      ...{ tallies: {}, at: 0, said: { arrival: 2, byBackfill: false } },
+      held: [{ rowKey, content, rule, series: null }],
+      exceptions: [
+        {
+          ...{ ...doubt, row: 2, line, byteOffset, batchId: null },
+          ...{ stage: 'submit', code: 'waits-for-older', field: null, message: '' },
+        },
+      ],
+    })
+    const found = new Map([[content, 'find' as const]])
+    const { ruling, sentAs } = await releaseDoubts(ledger, context.jobId, found, runLedger.lease.runId)
+    expect(ruling.decisions).toMatchObject([{ event: 'deliver' }])
+    expect(receiptsOf([{ entry, outcome: 'unchanged', found: true, readBack: true }], sentAs)).toEqual([])
+    expect(receiptsOfSent(sentAs, 'read-back')).toEqual([])
   })
 
   it('stay so where nobody can tell, after a look; a person’s decision sends them all the same', async () => {

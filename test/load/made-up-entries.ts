@@ -139,6 +139,7 @@ export function mappedRow(records: readonly PreparedRecord[], made: Made = {}): 
     records,
     warnings: [],
     rejected: [],
+    leftOut: [],
   }
 }
 

@@ -171,6 +171,23 @@ describe('recognise', () => {
   })
 })
 
+describe('what an export had corrected itself, once a later export has replaced that', () => {
+  const [refused, corrected, later] = [make(1, 'a', '77'), make(2, 'a', '95'), make(1, 'a', '54')]
+  const records = [corrected, later].map(({ ruleHash: rule, content }, at) => ({
+    ...{ rule, content, arrival: at + 1, byBackfill: false, isContested: false },
+  }))
+  const delivered = new Map([[refused.rowKey, records]])
+  it.each([
+    ['a backfill', true, 1, [], true],
+    ['a backfill, as its last word', true, 1, [refused], false],
+    ['a run', false, 1, [refused], true],
+    ['a backfill of another export', true, 3, [], false],
+  ] as const)('is outdated or not, read again by %s', (_who, isBackfill, arrival, last, expected) => {
+    const speaks = { arrival, isBackfill, isAgain: true }
+    expect(isOutdated(refused, delivered, speaks, new Set(last))).toBe(expected)
+  })
+})
+
 describe('a correction that is taken back', () => {
   it('is sent by a new export, and not by one that is read again', async () => {
     const { run, shown } = createModel()

@@ -71,6 +71,32 @@ it('looks once at an account, and waits once, however many batches an earlier pr
   expect(loading.clock.now - began).toBe(loading.context.readLagMs)
 })
 
+it('sends again the older of a series first, whatever batches an earlier process had them in', async () => {
+  const at = (row: number, days: number) =>
+    entryOf(biometric, { row, person: 'person-1', observedAt: OBSERVED_AT + days * DAY_MS })
+  const [older, newer, newest] = [at(1, 0), at(2, 1), at(3, 2)]
+  const loading = await leftOpen([[newest], [newer], [older]])
+  const { outcomes } = await loading.load([older, newer, newest], true)
+  expect(tally(outcomes)).toEqual({ accepted: 3 })
+  expect((await loading.stored('biometric')).map(({ source }) => source.meta.persistentRecordId)).toEqual(
+    [older, newer, newest].map(({ transactionId }) => transactionId),
+  )
+})
+
+it('keeps the order of the rows where one was sent before and the other, which corrects it, was not', async () => {
+  const [first, second] = ['70', '71'].map((value, at) =>
+    entryOf(biometric, { row: at + 1, person: 'person-1', key: 'visit', value }),
+  )
+  if (first === undefined || second === undefined) throw new Error('there are two')
+  const loading = await leftOpen([[first]])
+  expect(tally((await loading.load([first, second], true)).outcomes)).toEqual({ accepted: 2 })
+  const stored = await loading.stored('biometric')
+  expect(stored.map(({ source }) => source.meta.persistentRecordId)).toEqual([
+    first.transactionId,
+    second.transactionId,
+  ])
+})
+
 describe('a batch that is known to be stored whole or not at all', () => {
   const series = { row: 9, person: 'person-1', key: 'newer', observedAt: OBSERVED_AT + DAY_MS }
   /** Of the first person nobody can tell: a newer record hides the one that was sent. */

@@ -39,7 +39,7 @@ const sentAs = (entry: Entry): Record<string, unknown> => ({
 const bodyOf = (data: unknown, more: object = {}) =>
   JSON.stringify({ code: 201, message: 'CREATED', data, errors: [], ...more })
 
-/** JSON of the same value with white space, or with keys in another order. */
+/** JSON of the same value with white space. */
 const spaced = (text: string) => JSON.stringify(JSON.parse(text), undefined, 2)
 
 describe('an answer in order', () => {
@@ -56,7 +56,19 @@ describe('an answer in order', () => {
     expect(inOrder(entries, bodyOf(byMeta))).toEqual(entries.map(() => undefined))
   })
 
-  const [first, second] = entries as [Entry, Entry]
+  it('is read as a whole where a care team names an account whose id nobody knows', () => {
+    const unknown = [
+      entryOf(careTeam, { row: 1, person: 'person-10' }),
+      entryOf(careTeam, { row: 2, person: 'person-20' }),
+    ]
+    const body = (...ids: string[]) =>
+      bodyOf(unknown.map((entry, at) => ({ ...sentAs(entry), transactionId: undefined, userId: ids[at] })))
+    expect(inOrder(unknown, body('a-1', 'a-2'))).toBeUndefined()
+    expect(carefully(unknown, body('a-1', 'a-2'))).toHaveLength(2)
+    expect(carefully(unknown, body('a-1', 'a-1'))).toBeUndefined()
+  })
+
+  const [first, second, third] = entries as [Entry, Entry, Entry]
   const echoes = (fields: object) => [{ ...sentAs(first), ...fields }, sentAs(second)]
   it.each([
     ['another order', bodyOf([sentAs(second), sentAs(first)])],
@@ -77,9 +89,40 @@ describe('an answer in order', () => {
       'a name that is written otherwise',
       bodyOf([sentAs(first), sentAs(second)]).replace('"value"', '"v\\u0061lue"'),
     ],
+    [
+      'a second source, which names no record',
+      bodyOf([sentAs(first), { ...sentAs(second), transactionId: undefined }]).replace(
+        /\}\],"errors"/,
+        ',"source":{}}],"errors"',
+      ),
+    ],
+    ['data twice', `${bodyOf([sentAs(first), sentAs(second)]).slice(0, -1)},"data":[]}`],
+    [
+      'a second meta, which names no record',
+      bodyOf([sentAs(first), { ...sentAs(second), transactionId: undefined }]).replace(
+        /\}\}\],"errors"/,
+        ',"meta":{}}}],"errors"',
+      ),
+    ],
+    [
+      'the id of the person where the reference must stand',
+      bodyOf(echoes({ account: { reference: 'id-of-person-1', type: 'partnerAccountId' } })),
+    ],
+    ['a control character', bodyOf([sentAs(first), sentAs(second)]).replace('CREATED', 'CREA\u0001TED')],
+    ['an escape that is none', bodyOf([sentAs(first), sentAs(second)]).replace('CREATED', 'CREA\\xTED')],
+    ['a number with a zero in front', bodyOf([sentAs(first), sentAs(second)]).replace('201', '0201')],
+    ['another NPI', bodyOf([sentAs(first), sentAs(second), { ...sentAs(third), npi: '1000000004' }])],
+    ['another user', bodyOf([sentAs(first), sentAs(second), { ...sentAs(third), userId: 'id-of-x' }])],
     ['a number that is none', bodyOf([sentAs(first), sentAs(second)]).replace(/"value":/, '"value":0')],
   ])('is not recognised where it has %s', (_what, body) => {
     expect(inOrder([first, second], body)).toBeUndefined()
+    expect(inOrder([first, second, third], body)).toBeUndefined()
+  })
+
+  it('is not recognised where a text only looks like what was sent', () => {
+    const named = entryOf(biometric, { name: 'A\\nB' })
+    const body = bodyOf([sentAs(named)])
+    expect(inOrder([named], body.replace('A\\\\nB', 'A\\nB'))).toBeUndefined()
   })
 
   const field = fc.constantFrom(
@@ -88,26 +131,44 @@ describe('an answer in order', () => {
   )
   const value = fc.oneof(
     fc.json().map((text) => JSON.parse(text) as unknown),
-    fc.constantFrom<unknown>('118.5', 118.5, '118.50', 'id-of-person-1', '1234567893', 1234567893, null),
+    fc.constantFrom<unknown>(
+      {},
+      { meta: {} },
+      '118.5',
+      118.5,
+      '118.50',
+      'id-of-person-1',
+      '1234567893',
+      1234567893,
+      null,
+    ),
     fc.record({
       reference: fc.constantFrom('person-1', 'id-of-person-1', 'person-10'),
       type: fc.constantFrom('accountId', 'entity', 'partnerAccountId'),
     }),
   )
-  const change = fc.record({ at: fc.nat(entries.length - 1), field, value, gone: fc.boolean() })
+  const how = fc.constantFrom('set', 'leave-out', 'twice-before', 'twice-behind')
+  const change = fc.record({ at: fc.nat(entries.length - 1), field, value, how })
   const cut = fc.option(fc.record({ at: fc.nat(8_000), length: fc.nat(3), put: fc.string({ maxLength: 2 }) }))
 
   it('is what reading it as a whole would accept, whatever is changed in it', () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 3 }), cut, fc.boolean(), (changes, damage, isSpaced) => {
-        const data = entries.map(sentAs)
-        for (const { at, field: name, value: given, gone } of changes) {
-          const echo = data[at] ?? {}
-          if (gone) delete echo[name]
-          else echo[name] = given
+        const echoed = entries.map(sentAs)
+        const twice = new Map<number, { readonly before?: string; readonly behind?: string }>()
+        for (const { at, field: name, value: given, how: changed } of changes) {
+          const echo = echoed[at] ?? {}
+          const member = `${JSON.stringify(name)}:${JSON.stringify(given)}`
+          if (changed === 'leave-out') delete echo[name]
+          else if (changed === 'set') echo[name] = given
+          else twice.set(at, changed === 'twice-before' ? { before: `${member},` } : { behind: `,${member}` })
         }
-        let body = bodyOf(data)
-        if (isSpaced) body = spaced(body)
+        const data = echoed.map((echo, at) => {
+          const { before = '', behind = '' } = twice.get(at) ?? {}
+          const inner = JSON.stringify(echo, undefined, isSpaced ? 1 : 0).slice(1, -1)
+          return inner === '' ? '{}' : `{${before}${inner}${behind}}`
+        })
+        let body = bodyOf([]).replace('"data":[]', `"data":[${data.join(',')}]`)
         if (damage !== null) {
           const { at, length, put } = damage
           body = body.slice(0, at) + put + body.slice(at + length)

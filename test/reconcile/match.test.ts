@@ -127,6 +127,58 @@ describe('an echo', () => {
     expect(matchAnswer([sent], { echoes: [echo], errors: [] }, () => undefined).accepted.has(sent)).toBe(true)
   })
 
+  it.each<[string, readonly [string, string][], number]>([
+    [
+      'each person has an id',
+      [
+        ['person-1', 'a-1'],
+        ['person-2', 'a-2'],
+        ['person-1', 'a-1'],
+      ],
+      3,
+    ],
+    [
+      'a person has two',
+      [
+        ['person-1', 'a-1'],
+        ['person-2', 'a-2'],
+        ['person-1', 'a-3'],
+      ],
+      1,
+    ],
+    [
+      'two people have one',
+      [
+        ['person-1', 'a-1'],
+        ['person-2', 'a-1'],
+        ['person-3', 'a-3'],
+      ],
+      1,
+    ],
+    [
+      'it is that of a person whose id is known',
+      [
+        ['person-1', 'id-of-known'],
+        ['known', 'id-of-known'],
+      ],
+      1,
+    ],
+  ])('with account ids that nobody knows counts where they agree: %s', (_name, given, count) => {
+    const knows = ({ reference }: { reference: string }) =>
+      reference === 'known' ? 'id-of-known' : undefined
+    for (const made of [biometric, careTeam]) {
+      const entries = given.map(([person], at) => entryOf(made, { row: at + 1, person }))
+      const echoes = entries.map((entry, at) => ({
+        transactionId: undefined,
+        source: { meta: { persistentRecordId: entry.transactionId } },
+        ...(made === careTeam
+          ? { userId: given[at]?.[1] }
+          : { account: { type: 'accountId', reference: given[at]?.[1] } }),
+      }))
+      expect(matchAnswer(entries, { echoes, errors: [] }, knows).accepted.size).toBe(count)
+    }
+  })
+
   it('of a record that was never sent names none', () => {
     expect(
       match(

@@ -7,11 +7,20 @@ import { WaybillError } from '../model/errors.ts'
 
 const LF = 0x0a
 
-export const ENCODINGS = ['auto', 'utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'iso-8859-1'] as const
+/** The WHATWG name of an encoding, or `iso-8859-1`, which is itself here and not windows-1252. */
+export type Encoding = string
+/** `auto`, or a label of an encoding. */
+export type AskedEncoding = string
 
-/** What may be asked for. */
-export type AskedEncoding = (typeof ENCODINGS)[number]
-export type Encoding = Exclude<AskedEncoding, 'auto'>
+/** The encoding of a label (WHATWG Encoding, 4.2, "Names and labels"); undefined for one that is none. */
+export function encodingOf(label: string): Encoding | undefined {
+  if (label === 'iso-8859-1') return label
+  try {
+    return new TextDecoder(label).encoding
+  } catch {
+    return undefined
+  }
+}
 
 /** How much of the content is looked at. */
 export const HEAD_BYTES = 64 * 1024
@@ -34,7 +43,8 @@ export function findEncoding(path: string, head: Buffer, asked: AskedEncoding): 
   const marked = MARKS.find(({ bytes }) => head.subarray(0, bytes.length).equals(bytes))?.encoding
   if (marked === 'utf-32') throw contradiction(path, marked, 'Have the file exported as UTF-8.')
   if (asked === 'auto') return marked ?? byNul(head)
-  if (marked === undefined || marked === asked) return asked
+  const named = encodingOf(asked) ?? asked
+  if (marked === undefined || marked === named) return named
   throw contradiction(
     path,
     marked,
@@ -65,7 +75,7 @@ function byNul(head: Buffer): Encoding {
  * @param head UTF-8 as read: where it has characters beyond ASCII and all are valid, the file is UTF-8 and the row damaged
  */
 export function invalidEncodingMessage(encoding: Encoding, asked: AskedEncoding, head: Buffer): string {
-  const invalid = `the row is not valid ${SPELLED[encoding]}`
+  const invalid = `the row is not valid ${SPELLED[encoding] ?? encoding}`
   if (encoding === 'iso-8859-1')
     return `${invalid}; the file may be windows-1252: say so in \`read.encoding\``
   if (encoding !== 'utf-8') return `${invalid}; the file is damaged, or \`read.encoding\` is wrong`
@@ -76,11 +86,10 @@ export function invalidEncodingMessage(encoding: Encoding, asked: AskedEncoding,
     : `${invalid}; say in the mapping which encoding the file has, for example \`encoding: windows-1252\`, or export it as UTF-8`
 }
 
-const SPELLED: Readonly<Record<Encoding, string>> = {
+const SPELLED: Readonly<Record<string, string>> = {
   'utf-8': 'UTF-8',
   'utf-16le': 'UTF-16LE',
   'utf-16be': 'UTF-16BE',
-  'windows-1252': 'windows-1252',
   'iso-8859-1': 'ISO 8859-1',
 }
 
@@ -90,32 +99,24 @@ const MEANINGLESS = '\ud800'
 const LONE_SURROGATE = /(\p{Surrogate})/u
 
 /** The content as UTF-8; a byte order mark stays one. */
-export function transcode(
-  content: AsyncIterable<Buffer>,
-  encoding: Exclude<Encoding, 'utf-8'>,
-): AsyncGenerator<Buffer> {
-  if (encoding === 'windows-1252') return fromBytes(content, windows1252)
-  if (encoding === 'iso-8859-1') return fromBytes(content, iso88591)
-  return fromUtf16(content, encoding === 'utf-16be')
+export function transcode(content: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
+  if (encoding === 'utf-16le' || encoding === 'utf-16be') return fromUtf16(content, encoding === 'utf-16be')
+  return fromBytes(content, encoding)
 }
 
-const decoder = new TextDecoder('windows-1252')
+/**
+ * Control characters of the second half (80 to 9F) are what the WHATWG decoders make of bytes that have no meaning, as the five of
+ * windows-1252; ISO 8859-1 has them, but a file that uses them is windows-1252 under a wrong name.
+ */
+const MEANS_NOTHING = /[\x80-\x9f\ufffd]/g
 
-/** The WHATWG decoder gives control characters for the five bytes that windows-1252 leaves undefined. */
-function windows1252(bytes: Buffer): string {
-  return decoder.decode(bytes).replace(/[\x81\x8d\x8f\x90\x9d]/g, MEANINGLESS)
-}
-
-/** ISO/IEC 8859-1 has no characters at 80 to 9F; a file that uses them is windows-1252 under a wrong name. */
-function iso88591(bytes: Buffer): string {
-  return bytes.toString('latin1').replace(/[\x80-\x9f]/g, MEANINGLESS)
-}
-
-async function* fromBytes(
-  content: AsyncIterable<Buffer>,
-  decode: (bytes: Buffer) => string,
-): AsyncGenerator<Buffer> {
-  for await (const chunk of content) yield toUtf8(decode(chunk))
+async function* fromBytes(content: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
+  const decoder = encoding === 'iso-8859-1' ? undefined : new TextDecoder(encoding)
+  const decoded = (text: string): Buffer => toUtf8(text.replace(MEANS_NOTHING, MEANINGLESS))
+  for await (const chunk of content)
+    yield decoded(decoder?.decode(chunk, { stream: true }) ?? chunk.toString('latin1'))
+  // A character that the end cuts apart.
+  yield decoded(decoder?.decode() ?? '')
 }
 
 async function* fromUtf16(content: AsyncIterable<Buffer>, bigEndian: boolean): AsyncGenerator<Buffer> {

@@ -1,6 +1,6 @@
 /** The `read:` block of a mapping file: how the bytes of an export become rows. Without any key it is RFC 4180 in UTF-8 with a header. */
 import { z } from 'zod'
-import { ENCODINGS } from './encoding.ts'
+import { encodingOf } from './encoding.ts'
 import { parseMemberPath, parseRecordsPath } from './json-path.ts'
 
 /** One character that is one byte in UTF-8, so that it is found byte by byte; no line end, no NUL. */
@@ -45,7 +45,11 @@ export const csvDefinition = z
   .strictObject({
     format: z.literal('csv'),
     encoding: z
-      .enum(ENCODINGS)
+      .string()
+      .refine(
+        (label) => label === 'auto' || encodingOf(label) !== undefined,
+        'is no encoding that is known; utf-8, windows-1252 and windows-1250 are some that are',
+      )
       .default('auto')
       .meta({ description: 'Character encoding; auto goes by what the first bytes prove.' }),
     delimiter: z

@@ -1,4 +1,5 @@
 /** How a mapping fits an export: which columns it reads, and, over its rows, what each rule gives, so that what never gives anything is seen. */
+import { type CodeCount, countLeftOut, leftOutCounts } from '../model/balance.ts'
 import type { Finding } from '../model/errors.ts'
 import type { RecordKind, RowOutcome } from '../model/record.ts'
 import type { ReadName } from '../transform/compile-context.ts'
@@ -24,6 +25,8 @@ export interface Coverage {
   }
   /** Why rows were rejected: how many, by reason code. */
   readonly reasons: Readonly<Record<string, number>>
+  /** What the mapping leaves out on purpose, by code, most frequent first. */
+  readonly leftOut: readonly CodeCount[]
   readonly rules: readonly RuleCoverage[]
 }
 
@@ -55,6 +58,7 @@ interface Counts {
 export function createCoverage(definition: MappingDefinition): CoverageCounter {
   const rows = { read: 0, mapped: 0, skipped: 0, rejected: 0 }
   const reasons: Record<string, number> = {}
+  const left = { leftOut: {} }
   const rules = new Map<string, Counts>()
   const lists = new Map<RecordKind, readonly string[]>()
   const seen = new Set<RecordKind>()
@@ -79,8 +83,9 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
     add(outcome) {
       rows.read += 1
       rows[outcome.outcome] += 1
-      if (outcome.outcome === 'rejected') increase(reasons, outcome.issue.code)
-      if (outcome.outcome !== 'mapped') return
+      if (outcome.outcome === 'rejected') return increase(reasons, outcome.issue.code)
+      countLeftOut(left, outcome)
+      if (outcome.outcome === 'skipped') return
       for (const { rule, kind, content } of outcome.records) {
         const counts = countsOf(rule, kind)
         counts.made += 1
@@ -103,6 +108,7 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
       return {
         rows,
         reasons,
+        leftOut: leftOutCounts(left),
         rules: [...rules].map(([rule, { made, rejected, missing }]) => ({
           rule,
           made,

@@ -20,6 +20,8 @@ export interface PreviewedRow {
   /** Cells that hold something, by column; of JSON, lines of the document without a name. */
   readonly source: readonly (readonly [name: string, text: string])[]
   readonly records: readonly PreviewedRecord[]
+  /** What the mapping leaves out of it on purpose: why. */
+  readonly leftOut: readonly string[]
   /** What there is no record of, by rule (of the whole row: without one), and why. */
   readonly faults: readonly { readonly rule?: string; readonly code: string; readonly message: string }[]
 }
@@ -32,24 +34,27 @@ export function previewRow(
   columns: readonly string[] | undefined,
   outcome: RowOutcome,
 ): PreviewedRow {
-  const { records, faults } = becameOf(outcome)
+  const { records, leftOut, faults } = becameOf(outcome)
   return {
     row: row.row,
     line: row.line,
     outcome: outcome.outcome,
     source: sourceOf(row, columns),
     records,
+    leftOut,
     faults,
   }
 }
 
-function becameOf(outcome: RowOutcome): Pick<PreviewedRow, 'records' | 'faults'> {
-  if (outcome.outcome === 'skipped')
-    return { records: [], faults: [{ code: outcome.reason, message: 'left out' }] }
-  if (outcome.outcome === 'rejected')
-    return { records: [], faults: [{ code: outcome.issue.code, message: outcome.issue.message }] }
+function becameOf(outcome: RowOutcome): Pick<PreviewedRow, 'records' | 'leftOut' | 'faults'> {
+  if (outcome.outcome === 'skipped') return { records: [], leftOut: outcome.leftOut, faults: [] }
+  if (outcome.outcome === 'rejected') {
+    const { code, message } = outcome.issue
+    return { records: [], leftOut: [], faults: [{ code, message }] }
+  }
   return {
     records: outcome.records.map(inShort),
+    leftOut: outcome.leftOut,
     faults: outcome.rejected.map(({ rule, issue }) => ({ rule, code: issue.code, message: issue.message })),
   }
 }
@@ -101,7 +106,7 @@ export function previewText(row: PreviewedRow, written?: readonly string[]): str
   return [head.padEnd(80, '─'), ...lines, '']
 }
 
-function resultLines({ records, faults }: PreviewedRow, withRecords: boolean): string[] {
+function resultLines({ records, leftOut, faults }: PreviewedRow, withRecords: boolean): string[] {
   const told = withRecords ? records : []
   const rules = Math.max(
     0,
@@ -114,6 +119,7 @@ function resultLines({ records, faults }: PreviewedRow, withRecords: boolean): s
       ({ rule, told: text, observedAt, code }) =>
         `→ ${rule.padEnd(rules)}  ${text.padEnd(longest)}  ${observedAt}  ${code}`,
     ),
+    ...leftOut.map((why) => `– left out: ${why}`),
     ...faults.map(({ rule, code, message }) =>
       rule === undefined ? `✗ ${code}: ${message}` : `✗ ${rule.padEnd(rules)}  ${code}: ${message}`,
     ),
@@ -157,7 +163,7 @@ function rowHtml(row: PreviewedRow): string {
   return `<section class="${row.outcome}">
 <h2>Row ${row.row} <span>line ${row.line}, ${row.outcome}</span></h2>
 <div class="source">${source}</div>
-<div class="records">${recordsHtml(row)}${faultsHtml(row)}</div>
+<div class="records">${recordsHtml(row)}${leftOutHtml(row)}${faultsHtml(row)}</div>
 </section>`
 }
 
@@ -172,6 +178,9 @@ function recordsHtml({ records, faults }: PreviewedRow): string {
 <tbody>${lines.join('\n')}</tbody>
 </table>`
 }
+
+const leftOutHtml = ({ leftOut }: PreviewedRow): string =>
+  leftOut.length === 0 ? '' : `<p class="none">Left out: ${html(leftOut.join(', '))}</p>`
 
 function faultsHtml({ faults }: PreviewedRow): string {
   if (faults.length === 0) return ''

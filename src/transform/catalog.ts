@@ -5,17 +5,22 @@
  */
 import { z } from 'zod'
 import type { KeyPath } from '../yaml-file.ts'
-import { type CodeSystem, isIcd10Cm, isLoinc, isSnomed } from './codes.ts'
+import { type CodeSystem, icd10WithPoint, isIcd10Cm, isLoinc, isSnomed } from './codes.ts'
 import type { Units } from './units.ts'
 
 const CatalogKey = z
   .string()
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be in kebab-case: lower-case letters, digits, hyphens')
 
+const Loinc = z.string().refine(isLoinc, 'is no LOINC number: its check digit does not hold')
+
 /** A measurement. `range` is in `unit`; outside of it a value is taken for an error of data, not for illness. */
 const BiometricEntry = z.strictObject({
   name: z.string().min(1),
-  loinc: z.string().refine(isLoinc, 'is no LOINC number: its check digit does not hold'),
+  /** The one that is sent. */
+  loinc: Loinc,
+  /** Others that are understood as the same measurement when an export is coded in them. */
+  alsoLoinc: z.array(Loinc).optional(),
   unit: z.string().min(1),
   range: z
     .tuple([z.number(), z.number()])
@@ -57,6 +62,8 @@ export interface Catalog {
 export const snomedCodes = (entry: ConditionEntry): readonly string[] =>
   typeof entry.snomed === 'string' ? [entry.snomed] : entry.snomed
 
+const loincCodes = ({ loinc, alsoLoinc = [] }: BiometricEntry): readonly string[] => [loinc, ...alsoLoinc]
+
 export function createCatalog(
   biometrics: z.infer<typeof BiometricCatalog>,
   conditions: z.infer<typeof ConditionCatalog>,
@@ -64,7 +71,9 @@ export function createCatalog(
   const measured = new Map(Object.entries(biometrics))
   const diagnosed = new Map(Object.entries(conditions))
   const byCode: Record<CodeSystem, Map<string, string>> = {
-    LOINC: new Map([...measured].map(([key, entry]) => [entry.loinc, key])),
+    LOINC: new Map(
+      [...measured].flatMap(([key, entry]) => loincCodes(entry).map((code) => [code, key] as const)),
+    ),
     SNOMED: new Map(
       [...diagnosed].flatMap(([key, entry]) => snomedCodes(entry).map((code) => [code, key] as const)),
     ),
@@ -73,7 +82,7 @@ export function createCatalog(
   return {
     biometrics: measured,
     conditions: diagnosed,
-    keyOf: (system, code) => byCode[system].get(code),
+    keyOf: (system, code) => byCode[system].get(system === 'ICD-10-CM' ? icd10WithPoint(code) : code),
   }
 }
 
@@ -93,7 +102,7 @@ export function extendCatalog(
   const measured = lay(catalog.biometrics, biometrics, BiometricEntry, ofBiometrics)
   const diagnosed = lay(catalog.conditions, conditions, ConditionEntry, ofConditions)
   reportUnits(measured, units, Object.keys(biometrics), (key, message) => ofBiometrics(key, message, 'unit'))
-  for (const [key, other] of sharing(measured, Object.keys(biometrics), ({ loinc }) => [loinc]))
+  for (const [key, other] of sharing(measured, Object.keys(biometrics), loincCodes))
     ofBiometrics(key, `is the code of "${other}" already: one LOINC, one key`, 'loinc')
   for (const [key, other] of sharing(diagnosed, Object.keys(conditions), snomedCodes))
     ofConditions(key, `has a code of "${other}": one SNOMED CT code, one key`, 'snomed')

@@ -36,6 +36,10 @@ export function isIcd10Cm(code: string): boolean {
   return /^[A-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?$/.test(code)
 }
 
+/** `E119` as `E11.9`: claims and registers write ICD-10-CM codes without the point. */
+export const icd10WithPoint = (code: string): string =>
+  code.replace(/^([A-Z]\d[0-9A-Z])([0-9A-Z]{1,4})$/, '$1.$2')
+
 const VERHOEFF_MULTIPLY = [
   '0123456789',
   '1234067895',

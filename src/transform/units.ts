@@ -32,6 +32,8 @@ const UNKNOWN: Conversion = {
 const LONGEST_UNIT = 100
 const KEPT = 10_000
 
+const IU = '[IU]'
+
 /** @param spellings vendor's spelling → UCUM code; matched exactly first, then without regard to case and spaces. */
 export function createUnits(spellings: ReadonlyMap<string, string>): Units {
   const utilities = ucum.UcumLhcUtils.getInstance()
@@ -61,9 +63,13 @@ export function createUnits(spellings: ReadonlyMap<string, string>): Units {
     if (isRatio(source)) return refuse(', as it is a ratio and the measurement is none')
     if (isRatio(to)) return refuse(', as the measurement is a ratio and the unit is none')
     const mismatch = refuse('')
-    const options = molarMass === undefined ? {} : { molecularWeight: molarMass }
+    // No factor leads from an international unit to anything else, but its multiples are of one thing: uIU/mL is mIU/L. The
+    // library refuses both; with an amount of substance in its place it works out the multiple.
+    const multiples = source.includes(IU) && to.includes(IU)
+    const plain = (code: string): string => (multiples ? code.replaceAll(IU, 'mol') : code)
+    const options = molarMass === undefined || multiples ? {} : { molecularWeight: molarMass }
     const points = [0, 1, 2].map((value) => {
-      const answer = utilities.convertUnitTo(source, value, to, options)
+      const answer = utilities.convertUnitTo(plain(source), value, plain(to), options)
       return answer.status === 'succeeded' ? answer.toVal : null
     })
     const [zero, one, two] = points

@@ -44,9 +44,16 @@ const Observation = Measured.extend({
 })
 
 const catalog = z
-  .record(z.string(), z.looseObject({ loinc: z.string(), unit: z.string() }))
+  .record(
+    z.string(),
+    z.looseObject({ loinc: z.string(), alsoLoinc: z.array(z.string()).default([]), unit: z.string() }),
+  )
   .parse(parse(readFileSync(join(ROOT, 'mappings/catalog/biometrics.yaml'), 'utf8')))
-const BY_LOINC = new Map(Object.entries(catalog).map(([key, { loinc, unit }]) => [loinc, { key, unit }]))
+const BY_LOINC = new Map(
+  Object.entries(catalog).flatMap(([key, { loinc, alsoLoinc, unit }]) =>
+    [loinc, ...alsoLoinc].map((code) => [code, { key, unit }] as const),
+  ),
+)
 
 /** `key value` of what the catalog knows, where it is in the catalog's unit; `key` alone where it must be converted. */
 function expected(text: string): { id: string; measured: string[] } {

@@ -50,6 +50,14 @@ const biometrics = z
     z.strictObject({
       name: z.string().min(3),
       loinc: z.string().regex(/^\d{3,6}-\d$/),
+      alsoLoinc: z
+        .array(
+          z
+            .string()
+            .regex(/^\d{3,6}-\d$/)
+            .refine((code) => luhn(code.replace('-', ''))),
+        )
+        .optional(),
       unit: z.string(),
       range: z.tuple([z.number(), z.number()]),
       decimals: z.int().min(0).max(3),

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { CatalogExtension, createCatalog, extendCatalog } from '../../src/transform/catalog.ts'
+import {
+  BiometricCatalog,
+  CatalogExtension,
+  createCatalog,
+  extendCatalog,
+} from '../../src/transform/catalog.ts'
 import { createUnits } from '../../src/transform/units.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
 import { csvMapper, faults, load, mapped, refusalOf, wires } from './mapping-under-test.ts'
@@ -22,6 +27,30 @@ function extended(text: string) {
   )
   return { catalog, problems }
 }
+
+describe('codes', () => {
+  it('lead to their entry: several LOINC numbers, and ICD-10-CM codes without the point', () => {
+    const glucose = {
+      name: 'Glucose',
+      loinc: '2345-7',
+      alsoLoinc: ['14749-6'],
+      unit: 'mg/dL',
+      range: [10, 2000],
+      decimals: 0,
+    }
+    const catalog = createCatalog(BiometricCatalog.parse({ glucose }), Object.fromEntries(SHIPPED.conditions))
+    expect(['2345-7', '14749-6', '2339-0'].map((code) => catalog.keyOf('LOINC', code))).toEqual([
+      'glucose',
+      'glucose',
+      undefined,
+    ])
+    expect(['J45.909', 'J45909', 'J45'].map((code) => catalog.keyOf('ICD-10-CM', code))).toEqual([
+      'asthma',
+      'asthma',
+      undefined,
+    ])
+  })
+})
 
 describe('an extension of the catalog', () => {
   it('adds entries that are whole, found by their codes', () => {

@@ -200,3 +200,23 @@ describe.skipIf(CORPUS === undefined)('the UCUM functional tests', () => {
     ).toBeLessThanOrEqual(tolerance(one.outcome) * (1 + 1e-9))
   })
 })
+
+it.each([
+  ['uIU/mL', 'm[IU]/L', 1],
+  ['mIU/L', 'u[IU]/mL', 1],
+  ['IU/L', 'm[IU]/L', 1000],
+])('multiples of the international unit: %s as %s', (from, to, factor) => {
+  const conversion = createUnits(
+    new Map([
+      ['uIU/mL', 'u[IU]/mL'],
+      ['mIU/L', 'm[IU]/L'],
+      ['IU/L', '[IU]/L'],
+    ]),
+  ).conversion(from, to, undefined)
+  expect(conversion).toMatchObject({ ok: true, same: factor === 1 })
+  if (conversion.ok) expect(conversion.convert(2)).toBeCloseTo(2 * factor, 9)
+})
+
+it('an international unit converts to no other unit', () => {
+  expect(createUnits(new Map()).conversion('[IU]/L', 'mol/L', 10)).toMatchObject({ code: 'unit-mismatch' })
+})

@@ -2,16 +2,17 @@
  * Rules for rows, or elements of JSON, that are one finding each, told by a code: measurements and conditions. A code is of a
  * system of the catalog, or a vendor's own, matched by what it is called.
  */
-import { type CodeSystem, isIcd10Cm, isLoinc, isSnomed } from '../../transform/codes.ts'
+import { type CodeSystem, icd10WithPoint, isIcd10Cm, isLoinc, isSnomed } from '../../transform/codes.ts'
 import type { Matches } from './match-wide.ts'
+import { isCalled, nameWords } from './names.ts'
 import { type ColumnProfile, MOST } from './profile-columns.ts'
-import { isCalled, nameWords, type Vocabulary, type Words } from './vocabulary.ts'
-import { type DraftLine, line, list, note, scalar } from './write-draft.ts'
+import type { Vocabulary, Words } from './vocabulary.ts'
+import { type DraftLine, decide, line, list, scalar } from './write-draft.ts'
 
 const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
   LOINC: isLoinc,
   SNOMED: isSnomed,
-  'ICD-10-CM': isIcd10Cm,
+  'ICD-10-CM': (code) => isIcd10Cm(icd10WithPoint(code)),
 }
 const SYSTEMS = ['LOINC', 'SNOMED', 'ICD-10-CM'] as const
 
@@ -31,17 +32,49 @@ export interface ReadCode {
 export function systemCode(
   path: string,
   system: CodeSystem,
-  codes: ReadonlySet<string>,
+  codes: readonly string[],
   { catalog }: Vocabulary,
 ): ReadCode {
-  const found = new Set([...codes].flatMap((code) => catalog.keyOf(system, code) ?? []))
+  const found = new Set(codes.flatMap((code) => catalog.keyOf(system, code) ?? []))
+  const others = codes.filter((code) => catalog.keyOf(system, code) === undefined)
   return {
     code: `{ from: ${scalar(path)}, system: ${system}, unknown: skip }`,
-    notes: [
-      note(`${found.size} of ${codes.size} codes in the sample are in the catalog; the others are left out.`),
-    ],
+    notes: leftOut(others, FORMS[system]),
     found: [...found],
   }
+}
+
+const MOST_NAMED = 20
+
+/**
+ * What is left out, with counts, the most frequent first.
+ * @param mayBeTold of a text; others could be anything, and are counted alone
+ */
+function leftOut(codes: readonly string[], mayBeTold: (code: string, count: number) => boolean): DraftLine[] {
+  if (codes.length === 0) return []
+  const counts = [...Map.groupBy(codes, (code) => code)]
+    .map(([code, { length }]) => ({ code, count: length }))
+    .sort((a, b) => b.count - a.count)
+  const named = counts.filter(({ code, count }) => mayBeTold(code, count)).slice(0, MOST_NAMED)
+  const rest = counts.length - named.length
+  const told = [
+    ...named.map(({ code, count }) => `${code} (${count})`),
+    ...(rest === 0 ? [] : [`${rest} other codes were not matched`]),
+  ]
+  return [decide(`these are left out (unknown: skip), with how often they stand there: ${told.join(', ')}.`)]
+}
+
+/** Codes whose names say more than what they are like: `HDL Cholesterol (CAD)`. */
+function perhaps(likely: readonly (readonly [code: string, key: string])[]): DraftLine[] {
+  if (likely.length === 0) return []
+  const named = likely.slice(0, MOST_NAMED).map(([code, key]) => `${JSON.stringify(code)}: ${key}`)
+  const rest = likely.length - named.length
+  const more = rest === 0 ? '' : `, and ${rest} more`
+  return [
+    decide(
+      `which of these belong in the table? Their names hold words that are unknown here: ${named.join(', ')}${more}.`,
+    ),
+  ]
 }
 
 /** A vendor's own codes or names of tests, through a table that turns those which are recognised into catalog keys. */
@@ -54,31 +87,31 @@ export interface TableCode extends ReadCode {
 export function tableCode(
   path: string,
   codes: Iterable<readonly [code: string, name: string]>,
-  { measurements, words }: Vocabulary,
+  { measurements, naming }: Vocabulary,
 ): TableCode {
   const known: [string, string][] = []
-  const seen = new Set<string>()
-  for (const [code, name] of codes) {
-    if (seen.has(code)) continue
-    seen.add(code)
-    const [key] =
-      [name, code]
-        .map((text) => measurements.keysOf(nameWords(text, words).words))
-        .find(({ length }) => length === 1) ?? []
-    if (key !== undefined) known.push([code, key])
+  const all = [...codes]
+  const seen = new Map<string, string>()
+  for (const [code, name] of all) if (!seen.has(code)) seen.set(code, name)
+  const likely: [string, string][] = []
+  for (const [code, name] of seen) {
+    const matches = [name, code].flatMap((text) => measurements.match(nameWords(text, naming)) ?? [])
+    const [match] = matches
+    const [key, another] = match?.kind === 'is' && match.ordinal === 1 ? match.keys : []
+    const [like, other] = matches.find(({ kind }) => kind === 'like')?.keys ?? []
+    if (another === undefined && key !== undefined) known.push([code, key])
+    else if (other === undefined && like !== undefined) likely.push([code, like])
   }
-  const unknown = seen.size - known.length
+  const told = new Set([...known, ...likely].map(([code]) => code))
+  const others = all.flatMap(([code]) => (told.has(code) ? [] : [code]))
   const table = known.map(([code, key]) => `${JSON.stringify(code)}: ${key}`).join(', ')
   return {
     code: `{ from: ${scalar(path)}, unknown: skip, table: { ${table} } }`,
-    // Counts alone: what stands in such a column could be anything.
-    notes:
-      unknown === 0
-        ? []
-        : [note(`${unknown} other codes were not matched; they are left out until the table has them.`)],
+    // What stands there once could be anything.
+    notes: [...perhaps(likely), ...leftOut(others, (code, count) => count > 1 && code.length <= 40)],
     found: [...new Set(known.map(([, key]) => key))],
     known: known.length,
-    unknown,
+    unknown: seen.size - known.length,
   }
 }
 
@@ -89,7 +122,7 @@ export interface ResultParts {
   readonly odd?: string | undefined
   readonly unit: string | undefined
   readonly range: string | undefined
-  readonly status: { readonly path: string; readonly states: ReadonlySet<string> } | undefined
+  readonly status: { readonly path: string; readonly states: readonly string[] } | undefined
 }
 
 /** The rule for results, below the notes on its code. */
@@ -111,13 +144,39 @@ export function resultLines(
 }
 
 function statusLine({ path, states }: NonNullable<ResultParts['status']>, { cells }: Words): DraftLine {
-  const keep = cells.final.filter((word) => states.has(word))
-  const others = states.size - keep.length
+  const keep = finalStates(new Set(states), cells)
   const written = `status: { from: ${scalar(path)}, keep: ${list(keep.length === 0 ? ['F'] : keep)} }`
-  if (keep.length === 0) return note(`which states are final? ${written}`)
-  return line(
-    `  ${written}`,
-    others === 0 ? 'other states are left out' : `${others} other states are left out: is that right?`,
+  if (keep.length === 0) return decide(`which states are final? ${written}`)
+  const known = [...cells.final, ...cells.finalLetters, ...cells.notFinal, ...cells.notFinalLetters]
+  const [others] = leftOut(
+    states.filter((state) => !keep.includes(state)),
+    (state) => known.includes(state.toLowerCase()) || known.includes(state),
+  )
+  return line(`  ${written}`, others?.note)
+}
+
+/** As the vendor writes them: all that are final where one is seen, since few samples have a corrected result. */
+function finalStates(seen: ReadonlySet<string>, { final, finalLetters }: Words['cells']): string[] {
+  const styles = [
+    finalLetters,
+    final,
+    final.map((word) => word.charAt(0).toUpperCase() + word.slice(1)),
+    final.map((word) => word.toUpperCase()),
+  ]
+  return styles.flatMap((words) => (words.some((word) => seen.has(word)) ? words : []))
+}
+
+/** Whether all texts of a column are states of results, and more than letters that stand for anything. */
+function holdsStates({ distinct }: ColumnProfile, { cells }: Words): boolean {
+  const words = [...cells.final, ...cells.notFinal]
+  const letters = [...cells.finalLetters, ...cells.notFinalLetters]
+  const texts = [...distinct]
+  return (
+    texts.length > 0 &&
+    (texts.every((text) => words.includes(text.toLowerCase())) ||
+      (texts.length > 1 &&
+        texts.every((text) => letters.includes(text)) &&
+        texts.some((text) => cells.finalLetters.includes(text))))
   )
 }
 
@@ -154,7 +213,7 @@ export function matchLong(vocabulary: Vocabulary, columns: readonly ColumnProfil
   for (const system of SYSTEMS) {
     const coded = columns
       .filter(({ filled }) => filled.length > 0 && areOf(system, filled))
-      .map((column) => ({ column, read: systemCode(column.path, system, column.distinct, vocabulary) }))
+      .map((column) => ({ column, read: systemCode(column.path, system, column.filled, vocabulary) }))
       .find(({ read }) => read.found.length > 0)
     if (coded === undefined) continue
     const { column, read } = coded
@@ -178,7 +237,7 @@ function ownCodes(vocabulary: Vocabulary, columns: readonly ColumnProfile[]): Lo
         distinct.size > 0 && distinct.size <= MOST_CODES && words.some((word) => test.includes(word)),
     )
     .map((column) => {
-      const named = [...column.distinct].map((text) => [text, text] as const)
+      const named = column.filled.map((text) => [text, text] as const)
       return { column, read: tableCode(column.path, named, vocabulary) }
     })
     .filter(({ read: { known, unknown } }) => known >= 2 && known >= unknown / 2)
@@ -218,7 +277,10 @@ function resultsOf(
       return numbers.length === 0 && known > 0 && known >= distinct.size * 0.8
     })
   const range = called(others, long.range)
-  const status = called(others, long.status)
+  const named = called(others, long.status)
+  const status =
+    named ??
+    others.find((column) => holdsStates(column, words) && !isCalled(column.words, [...words.register.gender]))
   const texts = value.filled.length - value.numbers.length
   const odd =
     texts === 0
@@ -229,9 +291,13 @@ function resultsOf(
     odd,
     unit: unit?.path,
     range: range?.path,
-    status: status && { path: status.path, states: status.distinct },
+    status: status && { path: status.path, states: status.filled },
   }
-  const lines = resultLines(read, parts, words)
+  const told =
+    status === named
+      ? []
+      : [decide(`${scalar(status?.name ?? '')} is read as the state, by its texts alone.`)]
+  const lines = [...told, ...resultLines(read, parts, words)]
   return {
     section: 'biometrics',
     code,

@@ -150,7 +150,7 @@ function resultRules(paths: ResultPaths, read: Reader, vocabulary: Vocabulary): 
   const range = read.take(paths.refRange, (text) => /\d/.test(text))
   const named = read.textsAt(read.best(paths.name) ?? code)
   const coded = codeOf(code, read.textsAt(code), named, vocabulary)
-  const states = new Set(read.textsAt(status).filter((text) => text !== ''))
+  const states = read.textsAt(status).filter((text) => text !== '')
   const parts = { value, unit, range, status: status === undefined ? status : { path: status, states } }
   return { lines: resultLines(coded, parts, vocabulary.words), found: coded.found }
 }
@@ -162,7 +162,7 @@ function codeOf(
   vocabulary: Vocabulary,
 ): ReadCode {
   const filled = codes.filter((code) => code !== '')
-  if (areOf('LOINC', filled)) return systemCode(path, 'LOINC', new Set(filled), vocabulary)
+  if (areOf('LOINC', filled)) return systemCode(path, 'LOINC', filled, vocabulary)
   const pairs = codes.map((code, at) => [code, named[at] ?? ''] as const).filter(([code]) => code !== '')
   const read = tableCode(path, pairs, vocabulary)
   if (read.known === 0) return read
@@ -181,8 +181,8 @@ function conditionRules(
   const status = read.take(paths.status)
   if (code === undefined)
     return { lines: [note('DECIDE: no codes were found where they are in this shape.')], found: [] }
-  const codes = new Set(read.textsAt(code))
-  const system = [...codes].some(isSnomed) ? 'SNOMED' : 'ICD-10-CM'
+  const codes = read.textsAt(code).filter((text) => text !== '')
+  const system = codes.some(isSnomed) ? 'SNOMED' : 'ICD-10-CM'
   const coded = systemCode(code, system, codes, vocabulary)
   return { lines: conditionLines(coded, { status }), found: coded.found }
 }

@@ -1,5 +1,6 @@
 /** A mapping drafted from a table, one wide row a visit, or one row a finding; and what every draft is put together from. */
 import { type LongMatch, matchLong } from './coded-rules.ts'
+import type { DateForms } from './find-dates.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
 import {
   findReference,
@@ -9,9 +10,10 @@ import {
   registerLines,
 } from './match-persons.ts'
 import { matchCareTeams, matchConditions, matchMeasurements } from './match-wide.ts'
+import { isCalled } from './names.ts'
 import { type ColumnProfile, type Profile, profileColumns } from './profile-columns.ts'
 import type { SampleTable } from './read-sample.ts'
-import { isCalled, type Vocabulary } from './vocabulary.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { type Draft, type DraftLine, indent, line, list, note, quoted, scalar } from './write-draft.ts'
 
 /** A draft of which the row block is still to be written, and what is known for that. */
@@ -67,12 +69,21 @@ export function assembleDraft(parts: Parts, { words }: Vocabulary): Draft {
       ...[...registered].map(([key, column]) => [column.path, key] as const),
     ]),
     genders: gender === undefined ? [] : genderCodes(gender, words).codes.map(([code]) => code),
-    dates: new Map(
-      dated.flatMap((column) => (column?.dates === undefined ? [] : [[column.path, column.dates] as const])),
-    ),
+    dates: new Map([
+      ...(observed.time?.form === undefined
+        ? []
+        : [[observed.time.column.path, timeForms(observed.time.form)] as const]),
+      ...dated.flatMap((column) =>
+        column?.dates === undefined ? [] : [[column.path, column.dates] as const],
+      ),
+    ]),
     yesOrNo: [...words.cells.yes, ...words.cells.no],
   }
 }
+
+const timeForms = (form: string): DateForms => ({
+  ...{ forms: [form], ambiguous: false, timed: true, offset: false, unread: 0 },
+})
 
 export const lookedAt = (rows: number): string =>
   rows === 1 ? '1 row was looked at' : `${rows} rows were looked at`
@@ -91,7 +102,8 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   const taken = new Set([...used, ...[...leftOut, ...registered.values()].map(({ path }) => path)])
   const reference = findReference(profile, taken, words)
   const observed = findObserved(columns, reference?.column, words)
-  for (const column of [reference?.column, observed.column]) if (column) taken.add(column.path)
+  for (const column of [reference?.column, observed.column, observed.time?.column])
+    if (column) taken.add(column.path)
   const kind = long === undefined ? 'a row is a visit' : 'a row is one finding, told by a code'
   const parts: Parts = {
     ...rules,

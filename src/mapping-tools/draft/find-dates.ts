@@ -106,7 +106,10 @@ export function createDateFinder(known: readonly string[]): FindDateForms {
       ambiguous:
         turned.some((form, at) => form !== forms[at]) && total(unreadBy(turned, cells)) <= unread + all * FEW,
       timed: read.some((cell) => cell.includes(':') || /^\d{10,}/.test(cell)),
-      offset: read.every((cell) => /(?:Z|[+-]\d{2}:?\d{2})$/.test(cell.replace(/^\d{4}-\d{2}-\d{2}$/, ''))),
+      // The end of `02-04-2026` looks like an offset: only behind a time of day is it one.
+      offset: read.every((cell) =>
+        /(?:\d:\d{2}[\d:.]*|^\d{10,}(?:\.\d+)?)(?:Z|[+-]\d{2}(?::?\d{2})?)$/.test(cell),
+      ),
       unread,
     }
   }

@@ -1,8 +1,9 @@
 /** Which column of dates says when something was observed: by its name, confirmed by its dates, and never guessed. */
 import { compileInstant } from '../../transform/dates.ts'
 import { PLACEHOLDER_INSTANT } from '../../transform/mapping-definition.ts'
+import { hasWord } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
-import { hasWord, type Words } from './vocabulary.ts'
+import type { Words } from './vocabulary.ts'
 import { type DraftLine, line, list, note, scalar } from './write-draft.ts'
 
 export interface Observed {
@@ -10,14 +11,23 @@ export interface Observed {
   readonly column: ColumnProfile | undefined
   /** Without a column: those that it could be. */
   readonly candidates: readonly ColumnProfile[]
+  /** Of days alone: the column of the time of day. */
+  readonly time?: TimeColumn | undefined
+}
+
+/** A column of times of day, and their form; without one, they are in none that is known. */
+export interface TimeColumn {
+  readonly column: ColumnProfile
+  readonly form: string | undefined
 }
 
 /** @param reference the column that names the person */
 export function findObserved(
   columns: readonly ColumnProfile[],
   reference: ColumnProfile | undefined,
-  { dates: { observed, any, never } }: Words,
+  words: Words,
 ): Observed {
+  const { observed, any, never } = words.dates
   const dated = columns.filter(({ dates }) => dates !== undefined)
   const instants = new Map(dated.map((column) => [column, instantsOf(column)]))
   const newest = Math.max(...[...instants.values()].map((sorted) => sorted.at(-1) ?? -Infinity))
@@ -36,8 +46,40 @@ export function findObserved(
   const best = Math.min(...ranks.map(({ rank }) => rank))
   const [winner, another] = ranks.filter(({ rank }) => rank === best)
   return winner !== undefined && another === undefined && best < Infinity
-    ? { column: winner.column, candidates: [] }
+    ? { column: winner.column, candidates: [], time: timeBeside(winner.column, columns, words) }
     : { column: undefined, candidates }
+}
+
+const TIME_FORMS: readonly (readonly [form: string, looksLike: RegExp])[] = [
+  ['HH:mm', /^\d{2}:\d{2}$/],
+  ['H:mm', /^\d{1,2}:\d{2}$/],
+  ['HH:mm:ss', /^\d{2}:\d{2}:\d{2}$/],
+  ['H:mm:ss', /^\d{1,2}:\d{2}:\d{2}$/],
+  ['h:mm a', /^\d{1,2}:\d{2} [AP]M$/i],
+  ['h:mm:ss a', /^\d{1,2}:\d{2}:\d{2} [AP]M$/i],
+]
+
+/** The time of day that belongs to a day: under the same name, or right beside it. */
+function timeBeside(
+  day: ColumnProfile,
+  columns: readonly ColumnProfile[],
+  { dates: { timesOfDay, any } }: Words,
+): TimeColumn | undefined {
+  if (day.dates?.timed !== false) return undefined
+  const bare = ({ words }: ColumnProfile): string =>
+    words.filter((word) => !hasWord([word], timesOfDay) && !hasWord([word], any)).join('')
+  const times = columns.filter(
+    ({ words, filled, dates }) => filled.length > 0 && dates === undefined && hasWord(words, timesOfDay),
+  )
+  const column =
+    times.find((time) => bare(time) === bare(day)) ??
+    times.find((time) => Math.abs(columns.indexOf(time) - columns.indexOf(day)) === 1)
+  return (
+    column && {
+      column,
+      form: TIME_FORMS.find(([, looksLike]) => column.filled.every((cell) => looksLike.test(cell)))?.[0],
+    }
+  )
 }
 
 /** In order. */
@@ -80,7 +122,7 @@ export const MONTH_OR_DAY =
   'DECIDE: month first or day first? No number above 12 in the sample tells; ask the vendor'
 
 /** The lines of `observedAt`, with all that has to be decided of it. */
-export function observedLines({ column, candidates }: Observed): DraftLine[] {
+export function observedLines({ column, candidates, time }: Observed): DraftLine[] {
   const dates = column?.dates
   if (column === undefined || dates === undefined) {
     const named = candidates.map(({ path, dates: its }) => `${scalar(path)} (${its?.forms.join(', ')})`)
@@ -99,21 +141,34 @@ export function observedLines({ column, candidates }: Observed): DraftLine[] {
     notes.push(note('DECIDE: days as a spreadsheet counts them, since 1900 or since 1904 (EXCEL_1904)?'))
   else if (ambiguous) notes.push(note(MONTH_OR_DAY))
   const zoned = only !== 'EPOCH_MS'
-  if (zoned && offset)
-    notes.push(
-      note(
-        'DECIDE: every time tells its offset; the zone is for those that would not. Of which place are they?',
-      ),
-    )
+  if (zoned && offset) notes.push(note('Every time tells its offset; the zone is for one that would not.'))
   else if (zoned)
     notes.push(
       note(
-        `DECIDE: the clock of which place? Write it like America/New_York; UTC is a placeholder.${timed ? '' : ' Days begin at midnight there.'}`,
+        `DECIDE: the clock of which place? Write it like America/New_York; UTC is a placeholder.${timed || time?.form !== undefined ? '' : ' Days begin at midnight there.'}`,
       ),
     )
+  if (time !== undefined && (time.form === undefined || only === 'EXCEL'))
+    notes.push(
+      note(`DECIDE: ${scalar(time.column.path)} stands beside it: is it the time of day? It is not read.`),
+    )
+  else if (time?.form !== undefined) {
+    const { form } = time
+    const days = forms.map((day) => DAYS_OF.get(day) ?? day)
+    const missing = time.column.filled.length < column.filled.length
+    const both = [...days.map((day) => `${day} ${form}`), ...(missing ? days : [])]
+    const text = `[${[column, time.column].map(({ path }) => scalar(path)).join(', ')}], separator: " "`
+    return [...notes, line(`observedAt: { concat: ${text}, format: ${formsText(both)}, zone: UTC }`)]
+  }
   const format = `format: ${formsText(forms)}${zoned ? ', zone: UTC' : ''}`
   return [...notes, line(`observedAt: { from: ${scalar(column.path)}, ${format} }`)]
 }
+
+/** Days of forms that also read times. */
+const DAYS_OF = new Map([
+  ['ISO', 'yyyy-MM-dd'],
+  ['HL7', 'yyyyMMdd'],
+])
 
 export const formsText = (forms: readonly string[]): string =>
   forms.length === 1 ? scalar(forms[0] ?? '') : list(forms)

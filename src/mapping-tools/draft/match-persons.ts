@@ -1,16 +1,20 @@
 /** Whose row it is: the column that names the person, registration, the codes for female and male. */
 import { formsText, MONTH_OR_DAY } from './find-observed.ts'
+import { isCalled } from './names.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
-import { isCalled, type Words } from './vocabulary.ts'
+import type { Words } from './vocabulary.ts'
 import { type DraftLine, line, note, scalar } from './write-draft.ts'
 
-/** The first column that is called by one of the names, in their order. */
+/** The first column that is called by one of the names, in their order; `Patient ID (MRN)` has two of them. */
 export const columnCalled = (
   columns: readonly ColumnProfile[],
   names: readonly string[],
 ): ColumnProfile | undefined => {
   for (const name of names) {
-    const found = columns.find(({ words }) => isCalled(words, [name]))
+    const found = columns.find(
+      ({ words, outside, within }) =>
+        isCalled(words, [name]) || (isCalled(outside, [name]) && isCalled(within, names)),
+    )
     if (found !== undefined) return found
   }
   return undefined

@@ -2,27 +2,17 @@
 import type { BiometricEntry } from '../../transform/catalog.ts'
 import { parseFeetAndInches } from '../../transform/numbers.ts'
 import { type ColumnProfile, MOST, median } from './profile-columns.ts'
-import type { Vocabulary, Words } from './vocabulary.ts'
+import type { Vocabulary } from './vocabulary.ts'
 
 export type UnitMatch =
   /** `unit` is undefined where it is the catalog's. */
   | { readonly kind: 'found'; readonly unit: string | undefined; readonly how?: string | undefined }
+  /** Each row tells its own, in a column. */
+  | { readonly kind: 'column'; readonly path: string; readonly how?: string | undefined }
   | { readonly kind: 'feet-and-inches' }
   /** All of these would make plausible values. */
   | { readonly kind: 'unclear'; readonly units: readonly string[] }
   | { readonly kind: 'implausible'; readonly unit: string }
-
-/** A name without the words of its unit, in the ways in which it can be taken apart; the whole name first. */
-export function withoutUnit(
-  words: readonly string[],
-  { units }: Words,
-): { words: readonly string[]; unit?: string }[] {
-  const cut = [3, 2, 1].flatMap((length) => {
-    const unit = words.length > length ? units.words.get(words.slice(-length).join('')) : undefined
-    return unit === undefined ? [] : [{ words: words.slice(0, -length), unit }]
-  })
-  return [{ words }, ...cut]
-}
 
 /** How much nearer to the middle of the plausible range the median must be to tell. */
 const CLEARLY_NEARER = Math.log(4)
@@ -58,21 +48,23 @@ export function matchUnit(
   if (another === undefined)
     return found(
       only,
-      only === entry.unit ? undefined : `the name tells no unit; the values are plausible in ${only} alone`,
+      only === entry.unit
+        ? undefined
+        : `DECIDE: the name tells no unit; the values are plausible in ${only} alone`,
     )
   const middle = median(numbers)
   const usual = words.units.usual.get(key)
   if (usual !== undefined) {
     const [likely, other] = fitting.filter((unit) => within(middle, usual.get(unit) ?? [0, -1]))
     return likely !== undefined && other === undefined
-      ? found(likely, `unit by what is usual in people; ${fitting.join(' or ')} would be plausible`)
+      ? found(likely, `DECIDE: unit by what is usual in people; ${fitting.join(' or ')} would be plausible`)
       : { kind: 'unclear', units: fitting }
   }
   const [first, second] = fitting
     .map((unit) => ({ unit, distance: distance(entry, convert(unit)(middle)) }))
     .sort((a, b) => a.distance - b.distance)
   return first !== undefined && second !== undefined && second.distance - first.distance > CLEARLY_NEARER
-    ? found(first.unit, `the name tells no unit; ${first.unit} by the size of the values`)
+    ? found(first.unit, `DECIDE: the name tells no unit; ${first.unit} by the size of the values`)
     : { kind: 'unclear', units: fitting }
 }
 

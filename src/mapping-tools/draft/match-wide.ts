@@ -1,10 +1,12 @@
 /** Which columns of a wide export, where a row is a visit, are measurements, conditions and physicians. */
 import { isLoinc, isNpi } from '../../transform/codes.ts'
 import { columnCalled } from './match-persons.ts'
-import { matchUnit, withoutUnit } from './match-units.ts'
+import { matchUnit } from './match-units.ts'
+import { isCalled, type NameMatch } from './names.ts'
 import { type ColumnProfile, MOST, type Profile } from './profile-columns.ts'
-import { hasWord, isCalled, type Vocabulary, type Words } from './vocabulary.ts'
-import { type DraftLine, line, note, quoted, scalar } from './write-draft.ts'
+import { findUnitColumn, unitColumns, unitsOf } from './unit-columns.ts'
+import type { Vocabulary, Words } from './vocabulary.ts'
+import { type DraftLine, decide, line, note, quoted, scalar } from './write-draft.ts'
 
 /** What was made of some columns. */
 export interface Matches {
@@ -21,6 +23,7 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns }: Profile):
   const lines: DraftLine[] = []
   const found: string[] = []
   const used = new Set<string>()
+  const ofUnits = unitColumns(columns, vocabulary)
   const fasting = columns.find(
     (column) => isCalled(column.words, words.wide.fasting) && column.yesNo?.no.length,
   )
@@ -31,88 +34,95 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns }: Profile):
   }
   for (const column of columns) {
     const { path, filled, numbers } = column
+    if (ofUnits.includes(column)) continue
     if (isBloodPressure(column, words) && !found.includes('systolic-bp') && !found.includes('diastolic-bp')) {
       for (const [at, key] of ['systolic-bp', 'diastolic-bp'].entries())
         write(column, line(`${key}: { from: ${scalar(path)}, split: { by: /, take: ${at + 1} } }`), key)
       continue
     }
-    const names = namesOf(column, vocabulary)
-    const [named] = names
-    if (named === undefined) continue
-    if (names.length > 1) {
-      const keys = names.map((one) => one.key).join(' or ')
-      write(column, note(`${scalar(column.name)} is ${keys}. Decide.`))
+    const name = nameOf(column, vocabulary)
+    const [key, another] = name?.keys ?? []
+    const entry = catalog.biometrics.get(key ?? '')
+    if (name === undefined || key === undefined || entry === undefined) continue
+    const numeric = numbers.length > 0 && numbers.length >= filled.length * MOST
+    if (name.kind === 'like') {
+      if (numeric && column.dates === undefined && column.yesNo === undefined)
+        lines.push(
+          decide(
+            `${scalar(column.name)} names ${name.keys.join(' or ')} beside words that are not understood.`,
+          ),
+        )
       continue
     }
-    const { key, unit: told } = named
-    const entry = catalog.biometrics.get(key)
-    if (entry === undefined) continue
+    if (another !== undefined) {
+      write(column, decide(`${scalar(column.name)} is ${name.keys.join(' or ')}.`))
+      continue
+    }
+    const told = findUnitColumn(column, key, { columns: ofUnits, all: columns }, vocabulary)
+    if (told !== undefined) used.add(told.column.path)
     const rule = (unit?: string): string =>
       `${key}: ${unit === undefined ? scalar(path) : `{ from: ${scalar(path)}, unit: ${scalar(unit)} }`}`
     if (filled.length === 0) {
-      write(column, note(`empty in the sample: ${rule(told)}`))
+      write(column, note(`empty in the sample: ${rule(name.unit)}`))
       continue
     }
     const odd = filled.length - numbers.length
     const oddNote = odd === 0 ? undefined : `${odd} of ${filled.length} cells are no numbers`
-    const match = matchUnit(key, entry, column, told, vocabulary)
+    const match =
+      told === undefined
+        ? matchUnit(key, entry, column, name.unit, vocabulary)
+        : unitsOf(column, told, entry, vocabulary)
     if (match.kind === 'feet-and-inches')
       write(column, line(`${key}: { from: ${scalar(path)}, form: feet-and-inches }`), key)
-    else if (numbers.length < filled.length * MOST) {
+    else if (!numeric) {
       // Texts under a short name are something else altogether.
-      if (numbers.length > 0) write(column, note(`${oddNote}: ${rule(told)}`))
+      if (numbers.length > 0) write(column, decide(`${oddNote}: ${rule(name.unit)}`))
     } else if (match.kind === 'implausible')
       write(
         column,
-        note(`most values are implausible in ${match.unit}; which unit are they in? ${rule('…')}`),
+        decide(`most values are implausible in ${match.unit}; which unit are they in? ${rule('…')}`),
       )
     else if (match.kind === 'unclear')
-      write(column, note(`${match.units.join(' or ')}? Both would be plausible. ${rule('…')}`))
-    else if (found.includes(key)) {
-      const unit = match.unit === undefined ? '' : `, unit: ${scalar(match.unit)}`
-      write(column, note(`one more of ${key}: ${key}-2: { from: ${scalar(path)}, catalog: ${key}${unit} }`))
-    } else if (key === 'glucose' && fasting?.yesNo !== undefined) {
-      const unit = match.unit === undefined ? '' : `unit: ${scalar(match.unit)}, `
-      const { yes, no } = fasting.yesNo
-      for (const [name, cells] of [
-        ['glucose-fasting', yes],
-        ['glucose', no],
-      ] as const) {
-        const when = `when: { ${scalar(fasting.path)}: ${quoted(cells)} }`
-        write(column, line(`${name}: { from: ${scalar(path)}, ${unit}${when} }`, oddNote), name)
+      write(column, decide(`${match.units.join(' or ')}? Both would be plausible. ${rule('…')}`))
+    else {
+      const unit =
+        match.kind === 'column' ? `{ from: ${scalar(match.path)} }` : match.unit && scalar(match.unit)
+      const measured = `from: ${scalar(path)}${unit === undefined ? '' : `, unit: ${unit}`}`
+      if (found.includes(key))
+        write(column, decide(`one more of ${key}: ${key}-2: { ${measured}, catalog: ${key} }`))
+      else if (name.ordinal > 1)
+        write(
+          column,
+          decide(`${scalar(column.name)} is a later reading, and there is no first: ${key}: { ${measured} }`),
+        )
+      else if (key === 'glucose' && fasting?.yesNo !== undefined && !found.includes('glucose-fasting')) {
+        const { yes, no } = fasting.yesNo
+        for (const [of, cells] of [
+          ['glucose-fasting', yes],
+          ['glucose', [...no, '']],
+        ] as const) {
+          const when = `when: { ${scalar(fasting.path)}: ${quoted(cells)} }`
+          write(column, line(`${of}: { ${measured}, ${when} }`, match.how, oddNote), of)
+        }
+        used.add(fasting.path)
+      } else {
+        const written = unit === undefined ? scalar(path) : `{ ${measured} }`
+        write(column, line(`${key}: ${written}`, match.how, oddNote), key)
       }
-      used.add(fasting.path)
-    } else write(column, line(rule(match.unit), match.how, oddNote), key)
+    }
   }
+  for (const { path, name } of ofUnits)
+    if (!used.has(path)) lines.push(decide(`${scalar(name)} holds units, but of which column?`))
   return { lines, found, used }
 }
 
-/** The keys that a column's name stands for, with the unit that it tells. */
-function namesOf(
-  { name, words, bracketed = '' }: ColumnProfile,
-  vocabulary: Vocabulary,
-): readonly { readonly key: string; readonly unit: string | undefined }[] {
-  const { catalog, units, measurements } = vocabulary
-  const told = units.resolve(bracketed) === undefined ? undefined : bracketed
-  const loinc = [...name.matchAll(/\b\d{1,7}-\d\b/g)].map(([code]) => code).find(isLoinc)
+/** What a column is called: by a LOINC number in its name, else by its words. */
+function nameOf(column: ColumnProfile, { catalog, measurements }: Vocabulary): NameMatch | undefined {
+  const loinc = [...column.name.matchAll(/\b\d{1,7}-\d\b/g)].map(([code]) => code).find(isLoinc)
   const coded = loinc === undefined ? undefined : catalog.keyOf('LOINC', loinc)
-  if (coded !== undefined) return [{ key: coded, unit: told }]
-  for (const cut of withoutUnit(words, vocabulary.words)) {
-    for (const called of [cut.words, ordinalLeftOut(cut.words)]) {
-      const keys = measurements.keysOf(called)
-      if (keys.length > 0) return keys.map((key) => ({ key, unit: told ?? cut.unit }))
-    }
-  }
-  return []
+  if (coded !== undefined) return { kind: 'is', keys: [coded], unit: column.unit, ordinal: 1 }
+  return measurements.match(column)
 }
-
-/** `sbp 1`, `bpxsy1`: the first of several readings. */
-const ordinalLeftOut = (words: readonly string[]): readonly string[] =>
-  words.flatMap((word, at) => {
-    if (at < words.length - 1) return [word]
-    const bare = word.replace(/\d$/, '')
-    return bare === '' ? [] : [bare]
-  })
 
 /** `120/80`: both pressures in one column. */
 function isBloodPressure({ filled, words }: ColumnProfile, { wide }: Words): boolean {
@@ -131,17 +141,30 @@ export function matchConditions(
   const lines: DraftLine[] = []
   const found: string[] = []
   const used = new Set<string>()
-  for (const { words, path, yesNo, distinct } of columns) {
-    const [key, another] = conditions.keysOf(words.filter((word) => !wide.diagnosed.includes(word)))
-    if (key === undefined || another !== undefined || WORDS_OF_WHEN.includes(path)) continue
-    if (!catalog.conditions.has(key)) continue
+  for (const column of columns) {
+    const { name, path, yesNo, distinct } = column
+    const match = conditions.match({ ...column, unit: undefined }, wide.diagnosed)
+    const [key, another] = match?.keys ?? []
+    if (key === undefined || !catalog.conditions.has(key)) continue
+    if (
+      match?.kind === 'like' ||
+      another !== undefined ||
+      (column.unit !== undefined && column.remarks.length === 0)
+    ) {
+      if (yesNo !== undefined)
+        lines.push(
+          decide(`${scalar(name)} names ${match?.keys.join(' or ')} beside words that are not understood.`),
+        )
+      continue
+    }
+    if (match?.ordinal !== 1 || WORDS_OF_WHEN.includes(path)) continue
     used.add(path)
     const rule = (yes: readonly string[]): string =>
       `${key}: { when: { ${scalar(path)}: ${quoted(yes)} }, status: active }`
-    if (found.includes(key)) lines.push(note(`${scalar(path)} says ${key}, too`))
+    if (found.includes(key)) lines.push(decide(`${scalar(path)} says ${key}, too`))
     else if (yesNo === undefined)
       lines.push(
-        note(
+        decide(
           `${scalar(path)}: ${distinct.size} texts that are not just yes and no. Which mean it? ${rule(['…'])}`,
         ),
       )
@@ -179,26 +202,26 @@ export function matchCareTeams(
       )
     const name = beside(wide.providerName)
     if (name === undefined) {
-      lines.push(note(`${scalar(path)} holds NPIs, but no column has the name that belongs to them.`))
+      lines.push(decide(`${scalar(path)} holds NPIs, but no column has the name that belongs to them.`))
       continue
     }
     const phone = beside(wide.providerPhone)
-    const primary = hasWord(prefix, wide.primary)
+    const primary = prefix.length > 0 && prefix.every((word) => wide.primary.includes(word))
     const keys = [
       `when: { ${scalar(path)}: present }`,
       `npi: ${scalar(path)}`,
       `name: ${scalar(name.path)}`,
       ...(phone === undefined ? [] : [`phoneNumber: ${scalar(phone.path)}`]),
-      ...(primary ? ['primary: true'] : []),
+      primary ? 'primary: true' : 'type: …',
     ]
     if (invalid > 0)
       lines.push(note(`${invalid} of ${filled.length} fail the check digit and will be rejected.`))
     const rule = prefix.join('-')
+    const written = `${/^[a-z][a-z0-9-]*$/.test(rule) ? rule : 'provider'}: { ${keys.join(', ')} }`
     lines.push(
-      line(
-        `${/^[a-z][a-z0-9-]*$/.test(rule) ? rule : 'provider'}: { ${keys.join(', ')} }`,
-        primary ? 'primary: marks it as primary care physician' : 'type is PCP unless it is told',
-      ),
+      primary
+        ? line(written, 'primary: marks it as primary care physician')
+        : decide(`which type of physicians? ${written}`),
     )
     providers.set(path, 'npi').set(name.path, 'providerName')
     if (phone !== undefined) providers.set(phone.path, 'providerPhone')

@@ -1,14 +1,19 @@
 /** What the cells of a column are: how many are filled, which are numbers, dates, or words for yes and no. */
 import type { DateForms } from './find-dates.ts'
+import { hasWord, type NameWords, nameWords } from './names.ts'
 import type { Column, SampleTable } from './read-sample.ts'
-import { hasWord, type NameWords, nameWords, type Vocabulary } from './vocabulary.ts'
+import type { Vocabulary } from './vocabulary.ts'
 
 export interface ColumnProfile extends NameWords, Column {
+  /** Row by row; empty where a cell means nothing. */
+  readonly cells: readonly string[]
   /** Cells that hold something, without those that mean nothing. */
   readonly filled: readonly string[]
   readonly distinct: ReadonlySet<string>
   /** Those of `filled` that are numbers. */
   readonly numbers: readonly number[]
+  /** The number of a cell, written as most of the table's. */
+  readonly numberOf: (cell: string) => number | undefined
   readonly dates: DateForms | undefined
   /** The words for yes and no that occur, where no other does. */
   readonly yesNo: { readonly yes: readonly string[]; readonly no: readonly string[] } | undefined
@@ -32,40 +37,44 @@ export const median = (numbers: readonly number[]): number =>
   [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN
 
 export function profileColumns(table: SampleTable, vocabulary: Vocabulary): Profile {
-  const cells = table.columns.map((_, at) =>
-    table.rows.map((row) => row[at]?.trim() ?? '').filter((cell) => cell !== ''),
-  )
-  const emptyWhen = findMeaningless(cells, vocabulary.words.cells)
-  const filled = cells.map((column) => column.filter((cell) => !emptyWhen.includes(cell)))
-  const decimalComma = findDecimalComma(filled)
+  const raw = table.columns.map((_, at) => table.rows.map((row) => row[at]?.trim() ?? ''))
+  const emptyWhen = findMeaningless(raw.map(withoutEmpty), vocabulary.words.cells)
+  const cells = raw.map((column) => column.map((cell) => (emptyWhen.includes(cell) ? '' : cell)))
+  const decimalComma = findDecimalComma(cells.map(withoutEmpty))
   const columns = table.columns.map((column, at) =>
-    profileColumn(column, filled[at] ?? [], decimalComma === 'all', vocabulary),
+    profileColumn(column, cells[at] ?? [], decimalComma === 'all', vocabulary),
   )
   return { columns, rows: table.rows.length, emptyWhen, decimalComma }
 }
 
+const withoutEmpty = (cells: readonly string[]): string[] => cells.filter((cell) => cell !== '')
+
 function profileColumn(
   column: Column,
-  filled: readonly string[],
+  cells: readonly string[],
   comma: boolean,
-  { words, findDates }: Vocabulary,
+  { words, naming, findDates }: Vocabulary,
 ): ColumnProfile {
+  const filled = withoutEmpty(cells)
+  const numberOf = (cell: string): number | undefined => readNumber(cell, comma)
   const distinct = new Set(filled)
-  const named = nameWords(column.name, words)
+  const named = nameWords(column.name, naming)
   const yes = words.cells.yes.filter((word) => distinct.has(word))
   const no = words.cells.no.filter((word) => distinct.has(word))
   return {
     ...column,
     ...named,
+    cells,
     filled,
     distinct,
-    numbers: filled.flatMap((cell) => numberOf(cell, comma) ?? []),
+    numbers: filled.flatMap((cell) => numberOf(cell) ?? []),
+    numberOf,
     dates: findDates(filled, hasWord(named.words, words.dates.numbers)),
     yesNo: yes.length > 0 && yes.length + no.length === distinct.size ? { yes, no } : undefined,
   }
 }
 
-function numberOf(cell: string, comma: boolean): number | undefined {
+function readNumber(cell: string, comma: boolean): number | undefined {
   const bare = cell.replace(/^[<>]?=?\s*/, '')
   if (comma && COMMA.test(cell)) return Number(bare.replaceAll('.', '').replace(',', '.'))
   return POINT.test(cell) ? Number(bare) : undefined

@@ -88,7 +88,7 @@ async function readCsvSample(path: string): Promise<SampleTable> {
   const columns = opened.columns.flatMap((name, at) => (name === '' ? [] : [{ at, path: name, name }]))
   return {
     read: readLines(dialect),
-    notes: faultNotes(opened.rows),
+    notes: [...encodingNotes(dialect, opened.rows), ...faultNotes(opened.rows)],
     columns,
     rows: rows.map((cells) => columns.map(({ at }) => cells[at] ?? '')),
   }
@@ -98,7 +98,7 @@ async function findDialect(path: string): Promise<Dialect> {
   const plain: Dialect = { format: 'csv', delimiter: 'auto', duplicates: 'number' }
   // Without a header, so that nothing of the file keeps its bytes from being looked at.
   const { rows } = await openSample(path, { ...plain, delimiter: ',', header: 'none', columns: ['-'] })
-  const encoding = rows.some(hasFault('row-encoding-invalid')) ? { encoding: 'windows-1252' } : {}
+  const encoding = (await isOneByteEach(path, rows)) ? { encoding: ONE_BYTE } : {}
   const marked: Dialect = { ...plain, ...encoding }
   const opened = await attempt(path, marked)
   const readable = opened?.rows.filter(({ kind }) => kind === 'cells').length ?? 0
@@ -107,6 +107,46 @@ async function findDialect(path: string): Promise<Dialect> {
     ? await pinned(path, marked, opened.columns)
     : ((await behindPreamble(path, marked)) ?? (opened === undefined ? plain : marked))
   return settled(path, dialect)
+}
+
+/** What most files are that are not UTF-8 and have one byte a character. It reads those of others, too: somebody has to look. */
+const ONE_BYTE = 'windows-1252'
+const BEYOND_ASCII = /[^\p{ASCII}\ufeff]/u
+
+/**
+ * Whether no row beyond ASCII is UTF-8. Where one is, the others are damaged: letters of another encoding hardly ever make UTF-8.
+ * @param rows as read in UTF-8
+ */
+async function isOneByteEach(path: string, rows: readonly Row[]): Promise<boolean> {
+  const invalid = hasFault('row-encoding-invalid')
+  if (!rows.some(invalid) || rows.some((row) => row.kind === 'cells' && BEYOND_ASCII.test(row.cells.join())))
+    return false
+  const dialect: Dialect = {
+    format: 'csv',
+    delimiter: ',',
+    encoding: ONE_BYTE,
+    header: 'none',
+    columns: ['-'],
+  }
+  const read = await attempt(path, dialect)
+  // Rows with a NUL stay unreadable, and a byte order mark proves UTF-8.
+  return read !== undefined && read.rows.filter(invalid).length < rows.filter(invalid).length
+}
+
+const MOST_LETTERS = 30
+
+/** Names of people are not shown, but their letters are, by which an encoding is recognised. */
+function encodingNotes({ encoding }: Dialect, rows: readonly Row[]): string[] {
+  if (encoding === undefined) return []
+  const letters = new Set(
+    rows.flatMap((row) =>
+      row.kind === 'cells' ? [...row.cells.join('')].filter((one) => BEYOND_ASCII.test(one)) : [],
+    ),
+  )
+  const shown = [...letters].sort().slice(0, MOST_LETTERS).join(' ')
+  return [
+    `DECIDE: the file is not UTF-8. Read as ${encoding}, its letters beyond ASCII are: ${shown}. If its language has others, name its encoding (windows-1250, iso-8859-15, shift_jis …).`,
+  ]
 }
 
 /** Undefined where it cannot be opened so; that the file is empty or cannot be read at all is thrown. */

@@ -15,6 +15,9 @@ export const line = (yaml: string, ...notes: readonly (string | undefined)[]): D
 
 export const note = (text: string): DraftLine => ({ note: text })
 
+/** What somebody has to answer before the mapping is used. */
+export const decide = (text: string): DraftLine => note(`DECIDE: ${text}`)
+
 export const indent = ({ yaml, note: told }: DraftLine): DraftLine => ({
   yaml: yaml === undefined ? yaml : `  ${yaml}`,
   note: told,

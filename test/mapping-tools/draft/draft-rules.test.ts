@@ -39,6 +39,75 @@ describe('measurements of a wide table', () => {
     expect(rules(column(name, ...cells))).toEqual([])
   })
 
+  test.each([
+    ['Glucose (fasting)', ['90', '101'], 'glucose-fasting: Glucose (fasting)'],
+    ['LDL (direct)', ['90', '101'], 'ldl-cholesterol-direct: LDL (direct)'],
+    ['LDL measured', ['90', '101'], 'ldl-cholesterol-direct: LDL measured'],
+    ['BP (systolic)', ['118', '131'], 'systolic-bp: BP (systolic)'],
+    ['Hemoglobin A1c (HbA1c)', ['5.1', '6.0'], 'hba1c: Hemoglobin A1c (HbA1c)'],
+    ['Potassium (K)', ['4.1', '4.6'], 'potassium: Potassium (K)'],
+    ['Glucose (mg/dL; fasting)', ['90', '101'], 'glucose-fasting: Glucose (mg/dL; fasting)'],
+    ['Weight (kg) (measured)', ['80', '70'], 'body-weight: Weight (kg) (measured)'],
+    ['Diabetes (Y/N)', ['Y', 'N'], 'diabetes: { when: { Diabetes (Y/N): ["Y"] }, status: active }'],
+    [
+      'Diabetes (type 2)',
+      ['Y', 'N'],
+      'type-2-diabetes: { when: { Diabetes (type 2): ["Y"] }, status: active }',
+    ],
+  ])('%s with %j is understood', (name, cells, rule) => {
+    expect(rules(column(name, ...cells)).map((text) => text.replaceAll(`"${name}"`, name))).toEqual([rule])
+  })
+
+  test.each([
+    ...['Weight (goal)', 'A1c (prior year)', 'Height (father)', 'Cholesterol (target)', 'Goal weight'],
+    ...['Father height', 'prior_a1c', 'Glucose 2h', 'Sodium (urine)', 'weight_2'],
+  ])('%s is asked about, and is no rule', (name) => {
+    const drafted = column(name, '118', '131')
+    expect(rules(drafted)).toEqual([])
+    expect(notes(drafted).join('\n')).toMatch(/DECIDE: .*(not understood|later reading)/)
+  })
+
+  test.each(['Diabetes (mother)', 'Diabetes (m)', 'family_history_diabetes', 'former smoker', 'No diabetes'])(
+    '%s is asked about, and is no condition',
+    (name) => {
+      const drafted = column(name, 'Y', 'N')
+      expect(rules(drafted)).toEqual([])
+      expect(notes(drafted).join('\n')).toMatch(/DECIDE: .*not understood/)
+    },
+  )
+
+  test('a text in brackets does not go by for that of the person either', () => {
+    expect(draftedMapping('id,DOB (mother),sbp\n1,1951-01-02,118\n2,1948-05-06,120').draft.persons.size).toBe(
+      1,
+    )
+  })
+
+  test('a second name in brackets is understood', () => {
+    const { draft, text } = draftedMapping(
+      'Patient ID (MRN),Date of Birth (DOB),sbp\n1,1951-01-02,118\n2,1948-05-06,120',
+    )
+    expect([...draft.persons.values()]).toContain('dateOfBirth')
+    expect(text).toMatch(/reference: "Patient ID \(MRN\)"$/m)
+  })
+
+  test('a column of units beside one of values tells the unit of each row', () => {
+    expect(rules(draftedMapping('id,glu,glu_units\n1,90,mg/dL\n2,5.1,mmol/L\n3,5.9,mmol/L'))).toEqual([
+      'glucose: { from: glu, unit: { from: glu_units } }',
+    ])
+    const behind = draftedMapping('id,weight,uom,hdl,uom_2\n1,80,kg,50,mg/dL\n2,180,lb,1.3,mmol/L')
+    expect(rules(behind)).toEqual([
+      'body-weight: { from: weight, unit: { from: uom } }',
+      'hdl-cholesterol: { from: hdl, unit: { from: uom_2 } }',
+    ])
+    expect(notes(behind).join('\n')).toContain('DECIDE: uom stands behind it: are these its units?')
+    const lost = draftedMapping('id,glu,glu_units\n1,90,mg/dL\n2,91,\n3,92,mg/dL')
+    expect(notes(lost).join('\n')).toContain('DECIDE: 1 of 3 values have no unit there')
+    const others = draftedMapping('id,Blood Sugar,glu,glu_units\n1,90,91,mg/dL\n2,101,99,mg/dL')
+    expect(rules(others).join()).not.toContain('glu_units')
+    const alone = draftedMapping('id,chol,note,lab_units\n1,200,x,mg/dL\n2,180,y,mg/dL')
+    expect(notes(alone).join('\n')).toContain('DECIDE: lab_units holds units, but of which column?')
+  })
+
   test('what is unsure is asked about, with the units that would do', () => {
     const drafted = column('weight', '122', '124')
     expect(rules(drafted)).toEqual([])
@@ -49,7 +118,7 @@ describe('measurements of a wide table', () => {
     const drafted = draftedMapping('id,sbp1,sbp2\n1,118,120\n2,130,128')
     expect(rules(drafted)).toEqual(['systolic-bp: sbp1'])
     expect(notes(drafted)).toContain(
-      'one more of systolic-bp: systolic-bp-2: { from: sbp2, catalog: systolic-bp }',
+      'DECIDE: one more of systolic-bp: systolic-bp-2: { from: sbp2, catalog: systolic-bp }',
     )
   })
 
@@ -63,7 +132,7 @@ describe('measurements of a wide table', () => {
   test('glucose where a column says who fasted', () => {
     expect(rules(draftedMapping('id,glucose,fasting\n1,90,Y\n2,131,N'))).toEqual([
       'glucose-fasting: { from: glucose, when: { fasting: ["Y"] } }',
-      'glucose: { from: glucose, when: { fasting: ["N"] } }',
+      'glucose: { from: glucose, when: { fasting: ["N", ""] } }',
     ])
   })
 
@@ -149,7 +218,7 @@ describe('rows of one finding each, and JSON', () => {
       '  value: result',
       '  unit: units',
       '  refRange: ref range',
-      '  status: { from: status, keep: [final] }',
+      '  status: { from: status, keep: [final, corrected, amended] }',
     ])
     expect(drafted.draft.found).toEqual(['hba1c', 'systolic-bp'])
   })
@@ -198,5 +267,69 @@ describe('rows of one finding each, and JSON', () => {
     expect(drafted.text).toContain('records: "$.data.people[*]"')
     expect(drafted.text).toContain('"$.more[*]"')
     expect(rules(drafted)).toEqual(['systolic-bp: $.sbp'])
+  })
+})
+
+describe('what looks like something else', () => {
+  const long = (header: string, ...rows: readonly string[]) => draftedMapping([header, ...rows].join('\n'))
+
+  test('the state of a result by its texts, with what is left out', () => {
+    const drafted = long(
+      'mrn,date,code,result,unit,x',
+      'A,2026-02-04,4548-4,5.1,%,F',
+      'B,2026-02-05,2951-2,140,mmol/L,P',
+      'C,2026-02-05,5763-8,80,ug/dL,F',
+    )
+    expect(rules(drafted)).toContain('  status: { from: x, keep: [F, C] }')
+    const told = notes(drafted).join('\n')
+    expect(told).toContain('DECIDE: x is read as the state, by its texts alone.')
+    expect(told).toContain('how often they stand there: P (1).')
+    expect(told).toContain('how often they stand there: 5763-8 (1).')
+    const women = long(
+      'mrn,date,code,result,unit,sex',
+      'A,2026-02-04,4548-4,5.1,%,F',
+      'B,2026-02-05,2951-2,140,mmol/L,F',
+    )
+    expect(women.text).not.toContain('status:')
+  })
+
+  test('LOINC numbers of substance, and ICD-10-CM codes without the point', () => {
+    const results = long(
+      'mrn,date,code,result,unit',
+      'A,2026-02-04,14749-6,5.1,mmol/L',
+      'B,2026-02-05,2089-1,140,mg/dL',
+    )
+    expect(results.draft.found).toEqual(['glucose', 'ldl-cholesterol-unspecified'])
+    const diagnoses = long('mrn,onset,icd', 'A,2026-02-04,E119', 'B,2026-02-05,J45909')
+    expect(rules(diagnoses)[0]).toBe('- code: { from: icd, system: ICD-10-CM, unknown: skip }')
+    expect(diagnoses.draft.found).toEqual(['type-2-diabetes', 'asthma'])
+  })
+
+  test('the year of a day is no offset', () => {
+    const { text } = draftedMapping('id,visit date,sbp\n1,02-14-2026,118\n2,02-04-2026,120')
+    expect(text).toContain('DECIDE: the clock of which place?')
+    const told = draftedMapping(
+      'id,visit date,sbp\n1,2026-02-14T09:10:00-05:00,118\n2,2026-02-04T08:00:00Z,120',
+    )
+    expect(told.text).not.toMatch(/DECIDE: .*(place|zone)/)
+  })
+
+  test('the time of day that stands beside the day', () => {
+    const beside = draftedMapping('id,visit_date,sbp,visit_time\n1,02/14/2026,118,09:10\n2,02/04/2026,120,')
+    expect(beside.text).toContain(
+      'observedAt: { concat: [visit_date, visit_time], separator: " ", format: ["MM/dd/yyyy HH:mm", MM/dd/yyyy], zone: UTC }',
+    )
+    const odd = draftedMapping(
+      'id,visit_date,visit_time,sbp\n1,02/14/2026,morning,118\n2,02/04/2026,0910,120',
+    )
+    expect(odd.text).toContain('DECIDE: visit_time stands beside it: is it the time of day?')
+  })
+
+  test('a specialist is not the primary care physician', () => {
+    const drafted = draftedMapping(
+      'id,endocrinologist_npi,endocrinologist_name\n1,1234567893,Dr. A\n2,2515070102,Dr. B',
+    )
+    expect(rules(drafted)).toEqual([])
+    expect(notes(drafted).join('\n')).toContain('DECIDE: which type of physicians?')
   })
 })

@@ -64,7 +64,7 @@ test('what a word means in one language and not in another is asked about', () =
   const taille = draftedMapping('id,Taille (cm)\n1,160\n2,172')
   expect(rules(taille)).toEqual([])
   expect(notes(taille)).toContain(
-    'Taille is body-height or waist-circumference. Decide.'.replace('Taille', '"Taille (cm)"'),
+    'DECIDE: Taille is body-height or waist-circumference.'.replace('Taille', '"Taille (cm)"'),
   )
 })
 

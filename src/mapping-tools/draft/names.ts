@@ -1,0 +1,196 @@
+/** What a name says: of a column, or of a test. Words that are not understood are never passed over. */
+
+/** What is known of words, whatever they name. */
+export interface Naming {
+  /** Words that say nothing within a name. */
+  readonly silent: readonly string[]
+  /** Texts in brackets that say nothing, without spaces: `y n`, `mm dd yyyy`. */
+  readonly asides: readonly string[]
+  /** The unit that a text is, as a mapping can write it. */
+  readonly unitOf: (text: string) => string | undefined
+  /** Units by the last words of names, without spaces. */
+  readonly unitWords: ReadonlyMap<string, string>
+}
+
+/** The words in a name: `BPSys`, `bp_sys` and `BP sys (mm Hg)` are the same two, and a unit. */
+export interface NameWords {
+  /** Lower case, without marks above letters, without words that say nothing, and without the unit in brackets. */
+  readonly words: readonly string[]
+  /** Those before the brackets, and those within, whatever they say. */
+  readonly outside: readonly string[]
+  readonly within: readonly string[]
+  /** What stands in the brackets beside a unit, if that says anything. */
+  readonly remarks: readonly string[]
+  /** The unit in the brackets. */
+  readonly unit: string | undefined
+}
+
+const LONGEST_NAME = 200
+const BRACKETS = /[([]([^()[\]]*)[)\]]\s*$/
+
+export function nameWords(name: string, { silent, asides, unitOf }: Naming): NameWords {
+  const short = name.slice(0, LONGEST_NAME)
+  const parts = (BRACKETS.exec(short)?.[1] ?? '').split(/[,;]/).map((part) => part.trim())
+  const unit = unitOf(parts.join(',')) ?? parts.map(unitOf).find((one) => one !== undefined)
+  const remarks = parts.filter((part) => unitOf(part) === undefined).flatMap(wordsIn)
+  const remarked =
+    remarks.some((word) => !silent.includes(word)) &&
+    unitOf(parts.join(',')) === undefined &&
+    !asides.some((aside) => aside.replaceAll(' ', '') === remarks.join(''))
+  const outside = wordsIn(short.replace(BRACKETS, ''))
+  const words = remarked ? [...outside, ...remarks] : outside
+  return {
+    words: telling(words, silent),
+    outside,
+    within: parts.flatMap(wordsIn),
+    remarks: remarked ? remarks : [],
+    unit,
+  }
+}
+
+const wordsIn = (text: string): string[] =>
+  plainLetters(text)
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '')
+
+/** A text as its words in one. */
+export const joined = (text: string): string => wordsIn(text).join('')
+
+function telling(words: readonly string[], silent: readonly string[]): readonly string[] {
+  const left = words.filter((word) => !silent.includes(word))
+  return left.length > 0 ? left : words
+}
+
+/** `Größe` and `Prénom` as `Grosse` and `Prenom`: exports are written with marks above letters and without. */
+const plainLetters = (text: string): string =>
+  text.replaceAll('ß', 'ss').replaceAll('µ', 'u').normalize('NFD').replaceAll(/\p{M}/gu, '')
+
+/** Whether a column is called by one of the names; spaces say nothing: `sys bp` and `sysbp` are one. */
+export const isCalled = (words: readonly string[], names: readonly string[]): boolean => {
+  const called = words.join('')
+  return names.some((name) => name.replaceAll(' ', '') === called)
+}
+
+/** Whether one of the words is one of the patterns, in which `*` stands for any letters at its end. */
+export const hasWord = (words: readonly string[], patterns: readonly string[]): boolean =>
+  words.some((word) =>
+    patterns.some((pattern) => {
+      if (pattern.endsWith('*')) return word.startsWith(pattern.slice(0, -1))
+      return pattern.startsWith('*') ? word.endsWith(pattern.slice(1)) : word === pattern
+    }),
+  )
+
+/** What a name is the name of. */
+export type NameMatch =
+  | {
+      readonly kind: 'is'
+      readonly keys: readonly string[]
+      /** The unit that the name tells. */
+      readonly unit: string | undefined
+      /** Of several readings, which; 1 where there is no number. */
+      readonly ordinal: number
+    }
+  /** The name of something known stands there with words that are not understood: `Weight (goal)`. */
+  | { readonly kind: 'like'; readonly keys: readonly string[] }
+
+/** Which catalog keys a name stands for. */
+export interface Dictionary {
+  keysOf(words: readonly string[]): readonly string[]
+  /** @param leftOut words around the name that change nothing; undefined where the name says nothing that is known */
+  match(name: NameWords, leftOut?: readonly string[]): NameMatch | undefined
+}
+
+/** @param synonyms pairs of key and name, whose words are known in whatever order */
+export function createDictionary(
+  naming: Naming,
+  synonyms: Iterable<readonly [key: string, name: string]>,
+): Dictionary {
+  const keys = new Map<string, Set<string>>()
+  const shortened = new Map<string, Set<string>>()
+  const formsOf = (words: readonly string[]): string[] => [words.join(''), [...words].sort().join(' ')]
+  const add = (to: typeof keys, words: readonly string[], key: string): void => {
+    for (const form of formsOf(words)) {
+      const there = to.get(form)
+      if (there === undefined) to.set(form, new Set([key]))
+      else there.add(key)
+    }
+  }
+  for (const [key, name] of synonyms) {
+    const { outside, within } = nameWords(name, naming)
+    for (const words of [outside, [...outside, ...within]]) {
+      add(keys, words, key)
+      add(shortened, telling(words, naming.silent), key)
+    }
+  }
+  const keysOf: Dictionary['keysOf'] = (words) => {
+    const [together = '', sorted = ''] = formsOf(words)
+    const find = (known: typeof keys): ReadonlySet<string> | undefined =>
+      known.get(together) ?? known.get(sorted)
+    return words.length === 0 ? [] : [...(find(keys) ?? find(shortened) ?? [])]
+  }
+  /** The words in the ways in which they can be taken apart, the whole first. */
+  const taken = (words: readonly string[]): NameMatch | undefined => {
+    for (const cut of withoutUnit(words, naming))
+      for (const { called, ordinal } of [{ called: cut.words, ordinal: 1 }, withoutOrdinal(cut.words)]) {
+        const found = keysOf(called)
+        if (found.length > 0) return { kind: 'is', keys: found, unit: cut.unit, ordinal }
+      }
+    return undefined
+  }
+  return {
+    keysOf,
+    match({ outside, within, remarks, unit }, leftOut = []) {
+      const kept = (words: readonly string[]): readonly string[] =>
+        words.filter((word) => !leftOut.includes(word))
+      const read = (words: readonly string[]): NameMatch | undefined =>
+        taken(kept(words)) ?? taken(telling(kept(words), naming.silent))
+      const whole = within.length === 0 ? undefined : read([...outside, ...within])
+      if (whole !== undefined) return whole
+      const beside = remarks.length === 0 ? undefined : read([...outside, ...remarks])
+      if (beside?.kind === 'is') return { ...beside, unit: unit ?? beside.unit }
+      const bare = read(outside)
+      const words = telling(kept([...outside, ...within]), naming.silent)
+      const alike = (): NameMatch | undefined => likeness(words, keysOf)
+      if (bare?.kind !== 'is') return alike()
+      const same = keysOf(within)
+      if (same.length > 0 && same.every((key) => bare.keys.includes(key))) return bare
+      return remarks.length > 0 ? { kind: 'like', keys: bare.keys } : { ...bare, unit: unit ?? bare.unit }
+    },
+  }
+}
+
+/** Shorter names stand in too many words. */
+const SHORTEST = 3
+
+/** The longest run of the words that is a name. */
+function likeness(words: readonly string[], keysOf: Dictionary['keysOf']): NameMatch | undefined {
+  for (let length = words.length - 1; length > 0; length--)
+    for (let from = 0; from + length <= words.length; from++) {
+      const run = words.slice(from, from + length)
+      const keys = run.join('').length < SHORTEST ? [] : keysOf(run)
+      if (keys.length > 0) return { kind: 'like', keys }
+    }
+  return undefined
+}
+
+/** A name without the words of its unit, in the ways in which it can be taken apart; the whole name first. */
+function withoutUnit(
+  words: readonly string[],
+  { unitWords }: Naming,
+): { readonly words: readonly string[]; readonly unit?: string }[] {
+  const cut = [3, 2, 1].flatMap((length) => {
+    const unit = words.length > length ? unitWords.get(words.slice(-length).join('')) : undefined
+    return unit === undefined ? [] : [{ words: words.slice(0, -length), unit }]
+  })
+  return [{ words }, ...cut]
+}
+
+/** `sbp 1`, `bpxsy1`: one of several readings. */
+function withoutOrdinal(words: readonly string[]): { called: readonly string[]; ordinal: number } {
+  const [, bare = '', digit] = /^(.*?)(\d)$/.exec(words.at(-1) ?? '') ?? []
+  if (digit === undefined) return { called: words, ordinal: 1 }
+  return { called: [...words.slice(0, -1), ...(bare === '' ? [] : [bare])], ordinal: Number(digit) }
+}

@@ -23,6 +23,7 @@ import { n } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { plainTable } from './plain-table.ts'
+import { leftOutLine } from './summary-text.ts'
 
 export interface MappingCheckOptions {
   readonly mappings: readonly string[]
@@ -131,12 +132,13 @@ export interface Fit extends Coverage {
   readonly unread: readonly string[]
 }
 
-export function coverageText({ rows, reasons, unread, rules }: Fit): string[] {
+export function coverageText({ rows, reasons, leftOut, unread, rules }: Fit): string[] {
   const why = Object.keys(reasons).length === 0 ? '' : ` (${counted(reasons)})`
   const told = rules.map((rule) => [n(rule.made), rule.rule, shortcomings(rule)])
   const lines = [
     ...(unread.length === 0 ? [] : [`Columns that it does not read: ${unread.join(', ')}`]),
     `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}${why}`,
+    ...leftOutLine(leftOut),
     ...plainTable(['made', 'rule', 'what it did not give'], told, 1),
   ]
   return lines.map((line) => line.trimEnd())

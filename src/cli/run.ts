@@ -8,7 +8,7 @@ import type { Action } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { beginOnTerminal } from './display.ts'
 import { fittedTable } from './plain-table.ts'
-import { driftLines, warningsLine } from './summary-text.ts'
+import { driftLines, leftOutLine, warningsLine } from './summary-text.ts'
 
 export interface RunCommandOptions {
   readonly job: string
@@ -53,6 +53,7 @@ export function dryRunText(result: DryRunResult, columns?: number): string[] {
     ]),
     `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
     `Records  made ${made}: ${pending} to send (fewer where some were delivered before), ${rejected} rejected by the mapping`,
+    ...leftOutLine(result.leftOut),
     ...warningsLine(result.warnings),
     ...driftLines(result.drift, columns),
   ]

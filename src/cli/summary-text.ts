@@ -4,7 +4,7 @@ import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, balanceWords, type CodeCount, type RecordCounts } from '../model/balance.ts'
 import { knownWords, leftBehindWords, owedWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-section.ts'
-import { mostLeftFirst, notDelivered, troubleOf } from '../report/kinds-section.ts'
+import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from '../report/kinds-section.ts'
 import { type MergedReason, mergeReasons } from '../report/reasons-section.ts'
 import type { ExportDrift } from '../run/drift.ts'
 import { nextSteps, stepLines } from '../run/next-steps.ts'
@@ -35,6 +35,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
       (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
     ...recordsTable(records),
+    ...leftOutLine(summary.leftOut),
     ...warningsLine(summary.warnings),
     balanceWords(summary),
     '',
@@ -99,11 +100,13 @@ function whyLines({ activity, detail }: RunSummary): string[] {
   return detail === undefined ? [] : [`Because  ${detail}`]
 }
 
+/** One line, where the mapping leaves anything out on purpose. */
+export const leftOutLine = (leftOut: readonly CodeCount[]): string[] =>
+  leftOut.length === 0 ? [] : [`Left out ${codeCountWords(leftOut)}`]
+
 /** One line, where there is anything to warn of. */
 export const warningsLine = (warnings: readonly CodeCount[]): string[] =>
-  warnings.length === 0
-    ? []
-    : [`Warnings ${warnings.map(({ code, count }) => `${code} ${n(count)}`).join(', ')}`]
+  warnings.length === 0 ? [] : [`Warnings ${codeCountWords(warnings)}`]
 
 /** In what exports differ from earlier deliveries, where they do: of much its counts, and what differs most. */
 export function driftLines(drift: readonly ExportDrift[], columns?: number): string[] {

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { EntryOutcome } from './entry.ts'
 import { WaybillError } from './errors.ts'
-import { RECORD_KINDS, type RecordKind, type RowOutcome } from './record.ts'
+import { type MappedRow, RECORD_KINDS, type RecordKind, type RowOutcome, type SkippedRow } from './record.ts'
 
 export interface RowCounts {
   read: number
@@ -30,7 +30,15 @@ export interface Counts {
   readonly records: Readonly<Record<RecordKind, RecordCounts>>
   /** What checks have found in rows and records that went on all the same: code → how often. */
   readonly warnings: Record<string, number>
+  /** What the mapping left out on purpose, of whole rows and within rows that gave records: why → how often. */
+  readonly leftOut: Record<string, number>
 }
+
+/** Stands for codes that are no token, and for those beyond what counts can hold. */
+export const OTHER_CODES = 'other codes'
+
+/** Different reasons that counts hold at most: a column of free text must not grow them without bound. */
+const REASONS_KEPT = 200
 
 const noRecords = (): RecordCounts => ({
   made: 0,
@@ -45,6 +53,7 @@ export const noCounts = (): Counts => ({
   rows: { read: 0, mapped: 0, skipped: 0, rejected: 0, corrected: 0 },
   records: { biometric: noRecords(), condition: noRecords(), careTeam: noRecords() },
   warnings: {},
+  leftOut: {},
 })
 
 /** Adds the second to the first. */
@@ -52,6 +61,12 @@ export function addCounts(total: Counts, more: Counts): void {
   addTo(total.rows, more.rows)
   for (const kind of RECORD_KINDS) addTo(total.records[kind], more.records[kind])
   addTo(total.warnings, more.warnings)
+  for (const [why, count] of Object.entries(more.leftOut)) addLeftOut(total, why, count)
+}
+
+function addLeftOut({ leftOut }: Pick<Counts, 'leftOut'>, why: string, count: number): void {
+  const kept = Object.hasOwn(leftOut, why) || Object.keys(leftOut).length < REASONS_KEPT ? why : OTHER_CODES
+  leftOut[kept] = (leftOut[kept] ?? 0) + count
 }
 
 function addTo<T extends object>(total: T, more: T): void {
@@ -69,6 +84,11 @@ export function isBalanced({ rows, records }: Pick<Counts, 'rows' | 'records'>):
       return made === accepted + rejected + unchanged + inDoubt + pending
     })
   )
+}
+
+/** Counts what the mapping left out of a row. */
+export function countLeftOut(counts: Pick<Counts, 'leftOut'>, row: MappedRow | SkippedRow): void {
+  for (const why of row.leftOut) addLeftOut(counts, why, 1)
 }
 
 /** What is said of a run. @param soFar whether it has not come to its end */
@@ -99,8 +119,13 @@ export interface CodeCount {
 }
 
 /** The warnings, most frequent first. */
-export const warningCounts = ({ warnings }: Pick<Counts, 'warnings'>): CodeCount[] =>
-  Object.entries(warnings)
+export const warningCounts = ({ warnings }: Pick<Counts, 'warnings'>): CodeCount[] => mostFirst(warnings)
+
+/** What was left out on purpose, most frequent first. */
+export const leftOutCounts = ({ leftOut }: Pick<Counts, 'leftOut'>): CodeCount[] => mostFirst(leftOut)
+
+const mostFirst = (counts: Readonly<Record<string, number>>): CodeCount[] =>
+  Object.entries(counts)
     .map(([code, count]) => ({ code, count }))
     .sort((a, b) => b.count - a.count)
 
@@ -128,6 +153,7 @@ export function countChunk(
     if (outcome.outcome === 'rejected') continue
     for (const { issue } of outcome.warnings)
       counts.warnings[issue.code] = (counts.warnings[issue.code] ?? 0) + 1
+    countLeftOut(counts, outcome)
     if (outcome.outcome === 'skipped') continue
     for (const { kind } of outcome.records) {
       counts.records[kind].made++
@@ -161,6 +187,8 @@ const CountsText = z.object({
   rows: z.object({ read: count, mapped: count, skipped: count, rejected: count, corrected: count }),
   records: z.object({ biometric: RecordCountsText, condition: RecordCountsText, careTeam: RecordCountsText }),
   warnings: z.record(z.string(), count),
+  /** Earlier versions did not count it. */
+  leftOut: z.record(z.string(), count).default({}),
 })
 
 /** Counts as the ledger keeps them: JSON. @throws ZodError */

@@ -106,6 +106,8 @@ export interface MappedRow extends Origin {
   readonly register: () => RegistrationDraft | undefined
   readonly records: readonly PreparedRecord[]
   readonly rejected: readonly RejectedRecord[]
+  /** What the mapping leaves out of the row on purpose: why, once for each element or rule. */
+  readonly leftOut: readonly string[]
   readonly warnings: readonly Warning[]
 }
 
@@ -113,6 +115,8 @@ export interface SkippedRow extends Origin {
   readonly outcome: 'skipped'
   /** Which condition of the mapping left it out. */
   readonly reason: string
+  /** The same for each element of the row. */
+  readonly leftOut: readonly string[]
   readonly warnings: readonly Warning[]
 }
 

@@ -1,7 +1,7 @@
 /** Outcomes by kind of record, and what else went to and fro. Then the exports. */
 import { scaleLinear } from 'd3-scale'
 import { html } from '../html-page.ts'
-import { allRecords, type RecordCounts } from '../model/balance.ts'
+import { allRecords, type CodeCount, type RecordCounts } from '../model/balance.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import { owedWords } from '../reconcile/new-and-known.ts'
 import { counted, n } from '../shown-text.ts'
@@ -81,7 +81,7 @@ function shareBar(counts: RecordCounts): string {
 }
 
 /** What is counted for the run as a whole, where there is any of it. */
-function beside({ rows, accounts, primaryCare, careTeams, requests }: RunFacts['summary']): string {
+function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: RunFacts['summary']): string {
   const facts: [string, string][] = [
     [
       'accounts',
@@ -95,6 +95,7 @@ function beside({ rows, accounts, primaryCare, careTeams, requests }: RunFacts['
     facts.push(['care teams with an older entry', `${n(careTeams.replaced)} replaced`])
   const owed = owedWords({ primaryCare, careTeams })
   if (owed !== undefined) facts.push(['owed at the gateway', `${owed}: the next run does it`])
+  if (leftOut.length > 0) facts.push(['left out by the mapping', html(codeCountWords(leftOut))])
   if (rows.corrected > 0)
     facts.push(['corrections', `${counted(rows.corrected, 'row')} with a known key and other content`])
   facts.push([
@@ -102,6 +103,15 @@ function beside({ rows, accounts, primaryCare, careTeams, requests }: RunFacts['
     `${n(requests.sent)} sent, of these ${n(requests.retried)} again; ${counted(requests.readBack, 'read')} of profiles`,
   ])
   return `<dl class="facts">${facts.map(([name, text]) => `<dt>${name}</dt><dd>${text}</dd>`).join('')}</dl>`
+}
+
+const REASONS_TOLD = 20
+
+/** `code 99999-5 12, status 3`: the most frequent by name, the rest as a sum. */
+export function codeCountWords(counts: readonly CodeCount[]): string {
+  const told = counts.slice(0, REASONS_TOLD).map(({ code, count }) => `${code} ${n(count)}`)
+  const rest = counts.slice(REASONS_TOLD).reduce((sum, { count }) => sum + count, 0)
+  return [...told, ...(rest === 0 ? [] : [`other reasons ${n(rest)}`])].join(', ')
 }
 
 const SHOWN = 12

@@ -4,6 +4,7 @@ import {
   type CodeCount,
   type Counts,
   countChunk,
+  leftOutCounts,
   noCounts,
   warningCounts,
 } from '../model/balance.ts'
@@ -15,12 +16,14 @@ import { bringExports } from './exports-of-run.ts'
 import type { CountPlan, CountWorld } from './plan.ts'
 import { assertReadWhole, openReading } from './rows.ts'
 
-export interface Counted extends Omit<Counts, 'warnings'> {
+export interface Counted extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly exports: readonly { readonly name: string; readonly sha256: string; readonly rows: number }[]
   /** Exports of which nothing would be sent; the others would go on. */
   readonly failed: readonly { readonly name: string; readonly error: WaybillError }[]
   /** What checks have found in what would go on all the same, most frequent first. */
   readonly warnings: readonly CodeCount[]
+  /** What the mapping leaves out on purpose, by code, most frequent first. */
+  readonly leftOut: readonly CodeCount[]
   /** In what exports differ from those that were delivered. */
   readonly drift: readonly ExportDrift[]
   /** What would be rejected before anything is sent, most frequent first. */
@@ -73,7 +76,8 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
     }
   }
   return {
-    ...{ exports: read, failed, ...total, warnings: warningCounts(total), drift },
+    ...{ exports: read, failed, ...total, drift },
+    ...{ warnings: warningCounts(total), leftOut: leftOutCounts(total) },
     reasons: [...reasons.values()].sort((a, b) => b.count - a.count),
   }
 }

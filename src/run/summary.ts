@@ -23,6 +23,7 @@ import {
   type CodeCount,
   type Counts,
   isBalanced,
+  leftOutCounts,
   noCounts,
   readCounts,
   warningCounts,
@@ -55,7 +56,7 @@ export interface ExportSummary {
   readonly readSince?: string
 }
 
-export interface RunSummary extends Omit<Counts, 'warnings'> {
+export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly run: string
   readonly job: string
   readonly gateway: string
@@ -89,6 +90,8 @@ export interface RunSummary extends Omit<Counts, 'warnings'> {
   readonly soFar?: true
   /** What checks have found in what went on all the same, most frequent first. */
   readonly warnings: readonly CodeCount[]
+  /** What the mapping left out on purpose, by code, most frequent first. */
+  readonly leftOut: readonly CodeCount[]
   /** In what exports differ from earlier deliveries. */
   readonly drift: readonly ExportDrift[]
   readonly exports: readonly ExportSummary[]
@@ -189,6 +192,7 @@ export async function summarise(
     accounts: tallies.accounts,
     records: total.records,
     warnings: warningCounts(total),
+    leftOut: leftOutCounts(total),
     primaryCare: tallies.primaryCare,
     careTeams: tallies.careTeams,
     requests: tallies.requests,

@@ -18,7 +18,7 @@ import {
 import {
   type CompiledRule,
   compileApplies,
-  LEFT_OUT,
+  type LeftOut,
   ordinalRule,
   type RowFacts,
   type RuleResult,
@@ -92,6 +92,8 @@ function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
   }
 }
 
+const NOT_KEPT: LeftOut = { leftOut: 'status' }
+const COMPARATOR: LeftOut = { leftOut: 'comparator' }
 const NO_VALUE = fault('value-missing', 'there is no value')
 
 /** Compiles a wide or a long rule; undefined where the catalog has nothing of its name, which is reported. */
@@ -116,9 +118,9 @@ export function compileBiometric(
     depth,
     apply(scope, facts, rowDate, ordinals) {
       if (!condition.holds(scope)) return otherwise
-      if (status !== undefined && !status.kept(scope)) return LEFT_OUT
+      if (status !== undefined && !status.kept(scope)) return NOT_KEPT
       const key = subject.read(scope)
-      if (key === undefined) return LEFT_OUT
+      if (typeof key === 'object' && 'leftOut' in key) return key
       if (typeof key !== 'string')
         return rejected('biometric', ordinalRule('unmapped', ordinals), key, subject.from)
       const text = value.read(scope)
@@ -127,7 +129,7 @@ export function compileBiometric(
       if (typeof text !== 'string') return rejected('biometric', rule, text, value.from)
       if (text === '') return rejected('biometric', rule, NO_VALUE, value.from)
       const measured = readValue(text)
-      if (measured === undefined) return LEFT_OUT
+      if (measured === undefined) return COMPARATOR
       return writers.get(key)?.(rule, measured, scope, facts, rowDate)
     },
   }

@@ -1,16 +1,17 @@
 /** What a record is of: the catalog key to which a code leads, by a code system or through the vendor's table. */
 
+import { OTHER_CODES } from '../model/balance.ts'
 import { type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CodeFault, codeFault } from './codes.ts'
 import { type CompileContext, deepest } from './compile-context.ts'
 import { compileAlternatives } from './compile-field.ts'
 import type { CodeDefinition } from './mapping-definition.ts'
-import { rejected } from './rule.ts'
+import { type LeftOut, rejected } from './rule.ts'
 import type { Scope } from './scope.ts'
 
-/** A catalog key; why there is none; or undefined, where the mapping leaves such a code out. */
-type CodeResult = string | Fault | undefined
+/** A catalog key; why there is none; or that the mapping leaves such a code out. */
+type CodeResult = string | Fault | LeftOut
 
 /** What becomes of a code; with a doubt, it is left to what the mapping says of unknown codes. */
 interface Judged {
@@ -51,6 +52,13 @@ export function compileCoded(
   return { from: undefined, depth: 0, read: () => key }
 }
 
+/** A name or a remark that stands where a code should must not come into the ledger: what has no digit, or is long, is not told. */
+const TOKEN = /^(?=.*\d)[A-Za-z0-9][A-Za-z0-9_.:^/-]{0,19}$/
+
+const leftOutCode = (code: string): LeftOut => ({
+  leftOut: TOKEN.test(code) ? `code ${code}` : OTHER_CODES,
+})
+
 const MISSING = fault('code-missing', 'there is no code')
 
 function compileCode(
@@ -70,21 +78,19 @@ function compileCode(
         `the table leads to "${key}", which is not in the catalog of ${section}`,
       )
   }
-  const unknown: CodeResult =
-    whenUnknown === 'skip'
-      ? undefined
-      : {
-          code: 'code-unknown',
-          message: `the code is not in the ${system === undefined ? 'table' : `catalog's ${system} codes`}`,
-        }
+  const unknown = fault(
+    'code-unknown',
+    `the code is not in the ${system === undefined ? 'table' : `catalog's ${system} codes`}`,
+  )
+  const isLeftOut = whenUnknown === 'skip'
   const judge = (code: string): Judged => {
     const key = table?.get(code) ?? (system === undefined ? undefined : context.catalog.keyOf(system, code))
     if (key !== undefined && entries.has(key)) return { result: key }
     const fault = codeFault(system, code)
     const effect = fault === undefined ? 'off' : context.checks.effects[fault.check]
-    return effect === 'reject'
+    return effect === 'reject' && fault !== undefined
       ? { result: fault }
-      : { result: unknown, doubt: effect === 'warn' ? fault : undefined }
+      : { result: isLeftOut ? leftOutCode(code) : unknown, doubt: effect === 'warn' ? fault : undefined }
   }
   const kind = section === 'biometrics' ? 'biometric' : 'condition'
   const judged = new Map<string, Judged>()
@@ -112,7 +118,7 @@ function compileCode(
       if (found === undefined) return MISSING
       const { result, doubt } = found
       // One that is rejected as unknown is not warned about as well.
-      if (doubt?.check !== undefined && result === undefined)
+      if (doubt?.check !== undefined && typeof result === 'object' && 'leftOut' in result)
         context.checks.found(doubt.check, kind, 'unmapped', rejected(kind, 'unmapped', doubt, from).issue)
       return result
     },

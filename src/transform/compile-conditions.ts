@@ -10,7 +10,6 @@ import type { ConditionDefinition } from './mapping-definition.ts'
 import {
   type CompiledRule,
   compileApplies,
-  LEFT_OUT,
   ordinalRule,
   type RuleSite,
   recordRule,
@@ -35,11 +34,11 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
     apply(scope, facts, rowDate, ordinals) {
       if (!condition.holds(scope)) return otherwise
       const key = subject.read(scope)
-      if (key === undefined) return LEFT_OUT
+      if (typeof key === 'object' && 'leftOut' in key) return key
       if (typeof key !== 'string')
         return rejected('condition', ordinalRule('unmapped', ordinals), key, subject.from)
       const entry = written.get(key)
-      if (entry === undefined) return LEFT_OUT
+      if (entry === undefined) return undefined
       const rule = recordRule(name, key, depth, ordinals)
       const state = status.read(scope)
       if (typeof state !== 'string') return rejected('condition', rule, state, status.from)

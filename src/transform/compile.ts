@@ -14,7 +14,7 @@ import { type CompiledRow, compileRow } from './compile-row.ts'
 import type { DateDefinition } from './field-definition.ts'
 import { compileJoins, refuseUnread } from './joins.ts'
 import type { MappingDefinition } from './mapping-definition.ts'
-import { type CompiledRule, compileSource, LEFT_OUT, type RowFacts, type RuleSite } from './rule.ts'
+import { type CompiledRule, compileSource, NOT_MEANT, type RowFacts, type RuleSite } from './rule.ts'
 import { ANY_NAMES, csvNames, jsonNames, type Names, refuseMissing, rootScope } from './scope.ts'
 
 /** Maps one row. Never throws for what a row holds. */
@@ -145,7 +145,10 @@ function assemble(
     const root = rootScope(source)
     checks.begin()
     if (row.skip?.holds(root))
-      return { ...origin, outcome: 'skipped', reason: 'skipWhen', warnings: checks.warnings([]) }
+      return {
+        ...{ ...origin, outcome: 'skipped', reason: 'skipWhen' },
+        ...{ leftOut: ['skipWhen'], warnings: checks.warnings([]) },
+      }
     const identity = row.identify(root)
     if (!identity.ok) return { ...origin, outcome: 'rejected', issue: identity.issue }
     const { key, account } = identity
@@ -160,14 +163,21 @@ function assemble(
     const records: PreparedRecord[] = []
     const rejected: RejectedRecord[] = []
     const ordinals = new Map<string, number>()
-    let leftOut = 0
+    const leftOut: string[] = []
     for (const [depth, rulesThere] of depths) {
       for (const scope of names.scopes(root, depth)) {
         const observedAt = rowDate ?? row.observedAt.read(scope)
+        let isTaken = false
+        let isNotMeant = false
         for (const rule of rulesThere) {
           const result = rule.apply(scope, facts, observedAt, ordinals)
           if (result === undefined) continue
-          if (result === LEFT_OUT) leftOut++
+          if (result === NOT_MEANT) {
+            isNotMeant = true
+            continue
+          }
+          isTaken = true
+          if ('leftOut' in result) leftOut.push(result.leftOut)
           else if ('issue' in result) rejected.push(result)
           else {
             const issue = checkDate(result, born)
@@ -175,12 +185,13 @@ function assemble(
             else rejected.push({ kind: result.kind, rule: result.rule, issue })
           }
         }
+        if (isNotMeant && !isTaken) leftOut.push(NOT_MEANT.leftOut)
       }
     }
     checkBloodPressure(checks, records, rejected)
     const warnings = checks.warnings(rejected)
-    if (records.length === 0 && rejected.length === 0 && leftOut > 0)
-      return { ...origin, outcome: 'skipped', reason: 'nothing-kept', warnings }
+    if (records.length === 0 && rejected.length === 0 && leftOut.length > 0)
+      return { ...origin, outcome: 'skipped', reason: 'nothing-kept', leftOut, warnings }
     return {
       ...origin,
       outcome: 'mapped',
@@ -190,6 +201,7 @@ function assemble(
       register: () => row.register?.(root, account),
       records,
       rejected,
+      leftOut,
       warnings,
     }
   }

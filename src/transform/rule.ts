@@ -18,11 +18,16 @@ export interface RowFacts {
   readonly keyJson: string
 }
 
-/** The mapping leaves this one out on purpose: a status not kept, a code to skip. */
-export const LEFT_OUT = 'left-out'
+/** The mapping leaves this one out on purpose, and why: it is counted by these words, which hold no health data. */
+export interface LeftOut {
+  readonly leftOut: string
+}
+
+/** A condition of the rule does not hold; another rule may take the element. */
+export const NOT_MEANT: LeftOut = { leftOut: 'when' }
 
 /** Undefined where the rule does not apply: an empty cell, a condition that does not hold. */
-export type RuleResult = PreparedRecord | RejectedRecord | undefined | typeof LEFT_OUT
+export type RuleResult = PreparedRecord | RejectedRecord | undefined | LeftOut
 
 /** Looks at one scope of a row and gives a record, a rejection, or nothing. */
 export interface CompiledRule {
@@ -49,7 +54,7 @@ export interface RuleSite {
 export interface Applies {
   readonly condition: CompiledCondition
   readonly date: CompiledDate | undefined
-  readonly otherwise: undefined | typeof LEFT_OUT
+  readonly otherwise: undefined | LeftOut
 }
 
 export const compileApplies = (
@@ -61,7 +66,7 @@ export const compileApplies = (
 ): Applies => ({
   condition: compileWhen(context, when, [...path, 'when']),
   date: observedAt && compileDate(context, observedAt, [...path, 'observedAt']),
-  otherwise: name === undefined ? LEFT_OUT : undefined,
+  otherwise: name === undefined ? NOT_MEANT : undefined,
 })
 
 export const rejected = (

@@ -4,7 +4,12 @@ import type { ExportDrift } from '../../src/run/drift.ts'
 import { exportWith, kinds, made, rows, summaryWith } from '../report/sample-facts.ts'
 import { reason } from '../report/sample-reports.ts'
 
-const CLEAN = { rows: rows(100, 0, 0), records: kinds({ biometric: made({ accepted: 100 }) }), warnings: {} }
+const CLEAN = {
+  rows: rows(100, 0, 0),
+  records: kinds({ biometric: made({ accepted: 100 }) }),
+  warnings: {},
+  leftOut: {},
+}
 
 /** So many exports: the last could not be used, every third before it has rejects, more of them the later it came. */
 function exportsOf(count: number) {

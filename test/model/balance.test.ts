@@ -23,6 +23,7 @@ const balanced: fc.Arbitrary<Counts> = fc.record({
     .map((rows) => ({ ...rows, read: rows.mapped + rows.skipped + rows.rejected })),
   records: fc.record({ biometric: records, condition: records, careTeam: records }),
   warnings: fc.dictionary(fc.constantFrom('value-out-of-range', 'npi-invalid'), n),
+  leftOut: fc.dictionary(fc.constantFrom('skipWhen', 'code 99999-5'), n),
 })
 
 it('balanced counts balance, and so do their sums', () => {

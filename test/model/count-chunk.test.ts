@@ -17,7 +17,7 @@ it('warnings are counted by code, of rows that were mapped and of those left out
   const counts = countChunk(
     rows(
       { ...mappedRow([]), warnings: [warning('a'), warning('b'), warning('a')] },
-      { ...ORIGIN, outcome: 'skipped', reason: 'nothing-kept', warnings: [warning('a')] },
+      { ...ORIGIN, outcome: 'skipped', reason: 'nothing-kept', leftOut: [], warnings: [warning('a')] },
       mappedRow([]),
     ),
     [],

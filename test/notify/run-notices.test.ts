@@ -21,6 +21,7 @@ function summaryOf(
     state: 'finished',
     balanced: true,
     warnings: [],
+    leftOut: [],
     drift: [],
     exports: [],
     rows,

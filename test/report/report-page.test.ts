@@ -71,9 +71,10 @@ test('every number stands under its own head', () => {
     rows: rows(5, 4, 3),
     records: kinds({ biometric: made({ accepted: 97, rejected: 8, unchanged: 7, inDoubt: 6, pending: 2 }) }),
     warnings: {},
+    leftOut: {},
   }
   const facts = factsWith(
-    { ...counts, warnings: [], durationMs: 12_000 },
+    { ...counts, warnings: [], leftOut: [], durationMs: 12_000 },
     { exports: [exportWith(0, { counts })], work: workOf({ ...counts, durationMs: 12_000 }, 3) },
   )
   const tables = tablesOf(reportPage(facts, CONTEXT))

@@ -26,7 +26,7 @@ function summary(more: Partial<RunSummary> = {}): RunSummary {
   return {
     ...noTallies(),
     ...{ run: RUN, job: 'clinic', gateway: 'built-in', state: 'finished', balanced: true },
-    ...{ warnings: [], drift: [], exports: [exported('day.csv')], rows, records, files: {} },
+    ...{ warnings: [], leftOut: [], drift: [], exports: [exported('day.csv')], rows, records, files: {} },
     ...{ startedAt: '2026-03-02T07:15:00.000Z', durationMs: 1000 },
     ...more,
   }

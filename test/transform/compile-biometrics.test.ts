@@ -228,13 +228,22 @@ describe('long measurements in nested rows', () => {
   })
 
   it('that all are left out make a skipped row', () => {
-    for (const more of [{ status: 'P' }, { status: null }, { status: ['F'] }, { kind: 'TX' }, { kind: null }])
+    for (const more of [
+      { status: 'P' },
+      { status: null },
+      { status: ['F'] },
+      { kind: 'TX' },
+      { kind: null },
+    ]) {
+      const why = 'kind' in more ? 'when' : 'status'
       expect(mapLong(document(obx(more), obx(more)))).toEqual({
         ...ORIGIN,
         outcome: 'skipped',
         reason: 'nothing-kept',
+        leftOut: [why, why],
         warnings: [],
       })
+    }
     expect(mapped(mapLong(document(obx({ status: 'P' }), obx({})))).records).toHaveLength(1)
     expect(mapLong(document())).toMatchObject({ outcome: 'mapped', records: [], rejected: [] })
   })
@@ -273,6 +282,23 @@ careTeams: { pcp: { when: { visit.npi: present }, npi: visit.npi, name: visit.na
   })
 })
 
+it('an element is left out by `when` only where no rule takes it', () => {
+  const either = csvRules(
+    ['id', 'at', 'code', 'value', 'kind'],
+    ['lab', 'nurse']
+      .map(
+        (kind) =>
+          `{ code: { from: code, system: LOINC, unknown: skip }, when: { kind: ${kind} }, value: value, unit: { constant: mg/dL } }`,
+      )
+      .reduce((a, b) => `biometrics: [${a}, ${b}]`),
+    '',
+    '{ from: at, format: EPOCH_MS }',
+  )
+  const row = { id: '1', at: '0', code: '2093-3', value: '190' }
+  expect(either({ ...row, kind: 'nurse' })).toMatchObject({ outcome: 'mapped', leftOut: [] })
+  expect(either({ ...row, kind: 'other' })).toMatchObject({ outcome: 'skipped', leftOut: ['when'] })
+})
+
 describe('a coded CSV', () => {
   const coded = csvRules(
     ['id', 'at', 'code', 'value'],
@@ -287,7 +313,11 @@ describe('a coded CSV', () => {
     expect(coded({ id: '1', at: '0', code: '9999-4', value: '1' })).toMatchObject({
       outcome: 'skipped',
       reason: 'nothing-kept',
+      leftOut: ['code 9999-4'],
     })
+    // What may be a name is counted, and not told.
+    for (const code of ['Testina', 'see 2 below', `1${'x'.repeat(20)}`])
+      expect(coded({ id: '1', at: '0', code, value: '1' })).toMatchObject({ leftOut: ['other codes'] })
     // A SNOMED code of the catalog is no LOINC.
     expect(coded({ id: '1', at: '0', code: '44054006', value: '1' })).toMatchObject({ outcome: 'skipped' })
   })
@@ -308,11 +338,11 @@ describe('a code that is written several times', () => {
 
   it.each([
     ['LN|59408-5', '4548-4', ['oxygen-saturation-1']],
-    ['LN|2708-6', 'LN|59408-5', ['oxygen-saturation-1']],
+    ['LN|5763-8', 'LN|59408-5', ['oxygen-saturation-1']],
     ['LN|59408-6', 'LN|59408-5', ['oxygen-saturation-1']],
     ['', 'LN|59408-5', ['oxygen-saturation-1']],
-    ['LN|59408-6', 'LN|2708-6', ['unmapped-1: check-digit-wrong code, also']],
-    ['LN|2708-6', 'LN|59408-6', ['unmapped-1: code-unknown code, also']],
+    ['LN|59408-6', 'LN|5763-8', ['unmapped-1: check-digit-wrong code, also']],
+    ['LN|5763-8', 'LN|59408-6', ['unmapped-1: code-unknown code, also']],
     ['', '', ['unmapped-1: code-missing code, also']],
   ])('is the first that is known: %j, %j', (code, also, told) => expect(of(code, also)).toEqual(told))
 })

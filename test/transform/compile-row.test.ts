@@ -44,7 +44,8 @@ describe('a row', () => {
   })
 
   it('is skipped where all lines of skipWhen hold, before anything is asked of it', () => {
-    const skipped = { ...ORIGIN, outcome: 'skipped', reason: 'skipWhen', warnings: [] }
+    const why = { reason: 'skipWhen', leftOut: ['skipWhen'] }
+    const skipped = { ...ORIGIN, outcome: 'skipped', ...why, warnings: [] }
     expect(map({ no_show: 'Y', reason: 'ill' })).toEqual(skipped)
     expect(map({ ...BASE, no_show: '1', reason: 'ill' })).toEqual(skipped)
     expect(map({ ...BASE, no_show: 'Y' }).outcome).toBe('mapped')

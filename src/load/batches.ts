@@ -58,10 +58,9 @@ export function planBatches(
 
 /** The n-th wave holds the n-th oldest record of each series, in the order of the rows. */
 function cutWaves(entries: readonly Entry[]): Entry[][] {
-  const series = Map.groupBy(entries, (entry) => entry.record.series)
-  if (series.size === entries.length) return [[...entries]]
+  if (!repeatsSeries(entries)) return [[...entries]]
   const waveOf = new Map<Entry, number>()
-  for (const members of series.values()) {
+  for (const members of Map.groupBy(entries, (entry) => entry.record.series).values()) {
     const oldestFirst = members.toSorted((a, b) => a.record.observedAt - b.record.observedAt)
     for (const [wave, entry] of oldestFirst.entries()) waveOf.set(entry, wave)
   }
@@ -72,6 +71,27 @@ function cutWaves(entries: readonly Entry[]): Entry[][] {
     waves[wave].push(entry)
   }
   return waves
+}
+
+/** Codes of so many series fit beside an account in one number. */
+const MOST_CODES = 2 ** 20
+
+/** Whether two records may be of one series. Most exports have one row a person, so this is asked of every chunk, and no text is made for it. */
+function repeatsSeries(entries: readonly Entry[]): boolean {
+  const accounts = new Map<string, number>()
+  const codes = new Map<string, number>()
+  const numberIn = (numbers: Map<string, number>, text: string): number => {
+    const known = numbers.get(text)
+    if (known !== undefined) return known
+    numbers.set(text, numbers.size)
+    return numbers.size - 1
+  }
+  const seen = new Set<number>()
+  for (const { record } of entries) {
+    const code = numberIn(codes, record.seriesCode)
+    seen.add(numberIn(accounts, record.account.reference) * MOST_CODES + code)
+  }
+  return seen.size < entries.length || codes.size > MOST_CODES
 }
 
 /** By count and bytes alone; bytes are counted as `batchBytes` does. For records of which no two are of one series. */
@@ -157,7 +177,7 @@ export function recordText({ record, transactionId }: Entry, batchId: string): s
 
 /** An upper bound of the record's length on the wire. */
 export function recordBytes({ record, transactionId }: Entry): number {
-  return Buffer.byteLength(record.content) + 2 * Buffer.byteLength(transactionId) + FRAME_BYTES
+  return record.contentBytes + 2 * Buffer.byteLength(transactionId) + FRAME_BYTES
 }
 
 /** An upper bound of a batch's length on the wire, in bytes. */

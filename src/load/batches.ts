@@ -177,7 +177,7 @@ export function recordText({ record, transactionId }: Entry, batchId: string): s
 
 /** An upper bound of the record's length on the wire. */
 export function recordBytes({ record, transactionId }: Entry): number {
-  return record.contentBytes + 2 * Buffer.byteLength(transactionId) + FRAME_BYTES
+  return record.contentBytes + 2 * transactionId.length + FRAME_BYTES
 }
 
 /** An upper bound of a batch's length on the wire, in bytes. */

@@ -230,7 +230,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       return loaded
     },
     /** Ends the chunk in the ledger, as a run does before it begins another of the same people. */
-    async settle({ outcomes, careTeams }: LoadedChunk, chunk = 1): Promise<void> {
+    async settle({ outcomes, careTeams, memory }: LoadedChunk, chunk = 1): Promise<void> {
       const place = { firstRow: chunk, firstLine: chunk + 1, byteOffset: chunk, rows: 1 }
       await runLedger.openChunk(exportRow, { number: chunk, ...place })
       await runLedger.settleChunk({
@@ -239,7 +239,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         counts: '{}',
         receiptsLength: 0,
         rejectsLength: 0,
-        delivered: await newlyDelivered(ledger, jobId, outcomes, { arrival: 1, byBackfill: false }),
+        delivered: newlyDelivered(memory, outcomes, { arrival: 1, byBackfill: false }),
         held: heldBy(IDENTITY, outcomes),
         said: { arrival: 1, byBackfill: false },
         exceptions: [],

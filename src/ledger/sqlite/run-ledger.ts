@@ -123,7 +123,7 @@ export function createRunLedger(
           answer: settlement.answer,
           status: settlement.status,
           attempts: settlement.attempts,
-          holds: packHolds(settlement.accepted),
+          ...(settlement.accepted === 'all' ? {} : { holds: packHolds(settlement.accepted) }),
           settled_at: settlement.at,
         })
         insertExceptions(statements, settlement.exportRow, settlement.chunk, settlement.exceptions)

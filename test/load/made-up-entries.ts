@@ -1,7 +1,12 @@
 /** Entries in the form in which transform and identity make them, for made-up people. */
 import { createEntries, type Entry } from '../../src/model/entry.ts'
 import { createIdentity, type Identity } from '../../src/model/ids.ts'
-import { createFrame, createRowFacts, PreparedRecord } from '../../src/model/prepared-record.ts'
+import {
+  createFrame,
+  createRowFacts,
+  PreparedRecord,
+  type RecordFrame,
+} from '../../src/model/prepared-record.ts'
 import type { MappedRow, RegistrationDraft } from '../../src/model/record.ts'
 
 export const EXPORT_ID = '0123456789abcdef'
@@ -41,6 +46,15 @@ const filled = ({ row = 1, person = 'person-1', ...made }: Made) => ({
   ...made,
 })
 
+/** One for all records that have it, as a mapping makes them. */
+const frames = new Map<string, RecordFrame>()
+function frameOf(parts: Parameters<typeof createFrame>[0]): RecordFrame {
+  const text = JSON.stringify(parts)
+  const frame = frames.get(text) ?? createFrame(parts)
+  frames.set(text, frame)
+  return frame
+}
+
 const factsOf = ({ person, key }: { readonly person: string; readonly key: string }) =>
   createRowFacts(accountOf(person), key)
 
@@ -48,7 +62,7 @@ const factsOf = ({ person, key }: { readonly person: string; readonly key: strin
 export function biometric(made: Made = {}): PreparedRecord {
   const all = filled(made)
   const { rule = 'systolic-bp', code = '8480-6', name = 'Systolic blood pressure', value = '118.5' } = all
-  const frame = createFrame({
+  const frame = frameOf({
     ...{ kind: 'biometric', sourceType: SOURCE_TYPE, codes: [code], name, unit: 'mm[Hg]' },
     pieces: [
       `,"name":${JSON.stringify(name)},"observationDate":"`,
@@ -65,7 +79,7 @@ export function biometric(made: Made = {}): PreparedRecord {
 export function condition(made: Made = {}): PreparedRecord {
   const all = filled(made)
   const { rule = 'type-2-diabetes', code = 'E11.9', name = 'Type 2 diabetes' } = all
-  const frame = createFrame({
+  const frame = frameOf({
     ...{ kind: 'condition', sourceType: SOURCE_TYPE, codes: [code], name },
     pieces: [
       `,"name":${JSON.stringify(name)},"status":"active","observationDate":`,
@@ -80,7 +94,7 @@ export function condition(made: Made = {}): PreparedRecord {
 export function careTeam(made: Made = {}): PreparedRecord {
   const all = filled(made)
   const { rule = 'pcp', name = 'Test Practice', npi = '1234567893', primary = true } = all
-  const frame = createFrame({
+  const frame = frameOf({
     ...{ kind: 'careTeam', sourceType: SOURCE_TYPE, codes: [], name: '' },
     pieces: [',"name":', ',"type":"PCP","npi":"', '","observationDate":"', `",${SOURCE}`, AFTER_KEY],
   })

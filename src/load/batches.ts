@@ -187,8 +187,21 @@ export function batchBytes(entries: readonly Entry[]): number {
 
 /** Writes a batch as a JSON array into a buffer that is long enough; gives the part that it takes. */
 export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: string): Buffer {
-  let at = 0
-  for (const entry of entries) at += buffer.write(`${at === 0 ? '[' : ','}${recordText(entry, batchId)}`, at)
+  const behind = `${batchId}","persistentRecordId":"`
+  let at = buffer.write('[')
+  for (const { record, transactionId } of entries) {
+    if (at > 1) at += buffer.write(',', at)
+    if (record.kind === 'careTeam') at += buffer.write('{', at)
+    else {
+      at += buffer.write('{"transactionId":"', at)
+      at += buffer.write(transactionId, at)
+      at += buffer.write('",', at)
+    }
+    at = record.writeContent(buffer, at)
+    at += buffer.write(behind, at)
+    at += buffer.write(transactionId, at)
+    at += buffer.write('"}}}', at)
+  }
   at += buffer.write(']', at)
   return buffer.subarray(0, at)
 }

@@ -181,14 +181,20 @@ function usualRows(
 const isOf = ({ rule, content }: DeliveredRecord, entry: Entry | undefined): boolean =>
   rule === entry?.ruleHash && content === entry.content
 
-/** No two of one content, and no two of one rule. A row has some dozen records, rarely more. */
+/** Rows with more records are looked at record by record. */
+const MOST_OF_A_ROW = 40
+
+/** No two of one content, and no two of one rule. */
 function areDistinct(entries: readonly Entry[], from: number, to: number): boolean {
-  const [contents, rules] = [new Set<string>(), new Set<string>()]
-  for (const { content, ruleHash } of entries.slice(from, to)) {
-    contents.add(content)
-    rules.add(ruleHash)
-  }
-  return contents.size === to - from && rules.size === to - from
+  if (to - from > MOST_OF_A_ROW) return false
+  for (let one = from; one < to; one++)
+    for (let other = one + 1; other < to; other++)
+      if (
+        entries[one]?.content === entries[other]?.content ||
+        entries[one]?.ruleHash === entries[other]?.ruleHash
+      )
+        return false
+  return true
 }
 
 export function recognise(
@@ -206,7 +212,9 @@ export function recognise(
   const firstRowOf = new Map<string, number>()
   const corrected = new Set<number>()
   const isUsual = usualRows(entries, memory)
-  for (const [at, entry] of entries.entries()) {
+  for (let at = 0; at < entries.length; at++) {
+    const entry = entries[at]
+    if (entry === undefined) break
     const usual = isUsual(at)
     if (usual !== undefined) {
       if (usual === 'new') fresh.push(entry)

@@ -46,9 +46,9 @@ export function createIdentity(key: string): Identity {
     content(record) {
       const { facts } = record
       if (facts !== row) {
-        const secret = hash('sha256', `${key}\nrow\n${facts.accountJson}\n${facts.keyJson}`, 'buffer')
-        const at = (place: number): number => secret.readInt32LE(place)
-        rowSecret = [at(0), at(4), at(8), at(12)]
+        const secret = keyed('row', `${facts.accountJson}\n${facts.keyJson}`)
+        const word = (at: number): number => Number.parseInt(secret.slice(at, at + 8), 16) | 0
+        rowSecret = [word(0), word(8), word(16), word(24)]
         row = facts
       }
       return contentHash(rowSecret, record)
@@ -81,14 +81,15 @@ function createContentHash(): (rowSecret: SipKey, record: PreparedRecord) => str
     }
     return from + hole.length
   }
-  return (rowSecret, { frame: { digest }, holes, provider }) => {
-    let longest = digest.length + 1
-    for (const hole of holes) longest += 3 * hole.length + 1
+  return (rowSecret, record) => {
+    const { frame, provider } = record
+    const { digest, holes } = frame
+    const longest = record.contentBytes + holes.length + digest.length + 1
     if (longest > message.length) message = Buffer.alloc(2 * longest)
     for (let at = 0; at < digest.length; at++) message[at] = digest[at] ?? 0
     let length = digest.length
-    for (const hole of holes) {
-      length = write(hole, length)
+    for (let hole = 0; hole < holes.length; hole++) {
+      length = write(record.inHole(hole), length)
       message[length++] = 0
     }
     if (provider?.primary !== undefined) message[length++] = provider.primary ? 1 : 2

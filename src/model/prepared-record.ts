@@ -5,6 +5,9 @@
 import { hash } from 'node:crypto'
 import type { AccountKey, RecordKind } from './record.ts'
 
+/** What stands in a hole: the date in one of its forms, the value, or which of the texts that the row says. */
+export type Hole = 'iso' | 'epochMs' | 'value' | number
+
 /** What is the same for all records of a rule and an entry of the catalog. */
 export interface RecordFrame {
   readonly kind: RecordKind
@@ -13,6 +16,9 @@ export interface RecordFrame {
    * Two more than there are holes; the key stands before the last.
    */
   readonly pieces: readonly string[]
+  /** The same in UTF-8. */
+  readonly pieceBytes: readonly Uint8Array[]
+  readonly holes: readonly Hole[]
   /** Of all text, in UTF-8. */
   readonly bytes: number
   /** Eight bytes of a hash of kind and pieces. No key: it holds nothing of a person. */
@@ -25,14 +31,27 @@ export interface RecordFrame {
   readonly unit: string | undefined
 }
 
-type FrameParts = Omit<RecordFrame, 'bytes' | 'digest' | 'unit'> & { readonly unit?: string }
+type FrameParts = Pick<RecordFrame, 'kind' | 'pieces' | 'holes' | 'sourceType' | 'codes' | 'name'> & {
+  readonly unit?: string
+}
 
-export const createFrame = (parts: FrameParts): RecordFrame => ({
-  unit: undefined,
-  ...parts,
-  bytes: Buffer.byteLength(parts.pieces.join('')),
-  digest: hash('sha256', [parts.kind, ...parts.pieces].join('\u0000'), 'buffer').subarray(0, 8),
-})
+export function createFrame(parts: FrameParts): RecordFrame {
+  const pieceBytes = parts.pieces.map((piece) => Buffer.from(piece))
+  return {
+    unit: undefined,
+    ...parts,
+    pieceBytes,
+    bytes: pieceBytes.reduce((sum, { length }) => sum + length, 0),
+    digest: hash('sha256', [parts.kind, ...parts.pieces].join('\u0000'), 'buffer').subarray(0, 8),
+  }
+}
+
+/** When something was observed. */
+export interface ObservedTime {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly iso: string
+}
 
 /** What all records of a row share. */
 export interface RowFacts {
@@ -80,30 +99,34 @@ export class PreparedRecord {
   /** The mapping's rule, part of the transaction id: `systolic-bp`, `hba1c-2`. */
   readonly rule: string
   readonly facts: RowFacts
-  /** Observation date, milliseconds since the epoch. */
-  readonly observedAt: number
-  /** What the row says, JSON text, in the order of the frame's holes. */
-  readonly holes: readonly string[]
+  readonly observed: ObservedTime
   /** Of a biometric record: as it stands in the body, a JSON number. */
   readonly value: string | undefined
+  /** JSON text for the frame's other holes. */
+  readonly said: readonly string[]
   readonly provider: NamedProvider | undefined
 
   constructor(
     frame: RecordFrame,
     rule: string,
     facts: RowFacts,
-    observedAt: number,
-    holes: readonly string[],
-    value?: string,
+    observed: ObservedTime,
+    value: string | undefined,
+    said: readonly string[],
     provider?: NamedProvider,
   ) {
     this.frame = frame
     this.rule = rule
     this.facts = facts
-    this.observedAt = observedAt
-    this.holes = holes
+    this.observed = observed
     this.value = value
+    this.said = said
     this.provider = provider
+  }
+
+  /** Observation date, milliseconds since the epoch. */
+  get observedAt(): number {
+    return this.observed.at
   }
 
   get kind(): RecordKind {
@@ -139,22 +162,50 @@ export class PreparedRecord {
     return { codes, name: provider?.name ?? name, value, unit, npi: provider?.npi }
   }
 
+  /** What stands in one of the frame's holes: JSON text. */
+  inHole(at: number): string {
+    const hole = this.frame.holes[at]
+    if (hole === 'value') return this.value ?? ''
+    if (hole === 'iso') return this.observed.iso
+    if (hole === 'epochMs') return String(this.observed.at)
+    return (hole === undefined ? undefined : this.said[hole]) ?? ''
+  }
+
   /**
    * The record's JSON text from after the transaction id to the opening quote of the batch id; `load/batches.ts` adds the ids. Its
    * hash is the record's identity: same content, same record.
    */
   get content(): string {
-    const { facts, holes, frame } = this
-    const { pieces } = frame
+    const { facts, frame } = this
+    const { pieces, holes } = frame
     let text = facts.accountJson
-    for (let at = 0; at < holes.length; at++) text += `${pieces[at]}${holes[at]}`
+    for (let hole = 0; hole < holes.length; hole++) text += `${pieces[hole]}${this.inHole(hole)}`
     return `${text}${pieces[holes.length]}${facts.keyJson}${pieces[holes.length + 1]}`
   }
 
   /** Of `content`, in UTF-8. */
   get contentBytes(): number {
     let bytes = this.frame.bytes + this.facts.bytes
-    for (const hole of this.holes) if (hole !== '') bytes += Buffer.byteLength(hole)
+    for (let hole = 0; hole < this.frame.holes.length; hole++) bytes += Buffer.byteLength(this.inHole(hole))
     return bytes
   }
+
+  /** Writes `content` in UTF-8; gives the place behind it. */
+  writeContent(buffer: Buffer, start: number): number {
+    const { facts, frame } = this
+    const { pieceBytes, holes } = frame
+    let at = start + buffer.write(facts.accountJson, start)
+    for (let hole = 0; hole <= holes.length; hole++) {
+      const piece = pieceBytes[hole] ?? NOTHING
+      buffer.set(piece, at)
+      at += piece.length
+      if (hole < holes.length) at += buffer.write(this.inHole(hole), at)
+    }
+    at += buffer.write(facts.keyJson, at)
+    const last = pieceBytes[holes.length + 1] ?? NOTHING
+    buffer.set(last, at)
+    return at + last.length
+  }
 }
+
+const NOTHING = new Uint8Array()

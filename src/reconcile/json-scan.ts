@@ -54,9 +54,9 @@ export class JsonScan {
     return this.#at
   }
 
-  /** The first byte that was not read yet. */
-  get behind(): number {
-    return this.#at
+  /** What was read since a place, a character a byte. */
+  textFrom(place: number): string {
+    return this.#bytes.toString('latin1', place, this.#at)
   }
 
   /** Goes on behind a value that somebody else has read. */

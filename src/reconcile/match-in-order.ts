@@ -24,27 +24,44 @@ import { JsonScan, OTHERWISE } from './json-scan.ts'
  * @param answer the body, as it came
  * @returns for each the gateway's id of the record, or undefined where it gave none; undefined where the answer says anything else
  */
-export function matchInOrder(
+export type MatchInOrder = (
   entries: readonly Entry[],
   answer: Uint8Array,
   accountIds: AccountIds,
-): readonly (string | undefined)[] | undefined {
-  try {
-    return idsOf(new JsonScan(answer), entries, accountIds)
-  } catch (error) {
-    if (error === OTHERWISE) return undefined
-    throw error
+) => readonly (string | undefined)[] | undefined
+
+/** It remembers in which form the gateway writes its echoes, for that is quicker to compare; what it finds does not depend on it. */
+export function createMatchInOrder(): MatchInOrder {
+  const forms: EchoForms = { layouts: new Map(), readLast: new Map() }
+  return (entries, answer, accountIds) => {
+    try {
+      return idsOf(new JsonScan(answer), entries, accountIds, forms)
+    } catch (error) {
+      if (error === OTHERWISE) return undefined
+      throw error
+    }
   }
 }
 
+interface EchoForms {
+  readonly layouts: Map<RecordFrame, EchoLayout>
+  /** The echo that was read last field by field. */
+  readonly readLast: Map<RecordFrame, ReadEcho>
+}
+
 /** Section "Envelope": `code` mirrors the status, as a number or as text; `errors` is empty on success. */
-function idsOf(scan: JsonScan, entries: readonly Entry[], accountIds: AccountIds): (string | undefined)[] {
+function idsOf(
+  scan: JsonScan,
+  entries: readonly Entry[],
+  accountIds: AccountIds,
+  forms: EchoForms,
+): (string | undefined)[] {
   let ids: (string | undefined)[] | undefined
   for (let more = scan.enterObject(); more; more = scan.nextMember()) {
     if (scan.isKey('code')) {
       const code = scan.isText() ? Number(scan.text()) : scan.number()
       if (!(code >= 200 && code < 300)) throw OTHERWISE
-    } else if (scan.isKey('data')) ids = readEchoes(scan, entries, accountIds)
+    } else if (scan.isKey('data')) ids = readEchoes(scan, entries, accountIds, forms)
     else if (scan.isKey('errors')) {
       if (!scan.skipNull() && scan.enterArray()) throw OTHERWISE
     } else scan.skip()
@@ -58,9 +75,10 @@ function readEchoes(
   scan: JsonScan,
   entries: readonly Entry[],
   accountIds: AccountIds,
+  forms: EchoForms,
 ): (string | undefined)[] {
   const ids: (string | undefined)[] = []
-  const reader = new EchoReader(scan, accountIds)
+  const reader = new EchoReader(scan, accountIds, forms)
   for (let more = scan.enterArray(); more; more = scan.nextItem()) {
     const entry = entries[ids.length]
     if (entry === undefined) throw OTHERWISE
@@ -73,18 +91,19 @@ function readEchoes(
 class EchoReader {
   readonly #scan: JsonScan
   readonly #accountIds: AccountIds
-  readonly #layouts = new Map<RecordFrame, EchoLayout>()
-  /** Of a frame without a layout: the echo that was read last. */
-  readonly #readLast = new Map<RecordFrame, ReadEcho>()
+  readonly #forms: EchoForms
   /** Of the echo that is being read; undefined where its form is of no use. */
   #marks: Mark[] | undefined
+  /** Where it begins. */
+  #from = 0
   readonly #compared: Compared
   /** The date that was read last: the records of a row have the same. */
   #instant = ''
   #instantMs: number | undefined
 
-  constructor(scan: JsonScan, accountIds: AccountIds) {
+  constructor(scan: JsonScan, accountIds: AccountIds, forms: EchoForms) {
     this.#scan = scan
+    this.#forms = forms
     this.#accountIds = accountIds
     this.#compared = {
       instant: (text) => this.#epochMs(text),
@@ -96,31 +115,34 @@ class EchoReader {
   read(entry: Entry): string | undefined {
     const { frame } = entry.record
     const scan = this.#scan
-    const layout = this.#layouts.get(frame)
+    const layout = this.#forms.layouts.get(frame)
     const from = scan.place
     const found = layout && recognise(layout, scan.latin1, from, entry, this.#compared)
     if (found !== undefined) {
       scan.goTo(found.to)
       return found.id
     }
-    this.#marks = layout === undefined && frame.kind !== 'careTeam' ? [] : undefined
+    this.#marks = frame.kind === 'careTeam' ? undefined : []
+    this.#from = from
     const id = this.#readFields(entry)
-    if (this.#marks !== undefined) this.#learn(frame, from, this.#marks)
+    if (this.#marks !== undefined) this.#learn(frame, this.#marks)
     return id
   }
 
-  #learn(frame: RecordFrame, from: number, marks: readonly Mark[]): void {
-    const read = { text: this.#scan.latin1, from, to: this.#scan.behind, marks }
-    const last = this.#readLast.get(frame)
+  /** A gateway may change how it writes: the last two that had to be read field by field are the form to go by. */
+  #learn(frame: RecordFrame, marks: readonly Mark[]): void {
+    const { layouts, readLast } = this.#forms
+    const read = { text: this.#scan.textFrom(this.#from), marks }
+    const last = readLast.get(frame)
     const layout = last && layoutOf(last, read)
-    if (layout === undefined) this.#readLast.set(frame, read)
-    else this.#layouts.set(frame, layout)
+    if (layout !== undefined) layouts.set(frame, layout)
+    readLast.set(frame, read)
   }
 
   /** Of what was read last. */
   #mark(kind: PlaceKind): void {
     const [from, to] = this.#scan.span
-    this.#marks?.push({ kind, from, to })
+    this.#marks?.push({ kind, from: from - this.#from, to: to - this.#from })
   }
 
   #readFields(entry: Entry): string | undefined {
@@ -157,8 +179,8 @@ class EchoReader {
     return true
   }
 
-  #skip(): void {
-    this.#scan.skip(() => this.#mark('text'))
+  #skip(kind: PlaceKind = 'text'): void {
+    this.#scan.skip(() => this.#mark(kind))
   }
 
   #isNamed(transactionId: string): true {
@@ -253,6 +275,7 @@ class EchoReader {
       isNamed = false
       for (let inner = scan.enterObject(); inner; inner = scan.nextMember()) {
         if (scan.isKey('persistentRecordId')) isNamed = this.#isNamed(transactionId)
+        else if (scan.isKey('batchId')) this.#skip('batchId')
         else this.#skip()
       }
     }

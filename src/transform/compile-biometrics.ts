@@ -178,9 +178,17 @@ function compileMeasurement(
     name,
     unit: written,
   }
-  const plain = createFrame({ ...common, pieces: [...before, unitText + source.beforeKey, source.afterKey] })
+  const plain = createFrame({
+    ...common,
+    pieces: [...before, unitText + source.beforeKey, source.afterKey],
+    holes: ['iso', 0, 'value'],
+  })
   // A note stands in the source object: that is what the row says, too.
-  const noted = createFrame({ ...common, pieces: [...before, unitText, '', source.afterKey] })
+  const noted = createFrame({
+    ...common,
+    pieces: [...before, unitText, '', source.afterKey],
+    holes: ['iso', 0, 'value', 1],
+  })
   const [low, high] = entry.range
   const OUTSIDE = fault(
     'value-out-of-range',
@@ -207,13 +215,17 @@ function compileMeasurement(
     }
     const ranged =
       told === '' ? '' : rangeText(context, told, unit.read(scope), readNumber, conversion, entry)
-    const { at, iso } = observedAt
-    if (typeof measured === 'string')
-      return new PreparedRecord(plain, rule, facts, at, [iso, ranged, value], value)
-    const holes = [iso, ranged, value, source.withNote(measured.note)]
-    return new PreparedRecord(noted, rule, facts, at, holes, value)
+    if (typeof measured !== 'string')
+      return new PreparedRecord(noted, rule, facts, observedAt, value, [
+        ranged,
+        source.withNote(measured.note),
+      ])
+    return new PreparedRecord(plain, rule, facts, observedAt, value, ranged === '' ? NO_RANGE : [ranged])
   }
 }
+
+/** Of most records: one for all of them. */
+const NO_RANGE: readonly string[] = ['']
 
 const unknownUnit = (message: string): Conversion => ({ ok: false, code: 'unit-unknown', message })
 

@@ -75,6 +75,7 @@ export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition):
       `",${source.beforeKey}`,
       source.afterKey,
     ],
+    holes: [0, 1, 2, 3, 'epochMs'],
   })
 
   return {
@@ -102,9 +103,9 @@ export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition):
         if (typeof detail !== 'string') return refuse(detail, field.from)
         if (detail !== '') more += `,"${key}":${JSON.stringify(detail)}`
       }
-      const holes = [JSON.stringify(called), JSON.stringify(role), more, number, String(observedAt.at)]
+      const said = [JSON.stringify(called), JSON.stringify(role), more, number]
       const provider = { npi: number, name: called, ...primary.of(scope) }
-      return new PreparedRecord(frame, rule, facts, observedAt.at, holes, undefined, provider)
+      return new PreparedRecord(frame, rule, facts, observedAt, undefined, said, provider)
     },
   }
 }

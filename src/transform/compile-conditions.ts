@@ -46,8 +46,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
       const observedAt = date === undefined ? rowDate : date.read(scope)
       if (!observedAt.ok) return { kind: 'condition', rule, issue: observedAt.issue }
       // The date goes out as a number of milliseconds (interface, "Condition record, as sent").
-      const holes = [JSON.stringify(state), String(observedAt.at)]
-      return new PreparedRecord(frame, rule, facts, observedAt.at, holes)
+      return new PreparedRecord(frame, rule, facts, observedAt, undefined, [JSON.stringify(state)])
     },
   }
 }
@@ -63,5 +62,6 @@ function frameOf({ row, source }: RuleSite, entry: ConditionEntry): RecordFrame 
   return createFrame({
     ...{ kind: 'condition', sourceType: row.source.type, codes: [icd10, snomed], name },
     pieces: [`,"name":${JSON.stringify(name)},"status":`, ',"observationDate":', codes, source.afterKey],
+    holes: [0, 'epochMs'],
   })
 }

@@ -46,6 +46,11 @@ const filled = ({ row = 1, person = 'person-1', ...made }: Made) => ({
   ...made,
 })
 
+const observed = ({ observedAt }: { readonly observedAt: number }) => ({
+  at: observedAt,
+  iso: new Date(observedAt).toISOString(),
+})
+
 /** One for all records that have it, as a mapping makes them. */
 const frames = new Map<string, RecordFrame>()
 function frameOf(parts: Parameters<typeof createFrame>[0]): RecordFrame {
@@ -70,9 +75,9 @@ export function biometric(made: Made = {}): PreparedRecord {
       `,"unit":"mm[Hg]",${SOURCE}`,
       AFTER_KEY,
     ],
+    holes: ['iso', 'value'],
   })
-  const holes = [new Date(all.observedAt).toISOString(), value]
-  return new PreparedRecord(frame, rule, factsOf(all), all.observedAt, holes, value)
+  return new PreparedRecord(frame, rule, factsOf(all), observed(all), value, [])
 }
 
 /** Interface, "Condition record, as sent". */
@@ -86,8 +91,9 @@ export function condition(made: Made = {}): PreparedRecord {
       `,"codes":[{"code":"${code}"}],${SOURCE}`,
       AFTER_KEY,
     ],
+    holes: ['epochMs'],
   })
-  return new PreparedRecord(frame, rule, factsOf(all), all.observedAt, [String(all.observedAt)])
+  return new PreparedRecord(frame, rule, factsOf(all), observed(all), undefined, [])
 }
 
 /** Interface, "Care team record, as sent". */
@@ -97,10 +103,11 @@ export function careTeam(made: Made = {}): PreparedRecord {
   const frame = frameOf({
     ...{ kind: 'careTeam', sourceType: SOURCE_TYPE, codes: [], name: '' },
     pieces: [',"name":', ',"type":"PCP","npi":"', '","observationDate":"', `",${SOURCE}`, AFTER_KEY],
+    holes: [0, 1, 'epochMs'],
   })
-  const holes = [JSON.stringify(name), npi, String(all.observedAt)]
   const provider = { npi, name, ...(primary === 'unsaid' ? {} : { primary }) }
-  return new PreparedRecord(frame, rule, factsOf(all), all.observedAt, holes, undefined, provider)
+  const said = [JSON.stringify(name), npi]
+  return new PreparedRecord(frame, rule, factsOf(all), observed(all), undefined, said, provider)
 }
 
 export function registrationOf(person: string): RegistrationDraft {

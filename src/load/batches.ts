@@ -95,23 +95,25 @@ function repeatsSeries(entries: readonly Entry[]): boolean {
 }
 
 /** By count and bytes alone; bytes are counted as `batchBytes` does. For records of which no two are of one series. */
-export function* cutBatches(
+export function cutBatches(
   entries: readonly Entry[],
   limits: BatchLimits,
-): Generator<Pick<PlannedBatch, 'entries' | 'bytes'>> {
+): Pick<PlannedBatch, 'entries' | 'bytes'>[] {
+  const batches: Pick<PlannedBatch, 'entries' | 'bytes'>[] = []
   let batch: Entry[] = []
   let bytes = EMPTY_BYTES
   for (const entry of entries) {
     const length = recordBytes(entry) + 1
     if (batch.length > 0 && (batch.length >= limits.records || bytes + length > limits.bytes)) {
-      yield { entries: batch, bytes }
+      batches.push({ entries: batch, bytes })
       batch = []
       bytes = EMPTY_BYTES
     }
     batch.push(entry)
     bytes += length
   }
-  if (batch.length > 0) yield { entries: batch, bytes }
+  if (batch.length > 0) batches.push({ entries: batch, bytes })
+  return batches
 }
 
 const EMPTY_BYTES = batchBytes([])

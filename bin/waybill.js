@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=16 --heap-growing-percent=100
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=16 --heap-growing-percent=100 --initial-old-space-size=64
 // The settings above keep memory small: docs/decisions/0013-memory-settings.md.
 // Runs the bundle that the install has made; in a clone of which the sources have changed since, the sources as they stand.
 import { existsSync, readdirSync, statSync } from 'node:fs'
@@ -6,12 +6,12 @@ import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 const BUNDLE = new URL('../dist/bundle/waybill.mjs', import.meta.url)
-const SOURCES = new URL('../src/', import.meta.url)
+const SOURCES = fileURLToPath(new URL('../src/', import.meta.url))
 
 /** Folders, too: they are newer where a file was taken away. */
 function isCurrent(bundle) {
   const madeAt = statSync(bundle).mtimeMs
-  const isOlder = (name) => statSync(new URL(name, SOURCES)).mtimeMs < madeAt
+  const isOlder = (name) => statSync(`${SOURCES}${name}`).mtimeMs < madeAt
   return ['.', '../package-lock.json', ...readdirSync(SOURCES, { recursive: true })].every(isOlder)
 }
 
@@ -27,6 +27,6 @@ if (major < 24) {
   // Kept inside the clone, not in the shared temporary folder: what another user can write must not become code here.
   if (isClone)
     module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/waybill', import.meta.url)))
-  const { main } = await import(isBundled ? BUNDLE : new URL('main.ts', SOURCES))
+  const { main } = await import(isBundled ? BUNDLE : new URL('../src/main.ts', import.meta.url))
   await main(process.argv.slice(2))
 }

@@ -27,6 +27,18 @@ export async function bundle(folder: string, entries: Readonly<Record<string, st
     // What a module of ours reads beside itself lies in dist/ where it lies in src/, whether this is a clone or the package.
     plugins: [
       {
+        name: 'builtins-as-they-are',
+        resolveId: {
+          filter: { id: /^(?:node:)?https?$/ },
+          handler: (id: string) => `\0builtin:${id.replace('node:', '')}`,
+        },
+        load: {
+          filter: { id: /^\0builtin:/ },
+          handler: (id: string) =>
+            `module.exports = process.getBuiltinModule('${id.slice('\0builtin:'.length)}')`,
+        },
+      },
+      {
         name: 'own-place',
         transform: {
           filter: { code: /import\.meta\./ },
@@ -34,6 +46,7 @@ export async function bundle(folder: string, entries: Readonly<Record<string, st
             const place = id.startsWith(SOURCES) ? join(BUILT, relative(SOURCES, id)) : id
             const file = `new URL(${JSON.stringify(relative(folder, place))}, import.meta.url)`
             return code
+              .replaceAll('createRequire(import.meta.url)(', 'require(')
               .replaceAll('import.meta.url', `${file}.href`)
               .replaceAll(
                 'import.meta.dirname',

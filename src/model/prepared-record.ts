@@ -199,7 +199,8 @@ export class PreparedRecord {
       const piece = pieceBytes[hole] ?? NOTHING
       buffer.set(piece, at)
       at += piece.length
-      if (hole < holes.length) at += buffer.write(this.inHole(hole), at)
+      const held = hole < holes.length ? this.inHole(hole) : ''
+      if (held !== '') at += buffer.write(held, at)
     }
     at += buffer.write(facts.keyJson, at)
     const last = pieceBytes[holes.length + 1] ?? NOTHING

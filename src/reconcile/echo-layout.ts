@@ -117,7 +117,8 @@ export function recognise(
         const to = endOfText(text, at)
         if (to < 0) return undefined
         const held = text.slice(at, to)
-        if (kind === 'instant' && instant(held) !== record.observedAt) return undefined
+        if (kind === 'instant' && held !== record.observed.iso && instant(held) !== record.observedAt)
+          return undefined
         if (kind === 'reference' && held !== record.account.reference) return undefined
         if (kind === 'accountId' && !isAccount(held, entry)) return undefined
         // A part of the answer would keep all of it in memory.

@@ -117,7 +117,7 @@ class EchoReader {
     const scan = this.#scan
     const layout = this.#forms.layouts.get(frame)
     const from = scan.place
-    const found = layout && recognise(layout, scan.latin1, from, entry, this.#compared)
+    const found = layout && recognise(layout, scan.bytes, from, entry, this.#compared)
     if (found !== undefined) {
       scan.goTo(found.to)
       return found.id

@@ -7,7 +7,7 @@
 import { accountIdOfEntity } from '../gateway/contract/account.ts'
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { AccountIds, Entry } from '../model/entry.ts'
-import type { PreparedRecord, RecordFrame } from '../model/prepared-record.ts'
+import type { PreparedRecord, RecordFrame } from '../model/record.ts'
 import {
   type Compared,
   type EchoLayout,

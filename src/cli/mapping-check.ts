@@ -17,11 +17,14 @@ import {
   unknownColumns,
   unreadColumns,
 } from '../mapping-tools/coverage.ts'
+import { createFitWatch, type FitReport, type Suspicion } from '../mapping-tools/judge-fit.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
+import { doubtsOf } from '../runs/doubtful-mappings.ts'
 import { n } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
+import { fitLines, isSuspicious } from './fit-text.ts'
 import { plainTable } from './plain-table.ts'
 import { leftOutLine } from './summary-text.ts'
 
@@ -52,7 +55,9 @@ export const mappingCheck: Action<MappingCheckOptions> = async (context, options
       if (cases !== undefined) parseCases(cases, casesFile(mapping))
       const { undecided } = mapping
       if (options.export === undefined) return { undecided }
-      return { undecided, fit: await fitOf(mapping, options.export, options.rows, context.now()) }
+      const doubts = await doubtsOf(context.settings, [mapping])
+      const fit = await fitOf(mapping, options.export, options.rows, context.now(), doubts.get(mapping.name))
+      return { undecided, fit }
     })
     checked.push(one)
     if (options.json) continue
@@ -61,7 +66,8 @@ export const mappingCheck: Action<MappingCheckOptions> = async (context, options
   }
   if (options.json) context.out(JSON.stringify({ mappings: checked.map(checkedJson) }))
   const wrong = checked.find(({ error }) => error !== undefined)?.error
-  return wrong?.exit ?? (checked.some(isUndecided) ? EXIT.recordsLeftBehind : EXIT.ok)
+  const odd = checked.some((one) => isUndecided(one) || (one.fit !== undefined && isSuspicious(one.fit)))
+  return wrong?.exit ?? (odd ? EXIT.recordsLeftBehind : EXIT.ok)
 }
 
 /** What stops one mapping does not keep the others from being looked at. */
@@ -77,7 +83,13 @@ async function checkOne(
   }
 }
 
-async function fitOf(mapping: LoadedMapping, path: string, limit: number, now: number): Promise<Fit> {
+async function fitOf(
+  mapping: LoadedMapping,
+  path: string,
+  limit: number,
+  now: number,
+  doubts: readonly Suspicion[] | undefined,
+): Promise<Fit> {
   const name = basename(path)
   const { columns, rows } = await openExport(path, mapping.read)
   const { reads } = mapping.compiled
@@ -95,19 +107,31 @@ async function fitOf(mapping: LoadedMapping, path: string, limit: number, now: n
   const { compiled } = await joinBesideFile(mapping, path)
   const map = compiled.bind(columns, name, now)
   const coverage = createCoverage(mapping.definition)
+  const fit = createFitWatch(mapping, columns, doubts)
   let left = limit
   for await (const block of rows()) {
-    for (const row of block.slice(0, left)) coverage.add(map(row))
+    for (const row of block.slice(0, left)) {
+      const outcome = map(row)
+      coverage.add(outcome)
+      fit.add(outcome)
+    }
     left -= Math.min(left, block.length)
     if (left === 0) break
   }
-  return { export: name, unread: unreadColumns(reads, columns ?? []), ...coverage.result() }
+  return {
+    export: name,
+    unread: unreadColumns(reads, columns ?? []),
+    ...coverage.result(),
+    ...fit.report(),
+  }
 }
 
 const isUndecided = ({ undecided = [] }: Checked): boolean => undecided.length > 0
 
 function checkedText({ mapping, fit, undecided = [] }: Checked): string[] {
-  const against = fit === undefined ? '' : ` and fits ${fit.export}`
+  const fits = fit === undefined || !isSuspicious(fit)
+  const against =
+    fit === undefined ? '' : fits ? ` and fits ${fit.export}` : `; how it fits ${fit.export} is suspicious`
   const left =
     undecided.length === 0
       ? []
@@ -119,20 +143,21 @@ function checkedText({ mapping, fit, undecided = [] }: Checked): string[] {
 
 const checkedJson = ({ mapping, error, fit, undecided = [] }: Checked): object => ({
   mapping,
-  ok: error === undefined && undecided.length === 0,
+  ok: error === undefined && undecided.length === 0 && !(fit !== undefined && isSuspicious(fit)),
   ...(undecided.length === 0 ? {} : { undecided }),
   ...(error === undefined ? {} : errorAsJson(error)),
   ...(fit === undefined ? {} : { fit }),
 })
 
 /** How a mapping fits an export. */
-export interface Fit extends Coverage {
+export interface Fit extends Coverage, FitReport {
   readonly export: string
   /** Columns that the mapping does not read. */
   readonly unread: readonly string[]
 }
 
-export function coverageText({ rows, reasons, leftOut, unread, rules }: Fit): string[] {
+function coverageText(fit: Fit): string[] {
+  const { rows, reasons, leftOut, unread, rules } = fit
   const why = Object.keys(reasons).length === 0 ? '' : ` (${counted(reasons)})`
   const told = rules.map((rule) => [n(rule.made), rule.rule, shortcomings(rule)])
   const lines = [
@@ -141,7 +166,7 @@ export function coverageText({ rows, reasons, leftOut, unread, rules }: Fit): st
     ...leftOutLine(leftOut),
     ...plainTable(['made', 'rule', 'what it did not give'], told, 1),
   ]
-  return lines.map((line) => line.trimEnd())
+  return [...lines.map((line) => line.trimEnd()), ...fitLines(fit)]
 }
 
 function shortcomings({ made, rejected, neverSet }: RuleCoverage): string {

@@ -5,6 +5,7 @@ import { readMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import { recordText } from '../load/batches.ts'
+import { createFitWatch } from '../mapping-tools/judge-fit.ts'
 import { type PreviewedRow, previewPage, previewRow, previewText } from '../mapping-tools/preview.ts'
 import { createEntries } from '../model/entry.ts'
 import { EXIT } from '../model/errors.ts'
@@ -12,7 +13,9 @@ import type { Identity } from '../model/ids.ts'
 import type { RowOutcome } from '../model/record.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
 import { knownIdentity } from '../runs/application.ts'
+import { doubtsOf } from '../runs/doubtful-mappings.ts'
 import type { Action } from './context.ts'
+import { fitLines, isSuspicious, suspicionLines } from './fit-text.ts'
 
 export interface MappingPreviewOptions {
   readonly mapping: string
@@ -38,11 +41,18 @@ export const mappingPreview: Action<MappingPreviewOptions> = async (context, opt
   const { html } = options
   if (html === undefined && options.json === undefined)
     context.err('What follows is health data of persons; nothing is sent.')
+  const doubts = await doubtsOf(context.settings, [mapping])
+  const fit = createFitWatch(mapping, opened.columns, doubts.get(mapping.name))
   let shown = 0
   read: for await (const block of opened.rows()) {
     for (const row of block) {
       if (options.row !== undefined && row.row !== options.row) continue
       const outcome = mapper(row)
+      fit.add(outcome)
+      if (shown >= limit) {
+        if (row.row >= ROWS_JUDGED) break read
+        continue
+      }
       const seen = previewRow(row, opened.columns, outcome)
       if (html !== undefined) previewed.push(seen)
       else if (options.json) context.out(JSON.stringify(asJson(identity, exportId, outcome)))
@@ -51,7 +61,7 @@ export const mappingPreview: Action<MappingPreviewOptions> = async (context, opt
         context.out(previewText(seen, ...written))
       }
       shown++
-      if (shown >= limit) break read
+      if (options.row !== undefined) break read
     }
   }
   if (html !== undefined) {
@@ -61,8 +71,17 @@ export const mappingPreview: Action<MappingPreviewOptions> = async (context, opt
   }
   if (options.row !== undefined && shown === 0)
     context.err(`${basename(options.sample)} has no row ${options.row}.`)
-  return shown > 0 ? EXIT.ok : EXIT.wrongUse
+  if (shown === 0) return EXIT.wrongUse
+  if (options.row !== undefined) return EXIT.ok
+  // A page and JSON lines hold rows alone.
+  const report = fit.report()
+  if (html === undefined && options.json === undefined) context.out(fitLines(report))
+  else for (const line of suspicionLines(report.suspicions)) context.err(line)
+  return isSuspicious(report) ? EXIT.recordsLeftBehind : EXIT.ok
 }
+
+/** Rows beyond those shown that are looked at for the fit report. */
+const ROWS_JUDGED = 20_000
 
 /** Records as they would be sent, byte for byte; the batch id is known only when batches are cut. */
 function recordsOf(identity: Identity, exportId: string, outcome: RowOutcome): string[] {

@@ -7,6 +7,7 @@ import { counted } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { beginOnTerminal } from './display.ts'
+import { fitLines, isSuspicious } from './fit-text.ts'
 import { fittedTable } from './plain-table.ts'
 import { driftLines, leftOutLine, warningsLine } from './summary-text.ts'
 
@@ -35,7 +36,8 @@ export const run: Action<RunCommandOptions> = async (context, options) => {
   context.out(options.json ? JSON.stringify({ ...result, failed }) : dryRunText(result, context.columns))
   const [first] = result.failed
   if (first !== undefined && result.exports.length === 0) return first.error.exit
-  const stops = first !== undefined || result.drift.some(({ level }) => level === 'stop')
+  const stops =
+    first !== undefined || result.fit.some(isSuspicious) || result.drift.some(({ level }) => level === 'stop')
   return result.rows.rejected > 0 || stops ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
@@ -57,6 +59,7 @@ export function dryRunText(result: DryRunResult, columns?: number): string[] {
     ...warningsLine(result.warnings),
     ...driftLines(result.drift, columns),
   ]
+  for (const fit of result.fit) lines.push('', `How the mapping fits ${fit.export}`, ...fitLines(fit))
   if (reasons.length > 0) {
     const rows = reasons.map(({ count, code, rule, message }) => [
       String(count),

@@ -9,10 +9,10 @@ import { NotifyDefinition } from './notify-definition.ts'
 /** A share from 0 to 1; infinite where nothing is ever too much. */
 const Limit = z.union([Share, z.literal('off').transform(() => Number.POSITIVE_INFINITY)])
 
-const limits = (warn: string) =>
+const limits = (warn: string, stop = 'off') =>
   z.union([
     z.literal('off').transform(() => ({ warn: Number.POSITIVE_INFINITY, stop: Number.POSITIVE_INFINITY })),
-    z.strictObject({ warn: Limit.prefault(warn), stop: Limit.prefault('off') }),
+    z.strictObject({ warn: Limit.prefault(warn), stop: Limit.prefault(stop) }),
   ])
 
 export const DriftDefinition = z.strictObject({
@@ -29,6 +29,16 @@ export const DriftDefinition = z.strictObject({
   mix: limits('20%')
     .prefault({})
     .meta({ description: 'Change of the share that a unit, code or rule has, in percentage points.' }),
+  values: limits('20%', '50%')
+    .prefault({})
+    .meta({ description: "Change of a measurement's median, as a share of what is usual." }),
+  rejects: limits('20%', '80%').prefault({}).meta({
+    description:
+      "Change of the share that is rejected of a rule's records, or of rows, in percentage points.",
+  }),
+  fit: z.enum(['stop', 'warn', 'off']).default('warn').meta({
+    description: 'What is suspicious about an export as the mapping reads it, whatever came before.',
+  }),
   after: z
     .int()
     .min(1)
@@ -39,9 +49,18 @@ export const DriftDefinition = z.strictObject({
 export type DriftDefinition = z.infer<typeof DriftDefinition>
 
 /** Whether anything is compared at all. */
-export const comparesDrift = ({ columns, rows, empty, mix }: DriftDefinition): boolean =>
+export const comparesDrift = ({
+  columns,
+  fit,
+  rows,
+  empty,
+  mix,
+  values,
+  rejects,
+}: DriftDefinition): boolean =>
   columns !== 'off' ||
-  [rows, empty, mix].some(({ warn, stop }) => Number.isFinite(warn) || Number.isFinite(stop))
+  fit !== 'off' ||
+  [rows, empty, mix, values, rejects].some(({ warn, stop }) => Number.isFinite(warn) || Number.isFinite(stop))
 
 /** As the ledger knows a gateway: `built-in`, or an address without a slash at its end. */
 const GatewayName = z.string().transform((written, context): string => {

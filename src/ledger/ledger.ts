@@ -235,6 +235,8 @@ export interface Ledger {
   mapping(digest: string): Promise<string | undefined>
   /** Profiles of finished exports, latest first. */
   profiles(key: ProfileKey, limit: number): Promise<Pick<ProfileStart, 'accepted' | 'content'>[]>
+  /** Contents of the profiles of a run's exports, by `export_row`; none of what was not compared, or was pruned since. */
+  profilesOfRun(runId: string): Promise<ReadonlyMap<number, string>>
   /** Whether an export of this content was finished, and has a profile. */
   isProfiled(key: ProfileKey, sha256: string): Promise<boolean>
   chunksOf(exportRow: number): Promise<ChunkRecord[]>

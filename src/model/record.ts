@@ -254,6 +254,8 @@ export interface RejectedRecord {
   readonly kind: RecordKind
   readonly rule: string
   readonly issue: Issue
+  /** Of a measurement that could be read and is implausible, in the catalog's unit: health data, for aggregates alone. */
+  readonly value?: number
 }
 
 /** What a check found in a record that goes on all the same, or in its row: then kind and rule are null. */

@@ -1,4 +1,6 @@
 /** Carries out a plan whose records are counted: its exports go the way of a run until they are mapped. */
+import { withoutFew } from '../mapping-tools/fit-facts.ts'
+import { createFitWatch, type FitReport } from '../mapping-tools/judge-fit.ts'
 import {
   addCounts,
   type CodeCount,
@@ -26,8 +28,14 @@ export interface Counted extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly leftOut: readonly CodeCount[]
   /** In what exports differ from those that were delivered. */
   readonly drift: readonly ExportDrift[]
+  /** How the mapping fits each export that was read. */
+  readonly fit: readonly ExportFit[]
   /** What would be rejected before anything is sent, most frequent first. */
   readonly reasons: readonly MappingReason[]
+}
+
+export interface ExportFit extends FitReport {
+  readonly export: string
 }
 
 interface MappingReason {
@@ -52,6 +60,7 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
   const read: Counted['exports'][number][] = []
   const failed: Counted['failed'][number][] = []
   const drift: ExportDrift[] = []
+  const fits: ExportFit[] = []
   const reasons = new Map<string, MappingReason>()
   for await (const { start, watch, here } of bringExports(events, arrival, found, mappings, memory)) {
     const { name, sha256, exportId } = start
@@ -61,14 +70,20 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
       const reading = start.reading === 'rejects' ? 'rejects' : 'whole'
       const { opened, mapper } = await openReading(reading, received, mapping, received.limits, now)
       const counts = noCounts()
+      const fit = createFitWatch(mapping, opened.columns, world.doubts.get(mapping.name))
       for await (const { rows } of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
         addCounts(counts, countChunk(rows, [], 0))
         watch?.look(rows)
-        for (const row of rows) noteReasons(reasons, row)
+        for (const row of rows) {
+          noteReasons(reasons, row)
+          fit.add(row.outcome)
+        }
       }
       await assertReadWhole(opened, start, counts)
       for (const finding of watch?.compare() ?? []) drift.push({ export: name, ...finding })
       addCounts(total, counts)
+      const { facts, suspicions } = fit.report()
+      fits.push({ export: name, facts: withoutFew(facts), suspicions })
       read.push({ name, sha256, rows: counts.rows.read })
     } catch (error) {
       if (!isExportProblem(error)) throw error
@@ -76,7 +91,7 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
     }
   }
   return {
-    ...{ exports: read, failed, ...total, drift },
+    ...{ exports: read, failed, ...total, drift, fit: fits },
     ...{ warnings: warningCounts(total), leftOut: leftOutCounts(total) },
     reasons: [...reasons.values()].sort((a, b) => b.count - a.count),
   }

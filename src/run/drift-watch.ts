@@ -1,7 +1,8 @@
 /**
  * Watches one export for drift: ahead of the run as far as the job may stop for it, else while its rows are mapped.
- * The columns of a CSV stand in its header, and are always compared first. Everything else needs the whole export: it is
- * read ahead only where the job asks for a stop, as that is one more reading of it.
+ * The columns of a CSV stand in its header, and are always compared first; medians and rejects show in its first rows.
+ * Everything else needs the whole export: it is read ahead only where the job asks for a stop, as that is one more reading
+ * of it.
  */
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { comparesDrift, type DriftDefinition } from '../definitions/job-definition.ts'
@@ -18,6 +19,7 @@ import {
   valueDrift,
 } from './drift.ts'
 import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
+import { fitFindings, measureDrift } from './measure-drift.ts'
 
 /** Finished deliveries that an export is compared with. */
 export const DELIVERIES_COMPARED = 20
@@ -91,10 +93,30 @@ function createWatch(
       : all
         ? pathDrift(profile, earlier, rules)
         : []
-    const drifted = [...columns, ...(all ? valueDrift(profile, earlier, rules) : [])]
+    const values = all
+      ? [
+          ...valueDrift(profile, earlier, rules),
+          ...measureDrift(profile, earlier, rules),
+          ...fitFindings(profiler?.suspicions() ?? [], rules.fit),
+        ]
+      : []
+    const drifted = [...columns, ...values]
     found = accept
       ? drifted.map((one) => (one.level === 'stop' ? { ...one, level: 'accepted' } : one))
       : drifted
+  }
+  /** What the first rows tell of medians and rejects, as far as the job stops for it. */
+  const judgeHead = async (opened: OpenExport, exportName: string): Promise<void> => {
+    const mapper = mapping.compiled.bind(opened.columns, exportName, memory.now)
+    const head = createProfiler(mapping, opened.columns)
+    let rows = 0
+    for await (const block of opened.rows()) {
+      for (const row of block) head.add(row, mapper(row))
+      rows += block.length
+      if (rows >= ROWS_AHEAD) break
+    }
+    const stops = measureDrift(head.profile(), earlier, rules).filter(({ level }) => level === 'stop')
+    found = [...found, ...stops]
   }
   const save = async (runLedger: RunLedger, exportRow: number): Promise<void> => {
     if (profiler === undefined || !whole) return
@@ -125,6 +147,7 @@ function createWatch(
         mapping.compiled.bind(columns, exportName, memory.now)
         judge(await sampleOf(mapping, opened), false)
       }
+      if (stopsForHead(memory, earlier.length)) await judgeHead(opened, exportName)
       if (extent === 'header') return undefined
       let rows = 0
       for await (const block of opened.rows()) rows += block.length
@@ -153,6 +176,9 @@ function createWatch(
     },
     compare() {
       if (!complete && whole && profiler !== undefined) judge(profiler.profile(), true)
+      // What the first rows did not show has not stopped it.
+      if (!complete && memory.mayStop)
+        found = found.map((one) => (one.level === 'stop' ? { ...one, level: 'warn' } : one))
       return found
     },
     async end(runLedger, exportRow) {
@@ -167,13 +193,23 @@ function createWatch(
 /** Findings that the message of an error tells; the ledger has all of them. */
 const FINDINGS_TOLD = 10
 
+/** Rows by which medians and rejects are judged before anything is sent: enough for a median, and soon read. */
+const ROWS_AHEAD = 2_000
+
+function stopsForHead({ mayStop, accept, whole, rules }: DriftMemory, deliveries: number): boolean {
+  const stops = Number.isFinite(rules.values.stop) || Number.isFinite(rules.rejects.stop)
+  return stops && mayStop && !accept && whole && deliveries >= rules.after
+}
+
 /** How far an export must be read before the job can know that it may be sent. */
 function extentOf(
   { rules, mayStop, accept, whole }: DriftMemory,
   isCsv: boolean,
   deliveries: number,
 ): 'header' | 'rows' | 'values' {
-  if (!mayStop || accept || !whole || deliveries < rules.after) return 'header'
+  if (!mayStop || accept || !whole) return 'header'
+  if (rules.fit === 'stop') return 'values'
+  if (deliveries < rules.after) return 'header'
   const stops = ({ stop }: { readonly stop: number }): boolean => Number.isFinite(stop)
   if (stops(rules.empty) || stops(rules.mix) || (!isCsv && rules.columns === 'stop')) return 'values'
   return stops(rules.rows) ? 'rows' : 'header'

@@ -6,7 +6,7 @@ import { type ColumnProfile, type ExportProfile, median, OTHER } from './export-
 
 /** Something in which an export differs. Names of columns, rules, units and shares; no content of a cell. */
 export const DriftFinding = z.strictObject({
-  measure: z.enum(['columns', 'rows', 'empty', 'mix']),
+  measure: z.enum(['columns', 'rows', 'empty', 'mix', 'values', 'rejects', 'fit']),
   /** `stop` where the job stops for it, `accepted` where it was told to take the export all the same. */
   level: z.enum(['warn', 'stop', 'accepted']),
   message: z.string(),
@@ -155,7 +155,7 @@ function unitName(unit: string): string {
 /** Undefined where there is too little to tell, or the export has no such thing. */
 type ShareOf = (profile: ExportProfile) => number | undefined
 
-const share = (part: number, whole: number): number | undefined =>
+export const share = (part: number, whole: number): number | undefined =>
   whole < FEWEST_VALUES ? undefined : part / whole
 
 const shareOfEmpty =
@@ -198,7 +198,7 @@ function keysOf(
   return [...new Set(all)].sort()
 }
 
-interface Known {
+export interface Known {
   readonly value: number
   readonly accepted: boolean
 }
@@ -210,7 +210,7 @@ interface Change {
 }
 
 /** From what is usual, the median, or from what was accepted, whichever is nearer. */
-function changeFrom(
+export function changeFrom(
   now: number,
   known: readonly Known[],
   after: number,
@@ -222,7 +222,7 @@ function changeFrom(
   return { size: Math.min(...references.map((reference) => distance(now, reference))), usual }
 }
 
-function judge(
+export function judge(
   measure: DriftFinding['measure'],
   change: Change | undefined,
   limits: { readonly warn: number; readonly stop: number },
@@ -236,7 +236,7 @@ function judge(
 }
 
 const number = (count: number): string => n(Math.round(count))
-const percent = (part: number): string => `${(part * 100).toFixed(1)} %`
+export const percent = (part: number): string => `${(part * 100).toFixed(1)} %`
 
 export interface ColumnDrift {
   readonly missing: readonly string[]

@@ -5,6 +5,9 @@
  */
 import { z } from 'zod'
 import type { LoadedMapping } from '../definitions/definition-files.ts'
+import type { FitFacts } from '../mapping-tools/fit-facts.ts'
+import { FEWEST_VALUES } from '../mapping-tools/fit-people.ts'
+import { createFitWatch, type Suspicion, unexpected } from '../mapping-tools/judge-fit.ts'
 import type { RowOutcome } from '../model/record.ts'
 import type { CsvRow, JsonRow, Row } from '../model/row.ts'
 import { compileCoded } from '../transform/compile-code.ts'
@@ -18,10 +21,19 @@ import { csvNames, jsonNames, type Located, type Names, rootScope, type Scope } 
 export const COLUMNS_KEPT = 500
 export const VALUES_KEPT = 200
 
+const count = z.int().min(0)
+
+/** Of the records of a rule; the quartiles of its values only where they are many enough to be nobody's. */
+const MeasuredProfile = z.strictObject({
+  found: count,
+  rejected: count,
+  values: count,
+  quartiles: z.tuple([z.number(), z.number(), z.number()]).optional(),
+})
+export type MeasuredProfile = z.infer<typeof MeasuredProfile>
+
 /** Rows from which the form of a column's values is taken. */
 export const ROWS_SAMPLED = 1_000
-
-const count = z.int().min(0)
 
 const ColumnProfile = z.strictObject({
   name: z.string(),
@@ -45,6 +57,11 @@ export const ExportProfile = z.strictObject({
   codes: z.record(z.string(), count),
   /** Rule, or catalog entry, → unit → values that stand in it. */
   units: z.record(z.string(), z.record(z.string(), count)),
+  /** Rule, or catalog entry → what became of its records, and its values in the catalog's unit. Earlier versions had none. */
+  measured: z.record(z.string(), MeasuredProfile).default({}),
+  rejectedRows: count.default(0),
+  /** Days that hold nine of ten dates; undefined where there are few. */
+  daysSpanned: count.optional(),
 })
 export type ExportProfile = z.infer<typeof ExportProfile>
 
@@ -52,6 +69,8 @@ export interface Profiler {
   /** Every row of the export, in order. @param outcome what the mapping made of it; undefined where only columns matter */
   add(row: Row, outcome: RowOutcome | undefined): void
   profile(): ExportProfile
+  /** What is suspicious about the rows so far. */
+  suspicions(): readonly Suspicion[]
 }
 
 /** @param columns of the header; undefined for JSON */
@@ -60,7 +79,8 @@ export function createProfiler(mapping: LoadedMapping, columns: readonly string[
   const profiles: Writable<ColumnProfile>[] = fields.columns
     .slice(0, COLUMNS_KEPT)
     .map((name) => ({ name, values: 0, empty: 0, sample: { values: 0, numbers: 0, characters: 0 } }))
-  const measured = createMix(mapping)
+  const mix = createMix(mapping)
+  const fit = createFitWatch(mapping, columns)
   const units = new Map<string, Map<string, number>>()
   let rows = 0
   const onValue = (at: number, text: string | null): void => {
@@ -80,16 +100,43 @@ export function createProfiler(mapping: LoadedMapping, columns: readonly string[
     add(row, outcome) {
       rows++
       if (row.kind !== 'unreadable') fields.read(row, onValue, onUnit)
-      if (outcome !== undefined) measured.add(outcome)
+      if (outcome === undefined) return
+      mix.add(outcome)
+      fit.add(outcome)
     },
     profile: () => ({
       rows,
       columns: structuredClone(profiles),
-      ...measured.counts(),
+      ...mix.counts(),
+      ...measuredOf(fit.report().facts),
       units: Object.fromEntries([...units].map(([rule, counts]) => [rule, Object.fromEntries(counts)])),
     }),
+    suspicions: () => unexpected(fit.report().suspicions),
   }
 }
+
+function measuredOf({
+  rules,
+  rows,
+  dates,
+}: FitFacts): Pick<ExportProfile, 'measured' | 'rejectedRows' | 'daysSpanned'> {
+  const measured = rules.map(({ rule, made, rejected, values }): [string, MeasuredProfile] => {
+    const refused = Object.values(rejected).reduce((sum, one) => sum + one, 0)
+    const looked = values?.count ?? 0
+    const quartiles =
+      values === undefined || looked < FEWEST_VALUES
+        ? {}
+        : { quartiles: [values.q1, values.median, values.q3].map(threeDigits) as [number, number, number] }
+    return [rule, { found: made + refused, rejected: refused, values: looked, ...quartiles }]
+  })
+  return {
+    measured: Object.fromEntries(measured),
+    rejectedRows: rows.rejected,
+    ...(dates.rows < FEWEST_VALUES ? {} : { daysSpanned: dates.span }),
+  }
+}
+
+const threeDigits = (value: number): number => Number(value.toPrecision(3))
 
 type Writable<Type> = { -readonly [Key in keyof Type]: Type[Key] }
 

@@ -9,6 +9,7 @@ import type {
   RunOrigin,
   RunRecord,
 } from '../ledger/ledger.ts'
+import type { Suspicion } from '../mapping-tools/judge-fit.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
 import type { RunDependencies } from './dependencies.ts'
 import type { DriftMemory } from './drift-watch.ts'
@@ -77,6 +78,8 @@ export interface ChosenExport {
 export interface CountWorld extends Pick<RunDependencies, 'identity' | 'events' | 'now'> {
   readonly arrival: Arrival
   /** What is known of earlier deliveries; undefined where there is no ledger yet. */
+  /** What the names of columns say against a mapping, by its name. */
+  readonly doubts: ReadonlyMap<string, readonly Suspicion[]>
   readonly ledger: DriftMemory['ledger'] | undefined
 }
 

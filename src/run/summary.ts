@@ -33,6 +33,7 @@ import { RECORD_KINDS } from '../model/record.ts'
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
 import { rangeOf } from './backfill-range.ts'
 import { DriftFinding, type ExportDrift } from './drift.ts'
+import { ExportProfile } from './export-profile.ts'
 import { LEASE_MS } from './lease.ts'
 import { readOutage, type WaitsForGateway } from './outage-watch.ts'
 import { rejectsPath } from './rejects.ts'
@@ -50,6 +51,8 @@ export interface ExportSummary {
   readonly file?: string
   /** The rejects file, where there is one. */
   readonly rejects?: string
+  /** Of a whole export that was compared with others: what its records came to by rule, and quartiles of values where they are many. */
+  readonly measured?: ExportProfile['measured']
   /** Code of what was wrong with the export as a whole. */
   readonly error?: string
   /** Of such an export: the later run of the job that has read one of that name to its end. */
@@ -131,6 +134,7 @@ export async function summarise(
   }))
   const chunks = Map.groupBy(await ledger.chunksOfRun(runId), ({ export_row }) => export_row)
   const records = await ledger.exportsOf(runId)
+  const profiles = await ledger.profilesOfRun(runId)
   const failed = records.flatMap(({ name, reason }) => (reason === null ? [] : [name]))
   const since = await readSince(ledger, run, failed)
   for (const record of records) {
@@ -150,6 +154,7 @@ export async function summarise(
     const later = since.get(record.name)
     for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
     const file = fileOf(record)
+    const profile = profiles.get(record.id)
     exports.push({
       name: record.name,
       sha256: record.sha256,
@@ -159,6 +164,7 @@ export async function summarise(
       reading: record.reading,
       ...(record.mapping === null ? {} : { mapping: record.mapping }),
       ...(file === undefined ? {} : { file }),
+      ...(profile === undefined ? {} : { measured: ExportProfile.parse(JSON.parse(profile)).measured }),
       ...(rejectsLength === 0 || run.pruned_at !== null
         ? {}
         : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),

@@ -30,6 +30,7 @@ import type { CountWorld } from '../run/plan.ts'
 import type { RunSummary } from '../run/summary.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
+import { doubtsOf } from './doubtful-mappings.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { mailedReport, runAndTell } from './run-and-tell.ts'
 import { createTeller } from './teller.ts'
@@ -92,7 +93,8 @@ export async function dryRun(
     const found = await findExports(arrival, job, files, now())
     if (found.length === 0) throw noneFound(job)
     const exports = { from: 'found', found, mappings, acceptDrift } as const
-    const world = { arrival, ledger, identity, now, events: createRunEvents() }
+    const doubts = await doubtsOf(folders, mappings.values())
+    const world = { arrival, ledger, identity, now, doubts, events: createRunEvents() }
     const counted = await execute({ records: 'count', job, limit, exports }, world)
     return { job: job.definition.job, dryRun: true, ...counted }
   })

@@ -5,7 +5,15 @@
  */
 import { z } from 'zod'
 import type { KeyPath } from '../yaml-file.ts'
-import { type CodeSystem, icd10WithPoint, isIcd10Cm, isLoinc, isSnomed } from './codes.ts'
+import {
+  type CodeSystem,
+  icd9WithPoint,
+  icd10WithPoint,
+  isIcd9Cm,
+  isIcd10Cm,
+  isLoinc,
+  isSnomed,
+} from './codes.ts'
 import type { Units } from './units.ts'
 
 const CatalogKey = z
@@ -19,12 +27,17 @@ const BiometricEntry = z.strictObject({
   name: z.string().min(1),
   /** The one that is sent. */
   loinc: Loinc,
-  /** Others that are understood as the same measurement when an export is coded in them. */
-  alsoLoinc: z.array(Loinc).optional(),
+  /** Others that are understood as the same measurement when an export is coded in them, each with its usual unit. */
+  alsoLoinc: z.record(Loinc, z.string().min(1)).optional(),
   unit: z.string().min(1),
   range: z
     .tuple([z.number(), z.number()])
     .refine(([low, high]) => low < high, 'the lower bound must be below the upper'),
+  /** In `unit`: within it lies the median of a group of adults; a rule whose median lies outside is told as suspicious. */
+  usual: z
+    .tuple([z.number(), z.number()])
+    .refine(([low, high]) => low < high, 'the lower bound must be below the upper')
+    .optional(),
   /** Digits after the point that a converted value is rounded to; values that need no conversion keep their own. */
   decimals: z.int().min(0).max(6),
   /** g/mol, where mass and amount of substance may be converted into each other. */
@@ -34,10 +47,11 @@ export type BiometricEntry = z.infer<typeof BiometricEntry>
 
 const Snomed = z.string().refine(isSnomed, 'is no SNOMED CT identifier: its check digit does not hold')
 
-/** A condition. Where `snomed` is a list, the first is the one that is sent. */
+/** A condition. Where `snomed` is a list, the first is the one that is sent; ICD-9-CM is understood and never sent. */
 const ConditionEntry = z.strictObject({
   name: z.string().min(1),
   icd10: z.string().refine(isIcd10Cm, 'does not have the form of an ICD-10-CM code'),
+  icd9: z.array(z.string().refine(isIcd9Cm, 'does not have the form of an ICD-9-CM code')).min(1).optional(),
   snomed: z.union([Snomed, z.array(Snomed).min(1)]),
 })
 export type ConditionEntry = z.infer<typeof ConditionEntry>
@@ -62,7 +76,16 @@ export interface Catalog {
 export const snomedCodes = (entry: ConditionEntry): readonly string[] =>
   typeof entry.snomed === 'string' ? [entry.snomed] : entry.snomed
 
-const loincCodes = ({ loinc, alsoLoinc = [] }: BiometricEntry): readonly string[] => [loinc, ...alsoLoinc]
+const loincCodes = ({ loinc, alsoLoinc = {} }: BiometricEntry): readonly string[] => [
+  loinc,
+  ...Object.keys(alsoLoinc),
+]
+
+/** Claims and registers write these codes without their point. */
+const WITH_POINT: Partial<Record<CodeSystem, (code: string) => string>> = {
+  'ICD-10-CM': icd10WithPoint,
+  'ICD-9-CM': icd9WithPoint,
+}
 
 export function createCatalog(
   biometrics: z.infer<typeof BiometricCatalog>,
@@ -78,11 +101,14 @@ export function createCatalog(
       [...diagnosed].flatMap(([key, entry]) => snomedCodes(entry).map((code) => [code, key] as const)),
     ),
     'ICD-10-CM': new Map([...diagnosed].map(([key, entry]) => [entry.icd10, key])),
+    'ICD-9-CM': new Map(
+      [...diagnosed].flatMap(([key, { icd9 = [] }]) => icd9.map((code) => [code, key] as const)),
+    ),
   }
   return {
     biometrics: measured,
     conditions: diagnosed,
-    keyOf: (system, code) => byCode[system].get(system === 'ICD-10-CM' ? icd10WithPoint(code) : code),
+    keyOf: (system, code) => byCode[system].get(WITH_POINT[system]?.(code) ?? code),
   }
 }
 
@@ -106,6 +132,8 @@ export function extendCatalog(
     ofBiometrics(key, `is the code of "${other}" already: one LOINC, one key`, 'loinc')
   for (const [key, other] of sharing(diagnosed, Object.keys(conditions), snomedCodes))
     ofConditions(key, `has a code of "${other}": one SNOMED CT code, one key`, 'snomed')
+  for (const [key, other] of sharing(diagnosed, Object.keys(conditions), ({ icd9 = [] }) => icd9))
+    ofConditions(key, `has a code of "${other}": one ICD-9-CM code, one key`, 'icd9')
   return createCatalog(measured, diagnosed)
 }
 

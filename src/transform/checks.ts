@@ -132,7 +132,7 @@ export function checkBloodPressure(
       const issue = checks.found('systolic-above-diastolic', kind, rule, CROSSED)
       if (issue === undefined) continue
       records.splice(records.indexOf(record), 1)
-      rejected.push({ kind, rule, issue })
+      rejected.push({ kind, rule, issue, value: Number(record.evidence.value) })
     }
   }
 }

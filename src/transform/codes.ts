@@ -2,12 +2,13 @@
 import type { Check } from './checks.ts'
 
 /** Code systems that a long export may be coded in, without a table of its own. */
-export type CodeSystem = 'LOINC' | 'SNOMED' | 'ICD-10-CM'
+export type CodeSystem = 'LOINC' | 'SNOMED' | 'ICD-10-CM' | 'ICD-9-CM'
 
 export const CODE_SYSTEM_OID: Readonly<Record<CodeSystem, string>> = {
   LOINC: '2.16.840.1.113883.6.1',
   SNOMED: '2.16.840.1.113883.6.96',
   'ICD-10-CM': '2.16.840.1.113883.6.90',
+  'ICD-9-CM': '2.16.840.1.113883.6.103',
 }
 
 /** Luhn sum (ISO/IEC 7812-1, annex B) over a string of digits, the check digit last. */
@@ -39,6 +40,13 @@ export function isIcd10Cm(code: string): boolean {
 /** `E119` as `E11.9`: claims and registers write ICD-10-CM codes without the point. */
 export const icd10WithPoint = (code: string): string =>
   code.replace(/^([A-Z]\d[0-9A-Z])([0-9A-Z]{1,4})$/, '$1.$2')
+
+/** Form of an ICD-9-CM diagnosis: three digits, or V and two, then up to two after a point; or E and three, then one. */
+export const isIcd9Cm = (code: string): boolean =>
+  /^(?:(?:\d{3}|V\d{2})(?:\.\d{1,2})?|E\d{3}(?:\.\d)?)$/.test(code)
+
+/** `25000` as `250.00`. */
+export const icd9WithPoint = (code: string): string => code.replace(/^(\d{3}|V\d{2})(\d{1,2})$/, '$1.$2')
 
 const VERHOEFF_MULTIPLY = [
   '0123456789',

@@ -206,7 +206,7 @@ function compileMeasurement(
     const observedAt = date === undefined ? rowDate : date.read(scope)
     if (!observedAt.ok) return { kind: 'biometric', rule, issue: observedAt.issue }
     if (!(converted >= low && converted <= high)) {
-      const outside = rejected('biometric', rule, OUTSIDE, from)
+      const outside = { ...rejected('biometric', rule, OUTSIDE, from), value: converted }
       // What no double can hold is no measurement, whatever the mapping says.
       if (!Number.isFinite(converted)) return outside
       const issue = context.checks.found('plausible-range', 'biometric', rule, outside.issue)

@@ -135,7 +135,10 @@ const WideBiometric = z.union([
 const CodeDefinition = z
   .strictObject({
     ...readKeys,
-    system: told("The code system, where codes are the catalog's.", z.enum(['LOINC', 'SNOMED', 'ICD-10-CM'])),
+    system: told(
+      "The code system, where codes are the catalog's.",
+      z.enum(['LOINC', 'SNOMED', 'ICD-10-CM', 'ICD-9-CM']),
+    ),
     table: Table.optional(),
     unknown: z
       .enum(['reject', 'skip'])
@@ -144,7 +147,7 @@ const CodeDefinition = z
   })
   .superRefine(checkSource)
   .refine((code) => (code.system === undefined) !== (code.table === undefined), {
-    message: 'needs either a system (LOINC, SNOMED, ICD-10-CM) or a table',
+    message: 'needs either a system (LOINC, SNOMED, ICD-10-CM, ICD-9-CM) or a table',
   })
 export type CodeDefinition = z.infer<typeof CodeDefinition>
 
@@ -242,6 +245,25 @@ const Join = z
   })
 export type JoinDefinition = z.infer<typeof Join>
 
+/** What can be suspicious about an export as a mapping reads it (docs/judging.md). */
+const FitFinding = z.enum([
+  ...(['median-unusual', 'values-mixed', 'one-value'] as const),
+  ...(['always-rejected', 'often-rejected', 'never-set', 'condition-of-most', 'codes-unknown'] as const),
+  ...(['rows-rejected', 'rows-left-out', 'status-left-out', 'key-shared'] as const),
+  ...(['one-person', 'person-mixed', 'person-split', 'registration-incomplete'] as const),
+  ...(['one-sex', 'sexes-inverted', 'dates-in-future', 'first-twelve-days'] as const),
+  ...(['always-midnight', 'at-night', 'born-when-observed', 'column-doubtful'] as const),
+])
+export type FitFinding = z.infer<typeof FitFinding>
+export const FIT_FINDINGS = FitFinding.options
+
+const Expected = z.strictObject({
+  finding: FitFinding,
+  /** Without one, of whatever rule. */
+  rule: z.string().min(1).optional(),
+  reason: z.string().min(1),
+})
+
 const RuleName = z
   .string()
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a rule is named in kebab-case: lower-case letters, digits, hyphens')
@@ -254,6 +276,10 @@ export const MappingDefinition = z
     /** Laid over the shipped catalog, and over that of the job. */
     catalog: CatalogExtension.optional(),
     joins: z.record(word('a join is named by a word'), Join).optional(),
+    expected: told(
+      'What `check` finds suspicious about exports and is right all the same, with the reason.',
+      z.array(Expected).min(1),
+    ),
     biometrics: z.union([z.record(RuleName, WideBiometric), z.array(LongBiometric).min(1)]).optional(),
     conditions: z.union([z.record(RuleName, WideCondition), z.array(LongCondition).min(1)]).optional(),
     careTeams: z.union([z.record(RuleName, CareTeam), z.array(CareTeam).min(1)]).optional(),

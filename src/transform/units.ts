@@ -13,6 +13,8 @@ export type Conversion =
 
 /** What units a mapping can name, and how they convert. */
 export interface Units {
+  /** UCUM codes that the spellings lead to, with how people write them. */
+  readonly codes: ReadonlyMap<string, string>
   /** UCUM code of a unit as vendors spell it (`mmHg` → `mm[Hg]`); undefined if it is neither UCUM nor a known spelling. */
   resolve(spelling: string): string | undefined
   /**
@@ -107,6 +109,10 @@ export function createUnits(
   }
 
   return {
+    // The first spelling of a code with brackets; others are written as they stand.
+    codes: new Map(
+      [...spellings].reverse().map(([spelling, code]) => [code, code.includes('[') ? spelling : code]),
+    ),
     resolve,
     conversion(from, to, molarMass) {
       if (from.length > LONGEST_UNIT) return UNKNOWN

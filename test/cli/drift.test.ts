@@ -31,12 +31,12 @@ function delivery(name: string, shape: Shape = {}): string {
   const {
     rows = 100,
     header = 'id,day,pulse,a1c,weight,unit,remark',
-    weight = () => '70.5,kg',
-    pulse = () => '61',
+    weight = (row) => `${60.5 + (row % 20)},kg`,
+    pulse = (row) => String(61 + (row % 9)),
   } = shape
   const lines = Array.from(
     { length: rows },
-    (_, row) => `${name}-${row},2026-03-02,${pulse(row)},5.1,${weight(row)},fine`,
+    (_, row) => `${name}-${row},2026-03-02,${pulse(row)},5.${row % 9},${weight(row)},fine`,
   )
   return [header, ...lines, ''].join('\n')
 }
@@ -60,7 +60,8 @@ async function openWatched(drift: string): Promise<Clinic & { requests(): number
 }
 
 const RENAMED = 'id,day,pulse,a1c,weight,unit,comment'
-const pounds = (row: number): string => (row % 2 === 0 ? '155,[lb_av]' : '70.5,kg')
+const pounds = (row: number): string =>
+  row % 2 === 0 ? `${135 + (row % 40)},[lb_av]` : `${60.5 + (row % 20)},kg`
 
 test('by default drift is warned about, by the run and by show, and the export is sent', async () => {
   const clinic = await openWatched('')
@@ -137,7 +138,7 @@ test('where the job says so nothing of it is sent, the others are, until it is a
 
 test('empty values and a code that is gone', async () => {
   const clinic = await openWatched('drift: { empty: { stop: 50% }, mix: { warn: 10% } }\n')
-  await clinic.deliver('b1.csv', delivery('b1', { pulse: (row) => (row < 70 ? '' : '61') }))
+  await clinic.deliver('b1.csv', delivery('b1', { pulse: (row) => (row < 70 ? '' : String(61 + (row % 9))) }))
   // What the mapping reads has an error of its own.
   await clinic.deliver('b2.csv', delivery('b2', { header: RENAMED.replace('pulse', 'heart') }))
   const ended = await clinic.run()

@@ -163,6 +163,12 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       await run.saveProfile(again, start('d', { accepted: true }))
       await run.endExport(again, 'finished', null)
       expect(await ledger.isProfiled(key, 'd')).toBe(true)
+      expect([...(await ledger.profilesOfRun('run-1'))]).toEqual(
+        expect.arrayContaining(
+          [a, b, c, d].slice(0, 3).map((id, at) => [id, start('abc'[at] ?? '').content]),
+        ),
+      )
+      expect((await ledger.profilesOfRun('run-2')).size).toBe(0)
       await run.noteDrift(a, '[1]')
       expect((await ledger.exportsOf('run-1')).map(({ drift }) => drift)).toEqual([
         '[1]',

@@ -46,12 +46,16 @@ const Observation = Measured.extend({
 const catalog = z
   .record(
     z.string(),
-    z.looseObject({ loinc: z.string(), alsoLoinc: z.array(z.string()).default([]), unit: z.string() }),
+    z.looseObject({
+      loinc: z.string(),
+      alsoLoinc: z.record(z.string(), z.string()).default({}),
+      unit: z.string(),
+    }),
   )
   .parse(parse(readFileSync(join(ROOT, 'mappings/catalog/biometrics.yaml'), 'utf8')))
 const BY_LOINC = new Map(
   Object.entries(catalog).flatMap(([key, { loinc, alsoLoinc, unit }]) =>
-    [loinc, ...alsoLoinc].map((code) => [code, { key, unit }] as const),
+    [loinc, ...Object.keys(alsoLoinc)].map((code) => [code, { key, unit }] as const),
   ),
 )
 

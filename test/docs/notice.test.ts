@@ -52,7 +52,13 @@ describe('NOTICE', () => {
   it('has the notice of every code system whose codes are shipped', () => {
     const catalog = ['biometrics', 'conditions'].map((name) => page(`mappings/catalog/${name}.yaml`))
     const entries = catalog.flatMap((text) => Object.values(Catalog.parse(parse(text))))
-    const systems = { loinc: 'LOINC', unit: 'UCUM', icd10: 'ICD-10-CM', snomed: 'SNOMED CT' }
+    const systems = {
+      loinc: 'LOINC',
+      unit: 'UCUM',
+      icd9: 'ICD-9-CM',
+      icd10: 'ICD-10-CM',
+      snomed: 'SNOMED CT',
+    }
     const plain = ['name', 'alsoLoinc', 'range', 'decimals', 'molarMass', 'usual']
     const fields = new Set(entries.flatMap(Object.keys).filter((field) => !plain.includes(field)))
     expect([...fields].sort()).toEqual(Object.keys(systems).sort())

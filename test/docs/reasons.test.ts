@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { type AnswerClass, classifyStatus, classifyTransportFailure } from '../../src/gateway/answer-class.ts'
 import { ERROR_CODES } from '../../src/model/errors.ts'
 import { Checks } from '../../src/transform/checks.ts'
+import { FIT_FINDINGS } from '../../src/transform/mapping-definition.ts'
 import { codeRows, PROJECT, page, sections, tableRows } from './pages.ts'
 
 /** Where rows and records are rejected. */
@@ -18,6 +19,7 @@ const documented = codeRows(page('docs/reasons.md'))
 /** Words of another meaning: stages, answer classes, decisions, what a rule or parser says to itself. */
 const NOT_REASONS = new Set<string>([
   ...Object.keys(Checks.shape),
+  ...FIT_FINDINGS,
   ...['read-back', 'primary-care'],
   ...['accepted-in-part', 'not-sent', 'not-taken', 'stale-token', 'not-allowed'],
   ...['renew-token', 'give-back', 'give-up', 'follow-up'],

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { comparesDrift, DriftDefinition } from '../../src/definitions/job-definition.ts'
 import { columnDrift, pathDrift, rowDrift, valueDrift } from '../../src/run/drift.ts'
 import { type ColumnProfile, ExportProfile } from '../../src/run/export-profile.ts'
+import { measureDrift } from '../../src/run/measure-drift.ts'
 
 const column = (name: string, fields: Partial<ColumnProfile> = {}): ColumnProfile => ({
   name,
@@ -18,6 +19,8 @@ const profile = (fields: Partial<ExportProfile> = {}): ExportProfile => ({
   rules: {},
   codes: {},
   units: {},
+  measured: {},
+  rejectedRows: 0,
   ...fields,
 })
 const earlier = (...profiles: ExportProfile[]) => profiles.map((one) => ({ profile: one, accepted: false }))
@@ -246,6 +249,12 @@ describe('a profile', () => {
     empty: count,
     sample: fc.record({ values: count, numbers: count, characters: count }),
   })
+  const number = fc.integer({ min: -1000, max: 1000 })
+  const quartiles = fc.tuple(number, number, number)
+  const measured = fc.record(
+    { found: count, rejected: count, values: count, quartiles: quartiles },
+    { requiredKeys: ['found', 'rejected', 'values'], noNullPrototype: true },
+  )
   const anyProfile = fc.record({
     rows: count,
     columns: fc.uniqueArray(anyColumn, { selector: (one) => one.name }),
@@ -253,11 +262,22 @@ describe('a profile', () => {
     rules: counts,
     codes: counts,
     units: fc.dictionary(name, counts, { noNullPrototype: true }),
+    measured: fc.dictionary(name, measured, { noNullPrototype: true }),
+    rejectedRows: fc.nat({ max: 1_000 }),
+    daysSpanned: fc.nat({ max: 30_000 }),
   })
 
   it('never drifts from itself, and survives the ledger', () => {
     const strictest = { warn: '0%', stop: '0%' }
-    const strict = rules({ columns: 'stop', rows: strictest, empty: strictest, mix: strictest, after: 1 })
+    const strict = rules({
+      columns: 'stop',
+      rows: strictest,
+      empty: strictest,
+      mix: strictest,
+      values: strictest,
+      rejects: strictest,
+      after: 1,
+    })
     fc.assert(
       fc.property(anyProfile, fc.integer({ min: 1, max: 20 }), (one, times) => {
         const kept = ExportProfile.parse(JSON.parse(JSON.stringify(one)))
@@ -265,18 +285,24 @@ describe('a profile', () => {
         expect(columnDrift(one, known, strict)).toEqual([])
         expect(pathDrift(one, known, strict)).toEqual([])
         expect(valueDrift(one, known, strict)).toEqual([])
+        expect(measureDrift(one, known, strict)).toEqual([])
       }),
     )
   })
 })
 
 describe('the drift block', () => {
+  const all = ['columns', 'rows', 'empty', 'mix', 'values', 'rejects', 'fit']
+  const OFF = Object.fromEntries(all.map((measure) => [measure, 'off']))
   it.each([
     [{}, true],
     [{ columns: 'off' }, true],
-    [{ columns: 'off', rows: 'off', empty: 'off', mix: 'off' }, false],
-    [{ columns: 'off', rows: { warn: 'off' }, empty: 'off', mix: 'off' }, false],
-    [{ columns: 'off', rows: { warn: 'off', stop: '5%' }, empty: 'off', mix: 'off' }, true],
+    [OFF, false],
+    [{ ...OFF, rows: { warn: 'off' } }, false],
+    [{ ...OFF, rows: { warn: 'off', stop: '5%' } }, true],
+    [{ ...OFF, values: {} }, true],
+    [{ ...OFF, rejects: { warn: 'off' } }, true],
+    [{ ...OFF, fit: 'warn' }, true],
   ])('%j compares: %s', (written, compares) => {
     expect(comparesDrift(rules(written))).toBe(compares)
   })

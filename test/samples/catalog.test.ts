@@ -51,15 +51,17 @@ const biometrics = z
       name: z.string().min(3),
       loinc: z.string().regex(/^\d{3,6}-\d$/),
       alsoLoinc: z
-        .array(
+        .record(
           z
             .string()
             .regex(/^\d{3,6}-\d$/)
             .refine((code) => luhn(code.replace('-', ''))),
+          z.string(),
         )
         .optional(),
       unit: z.string(),
       range: z.tuple([z.number(), z.number()]),
+      usual: z.tuple([z.number(), z.number()]).optional(),
       decimals: z.int().min(0).max(3),
       molarMass: z.number().min(10).max(2000).optional(),
     }),
@@ -71,6 +73,7 @@ const conditions = z
     Key,
     z.strictObject({
       name: z.string().min(3),
+      icd9: z.array(z.string().regex(/^(\d{3}|V\d{2})(\.\d{1,2})?$/)).optional(),
       icd10: z.string().regex(/^[A-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?$/),
       // A string: identifiers of extensions do not fit into a JavaScript number.
       snomed: z.union([z.string(), z.array(z.string()).min(2)]).transform((code) => [code].flat()),
@@ -85,6 +88,25 @@ describe('catalog of biometrics', () => {
     expect(luhn(entry.loinc.replace('-', ''))).toBe(true)
     expect(isUcum(entry.unit)).toBe(true)
     expect(entry.range[0]).toBeLessThan(entry.range[1])
+  })
+
+  it('has usual ranges within the plausible ones, with room on both sides but at the end of a scale', () => {
+    for (const [key, { usual, range }] of Object.entries(biometrics)) {
+      if (usual === undefined) continue
+      expect(usual[0], key).toBeLessThan(usual[1])
+      expect(usual[0], key).toBeGreaterThanOrEqual(range[0])
+      expect(usual[1], key).toBeLessThanOrEqual(range[1])
+    }
+    expect(Object.values(biometrics).filter(({ usual }) => usual !== undefined).length).toBeGreaterThan(70)
+  })
+
+  it('has other LOINCs in units that convert to that of the entry', () => {
+    const units = createUnits(new Map())
+    const others = Object.values(biometrics).flatMap(({ alsoLoinc = {}, unit, molarMass }) =>
+      Object.entries(alsoLoinc).map(([code, own]) => ({ code, ...units.conversion(own, unit, molarMass) })),
+    )
+    expect(others.filter(({ ok }) => !ok)).toEqual([])
+    expect(others.length).toBeGreaterThan(10)
   })
 
   it('has at least 60 measurements', () => {
@@ -123,6 +145,12 @@ describe('catalog of conditions', () => {
   it('has one key a SNOMED CT code', () => {
     const codes = Object.values(conditions).flatMap((entry) => entry.snomed)
     expect(new Set(codes).size).toBe(codes.length)
+  })
+
+  it('has one key an ICD-9-CM code, and most conditions of adults have one', () => {
+    const codes = Object.values(conditions).flatMap(({ icd9 = [] }) => icd9)
+    expect(codes.length).toBe(new Set(codes).size)
+    expect(codes.length).toBeGreaterThan(50)
   })
 
   it('shares no ICD-10-CM code but E11.9', () => {

@@ -7,14 +7,14 @@ import {
 } from '../../src/transform/catalog.ts'
 import { createUnits } from '../../src/transform/units.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
-import { csvMapper, faults, load, mapped, refusalOf, wires } from './mapping-under-test.ts'
+import { csvMapper, faults, HEAD, load, mapped, refusalOf, wires } from './mapping-under-test.ts'
 
 const SHIPPED = createCatalog(
   {
     'heart-rate': { name: 'Heart rate', loinc: '8867-4', unit: '/min', range: [20, 300], decimals: 0 },
     glucose: { name: 'Glucose', loinc: '2345-7', unit: 'mg/dL', range: [10, 2000], decimals: 0 },
   },
-  { asthma: { name: 'Asthma', icd10: 'J45.909', snomed: ['195967001', '233678006'] } },
+  { asthma: { name: 'Asthma', icd10: 'J45.909', icd9: ['493.90'], snomed: ['195967001', '233678006'] } },
 )
 
 const MARKER = '{ name: My marker, loinc: 2823-3, unit: mmol/L, range: [1, 12], decimals: 1 }'
@@ -33,7 +33,7 @@ describe('codes', () => {
     const glucose = {
       name: 'Glucose',
       loinc: '2345-7',
-      alsoLoinc: ['14749-6'],
+      alsoLoinc: { '14749-6': 'mmol/L' },
       unit: 'mg/dL',
       range: [10, 2000],
       decimals: 0,
@@ -48,6 +48,19 @@ describe('codes', () => {
       'asthma',
       'asthma',
       undefined,
+    ])
+  })
+
+  it('of ICD-9-CM lead to their entry, with the point and without', () => {
+    const { keyOf } = load(`${HEAD}conditions: [{ code: { from: dx, system: ICD-9-CM }, status: active }]`)
+      .resources.catalog
+    expect(
+      ['250.00', '25000', '401.1', '496', 'V12.53', 'V1253', '250', '2500'].map((code) =>
+        keyOf('ICD-9-CM', code),
+      ),
+    ).toEqual([
+      ...['type-2-diabetes', 'type-2-diabetes', 'hypertension', 'copd'],
+      ...['history-of-cardiac-arrest', 'history-of-cardiac-arrest', undefined, undefined],
     ])
   })
 })
@@ -108,6 +121,10 @@ biometrics:
     [
       'conditions: { wheeze: { name: W, icd10: R06.2, snomed: "233678006" } }',
       ['conditions.wheeze.snomed: has a code of "asthma": one SNOMED CT code, one key'],
+    ],
+    [
+      'conditions: { wheeze: { name: W, icd10: R06.2, icd9: ["493.90"], snomed: "56018004" } }',
+      ['conditions.wheeze.icd9: has a code of "asthma": one ICD-9-CM code, one key'],
     ],
     [
       'biometrics: { heart-rate: { unit: bpm }, glucose: { unit: mgs } }',

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   codeFault,
   isExponent,
+  isIcd9Cm,
   isIcd10Cm,
   isLoinc,
   isNpi,
@@ -35,6 +36,12 @@ describe.each([
     isIcd10Cm,
     ['E11.9', 'I10', 'J45.909', 'T50.901A', 'F32.A', 'C7A.00', 'M1A.0110', 'Z3A.01', 'S72.001A'],
     ['e11.9', 'E119', '11.9', 'E1', 'E11.', 'E11.90000', 'E11.9 ', ''],
+  ],
+  [
+    'ICD-9-CM',
+    isIcd9Cm,
+    ['250.00', '496', '401.9', 'V12.53', 'V58', 'E880.9', 'E880'],
+    ['25000', '25', '250.', '250.000', 'v12.53', 'E88.1', 'E11.9', ''],
   ],
 ] as const)('%s', (_, check, good, bad) => {
   it.each(good)('%s is one', (code) => expect(check(code)).toBe(true))

@@ -180,6 +180,17 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
           .execute()
         return rows.map(({ accepted, content }) => ({ accepted: accepted !== 0, content }))
       }),
+    profilesOfRun: (runId) =>
+      read(async (db) => {
+        const rows = await db
+          .selectFrom('profile')
+          .innerJoin('export', 'export.id', 'profile.export_row')
+          .select(['profile.export_row', 'profile.content'])
+          .where('export.run_id', '=', runId)
+          .where('profile.content', '!=', '')
+          .execute()
+        return new Map(rows.map(({ export_row, content }) => [export_row, content]))
+      }),
     isProfiled: async (key, sha256) =>
       (await read((db) =>
         finishedProfiles(db, key)

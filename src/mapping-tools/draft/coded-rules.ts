@@ -2,7 +2,15 @@
  * Rules for rows, or elements of JSON, that are one finding each, told by a code: measurements and conditions. A code is of a
  * system of the catalog, or a vendor's own, matched by what it is called.
  */
-import { type CodeSystem, icd10WithPoint, isIcd10Cm, isLoinc, isSnomed } from '../../transform/codes.ts'
+import {
+  type CodeSystem,
+  icd9WithPoint,
+  icd10WithPoint,
+  isIcd9Cm,
+  isIcd10Cm,
+  isLoinc,
+  isSnomed,
+} from '../../transform/codes.ts'
 import type { Matches } from './match-wide.ts'
 import { isCalled, nameWords } from './names.ts'
 import { type ColumnProfile, MOST } from './profile-columns.ts'
@@ -13,7 +21,9 @@ const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
   LOINC: isLoinc,
   SNOMED: isSnomed,
   'ICD-10-CM': (code) => isIcd10Cm(icd10WithPoint(code)),
+  'ICD-9-CM': (code) => isIcd9Cm(icd9WithPoint(code)),
 }
+/** Not ICD-9-CM: most numbers of three digits have its form. */
 const SYSTEMS = ['LOINC', 'SNOMED', 'ICD-10-CM'] as const
 
 /** Whether most of the codes, where there are any, have the form of a system. */

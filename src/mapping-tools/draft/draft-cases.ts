@@ -174,7 +174,7 @@ function keepsCodes(
   yesOrNo: readonly string[],
 ): KeepsText {
   const written = new Set(textsIn(definition))
-  const systems = ['LOINC', 'SNOMED', 'ICD-10-CM'] as const
+  const systems = ['LOINC', 'SNOMED', 'ICD-10-CM', 'ICD-9-CM'] as const
   return (text) =>
     text !== '' &&
     (MEASUREMENT.test(text) ||

@@ -120,7 +120,10 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns }: Profile):
 function nameOf(column: ColumnProfile, { catalog, measurements }: Vocabulary): NameMatch | undefined {
   const loinc = [...column.name.matchAll(/\b\d{1,7}-\d\b/g)].map(([code]) => code).find(isLoinc)
   const coded = loinc === undefined ? undefined : catalog.keyOf('LOINC', loinc)
-  if (coded !== undefined) return { kind: 'is', keys: [coded], unit: column.unit, ordinal: 1 }
+  if (coded !== undefined) {
+    const own = catalog.biometrics.get(coded)?.alsoLoinc?.[loinc ?? '']
+    return { kind: 'is', keys: [coded], unit: column.unit ?? own, ordinal: 1 }
+  }
   return measurements.match(column)
 }
 

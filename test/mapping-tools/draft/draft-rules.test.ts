@@ -21,6 +21,7 @@ describe('measurements of a wide table', () => {
     ['chol', ['200', '180'], 'total-cholesterol: chol'],
     ['weight', ['180', '165'], 'body-weight: { from: weight, unit: lb }'],
     ['LOINC 4548-4', ['5.1', '6.0'], 'hba1c: LOINC 4548-4'],
+    ['LOINC 14749-6', ['5.1', '6.0'], 'glucose: { from: LOINC 14749-6, unit: mmol/L }'],
     ['height', ["5'11", "6'0"], 'body-height: { from: height, form: feet-and-inches }'],
   ])('%s with %j', (name, cells, rule) => {
     expect(rules(column(name, ...cells))).toEqual([rule])

@@ -1,0 +1,80 @@
+/** The fit report for people (docs/judging.md): values by rule beside what is usual, keys, people, dates, and what is suspicious. */
+import type { FitFacts, RuleFacts } from '../mapping-tools/fit-facts.ts'
+import { type FitReport, rounded, type Suspicion, unexpected } from '../mapping-tools/judge-fit.ts'
+import { counted, n } from '../shown-text.ts'
+import { plainTable } from './plain-table.ts'
+
+export const isSuspicious = ({ suspicions }: Pick<FitReport, 'suspicions'>): boolean =>
+  unexpected(suspicions).length > 0
+
+/** Quantiles of few values are values of people: `withoutFew` leaves them out where what is shown may be kept. */
+export function fitLines({ facts, suspicions }: FitReport): string[] {
+  const lines = [
+    ...valuesTable(facts.rules),
+    ...conditionsLine(facts),
+    `Keys     ${counted(facts.keys.different, 'row key')}`,
+    `People   ${n(facts.people.different)}${registeredWords(facts)}`,
+    ...datesLine(facts),
+    ...(Object.keys(facts.sexes).length === 0 ? [] : [`Sexes    ${byCount(facts.sexes)}`]),
+    ...suspicionLines(suspicions),
+  ]
+  return lines.map((line) => line.trimEnd())
+}
+
+function valuesTable(rules: readonly RuleFacts[]): string[] {
+  const rows = rules.flatMap(({ rule, values, usual, unit = '', unusual }) => {
+    if (values === undefined) return []
+    const { count, min, q1, median, q3, max } = values
+    const quantiles = [min, q1, median, q3, max].map(rounded)
+    const outside = usual === undefined ? '-' : `${Math.round((unusual / count) * 100)} %`
+    return [[rule, n(count), ...quantiles, outside, `${usual?.join(' to ') ?? ''} ${unit}`.trim()]]
+  })
+  const head = ['values of', 'count', 'min', '1/4', 'median', '3/4', 'max', 'unusual', 'usually']
+  return rows.length === 0 ? [] : plainTable(head, rows)
+}
+
+/** Share of the mapped rows that have it, most frequent first. */
+function conditionsLine({ rules, rows }: FitFacts): string[] {
+  const told = rules
+    .filter(({ kind, made }) => kind === 'condition' && made > 0)
+    .sort((a, b) => b.made - a.made)
+    .slice(0, CONDITIONS_TOLD)
+    .map(({ rule, made }) => `${rule} ${((made / rows.mapped) * 100).toFixed(1)} %`)
+  return told.length === 0 ? [] : [`Have     ${told.join(', ')}`]
+}
+
+const CONDITIONS_TOLD = 10
+
+function registeredWords({ people: { registered, incomplete } }: FitFacts): string {
+  const missing = Object.keys(incomplete).length === 0 ? '' : `, incomplete: ${byCount(incomplete)}`
+  return registered === 0 && missing === ''
+    ? ''
+    : `; registration complete in ${counted(registered, 'row')}${missing}`
+}
+
+function datesLine({ dates: { first, last, days, midnight, night, rows } }: FitFacts): string[] {
+  if (first === undefined || last === undefined) return []
+  const day = (at: number): string => new Date(at).toISOString().slice(0, 10)
+  const share = (part: number): string => `${Math.round((part / rows) * 100)} %`
+  return [
+    `Dates    ${day(first)} to ${day(last)}, ${counted(days, 'day')}; ${share(midnight)} at midnight, ${share(night)} at night`,
+  ]
+}
+
+/** What is suspicious, then what the mapping expects. */
+export function suspicionLines(suspicions: readonly Suspicion[]): string[] {
+  const told = ({ rule, message, finding }: Suspicion): string =>
+    `${rule === null ? '' : `${rule}: `}${message} (${finding})`
+  const odd = unexpected(suspicions)
+  const known = suspicions.filter(({ expected }) => expected !== undefined)
+  return [
+    ...(odd.length === 0 ? [] : ['Suspicious', ...odd.map((one) => `  ${told(one)}`)]),
+    ...known.map((one) => `Expected ${told(one)}, because: ${one.expected}`),
+  ]
+}
+
+const byCount = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .sort(([, a], [, b]) => b - a)
+    .map(([code, count]) => `${code} ${n(count)}`)
+    .join(', ')

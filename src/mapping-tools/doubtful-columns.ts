@@ -1,0 +1,59 @@
+/** Rules that read a column whose name says something else: what values alone cannot tell. */
+import type { ConditionEntry } from '../transform/catalog.ts'
+import type { MappingDefinition } from '../transform/mapping-definition.ts'
+import { type Dictionary, hasWord, nameWords } from './draft/names.ts'
+import type { Vocabulary } from './draft/vocabulary.ts'
+import { isNear, type Suspicion } from './judge-fit.ts'
+
+/** Of wide CSV alone: paths of JSON are named by the form, not by the vendor. */
+export function doubtfulColumns(
+  { read, biometrics = {}, conditions = {} }: MappingDefinition,
+  { naming, measurements, conditions: diagnoses, words, catalog }: Vocabulary,
+): Suspicion[] {
+  if (read.format !== 'csv') return []
+  const judge = (
+    rule: string,
+    key: string,
+    column: string | undefined,
+    dictionary: Dictionary,
+    around: readonly string[],
+    isSame: (other: string) => boolean,
+  ): Suspicion[] => {
+    if (column === undefined) return []
+    const name = nameWords(column, naming)
+    const match = dictionary.match(name, around)
+    const tell = (message: string): Suspicion[] => [{ finding: 'column-doubtful', rule, message }]
+    if (match?.kind === 'is' && !match.keys.some((one) => one === key || isSame(one)))
+      return tell(`it reads the column "${column}", which names ${match.keys.join(' or ')}`)
+    const said = [...name.outside, ...name.within].filter((word) => hasWord([word], words.otherwise))
+    return match?.kind === 'like' && said.length > 0
+      ? tell(`it reads the column "${column}", and "${said.join(' ')}" says that it is something else`)
+      : []
+  }
+  const measured = Array.isArray(biometrics) ? {} : biometrics
+  const diagnosed = Array.isArray(conditions) ? {} : conditions
+  return [
+    ...Object.entries(measured).flatMap(([rule, written]) => {
+      const [key, column] =
+        typeof written === 'string' ? [rule, written] : [written.catalog ?? rule, written.from]
+      return judge(rule, key, column, measurements, [], (other) => isNear(key, other))
+    }),
+    ...Object.entries(diagnosed).flatMap(([rule, { catalog: named, when }]) => {
+      const key = named ?? rule
+      const [column, ...others] = Object.keys(when)
+      const known = catalog.conditions.get(key)
+      return judge(
+        rule,
+        key,
+        others.length > 0 || column === 'not' ? undefined : column,
+        diagnoses,
+        words.wide.diagnosed,
+        (other) => isKin(known, catalog.conditions.get(other)),
+      )
+    }),
+  ]
+}
+
+/** Conditions of one ICD-10 code, or of codes that differ by their last characters: diabetes, and diabetes of a type. */
+const isKin = (one: ConditionEntry | undefined, other: ConditionEntry | undefined): boolean =>
+  one !== undefined && other !== undefined && one.icd10.slice(0, 2) === other.icd10.slice(0, 2)

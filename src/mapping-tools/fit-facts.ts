@@ -1,0 +1,235 @@
+/**
+ * What the rows of an export come to, as far as it tells whether the mapping is right: values by rule, rows by key, people,
+ * dates, sexes. Aggregates alone, in memory that does not grow with the export: quantiles are sketched (DDSketch, within 0.1 %),
+ * keys and people are sampled by their hash, so that all rows of one key are seen or none.
+ */
+import { DDSketch } from '@datadog/sketches-js'
+import type { PreparedRecord, RecordKind, RowOutcome } from '../model/record.ts'
+import type { BiometricEntry } from '../transform/catalog.ts'
+import type { MappingDefinition } from '../transform/mapping-definition.ts'
+import { createDates, type DateFacts, zoneOf } from './fit-dates.ts'
+import { createPeople, FEWEST_VALUES, increase, type PeopleFacts } from './fit-people.ts'
+import { HashSample, hashOf } from './hash-sample.ts'
+import { withoutOrdinal } from './record-facts.ts'
+
+/** Quantiles of the values of a rule, in the catalog's unit; `low` and `high` are the 5th and 95th percentile. */
+export interface Spread {
+  readonly count: number
+  readonly min: number
+  readonly low: number
+  readonly q1: number
+  readonly median: number
+  readonly q3: number
+  readonly high: number
+  readonly max: number
+}
+
+export interface RuleFacts {
+  /** Name of the rule, or the catalog key where the rule is one of a list. */
+  readonly rule: string
+  readonly kind: RecordKind
+  /** Catalog key of a measurement or condition. */
+  readonly key: string
+  /** Named in the mapping: then it can be missed. */
+  readonly named: boolean
+  readonly made: number
+  /** How many were rejected, by reason code. */
+  readonly rejected: Readonly<Record<string, number>>
+  /** Of measurements: values that could be read, also those rejected as implausible; of large exports a part. */
+  readonly values: Spread | undefined
+  /** Of measurements: the catalog's unit, its usual range, and the values outside of that. */
+  readonly unit: string | undefined
+  readonly usual: readonly [number, number] | undefined
+  readonly unusual: number
+}
+
+export interface FitFacts extends PeopleFacts {
+  readonly rows: {
+    readonly read: number
+    readonly mapped: number
+    readonly skipped: number
+    readonly rejected: number
+  }
+  /** Why rows were rejected: how many, by reason code. */
+  readonly reasons: Readonly<Record<string, number>>
+  /** Elements and rows that are left out because of their state, and all that are left out. */
+  readonly leftOut: { readonly byStatus: number; readonly all: number }
+  readonly rules: readonly RuleFacts[]
+  readonly keys: {
+    /** Estimated where there are many. */
+    readonly different: number
+    /** Rows looked at: of keys that were sampled. */
+    readonly rows: number
+    /** Of these: rows that follow another one of the same key with other content. */
+    readonly replaced: number
+  }
+  readonly dates: DateFacts
+}
+
+export interface FitCounter {
+  add(outcome: RowOutcome): void
+  facts(): FitFacts
+}
+
+/** Names of records whose rule is remembered. */
+const KEPT = 5_000
+/** Rows whose values, person and date are looked at one by one; of the rest every so manieth is. */
+const LOOKED_AT_FIRST = 2_000
+const THEN_EVERY = 23
+
+/** No unit of the catalog has values below or above these, but 0. */
+const [LEAST, MOST] = [1e-6, 1e9]
+
+class RuleCounter {
+  readonly rule: string
+  readonly kind: RecordKind
+  readonly key: string
+  readonly named: boolean
+  made = 0
+  unusual = 0
+  readonly rejected: Record<string, number> = {}
+  readonly sketch = new DDSketch({ relativeAccuracy: 0.001 })
+  readonly unit: string | undefined
+  readonly usual: readonly [number, number] | undefined
+  readonly #low: number
+  readonly #high: number
+
+  constructor(rule: Pick<RuleFacts, 'rule' | 'kind' | 'key' | 'named'>, entry: BiometricEntry | undefined) {
+    this.rule = rule.rule
+    this.kind = rule.kind
+    this.key = rule.key
+    this.named = rule.named
+    this.unit = entry?.unit
+    this.usual = entry?.usual
+    const [low, high] = entry?.usual ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
+    this.#low = low
+    this.#high = high
+  }
+
+  value(value: number): void {
+    if (Number.isNaN(value)) return
+    // A sketch keeps a bin for each hundredth between the least and the most: a typing error must not make that millions.
+    const size = Math.abs(value)
+    this.sketch.accept(size < LEAST ? 0 : size > MOST ? Math.sign(value) * MOST : value)
+    if (value < this.#low || value > this.#high) this.unusual++
+  }
+}
+
+/** @param catalog its measurements: what is usual of them */
+export function createFit(
+  definition: MappingDefinition,
+  catalog: ReadonlyMap<string, BiometricEntry>,
+): FitCounter {
+  const rules = new Map<string, RuleCounter>()
+  /** Rules by the names of their records, which have ordinals in lists. */
+  const byName = new Map<string, RuleCounter>()
+  const named = (section: object | undefined, kind: RecordKind): void => {
+    if (section === undefined || Array.isArray(section)) return
+    for (const [name, written] of Object.entries(section)) {
+      const key = typeof written === 'object' && 'catalog' in written ? String(written.catalog) : name
+      rules.set(name, new RuleCounter({ rule: name, kind, key, named: true }, catalog.get(key)))
+    }
+  }
+  named(definition.biometrics, 'biometric')
+  named(definition.conditions, 'condition')
+  named(definition.careTeams, 'careTeam')
+  const counterOf = (name: string, kind: RecordKind): RuleCounter => {
+    const known = byName.get(name)
+    if (known !== undefined) return known
+    const rule = rules.has(name) ? name : withoutOrdinal(name)
+    const counter =
+      rules.get(rule) ?? new RuleCounter({ rule, kind, key: rule, named: false }, catalog.get(rule))
+    rules.set(rule, counter)
+    if (byName.size < KEPT) byName.set(name, counter)
+    return counter
+  }
+  const places: { readonly name: string; readonly counter: RuleCounter }[] = []
+  const rows = { read: 0, mapped: 0, skipped: 0, rejected: 0 }
+  const reasons: Record<string, number> = {}
+  const leftOut = { byStatus: 0, all: 0 }
+  const keys = new HashSample<{ rows: number; replaced: number; content: number }>()
+  const people = createPeople()
+  const dates = createDates(zoneOf(definition))
+
+  return {
+    add(outcome) {
+      rows.read++
+      rows[outcome.outcome]++
+      if (outcome.outcome === 'rejected') return increase(reasons, outcome.issue.code)
+      for (const why of outcome.leftOut) {
+        leftOut.all++
+        if (why === 'status') leftOut.byStatus++
+      }
+      if (outcome.outcome === 'skipped') return
+      const isMeasured = rows.read <= LOOKED_AT_FIRST || rows.read % THEN_EVERY === 0
+      const { records } = outcome
+      for (let at = 0; at < records.length; at++) {
+        const record = records[at]
+        if (record === undefined) continue
+        // Rows of one form have the same rules in the same places: most are found without looking them up.
+        const before = places[at]
+        const counter = before?.name === record.rule ? before.counter : counterOf(record.rule, record.kind)
+        if (before?.name !== record.rule) places[at] = { name: record.rule, counter }
+        counter.made++
+        if (isMeasured && record.evidence.value !== undefined) counter.value(Number(record.evidence.value))
+      }
+      for (const { rule, kind, issue, value } of outcome.rejected) {
+        const counter = counterOf(rule, kind)
+        increase(counter.rejected, issue.code)
+        if (isMeasured && value !== undefined) counter.value(value)
+      }
+      const key = keys.of(hashOf(outcome.key), () => ({ rows: 0, replaced: 0, content: -1 }))
+      if (key !== undefined) {
+        const content = contentOf(outcome.records)
+        key.rows++
+        if (key.content !== -1 && key.content !== content) key.replaced++
+        key.content = content
+      }
+      const born = people.add(outcome, isMeasured)
+      if (isMeasured) dates.add(outcome.records, born)
+    },
+    facts() {
+      const sampled = [...keys.kept.values()]
+      return {
+        rows: { ...rows },
+        reasons: { ...reasons },
+        leftOut: { ...leftOut },
+        rules: [...rules.values()].map(({ rejected, sketch, ...rule }) => ({
+          ...rule,
+          rejected: { ...rejected },
+          values: spreadOf(sketch),
+        })),
+        keys: {
+          different: keys.different(),
+          rows: sampled.reduce((sum, one) => sum + one.rows, 0),
+          replaced: sampled.reduce((sum, one) => sum + one.replaced, 0),
+        },
+        dates: dates.facts(),
+        ...people.facts(),
+      }
+    },
+  }
+}
+
+/** The same without quantiles of few values, which are values of people: what may be stored or logged. */
+export const withoutFew = (facts: FitFacts): FitFacts => ({
+  ...facts,
+  rules: facts.rules.map((rule) =>
+    rule.values === undefined || rule.values.count >= FEWEST_VALUES ? rule : { ...rule, values: undefined },
+  ),
+})
+
+function contentOf(records: readonly PreparedRecord[]): number {
+  let content = 0
+  for (const { evidence, observedAt, rule } of records)
+    content = hashOf(evidence.value ?? evidence.npi ?? rule, (content ^ observedAt) >>> 0)
+  return content
+}
+
+function spreadOf(sketch: DDSketch): Spread | undefined {
+  if (sketch.count === 0) return undefined
+  const { min, max, count } = sketch
+  // A quantile is the middle of a bin, which may lie beyond what was seen.
+  const at = (share: number): number => Math.min(max, Math.max(min, sketch.getValueAtQuantile(share)))
+  return { count, min, low: at(0.05), q1: at(0.25), median: at(0.5), q3: at(0.75), high: at(0.95), max }
+}

@@ -1,0 +1,382 @@
+/**
+ * Whether a mapping is right for an export, judged by what its rows come to (fit-facts.ts): what is suspicious, and what it may
+ * mean. Pure. docs/judging.md says what each finding is told by; a mapping acknowledges one under `expected`.
+ */
+import type { RowOutcome } from '../model/record.ts'
+import type { BiometricEntry, Catalog } from '../transform/catalog.ts'
+import type { ReadName } from '../transform/compile-context.ts'
+import type { FitFinding, MappingDefinition } from '../transform/mapping-definition.ts'
+import type { Units } from '../transform/units.ts'
+import { unreadColumns } from './coverage.ts'
+import { createFit, type FitFacts, type RuleFacts } from './fit-facts.ts'
+import { FEWEST_VALUES, HIGHER_IN_MEN } from './fit-people.ts'
+
+/** What is odd about an export as the mapping reads it. It holds medians and shares of many; no value of a person. */
+export interface Suspicion {
+  readonly finding: FitFinding
+  /** Null where it is of rows, people or dates. */
+  readonly rule: string | null
+  readonly message: string
+  /** The reason by which the mapping expects it: then it is no suspicion. */
+  readonly expected?: string
+}
+
+/** What an export came to, and what is odd about it. */
+export interface FitReport {
+  readonly facts: FitFacts
+  readonly suspicions: readonly Suspicion[]
+}
+
+/** A mapping with what it was compiled with. */
+export interface FittedMapping {
+  readonly definition: MappingDefinition
+  readonly resources: { readonly catalog: Catalog; readonly units: Units }
+  readonly compiled: { readonly reads: readonly ReadName[] }
+}
+
+/**
+ * Looks at the rows of an export as they are mapped.
+ * @param columns of the header; undefined for JSON
+ * @param doubts what is odd about the mapping itself (doubtful-columns.ts)
+ */
+export function createFitWatch(
+  { definition, resources: { catalog, units }, compiled }: FittedMapping,
+  columns: readonly string[] = [],
+  doubts: readonly Suspicion[] = [],
+): { add(outcome: RowOutcome): void; report(): FitReport } {
+  const fit = createFit(definition, catalog.biometrics)
+  const unread = unreadColumns(compiled.reads, columns)
+  return {
+    add: fit.add,
+    report() {
+      const facts = fit.facts()
+      const odd = judgeFit(facts, { definition, catalog: catalog.biometrics, units, unread })
+      return { facts, suspicions: withReasons([...doubts, ...odd], definition) }
+    },
+  }
+}
+
+/** By what facts are judged. */
+export interface FitMeasure {
+  readonly definition: MappingDefinition
+  readonly catalog: ReadonlyMap<string, BiometricEntry>
+  readonly units: Units
+  /** Columns of CSV that the mapping does not read. */
+  readonly unread: readonly string[]
+}
+
+/** Values and rows by which something other than a quantile can be told. */
+const FEW = 10
+const SOME = 30
+const MANY = 100
+/** Rows in which a condition that somebody has should be met. */
+const RARE = 300
+
+const [TENTH, QUARTER, THIRD, HALF] = [0.1, 0.25, 0.3, 0.5]
+/** Of values within the 5th to the 95th percentile of adults, a tenth lies outside. */
+const MIXED = 0.4
+/** How many times the third quartile is the first where two units are mixed, and never by illness alone. */
+const APART = 1.8
+const NEARLY_ALL = 0.9
+/** No condition of the catalog is that frequent among people who are screened. */
+const MOST = 0.6
+/** Days: people who are seen in one export are not born within so few. */
+const YEARS_OF_BIRTH = 25 * 365
+
+function judgeFit(facts: FitFacts, measure: FitMeasure): Suspicion[] {
+  return [
+    ...facts.rules.flatMap((rule) => ruleFindings(rule, facts, measure)),
+    ...rowFindings(facts),
+    ...peopleFindings(facts),
+    ...dateFindings(facts, measure),
+  ]
+}
+
+/** With the reasons for which the mapping expects some. */
+function withReasons(found: readonly Suspicion[], { expected = [] }: MappingDefinition): Suspicion[] {
+  return found.map((one) => {
+    const known = expected.find(
+      ({ finding, rule }) => finding === one.finding && (rule === undefined || rule === one.rule),
+    )
+    return known === undefined ? one : { ...one, expected: known.reason }
+  })
+}
+
+/** Those that nobody expects. */
+export const unexpected = (suspicions: readonly Suspicion[]): Suspicion[] =>
+  suspicions.filter(({ expected }) => expected === undefined)
+
+const total = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((sum, count) => sum + count, 0)
+
+/** The most frequent reason. */
+const mostOf = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts).sort(([, a], [, b]) => b - a)[0]?.[0] ?? ''
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`
+
+/** Three digits are what a median of a group is worth. */
+export const rounded = (value: number): string => String(Number(value.toPrecision(3)))
+
+function ruleFindings(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): Suspicion[] {
+  const tell = (finding: FitFinding, message: string): Suspicion => ({ finding, rule: rule.rule, message })
+  const { made, kind, named, rejected } = rule
+  const { mapped } = facts.rows
+  // Dates have a finding of their own.
+  const refused = total(rejected) - (rejected['date-in-future'] ?? 0)
+  const values = valueFindings(rule, facts, measure, tell)
+  if (rule.rule === 'unmapped') {
+    const all = facts.rules.reduce((sum, one) => sum + one.made + total(one.rejected), 0)
+    return refused >= FEWEST_VALUES && refused / all >= HALF
+      ? [
+          tell(
+            'codes-unknown',
+            `${percent(refused / all)} of the results have a code that is not known: is it the right column, and the right table?`,
+          ),
+        ]
+      : []
+  }
+  if (made === 0 && refused >= FEW)
+    return [tell('always-rejected', `always rejected, as ${mostOf(rejected)}${hintOf(rule, facts, measure)}`)]
+  if (refused >= FEW && refused / (made + refused) >= THIRD)
+    return [
+      tell(
+        'often-rejected',
+        `${percent(refused / (made + refused))} rejected, most as ${mostOf(rejected)}: do all rows mean the same by this column?`,
+      ),
+      ...values,
+    ]
+  const rows = kind === 'condition' ? RARE : SOME
+  if (made + total(rejected) === 0 && named && mapped >= rows)
+    return [
+      tell(
+        'never-set',
+        `never set in ${mapped} rows: is it the right column, and does its condition ever hold?`,
+      ),
+    ]
+  if (kind === 'condition' && named && mapped >= SOME && made / mapped > MOST)
+    return [
+      tell(
+        'condition-of-most',
+        `${percent(made / mapped)} of the rows have it: does the condition hold for those who have it, and is it the right column?`,
+      ),
+    ]
+  return values
+}
+
+function valueFindings(
+  rule: RuleFacts,
+  facts: FitFacts,
+  measure: FitMeasure,
+  tell: (finding: FitFinding, message: string) => Suspicion,
+): Suspicion[] {
+  const { values, key, unusual } = rule
+  const entry = measure.catalog.get(key)
+  if (values === undefined || entry === undefined || values.count < FEWEST_VALUES) return []
+  const { median, min, max, count, q1, q3 } = values
+  if (min === max && count >= SOME && !entry.unit.startsWith('{'))
+    return [tell('one-value', `all ${count} values are the same: is it a measurement?`)]
+  if (entry.usual === undefined) return []
+  const [low, high] = entry.usual
+  const usually = `usually ${low} to ${high} ${entry.unit}`
+  if (median < low || median > high)
+    return [
+      tell('median-unusual', `the median is ${rounded(median)}, ${usually}${hintOf(rule, facts, measure)}`),
+    ]
+  return unusual / count >= MIXED && q3 >= q1 * APART
+    ? [
+        tell(
+          'values-mixed',
+          `${percent(unusual / count)} of the values lie outside of what is usual (${low} to ${high} ${entry.unit}): are they in different units?`,
+        ),
+      ]
+    : []
+}
+
+/** What it may mean that the median is unusual: `; in kg it would be 80: is that the unit?` */
+function hintOf(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): string {
+  const { catalog, units } = measure
+  const entry = catalog.get(rule.key)
+  if (entry?.usual === undefined || rule.values === undefined || rule.values.count < FEWEST_VALUES) return ''
+  const { median } = rule.values
+  if (isUsual(entry, median)) return ''
+  const swapped = facts.rules.find((other) => {
+    const its = catalog.get(other.key)
+    if (other === rule || its?.usual === undefined || other.values === undefined) return false
+    const alone = !isUsual(its, other.values.median)
+    return alone && isUsual(its, median) && isUsual(entry, other.values.median)
+  })
+  if (swapped !== undefined)
+    return `; that of ${swapped.rule} would fit here, and this one there: are they swapped?`
+  const raw = rawMedian(rule, median, entry, measure)
+  if (raw !== undefined)
+    for (const [code, unit] of [[entry.unit, entry.unit], ...units.codes] as const) {
+      const conversion = units.conversion(code, entry.unit, entry.molarMass)
+      if (!conversion.ok || code === raw.unit) continue
+      const then = conversion.convert(raw.value)
+      if (isUsual(entry, then))
+        return `; looks like ${unit}: in ${unit} it would be ${rounded(then)} ${entry.unit}`
+    }
+  const other = [...catalog].find(
+    ([key, one]) => isNear(key, rule.key) && one.unit !== entry.unit && isUsual(one, raw?.value ?? median),
+  )
+  const large = [10, 100, 1000].find((by) => isUsual(entry, median / by))
+  const small = [10, 100, 1000].find((by) => isUsual(entry, median * by))
+  const looks = [
+    ...(other === undefined ? [] : [`like ${other[0]}, in ${other[1].unit}`]),
+    ...(large === undefined ? [] : [`${large} times too large`]),
+    ...(small === undefined ? [] : [`${small} times too small`]),
+  ]
+  return looks.length === 0 ? '' : `; looks ${looks.join(', or ')}`
+}
+
+const isUsual = ({ usual }: BiometricEntry, value: number): boolean =>
+  usual !== undefined && value >= usual[0] && value <= usual[1]
+
+/** One name begins with the other: another way to measure the same. */
+export const isNear = (one: string, other: string): boolean =>
+  one !== other && (one.startsWith(`${other}-`) || other.startsWith(`${one}-`))
+
+/** The median as it stands in the export, where the mapping says the unit. */
+function rawMedian(
+  { rule, named }: RuleFacts,
+  median: number,
+  entry: BiometricEntry,
+  { definition: { biometrics }, units }: FitMeasure,
+): { value: number; unit: string } | undefined {
+  if (!named || biometrics === undefined || Array.isArray(biometrics)) return undefined
+  const written = biometrics[rule]
+  const unit = typeof written === 'object' ? (written.unit ?? entry.unit) : entry.unit
+  if (typeof unit !== 'string') return undefined
+  const conversion = units.conversion(unit, entry.unit, entry.molarMass)
+  if (!conversion.ok) return undefined
+  const zero = conversion.convert(0)
+  return { value: (median - zero) / (conversion.convert(1) - zero), unit: units.resolve(unit) ?? unit }
+}
+
+function rowFindings({ rows, reasons, leftOut, keys, rules }: FitFacts): Suspicion[] {
+  const found: Suspicion[] = []
+  const tell = (finding: FitFinding, message: string): void =>
+    void found.push({ finding, rule: null, message })
+  const made = rules.reduce((sum, one) => sum + one.made, 0)
+  const refused = rules.reduce((sum, one) => sum + total(one.rejected), 0)
+  if (rows.read >= FEWEST_VALUES) {
+    if (rows.rejected / rows.read >= THIRD)
+      tell(
+        'rows-rejected',
+        `${percent(rows.rejected / rows.read)} of the rows are rejected, most as ${mostOf(reasons)}`,
+      )
+    if (rows.skipped / rows.read >= NEARLY_ALL)
+      tell(
+        'rows-left-out',
+        `${percent(rows.skipped / rows.read)} of the rows are left out: is the condition by which rows are skipped, or the list of states and codes, the right one?`,
+      )
+    else if (made + refused === 0 && rows.mapped > 0) tell('rows-left-out', 'the rows give no record at all')
+  }
+  const states = leftOut.byStatus + made
+  if (leftOut.byStatus >= FEWEST_VALUES && leftOut.byStatus / states >= HALF)
+    tell(
+      'status-left-out',
+      `${percent(leftOut.byStatus / states)} of the results are left out by their status: is it the right column, and does \`keep\` name all states that count?`,
+    )
+  if (keys.rows >= FEWEST_VALUES && keys.replaced / keys.rows >= TENTH * 2)
+    tell(
+      'key-shared',
+      `${percent(keys.replaced / keys.rows)} of the rows have the key of an earlier row and other content: each takes the place of the one before. Does the key name everything that tells rows apart?`,
+    )
+  return found
+}
+
+function peopleFindings({ people, rows, sexes, bySex }: FitFacts): Suspicion[] {
+  const found: Suspicion[] = []
+  const tell = (finding: FitFinding, message: string): void =>
+    void found.push({ finding, rule: null, message })
+  if (people.different === 1 && rows.mapped >= FEWEST_VALUES)
+    tell('one-person', `all ${rows.mapped} rows are of one person: is it the right column?`)
+  if (people.mixed >= 2 && people.mixed / people.repeated >= QUARTER)
+    tell(
+      'person-mixed',
+      `${percent(people.mixed / people.repeated)} of the references that stand in several rows have several dates of birth: does the column name the person, and not a place or an event?`,
+    )
+  if (people.met >= FEW && people.split / people.met >= HALF)
+    tell(
+      'person-split',
+      `${percent(people.split / people.met)} of the people in several rows have several references: does the column name the person, and not a visit?`,
+    )
+  const incomplete = total(people.incomplete)
+  if (incomplete >= FEWEST_VALUES && incomplete / (incomplete + people.registered) >= HALF)
+    tell(
+      'registration-incomplete',
+      `${percent(incomplete / (incomplete + people.registered))} of the people cannot be registered, most for ${mostOf(people.incomplete)}`,
+    )
+  const [sex, ...others] = Object.keys(sexes)
+  if (sex !== undefined && others.length === 0 && total(sexes) >= MANY)
+    tell('one-sex', `everybody is registered as ${sex}: is it the right column, and the right table?`)
+  const inverted = HIGHER_IN_MEN.filter((key) => {
+    const { FEMALE, MALE } = bySex[key] ?? {}
+    return FEMALE !== undefined && MALE !== undefined && FEMALE > MALE * 1.02
+  })
+  if (inverted.length > 0 && inverted.length * 2 > Object.keys(bySex).length)
+    tell(
+      'sexes-inverted',
+      `the median of ${inverted.join(', ')} is higher in women than in men: is the table of the gender inverted?`,
+    )
+  return found
+}
+
+function dateFindings({ dates, rules, people }: FitFacts, { definition, unread }: FitMeasure): Suspicion[] {
+  const found: Suspicion[] = []
+  const tell = (finding: FitFinding, message: string): void =>
+    void found.push({ finding, rule: null, message })
+  const { rows, days, months } = dates
+  const future = rules.reduce((sum, { rejected }) => sum + (rejected['date-in-future'] ?? 0), 0)
+  const records = rules.reduce((sum, { made, rejected }) => sum + made + total(rejected), 0)
+  if (future >= FEW && future / records >= TENTH / 2)
+    tell(
+      'dates-in-future',
+      `${percent(future / records)} of the records lie in the future: are day and month swapped, or is it another date?`,
+    )
+  if (rows < SOME) return found
+  if (dates.firstTwelve === rows && months >= 3 && days >= 5)
+    tell(
+      'first-twelve-days',
+      `all dates lie on the first twelve days of ${months} months: are day and month swapped?`,
+    )
+  if (dates.midnight === rows && days > 1 && (hasTimes(definition) || unread.some((name) => TIME.test(name))))
+    tell('always-midnight', 'every time is midnight: is the time of day in another column?')
+  if (dates.night / rows >= HALF && zoneMatters(definition))
+    tell(
+      'at-night',
+      `${percent(dates.night / rows)} of the times lie between 21:00 and 6:00: is it the right zone?`,
+    )
+  const perPerson = people.different / rows
+  if (dates.aged >= FEWEST_VALUES && dates.newborn / dates.aged >= THIRD)
+    tell(
+      'born-when-observed',
+      `${percent(dates.newborn / dates.aged)} of the people were born within a year of their observation: are the date of birth and that of the observation the right columns?`,
+    )
+  else if (dates.aged === 0 && dates.span >= YEARS_OF_BIRTH && perPerson >= 0.8)
+    tell(
+      'born-when-observed',
+      `the dates of people who are seen once each lie ${Math.round(dates.span / 365)} years apart: is it their date of birth?`,
+    )
+  return found
+}
+
+/** A column that tells the time of day. */
+const TIME = /(^|[^a-z])(time|uhrzeit|zeit|heure|hora)([^a-z]|$)/i
+
+/** Whether every form of the date has a time of day. */
+function hasTimes({ row: { observedAt } }: MappingDefinition): boolean {
+  const format = 'format' in observedAt ? [observedAt.format].flat() : []
+  return (
+    format.length > 0 &&
+    format.every((one) => /[Hh]/.test(String(one).replaceAll(/'[^']*'/g, '')) && one !== 'HL7')
+  )
+}
+
+/** UTC says that the export has instants, or that nobody looked for the zone: no time of day is odd there. */
+function zoneMatters({ row: { observedAt } }: MappingDefinition): boolean {
+  const zone = 'zone' in observedAt ? observedAt.zone : undefined
+  return typeof zone === 'string' && !/^(UTC|Etc\/.*)$/.test(zone)
+}

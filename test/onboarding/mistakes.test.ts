@@ -1,0 +1,111 @@
+/** Mistakes planted in mappings: what the fit report tells of each before anything is sent, and nothing of mappings that are right. */
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { readMapping } from '../../src/definitions/definition-files.ts'
+import { openExport } from '../../src/extract/open-export.ts'
+import { doubtfulColumns } from '../../src/mapping-tools/doubtful-columns.ts'
+import { createFitWatch, type Suspicion, unexpected } from '../../src/mapping-tools/judge-fit.ts'
+import { FIT_FINDINGS } from '../../src/transform/mapping-definition.ts'
+import { corpusPath, WITHOUT_CORPUS } from '../corpus/corpus-file.ts'
+import { page } from '../docs/pages.ts'
+import { vocabulary } from '../mapping-tools/draft/drafting.ts'
+import { load, ROOT } from '../transform/mapping-under-test.ts'
+import { MISTAKES, type Mistake, RIGHT_LONG, RIGHT_WIDE, rowsOf, TABLES } from './mistakes.ts'
+
+const NOW = Date.parse('2026-03-02T08:00:00.000Z')
+
+function suspicionsOf(text: string, rows: readonly Record<string, string>[]): Suspicion[] {
+  const mapping = load(text, TABLES)
+  const columns = Object.keys(rows[0] ?? {})
+  const map = mapping.compiled.bind(columns, 'tried.csv', NOW)
+  const watch = createFitWatch(mapping, columns, doubtfulColumns(mapping.definition, vocabulary))
+  for (const [at, row] of rows.entries())
+    watch.add(map({ row: at + 1, line: at + 2, byteOffset: 0, kind: 'cells', cells: Object.values(row) }))
+  return unexpected(watch.report().suspicions)
+}
+
+const exported = rowsOf(20260301)
+
+const found = ({ of, right, wrong }: Mistake): Suspicion[] => {
+  const text = of === 'wide' ? RIGHT_WIDE : RIGHT_LONG
+  expect(text).toContain(right)
+  return suspicionsOf(text.replace(right, wrong), exported[of])
+}
+
+test('nothing is suspicious about the mappings in which mistakes are planted', () => {
+  for (const seed of [20260301, 2, 3, 4, 5]) {
+    const { wide, long } = rowsOf(seed)
+    expect(suspicionsOf(RIGHT_WIDE, wide)).toEqual([])
+    expect(suspicionsOf(RIGHT_LONG, long)).toEqual([])
+  }
+})
+
+test('what a mapping expects is told with its reason, and is no suspicion', () => {
+  const { wide } = exported
+  const wrong = RIGHT_WIDE.replace('body-weight: weight_kg', 'body-weight: weight_lb')
+  const expects = (rule: string): string =>
+    `${wrong}expected: [{ finding: median-unusual, rule: ${rule}, reason: made up }]`
+  expect(suspicionsOf(wrong, wide)).toHaveLength(1)
+  expect(suspicionsOf(expects('body-weight'), wide)).toEqual([])
+  expect(suspicionsOf(expects('heart-rate'), wide)).toHaveLength(1)
+})
+
+const inbox = (file: string): string => join(ROOT, 'samples/inbox', file)
+const EXPORTS: readonly (readonly [mapping: string, file: string])[] = [
+  ['acme-onsite', inbox('acme_screening_20260302.csv')],
+  ['northlab-oru', inbox('northlab_oru_20260302.ndjson')],
+  ...(WITHOUT_CORPUS
+    ? []
+    : ([
+        ['nhanes', corpusPath('population/nhanes-bioconnector/nhanes.csv')],
+        ['synthea-observations', corpusPath('synthea/csv-ohdsi-28pat/observations.csv')],
+        ['synthea-conditions', corpusPath('synthea/csv-ohdsi-28pat/conditions.csv')],
+        ['fhir-observation', corpusPath('synthea/ndjson-split-smart-r4/Observation.ndjson')],
+        ['fhir-condition', corpusPath('synthea/ndjson-split-smart-r4/Condition.ndjson')],
+        ['fhir-condition', corpusPath('synthea/ndjson-bulk-10pat/Condition.000.ndjson')],
+      ] as const)),
+]
+
+test.each(EXPORTS)('nothing is suspicious about %s over %s', async (name, file) => {
+  const mapping = await readMapping({ jobs: '', mappings: join(ROOT, 'mappings') }, name)
+  const { columns, rows } = await openExport(file, mapping.read)
+  const map = mapping.compiled.bind(columns, 'export', NOW)
+  const watch = createFitWatch(mapping, columns, doubtfulColumns(mapping.definition, vocabulary))
+  for await (const block of rows()) for (const row of block) watch.add(map(row))
+  const { facts, suspicions } = watch.report()
+  expect(facts.rows.read).toBeGreaterThan(100)
+  expect(suspicions).toEqual([])
+})
+
+test('the page on judging has each mistake with what tells it, and each finding', () => {
+  const rows = page('docs/judging.md')
+    .split('\n')
+    .flatMap((line) => /^\| ([^|]+) \| (?:`([a-z-]+)`|nothing) \|/.exec(line)?.slice(1, 3) ?? [])
+  const told = Map.groupBy(rows.keys(), (at) => Math.floor(at / 2))
+  const listed = [...told.values()].map(([mistake = 0, finding = 0]) => [rows[mistake], rows[finding]])
+  expect(listed).toEqual(MISTAKES.map(({ name, finding }) => [name, finding]))
+  for (const finding of FIT_FINDINGS) expect(page('docs/judging.md')).toContain(`\`${finding}\``)
+  expect(MISTAKES.filter(({ finding }) => finding !== undefined).length / MISTAKES.length).toBeGreaterThan(
+    20 / 24,
+  )
+})
+
+describe('a planted mistake', () => {
+  test.each(MISTAKES.filter(({ finding }) => finding !== undefined).map((one) => [one.name, one] as const))(
+    'is told: %s',
+    (_, one) => {
+      const told = found(one)
+      expect(told.map(({ finding }) => finding)).toContain(one.finding)
+      const words = told
+        .filter(({ finding }) => finding === one.finding)
+        .map(({ rule, message }) => `${rule}: ${message}`)
+        .join('\n')
+      expect(words).toContain(one.says ?? '')
+    },
+  )
+
+  test.each(MISTAKES.filter(({ finding }) => finding === undefined).map((one) => [one.name, one] as const))(
+    'cannot be told, and the page says so: %s',
+    (_, one) => expect(found(one)).toEqual([]),
+  )
+})

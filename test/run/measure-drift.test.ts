@@ -1,0 +1,90 @@
+import { expect, it } from 'vitest'
+import { DriftDefinition } from '../../src/definitions/job-definition.ts'
+import type { ExportProfile, MeasuredProfile } from '../../src/run/export-profile.ts'
+import { measureDrift } from '../../src/run/measure-drift.ts'
+
+const WEIGHTS: MeasuredProfile = { found: 100, rejected: 1, values: 99, quartiles: [66, 80, 92] }
+const night = (
+  weight: Partial<MeasuredProfile> = {},
+  fields: Partial<ExportProfile> = {},
+): ExportProfile => ({
+  ...{
+    rows: 100,
+    columns: [],
+    taken: 100,
+    rules: {},
+    codes: {},
+    units: {},
+    rejectedRows: 2,
+    daysSpanned: 20,
+  },
+  measured: { 'body-weight': { ...WEIGHTS, ...weight } },
+  ...fields,
+})
+const earlier = (...profiles: ExportProfile[]) => profiles.map((profile) => ({ profile, accepted: false }))
+const usual = earlier(night(), night({ quartiles: [65, 79, 93] }), night({ quartiles: [67, 81, 91] }))
+
+const told = (now: ExportProfile, before = usual, written: object = {}): string[] =>
+  measureDrift(now, before, DriftDefinition.parse(written)).map(
+    ({ measure, level, message }) => `${level} ${measure}: ${message}`,
+  )
+
+it.each([
+  { what: 'the same', now: night(), found: [] },
+  {
+    what: 'a median that moves by a quarter',
+    now: night({ quartiles: [82, 100, 115] }),
+    found: ['warn values: the median of body-weight is 100, usually 80 (1.25 times)'],
+  },
+  {
+    what: 'a median that moves by more than half',
+    now: night({ quartiles: [145, 176, 203] }),
+    found: ['stop values: the median of body-weight is 176, usually 80 (2.2 times)'],
+  },
+  {
+    what: 'a median that chance can move, as the values are few: 4 standard errors of 0.93 × 26 / √20 are 21.6',
+    now: night({ values: 20, quartiles: [85, 101, 111] }),
+    found: [],
+  },
+  {
+    what: 'one value in most rows',
+    now: night({ quartiles: [81, 81, 81] }),
+    found: ['warn values: body-weight is 81 in most rows, and usually is not'],
+  },
+  {
+    what: 'a rule that is always rejected',
+    now: night({ rejected: 100, values: 0, quartiles: undefined }),
+    found: ['stop rejects: of body-weight 100.0 % rejected, usually 1.0 %'],
+  },
+  { what: 'fewer rejects', now: night({ rejected: 0 }), found: [] },
+  {
+    what: 'too few records',
+    now: night({ found: 19, rejected: 19, values: 0, quartiles: undefined }),
+    found: [],
+  },
+  {
+    what: 'rows that are rejected',
+    now: night({}, { rejectedRows: 60 }),
+    found: ['warn rejects: of rows 60.0 % rejected, usually 2.0 %'],
+  },
+  {
+    what: 'dates far apart',
+    now: night({}, { daysSpanned: 300 }),
+    found: ['warn values: nine of ten dates lie within 300 days, usually 20: are day and month swapped?'],
+  },
+])('$what', ({ now, found }) => {
+  expect(told(now)).toEqual(found)
+})
+
+it('stops for nothing where the job says so, and needs as many deliveries as that says', () => {
+  const moved = night({ quartiles: [145, 176, 203] })
+  expect(told(moved, usual, { values: { stop: 'off' } })).toEqual([expect.stringMatching(/^warn values/)])
+  expect(told(moved, usual, { values: 'off', rejects: 'off' })).toEqual([])
+  expect(told(moved, usual, { after: 4 })).toEqual([])
+})
+
+it('takes what was accepted for usual as well, and profiles of earlier versions for none', () => {
+  const moved = night({ quartiles: [145, 176, 203] })
+  expect(told(moved, [{ profile: moved, accepted: true }, ...usual])).toEqual([])
+  expect(told(moved, earlier(...[1, 2, 3].map(() => night({}, { measured: {} }))))).toEqual([])
+})

@@ -1,5 +1,5 @@
 import type { AnswerClass } from '../../src/gateway/answer-class.ts'
-import type { FaultGiven } from '../reference-gateway/faults/struck-gateway.ts'
+import type { FaultGiven } from '../reference-gateway/struck-gateway.ts'
 import type { StruckWrite } from './struck-writes.ts'
 
 /** How a struck call must end. */

@@ -4,7 +4,7 @@ import { createGateway, type Gateway, type GatewayOptions } from '../../src/gate
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { Fault, suits, targetsOf } from '../../src/reference-gateway/fault-plan.ts'
 import { ENDPOINT_NAMES } from '../../src/reference-gateway/fault-targets.ts'
-import type { FaultGiven } from '../reference-gateway/faults/struck-gateway.ts'
+import type { FaultGiven } from '../reference-gateway/struck-gateway.ts'
 import { DOCUMENTED_CALLS } from './documented-calls.ts'
 import { type Outcome, ROWS, type Row, type Struck } from './fault-outcomes.ts'
 import { closedPort } from './loopback.ts'

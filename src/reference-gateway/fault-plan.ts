@@ -15,8 +15,6 @@ export const Fault = z.discriminatedUnion(
   { error: 'expected a kind of fault in `do` (docs/faults.md lists them)' },
 )
 export type Fault = z.infer<typeof Fault>
-/** A fault of one kind. */
-export type FaultOf<Kind extends FaultKind> = Extract<Fault, { do: Kind }>
 
 /** Whether a kind of fault has a meaning for a call. */
 export const suits = (kind: FaultKind, name: EndpointName): boolean =>

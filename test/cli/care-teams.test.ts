@@ -2,27 +2,13 @@ import type { ChildProcess } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { answer, PASS, type Passing } from '../faults/fault-proxy.ts'
-import { type Clinic, openClinic } from './clinic.ts'
+import { type Clinic, openClinic, REGISTERED_ROW } from './clinic.ts'
 import { ended, summaryOf } from './command-line.ts'
 import { openFaultyClinic } from './left-behind.ts'
 import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
 
 const MAPPING = `mapping: clinic
-read: { format: csv }
-row:
-  key: [id, day]
-  account:
-    reference: id
-    type: partnerAccountId
-    register:
-      firstName: first
-      lastName: last
-      dateOfBirth: { from: born, format: yyyy-MM-dd }
-      gender: { from: gender }
-      postalCode: zip
-  observedAt: { from: day, format: yyyy-MM-dd, zone: UTC }
-  source: { name: Clinic, type: screening, sendingSystem: clinic }
-careTeams:
+${REGISTERED_ROW}careTeams:
   pcp: { npi: npi, name: practice, type: PCP, primary: true, phoneNumber: phone }
 `
 const job = (

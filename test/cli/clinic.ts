@@ -20,6 +20,23 @@ biometrics:
 export const CLINIC = `mapping: clinic\nread: { format: csv }${ROW_BLOCK((name) => name)}`
 const CLINIC_JSON = `mapping: clinic-json\nread: { format: ndjson }${ROW_BLOCK((name) => `$.${name}`)}`
 
+/** Rows of people who are registered: columns id, day, first, last, born, gender, zip. */
+export const REGISTERED_ROW = `read: { format: csv }
+row:
+  key: [id, day]
+  account:
+    reference: id
+    type: partnerAccountId
+    register:
+      firstName: first
+      lastName: last
+      dateOfBirth: { from: born, format: yyyy-MM-dd }
+      gender: { from: gender }
+      postalCode: zip
+  observedAt: { from: day, format: yyyy-MM-dd, zone: UTC }
+  source: { name: Clinic, type: screening, sendingSystem: clinic }
+`
+
 export const HEADER = 'id,day,pulse,a1c,weight,unit,remark\n'
 export const ANN = 'ann,2026-03-02,61,5.1,70.5,kg,fine\n'
 export const BEN = 'ben,2026-03-02,62,5.2,71.5,kg,fine\n'

@@ -1,11 +1,10 @@
 import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { PASS } from '../faults/fault-proxy.ts'
+import { json, serve } from '../gateway/loopback.ts'
 import { ANN, CLINIC, HEADER, openClinic } from './clinic.ts'
 import { createWorkplace, type Ended, ended } from './command-line.ts'
 import { openFaultyClinic, runInDoubt } from './left-behind.ts'
@@ -147,17 +146,11 @@ test('a token command is run, and what it prints is tried', async () => {
 })
 
 test('a clock that is off: a warning; one that is before the latest run: a problem', async () => {
-  const server = createServer((_, response) => {
-    response.setHeader('date', new Date(Date.now() - 600_000).toUTCString())
-    response.setHeader('content-type', 'application/json')
-    response.end('{"data":[]}')
-  })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  onTestFinished(() => {
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  const clinic = await openClinic({ environment: gatewaySettings(`http://127.0.0.1:${port}`) })
+  const { url } = await serve(() => ({
+    ...json(200, { data: [] }),
+    headers: { 'content-type': 'application/json', date: new Date(Date.now() - 600_000).toUTCString() },
+  }))
+  const clinic = await openClinic({ environment: gatewaySettings(url) })
   const [code, bad] = trouble(await clinic.workplace.waybill('doctor', '--json'))
   expect(code).toBe(0)
   expect(bad).toContainEqual(expect.stringMatching(/^warning clock: (599|600|601) s ahead of the gateway's$/))

@@ -1,8 +1,7 @@
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import type { RequestListener } from 'node:http'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { closedPort } from '../gateway/loopback.ts'
+import { closedPort, serveRaw } from '../gateway/loopback.ts'
 import { biometric, condition, startGateway } from '../reference-gateway/gateway-under-test.ts'
 import { createWorkplace, type Ended } from './command-line.ts'
 
@@ -18,22 +17,9 @@ const Report = z.object({
 
 const reportOf = ({ out }: Ended) => Report.parse(JSON.parse(out))
 
-/** A server of the test's own; ends with it. */
-async function listen(answer: RequestListener): Promise<string> {
-  const server = createServer(answer)
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
 /** Passes every call on to the gateway, but for those that `lie` answers itself. */
 async function lyingGateway(honest: string, lie: (...call: Parameters<RequestListener>) => boolean) {
-  return listen(async (request, response) => {
+  const { url } = await serveRaw(async (request, response) => {
     if (lie(request, response)) return
     const pieces: Uint8Array[] = []
     for await (const piece of request) pieces.push(piece)
@@ -46,6 +32,7 @@ async function lyingGateway(honest: string, lie: (...call: Parameters<RequestLis
     const type = answer.headers.get('content-type') ?? 'text/plain'
     response.writeHead(answer.status, { 'content-type': type }).end(await answer.text())
   })
+  return url
 }
 
 test.each([
@@ -135,7 +122,7 @@ test('HTML, a redirect, an answer without an end and one that breaks off are dif
       response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy())
     },
   }
-  const url = await listen((request, response) => {
+  const { url } = await serveRaw((request, response) => {
     const answer = answers[request.url?.split('?')[0] ?? '']
     if (answer === undefined) response.writeHead(404).end()
     else answer(request, response)

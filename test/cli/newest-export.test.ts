@@ -4,27 +4,13 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { answer, PASS, startFaultProxy } from '../faults/fault-proxy.ts'
-import { type Clinic, openClinic } from './clinic.ts'
+import { type Clinic, openClinic, REGISTERED_ROW } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 import { openFaultyClinic, showOf, unanswered } from './left-behind.ts'
 import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
 
 const MAPPING = `mapping: clinic
-read: { format: csv }
-row:
-  key: [id, day]
-  account:
-    reference: id
-    type: partnerAccountId
-    register:
-      firstName: first
-      lastName: last
-      dateOfBirth: { from: born, format: yyyy-MM-dd }
-      gender: { from: gender }
-      postalCode: zip
-  observedAt: { from: day, format: yyyy-MM-dd, zone: UTC }
-  source: { name: Clinic, type: screening, sendingSystem: clinic }
-biometrics:
+${REGISTERED_ROW}biometrics:
   pulse: { when: { pulse: present }, catalog: heart-rate, from: pulse }
 careTeams:
   doctor: { when: { npi: present }, npi: npi, name: practice, type: PCP, primary: { is_pcp: Y } }

@@ -1,25 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { inSection } from '../../src/conformance/case.ts'
 import { createClient } from '../../src/conformance/client.ts'
 import { checkSafely, SUITE } from '../../src/conformance/suite.ts'
+import { serveRaw } from '../gateway/loopback.ts'
 
 const BASE = { apiKey: 'key', accessToken: 'token', makeId: randomUUID }
 
 /** A gateway that takes every call and never answers; ends with the test. */
-async function silentGateway(): Promise<string> {
-  const server = createServer(() => {})
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+const silentGateway = async (): Promise<string> => (await serveRaw(() => {})).url
 
 test('a gateway that never answers differs in everything that is asked, and holds nothing up', async () => {
   const baseUrl = await silentGateway()

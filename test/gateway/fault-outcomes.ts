@@ -1,5 +1,5 @@
 import type { AnswerClass } from '../../src/gateway/answer-class.ts'
-import type { FaultGiven } from '../reference-gateway/faults/struck-gateway.ts'
+import type { FaultGiven } from '../reference-gateway/struck-gateway.ts'
 import type { StruckWrite } from './struck-writes.ts'
 
 /** How a struck call must end. */
@@ -30,6 +30,8 @@ export interface Row {
   readonly letPass?: number
   /** No answer comes in the time that the client waits for one. */
   readonly late?: true
+  /** Read alike for every call: one of each client over HTTP shows it. */
+  readonly once?: true
 }
 
 /**
@@ -85,7 +87,11 @@ const successWithErrors = (stored: 'nothing' | 'all'): Row['outcome'] => ({
   none: { class: 'accepted', stored, ...(stored === 'nothing' ? { lie: true } : {}) },
 })
 
-const row = (fault: Struck, outcome: Row['outcome'], more: Pick<Row, 'letPass' | 'late'> = {}): Row => {
+const row = (
+  fault: Struck,
+  outcome: Row['outcome'],
+  more: Pick<Row, 'letPass' | 'late' | 'once'> = {},
+): Row => {
   return { fault, outcome, ...more }
 }
 const LATE = { late: true } as const
@@ -96,6 +102,7 @@ export const ROWS: readonly Row[] = [
     row(
       { do: 'refuse', ...given, message: 'not this time' },
       { ...outcome, stored: 'nothing', words: 'not this time' },
+      'retryAfter' in given ? { once: true } : {},
     ),
   ),
   row({ do: 'refuse', status: 200 }, successWithErrors('nothing')),
@@ -110,6 +117,7 @@ export const ROWS: readonly Row[] = [
     ({ given, ...outcome }): Row => ({
       fault: { do: 'store-then-answer', ...given },
       outcome: { ...outcome, stored: 'all', ...(outcome.class === 'ambiguous' ? {} : { lie: true }) },
+      ...('retryAfter' in given ? { once: true } : {}),
     }),
   ),
   row({ do: 'store-then-answer', status: 200 }, successWithErrors('all')),

@@ -2,7 +2,7 @@ import { ok } from 'node:assert/strict'
 import { createGateway } from '../../src/gateway/gateway.ts'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { startReferenceGateway } from '../../src/reference-gateway/server.ts'
-import type { FaultGiven } from '../reference-gateway/faults/struck-gateway.ts'
+import type { FaultGiven } from '../reference-gateway/struck-gateway.ts'
 import { REGISTRATION } from './sample-records.ts'
 
 /** The clock of gateway and client stands here, so that a Retry-After date is a number of milliseconds. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { WaybillError } from '../../src/model/errors.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
-import { plan } from '../reference-gateway/faults/struck-gateway.ts'
+import { plan } from '../reference-gateway/struck-gateway.ts'
 import {
   BIOMETRICS,
   CARE_TEAMS,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { biometric, NOW } from '../gateway-under-test.ts'
-import { BATCH_WRITES, IDS, READS } from './calls.ts'
+import { BATCH_WRITES, IDS, READS } from './fault-calls.ts'
+import { biometric, NOW } from './gateway-under-test.ts'
 import { startStruck } from './struck-gateway.ts'
 
 const sent = { method: 'POST', path: '/health-profile/biometrics', body: [biometric()] }

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { account, biometric, registration } from '../gateway-under-test.ts'
+import { account, biometric, registration } from './gateway-under-test.ts'
 import { type FaultGiven, startStruck } from './struck-gateway.ts'
 
 const sent = { method: 'POST', path: '/health-profile/biometrics', body: [biometric()] }

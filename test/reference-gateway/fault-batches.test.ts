@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { account } from '../gateway-under-test.ts'
-import { roi } from '../requester-under-test.ts'
-import { BATCH_WRITES, type BatchWrite, IDS } from './calls.ts'
+import { BATCH_WRITES, type BatchWrite, IDS } from './fault-calls.ts'
+import { account } from './gateway-under-test.ts'
+import { roi } from './requester-under-test.ts'
 import { type FaultGiven, startStruck } from './struck-gateway.ts'
 
 interface Told {

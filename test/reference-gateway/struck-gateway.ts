@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { FaultPlan } from '../../../src/reference-gateway/fault-plan.ts'
-import { NOW, startGateway } from '../gateway-under-test.ts'
+import { FaultPlan } from '../../src/reference-gateway/fault-plan.ts'
+import { NOW, startGateway } from './gateway-under-test.ts'
 
 type PlanGiven = z.input<typeof FaultPlan>
 export type FaultGiven = PlanGiven['faults'][number]

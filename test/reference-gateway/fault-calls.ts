@@ -1,5 +1,5 @@
-import { ENDPOINTS } from '../../../src/gateway/contract/endpoints.ts'
-import { account, biometric, careTeam, condition, of } from '../gateway-under-test.ts'
+import { ENDPOINTS } from '../../src/gateway/contract/endpoints.ts'
+import { account, biometric, careTeam, condition, of } from './gateway-under-test.ts'
 
 /** The ids of the records of a made-up batch. */
 export const IDS = ['r-0', 'r-1', 'r-2', 'r-3', 'r-4', 'r-5']

@@ -1,5 +1,7 @@
 /** What is shown of a run on a terminal: while it is on, and when it has ended. */
 import type { Ledger } from '../ledger/ledger.ts'
+import { EXIT } from '../model/errors.ts'
+import { leftOf } from '../notify/run-notices.ts'
 import type { JobEnd } from '../run/execute.ts'
 import type { RunWatch } from '../runs/connect-gateway.ts'
 import type { BeginWatch } from '../runs/run-job.ts'
@@ -46,8 +48,13 @@ async function reportRun(
   context: CommandContext,
   options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
   ledger: Pick<Ledger, 'reasonsOf'>,
-  { summary, error }: Pick<JobEnd, 'summary' | 'error'>,
+  { summary, error, exit }: JobEnd,
 ): Promise<void> {
+  // Of what ended it early the error tells; what exports differ in was told as a warning.
+  if (options.quiet && error === undefined && exit !== EXIT.ok)
+    context.err(
+      `Run ${summary.run} of ${summary.job} finished with ${leftOf(summary)}: waybill show ${summary.run}`,
+    )
   if (options.json) {
     context.out(JSON.stringify({ ...summary, ...(error === undefined ? {} : errorAsJson(error)) }))
     return

@@ -1,6 +1,7 @@
 /** `waybill runs`, `show` and `trace`: what runs came to. */
 import { allRecords } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
+import { toLookAt } from '../run/next-steps.ts'
 import { type ListedRun, listRuns, showRun, trace as traceRecord } from '../runs/actions.ts'
 import type { Trace } from '../runs/trace.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
@@ -35,7 +36,7 @@ function nothingListed(job: string | undefined, failed: true | undefined): strin
 function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): string[] {
   const head = [
     ...['run', 'age', 'job', 'state', 'rows', 'accepted', 'unchanged', 'rejected', 'in doubt', 'balance'],
-    ...['most frequent reason', 'see also'],
+    ...['drift', 'most frequent reason', 'see also'],
   ]
   const rows = listed.map((one) => {
     const { accepted, rejected, unchanged, inDoubt } = allRecords(one)
@@ -47,6 +48,7 @@ function runsTable(listed: readonly ListedRun[], now: number, columns: number | 
       stateText(one),
       ...counts.map(n),
       one.balanced ? (one.soFar ? 'so far' : 'yes') : 'NO',
+      driftText(one),
       reasonText(one),
       relatedText(one),
     ]
@@ -80,6 +82,15 @@ function reasonText({ mostFrequent, exports }: ListedRun): string {
     ...(mostFrequent === undefined ? [] : [`${mostFrequent.code} ${n(mostFrequent.count)}`]),
     ...(count === 0 ? [] : [`${counted(count, 'export')} failed (${codes.join(', ')})`]),
   ].join('; ')
+}
+
+/** `b1.csv: rows, skipped`: in what exports differ that went on all the same. */
+function driftText({ drift }: ListedRun): string {
+  const found = toLookAt(drift)
+  const exports = new Set(found.map((one) => one.export))
+  if (exports.size === 0) return ''
+  const which = exports.size === 1 ? [...exports].join() : counted(exports.size, 'export')
+  return `${which}: ${[...new Set(found.map(({ measure }) => measure))].join(', ')}`
 }
 
 /** Whose rejects it has taken up, and how many of its own later runs have settled. */

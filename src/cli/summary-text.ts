@@ -7,7 +7,7 @@ import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-secti
 import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from '../report/kinds-section.ts'
 import { type MergedReason, mergeReasons } from '../report/reasons-section.ts'
 import type { ExportDrift } from '../run/drift.ts'
-import { nextSteps, stepLines } from '../run/next-steps.ts'
+import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import type { SampleSize, Verified } from '../runs/verify.ts'
 import { BUILT_IN } from '../settings.ts'
@@ -54,6 +54,8 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   lines.push(...untoldLine(summary))
   const next = stepLines(nextSteps(summary, reasons))
   if (next.length > 0) lines.push('', 'Next', ...next)
+  else if (toLookAt(summary.drift).length > 0)
+    lines.push('', 'Nothing is left to do if what differs is right: ask the vendor.')
   else if (summary.pruned === undefined) lines.push('', 'Nothing is left to do.')
   return lines
 }

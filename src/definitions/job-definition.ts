@@ -29,6 +29,12 @@ export const DriftDefinition = z.strictObject({
   mix: limits('20%')
     .prefault({})
     .meta({ description: 'Change of the share that a unit, code or rule has, in percentage points.' }),
+  skipped: limits('20%')
+    .prefault({})
+    .meta({ description: 'Change of the share of rows that the mapping skips, in percentage points.' }),
+  checks: z.enum(['warn', 'off']).default('warn').meta({
+    description: 'Checks with `warn` that find more than in any earlier delivery.',
+  }),
   after: z
     .int()
     .min(1)
@@ -39,9 +45,10 @@ export const DriftDefinition = z.strictObject({
 export type DriftDefinition = z.infer<typeof DriftDefinition>
 
 /** Whether anything is compared at all. */
-export const comparesDrift = ({ columns, rows, empty, mix }: DriftDefinition): boolean =>
+export const comparesDrift = ({ columns, checks, rows, empty, mix, skipped }: DriftDefinition): boolean =>
   columns !== 'off' ||
-  [rows, empty, mix].some(({ warn, stop }) => Number.isFinite(warn) || Number.isFinite(stop))
+  checks !== 'off' ||
+  [rows, empty, mix, skipped].some(({ warn, stop }) => Number.isFinite(warn) || Number.isFinite(stop))
 
 /** As the ledger knows a gateway: `built-in`, or an address without a slash at its end. */
 const GatewayName = z.string().transform((written, context): string => {
@@ -155,10 +162,18 @@ export const JobDefinition = z
     drift: DriftDefinition.prefault({}),
     notify: NotifyDefinition.default([]),
     stopWhen: z
-      .strictObject({ rejectedRows: Share, after: z.int().min(0).default(200) })
+      .strictObject({
+        rejectedRows: Share.optional(),
+        skippedRows: Share.optional(),
+        after: z.int().min(0).default(200),
+      })
+      .refine(({ rejectedRows, skippedRows }) => rejectedRows !== undefined || skippedRows !== undefined, {
+        message: 'names no share: write rejectedRows or skippedRows, like 5%',
+      })
       .optional()
       .meta({
-        description: 'Stops the run when this share of rows is rejected, judged from so many rows on.',
+        description:
+          'Stops the run when such a share of rows is rejected or skipped, judged from so many rows on.',
       }),
   })
   .superRefine((job, context) => {

@@ -17,6 +17,7 @@ import { exportsInRange } from './exports-in-range.ts'
 import { type ExportStep, resumeExports, startExports, startSelected } from './exports-of-run.ts'
 import { lastWordsOf } from './last-words.ts'
 import { settledOnly } from './lease.ts'
+import { toLookAt } from './next-steps.ts'
 import { type OpenRun, openRun } from './open-run.ts'
 import type { CountPlan, CountWorld, RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
@@ -80,7 +81,14 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
       return yield* startExports(run, arrival, found, mappings, memoryOf(acceptDrift))
     }
     case 'unfinished':
-      yield* resumeExports(run, arrival, job.sources, ledger, exports.run)
+      yield* resumeExports(
+        run,
+        arrival,
+        job.sources,
+        ledger,
+        exports.run,
+        plan.settlesOnly ? undefined : memoryOf(false),
+      )
       // That run is not over, though the export may be.
       if (plan.settlesOnly === true) throw settledOnly()
       return
@@ -182,9 +190,11 @@ async function carryOut(
       await pipeline.drain()
     }
     await assertReadWhole(opened, record, counts)
-    await watch?.end(runLedger, record.id)
+    const findings = toLookAt((await watch?.end(runLedger, record.id)) ?? [])
     await runLedger.endExport(record.id, 'finished', null)
     assertBalanced(counts, record.name)
+    const { name, sha256 } = record
+    if (findings.length > 0) events.emit({ type: 'exportDrifted', name, sha256, findings })
     events.emit({ type: 'exportEnded', name: record.name, counts })
     return { counts }
   } catch (error) {

@@ -6,6 +6,7 @@ import { transactionId } from '../model/ids.ts'
 import { owedWords } from '../reconcile/new-and-known.ts'
 import { counted, n, shellPath, shellWord } from '../shown-text.ts'
 import { backfillCommand } from './backfill-range.ts'
+import type { DriftFinding } from './drift.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
 import type { ExportSummary, RunSummary } from './summary.ts'
 
@@ -16,6 +17,10 @@ export interface Step {
 }
 
 const step = (say: string, ...commands: readonly string[]): Step => ({ say, commands })
+
+/** What was found in an export that went on all the same, and that a person should look at. */
+export const toLookAt = <Finding extends Pick<DriftFinding, 'level'>>(found: readonly Finding[]): Finding[] =>
+  found.filter(({ level }) => level === 'warn')
 
 /** As people are shown them. */
 export const stepLines = (steps: readonly Step[]): string[] =>

@@ -32,7 +32,7 @@ import { WaybillError } from '../model/errors.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
 import { rangeOf } from './backfill-range.ts'
-import { DriftFinding, type ExportDrift } from './drift.ts'
+import { type ExportDrift, readDrift } from './drift.ts'
 import { LEASE_MS } from './lease.ts'
 import { readOutage, type WaitsForGateway } from './outage-watch.ts'
 import { rejectsPath } from './rejects.ts'
@@ -219,9 +219,6 @@ const sizeOf = (file: string): number | undefined => {
     return undefined
   }
 }
-
-const readDrift = (drift: string | null): readonly DriftFinding[] =>
-  drift === null ? [] : z.array(DriftFinding).parse(JSON.parse(drift))
 
 /** Records that were in doubt when their chunk was settled, and are so no longer. */
 function moveCounts(counts: Counts, moves: readonly OutcomeMove[]): void {

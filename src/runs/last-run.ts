@@ -5,6 +5,7 @@ import { noCounts } from '../model/balance.ts'
 import { EXIT, type ExitCode, endingOf, exitOfCode } from '../model/errors.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { exitOf, type JobEnd } from '../run/execute.ts'
+import { toLookAt } from '../run/next-steps.ts'
 import { type RunSummary, summarise } from '../run/summary.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Application } from './application.ts'
@@ -137,11 +138,20 @@ async function readLastRun(
       ]),
     ),
     rejects: summary === undefined ? [] : await rejectsOf(ledger, summary.run),
+    drift: driftOf(summary),
     accounts: { ...accounts },
     careTeams: { ...careTeams },
     requests: { sent: requests.sent, retried: requests.retried, 'read-back': requests.readBack },
   }
 }
+
+const driftOf = (summary: RunSummary | undefined): LastRun['drift'] =>
+  Object.fromEntries(
+    [...Map.groupBy(toLookAt(summary?.drift ?? []), ({ measure }) => measure)].map(([measure, all]) => [
+      measure,
+      all.length,
+    ]),
+  )
 
 /** As a label has it. */
 export const KIND_LABELS: Readonly<Record<string, string>> = { careTeam: 'care-team' }

@@ -8,10 +8,12 @@ import { smallNotice } from '../expect/expectation-notices.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import type { Attach } from '../notify/channel.ts'
+import type { UnsentNotice } from '../notify/notice.ts'
 import {
   type About,
   brokenOffNotice,
   deadRunNotice,
+  driftNotice,
   type EndedRun,
   heldNotice,
   refusalNotice,
@@ -65,13 +67,14 @@ export async function runAndTell(
   void teller.deliver()
   let noted: Promise<void> = Promise.resolve()
   const begun = new Set<string>()
+  // The run does not wait for it, and whoever is told need not wait for the end of the run.
+  const note = (notice: UnsentNotice): void => {
+    noted = noted.then(() => teller.tell(notice, targets)).then(() => void teller.deliver())
+  }
   const events = deps.events.with({
     runStarted: ({ id }) => void begun.add(id),
-    exportSmall(small) {
-      const notice = smallNotice(about(), [...begun].at(-1) ?? '', small)
-      // The run does not wait for it, and whoever is told need not wait for the end of the run.
-      noted = noted.then(() => teller.tell(notice, targets)).then(() => void teller.deliver())
-    },
+    exportSmall: (small) => note(smallNotice(about(), [...begun].at(-1) ?? '', small)),
+    exportDrifted: (drifted) => note(driftNotice(about(), [...begun].at(-1) ?? '', drifted)),
   })
   try {
     const end = await work({ ...deps, events })

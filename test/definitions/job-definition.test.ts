@@ -28,6 +28,8 @@ describe('a job', () => {
         rows: { warn: 0.5, stop: Number.POSITIVE_INFINITY },
         empty: { warn: 0.2, stop: Number.POSITIVE_INFINITY },
         mix: { warn: 0.2, stop: Number.POSITIVE_INFINITY },
+        skipped: { warn: 0.2, stop: Number.POSITIVE_INFINITY },
+        checks: 'warn',
         after: 3,
       },
       notify: [],

@@ -15,6 +15,8 @@ const profile = (fields: Partial<ExportProfile> = {}): ExportProfile => ({
   rows: 100,
   columns: [],
   taken: 100,
+  skipped: 0,
+  warnings: {},
   rules: {},
   codes: {},
   units: {},
@@ -250,6 +252,8 @@ describe('a profile', () => {
     rows: count,
     columns: fc.uniqueArray(anyColumn, { selector: (one) => one.name }),
     taken: count,
+    skipped: count,
+    warnings: counts,
     rules: counts,
     codes: counts,
     units: fc.dictionary(name, counts, { noNullPrototype: true }),
@@ -274,8 +278,11 @@ describe('the drift block', () => {
   it.each([
     [{}, true],
     [{ columns: 'off' }, true],
-    [{ columns: 'off', rows: 'off', empty: 'off', mix: 'off' }, false],
-    [{ columns: 'off', rows: { warn: 'off' }, empty: 'off', mix: 'off' }, false],
+    [{ columns: 'off', rows: 'off', empty: 'off', mix: 'off', skipped: 'off', checks: 'off' }, false],
+    [
+      { columns: 'off', rows: { warn: 'off' }, empty: 'off', mix: 'off', skipped: 'off', checks: 'off' },
+      false,
+    ],
     [{ columns: 'off', rows: { warn: 'off', stop: '5%' }, empty: 'off', mix: 'off' }, true],
   ])('%j compares: %s', (written, compares) => {
     expect(comparesDrift(rules(written))).toBe(compares)

@@ -282,8 +282,8 @@ function relatedRuns(summary: RunSummary): string[] {
       ? []
       : [`Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone.`]
   const decisions = decided.map(
-    ({ decision, by, note, at }) =>
-      `Decided at ${toSecond(at)} by ${by}: ${decision}${note === undefined ? '' : `. ${note}`}`,
+    ({ decision, code, by, note, at }) =>
+      `Decided at ${toSecond(at)} by ${by}: ${decision}${code === undefined ? '' : ` ${code}`}${note === undefined ? '' : `. ${note}`}`,
   )
   return [...filled, ...taken, ...decisions, ...later, ...gone]
 }

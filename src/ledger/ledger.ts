@@ -4,6 +4,8 @@
  * nothing more can be written with the old token.
  */
 export {
+  type Acknowledgement,
+  type Acknowledgements,
   type DeliveredFile,
   type ExpectationKey,
   type Expectations,
@@ -21,12 +23,14 @@ export {
   type PerhapsSent,
   type Reason,
   type RightOfWay,
+  type RunFilter,
   type Timetable,
   type UntoldTarget,
   type Waiter,
 } from './concerns.ts'
 
 import type {
+  Acknowledgements,
   Expectations,
   Fires,
   KnownCount,
@@ -219,8 +223,13 @@ export interface Ledger {
   /** The job's run of that kind that was left running or interrupted, if there is one. */
   unfinishedRun(jobId: number, kind: RunKind): Promise<RunRecord | undefined>
   run(id: string): Promise<(RunRecord & { job: string; gateway: string }) | undefined>
-  /** Newest first. */
-  runs(limit: number, only?: RunFilter): Promise<(RunRecord & { job: string; gateway: string })[]>
+  /** Newest first. @param after so many are passed over */
+  runs(
+    limit: number,
+    only?: RunFilter,
+    after?: number,
+  ): Promise<(RunRecord & { job: string; gateway: string })[]>
+  countRuns(only: RunFilter): Promise<number>
   /** With the names of their mappings; null where a mapping was pruned. */
   exportsOf(runId: string): Promise<(ExportRecord & { readonly mapping: string | null })[]>
   /** What unfinished runs of jobs of that name have open, at whatever gateway. */
@@ -261,6 +270,7 @@ export interface Ledger {
   /** Hashes of the series of which a record in doubt is still asked about. */
   heldSeries(jobId: number): Promise<Set<string>>
   left: LeftBehind
+  acknowledgements: Acknowledgements
   fires: Fires
   expectations: Expectations
   notifications: Notifications

@@ -67,13 +67,25 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   // Its rows are read anew, from another file: what was rejected of this one cannot be taken up, but for what its own file has shown
   // to be missing.
   if (summary.reason === 'given-up')
-    return [
-      ...givenUpSteps(run, reasons.filter(isOpen), typed),
-      step('To begin anew with what is there now', typed.again),
-    ]
-  const left = leftSteps(summary, reasons.filter(isOpen), leftCounts(summary), typed)
-  const steps = [...exportSteps(summary, typed), ...left]
-  return state === 'failed' ? [...steps, ...failedSteps(typed)] : steps
+    return isAcknowledged(summary, 'given-up') && allRecords(summary).inDoubt === 0
+      ? []
+      : [
+          ...givenUpSteps(run, reasons.filter(isOpen(summary)), typed),
+          step('To begin anew with what is there now', typed.again),
+        ]
+  const open = reasons.filter(isOpen(summary))
+  const left = leftCounts(summary, reasons, open)
+  const leftOf = leftSteps(summary, open, left, typed)
+  const steps = [...exportSteps(summary, typed), ...leftOf]
+  const isOver = state !== 'failed' || isAcknowledged(summary, summary.reason)
+  const all = isOver ? steps : [...steps, ...failedSteps(typed)]
+  const stays = all.length > 0 && (!isOver || left.rejected > 0 || steps.length > leftOf.length)
+  return stays
+    ? [
+        ...all,
+        step('What is to stay as it is: say so, and the run needs nobody', command('acknowledge', run)),
+      ]
+    : all
 }
 
 /** Of what it had in hand, the ledger knows what it left in doubt; what was never answered the doctor tells. */
@@ -103,14 +115,26 @@ const failedSteps = ({ again }: Typed): Step[] => [
   step('Once that is put right, for all that the run did not come to', again),
 ]
 
-/** Whether something of it is left that no later run has settled. */
-const isOpen = ({ count, settled }: Reason): boolean => count > settled
+/** Whether something of it is left that no later run has settled, and nobody has acknowledged; what is in doubt must be decided on. */
+const isOpen =
+  (summary: RunSummary) =>
+  ({ count, settled, code, outcome }: Reason): boolean =>
+    count > settled && (outcome === 'in-doubt' || !isAcknowledged(summary, code))
 
-/** Rows and records by what is left of them. */
-function leftCounts(summary: RunSummary): { readonly rejected: number; readonly inDoubt: number } {
+/** Whether a person has said that what was left for this reason stays as it is. */
+const isAcknowledged = ({ acknowledged = [] }: RunSummary, reason: string | undefined): boolean =>
+  acknowledged.some(({ code }) => code === undefined || code === reason)
+
+/** Rows and records by what is left of them: where reasons are known, of those alone that are open. */
+function leftCounts(
+  summary: RunSummary,
+  reasons: readonly Reason[],
+  open: readonly Reason[],
+): { readonly rejected: number; readonly inDoubt: number } {
   const settled = (summary.settled ?? []).reduce((sum, { count }) => sum + count, 0)
   const { rejected, inDoubt } = allRecords(summary)
-  return { rejected: summary.rows.rejected + rejected - settled, inDoubt }
+  const all = summary.rows.rejected + rejected - settled
+  return { rejected: reasons.length > 0 && open.length === 0 ? 0 : all, inDoubt }
 }
 
 function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, send }: Typed): Step[] {
@@ -145,9 +169,12 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, se
   ]
 }
 
-function exportSteps({ exports, backfill }: RunSummary, { again }: Typed): Step[] {
+function exportSteps(summary: RunSummary, { again }: Typed): Step[] {
+  const { exports, backfill } = summary
   const failed = exports.flatMap(({ error, readSince, ...one }) =>
-    error === undefined || readSince !== undefined ? [] : [{ error, ...one }],
+    error === undefined || readSince !== undefined || isAcknowledged(summary, error)
+      ? []
+      : [{ error, ...one }],
   )
   if (failed.length === 0) return []
   const drifted = failed.some(({ error }) => error === 'export-drifted')

@@ -78,9 +78,12 @@ export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly settled?: readonly { readonly run: string; readonly count: number }[]
   /** What people have decided on it, oldest first. */
   readonly decided?: readonly (Pick<Resolution, 'decision' | 'by'> & {
+    readonly code?: string
     readonly note?: string
     readonly at: string
   })[]
+  /** What of it a person has acknowledged, and that was not undone: for one reason, or without a code all of it. */
+  readonly acknowledged?: readonly { readonly code?: string; readonly by: string; readonly at: string }[]
   /** How much of what it left behind is new, and how much an earlier run had left so; not there where its detail was pruned. */
   readonly leftBehind?: LeftBehind
   /** When its detail was pruned: batches, reasons and files are gone, the balance is not. */
@@ -123,8 +126,13 @@ export async function summarise(
   const drift: ExportDrift[] = []
   const moves = await ledger.left.moves(runId)
   const settled = await ledger.left.settledBy(runId)
-  const decided = (await ledger.left.resolutions(runId)).map(({ decision, by, note, at }) => ({
+  const acknowledged = (await ledger.acknowledgements.of(runId)).map(({ code, by, at }) => ({
+    ...(code === null ? {} : { code }),
+    ...{ by, at: new Date(at).toISOString() },
+  }))
+  const decided = (await ledger.left.resolutions(runId)).map(({ decision, code, by, note, at }) => ({
     decision,
+    ...(code === null ? {} : { code }),
     by,
     ...(note === null ? {} : { note }),
     at: new Date(at).toISOString(),
@@ -181,6 +189,7 @@ export async function summarise(
     ...(backfill === undefined ? {} : { backfill }),
     ...(settled.length === 0 ? {} : { settled }),
     ...(decided.length === 0 ? {} : { decided }),
+    ...(acknowledged.length === 0 ? {} : { acknowledged }),
     ...(run.pruned_at === null
       ? { leftBehind: newAndKnown(ended, await ledger.knownOf(runId)) }
       : { pruned: new Date(run.pruned_at).toISOString() }),

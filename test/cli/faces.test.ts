@@ -17,6 +17,7 @@ test.for([
   ['rerun'],
   ['reconcile'],
   ['resolve'],
+  ['acknowledge'],
   ['mapping'],
   ['mapping', 'init'],
   ['mapping', 'check'],

@@ -33,6 +33,7 @@ const SHAPE = [
     totals text, archived text, unique (run_id, ordinal))`,
   `create index export_by_content on export (export_id)`,
   `create index export_by_name on export (sha256, name)`,
+  `create index export_by_delivery on export (name)`,
   `create table profile (job text not null, mapping text not null, sha256 text not null, export_row integer not null,
     accepted integer not null, content text not null, primary key (job, mapping, sha256))`,
   `create table chunk (export_row integer not null, number integer not null, first_row integer not null,
@@ -54,7 +55,7 @@ const SHAPE = [
   `create table decision (id integer primary key, exception integer not null, event text not null, run_id text,
     resolution integer, at integer not null)`,
   `create table resolution (id integer primary key, run_id text not null, decision text not null, person text not null,
-    note text, at integer not null, unique (run_id, at, decision))`,
+    note text, at integer not null, code text, undone_at integer, unique (run_id, at, decision))`,
   `create index decision_of_exception on decision (exception)`,
   `create index decision_of_run on decision (run_id)`,
 

@@ -6,6 +6,7 @@ import { type Ledger, noTallies, type ProfileKey, readTallies } from '../ledger.
 import { backfillText } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
 import type { LedgerTables } from '../tables.ts'
+import { acknowledgementsOf } from './acknowledgements.ts'
 import { readBehind } from './backup.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './database.ts'
 import { createExclusive } from './exclusive.ts'
@@ -30,7 +31,7 @@ import { pruning } from './pruning.ts'
 import { countKnown, readMostFrequent, readReasons } from './reasons.ts'
 import { rightOfWay } from './right-of-way.ts'
 import { createRunLedger } from './run-ledger.ts'
-import { readOpenExports, readRuns } from './runs.ts'
+import { countRuns, readOpenExports, readRuns } from './runs.ts'
 
 /** How long a write waits for another process's transaction. */
 const BUSY_TIMEOUT_MS = 10_000
@@ -132,7 +133,8 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
           .where('run.id', '=', id)
           .executeTakeFirst(),
       ),
-    runs: (limit, only = {}) => read((db) => readRuns(db, limit, only)),
+    runs: (limit, only = {}, after = 0) => read((db) => readRuns(db, limit, only, after)),
+    countRuns: (only) => read((db) => countRuns(db, only)),
     openExports: (job) => read((db) => readOpenExports(db, job)),
     exportsOf: (runId) =>
       read((db) =>
@@ -250,6 +252,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
       return found?.id
     },
     left: leftBehind(read),
+    acknowledgements: acknowledgementsOf({ read, write }),
     fires: firesOf({ read, write }),
     expectations: expectationsOf({ read, write }),
     notifications: notificationsOf({ read, write }),

@@ -1,5 +1,5 @@
 /** What is shown of a run on a terminal: while it is on, and when it has ended. */
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Reason } from '../ledger/ledger.ts'
 import { EXIT } from '../model/errors.ts'
 import { leftOf } from '../notify/run-notices.ts'
 import type { JobEnd } from '../run/execute.ts'
@@ -27,7 +27,7 @@ export const beginOnTerminal = (
   options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
 ): BeginWatch => ({
   ...watchOnTerminal(context, options.quiet === true),
-  onEnd: (end, ledger) => reportRun(context, options, ledger, end),
+  onEnd: (end, reasonsOf) => reportRun(context, options, reasonsOf, end),
 })
 
 /**
@@ -47,7 +47,7 @@ function openDisplay(context: CommandContext, quiet: boolean): { progress: Progr
 async function reportRun(
   context: CommandContext,
   options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
-  ledger: Pick<Ledger, 'reasonsOf'>,
+  reasonsOf: (run: string) => Promise<readonly Reason[]>,
   { summary, error, exit }: JobEnd,
 ): Promise<void> {
   // Of what ended it early the error tells; what exports differ in was told as a warning.
@@ -63,7 +63,7 @@ async function reportRun(
     for (const one of summary.resumed === undefined ? [summary] : [summary.resumed, summary]) {
       // Its words are told as those of the error.
       const { detail: _, ...shown } = one
-      context.out(summaryText(shown, await ledger.reasonsOf(one.run), context.columns))
+      context.out(summaryText(shown, await reasonsOf(one.run), context.columns))
     }
   }
   if (error !== undefined) context.err(describeError(error))

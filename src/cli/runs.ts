@@ -52,7 +52,19 @@ function nothingListed({ job, failed, state }: Omit<RunQuestion, 'since'>, since
 
 function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): string[] {
   const head = [
-    ...['run', 'age', 'job', 'state', 'rows', 'accepted', 'unchanged', 'rejected', 'in doubt', 'balance'],
+    ...[
+      'run',
+      'age',
+      'job',
+      'state',
+      'exit',
+      'rows',
+      'accepted',
+      'unchanged',
+      'rejected',
+      'in doubt',
+      'balance',
+    ],
     ...['drift', 'most frequent reason', 'see also'],
   ]
   const rows = listed.map((one) => {
@@ -63,6 +75,7 @@ function runsTable(listed: readonly ListedRun[], now: number, columns: number | 
       ageText(now - Date.parse(one.startedAt)),
       one.job,
       stateText(one),
+      one.exit === undefined ? '' : String(one.exit),
       ...counts.map(n),
       one.balanced ? (one.soFar ? 'so far' : 'yes') : 'NO',
       driftText(one),
@@ -70,7 +83,7 @@ function runsTable(listed: readonly ListedRun[], now: number, columns: number | 
       relatedText(one),
     ]
   })
-  return fittedTable(head, rows, { from: 4, to: 8 }, columns)
+  return fittedTable(head, rows, { from: 4, to: 9 }, columns)
 }
 
 const waitingLines = (listed: readonly ListedRun[]): string[] =>

@@ -30,11 +30,14 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...whyLines(summary),
     ...standInLine(summary),
     '',
-    ...exportsTable(summary, columns),
-    '',
-    `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
-      (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
-    ...recordsTable(records),
+    ...(nothingSettled(summary) ? [] : [...exportsTable(summary, columns), '']),
+    ...(nothingSettled(summary)
+      ? [`Sent     nothing: no row${exportWords(summary)} is settled`]
+      : [
+          `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
+            (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
+          ...recordsTable(records),
+        ]),
     ...leftOutLine(summary.leftOut),
     ...warningsLine(summary.warnings),
     balanceWords(summary),
@@ -76,7 +79,7 @@ function untoldLine({ untold = [] }: RunSummary): string[] {
 }
 
 /** A run that its ledger calls running is under way, or was killed. */
-function whatItCameTo({ state, reason, activity, durationMs, startedAt }: RunSummary): string {
+function whatItCameTo({ state, reason, activity, durationMs, startedAt, exit }: RunSummary): string {
   if (activity?.kind === 'under-way') {
     const taken = activity.since.slice(0, 19) === startedAt.slice(0, 19)
     const since = taken ? '' : `, taken up at ${toSecond(activity.since)}`
@@ -87,7 +90,17 @@ function whatItCameTo({ state, reason, activity, durationMs, startedAt }: RunSum
     return `stopped; ${who} is gone, heard of last at about ${toSecond(activity.lastSign)}`
   }
   const why = reason === undefined ? '' : ` (${reason})`
-  return `${state}${why} after ${(durationMs / 1000).toFixed(1)} s at work`
+  const code = exit === undefined ? '' : `, exit code ${exit}`
+  return `${state}${why}${code}, after ${(durationMs / 1000).toFixed(1)} s at work`
+}
+
+/** Then a table would hold nothing but noughts. */
+const nothingSettled = ({ rows, exports }: RunSummary): boolean =>
+  rows.read === 0 && exports.every(({ error }) => error === undefined)
+
+const exportWords = ({ exports: [first, ...others] }: RunSummary): string => {
+  if (first === undefined) return ''
+  return ` of ${others.length === 0 ? first.name : counted(others.length + 1, 'export')}`
 }
 
 /** Nobody is to take it for a delivery. */
@@ -126,6 +139,7 @@ export function driftLines(drift: readonly ExportDrift[], columns?: number): str
 }
 
 function recordsTable(records: RunSummary['records']): string[] {
+  if (allRecords({ records }).made === 0) return ['Records  none were made']
   const rows = Object.entries(KIND_NAMES).map(([kind, name]) => {
     const counts: RecordCounts = records[kind as keyof typeof KIND_NAMES]
     const { made, accepted, rejected, unchanged, inDoubt, pending } = counts

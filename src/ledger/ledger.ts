@@ -171,6 +171,8 @@ export interface RunLedger {
   noteArchived(file: Pick<ExportRecord, 'path' | 'sha256'>, archived: string): Promise<void>
   /** @param drift JSON: in what the export differs from earlier deliveries */
   noteDrift(exportRow: number, drift: string): Promise<void>
+  /** @param heldBack JSON: why rows were not sent in the middle of which the run is stopped */
+  noteHeldBack(exportRow: number, heldBack: string): Promise<void>
   saveProfile(exportRow: number, profile: ProfileStart): Promise<void>
   /** A chunk that is open already stays so, with the rows that it has by now (a run may be resumed with another limit). */
   openChunk(exportRow: number, start: ChunkStart): Promise<void>

@@ -80,6 +80,8 @@ interface ExportTable {
   origin_export: ColumnType<number | null, number | null | undefined, never>
   /** Where Waybill has moved it, as its `path` names where it was. */
   archived: ColumnType<string | null, string | null | undefined, string>
+  /** JSON: why rows of the chunk in which the run was stopped would have been left behind, of which nothing was sent. */
+  held_back: ColumnType<string | null, never, string | null>
   /** JSON: the counts of rows and records of a run that was pruned; else its chunks have them. */
   totals: ColumnType<string | null, never, string>
 }

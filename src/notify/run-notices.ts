@@ -65,8 +65,12 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       ...(detail === undefined ? [] : [`Because  ${detail}`]),
       `Time     begun ${utc(Date.parse(startedAt))}, ${(durationMs / 1000).toFixed(1)} s of work`,
       `Gateway  ${gateway}`,
-      `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
-      `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
+      ...(rows.read + made === 0
+        ? ['Sent     nothing: no row is settled']
+        : [
+            `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
+            `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
+          ]),
       ...(summary.soFar ? [balanceWords(summary)] : []),
       ...failed.slice(0, AT_MOST).map(({ name, error }) => `Export   not sent: ${name} (${error})`),
       ...(owed === undefined ? [] : [`Owed     ${owed}: the next run does it`]),

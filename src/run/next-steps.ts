@@ -78,7 +78,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   const leftOf = leftSteps(summary, open, left, typed)
   const steps = [...exportSteps(summary, typed), ...leftOf]
   const isOver = state !== 'failed' || isAcknowledged(summary, summary.reason)
-  const all = isOver ? steps : [...steps, ...failedSteps(typed)]
+  const all = isOver ? steps : [...steps, ...failedSteps(summary, reasons, typed)]
   const stays = all.length > 0 && (!isOver || left.rejected > 0 || steps.length > leftOf.length)
   return stays
     ? [
@@ -109,17 +109,29 @@ const givenUpSteps = (run: string, reasons: readonly Reason[], { send }: Typed):
     : []),
 ]
 
-/** Its threshold has ended it, mostly in the middle of a chunk of which the ledger knows no reasons: a dry run tells them all. */
-const failedSteps = ({ again }: Typed): Step[] => [
+/** Its threshold has ended it, mostly in the middle of a chunk: a dry run tells what stands behind that, too. */
+const failedSteps = (summary: RunSummary, reasons: readonly Reason[], { again }: Typed): Step[] => [
+  ...stoppedSteps(
+    summary,
+    reasons.filter(({ outcome }) => outcome === 'held-back'),
+  ),
   step('To see what would be rejected now, and why; nothing is sent', `${again} --dry-run`),
   step('Once that is put right, for all that the run did not come to', again),
 ]
+
+/** What has stopped it; rows of the exports concerned are in their rejects files. */
+function stoppedSteps(summary: RunSummary, heldBack: readonly Reason[]): Step[] {
+  const checks = heldBack.length === 0 ? [] : mappingChecks(summary, heldBack)
+  return checks.length === 0
+    ? []
+    : [step(`What stopped it${codesOf(heldBack)}: see how the mapping fits the export`, ...checks)]
+}
 
 /** Whether something of it is left that no later run has settled, and nobody has acknowledged; what is in doubt must be decided on. */
 const isOpen =
   (summary: RunSummary) =>
   ({ count, settled, code, outcome }: Reason): boolean =>
-    count > settled && (outcome === 'in-doubt' || !isAcknowledged(summary, code))
+    count > settled && outcome !== 'held-back' && (outcome === 'in-doubt' || !isAcknowledged(summary, code))
 
 /** Whether a person has said that what was left for this reason stays as it is. */
 const isAcknowledged = ({ acknowledged = [] }: RunSummary, reason: string | undefined): boolean =>

@@ -28,11 +28,12 @@ import {
   readCounts,
   warningCounts,
 } from '../model/balance.ts'
-import { WaybillError } from '../model/errors.ts'
+import { EXIT, type ExitCode, exitOfCode, WaybillError } from '../model/errors.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
 import { rangeOf } from './backfill-range.ts'
 import { type ExportDrift, readDrift } from './drift.ts'
+import { readHeldBack } from './held-back.ts'
 import { LEASE_MS } from './lease.ts'
 import { readOutage, type WaitsForGateway } from './outage-watch.ts'
 import { rejectsPath } from './rejects.ts'
@@ -64,6 +65,8 @@ export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly reason?: string
   /** The words of the error whose code that is. */
   readonly detail?: string
+  /** Exit code that it came to, by what stands of it now; not there while it is not over. */
+  readonly exit?: ExitCode
   /** Of a run that has not come to an end, where it was asked for. */
   readonly activity?: RunActivity
   /** The gateway that the settings name, where that was asked for and is another one. */
@@ -167,7 +170,7 @@ export async function summarise(
       reading: record.reading,
       ...(record.mapping === null ? {} : { mapping: record.mapping }),
       ...(file === undefined ? {} : { file }),
-      ...(rejectsLength === 0 || run.pruned_at !== null
+      ...((rejectsLength === 0 && !readHeldBack(record.held_back)?.sample) || run.pruned_at !== null
         ? {}
         : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
       ...(record.reason === null ? {} : { error: record.reason }),
@@ -178,7 +181,7 @@ export async function summarise(
   const origin = originOf(run)
   const backfill = rangeOf(run)
   const ended = { rows: total.rows, records: total.records, ...tallies }
-  return {
+  const summary: Omit<RunSummary, 'exit'> = {
     run: run.id,
     job: run.job,
     gateway: run.gateway,
@@ -214,6 +217,21 @@ export async function summarise(
     startedAt: new Date(run.started_at).toISOString(),
     durationMs: run.worked_ms,
   }
+  if (run.state === 'running') return summary
+  return { ...summary, exit: run.reason === null ? exitOf(summary) : exitOfCode(run.reason) }
+}
+
+/** 0 where all is accounted for and accepted or unchanged; 1 where something was left behind; 2 where nothing could be read. */
+export function exitOf(summary: Omit<RunSummary, 'exit'>): ExitCode {
+  const { exports } = summary
+  const kinds = Object.values(summary.records)
+  if (exports.length > 0 && exports.every((one) => one.error !== undefined)) return EXIT.wrongUse
+  const left =
+    summary.rows.rejected > 0 ||
+    summary.careTeams.owed > 0 ||
+    exports.some((one) => one.error !== undefined) ||
+    kinds.some((records) => records.rejected + records.inDoubt + records.pending > 0)
+  return left ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
 /** By its size: a vendor may have put the next export where this one was, and to read all of a large one takes long. */

@@ -11,6 +11,7 @@ import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated } from '../run/backfill-range.ts'
 import type { JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
+import { reasonsOfRun } from '../run/held-back.ts'
 import { doubtsOfGivenUp } from '../run/resume.ts'
 import { summarise } from '../run/summary.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
@@ -184,7 +185,7 @@ export async function reconcile(
     })
     const summary = await summarise(ledger, deps.home, run.id)
     const inDoubt = allRecords(summary).inDoubt + (await doubtsOfGivenUp(ledger, run))
-    return { ...reconciled, run: run.id, inDoubt, summary, reasons: await ledger.reasonsOf(run.id) }
+    return { ...reconciled, run: run.id, inDoubt, summary, reasons: await reasonsOfRun(ledger, run.id) }
   })
 }
 
@@ -207,7 +208,7 @@ export const accept = (
     const run = await findRun(ledger, id)
     const records = await acceptInDoubt(deps, run, transactions, person)
     const summary = await summarise(ledger, home, run.id)
-    return { records, summary, reasons: await ledger.reasonsOf(run.id) }
+    return { records, summary, reasons: await reasonsOfRun(ledger, run.id) }
   })
 
 /** It is sent again, in a run of its own, but for what a last look into the profiles finds. */
@@ -223,9 +224,9 @@ export async function resend(
     const { ledger, home } = deps
     const run = await findRun(ledger, id)
     const { decided, ...end } = await resendInDoubt(deps, job, run, transactions, person)
-    const resent = { ...end, reasons: await ledger.reasonsOf(end.summary.run) }
+    const resent = { ...end, reasons: await reasonsOfRun(ledger, end.summary.run) }
     const summary = await summarise(ledger, home, run.id)
-    return { records: decided, resent, summary, reasons: await ledger.reasonsOf(run.id) }
+    return { records: decided, resent, summary, reasons: await reasonsOfRun(ledger, run.id) }
   })
 }
 
@@ -240,5 +241,5 @@ export const abandon = (
     const { home } = application.settings
     const run = await findRun(ledger, id)
     await giveUp({ ...application, home, ledger, events }, run, person)
-    return { summary: await summarise(ledger, home, run.id), reasons: await ledger.reasonsOf(run.id) }
+    return { summary: await summarise(ledger, home, run.id), reasons: await reasonsOfRun(ledger, run.id) }
   })

@@ -2,11 +2,11 @@
 
 import type { Ledger, RunRecord } from '../ledger/ledger.ts'
 import { noCounts } from '../model/balance.ts'
-import { EXIT, type ExitCode, endingOf, exitOfCode } from '../model/errors.ts'
+import { EXIT, type ExitCode, endingOf } from '../model/errors.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import { exitOf, type JobEnd } from '../run/execute.ts'
+import type { JobEnd } from '../run/execute.ts'
 import { toLookAt } from '../run/next-steps.ts'
-import { type RunSummary, summarise } from '../run/summary.ts'
+import { exitOf, type RunSummary, summarise } from '../run/summary.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Application } from './application.ts'
 
@@ -102,7 +102,7 @@ export async function latestEnd(deps: Watched, job: string): Promise<KnownLastRu
     endedAt,
     async read() {
       const summary = await summarise(ledger, home, run.id)
-      return readLastRun(deps, job, { summary, exit: exitAs(run, summary), endedAt })
+      return readLastRun(deps, job, { summary, exit: summary.exit ?? EXIT.defect, endedAt })
     },
   }
 }
@@ -177,8 +177,3 @@ async function lastCleanEnd(deps: Watched, job: string): Promise<number | undefi
 
 const runsOf = async ({ ledger, gatewayName }: Watched, job: string): Promise<RunRecord[]> =>
   (await ledger.runs(RUNS_LOOKED_AT, { job })).filter(({ gateway }) => gateway === gatewayName)
-
-/** The exit code of a run that has ended, as the ledger tells it. */
-function exitAs({ reason }: RunRecord, summary: RunSummary): ExitCode {
-  return reason === null ? exitOf(summary) : exitOfCode(reason)
-}

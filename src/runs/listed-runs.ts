@@ -5,6 +5,7 @@ import type { Ledger, Reason, RunFilter } from '../ledger/ledger.ts'
 import type { RunState } from '../ledger/states.ts'
 import type { CodeCount } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
+import { mostHeldBack, reasonsOfRun } from '../run/held-back.ts'
 import { activityOf, type RunActivity, type RunSummary, summarise } from '../run/summary.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, withKnownLedger } from './application.ts'
@@ -50,7 +51,7 @@ export const listRuns = (
     const runs: ListedRun[] = []
     for (const { id } of await ledger.runs(limit, only, (page - 1) * limit)) {
       const activity = active.get(id)
-      const mostFrequent = await ledger.mostFrequentReason(id)
+      const mostFrequent = (await ledger.mostFrequentReason(id)) ?? (await mostHeldBack(ledger, id))
       runs.push({
         ...(await summarise(ledger, application.settings.home, id)),
         ...(activity === undefined ? {} : { activity }),
@@ -126,5 +127,5 @@ export const showRun = (application: Application, name = 'latest'): Promise<Show
       ...(untold.length === 0 ? {} : { untold }),
       ...(gateway === found.gateway ? {} : { settingsName: gateway }),
     }
-    return { summary, reasons: await ledger.reasonsOf(run.id) }
+    return { summary, reasons: await reasonsOfRun(ledger, run.id) }
   })

@@ -20,9 +20,10 @@ import {
   runNotice,
 } from '../notify/run-notices.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import { exitOf, type JobEnd } from '../run/execute.ts'
+import type { JobEnd } from '../run/execute.ts'
+import { reasonsOfRun } from '../run/held-back.ts'
 import { nextSteps, type Step } from '../run/next-steps.ts'
-import { type RunSummary, summarise } from '../run/summary.ts'
+import { exitOf, type RunSummary, summarise } from '../run/summary.ts'
 import type { Application } from './application.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
@@ -58,7 +59,7 @@ export async function runAndTell(
   }
   const tellRun = async (summary: RunSummary, how: Pick<EndedRun, 'exit' | 'error'>): Promise<void> => {
     // What is known is told, also where the ledger says no more.
-    const reasons = await ledger.reasonsOf(summary.run).catch(() => [])
+    const reasons = await reasonsOfRun(ledger, summary.run).catch(() => [])
     await teller.tell(runNotice({ summary, ...how, reasons, next: next(summary), at: now() }), targets)
   }
   // Who is told what is refused runs the job itself, and so goes on with it; a rerun or a backfill does not.

@@ -97,6 +97,26 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .action(call(['run'], async () => (await import('./runs.ts')).show))
 
   program
+    .command('watch')
+    .description('follow a run that is under way, in whatever process, until it ends; then show it')
+    .argument('[run]', 'id of the run; without it, the latest')
+    .addOption(json())
+    .addHelpText('after', '\nCtrl-C ends the watching, not the run.\n\nExample:\n  waybill watch latest')
+    .action(call(['run'], async () => (await import('./control.ts')).watch))
+
+  program
+    .command('stop')
+    .description('stop a run that is under way, in whatever process; the next run of its job goes on with it')
+    .argument('<run>', 'id of the run, or latest')
+    .option('--by <name>', 'who stops it; without it the user of this machine')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nWhat is under way is finished. It waits until the run has ended.\n\nExample:\n  waybill stop 20260302T071500Z-4f2a9c',
+    )
+    .action(call(['run'], async () => (await import('./control.ts')).stop))
+
+  program
     .command('trace')
     .description('lead from a transaction id back to export, line, rule, batch, tries and answer')
     .argument('<transaction>', 'a transaction id, as the gateway stores it')

@@ -210,6 +210,8 @@ export interface Ledger {
   releaseLease(lease: Lease): Promise<void>
   /** Who holds the job now. */
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
+  /** Asks whoever runs it to stop, in whatever process. @returns whether anybody does */
+  askToStop(runId: string, by: string, now: number): Promise<boolean>
   /** Whoever held the job last, whether or not it does so still. */
   lastLease(jobId: number): Promise<LeaseRecord | undefined>
   /** @throws WaybillError `lease-lost`: looking for exports may take longer than a lease lasts without its process */

@@ -293,6 +293,8 @@ export interface LeaseTable {
   gives_way: ColumnType<number, number | undefined, number>
   /** JSON, while the run waits as nothing gets through to the gateway: since when, why, until when. Null: it does not. */
   outage: ColumnType<string | null, null, string | null>
+  /** Who has asked the holder to stop the run; null: nobody. */
+  stop_by: ColumnType<string | null, null | undefined, string | null>
 }
 
 /** Who waits for a job whose holder gives way, and until when that counts unless it is said again. */

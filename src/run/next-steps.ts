@@ -174,7 +174,7 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, se
         again,
       ),
     ]
-  const remedy = reason === 'interrupted' ? undefined : remedyOf(reason, again)
+  const remedy = reason === 'interrupted' || reason === 'asked-to-stop' ? undefined : remedyOf(reason, again)
   return [
     ...(remedy === undefined ? [] : [step(`${reason}: ${remedy}`)]),
     step('To finish it: it goes on where it stopped', again),

@@ -13,6 +13,8 @@ test.for([
   ['schedule'],
   ['runs'],
   ['show'],
+  ['watch'],
+  ['stop'],
   ['trace'],
   ['rerun'],
   ['reconcile'],

@@ -12,7 +12,15 @@ import { type LedgerDatabase, openLedgerDatabase } from './database.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
-import { acquireLease, assertHeld, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
+import {
+  acquireLease,
+  askToStop,
+  assertHeld,
+  lastLease,
+  nameRun,
+  readHolder,
+  releaseLease,
+} from './leases.ts'
 import { leftBehind } from './left-behind.ts'
 import {
   readAccounts,
@@ -66,6 +74,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     acquireLease: (request, isDead) => write((writer) => acquireLease(writer, request, isDead)),
     releaseLease: (lease) => write((writer) => releaseLease(writer, lease)),
     holder: (jobId, now, isDead) => read((db) => readHolder(db, jobId, now, isDead)),
+    askToStop: (runId, by, now) => write((writer) => askToStop(writer, runId, by, now)),
     lastLease: (jobId) => read((db) => lastLease(db, jobId)),
     async startRun(lease, start) {
       await write(async (writer, statements) => {

@@ -97,7 +97,13 @@ export async function runCommandLine(
     return exit
   } catch (thrown) {
     const error = filesExhausted(thrown) ?? thrown
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.wrongUse
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return EXIT.ok
+      // Its words were written to standard error, with help.
+      const message = error.message.replace(/^error: /, '')
+      if (argv.includes('--json')) out(JSON.stringify(errorAsJson(new WaybillError('usage-wrong', message))))
+      return EXIT.wrongUse
+    }
     err(describeError(error))
     if (argv.includes('--json') && error instanceof WaybillError) out(JSON.stringify(errorAsJson(error)))
     return endingOf(error).exit
@@ -132,12 +138,16 @@ function writeError(text: string): void {
   }
 }
 
-/** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
+/**
+ * Aborted by the first SIGINT, SIGTERM or SIGHUP; a second one ends the process at once, but for SIGHUP: a terminal that goes away may say so
+ * twice.
+ */
 function interruptSignal(): AbortSignal {
   const controller = new AbortController()
-  const onSignal = (): void => {
+  const onSignal = (signal: NodeJS.Signals): void => {
     const { stderr } = process
     if (controller.signal.aborted) {
+      if (signal === 'SIGHUP') return
       // The shell's prompt is not to stand behind a progress bar.
       if (stderr.isTTY) writeError('\n')
       process.exit(EXIT.interrupted)
@@ -150,5 +160,6 @@ function interruptSignal(): AbortSignal {
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
+  process.on('SIGHUP', onSignal)
   return controller.signal
 }

@@ -1,6 +1,7 @@
 /** What commands are handed: the application, and the streams of a terminal. Options that several commands take. */
 import type { Readable } from 'node:stream'
 import { InvalidArgumentError, Option } from 'commander'
+import { Duration } from '../definitions/export-definition.ts'
 import type { Finding } from '../model/errors.ts'
 import type { Application } from '../runs/application.ts'
 import type { Lines } from '../shown-text.ts'
@@ -57,6 +58,18 @@ export const callOf =
 
 export const json = (): Option =>
   new Option('--json', 'print one JSON object on standard output; logs go to standard error')
+
+/** The instant that is meant, in milliseconds since the epoch. @param now the same */
+export type Since = (now: number) => number
+
+/** `7d` before now, or the beginning of a day (UTC), `2026-03-02`. */
+export function since(text: string): Since {
+  const day = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
+  if (!Number.isNaN(day)) return () => day
+  const duration = Duration.safeParse(text)
+  if (duration.success) return (now) => now - duration.data
+  throw new InvalidArgumentError('It must be a day, like 2026-03-02 (UTC), or how long ago, like 7d or 12h.')
+}
 
 export function positiveNumber(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on.')

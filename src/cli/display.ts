@@ -1,5 +1,7 @@
 /** What is shown of a run on a terminal: while it is on, and when it has ended. */
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Reason } from '../ledger/ledger.ts'
+import { EXIT } from '../model/errors.ts'
+import { leftOf } from '../notify/run-notices.ts'
 import type { JobEnd } from '../run/execute.ts'
 import type { RunWatch } from '../runs/connect-gateway.ts'
 import type { BeginWatch } from '../runs/run-job.ts'
@@ -25,7 +27,7 @@ export const beginOnTerminal = (
   options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
 ): BeginWatch => ({
   ...watchOnTerminal(context, options.quiet === true),
-  onEnd: (end, ledger) => reportRun(context, options, ledger, end),
+  onEnd: (end, reasonsOf) => reportRun(context, options, reasonsOf, end),
 })
 
 /**
@@ -45,9 +47,14 @@ function openDisplay(context: CommandContext, quiet: boolean): { progress: Progr
 async function reportRun(
   context: CommandContext,
   options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
-  ledger: Pick<Ledger, 'reasonsOf'>,
-  { summary, error }: Pick<JobEnd, 'summary' | 'error'>,
+  reasonsOf: (run: string) => Promise<readonly Reason[]>,
+  { summary, error, exit }: JobEnd,
 ): Promise<void> {
+  // Of what ended it early the error tells; what exports differ in was told as a warning.
+  if (options.quiet && error === undefined && exit !== EXIT.ok)
+    context.err(
+      `Run ${summary.run} of ${summary.job} finished with ${leftOf(summary)}: waybill show ${summary.run}`,
+    )
   if (options.json) {
     context.out(JSON.stringify({ ...summary, ...(error === undefined ? {} : errorAsJson(error)) }))
     return
@@ -56,7 +63,7 @@ async function reportRun(
     for (const one of summary.resumed === undefined ? [summary] : [summary.resumed, summary]) {
       // Its words are told as those of the error.
       const { detail: _, ...shown } = one
-      context.out(summaryText(shown, await ledger.reasonsOf(one.run), context.columns))
+      context.out(summaryText(shown, await reasonsOf(one.run), context.columns))
     }
   }
   if (error !== undefined) context.err(describeError(error))

@@ -1,9 +1,12 @@
 /** The command line (commander): one file a command, loaded when it is called, so that `--help` answers at once. */
 import { Command, InvalidArgumentError, Option, type OutputConfiguration } from 'commander'
+import type { ShownState } from '../runs/listed-runs.ts'
 import type { SampleSize } from '../runs/verify.ts'
 import { type ListenAddress, listenAddress } from '../settings.ts'
-import { callOf, json, type Perform, positiveNumber, wholeNumber } from './context.ts'
+import { callOf, json, type Perform, positiveNumber, since, wholeNumber } from './context.ts'
 import { addInstallationCommands } from './installation-program.ts'
+
+const RUN_STATES: readonly ShownState[] = ['under-way', 'stopped', 'interrupted', 'finished', 'failed']
 
 /** @param output where help and errors of use are written; default: the streams of the process */
 export function createProgram(version: string, perform: Perform, output: OutputConfiguration = {}): Command {
@@ -73,8 +76,11 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .command('runs')
     .description('list runs, newest first')
     .option('--limit <n>', 'how many', positiveNumber, 20)
+    .option('--page <n>', 'which page of them, from the newest', positiveNumber, 1)
     .option('--job <job>', 'those of this job alone')
     .option('--failed', 'those alone that did not come to their end, or have left something behind')
+    .option('--since <when>', 'those begun since then: a day (UTC), or how long ago, like 7d', since)
+    .addOption(new Option('--state <state>', 'those in this state alone').choices(RUN_STATES))
     .addOption(json())
     .addHelpText(
       'after',
@@ -89,6 +95,26 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .addOption(json())
     .addHelpText('after', '\nExample:\n  waybill show\n  waybill show 20260302T071500Z-4f2a9c')
     .action(call(['run'], async () => (await import('./runs.ts')).show))
+
+  program
+    .command('watch')
+    .description('follow a run that is under way, in whatever process, until it ends; then show it')
+    .argument('[run]', 'id of the run; without it, the latest')
+    .addOption(json())
+    .addHelpText('after', '\nCtrl-C ends the watching, not the run.\n\nExample:\n  waybill watch latest')
+    .action(call(['run'], async () => (await import('./control.ts')).watch))
+
+  program
+    .command('stop')
+    .description('stop a run that is under way, in whatever process; the next run of its job goes on with it')
+    .argument('<run>', 'id of the run, or latest')
+    .option('--by <name>', 'who stops it; without it the user of this machine')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nWhat is under way is finished. It waits until the run has ended.\n\nExample:\n  waybill stop 20260302T071500Z-4f2a9c',
+    )
+    .action(call(['run'], async () => (await import('./control.ts')).stop))
 
   program
     .command('trace')
@@ -129,6 +155,23 @@ export function createProgram(version: string, perform: Perform, output: OutputC
       '\nExample:\n  waybill resolve 20260302T071500Z-4f2a9c --accept\n  waybill resolve 20260302T071500Z-4f2a9c --resend --transaction 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa',
     )
     .action(call(['run'], async () => (await import('./rerun.ts')).resolve))
+
+  program
+    .command('acknowledge')
+    .description(
+      'say of what a run left rejected or unread that it stays as it is: it leaves `runs --failed`',
+    )
+    .argument('[run]', 'id of the run; without it, name a reason')
+    .option('--reason <code>', 'what was left for this reason alone; without a run, by all runs so far')
+    .option('--undo', 'take it back')
+    .option('--by <name>', 'who says so; without it the user of this machine')
+    .option('--note <text>', 'why; it is kept in the ledger and shown: no health data')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nExample:\n  waybill acknowledge 20260302T071500Z-4f2a9c --note "the vendor cannot correct them"\n  waybill acknowledge --reason code-unknown',
+    )
+    .action(call(['run'], async () => (await import('./acknowledge.ts')).acknowledge))
 
   program
     .command('reconcile')

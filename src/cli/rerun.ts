@@ -53,14 +53,18 @@ export const reconcile: Action<ReconcileOptions> = async (context, options) => {
   return bad ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
-export interface ResolveOptions {
+/** Who decides, and why. */
+export interface Deciding {
+  readonly by?: string
+  readonly note?: string
+}
+
+export interface ResolveOptions extends Deciding {
   readonly run: string
   readonly accept?: true
   readonly resend?: true
   readonly giveUp?: true
   readonly transaction?: readonly string[]
-  readonly by?: string
-  readonly note?: string
   readonly json?: true
 }
 
@@ -72,8 +76,6 @@ export const resolve: Action<ResolveOptions> = async (context, options) => {
       remedy:
         '--accept: the gateway has the records. --resend: they are sent again. --give-up: the run is not finished.',
     })
-  for (const name of ['by', 'note'] as const)
-    if (options[name]?.trim() === '') throw new WaybillError('usage-wrong', `--${name} is empty`)
   if (options.giveUp) return endRun(context, options)
   return options.accept ? acceptAll(context, options) : resendAll(context, options)
 }
@@ -132,9 +134,12 @@ async function resendAll(context: CommandContext, options: ResolveOptions): Prom
   return resent.exit
 }
 
-const personOf = ({ user }: CommandContext, { by = user, note }: ResolveOptions): Person => ({
-  by: by.trim(),
-  note: note?.trim() ?? null,
-})
+/** @throws WaybillError `usage-wrong` where a word of it is empty */
+export function personOf({ user }: Pick<CommandContext, 'user'>, deciding: Deciding): Person {
+  for (const name of ['by', 'note'] as const)
+    if (deciding[name]?.trim() === '') throw new WaybillError('usage-wrong', `--${name} is empty`)
+  const { by = user, note } = deciding
+  return { by: by.trim(), note: note?.trim() ?? null }
+}
 
 const count = (records: number): string => `${counted(records, 'record')} in doubt`

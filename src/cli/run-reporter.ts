@@ -91,6 +91,13 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       const durationMs = Math.max(0, now() - exportSince)
       logger.info('export ended', { ...about, export: name, ...countFields(counts), durationMs })
     },
+    exportDrifted({ name, findings }) {
+      for (const { measure, message } of findings)
+        logger.warn(`${name} differs from earlier deliveries: ${measure}: ${message}`, {
+          ...about,
+          export: name,
+        })
+    },
     exportFailed({ name, error }) {
       shown.failed()
       if (open?.name === name) open = undefined

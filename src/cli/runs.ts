@@ -1,32 +1,50 @@
 /** `waybill runs`, `show` and `trace`: what runs came to. */
 import { allRecords } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
-import { type ListedRun, listRuns, showRun, trace as traceRecord } from '../runs/actions.ts'
+import { toLookAt } from '../run/next-steps.ts'
+import { trace as traceRecord } from '../runs/actions.ts'
+import { type ListedRun, type ListedRuns, listRuns, type RunQuestion, showRun } from '../runs/listed-runs.ts'
 import type { Trace } from '../runs/trace.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
-import type { Action } from './context.ts'
+import type { Action, Since } from './context.ts'
 import { fittedTable } from './plain-table.ts'
 import { waitsText } from './run-reporter.ts'
 import { summaryText } from './summary-text.ts'
 
 export interface RunsOptions {
   readonly limit: number
+  readonly page: number
   readonly job?: string
   readonly failed?: true
+  readonly since?: Since
+  readonly state?: RunQuestion['state']
   readonly json?: true
 }
 
-export const runs: Action<RunsOptions> = async (context, { limit, job, failed, json }) => {
-  const listed = await listRuns(context, { limit, job, failed })
-  if (json) context.out(JSON.stringify({ runs: listed }))
-  else if (listed.length > 0)
-    context.out([...runsTable(listed, context.now(), context.columns), ...waitingLines(listed)])
-  else context.out(nothingListed(job, failed))
+export const runs: Action<RunsOptions> = async (context, { json, since, ...question }) => {
+  const listed = await listRuns(context, { ...question, since: since?.(context.now()) })
+  const { runs } = listed
+  if (json) context.out(JSON.stringify(listed))
+  else if (runs.length > 0)
+    context.out([
+      ...runsTable(runs, context.now(), context.columns),
+      ...waitingLines(runs),
+      ...pagesLine(listed),
+    ])
+  else context.out(listed.total > 0 ? pagesLine(listed) : nothingListed(question, since))
   return EXIT.ok
 }
 
-function nothingListed(job: string | undefined, failed: true | undefined): string {
+/** Where there are more than are shown. */
+function pagesLine({ runs, total, page, pages }: ListedRuns): string[] {
+  if (runs.length === total) return []
+  const next = page < pages ? `; the next: --page ${page + 1}` : ''
+  return [`${n(runs.length)} of ${counted(total, 'run')}, page ${n(page)} of ${n(pages)}${next}`]
+}
+
+function nothingListed({ job, failed, state }: Omit<RunQuestion, 'since'>, since: Since | undefined): string {
   const of = job === undefined ? '' : ` of ${job}`
+  if (state !== undefined || since !== undefined) return `There are no such runs${of}.`
   return failed
     ? `No run${of} failed or has left anything behind.`
     : `There are no runs${of} yet. Start one with: waybill run ${job ?? 'JOB'}`
@@ -34,8 +52,20 @@ function nothingListed(job: string | undefined, failed: true | undefined): strin
 
 function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): string[] {
   const head = [
-    ...['run', 'age', 'job', 'state', 'rows', 'accepted', 'unchanged', 'rejected', 'in doubt', 'balance'],
-    ...['most frequent reason', 'see also'],
+    ...[
+      'run',
+      'age',
+      'job',
+      'state',
+      'exit',
+      'rows',
+      'accepted',
+      'unchanged',
+      'rejected',
+      'in doubt',
+      'balance',
+    ],
+    ...['drift', 'most frequent reason', 'see also'],
   ]
   const rows = listed.map((one) => {
     const { accepted, rejected, unchanged, inDoubt } = allRecords(one)
@@ -45,13 +75,15 @@ function runsTable(listed: readonly ListedRun[], now: number, columns: number | 
       ageText(now - Date.parse(one.startedAt)),
       one.job,
       stateText(one),
+      one.exit === undefined ? '' : String(one.exit),
       ...counts.map(n),
       one.balanced ? (one.soFar ? 'so far' : 'yes') : 'NO',
+      driftText(one),
       reasonText(one),
       relatedText(one),
     ]
   })
-  return fittedTable(head, rows, { from: 4, to: 8 }, columns)
+  return fittedTable(head, rows, { from: 4, to: 9 }, columns)
 }
 
 const waitingLines = (listed: readonly ListedRun[]): string[] =>
@@ -80,6 +112,15 @@ function reasonText({ mostFrequent, exports }: ListedRun): string {
     ...(mostFrequent === undefined ? [] : [`${mostFrequent.code} ${n(mostFrequent.count)}`]),
     ...(count === 0 ? [] : [`${counted(count, 'export')} failed (${codes.join(', ')})`]),
   ].join('; ')
+}
+
+/** `b1.csv: rows, skipped`: in what exports differ that went on all the same. */
+function driftText({ drift }: ListedRun): string {
+  const found = toLookAt(drift)
+  const exports = new Set(found.map((one) => one.export))
+  if (exports.size === 0) return ''
+  const which = exports.size === 1 ? [...exports].join() : counted(exports.size, 'export')
+  return `${which}: ${[...new Set(found.map(({ measure }) => measure))].join(', ')}`
 }
 
 /** Whose rejects it has taken up, and how many of its own later runs have settled. */

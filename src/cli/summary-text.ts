@@ -7,7 +7,7 @@ import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-secti
 import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from '../report/kinds-section.ts'
 import { type MergedReason, mergeReasons } from '../report/reasons-section.ts'
 import type { ExportDrift } from '../run/drift.ts'
-import { nextSteps, stepLines } from '../run/next-steps.ts'
+import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import type { SampleSize, Verified } from '../runs/verify.ts'
 import { BUILT_IN } from '../settings.ts'
@@ -30,11 +30,14 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...whyLines(summary),
     ...standInLine(summary),
     '',
-    ...exportsTable(summary, columns),
-    '',
-    `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
-      (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
-    ...recordsTable(records),
+    ...(nothingSettled(summary) ? [] : [...exportsTable(summary, columns), '']),
+    ...(nothingSettled(summary)
+      ? [`Sent     nothing: no row${exportWords(summary)} is settled`]
+      : [
+          `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
+            (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
+          ...recordsTable(records),
+        ]),
     ...leftOutLine(summary.leftOut),
     ...warningsLine(summary.warnings),
     balanceWords(summary),
@@ -54,6 +57,8 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   lines.push(...untoldLine(summary))
   const next = stepLines(nextSteps(summary, reasons))
   if (next.length > 0) lines.push('', 'Next', ...next)
+  else if (toLookAt(summary.drift).length > 0)
+    lines.push('', 'Nothing is left to do if what differs is right: ask the vendor.')
   else if (summary.pruned === undefined) lines.push('', 'Nothing is left to do.')
   return lines
 }
@@ -74,7 +79,7 @@ function untoldLine({ untold = [] }: RunSummary): string[] {
 }
 
 /** A run that its ledger calls running is under way, or was killed. */
-function whatItCameTo({ state, reason, activity, durationMs, startedAt }: RunSummary): string {
+function whatItCameTo({ state, reason, activity, durationMs, startedAt, exit }: RunSummary): string {
   if (activity?.kind === 'under-way') {
     const taken = activity.since.slice(0, 19) === startedAt.slice(0, 19)
     const since = taken ? '' : `, taken up at ${toSecond(activity.since)}`
@@ -85,7 +90,17 @@ function whatItCameTo({ state, reason, activity, durationMs, startedAt }: RunSum
     return `stopped; ${who} is gone, heard of last at about ${toSecond(activity.lastSign)}`
   }
   const why = reason === undefined ? '' : ` (${reason})`
-  return `${state}${why} after ${(durationMs / 1000).toFixed(1)} s at work`
+  const code = exit === undefined ? '' : `, exit code ${exit}`
+  return `${state}${why}${code}, after ${(durationMs / 1000).toFixed(1)} s at work`
+}
+
+/** Then a table would hold nothing but noughts. */
+const nothingSettled = ({ rows, exports }: RunSummary): boolean =>
+  rows.read === 0 && exports.every(({ error }) => error === undefined)
+
+const exportWords = ({ exports: [first, ...others] }: RunSummary): string => {
+  if (first === undefined) return ''
+  return ` of ${others.length === 0 ? first.name : counted(others.length + 1, 'export')}`
 }
 
 /** Nobody is to take it for a delivery. */
@@ -124,6 +139,7 @@ export function driftLines(drift: readonly ExportDrift[], columns?: number): str
 }
 
 function recordsTable(records: RunSummary['records']): string[] {
+  if (allRecords({ records }).made === 0) return ['Records  none were made']
   const rows = Object.entries(KIND_NAMES).map(([kind, name]) => {
     const counts: RecordCounts = records[kind as keyof typeof KIND_NAMES]
     const { made, accepted, rejected, unchanged, inDoubt, pending } = counts
@@ -280,8 +296,8 @@ function relatedRuns(summary: RunSummary): string[] {
       ? []
       : [`Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone.`]
   const decisions = decided.map(
-    ({ decision, by, note, at }) =>
-      `Decided at ${toSecond(at)} by ${by}: ${decision}${note === undefined ? '' : `. ${note}`}`,
+    ({ decision, code, by, note, at }) =>
+      `Decided at ${toSecond(at)} by ${by}: ${decision}${code === undefined ? '' : ` ${code}`}${note === undefined ? '' : `. ${note}`}`,
   )
   return [...filled, ...taken, ...decisions, ...later, ...gone]
 }

@@ -39,6 +39,12 @@ export const DriftDefinition = z.strictObject({
   fit: z.enum(['stop', 'warn', 'off']).default('warn').meta({
     description: 'What is suspicious about an export as the mapping reads it, whatever came before.',
   }),
+  skipped: limits('20%')
+    .prefault({})
+    .meta({ description: 'Change of the share of rows that the mapping skips, in percentage points.' }),
+  checks: z.enum(['warn', 'off']).default('warn').meta({
+    description: 'Checks with `warn` that find more than in any earlier delivery.',
+  }),
   after: z
     .int()
     .min(1)
@@ -49,18 +55,13 @@ export const DriftDefinition = z.strictObject({
 export type DriftDefinition = z.infer<typeof DriftDefinition>
 
 /** Whether anything is compared at all. */
-export const comparesDrift = ({
-  columns,
-  fit,
-  rows,
-  empty,
-  mix,
-  values,
-  rejects,
-}: DriftDefinition): boolean =>
+export const comparesDrift = ({ columns, fit, checks, ...limits }: DriftDefinition): boolean =>
   columns !== 'off' ||
   fit !== 'off' ||
-  [rows, empty, mix, values, rejects].some(({ warn, stop }) => Number.isFinite(warn) || Number.isFinite(stop))
+  checks !== 'off' ||
+  [limits.rows, limits.empty, limits.mix, limits.values, limits.rejects, limits.skipped].some(
+    ({ warn, stop }) => Number.isFinite(warn) || Number.isFinite(stop),
+  )
 
 /** As the ledger knows a gateway: `built-in`, or an address without a slash at its end. */
 const GatewayName = z.string().transform((written, context): string => {
@@ -174,10 +175,18 @@ export const JobDefinition = z
     drift: DriftDefinition.prefault({}),
     notify: NotifyDefinition.default([]),
     stopWhen: z
-      .strictObject({ rejectedRows: Share, after: z.int().min(0).default(200) })
+      .strictObject({
+        rejectedRows: Share.optional(),
+        skippedRows: Share.optional(),
+        after: z.int().min(0).default(200),
+      })
+      .refine(({ rejectedRows, skippedRows }) => rejectedRows !== undefined || skippedRows !== undefined, {
+        message: 'names no share: write rejectedRows or skippedRows, like 5%',
+      })
       .optional()
       .meta({
-        description: 'Stops the run when this share of rows is rejected, judged from so many rows on.',
+        description:
+          'Stops the run when such a share of rows is rejected or skipped, judged from so many rows on.',
       }),
   })
   .superRefine((job, context) => {

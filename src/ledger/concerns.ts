@@ -61,6 +61,37 @@ export interface RunFilter {
   readonly job?: string | undefined
   /** Those alone that no later run has finished, made up for or settled: unfinished, ended before their time, or with something left behind. */
   readonly failed?: boolean | undefined
+  /** Begun then or later: milliseconds since the epoch. */
+  readonly since?: number | undefined
+  readonly states?: readonly RunState[] | undefined
+  readonly among?: readonly string[] | undefined
+  readonly except?: readonly string[] | undefined
+  /** Of that name: the beginning of the id, or what stands behind its hyphen. */
+  readonly named?: string | undefined
+  /** Those alone that left something for this reason. */
+  readonly reason?: string | undefined
+}
+
+/** Who has acknowledged what a run has left for good, when and why. */
+export interface Acknowledgement {
+  readonly run: string
+  /** The reason that it is about; null: all that the run has left. */
+  readonly code: string | null
+  readonly by: string
+  readonly note: string | null
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+export interface Acknowledgements {
+  /** Those of a run that were not undone. */
+  of(runId: string): Promise<Acknowledgement[]>
+  add(runs: readonly string[], acknowledgement: Omit<Acknowledgement, 'run'>): Promise<void>
+  /** @returns the runs of which something was undone */
+  undo(
+    which: { readonly run?: string | undefined; readonly code?: string | undefined },
+    decided: Pick<Acknowledgement, 'by' | 'note' | 'at'>,
+  ): Promise<string[]>
 }
 
 export interface Reason {

@@ -39,11 +39,17 @@ export interface DecisionTable {
   at: number
 }
 
+export type Decided = 'accept' | 'resend' | 'give-up' | 'acknowledge' | 'undo-acknowledge'
+
 /** What a person has decided on a run, by one command. */
 export interface ResolutionTable {
   id: Generated<number>
   run_id: string
-  decision: 'accept' | 'resend' | 'give-up'
+  decision: Decided
+  /** Of `acknowledge`: the reason that it is about; null where it is all that the run has left. */
+  code: ColumnType<string | null, string | null | undefined, never>
+  /** Of `acknowledge`: when it was undone. */
+  undone_at: ColumnType<number | null, never, number>
   /** Who, */
   person: string
   /** and why, where that was said. */

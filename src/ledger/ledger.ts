@@ -4,6 +4,8 @@
  * nothing more can be written with the old token.
  */
 export {
+  type Acknowledgement,
+  type Acknowledgements,
   type DeliveredFile,
   type ExpectationKey,
   type Expectations,
@@ -21,12 +23,14 @@ export {
   type PerhapsSent,
   type Reason,
   type RightOfWay,
+  type RunFilter,
   type Timetable,
   type UntoldTarget,
   type Waiter,
 } from './concerns.ts'
 
 import type {
+  Acknowledgements,
   Expectations,
   Fires,
   KnownCount,
@@ -167,6 +171,8 @@ export interface RunLedger {
   noteArchived(file: Pick<ExportRecord, 'path' | 'sha256'>, archived: string): Promise<void>
   /** @param drift JSON: in what the export differs from earlier deliveries */
   noteDrift(exportRow: number, drift: string): Promise<void>
+  /** @param heldBack JSON: why rows were not sent in the middle of which the run is stopped */
+  noteHeldBack(exportRow: number, heldBack: string): Promise<void>
   saveProfile(exportRow: number, profile: ProfileStart): Promise<void>
   /** A chunk that is open already stays so, with the rows that it has by now (a run may be resumed with another limit). */
   openChunk(exportRow: number, start: ChunkStart): Promise<void>
@@ -204,6 +210,8 @@ export interface Ledger {
   releaseLease(lease: Lease): Promise<void>
   /** Who holds the job now. */
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
+  /** Asks whoever runs it to stop, in whatever process. @returns whether anybody does */
+  askToStop(runId: string, by: string, now: number): Promise<boolean>
   /** Whoever held the job last, whether or not it does so still. */
   lastLease(jobId: number): Promise<LeaseRecord | undefined>
   /** @throws WaybillError `lease-lost`: looking for exports may take longer than a lease lasts without its process */
@@ -219,8 +227,13 @@ export interface Ledger {
   /** The job's run of that kind that was left running or interrupted, if there is one. */
   unfinishedRun(jobId: number, kind: RunKind): Promise<RunRecord | undefined>
   run(id: string): Promise<(RunRecord & { job: string; gateway: string }) | undefined>
-  /** Newest first. */
-  runs(limit: number, only?: RunFilter): Promise<(RunRecord & { job: string; gateway: string })[]>
+  /** Newest first. @param after so many are passed over */
+  runs(
+    limit: number,
+    only?: RunFilter,
+    after?: number,
+  ): Promise<(RunRecord & { job: string; gateway: string })[]>
+  countRuns(only: RunFilter): Promise<number>
   /** With the names of their mappings; null where a mapping was pruned. */
   exportsOf(runId: string): Promise<(ExportRecord & { readonly mapping: string | null })[]>
   /** What unfinished runs of jobs of that name have open, at whatever gateway. */
@@ -263,6 +276,7 @@ export interface Ledger {
   /** Hashes of the series of which a record in doubt is still asked about. */
   heldSeries(jobId: number): Promise<Set<string>>
   left: LeftBehind
+  acknowledgements: Acknowledgements
   fires: Fires
   expectations: Expectations
   notifications: Notifications

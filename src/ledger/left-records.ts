@@ -1,4 +1,5 @@
 /** What runs left behind, as the ledger gives it, and what can be said of it later. */
+import type { Decided } from './exception-tables.ts'
 import type { LeftEvent } from './states.ts'
 import type { Selection } from './tables.ts'
 
@@ -38,7 +39,9 @@ export interface DeliveredRecord extends Said {
 /** What a person has decided on a run, by one command. */
 export interface Resolution {
   readonly run: string
-  readonly decision: 'accept' | 'resend' | 'give-up'
+  readonly decision: Decided
+  /** Of what was acknowledged, the reason; null, or not there: all of it. */
+  readonly code?: string | null
   readonly by: string
   /** Why, where that was said. */
   readonly note: string | null

@@ -80,6 +80,8 @@ interface ExportTable {
   origin_export: ColumnType<number | null, number | null | undefined, never>
   /** Where Waybill has moved it, as its `path` names where it was. */
   archived: ColumnType<string | null, string | null | undefined, string>
+  /** JSON: why rows of the chunk in which the run was stopped would have been left behind, of which nothing was sent. */
+  held_back: ColumnType<string | null, never, string | null>
   /** JSON: the counts of rows and records of a run that was pruned; else its chunks have them. */
   totals: ColumnType<string | null, never, string>
 }
@@ -291,6 +293,8 @@ export interface LeaseTable {
   gives_way: ColumnType<number, number | undefined, number>
   /** JSON, while the run waits as nothing gets through to the gateway: since when, why, until when. Null: it does not. */
   outage: ColumnType<string | null, null, string | null>
+  /** Who has asked the holder to stop the run; null: nobody. */
+  stop_by: ColumnType<string | null, null | undefined, string | null>
 }
 
 /** Who waits for a job whose holder gives way, and until when that counts unless it is said again. */

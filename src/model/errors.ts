@@ -214,6 +214,7 @@ export const ERROR_CODES = {
     exit: EXIT.interrupted,
     remedy: 'Type the command of the run again: it goes on where it stopped.',
   },
+  'asked-to-stop': { exit: EXIT.interrupted, remedy: '{Again}: it goes on where it stopped.' },
   interrupted: { exit: EXIT.interrupted, remedy: '{Again}: it goes on where it stopped.' },
 } as const satisfies Record<string, { exit: ExitCode; remedy: string; ofExport?: true }>
 

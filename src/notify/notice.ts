@@ -10,6 +10,8 @@ export const NOTICE_KINDS = [
   'jobs-gone',
   'export-late',
   'export-small',
+  'export-drifted',
+  'export-empty-handed',
   'test',
 ] as const
 

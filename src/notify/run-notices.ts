@@ -65,8 +65,12 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       ...(detail === undefined ? [] : [`Because  ${detail}`]),
       `Time     begun ${utc(Date.parse(startedAt))}, ${(durationMs / 1000).toFixed(1)} s of work`,
       `Gateway  ${gateway}`,
-      `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
-      `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
+      ...(rows.read + made === 0
+        ? ['Sent     nothing: no row is settled']
+        : [
+            `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
+            `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
+          ]),
       ...(summary.soFar ? [balanceWords(summary)] : []),
       ...failed.slice(0, AT_MOST).map(({ name, error }) => `Export   not sent: ${name} (${error})`),
       ...(owed === undefined ? [] : [`Owed     ${owed}: the next run does it`]),
@@ -98,7 +102,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
 }
 
 /** Empty where nothing was left behind; what is said of new ones is not said of exports. */
-function leftOf(summary: RunSummary): string {
+export function leftOf(summary: RunSummary): string {
   const { rejected, inDoubt } = allRecords(summary)
   const failed = summary.exports.filter(({ error }) => error !== undefined).length
   const left = [
@@ -161,6 +165,37 @@ function reasonLines(grouped: readonly CountedReason[], run: string): string[] {
 function atRules([first, ...others]: readonly string[]): string {
   if (first === undefined) return ''
   return others.length === 0 ? ` at ${first}` : ` at ${n(others.length + 1)} rules`
+}
+
+interface Drifted {
+  readonly name: string
+  readonly sha256: string
+  readonly findings: readonly Omit<RunSummary['drift'][number], 'export'>[]
+}
+
+/** An export was read to its end and differs from earlier deliveries: told once of each content. @param run its id */
+export function driftNotice({ job, gateway, at }: About, run: string, drifted: Drifted): UnsentNotice {
+  const { name, sha256, findings } = drifted
+  const isEmptyHanded = findings.some(({ measure }) => measure === 'empty-handed')
+  const measures = [...new Set(findings.map(({ measure }) => measure))].join(', ')
+  const more = findings.length - AT_MOST
+  return {
+    ...{ job, gateway, at },
+    kind: isEmptyHanded ? 'export-empty-handed' : 'export-drifted',
+    subject: `${name} ${sha256.slice(0, 16)}`,
+    failure: true,
+    title: isEmptyHanded
+      ? `Waybill: ${job}: all rows of ${name} were skipped`
+      : `Waybill: ${job}: ${name} differs from earlier deliveries (${measures})`,
+    text: [
+      `Run      ${run} has read it to its end; nothing was held back`,
+      `Export   ${name}`,
+      ...findings.slice(0, AT_MOST).map(({ measure, message }) => `Differs  ${measure}: ${message}`),
+      ...(more > 0 ? [`         and ${n(more)} more: waybill show ${run}`] : []),
+    ],
+    next: ['  Ask the vendor whether that is right. What became of it', `    waybill show ${run}`],
+    data: { run, export: name, findings },
+  }
 }
 
 /** Of whom it is told, and when. */

@@ -24,6 +24,7 @@ const NARROWEST = 2
 
 export function kindsSection({ summary }: RunFacts): string {
   const { records } = summary
+  const hasRecords = allRecords({ records }).made > 0
   const line = (name: string, counts: RecordCounts): string[] => [
     name,
     n(counts.made),
@@ -41,13 +42,17 @@ export function kindsSection({ summary }: RunFacts): string {
   ]
   return `<section id="kinds">
 <h2>Outcomes by kind</h2>
-${table({
-  label: 'Outcomes by kind of record',
-  columns,
-  lines: RECORD_KINDS.map((kind) => line(KINDS[kind], records[kind])),
-  total: line('all', allRecords({ records })),
-  kind: 'kinds',
-})}
+${
+  hasRecords
+    ? table({
+        label: 'Outcomes by kind of record',
+        columns,
+        lines: RECORD_KINDS.map((kind) => line(KINDS[kind], records[kind])),
+        total: line('all', allRecords({ records })),
+        kind: 'kinds',
+      })
+    : '<p class="none">No record was made.</p>'
+}
 ${beside(summary)}
 </section>`
 }

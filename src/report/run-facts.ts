@@ -5,6 +5,7 @@
 import type { ChunkRecord, Ledger, Reason } from '../ledger/ledger.ts'
 import { allRecords, type RecordCounts, readCounts } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
+import { reasonsOfRun } from '../run/held-back.ts'
 import { activityOf, type ExportSummary, type RunSummary, summarise } from '../run/summary.ts'
 
 /** Instants are milliseconds since the epoch. */
@@ -55,7 +56,7 @@ export async function gatherFacts(
   const records = await ledger.exportsOf(runId)
   return {
     summary,
-    reasons: await ledger.reasonsOf(runId),
+    reasons: await reasonsOfRun(ledger, runId),
     startedAt: run.started_at,
     endedAt: run.ended_at ?? undefined,
     zone: (await ledger.fires.timetable(run.job_id))?.zone,

@@ -60,6 +60,8 @@ export function runHeader(
     endedAt === undefined
       ? ['as of', time(writtenAt)]
       : [summary.state === 'interrupted' ? 'interrupted' : 'ended', time(endedAt)],
+    ...(summary.exit === undefined ? [] : ([['exit code', String(summary.exit)]] as const)),
+    ...(summary.detail === undefined ? [] : ([['because', html(summary.detail)]] as const)),
     ['at work', durationText(summary.durationMs)],
     ...backfillFact(summary, exports.length),
   ] as const

@@ -166,29 +166,40 @@ export interface StopWhen {
 export interface RowsBefore {
   readonly read: number
   readonly rejected: number
+  readonly skipped: number
 }
 
+const STOPS = { rejected: 'rejectedRows', skipped: 'skippedRows' } as const
+
 /**
- * @param limit share of rows rejected, judged once `after` rows were read; undefined: never stops
+ * @param limit shares of rows rejected and skipped, judged once `after` rows were read; undefined: never stops
  * @param before what the run had read before it was resumed
  */
 export function createStopWhen(
-  limit: { rejectedRows: number; after: number } | undefined,
-  before: RowsBefore = { read: 0, rejected: 0 },
+  limit:
+    | Readonly<{ rejectedRows?: number | undefined; skippedRows?: number | undefined; after: number }>
+    | undefined,
+  before: RowsBefore = { read: 0, rejected: 0, skipped: 0 },
 ): StopWhen {
-  let { read, rejected } = before
+  let { read } = before
+  const counted = { rejected: before.rejected, skipped: before.skipped }
   return {
     look(rows, underWay) {
       if (limit === undefined) return
       read += rows.length
-      for (const { outcome } of rows) if (outcome.outcome === 'rejected') rejected++
+      for (const { outcome } of rows) if (outcome.outcome !== 'mapped') counted[outcome.outcome]++
       if (underWay) return
-      if (read < limit.after || rejected / read <= limit.rejectedRows) return
-      const share = (rate: number): string => `${(rate * 100).toFixed(1)} %`
-      throw new WaybillError(
-        'threshold-passed',
-        `${rejected} of ${read} rows were rejected (${share(rejected / read)}); stopWhen.rejectedRows allows ${share(limit.rejectedRows)}`,
-      )
+      if (read < limit.after) return
+      for (const outcome of ['rejected', 'skipped'] as const) {
+        const allowed = limit[STOPS[outcome]] ?? 1
+        const count = counted[outcome]
+        if (count / read <= allowed) continue
+        const share = (rate: number): string => `${(rate * 100).toFixed(1)} %`
+        throw new WaybillError(
+          'threshold-passed',
+          `${count} of ${read} rows were ${outcome} (${share(count / read)}); stopWhen.${STOPS[outcome]} allows ${share(allowed)}`,
+        )
+      }
     },
   }
 }

@@ -20,6 +20,7 @@ import {
 } from './drift.ts'
 import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
 import { fitFindings, measureDrift } from './measure-drift.ts'
+import { outcomeDrift } from './outcome-drift.ts'
 
 /** Finished deliveries that an export is compared with. */
 export const DELIVERIES_COMPARED = 20
@@ -45,6 +46,11 @@ export interface DriftWatch {
    * @throws WaybillError `columns-missing`, or what is wrong with the export
    */
   readAhead(opened: OpenExport, exportName: string): Promise<number | undefined>
+  /**
+   * Of an export that an earlier process has begun, instead: the rows that are settled, which nobody maps any more.
+   * @param rows how many of them
+   */
+  catchUp(opened: OpenExport, exportName: string, rows: number): Promise<void>
   /** @throws WaybillError `export-drifted` where what was read ahead differs by more than the job allows */
   assertAllowed(exportName: string, path: string): void
   /** Writes down what was read ahead. */
@@ -53,8 +59,8 @@ export interface DriftWatch {
   look(rows: readonly ChunkRow[]): void
   /** After the last row: all that was found. */
   compare(): readonly DriftFinding[]
-  /** After the last row: writes down what was found on the way. */
-  end(runLedger: RunLedger, exportRow: number): Promise<void>
+  /** After the last row: writes down what was found on the way. @returns all that was found */
+  end(runLedger: RunLedger, exportRow: number): Promise<readonly DriftFinding[]>
 }
 
 /** Undefined where there is nothing to compare: the job does not want it, or this very content was delivered before. */
@@ -95,6 +101,7 @@ function createWatch(
         : []
     const values = all
       ? [
+          ...outcomeDrift(profile, earlier, rules),
           ...valueDrift(profile, earlier, rules),
           ...measureDrift(profile, earlier, rules),
           ...fitFindings(profiler?.suspicions() ?? [], rules.fit),
@@ -154,6 +161,17 @@ function createWatch(
       found = [...found, ...rowDrift(rows, earlier, rules)]
       return rows
     },
+    async catchUp(opened, exportName, rows) {
+      profiler = createProfiler(mapping, opened.columns)
+      const mapper = mapping.compiled.bind(opened.columns, exportName, memory.now)
+      let left = rows
+      if (left === 0) return
+      for await (const block of opened.rows()) {
+        for (const row of block.slice(0, left)) profiler.add(row, mapper(row))
+        left -= block.length
+        if (left <= 0) break
+      }
+    },
     assertAllowed(exportName, path) {
       const stops = memory.mayStop ? found.filter(({ level }) => level === 'stop') : []
       if (stops.length === 0) return
@@ -182,10 +200,11 @@ function createWatch(
       return found
     },
     async end(runLedger, exportRow) {
-      if (complete) return
+      if (complete) return found
       this.compare()
       await save(runLedger, exportRow)
       await note(runLedger, exportRow)
+      return found
     },
   }
 }
@@ -211,7 +230,8 @@ function extentOf(
   if (rules.fit === 'stop') return 'values'
   if (deliveries < rules.after) return 'header'
   const stops = ({ stop }: { readonly stop: number }): boolean => Number.isFinite(stop)
-  if (stops(rules.empty) || stops(rules.mix) || (!isCsv && rules.columns === 'stop')) return 'values'
+  if (stops(rules.empty) || stops(rules.mix) || stops(rules.skipped) || (!isCsv && rules.columns === 'stop'))
+    return 'values'
   return stops(rules.rows) ? 'rows' : 'header'
 }
 

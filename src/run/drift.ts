@@ -6,7 +6,18 @@ import { type ColumnProfile, type ExportProfile, median, OTHER } from './export-
 
 /** Something in which an export differs. Names of columns, rules, units and shares; no content of a cell. */
 export const DriftFinding = z.strictObject({
-  measure: z.enum(['columns', 'rows', 'empty', 'mix', 'values', 'rejects', 'fit']),
+  measure: z.enum([
+    'columns',
+    'rows',
+    'empty',
+    'mix',
+    'values',
+    'rejects',
+    'fit',
+    'skipped',
+    'checks',
+    'empty-handed',
+  ]),
   /** `stop` where the job stops for it, `accepted` where it was told to take the export all the same. */
   level: z.enum(['warn', 'stop', 'accepted']),
   message: z.string(),
@@ -14,6 +25,10 @@ export const DriftFinding = z.strictObject({
   change: z.number().optional(),
 })
 export type DriftFinding = z.infer<typeof DriftFinding>
+
+/** As the ledger keeps them. */
+export const readDrift = (drift: string | null): readonly DriftFinding[] =>
+  drift === null ? [] : z.array(DriftFinding).parse(JSON.parse(drift))
 
 /** A finding with the name of its export. */
 export interface ExportDrift extends DriftFinding {
@@ -109,7 +124,7 @@ export function pathDrift(
 }
 
 /**
- * Rows, empty values and mix.
+ * Rows, skipped ones, empty values and mix.
  * @param earlier latest first
  */
 export function valueDrift(
@@ -117,7 +132,7 @@ export function valueDrift(
   earlier: readonly EarlierDelivery[],
   rules: DriftDefinition,
 ): DriftFinding[] {
-  const compare = (measure: 'empty' | 'mix', what: string, shareOf: ShareOf): DriftFinding[] => {
+  const compare = (measure: 'empty' | 'mix' | 'skipped', what: string, shareOf: ShareOf): DriftFinding[] => {
     const now = shareOf(current)
     if (now === undefined) return []
     const known = earlier.flatMap(({ profile, accepted }): Known[] => {
@@ -134,6 +149,7 @@ export function valueDrift(
   }
   return [
     ...rowDrift(current.rows, earlier, rules),
+    ...compare('skipped', 'rows skipped', ({ skipped, rows }) => share(skipped, rows)),
     ...current.columns.flatMap(({ name }) => compare('empty', `empty ${quoted(name)}`, shareOfEmpty(name))),
     ...Object.keys(current.rules).flatMap((rule) => compare('mix', `rows with ${rule}`, shareOfRule(rule))),
     ...keysOf(current, earlier, ({ codes }) => codes).flatMap((code) =>

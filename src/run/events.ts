@@ -8,6 +8,7 @@ import type { BatchAnswer } from '../load/batch-answer.ts'
 import type { ToldOutage } from '../load/sending.ts'
 import type { Counts } from '../model/balance.ts'
 import type { WaybillError } from '../model/errors.ts'
+import type { DriftFinding } from './drift.ts'
 import type { SmallDelivery } from './small-exports.ts'
 
 /** Of an export, so far; `counts` goes on counting, and holds what an earlier process has settled of it. */
@@ -73,6 +74,12 @@ export interface OtherRun {
   readonly givesWay?: boolean | undefined
 }
 
+export interface DriftedExport {
+  readonly name: string
+  readonly sha256: string
+  readonly findings: readonly DriftFinding[]
+}
+
 export type RunEvent =
   | ({ readonly type: 'runStarted' } & RunStarted)
   /** Before it begins, a run that takes up what another one left looks for the exports of that one. */
@@ -87,6 +94,8 @@ export type RunEvent =
     } & ExportProgress)
   /** A chunk is settled. `left`: what of it did not get through, put together when it is asked for. */
   | ({ readonly type: 'exportAdvanced'; readonly left: () => readonly LeftBehind[] } & ExportProgress)
+  /** It was read to its end, and differs from earlier deliveries by what a person should look at. */
+  | ({ readonly type: 'exportDrifted' } & DriftedExport)
   | { readonly type: 'exportEnded'; readonly name: string; readonly counts: Counts }
   /** It was not read to its end. What chunks before have delivered stays delivered. */
   | { readonly type: 'exportFailed'; readonly name: string; readonly error: WaybillError }

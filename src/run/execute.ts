@@ -10,13 +10,15 @@
 import { settleOwed } from '../load/care-team-owed.ts'
 import { type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
-import { EXIT, type ExitCode, filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
+import { type ExitCode, filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
 import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
 import { type Counted, countExports } from './count-exports.ts'
 import { exportsInRange } from './exports-in-range.ts'
 import { type ExportStep, resumeExports, startExports, startSelected } from './exports-of-run.ts'
+import { holdBack } from './held-back.ts'
 import { lastWordsOf } from './last-words.ts'
 import { settledOnly } from './lease.ts'
+import { toLookAt } from './next-steps.ts'
 import { type OpenRun, openRun } from './open-run.ts'
 import type { CountPlan, CountWorld, RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
@@ -24,7 +26,7 @@ import { columnsInFront, rejectsPath } from './rejects.ts'
 import { resumptionOf, rowsOf } from './resume.ts'
 import { assertReadWhole, openRows } from './rows.ts'
 import { leftBehind, settleChunk } from './settlement.ts'
-import { type RunSummary, summarise } from './summary.ts'
+import { exitOf, type RunSummary, summarise } from './summary.ts'
 
 export interface JobEnd {
   readonly summary: RunSummary
@@ -80,7 +82,14 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
       return yield* startExports(run, arrival, found, mappings, memoryOf(acceptDrift))
     }
     case 'unfinished':
-      yield* resumeExports(run, arrival, job.sources, ledger, exports.run)
+      yield* resumeExports(
+        run,
+        arrival,
+        job.sources,
+        ledger,
+        exports.run,
+        plan.settlesOnly ? undefined : memoryOf(false),
+      )
       // That run is not over, though the export may be.
       if (plan.settlesOnly === true) throw settledOnly()
       return
@@ -163,9 +172,15 @@ async function carryOut(
     const left = () => leftBehind(record, chunk, loaded)
     events.emit({ type: 'exportAdvanced', ...progress(chunk.rows.at(-1)?.source.byteOffset ?? 0), left })
   }
+  let stoppedAt: Chunk | undefined
   const begin = async (chunk: Chunk): Promise<void> => {
     await stages.turn(chunk.number)
-    stages.stopWhen.look(chunk.rows, resumption.open.has(chunk.number))
+    try {
+      stages.stopWhen.look(chunk.rows, resumption.open.has(chunk.number))
+    } catch (error) {
+      stoppedAt = chunk
+      throw error
+    }
     watch?.look(chunk.rows)
   }
   const pipeline = createPipeline(load, settle, begin)
@@ -182,13 +197,19 @@ async function carryOut(
       await pipeline.drain()
     }
     await assertReadWhole(opened, record, counts)
-    await watch?.end(runLedger, record.id)
+    const findings = toLookAt((await watch?.end(runLedger, record.id)) ?? [])
     await runLedger.endExport(record.id, 'finished', null)
     assertBalanced(counts, record.name)
+    const { name, sha256 } = record
+    if (findings.length > 0) events.emit({ type: 'exportDrifted', name, sha256, findings })
     events.emit({ type: 'exportEnded', name: record.name, counts })
     return { counts }
   } catch (error) {
     if (isExportProblem(error) && open.size === 0) throw error
+    if (stoppedAt !== undefined) {
+      const origin = { name: record.name, exportId: record.export_id }
+      await runLedger.noteHeldBack(record.id, await holdBack(origin, inFront, rejects, stoppedAt))
+    }
     for (const chunk of open.values()) addCounts(counts, countChunk(chunk.rows, [], 0))
     return { counts, error }
   } finally {
@@ -200,17 +221,4 @@ async function carryOut(
 function settleOwedOf({ stages: { load }, runLedger }: OpenRun): Promise<void> {
   const { careTeams } = load
   return settleOwed(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
-}
-
-/** 0 where all is accounted for and accepted or unchanged; 1 where something was left behind; 2 where nothing could be read. */
-export function exitOf(summary: RunSummary): ExitCode {
-  const { exports } = summary
-  const kinds = Object.values(summary.records)
-  if (exports.length > 0 && exports.every((one) => one.error !== undefined)) return EXIT.wrongUse
-  const left =
-    summary.rows.rejected > 0 ||
-    summary.careTeams.owed > 0 ||
-    exports.some((one) => one.error !== undefined) ||
-    kinds.some((records) => records.rejected + records.inDoubt + records.pending > 0)
-  return left ? EXIT.recordsLeftBehind : EXIT.ok
 }

@@ -51,6 +51,10 @@ export const ExportProfile = z.strictObject({
   columns: z.array(ColumnProfile),
   /** Rows that the mapping takes: neither rejected nor skipped by `skipWhen`. */
   taken: count,
+  /** Rows that the mapping skips, for whatever reason. */
+  skipped: count,
+  /** What checks with `warn` have found: code → how often. */
+  warnings: z.record(z.string(), count),
   /** Rows taken for which a rule that the mapping names made a record, or could not make it; 0 where it never did. */
   rules: z.record(z.string(), count),
   /** The same for catalog entries to which the codes of a coded row lead. */
@@ -167,11 +171,15 @@ function createMix({ definition }: LoadedMapping) {
     const key = base === 'unmapped' || (!counts.has(base) && counts.size >= VALUES_KEPT) ? OTHER : base
     counts.set(key, (counts.get(key) ?? 0) + 1)
   }
+  const warnings = new Map<string, number>()
   let taken = 0
+  let skipped = 0
   return {
     add(outcome: RowOutcome): void {
       if (outcome.outcome === 'rejected') return
+      for (const { issue } of outcome.warnings) warnings.set(issue.code, (warnings.get(issue.code) ?? 0) + 1)
       if (outcome.outcome === 'skipped') {
+        skipped++
         if (outcome.reason === 'nothing-kept') taken++
         return
       }
@@ -179,7 +187,10 @@ function createMix({ definition }: LoadedMapping) {
       for (const record of outcome.records) rule(record.rule)
       for (const record of outcome.rejected) rule(record.rule)
     },
-    counts: () => ({ taken, rules: Object.fromEntries(rules), codes: Object.fromEntries(codes) }),
+    counts: () => ({
+      ...{ taken, skipped, warnings: Object.fromEntries(warnings) },
+      ...{ rules: Object.fromEntries(rules), codes: Object.fromEntries(codes) },
+    }),
   }
 }
 

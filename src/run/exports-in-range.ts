@@ -68,7 +68,7 @@ export async function* exportsInRange(
   const addresses = all.map(({ source, delivery }) => source.address(delivery.name))
   if (unfinished !== undefined) {
     const paths = new Map((await ledger.exportsOf(run.id)).map(({ id, path }) => [id, path]))
-    for await (const step of resumeExports(run, arrival, sources, ledger, unfinished)) {
+    for await (const step of resumeExports(run, arrival, sources, ledger, unfinished, memory)) {
       onDelivery?.()
       const path = paths.get(step.record.id) ?? ''
       const at = addresses.findIndex((address) => path === address || path.startsWith(`${address}!`))

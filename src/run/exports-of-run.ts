@@ -8,11 +8,13 @@ import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
 import { isExportProblem, WaybillError } from '../model/errors.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
+import { readDrift } from './drift.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
 import type { RangePosition, RunEvents } from './events.ts'
 import type { FoundExport } from './find-exports.ts'
 import { joinExports, keptMapping, rejoin } from './joined-exports.ts'
 import type { PlannedExports } from './plan.ts'
+import { resumptionOf } from './resume.ts'
 import type { ExportAtHand } from './rows.ts'
 import { smallOfRun } from './small-exports.ts'
 
@@ -135,13 +137,14 @@ async function joinAndKeep(
   return joined.mapping
 }
 
-/** Exports that an earlier process left open, read by the mapping that it had. */
+/** Exports that an earlier process left open, read by the mapping that it had. @param memory undefined: they are not compared */
 export async function* resumeExports(
   run: RunWriter,
   arrival: Arrival,
   sources: readonly JobSource[],
   ledger: Ledger,
   unfinished: RunRecord,
+  memory: DriftMemory | undefined,
 ): AsyncGenerator<ExportStep> {
   await arrival.clearUnpacked()
   for (const record of await ledger.exportsOf(unfinished.id)) {
@@ -157,13 +160,35 @@ export async function* resumeExports(
         },
       )
     }
+    const mapping = await rejoin(content, record.name, arrival.kept, received.beside)
     yield {
       record: { ...record, path: received.file, version: received.version },
-      mapping: await rejoin(content, record.name, arrival.kept, received.beside),
-      limits: received.limits,
-      // It was compared before it began, and only the rest of its rows is read now.
-      watch: undefined,
+      ...{ mapping, limits: received.limits },
+      watch: memory && (await watchOn(ledger, memory, record, received, mapping)),
     }
+  }
+}
+
+/** It was judged before it began: what is found now stops nothing. Its rows that are settled are read once more. */
+async function watchOn(
+  ledger: Pick<Ledger, 'chunksOf'>,
+  memory: DriftMemory,
+  { id, name, sha256, reading, drift }: ExportRecord,
+  { file, limits, version }: ReceivedExport,
+  mapping: LoadedMapping,
+): Promise<DriftWatch | undefined> {
+  if (reading !== 'whole') return undefined
+  const accept = readDrift(drift).some(({ level }) => level === 'accepted')
+  const watch = await watchDrift({ ...memory, accept, mayStop: false }, mapping, sha256)
+  if (watch === undefined) return undefined
+  const { rows } = resumptionOf(await ledger.chunksOf(id)).counts
+  try {
+    await watch.catchUp(await openExport(file, mapping.read, limits, version), name, rows.read)
+    return watch
+  } catch (error) {
+    // Whoever reads its rest meets it, too, and says so.
+    if (isExportProblem(error)) return undefined
+    throw error
   }
 }
 

@@ -1,6 +1,13 @@
 /** Holding a job: the lease is renewed as long as the process lives, and everything stops when it is lost. */
 
-import { type Lease, type LeaseRecord, processName, type RunLedger, type Waiter } from '../ledger/ledger.ts'
+import {
+  type Lease,
+  type LeaseRecord,
+  type Ledger,
+  processName,
+  type RunLedger,
+  type Waiter,
+} from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { RunDependencies } from './dependencies.ts'
 import type { OtherRun } from './events.ts'
@@ -31,6 +38,8 @@ export interface HeldJob {
   readonly lease: Lease
   /** Aborted, with the reason, when the lease is lost. */
   readonly lost: AbortSignal
+  /** Aborted, with the reason, when somebody has asked to stop the run that it is held for. */
+  readonly stopped: AbortSignal
   release(): Promise<void>
 }
 
@@ -44,11 +53,15 @@ export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<He
   const lease = await awaitLease(deps, turn)
   const losing = new AbortController()
   const kept = keepLease(ledger.amendRun(lease), now, (reason) => losing.abort(reason))
+  const stopping = new AbortController()
+  const heard = hearStop(ledger, lease, (reason) => stopping.abort(reason))
   return {
     lease,
     lost: losing.signal,
+    stopped: stopping.signal,
     async release() {
       kept.stop()
+      await heard.stop()
       await ledger.releaseLease(lease)
     },
   }
@@ -118,6 +131,32 @@ export function keepLease(
   }, RENEW_EVERY_MS)
   timer.unref()
   return { stop: () => clearInterval(timer) }
+}
+
+/** @param onStop given who has asked, in the words of an error */
+function hearStop(
+  ledger: Pick<Ledger, 'lastLease'>,
+  { jobId, token }: Lease,
+  onStop: (reason: WaybillError) => void,
+): { stop(): Promise<void> } {
+  let looking: Promise<void> = Promise.resolve()
+  const look = async (): Promise<void> => {
+    const last = await ledger.lastLease(jobId)
+    if (last?.token !== token || last.stop_by === null) return
+    clearInterval(timer)
+    onStop(new WaybillError('asked-to-stop', `${last.stop_by} has stopped it`))
+  }
+  // That the ledger cannot be read is said by the run, which reads it, too.
+  const timer = setInterval(() => {
+    looking = looking.then(look).catch(() => {})
+  }, LOOK_EVERY_MS)
+  timer.unref()
+  return {
+    stop: () => {
+      clearInterval(timer)
+      return looking
+    },
+  }
 }
 
 /**

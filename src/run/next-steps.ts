@@ -6,6 +6,7 @@ import { transactionId } from '../model/ids.ts'
 import { owedWords } from '../reconcile/new-and-known.ts'
 import { counted, n, shellPath, shellWord } from '../shown-text.ts'
 import { backfillCommand } from './backfill-range.ts'
+import type { DriftFinding } from './drift.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
 import type { ExportSummary, RunSummary } from './summary.ts'
 
@@ -16,6 +17,10 @@ export interface Step {
 }
 
 const step = (say: string, ...commands: readonly string[]): Step => ({ say, commands })
+
+/** What was found in an export that went on all the same, and that a person should look at. */
+export const toLookAt = <Finding extends Pick<DriftFinding, 'level'>>(found: readonly Finding[]): Finding[] =>
+  found.filter(({ level }) => level === 'warn')
 
 /** As people are shown them. */
 export const stepLines = (steps: readonly Step[]): string[] =>
@@ -62,13 +67,25 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   // Its rows are read anew, from another file: what was rejected of this one cannot be taken up, but for what its own file has shown
   // to be missing.
   if (summary.reason === 'given-up')
-    return [
-      ...givenUpSteps(run, reasons.filter(isOpen), typed),
-      step('To begin anew with what is there now', typed.again),
-    ]
-  const left = leftSteps(summary, reasons.filter(isOpen), leftCounts(summary), typed)
-  const steps = [...exportSteps(summary, typed), ...left]
-  return state === 'failed' ? [...steps, ...failedSteps(typed)] : steps
+    return isAcknowledged(summary, 'given-up') && allRecords(summary).inDoubt === 0
+      ? []
+      : [
+          ...givenUpSteps(run, reasons.filter(isOpen(summary)), typed),
+          step('To begin anew with what is there now', typed.again),
+        ]
+  const open = reasons.filter(isOpen(summary))
+  const left = leftCounts(summary, reasons, open)
+  const leftOf = leftSteps(summary, open, left, typed)
+  const steps = [...exportSteps(summary, typed), ...leftOf]
+  const isOver = state !== 'failed' || isAcknowledged(summary, summary.reason)
+  const all = isOver ? steps : [...steps, ...failedSteps(summary, reasons, typed)]
+  const stays = all.length > 0 && (!isOver || left.rejected > 0 || steps.length > leftOf.length)
+  return stays
+    ? [
+        ...all,
+        step('What is to stay as it is: say so, and the run needs nobody', command('acknowledge', run)),
+      ]
+    : all
 }
 
 /** Of what it had in hand, the ledger knows what it left in doubt; what was never answered the doctor tells. */
@@ -92,20 +109,44 @@ const givenUpSteps = (run: string, reasons: readonly Reason[], { send }: Typed):
     : []),
 ]
 
-/** Its threshold has ended it, mostly in the middle of a chunk of which the ledger knows no reasons: a dry run tells them all. */
-const failedSteps = ({ again }: Typed): Step[] => [
+/** Its threshold has ended it, mostly in the middle of a chunk: a dry run tells what stands behind that, too. */
+const failedSteps = (summary: RunSummary, reasons: readonly Reason[], { again }: Typed): Step[] => [
+  ...stoppedSteps(
+    summary,
+    reasons.filter(({ outcome }) => outcome === 'held-back'),
+  ),
   step('To see what would be rejected now, and why; nothing is sent', `${again} --dry-run`),
   step('Once that is put right, for all that the run did not come to', again),
 ]
 
-/** Whether something of it is left that no later run has settled. */
-const isOpen = ({ count, settled }: Reason): boolean => count > settled
+/** What has stopped it; rows of the exports concerned are in their rejects files. */
+function stoppedSteps(summary: RunSummary, heldBack: readonly Reason[]): Step[] {
+  const checks = heldBack.length === 0 ? [] : mappingChecks(summary, heldBack)
+  return checks.length === 0
+    ? []
+    : [step(`What stopped it${codesOf(heldBack)}: see how the mapping fits the export`, ...checks)]
+}
 
-/** Rows and records by what is left of them. */
-function leftCounts(summary: RunSummary): { readonly rejected: number; readonly inDoubt: number } {
+/** Whether something of it is left that no later run has settled, and nobody has acknowledged; what is in doubt must be decided on. */
+const isOpen =
+  (summary: RunSummary) =>
+  ({ count, settled, code, outcome }: Reason): boolean =>
+    count > settled && outcome !== 'held-back' && (outcome === 'in-doubt' || !isAcknowledged(summary, code))
+
+/** Whether a person has said that what was left for this reason stays as it is. */
+const isAcknowledged = ({ acknowledged = [] }: RunSummary, reason: string | undefined): boolean =>
+  acknowledged.some(({ code }) => code === undefined || code === reason)
+
+/** Rows and records by what is left of them: where reasons are known, of those alone that are open. */
+function leftCounts(
+  summary: RunSummary,
+  reasons: readonly Reason[],
+  open: readonly Reason[],
+): { readonly rejected: number; readonly inDoubt: number } {
   const settled = (summary.settled ?? []).reduce((sum, { count }) => sum + count, 0)
   const { rejected, inDoubt } = allRecords(summary)
-  return { rejected: summary.rows.rejected + rejected - settled, inDoubt }
+  const all = summary.rows.rejected + rejected - settled
+  return { rejected: reasons.length > 0 && open.length === 0 ? 0 : all, inDoubt }
 }
 
 function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, send }: Typed): Step[] {
@@ -133,16 +174,19 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, se
         again,
       ),
     ]
-  const remedy = reason === 'interrupted' ? undefined : remedyOf(reason, again)
+  const remedy = reason === 'interrupted' || reason === 'asked-to-stop' ? undefined : remedyOf(reason, again)
   return [
     ...(remedy === undefined ? [] : [step(`${reason}: ${remedy}`)]),
     step('To finish it: it goes on where it stopped', again),
   ]
 }
 
-function exportSteps({ exports, backfill }: RunSummary, { again }: Typed): Step[] {
+function exportSteps(summary: RunSummary, { again }: Typed): Step[] {
+  const { exports, backfill } = summary
   const failed = exports.flatMap(({ error, readSince, ...one }) =>
-    error === undefined || readSince !== undefined ? [] : [{ error, ...one }],
+    error === undefined || readSince !== undefined || isAcknowledged(summary, error)
+      ? []
+      : [{ error, ...one }],
   )
   if (failed.length === 0) return []
   const drifted = failed.some(({ error }) => error === 'export-drifted')

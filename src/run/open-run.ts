@@ -72,6 +72,9 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   const onLost = (): void => stop(held.lost.reason)
   held.lost.addEventListener('abort', onLost, { once: true })
   if (held.lost.aborted) onLost()
+  const onStop = (): void => stop(held.stopped.reason)
+  held.stopped.addEventListener('abort', onStop, { once: true })
+  if (held.stopped.aborted) onStop()
   const { signal } = stopping
   const began = resumed?.started_at ?? startedAt
   const origin = plan.origin ?? (resumed && originOf(resumed))
@@ -112,6 +115,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     stages,
     async end(error) {
       held.lost.removeEventListener('abort', onLost)
+      held.stopped.removeEventListener('abort', onStop)
       world.interrupt.removeEventListener('abort', onInterrupt)
       const endedAt = now()
       // A clock may be set back while a run is on.

@@ -110,12 +110,13 @@ export async function settledBefore(
   ledger: Pick<Ledger, 'exportsOf' | 'chunksOf'>,
   runId: string,
 ): Promise<RowsBefore> {
-  const before = { read: 0, rejected: 0 }
+  const before = { read: 0, rejected: 0, skipped: 0 }
   for (const record of await ledger.exportsOf(runId)) {
     for (const chunk of await ledger.chunksOf(record.id)) {
       const { rows } = readCounts(chunk.counts)
       before.read += rows.read
       before.rejected += rows.rejected
+      before.skipped += rows.skipped
     }
   }
   return before

@@ -28,12 +28,13 @@ import {
   readCounts,
   warningCounts,
 } from '../model/balance.ts'
-import { WaybillError } from '../model/errors.ts'
+import { EXIT, type ExitCode, exitOfCode, WaybillError } from '../model/errors.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
 import { rangeOf } from './backfill-range.ts'
-import { DriftFinding, type ExportDrift } from './drift.ts'
+import { type ExportDrift, readDrift } from './drift.ts'
 import { ExportProfile } from './export-profile.ts'
+import { readHeldBack } from './held-back.ts'
 import { LEASE_MS } from './lease.ts'
 import { readOutage, type WaitsForGateway } from './outage-watch.ts'
 import { rejectsPath } from './rejects.ts'
@@ -67,6 +68,8 @@ export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly reason?: string
   /** The words of the error whose code that is. */
   readonly detail?: string
+  /** Exit code that it came to, by what stands of it now; not there while it is not over. */
+  readonly exit?: ExitCode
   /** Of a run that has not come to an end, where it was asked for. */
   readonly activity?: RunActivity
   /** The gateway that the settings name, where that was asked for and is another one. */
@@ -81,9 +84,12 @@ export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly settled?: readonly { readonly run: string; readonly count: number }[]
   /** What people have decided on it, oldest first. */
   readonly decided?: readonly (Pick<Resolution, 'decision' | 'by'> & {
+    readonly code?: string
     readonly note?: string
     readonly at: string
   })[]
+  /** What of it a person has acknowledged, and that was not undone: for one reason, or without a code all of it. */
+  readonly acknowledged?: readonly { readonly code?: string; readonly by: string; readonly at: string }[]
   /** How much of what it left behind is new, and how much an earlier run had left so; not there where its detail was pruned. */
   readonly leftBehind?: LeftBehind
   /** When its detail was pruned: batches, reasons and files are gone, the balance is not. */
@@ -126,8 +132,13 @@ export async function summarise(
   const drift: ExportDrift[] = []
   const moves = await ledger.left.moves(runId)
   const settled = await ledger.left.settledBy(runId)
-  const decided = (await ledger.left.resolutions(runId)).map(({ decision, by, note, at }) => ({
+  const acknowledged = (await ledger.acknowledgements.of(runId)).map(({ code, by, at }) => ({
+    ...(code === null ? {} : { code }),
+    ...{ by, at: new Date(at).toISOString() },
+  }))
+  const decided = (await ledger.left.resolutions(runId)).map(({ decision, code, by, note, at }) => ({
     decision,
+    ...(code === null ? {} : { code }),
     by,
     ...(note === null ? {} : { note }),
     at: new Date(at).toISOString(),
@@ -165,7 +176,7 @@ export async function summarise(
       ...(record.mapping === null ? {} : { mapping: record.mapping }),
       ...(file === undefined ? {} : { file }),
       ...(profile === undefined ? {} : { measured: ExportProfile.parse(JSON.parse(profile)).measured }),
-      ...(rejectsLength === 0 || run.pruned_at !== null
+      ...((rejectsLength === 0 && !readHeldBack(record.held_back)?.sample) || run.pruned_at !== null
         ? {}
         : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
       ...(record.reason === null ? {} : { error: record.reason }),
@@ -176,7 +187,7 @@ export async function summarise(
   const origin = originOf(run)
   const backfill = rangeOf(run)
   const ended = { rows: total.rows, records: total.records, ...tallies }
-  return {
+  const summary: Omit<RunSummary, 'exit'> = {
     run: run.id,
     job: run.job,
     gateway: run.gateway,
@@ -187,6 +198,7 @@ export async function summarise(
     ...(backfill === undefined ? {} : { backfill }),
     ...(settled.length === 0 ? {} : { settled }),
     ...(decided.length === 0 ? {} : { decided }),
+    ...(acknowledged.length === 0 ? {} : { acknowledged }),
     ...(run.pruned_at === null
       ? { leftBehind: newAndKnown(ended, await ledger.knownOf(runId)) }
       : { pruned: new Date(run.pruned_at).toISOString() }),
@@ -211,6 +223,21 @@ export async function summarise(
     startedAt: new Date(run.started_at).toISOString(),
     durationMs: run.worked_ms,
   }
+  if (run.state === 'running') return summary
+  return { ...summary, exit: run.reason === null ? exitOf(summary) : exitOfCode(run.reason) }
+}
+
+/** 0 where all is accounted for and accepted or unchanged; 1 where something was left behind; 2 where nothing could be read. */
+export function exitOf(summary: Omit<RunSummary, 'exit'>): ExitCode {
+  const { exports } = summary
+  const kinds = Object.values(summary.records)
+  if (exports.length > 0 && exports.every((one) => one.error !== undefined)) return EXIT.wrongUse
+  const left =
+    summary.rows.rejected > 0 ||
+    summary.careTeams.owed > 0 ||
+    exports.some((one) => one.error !== undefined) ||
+    kinds.some((records) => records.rejected + records.inDoubt + records.pending > 0)
+  return left ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
 /** By its size: a vendor may have put the next export where this one was, and to read all of a large one takes long. */
@@ -225,9 +252,6 @@ const sizeOf = (file: string): number | undefined => {
     return undefined
   }
 }
-
-const readDrift = (drift: string | null): readonly DriftFinding[] =>
-  drift === null ? [] : z.array(DriftFinding).parse(JSON.parse(drift))
 
 /** Records that were in doubt when their chunk was settled, and are so no longer. */
 function moveCounts(counts: Counts, moves: readonly OutcomeMove[]): void {

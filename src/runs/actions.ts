@@ -3,18 +3,17 @@
  * itself and closes it. A job is run by one process at a time, whoever asks (`job-held`).
  */
 import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
-import { assertTellable, chooseGateway, gatewayNameOf, readGatewayName } from '../definitions/jobs.ts'
-import type { BackfillRange, Ledger, Reason, RunRecord, Selection } from '../ledger/ledger.ts'
-import { allRecords, type CodeCount } from '../model/balance.ts'
-import { WaybillError } from '../model/errors.ts'
+import { assertTellable, chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
+import type { BackfillRange, Ledger, RunRecord, Selection } from '../ledger/ledger.ts'
+import { allRecords } from '../model/balance.ts'
 import { createIdentity } from '../model/ids.ts'
 import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated } from '../run/backfill-range.ts'
 import type { JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
-import { nextSteps } from '../run/next-steps.ts'
+import { reasonsOfRun } from '../run/held-back.ts'
 import { doubtsOfGivenUp } from '../run/resume.ts'
-import { activityOf, type RunSummary, summarise } from '../run/summary.ts'
+import { summarise } from '../run/summary.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
 import { backfillJob, backfillSources, noneInRange } from './backfill.ts'
@@ -26,6 +25,7 @@ import {
   planBackfill,
 } from './backfill-plan.ts'
 import { type RunWatch, sourceSettings, withRunDependencies } from './connect-gateway.ts'
+import type { ShownRun } from './listed-runs.ts'
 import { type Reconciled, reconcileRun } from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
 import { withRunAgain } from './run-again.ts'
@@ -146,89 +146,6 @@ function runnable({ settings }: Application, job: Job): { readonly job: Job; rea
   return { job, gateway: chooseGateway(settings, job) }
 }
 
-export interface ListedRun extends RunSummary {
-  /** Why most of the rows and records that are left were left behind. */
-  readonly mostFrequent?: CodeCount
-}
-
-/** Newest first. @param only `failed`: those that failed or have left something behind. @throws WaybillError `job-not-found` */
-export const listRuns = (
-  application: Application,
-  {
-    limit,
-    job,
-    failed,
-  }: { readonly limit: number; readonly job?: string | undefined; readonly failed?: true | undefined },
-): Promise<readonly ListedRun[]> =>
-  withKnownLedger(application, async (ledger) => {
-    const listed: ListedRun[] = []
-    for (const run of await ledger.runs(limit, { job, failed })) {
-      const activity = await activityOf(ledger, run, application.now(), application.isDead)
-      // What is under way has not failed.
-      if (failed && activity?.kind === 'under-way') continue
-      const summary = await summarise(ledger, application.settings.home, run.id)
-      if (failed && (await isPutRight(ledger, summary))) continue
-      const mostFrequent = await ledger.mostFrequentReason(run.id)
-      listed.push({
-        ...summary,
-        ...(activity === undefined ? {} : { activity }),
-        ...(mostFrequent === undefined ? {} : { mostFrequent }),
-      })
-    }
-    if (job !== undefined && listed.length === 0) await assertKnown(application, ledger, job)
-    return listed
-  })
-
-/** Whether all that it could not read was read since, and nothing else of it is left. */
-const isPutRight = async (ledger: Pick<Ledger, 'reasonsOf'>, summary: RunSummary): Promise<boolean> =>
-  summary.state === 'finished' &&
-  summary.exports.some(({ readSince }) => readSince !== undefined) &&
-  nextSteps(summary, await ledger.reasonsOf(summary.run)).length === 0
-
-/** A job that was run, or can be, by the name of its file. @throws WaybillError `job-not-found` */
-async function assertKnown(
-  { settings }: Application,
-  ledger: Pick<Ledger, 'runs'>,
-  job: string,
-): Promise<void> {
-  if ((await ledger.runs(1, { job })).length > 0) return
-  await readJob(settings, job).catch((error: unknown) => {
-    // What is wrong in its file is no matter of its runs.
-    if (error instanceof WaybillError && error.code !== 'job-not-found') return
-    throw error
-  })
-}
-
-export interface ShownRun {
-  readonly summary: RunSummary
-  /** Why rows and records were left behind, most frequent first. */
-  readonly reasons: readonly Reason[]
-}
-
-/** @param id undefined: the latest. @throws WaybillError `run-not-found` */
-export const showRun = (application: Application, id?: string): Promise<ShownRun> =>
-  withKnownLedger(application, async (ledger) => {
-    const { settings } = application
-    const run = id === undefined ? (await ledger.runs(1)).at(0) : await ledger.run(id)
-    if (run === undefined) {
-      if (id !== undefined) throw new WaybillError('run-not-found', `there is no run ${id}`)
-      throw new WaybillError('run-not-found', 'there are no runs yet', {
-        remedy: 'Start one with `waybill run JOB`.',
-      })
-    }
-    const activity = await activityOf(ledger, run, application.now(), application.isDead)
-    const found = await summarise(ledger, settings.home, run.id)
-    const untold = await ledger.notifications.untold(run.job_id, run.id)
-    const gateway = await readGatewayName(settings, found.job)
-    const summary = {
-      ...found,
-      ...(activity === undefined ? {} : { activity }),
-      ...(untold.length === 0 ? {} : { untold }),
-      ...(gateway === found.gateway ? {} : { settingsName: gateway }),
-    }
-    return { summary, reasons: await ledger.reasonsOf(run.id) }
-  })
-
 /** What became of one record. @throws WaybillError `transaction-not-found` */
 export const trace = (application: Application, transactionId: string): Promise<Trace> =>
   withKnownLedger(application, (ledger) => traceRecord(ledger, transactionId))
@@ -268,7 +185,7 @@ export async function reconcile(
     })
     const summary = await summarise(ledger, deps.home, run.id)
     const inDoubt = allRecords(summary).inDoubt + (await doubtsOfGivenUp(ledger, run))
-    return { ...reconciled, run: run.id, inDoubt, summary, reasons: await ledger.reasonsOf(run.id) }
+    return { ...reconciled, run: run.id, inDoubt, summary, reasons: await reasonsOfRun(ledger, run.id) }
   })
 }
 
@@ -288,9 +205,10 @@ export const accept = (
   withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
     const deps = { ...application, home, ledger, events }
-    const records = await acceptInDoubt(deps, await findRun(ledger, id), transactions, person)
-    const summary = await summarise(ledger, home, id)
-    return { records, summary, reasons: await ledger.reasonsOf(id) }
+    const run = await findRun(ledger, id)
+    const records = await acceptInDoubt(deps, run, transactions, person)
+    const summary = await summarise(ledger, home, run.id)
+    return { records, summary, reasons: await reasonsOfRun(ledger, run.id) }
   })
 
 /** It is sent again, in a run of its own, but for what a last look into the profiles finds. */
@@ -304,16 +222,11 @@ export async function resend(
   const { job, gateway } = await findJobOfRun(application, id)
   return withRunDependencies(application, watch, gateway, async (deps) => {
     const { ledger, home } = deps
-    const { decided, ...end } = await resendInDoubt(
-      deps,
-      job,
-      await findRun(ledger, id),
-      transactions,
-      person,
-    )
-    const resent = { ...end, reasons: await ledger.reasonsOf(end.summary.run) }
-    const summary = await summarise(ledger, home, id)
-    return { records: decided, resent, summary, reasons: await ledger.reasonsOf(id) }
+    const run = await findRun(ledger, id)
+    const { decided, ...end } = await resendInDoubt(deps, job, run, transactions, person)
+    const resent = { ...end, reasons: await reasonsOfRun(ledger, end.summary.run) }
+    const summary = await summarise(ledger, home, run.id)
+    return { records: decided, resent, summary, reasons: await reasonsOfRun(ledger, run.id) }
   })
 }
 
@@ -326,6 +239,7 @@ export const abandon = (
 ): Promise<ShownRun> =>
   withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
-    await giveUp({ ...application, home, ledger, events }, await findRun(ledger, id), person)
-    return { summary: await summarise(ledger, home, id), reasons: await ledger.reasonsOf(id) }
+    const run = await findRun(ledger, id)
+    await giveUp({ ...application, home, ledger, events }, run, person)
+    return { summary: await summarise(ledger, home, run.id), reasons: await reasonsOfRun(ledger, run.id) }
   })

@@ -9,12 +9,34 @@ import { openChunksOf } from '../run/resume.ts'
 
 export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
 
-/** @throws WaybillError `run-not-found`, `run-pruned` */
-export async function findRun(ledger: Ledger, id: string): Promise<RunOfJob> {
-  const run = await ledger.run(id)
-  if (run === undefined) throw new WaybillError('run-not-found', `there is no run ${id}`)
+/** So much of an id tells one run from others that were begun at the same time. */
+const SHORTEST_NAME = 4
+
+/**
+ * @param name an id, its beginning, or what stands behind its hyphen; or `latest`
+ * @throws WaybillError `run-not-found`, also where several go by that name
+ */
+export async function nameRun(ledger: Pick<Ledger, 'run' | 'runs'>, name: string): Promise<RunOfJob> {
+  const exact = name === 'latest' ? (await ledger.runs(1)).at(0) : await ledger.run(name)
+  if (exact !== undefined) return exact
+  if (name === 'latest')
+    throw new WaybillError('run-not-found', 'there are no runs yet', {
+      remedy: 'Start one with `waybill run JOB`.',
+    })
+  const [found, ...others] = name.length < SHORTEST_NAME ? [] : await ledger.runs(3, { named: name })
+  if (found === undefined) throw new WaybillError('run-not-found', `there is no run ${name}`)
+  if (others.length === 0) return found
+  const ids = [found, ...others].map(({ id }) => id).join(', ')
+  throw new WaybillError('run-not-found', `several runs go by the name ${name}: ${ids}`, {
+    remedy: 'Give more of its id.',
+  })
+}
+
+/** @param name as in `nameRun`. @throws WaybillError `run-not-found`, `run-pruned` */
+export async function findRun(ledger: Pick<Ledger, 'run' | 'runs'>, name: string): Promise<RunOfJob> {
+  const run = await nameRun(ledger, name)
   if (run.pruned_at !== null)
-    throw new WaybillError('run-pruned', `the detail of run ${id} was pruned on ${dayOf(run.pruned_at)}`)
+    throw new WaybillError('run-pruned', `the detail of run ${run.id} was pruned on ${dayOf(run.pruned_at)}`)
   return run
 }
 

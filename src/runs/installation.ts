@@ -2,10 +2,10 @@
 import { resolve } from 'node:path'
 import { type BackedUp, backUpLedger } from '../ledger/sqlite/backup.ts'
 import { type Compacted, compactLedger } from '../ledger/sqlite/pruning.ts'
-import { WaybillError } from '../model/errors.ts'
 import { type Pruned, prune } from '../operate/prune.ts'
 import { measureOutputFiles } from '../report/files-section.ts'
 import { runReport } from '../report/report-page.ts'
+import { nameRun } from './amend-run.ts'
 import { type Application, ledgerFile, withKnownLedger } from './application.ts'
 
 export interface PrunedInstallation extends Pruned {
@@ -49,11 +49,7 @@ export async function reportOf(
 ): Promise<{ readonly run: string; readonly page: string }> {
   const { settings, now, isDead, version } = application
   return withKnownLedger(application, async (ledger) => {
-    const run = wanted ?? (await ledger.runs(1))[0]?.id
-    if (run === undefined)
-      throw new WaybillError('run-not-found', 'there are no runs yet', {
-        remedy: 'Start one with `waybill run JOB`.',
-      })
+    const run = (await nameRun(ledger, wanted ?? 'latest')).id
     const { home } = settings
     const outputsOf = (summary: Parameters<typeof measureOutputFiles>[1]) => measureOutputFiles(home, summary)
     return { run, page: await runReport({ ledger, home, now: now(), isDead, version, outputsOf }, run) }

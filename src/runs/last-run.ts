@@ -2,10 +2,11 @@
 
 import type { Ledger, RunRecord } from '../ledger/ledger.ts'
 import { noCounts } from '../model/balance.ts'
-import { EXIT, type ExitCode, endingOf, exitOfCode } from '../model/errors.ts'
+import { EXIT, type ExitCode, endingOf } from '../model/errors.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import { exitOf, type JobEnd } from '../run/execute.ts'
-import { type RunSummary, summarise } from '../run/summary.ts'
+import type { JobEnd } from '../run/execute.ts'
+import { toLookAt } from '../run/next-steps.ts'
+import { exitOf, type RunSummary, summarise } from '../run/summary.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Application } from './application.ts'
 
@@ -101,7 +102,7 @@ export async function latestEnd(deps: Watched, job: string): Promise<KnownLastRu
     endedAt,
     async read() {
       const summary = await summarise(ledger, home, run.id)
-      return readLastRun(deps, job, { summary, exit: exitAs(run, summary), endedAt })
+      return readLastRun(deps, job, { summary, exit: summary.exit ?? EXIT.defect, endedAt })
     },
   }
 }
@@ -137,11 +138,20 @@ async function readLastRun(
       ]),
     ),
     rejects: summary === undefined ? [] : await rejectsOf(ledger, summary.run),
+    drift: driftOf(summary),
     accounts: { ...accounts },
     careTeams: { ...careTeams },
     requests: { sent: requests.sent, retried: requests.retried, 'read-back': requests.readBack },
   }
 }
+
+const driftOf = (summary: RunSummary | undefined): LastRun['drift'] =>
+  Object.fromEntries(
+    [...Map.groupBy(toLookAt(summary?.drift ?? []), ({ measure }) => measure)].map(([measure, all]) => [
+      measure,
+      all.length,
+    ]),
+  )
 
 /** As a label has it. */
 export const KIND_LABELS: Readonly<Record<string, string>> = { careTeam: 'care-team' }
@@ -167,8 +177,3 @@ async function lastCleanEnd(deps: Watched, job: string): Promise<number | undefi
 
 const runsOf = async ({ ledger, gatewayName }: Watched, job: string): Promise<RunRecord[]> =>
   (await ledger.runs(RUNS_LOOKED_AT, { job })).filter(({ gateway }) => gateway === gatewayName)
-
-/** The exit code of a run that has ended, as the ledger tells it. */
-function exitAs({ reason }: RunRecord, summary: RunSummary): ExitCode {
-  return reason === null ? exitOf(summary) : exitOfCode(reason)
-}

@@ -8,19 +8,22 @@ import { smallNotice } from '../expect/expectation-notices.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import type { Attach } from '../notify/channel.ts'
+import type { UnsentNotice } from '../notify/notice.ts'
 import {
   type About,
   brokenOffNotice,
   deadRunNotice,
+  driftNotice,
   type EndedRun,
   heldNotice,
   refusalNotice,
   runNotice,
 } from '../notify/run-notices.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import { exitOf, type JobEnd } from '../run/execute.ts'
+import type { JobEnd } from '../run/execute.ts'
+import { reasonsOfRun } from '../run/held-back.ts'
 import { nextSteps, type Step } from '../run/next-steps.ts'
-import { type RunSummary, summarise } from '../run/summary.ts'
+import { exitOf, type RunSummary, summarise } from '../run/summary.ts'
 import type { Application } from './application.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
@@ -56,7 +59,7 @@ export async function runAndTell(
   }
   const tellRun = async (summary: RunSummary, how: Pick<EndedRun, 'exit' | 'error'>): Promise<void> => {
     // What is known is told, also where the ledger says no more.
-    const reasons = await ledger.reasonsOf(summary.run).catch(() => [])
+    const reasons = await reasonsOfRun(ledger, summary.run).catch(() => [])
     await teller.tell(runNotice({ summary, ...how, reasons, next: next(summary), at: now() }), targets)
   }
   // Who is told what is refused runs the job itself, and so goes on with it; a rerun or a backfill does not.
@@ -65,13 +68,14 @@ export async function runAndTell(
   void teller.deliver()
   let noted: Promise<void> = Promise.resolve()
   const begun = new Set<string>()
+  // The run does not wait for it, and whoever is told need not wait for the end of the run.
+  const note = (notice: UnsentNotice): void => {
+    noted = noted.then(() => teller.tell(notice, targets)).then(() => void teller.deliver())
+  }
   const events = deps.events.with({
     runStarted: ({ id }) => void begun.add(id),
-    exportSmall(small) {
-      const notice = smallNotice(about(), [...begun].at(-1) ?? '', small)
-      // The run does not wait for it, and whoever is told need not wait for the end of the run.
-      noted = noted.then(() => teller.tell(notice, targets)).then(() => void teller.deliver())
-    },
+    exportSmall: (small) => note(smallNotice(about(), [...begun].at(-1) ?? '', small)),
+    exportDrifted: (drifted) => note(driftNotice(about(), [...begun].at(-1) ?? '', drifted)),
   })
   try {
     const end = await work({ ...deps, events })

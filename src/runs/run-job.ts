@@ -9,7 +9,7 @@ import {
   readMappings,
 } from '../definitions/definition-files.ts'
 import { targetsOf } from '../definitions/jobs.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Reason } from '../ledger/ledger.ts'
 import type { Identity } from '../model/ids.ts'
 import { archiveResumed, archiveRun } from '../run/archive-exports.ts'
 import {
@@ -22,12 +22,13 @@ import {
 import type { Counted } from '../run/count-exports.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents } from '../run/events.ts'
-import { execute, exitOf, type JobEnd } from '../run/execute.ts'
+import { execute, type JobEnd } from '../run/execute.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
 import { findExports, noneFound } from '../run/find-exports.ts'
+import { reasonsOfRun } from '../run/held-back.ts'
 import type { HeldJob } from '../run/lease.ts'
 import type { CountWorld } from '../run/plan.ts'
-import type { RunSummary } from '../run/summary.ts'
+import { exitOf, type RunSummary } from '../run/summary.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
 import { doubtsOf } from './doubtful-mappings.ts'
@@ -167,7 +168,7 @@ export interface Beginning {
 
 export interface BeginWatch extends RunWatch {
   /** Called when the run has ended, before its notifications are delivered: that may take ten seconds. */
-  readonly onEnd?: (end: JobEnd, ledger: Pick<Ledger, 'reasonsOf'>) => Promise<void>
+  readonly onEnd?: (end: JobEnd, reasonsOf: (run: string) => Promise<readonly Reason[]>) => Promise<void>
 }
 
 /** @throws what `work` throws: then nothing was run */
@@ -187,7 +188,7 @@ export function begin(
       tellingLastRun(application, given, { job: name, tell, refusals }, () => work(given))
     try {
       const end = await runAndTell(application, { teller, deps, job, refusals, work: told })
-      await watch.onEnd?.(end, ledger)
+      await watch.onEnd?.(end, (run) => reasonsOfRun(ledger, run))
       return end
     } finally {
       await teller.deliver()

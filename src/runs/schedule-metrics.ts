@@ -157,6 +157,9 @@ export function countRuns(metrics: Metrics, job: string) {
       for (const { outcome, stage, code } of left())
         if (outcome === 'rejected') metrics.rejected(job, stage, code)
     },
+    exportDrifted({ findings }) {
+      for (const { measure } of findings) metrics.drifted(job, measure)
+    },
     exportEnded: () => metrics.exported(job, 'finished'),
     exportFailed: () => metrics.exported(job, 'failed'),
     waiting: (event) => metrics.waited(event.class),

@@ -5,6 +5,7 @@ import { readRange } from '../run/backfill-range.ts'
 import { createRunEvents, type RunEvent } from '../run/events.ts'
 import type { JobEnd } from '../run/execute.ts'
 import { nextSteps, type Step } from '../run/next-steps.ts'
+import { type Acknowledged, type Acknowledging, acknowledge } from './acknowledge.ts'
 import {
   abandon,
   accept,
@@ -12,17 +13,14 @@ import {
   beginRerun,
   beginRun,
   type DecidedOn,
-  type ListedRun,
-  listRuns,
   type ReconciledRun,
   reconcile,
   resend,
-  type ShownRun,
-  showRun,
   trace,
 } from './actions.ts'
 import type { Application } from './application.ts'
 import { type Backup, backUp, type PrunedInstallation, pruneRuns, reportOf } from './installation.ts'
+import { type ListedRun, listRuns, type ShownRun, showRun } from './listed-runs.ts'
 import { lookOver } from './look-over.ts'
 import type { Person } from './resolve.ts'
 import type { BeginWatch, RunOptions } from './run-job.ts'
@@ -54,6 +52,8 @@ export interface Waybill {
   accept(run: string, person: Person, transactions?: readonly string[]): Promise<DecidedOn>
   /** What is in doubt is sent again, but for what a last look into the profiles finds. */
   resend(run: string, person: Person, transactions?: readonly string[]): Promise<DecidedOn>
+  /** What runs have left behind stays as it is, and needs nobody any more. */
+  acknowledge(which: Acknowledging, person: Person): Promise<Acknowledged>
   /** The run will not be finished. */
   giveUp(run: string, person: Person): Promise<ShownRun>
   /** A run as one page of HTML without health data. @param run undefined: the latest */
@@ -86,7 +86,8 @@ export function createWaybill(application: Application): Waybill {
         beginBackfill(application, watch, job, readRange(from, to, `waybill backfill ${job}`)),
       ),
     rerun: (run, only) => running((watch) => beginRerun(application, watch, run, only)),
-    runs: ({ limit = RUNS_LISTED, job } = {}) => listRuns(application, { limit, job }),
+    runs: async ({ limit = RUNS_LISTED, job } = {}) => (await listRuns(application, { limit, job })).runs,
+    acknowledge: (which, person) => acknowledge(application, which, person),
     async show(run) {
       const shown = await showRun(application, run)
       return { ...shown, next: nextSteps(shown.summary, shown.reasons) }

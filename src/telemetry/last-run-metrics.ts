@@ -26,6 +26,8 @@ export interface LastRun {
   /** by kind and outcome, */
   readonly records: Readonly<Record<string, Readonly<Record<string, number>>>>
   readonly rejects: readonly { readonly stage: string; readonly code: string; readonly count: number }[]
+  /** In how many respects exports differ from earlier deliveries, by measure, */
+  readonly drift: Readonly<Record<string, number>>
   readonly accounts: Readonly<Record<string, number>>
   /** by what became of them. */
   readonly careTeams: Readonly<Record<string, number>>
@@ -73,6 +75,11 @@ export function registerLastRun(registry: Registry): LastRunMetrics {
     'Rows and records that the last run of the job has rejected, by stage and code.',
     ['job', 'stage', 'code'],
   )
+  const drift = gauge(
+    'last_run_drift',
+    'In how many respects exports of the last run of the job differ from earlier deliveries, by measure.',
+    ['job', 'measure'],
+  )
   const accounts = gauge('last_run_accounts', 'Accounts that the last run of the job has met, by outcome.', [
     'job',
     'outcome',
@@ -104,6 +111,7 @@ export function registerLastRun(registry: Registry): LastRunMetrics {
         Object.entries(outcomes).map(([outcome, count]): Sample => [records, { job, kind, outcome }, count]),
       ),
       ...run.rejects.map(({ stage, code, count }): Sample => [rejects, { job, stage, code }, count]),
+      ...byLabel(drift, 'measure', run.drift),
       ...byLabel(accounts, 'outcome', run.accounts),
       ...byLabel(careTeams, 'outcome', run.careTeams),
       ...byLabel(requests, 'request', run.requests),

@@ -31,6 +31,8 @@ export interface Metrics {
   rows(job: string, outcome: string, count: number): void
   records(job: string, kind: string, outcome: string, count: number): void
   rejected(job: string, stage: string, code: string): void
+  /** An export differs from earlier deliveries by this. */
+  drifted(job: string, measure: string): void
   accounts(job: string, outcome: string, count: number): void
   /** Requests of a run: sent, and of these retried, and reads of profiles. */
   requests(job: string, request: 'sent' | 'retried' | 'read-back', count: number): void
@@ -80,6 +82,10 @@ export function createMetrics(version: string): Metrics {
     'stage',
     'code',
   ])
+  const drift = counter('drift', 'Respects in which exports differ from earlier deliveries, by measure.', [
+    'job',
+    'measure',
+  ])
   const accounts = counter('accounts', 'Accounts met, by outcome.', ['job', 'outcome'])
   const requests = counter('requests', 'Requests of runs, by what they were.', ['job', 'request'])
   const answers = counter('gateway_answers', 'Requests to the gateway that ended, by class of answer.', [
@@ -114,6 +120,7 @@ export function createMetrics(version: string): Metrics {
     rows: (job, outcome, count) => rows.inc({ job, outcome }, count),
     records: (job, kind, outcome, count) => records.inc({ job, kind, outcome }, count),
     rejected: (job, stage, code) => rejects.inc({ job, stage, code }),
+    drifted: (job, measure) => drift.inc({ job, measure }),
     accounts: (job, outcome, count) => accounts.inc({ job, outcome }, count),
     requests: (job, request, count) => requests.inc({ job, request }, count),
     requestAnswered({ operation, class: answer, durationMs }) {

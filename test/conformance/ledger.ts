@@ -908,7 +908,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         await run.rule({ run: 'run-2', decisions: decided, released: [], resolution }, NOW)
         // What one command decides page by page is one decision.
         await run.rule({ run: 'run-2', decisions: [], released: [], resolution }, NOW + 1)
-        expect(await ledger.left.resolutions('run-1')).toEqual([resolution])
+        expect(await ledger.left.resolutions('run-1')).toEqual([{ ...resolution, code: null }])
         expect(await ledger.left.resolutions('run-2')).toEqual([])
         expect(await ledger.left.decisions([doubt?.id ?? 0])).toMatchObject([{ event: 'resend', ...why }])
         expect(await ledger.left.decidedContents(first, 'run-2')).toEqual(new Set([content(3)]))

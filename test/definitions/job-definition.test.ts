@@ -31,6 +31,8 @@ describe('a job', () => {
         values: { warn: 0.2, stop: 0.5 },
         rejects: { warn: 0.2, stop: 0.8 },
         fit: 'warn',
+        skipped: { warn: 0.2, stop: Number.POSITIVE_INFINITY },
+        checks: 'warn',
         after: 3,
       },
       notify: [],

@@ -16,6 +16,8 @@ const profile = (fields: Partial<ExportProfile> = {}): ExportProfile => ({
   rows: 100,
   columns: [],
   taken: 100,
+  skipped: 0,
+  warnings: {},
   rules: {},
   codes: {},
   units: {},
@@ -259,6 +261,8 @@ describe('a profile', () => {
     rows: count,
     columns: fc.uniqueArray(anyColumn, { selector: (one) => one.name }),
     taken: count,
+    skipped: count,
+    warnings: counts,
     rules: counts,
     codes: counts,
     units: fc.dictionary(name, counts, { noNullPrototype: true }),
@@ -292,7 +296,7 @@ describe('a profile', () => {
 })
 
 describe('the drift block', () => {
-  const all = ['columns', 'rows', 'empty', 'mix', 'values', 'rejects', 'fit']
+  const all = ['columns', 'rows', 'empty', 'mix', 'values', 'rejects', 'fit', 'skipped', 'checks']
   const OFF = Object.fromEntries(all.map((measure) => [measure, 'off']))
   it.each([
     [{}, true],
@@ -303,6 +307,8 @@ describe('the drift block', () => {
     [{ ...OFF, values: {} }, true],
     [{ ...OFF, rejects: { warn: 'off' } }, true],
     [{ ...OFF, fit: 'warn' }, true],
+    [{ ...OFF, skipped: { warn: '5%' } }, true],
+    [{ ...OFF, checks: 'warn' }, true],
   ])('%j compares: %s', (written, compares) => {
     expect(comparesDrift(rules(written))).toBe(compares)
   })

@@ -16,6 +16,8 @@ const night = (
     codes: {},
     units: {},
     rejectedRows: 2,
+    skipped: 0,
+    warnings: {},
     daysSpanned: 20,
   },
   measured: { 'body-weight': { ...WEIGHTS, ...weight } },

@@ -38,7 +38,10 @@ const reason = (code: string, more: Partial<Reason> = {}): Reason => ({
   ...more,
 })
 
-const commands = (steps: readonly Step[]): string[] => steps.flatMap((one) => one.commands)
+const ACKNOWLEDGE = `waybill acknowledge ${RUN}`
+/** Without that what is left may stay as it is, which goes for whatever is left. */
+const commands = (steps: readonly Step[]): string[] =>
+  steps.flatMap((one) => one.commands).filter((one) => one !== ACKNOWLEDGE)
 const words = (steps: readonly Step[]): string => steps.map(({ say }) => say).join('\n')
 
 const rejecting = (rejected: number): Pick<RunSummary, 'rows'> => ({ rows: { ...noCounts().rows, rejected } })
@@ -130,7 +133,7 @@ describe('what to type next', () => {
     expect(commands(lines)).toEqual(
       [0, 1, 2, 3, 4].map((at) => `waybill run clinic --file rejects/${at}.csv`),
     )
-    expect(lines.at(-1)).toEqual({ say: 'and 3 more rejects files in rejects', commands: [] })
+    expect(lines.at(-2)).toEqual({ say: 'and 3 more rejects files in rejects', commands: [] })
     const one = nextSteps(summary({ ...rejecting(8), exports, files }), all.slice(6, 7))
     expect(commands(one)).toEqual(['waybill run clinic --file rejects/6.csv'])
   })
@@ -163,6 +166,27 @@ describe('what to type next', () => {
       `waybill rerun ${RUN} --only rejected`,
       'waybill run clinic --file rejects/1.csv',
     ])
+  })
+
+  it('ends with what is to stay as it is, and is nothing once a person has said so', () => {
+    const by = { by: 'ann', at: '2026-03-02T08:00:00.000Z' }
+    const lacking = exported('day.csv', { state: 'failed', error: 'columns-missing' })
+    for (const [run, reasons, code] of [
+      [summary(rejecting(1)), [reason('unit-unknown')], 'unit-unknown'],
+      [summary({ exports: [lacking] }), [], 'columns-missing'],
+      [summary({ state: 'failed', reason: 'threshold-passed' }), [], 'threshold-passed'],
+    ] as const) {
+      expect(nextSteps(run, reasons).at(-1)?.commands).toEqual([ACKNOWLEDGE])
+      expect(nextSteps({ ...run, acknowledged: [by] }, reasons)).toEqual([])
+      expect(nextSteps({ ...run, acknowledged: [{ ...by, code }] }, reasons)).toEqual([])
+      expect(nextSteps({ ...run, acknowledged: [{ ...by, code: 'another' }] }, reasons)).not.toEqual([])
+    }
+    const doubt = reason('in-doubt', { outcome: 'in-doubt' })
+    const { records } = noCounts()
+    const doubtful = summary({ records: { ...records, biometric: { ...records.biometric, inDoubt: 1 } } })
+    const steps = nextSteps({ ...doubtful, acknowledged: [by] }, [doubt])
+    expect(commands(steps)).toContain(`waybill reconcile ${RUN}`)
+    expect(steps.at(-1)?.commands).not.toEqual([ACKNOWLEDGE])
   })
 
   it('of a run that its threshold has ended is also to read the rest', () => {

@@ -26,6 +26,7 @@ const LAST: LastRun = {
   rows: { mapped: 8, skipped: 1, rejected: 1 },
   records: { biometric: { accepted: 7, rejected: 1, unchanged: 0, 'in-doubt': 0, pending: 0 } },
   rejects: [{ stage: 'transform', code: 'date-invalid', count: 1 }],
+  drift: { rows: 1 },
   accounts: { registered: 3, known: 4, refused: 0 },
   careTeams: { replaced: 2, owed: 1 },
   requests: { sent: 9, retried: 1, 'read-back': 0 },

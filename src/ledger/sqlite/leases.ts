@@ -20,6 +20,7 @@ export async function acquireLease(
     ...{ run_id: runId, owner, token, acquired_at: now, expires_at: now + ttlMs },
     gives_way: Number(givesWay),
     outage: null,
+    stop_by: null,
   }
   await transaction
     .insertInto('lease')
@@ -63,11 +64,28 @@ export async function releaseLease(transaction: Writer, lease: Lease): Promise<v
     .execute()
 }
 
+/** @returns whether the run was under way */
+export async function askToStop(
+  transaction: Writer,
+  runId: string,
+  by: string,
+  now: number,
+): Promise<boolean> {
+  const asked = await transaction
+    .updateTable('lease')
+    .set({ stop_by: by })
+    .where('run_id', '=', runId)
+    .where('expires_at', '>', now)
+    .returning('job_id')
+    .execute()
+  return asked.length > 0
+}
+
 /** One lease may serve several runs, one after the other. */
 export async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
   await transaction
     .updateTable('lease')
-    .set({ run_id: lease.runId, outage: null })
+    .set({ run_id: lease.runId, outage: null, stop_by: null })
     .where('job_id', '=', lease.jobId)
     .where('token', '=', lease.token)
     .execute()

@@ -73,7 +73,7 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
       read((db) =>
         db
           .selectFrom('resolution')
-          .select(['run_id as run', 'decision', 'person as by', 'note', 'at'])
+          .select(['run_id as run', 'decision', 'person as by', 'note', 'at', 'code'])
           .where('run_id', '=', runId)
           .orderBy('id')
           .execute(),

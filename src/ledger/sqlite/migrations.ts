@@ -16,7 +16,8 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
 const SHAPE = [
   `create table job (id integer primary key, name text not null, gateway text not null, unique (name, gateway))`,
   `create table lease (job_id integer primary key, run_id text not null, owner text not null, token integer not null,
-    acquired_at integer not null, expires_at integer not null, gives_way integer not null default 0, outage text)`,
+    acquired_at integer not null, expires_at integer not null, gives_way integer not null default 0, outage text,
+    stop_by text)`,
   `create table waiting (job_id integer not null, owner text not null, since integer not null, expires_at integer not null,
     primary key (job_id, owner))`,
 
@@ -30,9 +31,10 @@ const SHAPE = [
   `create table export (id integer primary key, run_id text not null, ordinal integer not null, export_id text not null,
     name text not null, path text not null, sha256 text not null, bytes integer not null, mapping_digest text not null,
     state text not null, reason text, drift text, reading text not null default 'whole', origin_export integer,
-    totals text, archived text, unique (run_id, ordinal))`,
+    totals text, archived text, held_back text, unique (run_id, ordinal))`,
   `create index export_by_content on export (export_id)`,
   `create index export_by_name on export (sha256, name)`,
+  `create index export_by_delivery on export (name)`,
   `create table profile (job text not null, mapping text not null, sha256 text not null, export_row integer not null,
     accepted integer not null, content text not null, primary key (job, mapping, sha256))`,
   `create table chunk (export_row integer not null, number integer not null, first_row integer not null,
@@ -54,7 +56,7 @@ const SHAPE = [
   `create table decision (id integer primary key, exception integer not null, event text not null, run_id text,
     resolution integer, at integer not null)`,
   `create table resolution (id integer primary key, run_id text not null, decision text not null, person text not null,
-    note text, at integer not null, unique (run_id, at, decision))`,
+    note text, at integer not null, code text, undone_at integer, unique (run_id, at, decision))`,
   `create index decision_of_exception on decision (exception)`,
   `create index decision_of_run on decision (run_id)`,
 

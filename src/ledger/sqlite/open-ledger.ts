@@ -6,12 +6,21 @@ import { type Ledger, noTallies, type ProfileKey, readTallies } from '../ledger.
 import { backfillText } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
 import type { LedgerTables } from '../tables.ts'
+import { acknowledgementsOf } from './acknowledgements.ts'
 import { readBehind } from './backup.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './database.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
-import { acquireLease, assertHeld, lastLease, nameRun, readHolder, releaseLease } from './leases.ts'
+import {
+  acquireLease,
+  askToStop,
+  assertHeld,
+  lastLease,
+  nameRun,
+  readHolder,
+  releaseLease,
+} from './leases.ts'
 import { leftBehind } from './left-behind.ts'
 import {
   readAccounts,
@@ -30,7 +39,7 @@ import { pruning } from './pruning.ts'
 import { countKnown, readMostFrequent, readReasons } from './reasons.ts'
 import { rightOfWay } from './right-of-way.ts'
 import { createRunLedger } from './run-ledger.ts'
-import { readOpenExports, readRuns } from './runs.ts'
+import { countRuns, readOpenExports, readRuns } from './runs.ts'
 
 /** How long a write waits for another process's transaction. */
 const BUSY_TIMEOUT_MS = 10_000
@@ -65,6 +74,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     acquireLease: (request, isDead) => write((writer) => acquireLease(writer, request, isDead)),
     releaseLease: (lease) => write((writer) => releaseLease(writer, lease)),
     holder: (jobId, now, isDead) => read((db) => readHolder(db, jobId, now, isDead)),
+    askToStop: (runId, by, now) => write((writer) => askToStop(writer, runId, by, now)),
     lastLease: (jobId) => read((db) => lastLease(db, jobId)),
     async startRun(lease, start) {
       await write(async (writer, statements) => {
@@ -132,7 +142,8 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
           .where('run.id', '=', id)
           .executeTakeFirst(),
       ),
-    runs: (limit, only = {}) => read((db) => readRuns(db, limit, only)),
+    runs: (limit, only = {}, after = 0) => read((db) => readRuns(db, limit, only, after)),
+    countRuns: (only) => read((db) => countRuns(db, only)),
     openExports: (job) => read((db) => readOpenExports(db, job)),
     exportsOf: (runId) =>
       read((db) =>
@@ -261,6 +272,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
       return found?.id
     },
     left: leftBehind(read),
+    acknowledgements: acknowledgementsOf({ read, write }),
     fires: firesOf({ read, write }),
     expectations: expectationsOf({ read, write }),
     notifications: notificationsOf({ read, write }),

@@ -32,6 +32,7 @@ export function pruning(read: Exclusive['read'], write: Exclusive['write']): Pru
         if ((await fenceOf(writer, runId, now)) !== undefined) return false
         for (const [id, counts] of totals)
           await writer.updateTable('export').set({ totals: counts }).where('id', '=', id).execute()
+        await writer.updateTable('export').set({ held_back: null }).where('run_id', '=', runId).execute()
         await writer.updateTable('run').set({ pruned_at: now }).where('id', '=', runId).execute()
         return true
       }),

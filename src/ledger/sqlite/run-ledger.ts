@@ -83,6 +83,10 @@ export function createRunLedger(
       writeShared(async (writer) => {
         await writer.updateTable('export').set({ drift }).where('id', '=', exportRow).execute()
       }),
+    noteHeldBack: (exportRow, heldBack) =>
+      writeShared(async (writer) => {
+        await writer.updateTable('export').set({ held_back: heldBack }).where('id', '=', exportRow).execute()
+      }),
     saveProfile: (exportRow, { accepted, ...profile }) =>
       writeShared(async (writer) => {
         const kept = { export_row: exportRow, accepted: Number(accepted), content: profile.content }

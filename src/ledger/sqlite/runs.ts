@@ -1,65 +1,102 @@
 /** Runs as they are listed. */
 
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { OpenExport, RunFilter } from '../concerns.ts'
 import { RANGE_LENGTH } from '../run-writes.ts'
 import type { LedgerTables, RunRecord } from '../tables.ts'
 
-/** Of a backfill, without what else it was begun with. */
-const rangeText = (run: 'run' | 'later') =>
-  sql<string | null>`substr(${sql.ref(`${run}.backfill`)}, 1, ${RANGE_LENGTH})`
+type Condition = RawBuilder<boolean>
 
-/** Newest first. */
+const filtered = (database: Kysely<LedgerTables>, only: RunFilter) =>
+  database
+    .selectFrom('run')
+    .innerJoin('job', 'job.id', 'run.job_id')
+    .$if(only.job !== undefined, (query) => query.where('job.name', '=', only.job ?? ''))
+    .$if(only.since !== undefined, (query) => query.where('run.started_at', '>=', only.since ?? 0))
+    .$if(only.states !== undefined, (query) => query.where('run.state', 'in', [...(only.states ?? [])]))
+    .$if(only.except !== undefined, (query) => query.where('run.id', 'not in', [...(only.except ?? [])]))
+    .$if(only.among !== undefined, (query) => query.where('run.id', 'in', [...(only.among ?? [])]))
+    .$if(only.named !== undefined, (query) => query.where(isNamed(only.named ?? '')))
+    .$if(only.failed === true, (query) => query.where(NEEDS_SOMEBODY))
+    .$if(only.reason !== undefined, (query) => query.where(hasReason(only.reason ?? '')))
+
+/** Newest first. @param after so many are passed over */
 export function readRuns(
   database: Kysely<LedgerTables>,
   limit: number,
-  { job, failed }: RunFilter,
+  only: RunFilter,
+  after: number,
 ): Promise<(RunRecord & { job: string; gateway: string })[]> {
-  return database
-    .selectFrom('run')
-    .innerJoin('job', 'job.id', 'run.job_id')
+  return filtered(database, only)
     .selectAll('run')
     .select(['job.name as job', 'job.gateway'])
-    .$if(job !== undefined, (query) => query.where('job.name', '=', job ?? ''))
-    .$if(failed === true, (query) =>
-      query.where(({ eb, or, and, not, exists, selectFrom }) => {
-        // The next run that reads all that the job finds reads again what one that failed had read, and what this one could not read.
-        const followed = exists(
-          selectFrom('run as later')
-            .select('later.id')
-            .whereRef('later.job_id', '=', 'run.job_id')
-            .whereRef('later.started_at', '>', 'run.started_at')
-            .where('later.state', '=', 'finished')
-            .where('later.origin_run', 'is', null)
-            .where('later.part', 'is', null)
-            .where(rangeText('later'), 'is not distinct from', rangeText('run')),
-        )
-        const unread = exists(
-          selectFrom('export')
-            .select('export.id')
-            .whereRef('export.run_id', '=', 'run.id')
-            .where('export.state', '=', 'failed'),
-        )
-        const left = (state: 'rejected' | 'in-doubt') =>
-          exists(
-            selectFrom('exception')
-              .innerJoin('export', 'export.id', 'exception.export_row')
-              .select('exception.id')
-              .whereRef('export.run_id', '=', 'run.id')
-              .where('exception.state', '=', state),
-          )
-        return or([
-          eb('run.state', 'in', ['running', 'interrupted']),
-          and([or([eb('run.state', '=', 'failed'), unread]), not(followed)]),
-          and([eb('run.state', '!=', 'failed'), left('rejected')]),
-          left('in-doubt'),
-        ])
-      }),
-    )
     .orderBy('run.started_at', 'desc')
+    .orderBy('run.id', 'desc')
     .limit(limit)
+    .offset(after)
     .execute()
 }
+
+export const countRuns = async (database: Kysely<LedgerTables>, only: RunFilter): Promise<number> =>
+  (
+    await filtered(database, only)
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+  ).count
+
+/** By the beginning of its id, or what stands behind its hyphen. */
+const isNamed = (text: string): Condition =>
+  sql`(substr(run.id, 1, ${text.length}) = ${text} or substr(run.id, -${sql.lit(text.length + 1)}) = ${`-${text}`})`
+
+/** Of a backfill, without what else it was begun with. */
+const range = (run: string): RawBuilder<unknown> =>
+  sql`substr(${sql.ref(`${run}.backfill`)}, 1, ${sql.lit(RANGE_LENGTH)})`
+
+/** Whether a person has acknowledged what the run has left for this reason. */
+const acknowledged = (run: string, code: string): Condition => sql`exists (select 1 from resolution
+  where resolution.run_id = ${sql.ref(run)} and resolution.decision = 'acknowledge' and resolution.undone_at is null
+  and (resolution.code is null or resolution.code = ${sql.ref(code)}))`
+
+/** The next run that reads all that the job finds reads again what one that failed had read, and what this one could not read. */
+const FOLLOWED: Condition = sql`exists (select 1 from run later where later.job_id = run.job_id
+  and later.started_at > run.started_at and later.state = 'finished' and later.origin_run is null
+  and later.part is null and ${range('later')} is ${range('run')})`
+
+/** An export of that name, or what was packed in it, was read to its end since; or it failed so before, and that was acknowledged. */
+const PUT_RIGHT: Condition = sql`exists (select 1 from export other join run reader on reader.id = other.run_id
+  where reader.job_id = run.job_id
+  and (other.name = export.name or (other.name >= export.name || '!' and other.name < export.name || '"'))
+  and ((reader.started_at > run.started_at and other.state = 'finished' and other.reading = 'whole')
+    or (other.sha256 = export.sha256 and other.reason = export.reason and ${acknowledged('reader.id', 'other.reason')})))`
+
+/**
+ * The same row, or record, of the same export is left behind by a later reading of it, which then stands for it: of a corrected rejects file,
+ * of rows that were taken up, of the whole file. Or it was left so by another reading, and acknowledged there.
+ */
+const TAKEN_OVER: Condition = sql`exists (select 1 from export other join run reader on reader.id = other.run_id
+  join exception same on same.export_row = other.id
+  where other.export_id = export.export_id and other.id != export.id and reader.job_id = run.job_id
+  and reader.state = 'finished' and same.row = exception.row
+  and ((other.id > export.id and same.state in ('rejected', 'in-doubt')
+      and (same.rule is exception.rule or same.rule is null or exception.rule is null))
+    or (same.rule is exception.rule and same.code = exception.code and same.outcome = 'rejected'
+      and ${acknowledged('reader.id', 'same.code')})))`
+
+const left = (state: 'rejected' | 'in-doubt', more: Condition): Condition => sql`exists (select 1 from export
+  join exception on exception.export_row = export.id
+  where export.run_id = run.id and exception.state = ${sql.lit(state)} and ${more})`
+
+const NEEDS_SOMEBODY: Condition = sql`(run.state in ('running', 'interrupted')
+  or (run.state = 'failed' and not ${acknowledged('run.id', 'run.reason')} and not ${FOLLOWED})
+  or (exists (select 1 from export where export.run_id = run.id and export.state = 'failed'
+    and not ${acknowledged('run.id', 'export.reason')} and not ${PUT_RIGHT}) and not ${FOLLOWED})
+  or (run.state != 'failed'
+    and ${left('rejected', sql`not ${acknowledged('run.id', 'exception.code')} and not ${TAKEN_OVER}`)})
+  or ${left('in-doubt', sql`true`)})`
+
+const hasReason = (code: string): Condition => sql`(run.reason = ${code}
+  or exists (select 1 from export where export.run_id = run.id and export.state = 'failed' and export.reason = ${code})
+  or ${left('rejected', sql`exception.code = ${code}`)})`
 
 /** What unfinished runs of jobs of that name have open. */
 export function readOpenExports(database: Kysely<LedgerTables>, job: string): Promise<OpenExport[]> {

@@ -1,0 +1,48 @@
+/** `waybill stop` and `watch`: a run that is under way, in whatever process. */
+import { allRecords } from '../model/balance.ts'
+import { EXIT } from '../model/errors.ts'
+import { stopRun, watchRun } from '../runs/control.ts'
+import type { ShownRun } from '../runs/listed-runs.ts'
+import { counted, n } from '../shown-text.ts'
+import { createProgress } from '../telemetry/progress.ts'
+import type { Action, CommandContext } from './context.ts'
+import { waitsText } from './run-reporter.ts'
+import { summaryText } from './summary-text.ts'
+
+export const stop: Action<{ readonly run: string; readonly by?: string; readonly json?: true }> = async (
+  context,
+  { run, by = context.user, json },
+) => {
+  const shown = await stopRun(context, run, by.trim() === '' ? context.user : by.trim())
+  tell(context, shown, json)
+  return EXIT.ok
+}
+
+/** Ends with the exit code of the run. */
+export const watch: Action<{ readonly run: string | undefined; readonly json?: true }> = async (
+  context,
+  { run, json },
+) => {
+  const progress = createProgress({ columns: context.terminal, now: context.now, write: context.writeError })
+  let said = ''
+  const shown = await watchRun(context, run, ({ summary }) => {
+    const words = progressWords(summary)
+    if (words === said) return
+    said = words
+    progress.note(words)
+  })
+  tell(context, shown, json)
+  return shown.summary.exit ?? EXIT.interrupted
+}
+
+function progressWords(summary: ShownRun['summary']): string {
+  const { run, rows, activity } = summary
+  const { accepted, unchanged } = allRecords(summary)
+  const waits =
+    activity?.kind === 'under-way' && activity.waits !== undefined ? `; ${waitsText(activity.waits)}` : ''
+  return `Run ${run}: ${counted(rows.read, 'row')} settled, ${n(accepted)} accepted, ${n(unchanged)} unchanged${waits}`
+}
+
+function tell(context: CommandContext, { summary, reasons }: ShownRun, json: true | undefined): void {
+  context.out(json ? JSON.stringify({ ...summary, reasons }) : summaryText(summary, reasons, context.columns))
+}

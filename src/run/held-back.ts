@@ -1,0 +1,102 @@
+/**
+ * Rows of the chunk in which `stopWhen` has stopped a run: nothing of them was sent, and the ledger settles nothing of them. Kept is why they
+ * would have been left behind, counted, and a sample of the rows themselves, in the rejects file.
+ */
+import { z } from 'zod'
+import type { Ledger, Reason } from '../ledger/ledger.ts'
+import type { CodeCount } from '../model/balance.ts'
+import type { Issue } from '../model/record.ts'
+import type { Chunk, ChunkRow } from './chunks.ts'
+import type { AppendedFile } from './receipts.ts'
+import { type RejectsOrigin, rejectsHeader, rejectsText } from './rejects.ts'
+
+/** Rows that the sample holds at most. */
+const SAMPLE = 100
+
+/** Different reasons that are counted at most. */
+const REASONS_KEPT = 200
+
+const HeldBack = z.strictObject({
+  /** Of rows that were rejected or skipped, and of records of the others that were rejected: most frequent first. */
+  reasons: z.array(
+    z.strictObject({
+      stage: z.string(),
+      code: z.string(),
+      rule: z.string().nullable(),
+      field: z.string().nullable(),
+      message: z.string(),
+      count: z.int(),
+    }),
+  ),
+  /** Rows that stand in the rejects file. */
+  sample: z.int(),
+})
+export type HeldBack = z.infer<typeof HeldBack>
+
+/** As the ledger keeps it with the export; null where nothing was held back. */
+export const readHeldBack = (text: string | null): HeldBack | undefined =>
+  text === null ? undefined : HeldBack.parse(JSON.parse(text))
+
+/** What was held back of a run, beside what it has left behind: `held-back` is no outcome, as the rows are in no balance. */
+const heldBackReasons = (
+  exports: readonly { readonly name: string; readonly held_back: string | null }[],
+): Reason[] =>
+  exports.flatMap(({ name: exportName, held_back }) =>
+    (readHeldBack(held_back)?.reasons ?? []).map((reason) => ({
+      ...{ outcome: 'held-back', exportName, settled: 0, known: 0 },
+      ...reason,
+    })),
+  )
+
+/** Why rows and records of a run were left behind, and held back: the latter first, as they have stopped it. */
+export const reasonsOfRun = async (
+  ledger: Pick<Ledger, 'exportsOf' | 'reasonsOf'>,
+  run: string,
+): Promise<Reason[]> => [...heldBackReasons(await ledger.exportsOf(run)), ...(await ledger.reasonsOf(run))]
+
+/** Of a run of which nothing else is left. */
+export async function mostHeldBack(
+  ledger: Pick<Ledger, 'exportsOf'>,
+  run: string,
+): Promise<CodeCount | undefined> {
+  const [first] = heldBackReasons(await ledger.exportsOf(run))
+  return first && { code: first.code, count: first.count }
+}
+
+/** Appends the sample to the rejects file, behind what is settled. @returns as the ledger keeps it */
+export async function holdBack(
+  origin: RejectsOrigin,
+  inFront: readonly string[],
+  rejects: AppendedFile,
+  { rows }: Pick<Chunk, 'rows'>,
+): Promise<string> {
+  const sample = rows.filter(isLeftBehind).slice(0, SAMPLE)
+  const text = rejectsText(origin, inFront, sample, { outcomes: [], followUpFailures: [] })
+  const header = rejects.length === 0 ? rejectsHeader(inFront) : ''
+  if (text !== '') await rejects.append(Buffer.from(header + text))
+  const held: HeldBack = { reasons: countReasons(rows), sample: sample.length }
+  return JSON.stringify(held)
+}
+
+const isLeftBehind = ({ outcome }: ChunkRow): boolean =>
+  outcome.outcome === 'rejected' || (outcome.outcome === 'mapped' && outcome.rejected.length > 0)
+
+function countReasons(rows: readonly ChunkRow[]): HeldBack['reasons'] {
+  const reasons = new Map<string, HeldBack['reasons'][number]>()
+  const add = (
+    { stage, code, field = null, message }: Omit<Issue, 'field'> & { field?: string | null },
+    rule: string | null,
+  ) => {
+    const key = JSON.stringify([stage, code, rule, field, message])
+    const known = reasons.get(key)
+    if (known !== undefined) known.count++
+    else if (reasons.size < REASONS_KEPT) reasons.set(key, { stage, code, rule, field, message, count: 1 })
+  }
+  for (const { outcome } of rows) {
+    if (outcome.outcome === 'rejected') add(outcome.issue, null)
+    else if (outcome.outcome === 'skipped')
+      add({ stage: 'transform', code: outcome.reason, message: 'the mapping skips the row' }, null)
+    else for (const { rule, issue } of outcome.rejected) add(issue, rule)
+  }
+  return [...reasons.values()].sort((a, b) => b.count - a.count)
+}

@@ -1,0 +1,131 @@
+/** Runs as people look at them: a page of those that they ask for, or one of them. */
+import { readJob } from '../definitions/definition-files.ts'
+import { readGatewayName } from '../definitions/jobs.ts'
+import type { Ledger, Reason, RunFilter } from '../ledger/ledger.ts'
+import type { RunState } from '../ledger/states.ts'
+import type { CodeCount } from '../model/balance.ts'
+import { WaybillError } from '../model/errors.ts'
+import { mostHeldBack, reasonsOfRun } from '../run/held-back.ts'
+import { activityOf, type RunActivity, type RunSummary, summarise } from '../run/summary.ts'
+import { nameRun } from './amend-run.ts'
+import { type Application, withKnownLedger } from './application.ts'
+
+export interface ListedRun extends RunSummary {
+  /** Why most of the rows and records that are left were left behind. */
+  readonly mostFrequent?: CodeCount
+}
+
+/** As people call them: a run that is `running` for the ledger is under way, or was stopped. */
+export type ShownState = 'under-way' | 'stopped' | 'interrupted' | 'finished' | 'failed'
+
+export interface RunQuestion {
+  /** Runs of a page. */
+  readonly limit: number
+  /** From 1. */
+  readonly page?: number
+  readonly job?: string | undefined
+  /** Those alone that need somebody. */
+  readonly failed?: true | undefined
+  /** Begun then or later: milliseconds since the epoch. */
+  readonly since?: number | undefined
+  readonly state?: ShownState | undefined
+}
+
+export interface ListedRuns {
+  readonly runs: readonly ListedRun[]
+  /** On all pages. */
+  readonly total: number
+  readonly page: number
+  readonly pages: number
+}
+
+/** Newest first. @throws WaybillError `job-not-found` */
+export const listRuns = (
+  application: Application,
+  { limit, page = 1, job, failed, since, state }: RunQuestion,
+): Promise<ListedRuns> =>
+  withKnownLedger(application, async (ledger) => {
+    const active = await activeRuns(application, ledger)
+    const only = { job, failed, since, ...ofState(active, state, failed) }
+    const total = await ledger.countRuns(only)
+    const runs: ListedRun[] = []
+    for (const { id } of await ledger.runs(limit, only, (page - 1) * limit)) {
+      const activity = active.get(id)
+      const mostFrequent = (await ledger.mostFrequentReason(id)) ?? (await mostHeldBack(ledger, id))
+      runs.push({
+        ...(await summarise(ledger, application.settings.home, id)),
+        ...(activity === undefined ? {} : { activity }),
+        ...(mostFrequent === undefined ? {} : { mostFrequent }),
+      })
+    }
+    if (job !== undefined && total === 0) await assertKnown(application, ledger, job)
+    return { runs, total, page, pages: Math.max(1, Math.ceil(total / limit)) }
+  })
+
+/** What the ledger calls running: of each job one at most, and a backfill. */
+async function activeRuns(
+  { now, isDead }: Pick<Application, 'now' | 'isDead'>,
+  ledger: Ledger,
+): Promise<Map<string, RunActivity>> {
+  const active = new Map<string, RunActivity>()
+  for (const run of await ledger.runs(Number.MAX_SAFE_INTEGER, { states: ['running'] })) {
+    const activity = await activityOf(ledger, run, now(), isDead)
+    if (activity !== undefined) active.set(run.id, activity)
+  }
+  return active
+}
+
+function ofState(
+  active: ReadonlyMap<string, RunActivity>,
+  state: RunQuestion['state'],
+  failed: true | undefined,
+): Pick<RunFilter, 'states' | 'among' | 'except'> {
+  const those = (kind: RunActivity['kind']): string[] =>
+    [...active].flatMap(([id, activity]) => (activity.kind === kind ? [id] : []))
+  const stored = new Set<RunState>(['interrupted', 'finished', 'failed'])
+  const states = [...stored].filter((one) => one === state)
+  return {
+    ...(states.length === 0 ? {} : { states }),
+    ...(state === 'under-way' || state === 'stopped' ? { among: those(state) } : {}),
+    // What is under way has not failed.
+    ...(failed === true ? { except: those('under-way') } : {}),
+  }
+}
+
+/** A job that was run, or can be, by the name of its file. @throws WaybillError `job-not-found` */
+async function assertKnown(
+  { settings }: Application,
+  ledger: Pick<Ledger, 'runs'>,
+  job: string,
+): Promise<void> {
+  if ((await ledger.runs(1, { job })).length > 0) return
+  await readJob(settings, job).catch((error: unknown) => {
+    // What is wrong in its file is no matter of its runs.
+    if (error instanceof WaybillError && error.code !== 'job-not-found') return
+    throw error
+  })
+}
+
+export interface ShownRun {
+  readonly summary: RunSummary
+  /** Why rows and records were left behind, most frequent first. */
+  readonly reasons: readonly Reason[]
+}
+
+/** @param name undefined: the latest. @throws WaybillError `run-not-found` */
+export const showRun = (application: Application, name = 'latest'): Promise<ShownRun> =>
+  withKnownLedger(application, async (ledger) => {
+    const { settings } = application
+    const run = await nameRun(ledger, name)
+    const activity = await activityOf(ledger, run, application.now(), application.isDead)
+    const found = await summarise(ledger, settings.home, run.id)
+    const untold = await ledger.notifications.untold(run.job_id, run.id)
+    const gateway = await readGatewayName(settings, found.job)
+    const summary = {
+      ...found,
+      ...(activity === undefined ? {} : { activity }),
+      ...(untold.length === 0 ? {} : { untold }),
+      ...(gateway === found.gateway ? {} : { settingsName: gateway }),
+    }
+    return { summary, reasons: await reasonsOfRun(ledger, run.id) }
+  })

@@ -41,6 +41,9 @@ export const n = (count: number): string => count.toLocaleString('en-US')
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${n(count)} ${count === 1 ? one : many}`
 
+/** `2026-11-01 05:30`, by the clock of UTC. */
+export const utcTime = (at: number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+
 /** Relative to where the command was typed, unless that is longer. */
 export function shownPath(path: string): string {
   const short = relative('.', path)

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { BackfillRange } from '../ledger/ledger.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { durationText } from '../report/figures.ts'
 import { readRange } from '../run/backfill-range.ts'
 import { beginBackfill, tryBackfill } from '../runs/actions.ts'
 import type { BackfillLook, BackfillPlan } from '../runs/backfill-plan.ts'
@@ -157,14 +158,7 @@ function timeText({ estimate }: BackfillPlan): string {
   const sent = rowsPerSecond === undefined ? [] : [`${n(Math.round(rowsPerSecond))} rows a second sent`]
   const rates = [...sent, `${n(Math.round(knownRowsPerSecond))} known ones read`].join(' and ')
   const by = `by ${rates} in the latest ${counted(runs, 'run')}`
-  return `about ${durationText(seconds)}, ${by}${limitedByRate ? ', and by --rate' : ''}`
-}
-
-/** `42 s`, `12 min`, `3.5 h`. */
-function durationText(seconds: number): string {
-  if (seconds < 100) return `${Math.ceil(seconds)} s`
-  if (seconds < 100 * 60) return `${Math.ceil(seconds / 60)} min`
-  return `${(seconds / 3600).toFixed(1)} h`
+  return `about ${durationText(1000 * seconds)}, ${by}${limitedByRate ? ', and by --rate' : ''}`
 }
 
 const rangeText = ({ from, to, in: folder }: BackfillRange): string =>

@@ -14,7 +14,7 @@ import {
   type RunListener,
 } from '../run/events.ts'
 import type { WaitsForGateway } from '../run/outage-watch.ts'
-import { counted, n } from '../shown-text.ts'
+import { counted, n, utcTime } from '../shown-text.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'
 import type { CommandContext } from './context.ts'
@@ -274,7 +274,7 @@ export const outageEnds = ({ since, failures, pending }: OutageProgress, now: nu
 export function outageProgress({ since, givesUpAt }: Pick<OutageProgress, 'since' | 'givesUpAt'>): string {
   const isLong = givesUpAt - since >= DAY_MS
   const [from, to] = [since, givesUpAt].map((at) => {
-    const text = new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+    const text = utcTime(at)
     return isLong ? text : text.slice(-5)
   })
   return `waiting for the gateway since ${from}, gives up at ${to} UTC`

@@ -3,8 +3,8 @@
 import type { JobSource } from '../definitions/export-definition.ts'
 import type { WaitingExport } from '../extract/arrival/verify-delivery.ts'
 import type { SmallExport } from '../run/small-exports.ts'
-import { localTime, utcTime } from '../schedule/cron-line.ts'
-import { counted } from '../shown-text.ts'
+import { localTime } from '../schedule/cron-line.ts'
+import { counted, utcTime } from '../shown-text.ts'
 import type { Assessment } from './assess.ts'
 import type { ArrivedFile } from './judge.ts'
 

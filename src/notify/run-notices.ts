@@ -17,7 +17,7 @@ import {
 } from '../reconcile/new-and-known.ts'
 import { type Step, stepLines } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
-import { counted, n } from '../shown-text.ts'
+import { counted, n, utcTime } from '../shown-text.ts'
 import type { UnsentNotice } from './notice.ts'
 
 /** Reasons, exports that failed and findings that are told, at most. */
@@ -315,4 +315,4 @@ export function deadRunNotice(
 const iso = (at: number): string => new Date(at).toISOString()
 
 /** As people read it; what is sorted and compared is in the data. */
-export const utc = (at: number): string => `${iso(at).slice(0, 16).replace('T', ' ')} UTC`
+export const utc = (at: number): string => `${utcTime(at)} UTC`

@@ -11,9 +11,10 @@ describe.each(YEARS)('a year of nights in $zone', (year) => {
   const nights = nightsOf(year)
   const nightly = { cron: NIGHTLY, zone: year.zone }
 
-  it.each(POLICIES)('each runs at its time, with missed: %s', async (missed) => {
+  // With `skip`: what is missed by a moment does not run.
+  it('each runs at its time', async () => {
     const { clock, job, start, runs, records } = await install('2026-01-01T00:00Z', ':memory:')
-    job('nightly', { ...nightly, missed })
+    job('nightly', { ...nightly, missed: 'skip' })
     const process = start('here:1', 7 * DAY)
     await clock.moveTo(Date.UTC(2026, 11, 31, 12))
     await process.stop()

@@ -3,7 +3,6 @@
  * Form: rule names as a JSON array (length-prefixed), then for each record the difference of its row number to the one before
  * (zigzag varint), the rule's index (varint), and the 8 bytes of its content hash. Pure.
  */
-import type { DeliveredRecord } from './left-records.ts'
 
 /** One record of a batch, by position and hash. */
 export interface Held {
@@ -49,7 +48,7 @@ export function unpackHolds(packed: Uint8Array): Held[] {
   return records
 }
 
-function writeVarint(bytes: Buffer, start: number, value: number): number {
+export function writeVarint(bytes: Buffer, start: number, value: number): number {
   let at = start
   let rest = value
   while (rest >= 128) {
@@ -60,7 +59,7 @@ function writeVarint(bytes: Buffer, start: number, value: number): number {
   return at
 }
 
-function readVarint(bytes: Buffer, cursor: { at: number }): number {
+export function readVarint(bytes: Buffer, cursor: { at: number }): number {
   let value = 0
   let scale = 1
   for (;;) {
@@ -69,36 +68,4 @@ function readVarint(bytes: Buffer, cursor: { at: number }): number {
     if (byte < 128) return value
     scale *= 128
   }
-}
-
-const RECORD_BYTES = 16
-/** Of the last four bytes; the others are the arrival, which is an id of an export. */
-const CONTESTED = 0x8000_0000
-const BY_BACKFILL = 0x4000_0000
-
-export function packDelivered(records: readonly DeliveredRecord[]): Buffer {
-  const packed = Buffer.alloc(records.length * RECORD_BYTES)
-  for (const [at, { rule, content, arrival, byBackfill, isContested }] of records.entries()) {
-    packed.write(rule + content, at * RECORD_BYTES, 'hex')
-    packed.writeUInt32BE(
-      arrival + (byBackfill ? BY_BACKFILL : 0) + (isContested ? CONTESTED : 0),
-      at * RECORD_BYTES + 12,
-    )
-  }
-  return packed
-}
-
-export function unpackDelivered(packed: Buffer): DeliveredRecord[] {
-  const records: DeliveredRecord[] = []
-  for (let at = 0; at < packed.length; at += RECORD_BYTES) {
-    const said = packed.readUInt32BE(at + 12)
-    records.push({
-      rule: packed.toString('hex', at, at + 4),
-      content: packed.toString('hex', at + 4, at + 12),
-      arrival: said % BY_BACKFILL,
-      byBackfill: (said & BY_BACKFILL) !== 0,
-      isContested: said >= CONTESTED,
-    })
-  }
-  return records
 }

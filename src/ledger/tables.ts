@@ -137,13 +137,6 @@ interface BatchTable {
   settled_at: number | null
 }
 
-interface DeliveredTable {
-  job_id: number
-  row_key: Uint8Array
-  /** The records delivered under this row key, oldest first: 4 bytes of the rule's hash and 8 of the content's. */
-  records: Uint8Array
-}
-
 /** Records in doubt, which no later export may send again before a person has decided. */
 interface HeldTable {
   job_id: number
@@ -252,7 +245,6 @@ export interface LedgerTables {
   exception: ExceptionTable
   decision: DecisionTable
   resolution: ResolutionTable
-  delivered: DeliveredTable
   held: HeldTable
   account: AccountTable
   care_team: CareTeamTable

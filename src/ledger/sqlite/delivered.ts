@@ -1,6 +1,6 @@
 /**
  * What was delivered, kept so that neither writing nor finding costs more as it grows: packs of rows, and segments that say where in them the
- * row of a key lies (src/ledger/delivered-rows.ts). A settled chunk adds one segment; as many segments of a level as `FAN_OUT` become one of the
+ * row of a key lies (src/ledger/delivered-rows.ts). A settled chunk adds one segment; as many segments of a level as `fanOut` become one of the
  * next, piece by piece, each in a transaction of its own. Of several segments with the same key the newest counts. A segment is found only
  * once it is whole, and those that it was made of until then: a process may be killed between any two pieces.
  */
@@ -30,17 +30,22 @@ import {
 import type { DeliveredRecord, DeliveredRow } from '../left-records.ts'
 import type { Statements } from './database.ts'
 
-/** More of them: each row is merged less often, and looked for in more segments. */
-const FAN_OUT = 8
+/** How much a piece of upkeep does. */
+export interface Pace {
+  /** Segments that become one. With more of them each row is merged less often, and looked for in more segments. */
+  readonly fanOut: number
+  /** Entries that are merged. */
+  readonly entries: number
+  /** Blocks, and filters, that are removed. */
+  readonly removed: number
+  /** Packs that are cleared. */
+  readonly packs: number
+}
 
-/** Entries that a piece merges: some 10 ms of work. */
-const ENTRIES_AT_ONCE = 16_384
+/** Pieces of some 10 ms. */
+const PACE: Pace = { fanOut: 8, entries: 16_384, removed: 512, packs: 8 }
 
-/** Blocks, filters and packs that a piece reads or removes. */
-const BLOCKS_READ = 4
-const BLOCKS_REMOVED = 512
-const FILTERS_REMOVED = 64
-const PACKS_CLEARED = 8
+const BLOCKS_READ_AHEAD = 4
 
 /** Bits of each key in a filter: few segments are large, and those need most of the memory. */
 const bitsOf = (level: number): number => (level < 3 ? 16 : 12)
@@ -67,7 +72,7 @@ interface FilterPiece {
   readonly filter: Uint8Array
 }
 
-export function deliveredOf(statements: Statements): Delivered {
+export function deliveredOf(statements: Statements, pace = PACE): Delivered {
   // By segment: what a segment holds never changes, and its id is never given again, as whatever replaces it has a higher one.
   const filters = new Map<number, { readonly jobId: number; readonly pieces: readonly FilterPiece[] }>()
 
@@ -79,7 +84,7 @@ export function deliveredOf(statements: Statements): Delivered {
   const readyOf = (jobId: number, level: number): number[] =>
     numbers(
       `select id as n from delivered_segment where job_id = ? and level = ? and state = 'ready' order by id limit ?`,
-      ...[jobId, level, FAN_OUT],
+      ...[jobId, level, pace.fanOut],
     )
 
   /**
@@ -194,7 +199,7 @@ export function deliveredOf(statements: Statements): Delivered {
 
   function merge(jobId: number, level: number, limit: number): void {
     const parts = readyOf(jobId, level)
-    if (parts.length < FAN_OUT) return
+    if (parts.length < pace.fanOut) return
     const [grown = addSegment(jobId, level + 1, 'growing')] = numbers(
       `select id as n from delivered_segment where job_id = ? and level = ? and state = 'growing'`,
       ...[jobId, level + 1],
@@ -211,6 +216,8 @@ export function deliveredOf(statements: Statements): Delivered {
     statements.run(`update delivered_segment set state = 'ready' where id = ?`, grown)
     for (const part of parts)
       statements.run(`update delivered_segment set state = 'merged' where id = ?`, part)
+    // What was merged in one piece is few enough to go with it.
+    if (after === undefined) for (const part of parts) remove(part)
   }
 
   /** Of the blocks of a segment those from the one on that may hold what stands behind the key. */
@@ -222,7 +229,7 @@ export function deliveredOf(statements: Statements): Delivered {
       if (ahead.length === 0) {
         const found = bytes(
           'select entries as b from delivered_block where segment = ? and first > ? order by first limit ?',
-          ...[segment, behind, BLOCKS_READ],
+          ...[segment, behind, BLOCKS_READ_AHEAD],
         )
         ahead.push(...found)
         const last = found.at(-1)
@@ -236,12 +243,12 @@ export function deliveredOf(statements: Statements): Delivered {
   function remove(segment: number): void {
     statements.run(
       'delete from delivered_block where id in (select id from delivered_block where segment = ? order by first limit ?)',
-      ...[segment, BLOCKS_REMOVED],
+      ...[segment, pace.removed],
     )
     statements.run(
       `delete from delivered_filter where segment = ? and first in
       (select first from delivered_filter where segment = ? order by first limit ?)`,
-      ...[segment, segment, FILTERS_REMOVED],
+      ...[segment, segment, pace.removed],
     )
     const left = numbers(
       `select 1 as n where exists (select 1 from delivered_block where segment = ?)
@@ -304,7 +311,7 @@ export function deliveredOf(statements: Statements): Delivered {
       const merges = numbers(
         `select level as n from delivered_segment where job_id = ? and state = 'ready'
         group by level having count(*) >= ? order by level`,
-        ...[jobId, FAN_OUT],
+        ...[jobId, pace.fanOut],
       )
       const merged = numbers(
         `select id as n from delivered_segment where job_id = ? and state = 'merged'`,
@@ -321,9 +328,9 @@ export function deliveredOf(statements: Statements): Delivered {
       ]
     },
     keepUp(jobId, piece, settled) {
-      if (piece.what === 'merge') merge(jobId, piece.level, Math.max(ENTRIES_AT_ONCE, 2 * settled))
+      if (piece.what === 'merge') merge(jobId, piece.level, Math.max(pace.entries, 2 * settled))
       else if (piece.what === 'remove') remove(piece.segment)
-      else clear(jobId, Math.max(PACKS_CLEARED, settled / 32))
+      else clear(jobId, Math.max(pace.packs, settled / 32))
     },
   }
 }

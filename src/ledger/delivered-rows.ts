@@ -12,8 +12,11 @@ const PLACE_BYTES = 6
 const ENTRY_BYTES = KEY_BYTES + PLACE_BYTES
 const CONTENT_BYTES = 8
 
-/** A pack is closed by the row that brings it to this size: to look one row up reads one pack. Below 2 ** 16, as places are. */
-const PACK_BYTES = 16_000
+/**
+ * A pack has no more, but for a row that is larger: to look one row up reads one pack, of four pages of 4 KiB and a part of one (489 bytes, of
+ * which the table's other columns take some) that it shares with others. Below 2 ** 16, as places are.
+ */
+const PACK_BYTES = 4 * 4_092 + 489 - 20
 
 /** Entries of a block: they fill a page of 4 KiB, so that to look a key up reads one page. */
 const BLOCK_ENTRIES = 180
@@ -40,7 +43,8 @@ export interface Pack {
 
 /**
  * Form of a pack: the words that its records begin with (their number as a varint; of each the rule's hash, 4 bytes, and by which export it was
- * said, 4 bytes), then the rows: key, number of records (varint), of each the number of its word (varint), and of each its content, 8 bytes.
+ * said, 4 bytes), then the rows: key, the numbers of the words of its records as runs (how many, of each where it begins and its length, varints),
+ * and of each record its content, 8 bytes.
  */
 export function packRows(rows: readonly DeliveredRow[]): Pack[] {
   const packs: Pack[] = []
@@ -55,22 +59,28 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
     offsets = []
   }
   for (const { rowKey, records } of rows) {
-    const needed = at + KEY_BYTES + 5 + records.length * (5 + CONTENT_BYTES)
+    const needed = at + KEY_BYTES + 5 + records.length * (10 + CONTENT_BYTES)
     if (needed > bytes.length) bytes = Buffer.concat([bytes.subarray(0, at)], needed)
+    const start = at
     offsets.push(at)
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
-    at = writeVarint(bytes, at, records.length)
     let contents = ''
-    let word = -1
+    const runs: number[] = []
+    let next = -1
     for (const record of records) {
-      word = words.numberOf(record, word + 1)
-      at = writeVarint(bytes, at, word)
+      const word = words.numberOf(record, Math.max(next, 0))
+      if (word === next) runs.push((runs.pop() ?? 0) + 1)
+      else runs.push(word, 1)
+      next = word + 1
       contents += record.content
     }
+    at = writeVarint(bytes, at, runs.length / 2)
+    for (const number of runs) at = writeVarint(bytes, at, number)
     const written = bytes.write(contents, at, 'hex')
     if (written !== records.length * CONTENT_BYTES) throw new Error('a content has not 16 hex digits')
     at += written
-    if (at >= PACK_BYTES) close()
+    // The next row is likely to be as long.
+    if (words.size + at + (at - start) > PACK_BYTES) close()
   }
   if (offsets.length > 0) close()
   return packs
@@ -95,6 +105,11 @@ class Words {
     this.rules.push(rule)
     this.saids.push(said)
     return number
+  }
+
+  /** In bytes. */
+  get size(): number {
+    return 2 + this.rules.length * 8
   }
 
   bytes(): Uint8Array {
@@ -131,15 +146,14 @@ export function readPack(packed: Uint8Array): PackReader {
   const readRow = (): DeliveredRow => {
     const rowKey = bytes.toString('hex', cursor.at, cursor.at + KEY_BYTES)
     cursor.at += KEY_BYTES
-    const count = readVarint(bytes, cursor)
     const ofRecords: Word[] = []
-    for (let at = 0; at < count; at++) {
-      const word = words[readVarint(bytes, cursor)]
-      if (word === undefined) throw new Error('a pack of delivered rows is damaged')
-      ofRecords.push(word)
+    for (let runs = readVarint(bytes, cursor); runs > 0; runs--) {
+      const first = readVarint(bytes, cursor)
+      ofRecords.push(...words.slice(first, first + readVarint(bytes, cursor)))
     }
-    const contents = bytes.toString('hex', cursor.at, cursor.at + count * CONTENT_BYTES)
-    cursor.at += count * CONTENT_BYTES
+    const length = ofRecords.length * CONTENT_BYTES
+    const contents = bytes.toString('hex', cursor.at, cursor.at + length)
+    cursor.at += length
     const records = ofRecords.map(({ rule, arrival, byBackfill, isContested }, at) => {
       const content = contents.slice(at * 2 * CONTENT_BYTES, (at + 1) * 2 * CONTENT_BYTES)
       return { rule, content, arrival, byBackfill, isContested }

@@ -1,7 +1,8 @@
 /**
  * What a batch carries, packed: a few bytes for each record instead of a table row.
- * Form: rule names as a JSON array (length-prefixed), then for each record the difference of its row number to the one before
- * (zigzag varint), the rule's index (varint), and the 8 bytes of its content hash. Pure.
+ * Form: rule names as a JSON array (length-prefixed), then for each record its rule's index together with whether it stands in the same row as the
+ * one before, in the next one, or elsewhere (varint; elsewhere: then the difference of the row numbers, zigzag varint), and the 8 bytes of its
+ * content hash. Pure.
  */
 
 /** One record of a batch, by position and hash. */
@@ -11,6 +12,10 @@ export interface Held {
   /** 16 hex digits. */
   readonly content: string
 }
+
+/** Where a record stands after the one before: 0 and 1 are rows further down. */
+const ELSEWHERE = 2
+const STEPS = 3
 
 export function packHolds(records: readonly Held[]): Uint8Array {
   const rules = [...new Set(records.map((record) => record.rule))]
@@ -23,8 +28,9 @@ export function packHolds(records: readonly Held[]): Uint8Array {
   for (const { row, rule, content } of records) {
     const step = row - previous
     previous = row
-    at = writeVarint(bytes, at, step < 0 ? -step * 2 - 1 : step * 2)
-    at = writeVarint(bytes, at, indexes.get(rule) ?? 0)
+    const isNear = step === 0 || step === 1
+    at = writeVarint(bytes, at, (indexes.get(rule) ?? 0) * STEPS + (isNear ? step : ELSEWHERE))
+    if (!isNear) at = writeVarint(bytes, at, step < 0 ? -step * 2 - 1 : step * 2)
     at += bytes.write(content, at, 8, 'hex')
   }
   return bytes.subarray(0, at)
@@ -39,9 +45,11 @@ export function unpackHolds(packed: Uint8Array): Held[] {
   const records: Held[] = []
   let row = 0
   while (cursor.at < bytes.length) {
-    const zigzag = readVarint(bytes, cursor)
+    const ruleAndStep = readVarint(bytes, cursor)
+    const step = ruleAndStep % STEPS
+    const zigzag = step === ELSEWHERE ? readVarint(bytes, cursor) : step * 2
     row += zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2
-    const rule = rules[readVarint(bytes, cursor)] ?? ''
+    const rule = rules[Math.floor(ruleAndStep / STEPS)] ?? ''
     records.push({ row, rule, content: bytes.toString('hex', cursor.at, cursor.at + 8) })
     cursor.at += 8
   }

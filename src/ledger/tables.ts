@@ -129,12 +129,17 @@ interface BatchTable {
   /** Class of the answer (docs/states.md) and its HTTP status, once there is one. */
   answer: string | null
   status: number | null
-  /** Until it is settled: what it carries; then what the gateway has taken. */
-  holds: Uint8Array
   /** Where it was planned: another place after each start of the machine. */
   place: string | null
   begun_at: number
   settled_at: number | null
+}
+
+/** Apart from the batch, so that what moves that does not write this once more. */
+interface BatchHoldsTable {
+  batch: number
+  /** Until it is settled: what it carries; then what the gateway has taken. */
+  holds: Uint8Array
 }
 
 /** Records in doubt, which no later export may send again before a person has decided. */
@@ -242,6 +247,7 @@ export interface LedgerTables {
   profile: ProfileTable
   chunk: ChunkTable
   batch: BatchTable
+  batch_holds: BatchHoldsTable
   exception: ExceptionTable
   decision: DecisionTable
   resolution: ResolutionTable
@@ -259,7 +265,7 @@ export interface LedgerTables {
 export type RunRecord = Selectable<RunTable>
 export type ExportRecord = Selectable<ExportTable>
 export type ChunkRecord = Selectable<ChunkTable>
-export type BatchRecord = Selectable<BatchTable>
+export type BatchRecord = Selectable<BatchTable> & Pick<BatchHoldsTable, 'holds'>
 export type ExceptionRecord = Selectable<ExceptionTable>
 export type DecisionRecord = Selectable<DecisionTable>
 export type LeaseRecord = Selectable<LeaseTable>

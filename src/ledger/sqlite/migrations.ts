@@ -40,7 +40,8 @@ const SHAPE = [
     rejects_length integer, settled_at integer, worked_ms integer, primary key (export_row, number))`,
   `create table batch (id integer primary key, batch_id text not null, export_row integer not null,
     chunk integer not null, kind text not null, records integer not null, state text not null, attempts integer not null,
-    answer text, status integer, holds blob not null, place text, begun_at integer not null, settled_at integer)`,
+    answer text, status integer, place text, begun_at integer not null, settled_at integer)`,
+  `create table batch_holds (batch integer primary key, holds blob not null)`,
   `create index batch_of_chunk on batch (export_row, chunk)`,
 
   `create table exception (id integer primary key, export_row integer not null, chunk integer not null,

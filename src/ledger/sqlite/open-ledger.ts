@@ -209,7 +209,9 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
       read((db) =>
         db
           .selectFrom('batch')
-          .selectAll()
+          .innerJoin('batch_holds', 'batch_holds.batch', 'batch.id')
+          .selectAll('batch')
+          .select('holds')
           .where('export_row', '=', exportRow)
           .where('chunk', '=', chunk)
           .orderBy('id')

@@ -12,7 +12,7 @@ import type {
   Receipted,
   RunLedger,
 } from '../ledger.ts'
-import { packHolds } from '../packed-records.ts'
+import { type Held, packHolds } from '../packed-records.ts'
 import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
@@ -128,18 +128,17 @@ export function createRunLedger(
           answer: settlement.answer,
           status: settlement.status,
           attempts: settlement.attempts,
-          holds: packHolds(settlement.accepted),
           settled_at: settlement.at,
         })
+        replaceHolds(statements, settlement.id, settlement.accepted)
         insertExceptions(statements, settlement.exportRow, settlement.chunk, settlement.exceptions)
         noteReceipts(statements, lease, settlement)
       }, 'for-nothing'),
     splitBatch: (id, answer, status, at) =>
-      writeHot(
-        (statements) =>
-          moveBatch(statements, place, id, 'split', { answer, status, holds: packHolds([]), settled_at: at }),
-        'for-nothing',
-      ),
+      writeHot((statements) => {
+        moveBatch(statements, place, id, 'split', { answer, status, settled_at: at })
+        replaceHolds(statements, id, [])
+      }, 'for-nothing'),
     async rule(ruling, at) {
       const rows = ruling.delivered ?? []
       const pieces = await writeShared(async (writer, statements) => {
@@ -243,23 +242,29 @@ const insertBatch = (
   { batchId, exportRow, chunk, kind, holds, at }: BatchIntent,
   state: BatchState,
   place: string | null,
-): number =>
-  statements.insert(
-    `insert into batch (batch_id, export_row, chunk, kind, records, state, attempts, holds, place, begun_at)
-    values (?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`,
-    ...[batchId, exportRow, chunk, kind, holds.length, state, packHolds(holds), place, at],
+): number => {
+  const id = statements.insert(
+    `insert into batch (batch_id, export_row, chunk, kind, records, state, attempts, place, begun_at)
+    values (?, ?, ?, ?, ?, ?, 1, ?, ?)`,
+    ...[batchId, exportRow, chunk, kind, holds.length, state, place, at],
   )
+  statements.run('insert into batch_holds (batch, holds) values (?, ?)', id, packHolds(holds))
+  return id
+}
 
-const forgetPlanned = (statements: Statements, { exportRow, chunk }: ChunkKey): void =>
-  statements.run(
-    `delete from batch where export_row = ? and chunk = ? and state = 'planned'`,
-    exportRow,
-    chunk,
-  )
+/** Nearly always all that was sent is taken: then they stand as they are. */
+function replaceHolds(statements: Statements, batch: number, holds: readonly Held[]): void {
+  const packed = packHolds(holds)
+  statements.run('update batch_holds set holds = ? where batch = ? and holds != ?', packed, batch, packed)
+}
 
-type BatchChange = Partial<
-  Pick<BatchRecord, 'answer' | 'status' | 'attempts' | 'holds' | 'begun_at' | 'settled_at'>
->
+function forgetPlanned(statements: Statements, { exportRow, chunk }: ChunkKey): void {
+  const planned = `from batch where export_row = ? and chunk = ? and state = 'planned'`
+  statements.run(`delete from batch_holds where batch in (select id ${planned})`, exportRow, chunk)
+  statements.run(`delete ${planned}`, exportRow, chunk)
+}
+
+type BatchChange = Partial<Pick<BatchRecord, 'answer' | 'status' | 'attempts' | 'begun_at' | 'settled_at'>>
 
 const BatchRow = z.object({
   state: z.enum(['planned', 'sending', 'settled', 'split']),

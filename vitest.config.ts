@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
+// Behind UTC, and not by whole hours: what goes by the zone of the machine gets another day, and another minute.
+process.env['TZ'] = 'America/St_Johns'
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],

@@ -4,7 +4,7 @@
  * what was not stored.
  */
 import type { Random } from '../samples/random.ts'
-import type { Fault, FaultKind } from '../src/reference-gateway/faults/fault-plan.ts'
+import type { Fault, FaultKind } from '../src/reference-gateway/fault-plan.ts'
 import { MARK } from './exports.ts'
 import type { KillPoint } from './kill-points.ts'
 

@@ -1,11 +1,11 @@
 /** `waybill gateway`: serves the reference gateway until it is interrupted, or checks another one. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { Duration } from '../definitions/export-definition.ts'
+import { DURATION } from '../definitions/quantity.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import type { TokenOwner } from '../reference-gateway/credentials.ts'
-import { readFaultPlan } from '../reference-gateway/faults/fault-plan.ts'
+import { readFaultPlan } from '../reference-gateway/fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
+import type { TokenOwner } from '../reference-gateway/token-binding.ts'
 import { attach } from '../runs/connect-gateway.ts'
 import { shellWord } from '../shown-text.ts'
 import type { Action } from './context.ts'
@@ -70,8 +70,7 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
 }
 
 function durationOf(text: string): number {
-  const duration = Duration.safeParse(text)
-  if (duration.success) return duration.data
-  const [issue] = duration.error.issues
-  throw new WaybillError('usage-wrong', `--upload-lifetime ${issue?.message}`)
+  const ms = DURATION.read(text)
+  if (ms !== undefined) return ms
+  throw new WaybillError('usage-wrong', `--upload-lifetime ${DURATION.demand('30m')}`)
 }

@@ -1,7 +1,7 @@
 /** The commands that keep an installation well, check its mappings, and serve a gateway to try things against. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { Duration } from '../definitions/export-definition.ts'
-import { bindingOf, type TokenOwner } from '../reference-gateway/credentials.ts'
+import { DURATION } from '../definitions/quantity.ts'
+import { bindingOf, type TokenOwner } from '../reference-gateway/token-binding.ts'
 import { type Call, json, wholeNumber } from './context.ts'
 
 /** Options of `gateway` that say how it serves. */
@@ -184,12 +184,9 @@ export function addInstallationCommands(program: Command, call: Call): void {
 }
 
 function age(text: string): number {
-  const { data, error } = Duration.safeParse(text)
-  if (data === undefined)
-    throw new InvalidArgumentError(
-      `It ${error?.issues[0]?.message.replace('30m', '180d') ?? 'must be a duration, like 180d'}.`,
-    )
-  return data
+  const ms = DURATION.read(text)
+  if (ms === undefined) throw new InvalidArgumentError(`It ${DURATION.demand('180d')}.`)
+  return ms
 }
 
 function binding(text: string, before: Record<string, TokenOwner> = {}): Record<string, TokenOwner> {

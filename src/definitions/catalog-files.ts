@@ -17,6 +17,7 @@ import {
 import type { MappingResources, Sheet } from '../transform/compile-context.ts'
 import { createUnits, type Units } from '../transform/units.ts'
 import { parseYaml, refusal } from '../yaml-file.ts'
+import { CHECKED, type CheckedCatalog, digestOf } from './checked-catalog.ts'
 
 /** The files as text, so that a run can keep them. */
 export const CatalogFiles = z.object({
@@ -53,10 +54,14 @@ export async function readCatalogFiles(mappings: string, ofJob: string | undefin
     : { ...files, ofJob: { file: shownPath(ofJob), text: extension } }
 }
 
+/** Units of checked entries: to know them for UCUM, nothing needs to be loaded. */
+const UCUM = new Set(Object.values(CHECKED?.biometrics ?? {}).map(({ unit }) => unit))
+
 /** @throws WaybillError `catalog-invalid` with every problem of a file and its line */
 export function resourcesOf(files: CatalogFiles): MappingResources {
-  const units = createUnits(readTable('catalog/unit-spellings.csv', files.unitSpellings))
-  const shipped = shippedCatalog(files, units)
+  const units = unitsOf(files)
+  const { biometrics, conditions } = CHECKED?.digest === digestOf(files) ? CHECKED : checkCatalog(files)
+  const shipped = createCatalog(biometrics, conditions)
   // One of two columns is a table of values; one of more is read by key, through a join.
   const sheets = new Map(
     Object.entries(files.tables).map(([name, text]) => [name, readSheet(`tables/${name}.csv`, text)]),
@@ -83,7 +88,11 @@ export async function readSynonyms(
     .map(([key = '', name = '']) => [key, name] as const)
 }
 
-function shippedCatalog(files: CatalogFiles, units: Units): Catalog {
+const unitsOf = (files: CatalogFiles): Units =>
+  createUnits(readTable('catalog/unit-spellings.csv', files.unitSpellings), UCUM)
+
+/** Parses and checks the shipped files. @throws WaybillError `catalog-invalid` */
+export function checkCatalog(files: CatalogFiles): CheckedCatalog {
   const file = 'catalog/biometrics.yaml'
   const biometrics = parseYaml(files.biometrics, file, BiometricCatalog, 'catalog-invalid')
   const conditions = parseYaml(
@@ -93,11 +102,11 @@ function shippedCatalog(files: CatalogFiles, units: Units): Catalog {
     'catalog-invalid',
   )
   const findings: Finding[] = []
-  reportUnits(biometrics.value, units, Object.keys(biometrics.value), (key, message) =>
+  reportUnits(biometrics.value, unitsOf(files), Object.keys(biometrics.value), (key, message) =>
     findings.push({ place: biometrics.locate([key, 'unit']), message }),
   )
   if (findings.length > 0) throw refusal(file, 'catalog-invalid', findings)
-  return createCatalog(biometrics.value, conditions.value)
+  return { digest: digestOf(files), biometrics: biometrics.value, conditions: conditions.value }
 }
 
 function catalogOfJob(

@@ -103,7 +103,7 @@ export interface BatchSettlement extends ChunkKey, Receipted {
   readonly status: number | null
   readonly attempts: number
   /** What the gateway has taken of it. */
-  readonly accepted: readonly Held[]
+  readonly accepted: readonly Held[] | 'all'
   readonly exceptions: readonly Exception[]
   readonly at: number
 }

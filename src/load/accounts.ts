@@ -32,6 +32,8 @@ export interface ResolvedAccounts {
   readonly accountIds: AccountIds
   /** People who were known, and whom the gateway does not take. */
   readonly counts: { readonly known: number; readonly refused: number }
+  /** Whether there is nobody who is late, whom the gateway does not take, or of whom something may have been sent before. */
+  readonly areUsual: boolean
   /** Whether the entry's person is still being registered, as that fails again and again. The others need not wait for it. */
   isLate(entry: Entry): boolean
   /** Why nothing can be sent for this entry's person; undefined where all is well. */
@@ -58,7 +60,10 @@ export async function resolveAccounts(
   const { identity } = context
   const hashes = new Map<string, string>()
   const firstEntry = new Map<string, Entry>()
+  let last: Entry['row'] | undefined
   for (const entry of entries) {
+    if (entry.row === last) continue
+    last = entry.row
     const { reference, type } = entry.record.account
     if (type !== 'partnerAccountId' || hashes.has(reference)) continue
     const hashed = identity.account(entry.record.account)
@@ -88,6 +93,8 @@ export async function resolveAccounts(
   }
   return {
     counts,
+    areUsual:
+      left.size === 0 && refusals.size === 0 && known.values().every(({ sentBefore }) => sentBefore === null),
     isLate: ({ record }) => left.has(hashes.get(record.account.reference) ?? ''),
     accountIds: ({ reference, type }) =>
       type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),

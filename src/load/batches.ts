@@ -58,10 +58,9 @@ export function planBatches(
 
 /** The n-th wave holds the n-th oldest record of each series, in the order of the rows. */
 function cutWaves(entries: readonly Entry[]): Entry[][] {
-  const series = Map.groupBy(entries, (entry) => entry.record.series)
-  if (series.size === entries.length) return [[...entries]]
+  if (!repeatsSeries(entries)) return [[...entries]]
   const waveOf = new Map<Entry, number>()
-  for (const members of series.values()) {
+  for (const members of Map.groupBy(entries, (entry) => entry.record.series).values()) {
     const oldestFirst = members.toSorted((a, b) => a.record.observedAt - b.record.observedAt)
     for (const [wave, entry] of oldestFirst.entries()) waveOf.set(entry, wave)
   }
@@ -74,24 +73,47 @@ function cutWaves(entries: readonly Entry[]): Entry[][] {
   return waves
 }
 
+/** Codes of so many series fit beside an account in one number. */
+const MOST_CODES = 2 ** 20
+
+/** Whether two records may be of one series. Most exports have one row a person, so this is asked of every chunk, and no text is made for it. */
+function repeatsSeries(entries: readonly Entry[]): boolean {
+  const accounts = new Map<string, number>()
+  const codes = new Map<string, number>()
+  const numberIn = (numbers: Map<string, number>, text: string): number => {
+    const known = numbers.get(text)
+    if (known !== undefined) return known
+    numbers.set(text, numbers.size)
+    return numbers.size - 1
+  }
+  const seen = new Set<number>()
+  for (const { record } of entries) {
+    const code = numberIn(codes, record.seriesCode)
+    seen.add(numberIn(accounts, record.account.reference) * MOST_CODES + code)
+  }
+  return seen.size < entries.length || codes.size > MOST_CODES
+}
+
 /** By count and bytes alone; bytes are counted as `batchBytes` does. For records of which no two are of one series. */
-export function* cutBatches(
+export function cutBatches(
   entries: readonly Entry[],
   limits: BatchLimits,
-): Generator<Pick<PlannedBatch, 'entries' | 'bytes'>> {
+): Pick<PlannedBatch, 'entries' | 'bytes'>[] {
+  const batches: Pick<PlannedBatch, 'entries' | 'bytes'>[] = []
   let batch: Entry[] = []
   let bytes = EMPTY_BYTES
   for (const entry of entries) {
     const length = recordBytes(entry) + 1
     if (batch.length > 0 && (batch.length >= limits.records || bytes + length > limits.bytes)) {
-      yield { entries: batch, bytes }
+      batches.push({ entries: batch, bytes })
       batch = []
       bytes = EMPTY_BYTES
     }
     batch.push(entry)
     bytes += length
   }
-  if (batch.length > 0) yield { entries: batch, bytes }
+  if (batch.length > 0) batches.push({ entries: batch, bytes })
+  return batches
 }
 
 const EMPTY_BYTES = batchBytes([])
@@ -157,7 +179,7 @@ export function recordText({ record, transactionId }: Entry, batchId: string): s
 
 /** An upper bound of the record's length on the wire. */
 export function recordBytes({ record, transactionId }: Entry): number {
-  return Buffer.byteLength(record.content) + 2 * Buffer.byteLength(transactionId) + FRAME_BYTES
+  return record.contentBytes + 2 * transactionId.length + FRAME_BYTES
 }
 
 /** An upper bound of a batch's length on the wire, in bytes. */
@@ -167,8 +189,21 @@ export function batchBytes(entries: readonly Entry[]): number {
 
 /** Writes a batch as a JSON array into a buffer that is long enough; gives the part that it takes. */
 export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: string): Buffer {
-  let at = 0
-  for (const entry of entries) at += buffer.write(`${at === 0 ? '[' : ','}${recordText(entry, batchId)}`, at)
+  const behind = `${batchId}","persistentRecordId":"`
+  let at = buffer.write('[')
+  for (const { record, transactionId } of entries) {
+    if (at > 1) at += buffer.write(',', at)
+    if (record.kind === 'careTeam') at += buffer.write('{', at)
+    else {
+      at += buffer.write('{"transactionId":"', at)
+      at += buffer.write(transactionId, at)
+      at += buffer.write('",', at)
+    }
+    at = record.writeContent(buffer, at)
+    at += buffer.write(behind, at)
+    at += buffer.write(transactionId, at)
+    at += buffer.write('"}}}', at)
+  }
   at += buffer.write(']', at)
   return buffer.subarray(0, at)
 }

@@ -137,7 +137,7 @@ async function send(
       },
     )
   if (answer.kind === 'outgrown') {
-    const parts = [...cutBatches(entries, sizes.of(kind).limits)]
+    const parts = cutBatches(entries, sizes.of(kind).limits)
     return (
       await allDone(parts.map((part) => send(delivery, { ...batch, entries: part.entries }, earlier)))
     ).flat()

@@ -79,6 +79,8 @@ export interface PartlyKnown {
   readonly cause?: Cause
 }
 
+const isAccepted = ({ outcome }: EntryOutcome): boolean => outcome === 'accepted'
+
 export async function settle(
   delivery: Delivery,
   sent: SentBatch,
@@ -94,7 +96,10 @@ export async function settle(
     answer,
     status,
     attempts: sent.attempts,
-    accepted: outcomes.filter(({ outcome }) => outcome === 'accepted').map(({ entry }) => toHeld(entry)),
+    accepted:
+      outcomes.length === sent.batch.entries.length && outcomes.every(isAccepted)
+        ? 'all'
+        : outcomes.filter(isAccepted).map(({ entry }) => toHeld(entry)),
     exceptions: outcomes.flatMap((outcome) => toException(outcome) ?? []),
     at: delivery.now(),
   })

@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
 import { type Breaker, hastened } from './breaker.ts'
-import { admit, beginFlow, type Ending, end, type Flow, nextStart, start } from './flow.ts'
+import { admit, beginFlow, type Ending, end, nextStart, start } from './flow.ts'
 
 export interface Dispatcher {
   /**
@@ -34,10 +34,9 @@ export const NO_TRAFFIC: Traffic = { breaker: 'closed', permitted: 0, underWay: 
 export interface Lane {
   /**
    * Sends a request when its turn has come.
-   * @param operation names requests that take about the same time
    * @param again whether it was sent before: then it goes before those that were not
    */
-  run<T>(operation: string, again: boolean, request: () => Promise<T>): Promise<T>
+  run<T>(again: boolean, request: () => Promise<T>): Promise<T>
 }
 
 export interface DispatcherOptions {
@@ -62,7 +61,7 @@ interface OpenLane {
 
 export function createDispatcher({ now, random, sleep, requestsPerSecond }: DispatcherOptions): Dispatcher {
   const clock = steadily(now)
-  let flow: Flow | undefined
+  let flow = beginFlow(0, requestsPerSecond)
   /** Those in which something waits, in the order of their turns. */
   const lanes: OpenLane[] = []
   let alarm: { readonly at: number; readonly stop: AbortController } | undefined
@@ -83,10 +82,10 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
   }
 
   const sendNext = (): void => {
-    while (flow !== undefined) {
+    for (;;) {
       const turn = lanes.findIndex((lane) => lane.underWay < lane.ceiling)
       if (turn === -1) break
-      const at = nextStart(flow, clock())
+      const at = nextStart(flow)
       if (at > clock()) {
         // Infinity: the end of a request comes back here.
         if (at !== Number.POSITIVE_INFINITY) setAlarm(at)
@@ -104,7 +103,7 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
 
   return {
     lane(ceiling, signal) {
-      flow = flow === undefined ? beginFlow(ceiling, requestsPerSecond) : admit(flow, ceiling)
+      flow = admit(flow, ceiling)
       const lane: OpenLane = { ceiling, waiting: [], underWay: 0 }
       signal.addEventListener('abort', () => {
         for (const { reject } of lane.waiting.splice(0)) reject(signal.reason)
@@ -112,15 +111,17 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
         sendNext()
       })
       return {
-        run: (operation, again, request) =>
+        run: (again, request) =>
           new Promise((resolve, reject) => {
             if (signal.aborted) return reject(signal.reason)
             const begin = (): void => {
-              const started = start(flow ?? beginFlow(ceiling, requestsPerSecond), clock())
-              flow = started.flow
+              const started = start(flow, clock())
+              // A breaker that opens begins an epoch: what was sent before it does not tell how things stand then.
+              const { epoch } = started.breaker
+              flow = started
               lane.underWay++
               const ended = (ending: Ending): void => {
-                flow = end(flow ?? started.flow, started.ticket, operation, ending, clock(), random)
+                flow = end(flow, epoch, ending, clock(), random)
                 lane.underWay--
                 sendNext()
               }
@@ -144,16 +145,14 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
       }
     },
     heldForMs() {
-      if (flow === undefined || flow.breaker.state !== 'open') return 0
+      if (flow.breaker.state !== 'open') return 0
       return Math.max(0, flow.breaker.until - clock())
     },
     traffic() {
-      if (flow === undefined) return NO_TRAFFIC
-      const { breaker, concurrency, underWay } = flow
-      return { breaker: breaker.state, permitted: concurrency.allowed, underWay }
+      const { breaker, ceiling, underWay } = flow
+      return { breaker: breaker.state, permitted: ceiling, underWay }
     },
     tryWithin(ms) {
-      if (flow === undefined) return
       flow = { ...flow, breaker: hastened(flow.breaker, clock() + ms) }
       sendNext()
     },

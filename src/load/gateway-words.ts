@@ -48,7 +48,7 @@ function knownWords(text: string, entry: Entry): string {
   for (const [, joined = '', mark = ''] of text
     .slice(0, READ_LIMIT)
     .matchAll(/([^\s:=,;()"{}[\]<>|]+)([:,;]?)/g)) {
-    const word = knownOf(joined.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, ''), isOfPerson)
+    const word = knownOf(joined, isOfPerson)
     if (word === LEFT_OUT && kept.at(-1) === LEFT_OUT) continue
     kept.push(word === LEFT_OUT ? word : word + mark)
     length += word.length + 1
@@ -58,8 +58,13 @@ function knownWords(text: string, entry: Entry): string {
 }
 
 function knownOf(joined: string, isOfPerson: (word: string) => boolean): string {
+  const lower = joined.toLowerCase()
+  const whole = KNOWN_WORDS.get(lower)
+  if (whole !== undefined) return isOfPerson(lower) ? LEFT_OUT : whole
+  if (/^[a-z\d]*$/.test(lower)) return LEFT_OUT
   const parts: string[] = []
-  for (const part of joined.toLowerCase().split(/[._/'’-]/)) {
+  const bare = joined.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, '')
+  for (const part of bare.toLowerCase().split(/[._/'’-]/)) {
     const known = KNOWN_WORDS.get(part)
     if (known !== undefined && !isOfPerson(part)) parts.push(known)
     else if (/^\d+$/.test(part)) parts.push(LEFT_OUT)
@@ -73,12 +78,16 @@ function wordsOf(entry: Entry): (word: string) => boolean {
   let all: string | undefined
   const answers = new Map<string, boolean>()
   return (word) => {
-    all ??= textsOf(entry).join('\n').normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase()
+    all ??= folded(textsOf(entry).join('\n'))
     const known = answers.get(word) ?? standsAlone(all, word)
     answers.set(word, known)
     return known
   }
 }
+
+/** In lower case, without accents, by the plain letters that it shows: ASCII is its own. */
+const folded = (text: string): string =>
+  (/[\u0080-\uffff]/.test(text) ? text.normalize('NFKD').replaceAll(/\p{M}/gu, '') : text).toLowerCase()
 
 function standsAlone(text: string, word: string): boolean {
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {

@@ -20,7 +20,15 @@ import { careTeamsOf } from './care-teams.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
 import { allDone } from './dispatcher.ts'
-import { disputed, fateOfRestated, isOutdated, isReplaced, recognise, type Speaks } from './recognise.ts'
+import {
+  disputed,
+  fateOfRestated,
+  isOutdated,
+  isReplaced,
+  type Memory,
+  recognise,
+  type Speaks,
+} from './recognise.ts'
 
 export interface LoadContext extends Delivery {
   readonly memory: Pick<Ledger, 'delivered' | 'held' | 'heldSeries' | 'batchesOf' | 'exceptionsOf'>
@@ -62,6 +70,8 @@ export interface LoadedChunk {
   /** Rows whose key was delivered, or stood before in the chunk, with other content. */
   readonly rowsCorrected: number
   readonly accounts: ResolvedAccounts['counts']
+  /** What the ledger knew under its row keys before. */
+  readonly memory: Memory
 }
 
 /** @throws WaybillError where the run must stop */
@@ -91,6 +101,10 @@ async function loadApart(
       known: first.accounts.known + then.accounts.known,
       refused: first.accounts.refused + then.accounts.refused,
     },
+    memory: {
+      delivered: new Map([...first.memory.delivered, ...then.memory.delivered]),
+      held: new Map([...first.memory.held, ...then.memory.held]),
+    },
   }
 }
 
@@ -106,7 +120,7 @@ async function load(
     for (const outcome of ended) outcomes.set(outcome.entry, outcome)
   }
 
-  const rowKeys = [...new Set(entries.map((entry) => entry.rowKey))]
+  const rowKeys = [...new Set(entries.map(({ rowKey }) => rowKey))]
   const held = await memory.held(jobId, rowKeys)
   const isHeld = ({ rowKey, content }: Entry): boolean => held.get(rowKey)?.has(content) === true
   const delivered = await memory.delivered(jobId, rowKeys)
@@ -131,14 +145,13 @@ async function load(
   const fresh = [...recognised.fresh, ...recognised.restated.map(({ entry }) => entry)]
   const earlier = chunk.resumed ? await recallChunk(memory, chunk, fresh) : nothingEarlier(fresh)
   note(earlier.outcomes)
-  const unsent: Entry[] = []
-  for (const entry of earlier.unsent) {
-    if (perhapsSent.taken.has(entry.content)) note([{ entry, outcome: 'unchanged', found: true }])
-    else unsent.push(entry)
-  }
+  const isTaken = ({ content }: Entry): boolean => perhapsSent.taken.has(content)
+  const taken = perhapsSent.taken.size === 0 ? [] : earlier.unsent.filter(isTaken)
+  note(taken.map((entry) => ({ entry, outcome: 'unchanged', found: true })))
+  const unsent = taken.length === 0 ? earlier.unsent : earlier.unsent.filter((entry) => !isTaken(entry))
   const toResolve = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
   const accounts = await accountsOf(toResolve, chunk.resumed ? earlier.outcomes : undefined)
-  if (entries.some(accounts.isLate)) return loadApart(context, chunk, accounts)
+  if (!accounts.areUsual && entries.some(accounts.isLate)) return loadApart(context, chunk, accounts)
 
   const isDoubtful = (entry: Entry): boolean =>
     context.behindSince !== undefined ||
@@ -146,8 +159,15 @@ async function load(
     isHeld(entry) ||
     accounts.isPerhapsSent(entry)
   await waitForLate(context, unsent)
+  /** Nothing can be said of any that would keep it from being sent. */
+  const allUsual =
+    accounts.areUsual &&
+    delivered.size + held.size + perhapsSent.unanswered.size === 0 &&
+    context.behindSince === undefined
   // Of care teams the whole list tells more than a look for each of them.
-  const doubtful = unsent.filter((entry) => entry.record.kind !== 'careTeam' && isDoubtful(entry))
+  const doubtful = allUsual
+    ? []
+    : unsent.filter((entry) => entry.record.kind !== 'careTeam' && isDoubtful(entry))
   const verdicts =
     doubtful.length === 0
       ? new Map<Entry, Verdict | StoredAs>()
@@ -156,8 +176,8 @@ async function load(
     ...(isHeld(entry) ? stillInDoubt(entry) : notSent(entry, 'perhaps-sent', PERHAPS_SENT)),
     ...(isAsked ? { isAsked } : {}),
   })
-  const sendable: Entry[] = []
-  for (const entry of unsent) {
+  const sendable: Entry[] = allUsual ? [...unsent] : []
+  for (const entry of allUsual ? [] : unsent) {
     const verdict = verdicts.get(entry)
     const reason = accounts.refusalOf(entry)
     if (verdict === 'stored' || typeof verdict === 'object')
@@ -192,8 +212,9 @@ async function load(
   )
   note(settled.outcomes)
   // In the order of the rows: of two at one instant the later one corrects the first.
-  const unsettled = new Set([...sendable, ...settled.toSend])
-  const inRowOrder = entries.filter((entry) => unsettled.has(entry))
+  const isInOrder = settled.toSend.length + recognised.restated.length === 0
+  const unsettled = new Set(isInOrder ? [] : [...sendable, ...settled.toSend])
+  const inRowOrder = isInOrder ? sendable : entries.filter((entry) => unsettled.has(entry))
 
   const careTeams = await careTeamsOf(
     context.careTeams,
@@ -218,7 +239,7 @@ async function load(
     const deliveries: Promise<void>[] = []
     for (const [at, { kind, entries: ofOne, after }] of plan.entries()) {
       const send = async (): Promise<void> => {
-        const late = ofOne.filter(waiting.has)
+        const late = waiting.isEmpty() ? [] : ofOne.filter(waiting.has)
         note(late.map((entry) => ({ ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER), isAsked: true })))
         const ready = late.length === 0 ? ofOne : ofOne.filter((entry) => !late.includes(entry))
         if (ready.length === 0) return
@@ -260,10 +281,12 @@ async function load(
     careTeams: known,
     rowsCorrected: recognised.rowsCorrected,
     accounts: accounts.counts,
+    memory: { delivered, held },
   }
 }
 
 interface WaitingSeries {
+  readonly isEmpty: () => boolean
   readonly has: (entry: Entry) => boolean
   /** Learns of records in doubt whose profile could not be read. */
   readonly add: (outcomes: readonly EntryOutcome[]) => void
@@ -285,6 +308,7 @@ async function seriesThatWait(
   }
   add(outcomes)
   return {
+    isEmpty: () => own.size + before.size === 0,
     has: ({ record }) =>
       own.has(record.series) || (before.size > 0 && before.has(identity.series(record.series))),
     add,

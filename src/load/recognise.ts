@@ -4,6 +4,7 @@
  */
 import type { DeliveredRecord, HeldUnder } from '../ledger/ledger.ts'
 import type { Entry, EntryOutcome } from '../model/entry.ts'
+import type { MappedRow } from '../model/record.ts'
 
 /** What the ledger knows under the row keys of a chunk. */
 export interface Memory {
@@ -147,6 +148,55 @@ function isRivalled(
   return rivals.some(([other, of]) => other !== content && of.rule === ruleHash && of.arrival <= arrival)
 }
 
+/**
+ * Nearly all rows are new or known as a whole. Tells it of the entry at a place; undefined where that has to be found out record by record.
+ * A row key that stands on two rows, two records of one content, something in doubt: all that is not usual. To be asked place after place.
+ */
+function usualRows(
+  entries: readonly Entry[],
+  { delivered, held }: Memory,
+): (at: number) => 'new' | 'known' | undefined {
+  const rows = new Map<string, MappedRow | undefined>()
+  for (const { rowKey, row } of entries)
+    if (!rows.has(rowKey)) rows.set(rowKey, row)
+    else if (rows.get(rowKey) !== row) rows.set(rowKey, undefined)
+  let last: MappedRow | undefined
+  let verdict: 'new' | 'known' | undefined
+  return (from) => {
+    const { row, rowKey = '' } = entries[from] ?? {}
+    if (row === last) return verdict
+    last = row
+    verdict = undefined
+    let to = from
+    while (to < entries.length && entries[to]?.row === row) to++
+    if (rows.get(rowKey) !== row || held.has(rowKey) || !areDistinct(entries, from, to)) return verdict
+    const records = delivered.get(rowKey)
+    if (records === undefined) verdict = 'new'
+    else if (records.length === to - from && records.every((one, at) => isOf(one, entries[from + at])))
+      verdict = 'known'
+    return verdict
+  }
+}
+
+const isOf = ({ rule, content }: DeliveredRecord, entry: Entry | undefined): boolean =>
+  rule === entry?.ruleHash && content === entry.content
+
+/** Rows with more records are looked at record by record. */
+const MOST_OF_A_ROW = 40
+
+/** No two of one content, and no two of one rule. */
+function areDistinct(entries: readonly Entry[], from: number, to: number): boolean {
+  if (to - from > MOST_OF_A_ROW) return false
+  for (let one = from; one < to; one++)
+    for (let other = one + 1; other < to; other++)
+      if (
+        entries[one]?.content === entries[other]?.content ||
+        entries[one]?.ruleHash === entries[other]?.ruleHash
+      )
+        return false
+  return true
+}
+
 export function recognise(
   entries: readonly Entry[],
   memory: Memory,
@@ -161,7 +211,16 @@ export function recognise(
   const standings = new Map<string, Standing>()
   const firstRowOf = new Map<string, number>()
   const corrected = new Set<number>()
-  for (const entry of entries) {
+  const isUsual = usualRows(entries, memory)
+  for (let at = 0; at < entries.length; at++) {
+    const entry = entries[at]
+    if (entry === undefined) break
+    const usual = isUsual(at)
+    if (usual !== undefined) {
+      if (usual === 'new') fresh.push(entry)
+      else unchanged.push(entry)
+      continue
+    }
     const { rowKey, content, row, ruleHash } = entry
     const delivered = memory.delivered.get(rowKey)
     let stands = standings.get(rowKey)

@@ -3,7 +3,8 @@
  * its own here is named by its path, so that nothing of a body is left out.
  */
 import { readJson } from '../extract/json-text.ts'
-import type { MappedRow, PreparedRecord } from '../model/record.ts'
+import type { PreparedRecord } from '../model/prepared-record.ts'
+import type { MappedRow } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import { CODE_SYSTEM_OID } from '../transform/codes.ts'
 
@@ -34,7 +35,7 @@ const OIDS: Readonly<Record<string, string>> = {
   'ICD-10-CM': CODE_SYSTEM_OID['ICD-10-CM'],
 }
 
-export function factsOf(record: PreparedRecord): Facts {
+export function factsOf(record: Pick<PreparedRecord, 'content' | 'primary'>): Facts {
   const read = readJson(`{${record.content.replace(/^,/, '')}${REST}`)
   if (!('value' in read)) throw new TypeError(`a record's content is ${read.problem}`)
   const { name, code, codeSystem, codeSystemName, codes, value, unit, ...rest } = members(read.value)

@@ -1,6 +1,7 @@
 /** A record on its way: with its origin, its hashes and its id. */
-import { type Identity, transactionId } from './ids.ts'
-import type { AccountKey, MappedRow, PreparedRecord, Stage } from './record.ts'
+import { type Identity, transactionsOf } from './ids.ts'
+import type { PreparedRecord } from './prepared-record.ts'
+import type { AccountKey, MappedRow, Stage } from './record.ts'
 
 export interface Entry {
   readonly record: PreparedRecord
@@ -16,16 +17,11 @@ export interface Entry {
 
 export function createEntries(identity: Identity, exportId: string, row: MappedRow): Entry[] {
   const rowKey = identity.rowKey(row.key)
+  const ofRow = transactionsOf(exportId, row.row)
   return row.records.map((record) => {
     const content = identity.content(record)
-    return {
-      record,
-      row,
-      rowKey,
-      content,
-      ruleHash: identity.rule(record.rule),
-      transactionId: transactionId(exportId, row.row, record.rule, content),
-    }
+    const ruleHash = identity.rule(record.rule)
+    return { record, row, rowKey, content, ruleHash, transactionId: ofRow(record.rule, content) }
   })
 }
 

@@ -1,6 +1,7 @@
 /**
  * What transform hands to load: for each row its records, or the reasons why there are none.
  */
+import type { PreparedRecord } from './prepared-record.ts'
 import type { CsvRow, JsonRow, Origin } from './row.ts'
 
 /** The three kinds of record that the gateway stores (interface, "Resources and their fields"). */
@@ -22,41 +23,6 @@ export interface Registration {
   readonly lastName: string
   readonly partnerAccountId: string
   readonly postalCode: string
-}
-
-/**
- * What identifies a record when an answer or a read does not carry our ids
- * (interface: reads carry no transactionId; the answers for conditions and care teams carry none at all).
- */
-export interface Evidence {
-  /** Every code the record is sent with; empty for care teams. */
-  readonly codes: readonly string[]
-  readonly name: string
-  /** Biometrics: the value as it stands in the body, a JSON number. */
-  readonly value?: string
-  readonly unit?: string
-  readonly npi?: string
-}
-
-/**
- * A record ready to be sent but for its ids. `content` is the record's JSON text from after the transaction id to the
- * opening quote of the batch id; `load/record-text.ts` adds the ids.
- * The hash of `content` is the record's identity: same content, same record.
- */
-export interface PreparedRecord {
-  readonly kind: RecordKind
-  /** The mapping's rule, part of the transaction id: `systolic-bp`, `hba1c-2`. */
-  readonly rule: string
-  readonly account: AccountKey
-  /** Account, code and source type: what the gateway keeps apart when it returns the latest. Never two of one series in a batch. */
-  readonly series: string
-  /** Observation date, milliseconds since the epoch. */
-  readonly observedAt: number
-  readonly sourceType: string
-  readonly content: string
-  readonly evidence: Evidence
-  /** Of a care-team entry: whether it is the primary care physician; not there where the mapping does not say. */
-  readonly primary?: boolean
 }
 
 /** Stages at which a row or record can be found wanting. */

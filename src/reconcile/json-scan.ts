@@ -35,9 +35,38 @@ export class JsonScan {
   #from = 0
   #to = 0
   #isEscaped = false
+  #latin1: string | undefined
 
   constructor(bytes: Uint8Array) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  /** All of it, a character a byte. */
+  get latin1(): string {
+    const text = this.#latin1 ?? this.#bytes.toString('latin1')
+    this.#latin1 = text
+    return text
+  }
+
+  /** Where the next value begins. */
+  get place(): number {
+    this.#next()
+    return this.#at
+  }
+
+  /** What was read since a place, a character a byte. */
+  textFrom(place: number): string {
+    return this.#bytes.toString('latin1', place, this.#at)
+  }
+
+  /** Goes on behind a value that somebody else has read. */
+  goTo(place: number): void {
+    this.#at = place
+  }
+
+  /** Of the text or number that was read last: its first byte, and the one behind its last. */
+  get span(): readonly [from: number, to: number] {
+    return [this.#from, this.#to]
   }
 
   /** Steps into an object, to its first member; false where it has none. */
@@ -102,26 +131,32 @@ export class JsonScan {
 
   /** Whether the value is this number, as JSON writes it, or another form of it. */
   equalsNumber(text: string): boolean {
-    const [from, to] = this.#number()
-    if (this.#isAt(text, from, to)) return true
-    return Number(this.#bytes.toString('latin1', from, to)) === Number(text)
+    this.#number()
+    return this.#isLast(text) || Number(this.#lastText()) === Number(text)
   }
 
   /** The value, a number. */
   number(): number {
-    const [from, to] = this.#number()
-    return Number(this.#bytes.toString('latin1', from, to))
+    this.#number()
+    return Number(this.#lastText())
   }
 
-  /** Passes the value over, whatever it is. */
-  skip(depth = 0): void {
+  /** Whether the text or number that was read last stands there in this form. ASCII. */
+  stoodAs(text: string): boolean {
+    return this.#isLast(text)
+  }
+
+  /** Passes the value over, whatever it is. @param onText told of each text in it, whose place is that of `span` then */
+  skip(onText?: () => void, depth = 0): void {
     if (depth > DEEPEST) throw OTHERWISE
     const byte = this.#next()
-    if (byte === QUOTE) this.#string()
-    else if (byte === OPEN_OBJECT)
-      for (let more = this.enterObject(); more; more = this.nextMember()) this.skip(depth + 1)
+    if (byte === QUOTE) {
+      this.#string()
+      onText?.()
+    } else if (byte === OPEN_OBJECT)
+      for (let more = this.enterObject(); more; more = this.nextMember()) this.skip(onText, depth + 1)
     else if (byte === OPEN_ARRAY)
-      for (let more = this.enterArray(); more; more = this.nextItem()) this.skip(depth + 1)
+      for (let more = this.enterArray(); more; more = this.nextItem()) this.skip(onText, depth + 1)
     else if (!this.#word('null') && !this.#word('true') && !this.#word('false')) this.#number()
   }
 
@@ -189,7 +224,11 @@ export class JsonScan {
     this.#at = at + 1
   }
 
-  #number(): readonly [from: number, to: number] {
+  #lastText(): string {
+    return this.#bytes.toString('latin1', this.#from, this.#to)
+  }
+
+  #number(): void {
     this.#next()
     const from = this.#at
     const bytes = this.#bytes
@@ -204,9 +243,10 @@ export class JsonScan {
       } else break
     }
     this.#at = at
+    this.#from = from
+    this.#to = at
     const isWhole = isPlain && at > from && (at === from + 1 || bytes[from] !== 0x30)
-    if (!isWhole && !NUMBER.test(bytes.toString('latin1', from, at))) throw OTHERWISE
-    return [from, at]
+    if (!isWhole && !NUMBER.test(this.#lastText())) throw OTHERWISE
   }
 
   #word(word: string): boolean {
@@ -222,7 +262,11 @@ export class JsonScan {
   #isAt(text: string, from: number, to: number): boolean {
     if (to - from !== text.length) return false
     const bytes = this.#bytes
-    for (let at = 0; at < text.length; at++) if (bytes[from + at] !== text.charCodeAt(at)) return false
+    for (let at = 0; at < text.length; at++) {
+      const unit = text.charCodeAt(at)
+      // A byte of that value would be part of another character.
+      if (unit >= 0x80 || bytes[from + at] !== unit) return false
+    }
     return true
   }
 }

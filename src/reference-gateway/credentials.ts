@@ -1,11 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { AccountReference } from '../gateway/contract/account.ts'
 import { ENDPOINTS, type Endpoint } from '../gateway/contract/endpoints.ts'
 import { Refusal } from './refusal.ts'
-
-/** Whom a bearer token stands for. */
-export type TokenOwner = Pick<AccountReference, 'reference' | 'type'>
+import type { TokenOwner } from './token-binding.ts'
 
 /** The bearer tokens of the gateway: which pass, whom they stand for, and which have expired. */
 export interface TokenBook {
@@ -23,18 +20,6 @@ export interface TokenBook {
 export function isSame(given: string, expected: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)]
   return one.length === other.length && timingSafeEqual(one, other)
-}
-
-/**
- * Reads a binding as the command line has it: `TOKEN=REFERENCE`, where REFERENCE is a partner account id or
- * `accountId:ID`; the token may end in `=` (RFC 6750 section 2.1). Undefined where it has another form.
- */
-export function bindingOf(text: string): { readonly token: string; readonly owner: TokenOwner } | undefined {
-  const [, token, accountId, partnerAccountId] = /^([^\s=]+=*)=(?:accountId:(.+)|([^=].*))$/s.exec(text) ?? []
-  if (token === undefined) return undefined
-  if (accountId !== undefined) return { token, owner: { reference: accountId, type: 'accountId' } }
-  if (partnerAccountId === undefined || partnerAccountId === 'accountId:') return undefined
-  return { token, owner: { reference: partnerAccountId, type: 'partnerAccountId' } }
 }
 
 /** @param given the tokens that pass; any where undefined */

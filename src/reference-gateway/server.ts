@@ -7,10 +7,10 @@ import { createAssessmentStore, serveAssessmentPages } from './assessment-pages.
 import { serveCareTeams } from './care-teams.ts'
 import { serveContent } from './content.ts'
 import { serveControl } from './control.ts'
-import { checkControlSecret, checkCredentials, createTokenBook, type TokenOwner } from './credentials.ts'
-import { createFaultBook, serveFaultControl } from './faults/fault-book.ts'
-import type { FaultPlan } from './faults/fault-plan.ts'
-import { inflictFaults } from './faults/inflict-faults.ts'
+import { checkControlSecret, checkCredentials, createTokenBook } from './credentials.ts'
+import { createFaultBook, serveFaultControl } from './fault-book.ts'
+import type { FaultPlan } from './fault-plan.ts'
+import { inflictFaults } from './inflict-faults.ts'
 import { serveRequester } from './medical-records.ts'
 import { readRequestTypes } from './medical-records-rules.ts'
 import { serveBiometrics, serveConditions } from './observations.ts'
@@ -24,6 +24,7 @@ import {
 } from './refusal.ts'
 import { readJsonBodies } from './serve-endpoint.ts'
 import { openStore } from './store.ts'
+import type { TokenOwner } from './token-binding.ts'
 
 const HOST = '127.0.0.1'
 /** Characters of a path parameter; fastify's own bound of 100 would hide longer reference numbers. */
@@ -74,7 +75,7 @@ export interface ReferenceGateway {
 }
 
 /**
- * Serves the interface on loopback, with `/openapi.json`, and on a path of its own `/_reference` (`control.ts`, `faults/`).
+ * Serves the interface on loopback, with `/openapi.json`, and on a path of its own `/_reference` (`control.ts`, `fault-book.ts`).
  * It stores exactly what it is sent: nothing is idempotent. A batch is stored whole or not at all.
  * Throws `usage-wrong` where the data file or the assessment file cannot be used or the port is taken.
  */

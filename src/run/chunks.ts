@@ -6,8 +6,11 @@ import type { RowOutcome } from '../model/record.ts'
 import type { Origin, Row } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'
 
-/** A chunk closes with the row that brings it to so many rows or records: what memory holds at a time. */
-export const CHUNK_SIZE = 2_500
+/**
+ * A chunk closes with the row that brings it to so many rows or records: what memory holds at a time. Records are small beside their row,
+ * and the last batch of a chunk is hardly ever full: the more records, the fewer requests.
+ */
+export const CHUNK_SIZE = { rows: 2_500, records: 10_000 }
 
 export interface ChunkRow {
   readonly source: Row
@@ -59,7 +62,8 @@ export async function* cutChunks(
         made += outcome.records.length + outcome.rejected.length
       }
       const known = range.cutBefore.get(number)
-      if (known === undefined ? Math.max(rows.length, made) >= CHUNK_SIZE : rows.length >= known) {
+      const isFull = rows.length >= (known ?? CHUNK_SIZE.rows)
+      if (isFull || (known === undefined && made >= CHUNK_SIZE.records)) {
         yield { number: number++, start: startOf(rows), rows, entries }
         rows = []
         entries = []

@@ -12,7 +12,7 @@ import type { LoadContext } from '../load/load-chunk.ts'
 import { createSending } from '../load/sending.ts'
 import type { Identity } from '../model/ids.ts'
 import { matchAnswer } from '../reconcile/match.ts'
-import { matchInOrder } from '../reconcile/match-in-order.ts'
+import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import { judge, judgeAny, readBack, readWholeProfile } from '../reconcile/read-back.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import type { RunDependencies } from './dependencies.ts'
@@ -90,7 +90,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
   })
   const reconciler: Reconciler = {
     match: matchAnswer,
-    matchInOrder,
+    matchInOrder: createMatchInOrder(),
     readBack: (...asked) => readBack(gateway, sending.read, ...asked, judge),
     readBackAny: (...asked) => readBack(gateway, sending.read, ...asked, judgeAny),
     profile: (account) => readWholeProfile(gateway, sending.read, account),

@@ -3,7 +3,6 @@
  * It holds health data, so its file has mode 0600; nothing of it goes anywhere else. Spreadsheet programs take none of its cells for a formula.
  */
 import { join } from 'node:path'
-import { stringify } from 'csv-stringify/sync'
 import type { ReadDefinition } from '../extract/read-definition.ts'
 import type { ExportRecord } from '../ledger/ledger.ts'
 import type { FollowUpFailure } from '../load/care-team-marks.ts'
@@ -58,7 +57,7 @@ export interface ChunkTrouble {
 }
 
 export function rejectsHeader(inFront: readonly string[]): string {
-  return stringify([[...inFront, ...REJECT_COLUMNS].map(inert)])
+  return `${cellsOf([...inFront, ...REJECT_COLUMNS])}\n`
 }
 
 /** @param inFront see `columnsInFront` */
@@ -110,16 +109,23 @@ export function rejectsText(
   }
   if (byRow.size === 0) return ''
   const context = rows.flatMap(({ source }) => (source.kind === 'json' ? (source.context ?? []) : [])).at(0)
-  const lines = rows.flatMap(({ source, outcome }) =>
-    (byRow.get(outcome) ?? []).map(({ rule, stage, code, reason }) => {
-      const { cells, raw } = asItCame(source, inFront, context)
-      const name = exportNameOf(source) ?? origin.name
-      const place = [origin.exportId, String(source.row), String(source.line)]
-      return [...cells, name, ...place, rule, stage, code, reason, raw].map(inert)
-    }),
-  )
-  return stringify(lines)
+  let text = ''
+  for (const { source, outcome } of rows) {
+    const rejects = byRow.get(outcome)
+    if (rejects === undefined) continue
+    const { cells, raw } = asItCame(source, inFront, context)
+    const place = [origin.exportId, String(source.row), String(source.line)]
+    const row = cellsOf([...cells, exportNameOf(source) ?? origin.name, ...place])
+    for (const { rule, stage, code, reason } of rejects)
+      text += `${row},${cellsOf([rule, stage, code, reason, raw])}\n`
+  }
+  return text
 }
+
+/** RFC 4180: what holds a comma, a quote or an end of line stands in quotes. */
+const quoted = (cell: string): string => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
+
+const cellsOf = (cells: readonly string[]): string => cells.map((cell) => quoted(inert(cell))).join(',')
 
 const withField = (message: string, field: string | undefined): string =>
   field === undefined ? message : `${field}: ${message}`

@@ -16,6 +16,7 @@ import {
 } from '../ledger/ledger.ts'
 import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
+import type { Memory } from '../load/recognise.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import type { Entry, EntryOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -64,7 +65,7 @@ export async function settleChunk(
     counts: JSON.stringify(counts),
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
-    delivered: await newlyDelivered(context.ledger, context.load.jobId, loaded.outcomes, said),
+    delivered: newlyDelivered(loaded.memory, loaded.outcomes, said),
     held: heldBy(context.identity, loaded.outcomes),
     said,
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
@@ -82,18 +83,21 @@ export async function settleChunk(
 /**
  * Row keys under which something was accepted, or did not get through against what stands, with what was delivered under them, oldest
  * first.
+ * @param memory what the ledger knew of them before
  */
-export async function newlyDelivered(
-  ledger: Pick<Ledger, 'delivered' | 'held'>,
-  jobId: number,
+export function newlyDelivered(
+  { delivered: before, held }: Memory,
   outcomes: readonly EntryOutcome[],
   said: Said,
-): Promise<DeliveredRow[]> {
-  const byKey = Map.groupBy(outcomes, ({ entry }) => entry.rowKey)
-  const before = await ledger.delivered(jobId, [...byKey.keys()])
-  const held = await ledger.held(jobId, [...byKey.keys()])
-  return [...byKey].flatMap(([rowKey, ofKey]) => {
+): DeliveredRow[] {
+  return [...Map.groupBy(outcomes, ({ entry }) => entry.rowKey)].flatMap(([rowKey, ofKey]) => {
     const known = before.get(rowKey) ?? []
+    if (known.length === 0 && !held.has(rowKey) && ofKey.every(isWithGateway) && areDistinct(ofKey)) {
+      const records = ofKey.map(({ entry: { ruleHash: rule, content } }) => {
+        return { rule, content, ...said, isContested: false }
+      })
+      return [{ rowKey, records }]
+    }
     // A later export may have said again what was in doubt until now.
     const saidLast = ({ content }: Entry): Said => latestSaid(said, held.get(rowKey)?.get(content) ?? said)
     const records = afterChunk(known, ofKey, said, saidLast)
@@ -102,6 +106,10 @@ export async function newlyDelivered(
       : [{ rowKey, records }]
   })
 }
+
+/** A row has some dozen records, rarely more. */
+const areDistinct = (ofKey: readonly EntryOutcome[]): boolean =>
+  new Set(ofKey.map(({ entry }) => entry.content)).size === ofKey.length
 
 function afterChunk(
   before: readonly DeliveredRecord[],
@@ -213,9 +221,14 @@ export async function rulingOf(
   const { ledger, runLedger, load, origin } = context
   const { jobId, runId } = runLedger.lease
   // What is held is not touched; what a run that was given up may have sent is looked for by whoever meets it.
-  const isAsked = ({ entry }: EntryOutcome): boolean =>
-    load.held !== 'hold' || load.perhapsSent.unanswered.has(entry.content)
-  const events = eventsOf(outcomes.filter(isAsked))
+  const { unanswered } = load.perhapsSent
+  const asked =
+    load.held !== 'hold'
+      ? outcomes
+      : unanswered.size === 0
+        ? []
+        : outcomes.filter(({ entry }) => unanswered.has(entry.content))
+  const events = eventsOf(asked)
   if (record.reading === 'whole' && events.size === 0) return { ruling: undefined, sentAs: new Map() }
   const isRivalled = events.size === 0 ? () => false : await rivalled(ledger, jobId, outcomes)
   // What a later export says, and something else may stand in its place by now, that one has still to bring about.

@@ -3,7 +3,8 @@
  * with a warning, or is not made at all, as the mapping has it. Pure.
  */
 import { z } from 'zod'
-import type { Issue, PreparedRecord, RecordKind, RejectedRecord, Warning } from '../model/record.ts'
+import type { PreparedRecord } from '../model/prepared-record.ts'
+import type { Issue, RecordKind, RejectedRecord, Warning } from '../model/record.ts'
 
 const Effect = z.enum(['reject', 'warn', 'off'], 'is one of: reject, warn, off').default('reject')
 
@@ -112,7 +113,7 @@ export function checkBloodPressure(
   let diastolic: PreparedRecord | undefined
   let more = false
   for (const record of records) {
-    const [code] = record.evidence.codes
+    const [code] = record.frame.codes
     if (code === SYSTOLIC) {
       more ||= systolic !== undefined
       systolic = record
@@ -125,8 +126,8 @@ export function checkBloodPressure(
   const alone = systolic.observedAt === diastolic.observedAt ? [[systolic, diastolic] as const] : []
   for (const pair of more ? pressurePairs(records) : alone) {
     const [high, low] = pair
-    if (high.evidence.unit !== low.evidence.unit) continue
-    if (Number(high.evidence.value) > Number(low.evidence.value)) continue
+    if (high.frame.unit !== low.frame.unit) continue
+    if (Number(high.value) > Number(low.value)) continue
     for (const record of pair) {
       const { kind, rule } = record
       const issue = checks.found('systolic-above-diastolic', kind, rule, CROSSED)
@@ -142,7 +143,7 @@ type PressurePair = readonly [systolic: PreparedRecord, diastolic: PreparedRecor
 function pressurePairs(records: readonly PreparedRecord[]): PressurePair[] {
   const byTime = (loinc: string): Map<number, PreparedRecord[]> =>
     Map.groupBy(
-      records.filter(({ evidence }) => evidence.codes[0] === loinc),
+      records.filter(({ frame }) => frame.codes[0] === loinc),
       ({ observedAt }) => observedAt,
     )
   const diastolic = byTime(DIASTOLIC)

@@ -1,5 +1,6 @@
 /** Biometric rules: wide (a column is a measurement) and long (a coded row, or element, is one). */
 
+import { createFrame, PreparedRecord, type RowFacts } from '../model/prepared-record.ts'
 import { type Fault, fault } from '../model/record.ts'
 import type { BiometricEntry } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
@@ -20,7 +21,6 @@ import {
   compileApplies,
   type LeftOut,
   ordinalRule,
-  type RowFacts,
   type RuleResult,
   type RuleSite,
   recordRule,
@@ -162,17 +162,34 @@ function compileMeasurement(
   entry: BiometricEntry,
   { value: { from }, unit, range, date, readNumber }: Parts,
 ): MeasurementWriter {
-  const coding = { code: entry.loinc, codeSystem: CODE_SYSTEM_OID.LOINC, codeSystemName: 'LOINC' }
-  const beforeDate = `,"name":${JSON.stringify(entry.name)},"observationDate":"`
-  const beforeRange = `","codeSystem":"${coding.codeSystem}","codeSystemName":"LOINC","code":"${entry.loinc}","codes":${JSON.stringify(
-    [{ ...coding, name: entry.name }],
-  )},`
-  const beforeValue = '"type":"Observation","value":'
-  const unitText = `,"unit":${JSON.stringify(entry.unit)},`
-  const afterValue = unitText + source.beforeKey
-  const codes = [entry.loinc]
+  const { loinc, name, unit: written } = entry
+  const coding = { code: loinc, codeSystem: CODE_SYSTEM_OID.LOINC, codeSystemName: 'LOINC' }
+  // Between them stand date, reference range and value.
+  const before = [
+    `,"name":${JSON.stringify(name)},"observationDate":"`,
+    `","codeSystem":"${coding.codeSystem}","codeSystemName":"LOINC","code":"${loinc}","codes":${JSON.stringify([{ ...coding, name }])},`,
+    '"type":"Observation","value":',
+  ]
+  const unitText = `,"unit":${JSON.stringify(written)},`
+  const common = {
+    kind: 'biometric' as const,
+    sourceType: row.source.type,
+    codes: [loinc],
+    name,
+    unit: written,
+  }
+  const plain = createFrame({
+    ...common,
+    pieces: [...before, unitText + source.beforeKey, source.afterKey],
+    holes: ['iso', 0, 'value'],
+  })
+  // A note stands in the source object: that is what the row says, too.
+  const noted = createFrame({
+    ...common,
+    pieces: [...before, unitText, '', source.afterKey],
+    holes: ['iso', 0, 'value', 1],
+  })
   const [low, high] = entry.range
-  const sourceType = row.source.type
   const OUTSIDE = fault(
     'value-out-of-range',
     `the value is outside the plausible range ${low} to ${high} ${entry.unit}`,
@@ -198,19 +215,17 @@ function compileMeasurement(
     }
     const ranged =
       told === '' ? '' : rangeText(context, told, unit.read(scope), readNumber, conversion, entry)
-    const behind = typeof measured === 'string' ? afterValue : unitText + source.withNote(measured.note)
-    return {
-      kind: 'biometric',
-      rule,
-      account: facts.account,
-      series: `${facts.account.reference}\u0000${entry.loinc}\u0000${sourceType}`,
-      observedAt: observedAt.at,
-      sourceType,
-      content: `${facts.accountJson}${beforeDate}${observedAt.iso}${beforeRange}${ranged}${beforeValue}${value}${behind}${facts.keyJson}${source.afterKey}`,
-      evidence: { codes, name: entry.name, value, unit: entry.unit },
-    }
+    if (typeof measured !== 'string')
+      return new PreparedRecord(noted, rule, facts, observedAt, value, [
+        ranged,
+        source.withNote(measured.note),
+      ])
+    return new PreparedRecord(plain, rule, facts, observedAt, value, ranged === '' ? NO_RANGE : [ranged])
   }
 }
+
+/** Of most records: one for all of them. */
+const NO_RANGE: readonly string[] = ['']
 
 const unknownUnit = (message: string): Conversion => ({ ok: false, code: 'unit-unknown', message })
 

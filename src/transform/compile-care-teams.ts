@@ -1,6 +1,7 @@
 /** Care-team rules (interface, "Care team record, as sent"): the observation date goes out as a string of milliseconds. */
 
-import { type Fault, fault, type PreparedRecord, type RejectedRecord } from '../model/record.ts'
+import { createFrame, type NamedProvider, PreparedRecord } from '../model/prepared-record.ts'
+import { type Fault, fault, type RejectedRecord } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { npiFault } from './codes.ts'
 import { type CompileContext, deepest } from './compile-context.ts'
@@ -16,7 +17,7 @@ function compilePrimary(
   context: CompileContext,
   definition: CareTeamDefinition['primary'],
   path: KeyPath,
-): { readonly depth: number; readonly of: (scope: Scope) => Pick<PreparedRecord, 'primary'> } {
+): { readonly depth: number; readonly of: (scope: Scope) => Pick<NamedProvider, 'primary'> } {
   if (typeof definition === 'boolean') {
     const said = definition ? { primary: true } : {}
     return { depth: 0, of: () => said }
@@ -63,7 +64,19 @@ export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition):
     return field === undefined ? [] : [{ key, field: fieldOf(key, field) }]
   })
   const depth = deepest(condition, date, primary, npi, name, type, ...details.map(({ field }) => field))
-  const sourceType = row.source.type
+  const frame = createFrame({
+    ...{ kind: 'careTeam', sourceType: row.source.type, codes: [], name: '' },
+    pieces: [
+      ',"name":',
+      ',"type":',
+      '',
+      ',"npi":"',
+      '","observationDate":"',
+      `",${source.beforeKey}`,
+      source.afterKey,
+    ],
+    holes: [0, 1, 2, 3, 'epochMs'],
+  })
 
   return {
     depth,
@@ -90,17 +103,9 @@ export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition):
         if (typeof detail !== 'string') return refuse(detail, field.from)
         if (detail !== '') more += `,"${key}":${JSON.stringify(detail)}`
       }
-      return {
-        kind: 'careTeam',
-        rule,
-        account: facts.account,
-        series: `${facts.account.reference}\u0000npi:${number}\u0000${sourceType}`,
-        observedAt: observedAt.at,
-        sourceType,
-        content: `${facts.accountJson},"name":${JSON.stringify(called)},"type":${JSON.stringify(role)}${more},"npi":"${number}","observationDate":"${observedAt.at}",${source.beforeKey}${facts.keyJson}${source.afterKey}`,
-        evidence: { codes: [], name: called, npi: number },
-        ...primary.of(scope),
-      }
+      const said = [JSON.stringify(called), JSON.stringify(role), more, number]
+      const provider = { npi: number, name: called, ...primary.of(scope) }
+      return new PreparedRecord(frame, rule, facts, observedAt, undefined, said, provider)
     },
   }
 }

@@ -1,5 +1,6 @@
 /** Condition rules: wide (a column says yes) and long (a coded row, or element, is one). */
 
+import { createFrame, PreparedRecord, type RecordFrame } from '../model/prepared-record.ts'
 import { fault } from '../model/record.ts'
 import { type ConditionEntry, snomedCodes } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
@@ -20,14 +21,13 @@ const NO_STATUS = fault('status-missing', 'there is no status')
 
 /** Compiles a wide or a long rule; problems go to the context's findings. */
 export function compileCondition(site: RuleSite, definition: ConditionDefinition): CompiledRule {
-  const { context, name, path, row, source } = site
+  const { context, name, path } = site
   const subject = compileCoded(context, definition, 'conditions', path, name)
   const { condition, date, otherwise } = compileApplies(site, definition)
   const at = [...path, 'status']
   const status = compileField(context, context.word(definition.status, at), at)
-  const written = new Map([...context.catalog.conditions].map(([key, entry]) => [key, writtenOf(entry)]))
+  const frames = new Map([...context.catalog.conditions].map(([key, entry]) => [key, frameOf(site, entry)]))
   const depth = deepest(subject, condition, date, status)
-  const sourceType = row.source.type
 
   return {
     depth,
@@ -37,42 +37,31 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
       if (typeof key === 'object' && 'leftOut' in key) return key
       if (typeof key !== 'string')
         return rejected('condition', ordinalRule('unmapped', ordinals), key, subject.from)
-      const entry = written.get(key)
-      if (entry === undefined) return undefined
+      const frame = frames.get(key)
+      if (frame === undefined) return undefined
       const rule = recordRule(name, key, depth, ordinals)
       const state = status.read(scope)
       if (typeof state !== 'string') return rejected('condition', rule, state, status.from)
       if (state === '') return rejected('condition', rule, NO_STATUS, status.from)
       const observedAt = date === undefined ? rowDate : date.read(scope)
       if (!observedAt.ok) return { kind: 'condition', rule, issue: observedAt.issue }
-      const { beforeStatus, afterDate, evidence } = entry
-      return {
-        kind: 'condition',
-        rule,
-        account: facts.account,
-        series: `${facts.account.reference}\u0000${entry.icd10}\u0000${sourceType}`,
-        observedAt: observedAt.at,
-        sourceType,
-        // The date goes out as a number of milliseconds (interface, "Condition record, as sent").
-        content: `${facts.accountJson}${beforeStatus}${JSON.stringify(state)},"observationDate":${observedAt.at}${afterDate}${source.beforeKey}${facts.keyJson}${source.afterKey}`,
-        evidence,
-      }
+      // The date goes out as a number of milliseconds (interface, "Condition record, as sent").
+      return new PreparedRecord(frame, rule, facts, observedAt, undefined, [JSON.stringify(state)])
     },
   }
 }
 
-/** The constant text of a condition, and what it is recognised by. */
-function writtenOf(entry: ConditionEntry) {
+function frameOf({ row, source }: RuleSite, entry: ConditionEntry): RecordFrame {
   const { name, icd10 } = entry
   const [snomed = ''] = snomedCodes(entry)
   const codings = [
     { code: icd10, codeSystem: CODE_SYSTEM_OID['ICD-10-CM'], codeSystemName: 'ICD-10-CM', name },
     { code: snomed, codeSystem: CODE_SYSTEM_OID.SNOMED, codeSystemName: 'SNOMED CT', name },
   ]
-  return {
-    icd10,
-    beforeStatus: `,"name":${JSON.stringify(name)},"status":`,
-    afterDate: `,"codes":${JSON.stringify(codings)},`,
-    evidence: { codes: [icd10, snomed], name },
-  }
+  const codes = `,"codes":${JSON.stringify(codings)},${source.beforeKey}`
+  return createFrame({
+    ...{ kind: 'condition', sourceType: row.source.type, codes: [icd10, snomed], name },
+    pieces: [`,"name":${JSON.stringify(name)},"status":`, ',"observationDate":', codes, source.afterKey],
+    holes: [0, 'epochMs'],
+  })
 }

@@ -3,6 +3,7 @@
  * keys: emptyWhen, split, extract, case, table; another order is had by a field within `firstOf`.
  */
 import { RE2JS } from 're2js'
+import type { ObservedTime } from '../model/prepared-record.ts'
 import { type Fault, fault, type Issue } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import {
@@ -135,7 +136,7 @@ function compileSteps(context: CompileContext, definition: FieldSteps, path: Key
 
 /** When a record was observed, in the forms that the interface wants. */
 export type ObservedAt =
-  | { readonly ok: true; readonly at: number; readonly iso: string }
+  | ({ readonly ok: true } & ObservedTime)
   | { readonly ok: false; readonly issue: Issue }
 
 export interface CompiledDate {

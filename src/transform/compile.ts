@@ -2,7 +2,8 @@
  * Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key.
  */
 import type { Finding } from '../model/errors.ts'
-import type { PreparedRecord, RejectedRecord, RowOutcome } from '../model/record.ts'
+import { createRowFacts, PreparedRecord } from '../model/prepared-record.ts'
+import type { RejectedRecord, RowOutcome } from '../model/record.ts'
 import type { Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../yaml-file.ts'
 import { type Checker, checkBloodPressure, compileDateCheck } from './checks.ts'
@@ -14,7 +15,7 @@ import { type CompiledRow, compileRow } from './compile-row.ts'
 import type { DateDefinition } from './field-definition.ts'
 import { compileJoins, refuseUnread } from './joins.ts'
 import type { MappingDefinition } from './mapping-definition.ts'
-import { type CompiledRule, compileSource, NOT_MEANT, type RowFacts, type RuleSite } from './rule.ts'
+import { type CompiledRule, compileSource, NOT_MEANT, type RuleSite } from './rule.ts'
 import { ANY_NAMES, csvNames, jsonNames, type Names, refuseMissing, rootScope } from './scope.ts'
 
 /** Maps one row. Never throws for what a row holds. */
@@ -152,11 +153,7 @@ function assemble(
     const identity = row.identify(root)
     if (!identity.ok) return { ...origin, outcome: 'rejected', issue: identity.issue }
     const { key, account } = identity
-    const facts: RowFacts = {
-      account,
-      accountJson: `"account":${JSON.stringify({ reference: account.reference, type: account.type })}`,
-      keyJson: JSON.stringify(key),
-    }
+    const facts = createRowFacts(account, key)
     const rowDate = rowDated ? row.observedAt.read(root) : undefined
     if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue }
     const born = row.bornAt(root)
@@ -177,13 +174,12 @@ function assemble(
             continue
           }
           isTaken = true
-          if ('leftOut' in result) leftOut.push(result.leftOut)
-          else if ('issue' in result) rejected.push(result)
-          else {
+          if (result instanceof PreparedRecord) {
             const issue = checkDate(result, born)
             if (issue === undefined) records.push(result)
             else rejected.push({ kind: result.kind, rule: result.rule, issue })
-          }
+          } else if ('leftOut' in result) leftOut.push(result.leftOut)
+          else rejected.push(result)
         }
         if (isNotMeant && !isTaken) leftOut.push(NOT_MEANT.leftOut)
       }

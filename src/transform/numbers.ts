@@ -20,6 +20,8 @@ const SCIENTIFIC = fault(
   'the value is in scientific notation, as a spreadsheet writes what it has damaged',
 )
 
+/** What is a JSON number token already, as nearly all are. */
+const AS_IT_IS = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 const PLAIN = /^([+-]?)(\d+)(?:\.(\d*))?$|^([+-]?)\.(\d+)$/
 
 /**
@@ -28,6 +30,7 @@ const PLAIN = /^([+-]?)(\d+)(?:\.(\d*))?$|^([+-]?)\.(\d+)$/
  * Thousands separators, comparators (`<5`) and exponents (a spreadsheet's `1.2E+14`) are not numbers here.
  */
 export function parseNumberText(raw: string): NumberText {
+  if (AS_IT_IS.test(raw)) return raw
   const match = PLAIN.exec(raw)
   if (match === null) {
     if (/^[<>≤≥]/.test(raw)) return WITH_COMPARATOR

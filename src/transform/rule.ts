@@ -1,6 +1,7 @@
 /** What a compiled rule is, and what rules of all kinds have in common. */
 
-import type { AccountKey, Fault, PreparedRecord, RecordKind, RejectedRecord } from '../model/record.ts'
+import type { PreparedRecord, RowFacts } from '../model/prepared-record.ts'
+import type { Fault, RecordKind, RejectedRecord } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate, type ObservedAt } from './compile-field.ts'
@@ -8,15 +9,6 @@ import { type CompiledCondition, compileWhen } from './compile-when.ts'
 import type { DateDefinition, WhenDefinition } from './field-definition.ts'
 import type { RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
-
-/** What is known of the row when its rules run. */
-export interface RowFacts {
-  readonly account: AccountKey
-  /** The account as JSON text. */
-  readonly accountJson: string
-  /** The row's key as JSON text. */
-  readonly keyJson: string
-}
 
 /** The mapping leaves this one out on purpose, and why: it is counted by these words, which hold no health data. */
 export interface LeftOut {

@@ -12,8 +12,7 @@ declare module '@lhncbc/ucum-lhc' {
     ): { status: 'succeeded' | 'failed' | 'error'; toVal: number | null; msg: string[] }
     getSpecifiedUnit(code: string, mode: 'validate'): { unit: UcumUnit | null; retMsg: string[] }
   }
-  const ucum: { UcumLhcUtils: { getInstance(): UcumLhcUtilities } }
-  export default ucum
+  export const UcumLhcUtils: { getInstance(): UcumLhcUtilities }
 }
 
 declare module '@lhncbc/ucum-lhc/source-cjs/unitString.js' {

@@ -2,8 +2,9 @@
  * Units of measure (UCUM, ucum.org) through @lhncbc/ucum-lhc. A conversion is worked out once for each pair of units and
  * kept as `value * slope + offset`.
  */
-import ucum from '@lhncbc/ucum-lhc'
-import { UnitString } from '@lhncbc/ucum-lhc/source-cjs/unitString.js'
+import { createRequire } from 'node:module'
+import type * as Ucum from '@lhncbc/ucum-lhc'
+import type * as UnitStrings from '@lhncbc/ucum-lhc/source-cjs/unitString.js'
 
 /** Turns a value in the source unit into one in the target unit; exact multiplication is left to IEEE doubles. */
 export type Conversion =
@@ -34,16 +35,35 @@ const KEPT = 10_000
 
 const IU = '[IU]'
 
-/** @param spellings vendor's spelling → UCUM code; matched exactly first, then without regard to case and spaces. */
-export function createUnits(spellings: ReadonlyMap<string, string>): Units {
-  const utilities = ucum.UcumLhcUtils.getInstance()
+/** Loaded with the first unit that is to be judged or converted: most exports come in the units of the catalog. */
+function loadUcum() {
+  const ucum: typeof Ucum = createRequire(import.meta.url)('@lhncbc/ucum-lhc')
+  const unitStrings: typeof UnitStrings = createRequire(import.meta.url)(
+    '@lhncbc/ucum-lhc/source-cjs/unitString.js',
+  )
+  return {
+    utilities: ucum.UcumLhcUtils.getInstance(),
+    unitStrings: unitStrings.UnitString.getInstance(),
+  }
+}
+let loaded: ReturnType<typeof loadUcum> | undefined
+const ucum = (): ReturnType<typeof loadUcum> => (loaded ??= loadUcum())
+
+/**
+ * @param spellings vendor's spelling → UCUM code; matched exactly first, then without regard to case and spaces
+ * @param known what is known to be a UCUM code
+ */
+export function createUnits(
+  spellings: ReadonlyMap<string, string>,
+  known: ReadonlySet<string> = new Set(),
+): Units {
   const folded = new Map([...spellings].map(([spelling, code]) => [fold(spelling), code]))
   const conversions = new Map<string, Conversion>()
 
   const resolve = (spelling: string): string | undefined => {
     const listed = spellings.get(spelling)
     if (listed !== undefined) return listed
-    return isUcum(spelling) ? spelling : folded.get(fold(spelling))
+    return known.has(spelling) || isUcum(spelling) ? spelling : folded.get(fold(spelling))
   }
 
   const workOut = (from: string, to: string, molarMass: number | undefined): Conversion => {
@@ -69,7 +89,7 @@ export function createUnits(spellings: ReadonlyMap<string, string>): Units {
     const plain = (code: string): string => (multiples ? code.replaceAll(IU, 'mol') : code)
     const options = molarMass === undefined || multiples ? {} : { molecularWeight: molarMass }
     const points = [0, 1, 2].map((value) => {
-      const answer = utilities.convertUnitTo(plain(source), value, plain(to), options)
+      const answer = ucum().utilities.convertUnitTo(plain(source), value, plain(to), options)
       return answer.status === 'succeeded' ? answer.toVal : null
     })
     const [zero, one, two] = points
@@ -82,7 +102,7 @@ export function createUnits(spellings: ReadonlyMap<string, string>): Units {
   }
 
   const isRatio = (code: string): boolean => {
-    const unit = utilities.getSpecifiedUnit(code, 'validate').unit
+    const unit = ucum().utilities.getSpecifiedUnit(code, 'validate').unit
     return unit?.dim_?.dimVec_?.every((exponent) => exponent === 0) ?? false
   }
 
@@ -105,7 +125,7 @@ export function createUnits(spellings: ReadonlyMap<string, string>): Units {
 /** Not through the library's front door, which prints what it fails on: no content of an export may be printed. */
 function isUcum(code: string): boolean {
   try {
-    const [unit, , messages] = UnitString.getInstance().parseString(code, 'validate', false)
+    const [unit, , messages] = ucum().unitStrings.parseString(code, 'validate', false)
     // It takes some near misses, but says so; and finds names that every object has (`constructor`), which are no units.
     return unit?.csCode_ !== undefined && messages.length === 0
   } catch {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Fault, FaultPlan } from '../../src/reference-gateway/faults/fault-plan.ts'
-import { ENDPOINT_NAMES, GROUPS, When } from '../../src/reference-gateway/faults/fault-targets.ts'
+import { Fault, FaultPlan } from '../../src/reference-gateway/fault-plan.ts'
+import { ENDPOINT_NAMES, GROUPS, When } from '../../src/reference-gateway/fault-targets.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
 import { blocks, codeRows, page, sections, tableRows } from './pages.ts'
 

@@ -5,7 +5,7 @@ import { KILL_POINTS } from '../../drill/kill-points.ts'
 import { drill } from '../../drill/main.ts'
 import { planRound, type RoundPlan } from '../../drill/round-plan.ts'
 import type { Ending } from '../../drill/scene.ts'
-import { Fault, FaultPlan } from '../../src/reference-gateway/faults/fault-plan.ts'
+import { Fault, FaultPlan } from '../../src/reference-gateway/fault-plan.ts'
 
 test('four rounds of kills and faults, one with a backfill that gives way: nothing lost, nothing doubled, nothing altered, all accounted for', async () => {
   const said: string[] = []

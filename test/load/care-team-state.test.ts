@@ -125,9 +125,8 @@ describe('the mark of an account', () => {
     fields: Made = {},
     status: WantedCareTeam['status'] = 'stored',
   ) => {
-    const { primary: _, ...record } = made(fields).record
-    const said = primary === undefined ? record : { ...record, primary }
-    return { ...wants(made(fields), status), entry: { ...made(fields), record: said } }
+    const entry = made({ ...fields, primary: primary ?? 'unsaid' })
+    return wants(entry, status)
   }
   it.each([
     ['is taken away where its bearer is no longer the primary one', [says(false)], [marked()], 'unmark'],

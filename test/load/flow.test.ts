@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { beginFlow, type Ending, nextStart } from '../../src/load/flow.ts'
+import { admit, beginFlow, type Ending, nextStart } from '../../src/load/flow.ts'
 import { drawFrom, LIMITERS, type Observed, simulate } from './simulated-flow.ts'
 
 const KINDS = Object.keys(LIMITERS) as (keyof typeof LIMITERS)[]
@@ -81,12 +81,27 @@ describe.each([
   })
 })
 
+describe('a sender that is by itself a little faster than what is permitted', () => {
+  // Where the count of a second spans two windows of the gateway, the first rate is too high, and each step down costs a second.
+  it.each(KINDS)('uses most of 20 a second (%s)', (kind) => {
+    const runs = [24, 30, 36, 45, 70].flatMap((perSecond) =>
+      [1, 2, 3, 4].map((seed) =>
+        send({ kind, perSecond: 20, says: true, latencyMs: 8_000 / perSecond, seed: seed * perSecond }),
+      ),
+    )
+    const mean = (figure: (run: (typeof runs)[number]) => number): number =>
+      runs.reduce((sum, run) => sum + figure(run), 0) / runs.length
+    expect(mean(({ used }) => used)).toBeGreaterThanOrEqual(0.85)
+    expect(mean(({ refused }) => refused)).toBeLessThanOrEqual(0.008)
+  })
+})
+
 const quick = { ceiling: 8, latency: () => [5, 5] as const }
 const TAKEN: Ending = { kind: 'answered' }
 
 describe('the pace', () => {
   it('costs nothing where nothing is refused', () => {
-    const { flow, sentAt } = simulate({
+    const { sentAt } = simulate({
       ...quick,
       durationMs: 10_000,
       random: drawFrom(1),
@@ -94,7 +109,6 @@ describe('the pace', () => {
     })
     // Eight at once, ten milliseconds each.
     expect(sentAt.length).toBeGreaterThanOrEqual(7_900)
-    expect([flow.pace.rate, flow.concurrency.allowed]).toEqual([undefined, 8])
   })
 
   it('is not set by a lone refusal among many that were taken', () => {
@@ -105,20 +119,42 @@ describe('the pace', () => {
       random: drawFrom(1),
       answer: () => (++requests % 500 === 0 ? { kind: 'not-taken', retryAfterMs: undefined } : TAKEN),
     })
-    expect(flow.pace.rate).toBeUndefined()
+    expect(flow.pace.rate).toBe(Number.POSITIVE_INFINITY)
   })
 
   it('is given up where the gateway permits much more than before', () => {
     const limiter = LIMITERS['sliding window'](20)
-    const { flow, sentAt } = simulate({
+    const { sentAt } = simulate({
       ...quick,
       durationMs: 240_000,
       random: drawFrom(1),
       answer: (now) =>
         now > 60_000 || limiter(now).taken ? TAKEN : { kind: 'not-taken', retryAfterMs: undefined },
     })
-    expect(flow.pace.rate).toBeUndefined()
     expect(sentAt.filter((at) => at > 239_000).length).toBeGreaterThan(700)
+  })
+})
+
+describe('the ceiling', () => {
+  it('rises with that of a further job, and never falls', () => {
+    expect(admit(beginFlow(4), 8).ceiling).toBe(8)
+    expect(admit(beginFlow(8), 4).ceiling).toBe(8)
+  })
+
+  it('is kept, whatever the gateway answers', () => {
+    const random = drawFrom(11)
+    let most = 0
+    simulate({
+      durationMs: 20_000,
+      ceiling: 3,
+      random,
+      latency: (_now, underWay) => {
+        most = Math.max(most, underWay)
+        return [5, 5]
+      },
+      answer: () => (random() < 0.1 ? { kind: 'failed' } : TAKEN),
+    })
+    expect(most).toBe(3)
   })
 })
 
@@ -194,8 +230,8 @@ describe('a Retry-After', () => {
       random: drawFrom(1),
       answer: () => ({ kind: 'not-taken', retryAfterMs: 31_536_000_000 }),
     })
-    expect(nextStart(flow, 100)).toBeGreaterThan(900_000)
-    expect(nextStart(flow, 100)).toBeLessThan(900_700)
+    expect(nextStart(flow)).toBeGreaterThan(900_000)
+    expect(nextStart(flow)).toBeLessThan(900_700)
   })
 })
 
@@ -222,7 +258,6 @@ describe('an outage of a minute', () => {
         const back = sentAt.filter((at) => at >= 70_000)
         // The longest wait of the breaker is 18 s.
         expect(back[0]).toBeLessThan(88_500)
-        expect(new Set(back.slice(0, 8)).size).toBeGreaterThan(2)
         expect(answered).toBeGreaterThan(300)
       }),
       { numRuns: 10 },
@@ -241,42 +276,5 @@ describe('an outage of a minute', () => {
       answer: (now) => (now < 10_000 ? { kind: 'failed' } : TAKEN),
     })
     expect(sentAt.filter((at) => at > 20_000 && at < 30_000).length).toBeGreaterThan(1_000)
-  })
-})
-
-describe('latency', () => {
-  it('does not lower the concurrency where it is only noise', () => {
-    fc.assert(
-      fc.property(anySeed, (seed) => {
-        const random = drawFrom(seed)
-        const { allowed } = simulate({
-          durationMs: 120_000,
-          ceiling: 8,
-          random,
-          // One in ten takes up to twenty times as long; every half a minute all do for two seconds' worth of doubling.
-          latency: (now) => {
-            const busy = now % 30_000 < 2_000 ? 2 : 1
-            return [1, busy * 100 * (random() < 0.1 ? 1 + 19 * random() : 0.5 + random())]
-          },
-          answer: () => TAKEN,
-        })
-        expect(Math.min(...allowed.map(([, count]) => count))).toBe(8)
-      }),
-      { numRuns: 10 },
-    )
-  })
-
-  it('lowers it where all take ten times as long, and lets it grow when that is over', () => {
-    const random = drawFrom(7)
-    const { allowed } = simulate({
-      durationMs: 600_000,
-      ceiling: 8,
-      random,
-      latency: (now) => [1, (now > 60_000 && now < 120_000 ? 1_500 : 150) * (0.8 + 0.4 * random())],
-      answer: () => TAKEN,
-    })
-    const least = Math.min(...allowed.filter(([at]) => at > 60_000 && at < 122_000).map(([, count]) => count))
-    expect(least).toBeLessThanOrEqual(5)
-    expect(allowed.at(-1)?.[1]).toBe(8)
   })
 })

@@ -21,7 +21,7 @@ import { createSending, type Sending } from '../../src/load/sending.ts'
 import type { Entry, EntryOutcome } from '../../src/model/entry.ts'
 import type { RecordKind } from '../../src/model/record.ts'
 import { matchAnswer } from '../../src/reconcile/match.ts'
-import { matchInOrder } from '../../src/reconcile/match-in-order.ts'
+import { createMatchInOrder } from '../../src/reconcile/match-in-order.ts'
 import { judge, judgeAny, readBack, readWholeProfile } from '../../src/reconcile/read-back.ts'
 import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
 import { heldBy, newlyDelivered } from '../../src/run/settlement.ts'
@@ -143,7 +143,7 @@ export async function startLoading(options: LoadingOptions = {}) {
   }
   const reconcilerOf = (sending: Sending): Reconciler => ({
     match: matchAnswer,
-    matchInOrder,
+    matchInOrder: createMatchInOrder(),
     readBack: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds, judge),
     readBackAny: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds, judgeAny),
     profile: (account) => readWholeProfile(gateway, sending.read, account),
@@ -230,7 +230,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       return loaded
     },
     /** Ends the chunk in the ledger, as a run does before it begins another of the same people. */
-    async settle({ outcomes, careTeams }: LoadedChunk, chunk = 1): Promise<void> {
+    async settle({ outcomes, careTeams, memory }: LoadedChunk, chunk = 1): Promise<void> {
       const place = { firstRow: chunk, firstLine: chunk + 1, byteOffset: chunk, rows: 1 }
       await runLedger.openChunk(exportRow, { number: chunk, ...place })
       await runLedger.settleChunk({
@@ -239,7 +239,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         counts: '{}',
         receiptsLength: 0,
         rejectsLength: 0,
-        delivered: await newlyDelivered(ledger, jobId, outcomes, { arrival: 1, byBackfill: false }),
+        delivered: newlyDelivered(memory, outcomes, { arrival: 1, byBackfill: false }),
         held: heldBy(IDENTITY, outcomes),
         said: { arrival: 1, byBackfill: false },
         exceptions: [],

@@ -1,7 +1,13 @@
 /** Entries in the form in which transform and identity make them, for made-up people. */
 import { createEntries, type Entry } from '../../src/model/entry.ts'
 import { createIdentity, type Identity } from '../../src/model/ids.ts'
-import type { MappedRow, PreparedRecord, RegistrationDraft } from '../../src/model/record.ts'
+import {
+  createFrame,
+  createRowFacts,
+  PreparedRecord,
+  type RecordFrame,
+} from '../../src/model/prepared-record.ts'
+import type { MappedRow, RegistrationDraft } from '../../src/model/record.ts'
 
 export const EXPORT_ID = '0123456789abcdef'
 export const IDENTITY = createIdentity('a key of tests')
@@ -21,14 +27,14 @@ export interface Made {
   readonly value?: string
   readonly npi?: string
   readonly observedAt?: number
-  readonly primary?: boolean
+  readonly primary?: boolean | 'unsaid'
   readonly register?: () => RegistrationDraft | undefined
   /** Of the row, beside what its records hold. */
   readonly cells?: readonly string[]
 }
 
-const sourceText = (key: string): string =>
-  `"source":{"name":"Test Screening","type":"${SOURCE_TYPE}","meta":{"resourceKey":${JSON.stringify(key)},"sendingSystem":"test","batchId":"`
+const SOURCE = `"source":{"name":"Test Screening","type":"${SOURCE_TYPE}","meta":{"resourceKey":`
+const AFTER_KEY = ',"sendingSystem":"test","batchId":"'
 
 const accountOf = (person: string) => ({ reference: person, type: 'partnerAccountId' as const })
 
@@ -40,76 +46,68 @@ const filled = ({ row = 1, person = 'person-1', ...made }: Made) => ({
   ...made,
 })
 
+const observed = ({ observedAt }: { readonly observedAt: number }) => ({
+  at: observedAt,
+  iso: new Date(observedAt).toISOString(),
+})
+
+/** One for all records that have it, as a mapping makes them. */
+const frames = new Map<string, RecordFrame>()
+function frameOf(parts: Parameters<typeof createFrame>[0]): RecordFrame {
+  const text = JSON.stringify(parts)
+  const frame = frames.get(text) ?? createFrame(parts)
+  frames.set(text, frame)
+  return frame
+}
+
+const factsOf = ({ person, key }: { readonly person: string; readonly key: string }) =>
+  createRowFacts(accountOf(person), key)
+
 /** Interface, "Biometric record, as sent". */
 export function biometric(made: Made = {}): PreparedRecord {
-  const {
-    person,
-    key,
-    observedAt,
-    rule = 'systolic-bp',
-    code = '8480-6',
-    name = 'Systolic blood pressure',
-    value = '118.5',
-  } = filled(made)
-  const account = accountOf(person)
-  return {
-    kind: 'biometric',
-    rule,
-    account,
-    series: `${person}\u0000${code}\u0000${SOURCE_TYPE}`,
-    observedAt,
-    sourceType: SOURCE_TYPE,
-    content: `"account":${JSON.stringify(account)},"name":${JSON.stringify(name)},"observationDate":"${new Date(observedAt).toISOString()}","codes":[{"code":"${code}"}],"type":"Observation","value":${value},"unit":"mm[Hg]",${sourceText(key)}`,
-    evidence: { codes: [code], name, value, unit: 'mm[Hg]' },
-  }
+  const all = filled(made)
+  const { rule = 'systolic-bp', code = '8480-6', name = 'Systolic blood pressure', value = '118.5' } = all
+  const frame = frameOf({
+    ...{ kind: 'biometric', sourceType: SOURCE_TYPE, codes: [code], name, unit: 'mm[Hg]' },
+    pieces: [
+      `,"name":${JSON.stringify(name)},"observationDate":"`,
+      `","codes":[{"code":"${code}"}],"type":"Observation","value":`,
+      `,"unit":"mm[Hg]",${SOURCE}`,
+      AFTER_KEY,
+    ],
+    holes: ['iso', 'value'],
+  })
+  return new PreparedRecord(frame, rule, factsOf(all), observed(all), value, [])
 }
 
 /** Interface, "Condition record, as sent". */
 export function condition(made: Made = {}): PreparedRecord {
-  const {
-    person,
-    key,
-    observedAt,
-    rule = 'type-2-diabetes',
-    code = 'E11.9',
-    name = 'Type 2 diabetes',
-  } = filled(made)
-  const account = accountOf(person)
-  return {
-    kind: 'condition',
-    rule,
-    account,
-    series: `${person}\u0000${code}\u0000${SOURCE_TYPE}`,
-    observedAt,
-    sourceType: SOURCE_TYPE,
-    content: `"account":${JSON.stringify(account)},"name":${JSON.stringify(name)},"status":"active","observationDate":${observedAt},"codes":[{"code":"${code}"}],${sourceText(key)}`,
-    evidence: { codes: [code], name },
-  }
+  const all = filled(made)
+  const { rule = 'type-2-diabetes', code = 'E11.9', name = 'Type 2 diabetes' } = all
+  const frame = frameOf({
+    ...{ kind: 'condition', sourceType: SOURCE_TYPE, codes: [code], name },
+    pieces: [
+      `,"name":${JSON.stringify(name)},"status":"active","observationDate":`,
+      `,"codes":[{"code":"${code}"}],${SOURCE}`,
+      AFTER_KEY,
+    ],
+    holes: ['epochMs'],
+  })
+  return new PreparedRecord(frame, rule, factsOf(all), observed(all), undefined, [])
 }
 
 /** Interface, "Care team record, as sent". */
 export function careTeam(made: Made = {}): PreparedRecord {
-  const {
-    person,
-    key,
-    observedAt,
-    rule = 'pcp',
-    name = 'Test Practice',
-    npi = '1234567893',
-    primary = true,
-  } = filled(made)
-  const account = accountOf(person)
-  return {
-    kind: 'careTeam',
-    rule,
-    account,
-    series: `${person}\u0000npi:${npi}\u0000${SOURCE_TYPE}`,
-    observedAt,
-    sourceType: SOURCE_TYPE,
-    content: `"account":${JSON.stringify(account)},"name":${JSON.stringify(name)},"type":"PCP","npi":"${npi}","observationDate":"${observedAt}",${sourceText(key)}`,
-    evidence: { codes: [], name, npi },
-    primary,
-  }
+  const all = filled(made)
+  const { rule = 'pcp', name = 'Test Practice', npi = '1234567893', primary = true } = all
+  const frame = frameOf({
+    ...{ kind: 'careTeam', sourceType: SOURCE_TYPE, codes: [], name: '' },
+    pieces: [',"name":', ',"type":"PCP","npi":"', '","observationDate":"', `",${SOURCE}`, AFTER_KEY],
+    holes: [0, 1, 'epochMs'],
+  })
+  const provider = { npi, name, ...(primary === 'unsaid' ? {} : { primary }) }
+  const said = [JSON.stringify(name), npi]
+  return new PreparedRecord(frame, rule, factsOf(all), observed(all), undefined, said, provider)
 }
 
 export function registrationOf(person: string): RegistrationDraft {

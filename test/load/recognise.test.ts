@@ -83,12 +83,7 @@ function createModel(refuses: (value: string | undefined) => boolean = () => fal
       }
     }
     const said = { arrival, byBackfill: false }
-    const now = await newlyDelivered(
-      { delivered: async () => delivered, held: async () => new Map() },
-      1,
-      [...outcomes.values()],
-      said,
-    )
+    const now = newlyDelivered({ delivered, held: new Map() }, [...outcomes.values()], said)
     delivered = new Map([...delivered, ...now.map(({ rowKey, records }) => [rowKey, records] as const)])
     const rejected = [...outcomes.values()].filter(({ outcome }) => outcome === 'rejected')
     left.set(arrival, new Set(rejected.map(({ entry }) => positionOf(entry))))
@@ -290,16 +285,15 @@ describe('what is delivered', () => {
     ],
   ])(
     'is known as said by the export that said it last while it was in doubt: %s',
-    async (_, said, doubt, expected) => {
+    (_, said, doubt, expected) => {
       const entry = make(1, 'a', '70')
       const held = new Map(
         doubt === undefined
           ? []
           : [[entry.rowKey, new Map([[entry.content, { rule: entry.ruleHash, ...doubt }]])]],
       )
-      const ledger = { delivered: async () => new Map(), held: async () => held }
       const outcome = { entry, outcome: 'accepted', batchId: '', status: 201 } as const
-      const [row] = await newlyDelivered(ledger, 1, [outcome], said)
+      const [row] = newlyDelivered({ delivered: new Map(), held }, [outcome], said)
       expect(row?.records).toMatchObject([expected])
     },
   )

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { BiometricSent, CareTeamSent, ConditionSent } from '../../src/gateway/contract/health-profile.ts'
-import { batchBytes, writeBatch } from '../../src/load/batches.ts'
+import { batchBytes, recordText, writeBatch } from '../../src/load/batches.ts'
 import { biometric, careTeam, condition, entryOf } from './made-up-entries.ts'
 
 const BATCH_ID = '0123456789abcdef-00001-biometric-89abcdef'
@@ -20,6 +20,7 @@ describe.each([
       source: { meta: object }
     }[]
     expect(sent).toHaveLength(2)
+    expect(sent).toEqual(entries.map((entry) => JSON.parse(recordText(entry, BATCH_ID)) as object))
     for (const [at, record] of sent.entries()) {
       schema.parse(record)
       const id = entries[at]?.transactionId

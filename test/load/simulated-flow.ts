@@ -1,5 +1,5 @@
 /** A gateway and a sender in simulated time: events in the order of their moments, and not a millisecond waited. */
-import { beginFlow, type Ending, end, type Flow, nextStart, start, type Ticket } from '../../src/load/flow.ts'
+import { beginFlow, type Ending, end, type Flow, nextStart, start } from '../../src/load/flow.ts'
 
 /** Whether a request that arrives now is taken. */
 export type Limiter = (now: number) => { readonly taken: boolean; readonly retryAfterMs: number }
@@ -58,8 +58,6 @@ export interface Observed {
   readonly notTaken: number
   /** When each request left. */
   readonly sentAt: readonly number[]
-  /** At each end: the moment, and how many were allowed. */
-  readonly allowed: readonly (readonly [number, number])[]
 }
 
 /** Sends as much as it may, for so long. */
@@ -67,9 +65,8 @@ export function simulate({ durationMs, ceiling, random, latency, answer, flow: g
   let flow = given ?? beginFlow(ceiling)
   let now = 0
   const sentAt: number[] = []
-  const allowed: [number, number][] = []
   const counts = { answered: 0, 'not-taken': 0, failed: 0, aside: 0 }
-  type Event = { at: number; arrives?: true; ending?: Ending; ticket: Ticket; back: number }
+  type Event = { at: number; arrives?: true; ending?: Ending; epoch: number; back: number }
   const events: Event[] = []
   const plan = (event: Event): void => {
     let place = events.length
@@ -77,14 +74,13 @@ export function simulate({ durationMs, ceiling, random, latency, answer, flow: g
     events.splice(place, 0, event)
   }
   while (now < durationMs) {
-    const startAt = nextStart(flow, now)
+    const startAt = nextStart(flow)
     const event = events[0]
     if (startAt <= now) {
-      const started = start(flow, now)
-      flow = started.flow
+      flow = start(flow, now)
       sentAt.push(now)
       const [there, back] = latency(now, flow.underWay)
-      plan({ at: now + there, arrives: true, ticket: started.ticket, back })
+      plan({ at: now + there, arrives: true, epoch: flow.breaker.epoch, back })
       continue
     }
     if (event === undefined || startAt < event.at) {
@@ -97,12 +93,11 @@ export function simulate({ durationMs, ceiling, random, latency, answer, flow: g
     now = Math.max(now, event.at)
     if (event.ending === undefined) plan({ ...event, at: now + event.back, ending: answer(now) })
     else {
-      flow = end(flow, event.ticket, 'create', event.ending, now, random)
+      flow = end(flow, event.epoch, event.ending, now, random)
       counts[event.ending.kind]++
-      allowed.push([now, flow.concurrency.allowed])
     }
   }
-  return { flow, answered: counts.answered, notTaken: counts['not-taken'], sentAt, allowed }
+  return { flow, answered: counts.answered, notTaken: counts['not-taken'], sentAt }
 }
 
 /** Numbers in [0, 1) that a seed decides (mulberry32). */

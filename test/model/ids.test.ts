@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createIdentity, parseTransactionId, transactionId } from '../../src/model/ids.ts'
-import { biometric, condition, EXPORT_ID } from '../load/made-up-entries.ts'
+import { biometric, careTeam, condition, EXPORT_ID } from '../load/made-up-entries.ts'
 
 const one = createIdentity('a key')
 const same = createIdentity('a key')
@@ -13,7 +13,7 @@ describe('identity', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const ids = (identity: typeof one) => [
-          identity.content({ ...biometric(), content: text }),
+          identity.content(biometric({ person: text })),
           identity.rowKey(text),
           identity.account(account(text)),
           identity.batchId(EXPORT_ID, 1, 'biometric', [text]),
@@ -28,12 +28,34 @@ describe('identity', () => {
     const record = biometric()
     const hashes = [
       one.content(record),
-      one.content({ ...record, kind: 'condition' }),
+      one.content(condition()),
       one.rowKey(record.content).slice(0, 16),
       one.account(account(record.content)).slice(0, 16),
       one.account({ reference: record.content, type: 'accountId' }).slice(0, 16),
     ]
     expect(new Set(hashes).size).toBe(hashes.length)
+  })
+
+  it('gives records the same hash where their text and mark are the same, and another where they are not', () => {
+    const word = fc.oneof(fc.constantFrom('a', 'b', 'ü', '', '"', '\\u0000'), fc.string({ unit: 'binary' }))
+    const made = fc.oneof(
+      fc
+        .record({ person: word, key: word, value: fc.constantFrom('1', '10', '1.0') })
+        .map((one) => biometric(one)),
+      fc.record({ person: word, key: word }).map((one) => condition(one)),
+      fc
+        .record({
+          ...{ person: word, name: fc.oneof(word, fc.constant('ü'.repeat(2_000))) },
+          primary: fc.constantFrom(true, false, 'unsaid' as const),
+        })
+        .map((one) => careTeam(one)),
+    )
+    fc.assert(
+      fc.property(made, made, (a, b) => {
+        const isSame = a.kind === b.kind && a.content === b.content && a.primary === b.primary
+        expect(one.content(a) === same.content(b)).toBe(isSame)
+      }),
+    )
   })
 
   it('has hashes of the promised length', () => {

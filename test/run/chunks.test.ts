@@ -41,7 +41,7 @@ const shape = (chunks: Chunk[]) =>
 const ordinals = (chunks: Chunk[]) => chunks.flatMap((chunk) => chunk.rows.map(({ source }) => source.row))
 
 it('holds every row once, in order, and cuts the same whatever the blocks', async () => {
-  const rows = rowsOf(2 * CHUNK_SIZE + 17)
+  const rows = rowsOf(2 * CHUNK_SIZE.rows + 17)
   const expected = shape(await cut(rows, rows.length))
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 9000 }), async (block) => {
@@ -54,14 +54,17 @@ it('holds every row once, in order, and cuts the same whatever the blocks', asyn
 })
 
 it('closes with the row that brings it to so many rows or records', async () => {
-  expect((await cut(rowsOf(CHUNK_SIZE + 1), 1000)).map((chunk) => chunk.rows.length)).toEqual([CHUNK_SIZE, 1])
-  const wide = await cut(rowsOf(CHUNK_SIZE), 1000, {}, 10)
-  for (const chunk of wide.slice(0, -1)) expect(chunk.entries.length).toBeGreaterThanOrEqual(CHUNK_SIZE)
-  for (const chunk of wide) expect(chunk.entries.length).toBeLessThan(CHUNK_SIZE + 10)
+  const { rows, records } = CHUNK_SIZE
+  expect((await cut(rowsOf(rows + 1), 1000)).map((chunk) => chunk.rows.length)).toEqual([rows, 1])
+  const wide = await cut(rowsOf(rows), 1000, {}, 40)
+  // Six rows of seven have records.
+  expect(wide.length).toBe(Math.ceil((rows * 40 * 6) / 7 / records))
+  for (const chunk of wide.slice(0, -1)) expect(chunk.entries.length).toBeGreaterThanOrEqual(records)
+  for (const chunk of wide) expect(chunk.entries.length).toBeLessThan(records + 40)
 })
 
 it('gives the same rest when it goes on behind a settled chunk', async () => {
-  const rows = rowsOf(3 * CHUNK_SIZE - 5)
+  const rows = rowsOf(3 * CHUNK_SIZE.rows - 5)
   const whole = await cut(rows, 999)
   const [first] = whole
   const rest = await cut(rows, 1234, { number: 2, skip: first?.rows.length ?? 0 })

@@ -89,6 +89,25 @@ describe('in every zone and year', () => {
   })
 })
 
+// 1 January 2026 is a Thursday.
+it.each(['Etc/UTC', 'Pacific/Auckland', 'America/Los_Angeles'])(
+  '%s: weekdays are those of the zone',
+  (zone) => {
+    const clock = IANAZone.create(zone)
+    const fires = firesBetween(
+      { cron: '30 0,23 * * 1', zone },
+      Date.UTC(2026, 0, 2),
+      Date.UTC(2026, 0, 17),
+      10_000,
+    )
+    expect(fires.map((at) => new Date(at + clock.offset(at) * 60_000).toISOString())).toEqual(
+      ['2026-01-05T00:30', '2026-01-05T23:30', '2026-01-12T00:30', '2026-01-12T23:30'].map(
+        (local) => `${local}:00.000Z`,
+      ),
+    )
+  },
+)
+
 it('a day that comes every four years, or after eight, is found', () => {
   const days = firesAfter({ cron: '0 12 29 2 *', zone: 'Etc/UTC' }, Date.UTC(2095, 0, 1))
   const found = [days.next().value, days.next().value]

@@ -130,7 +130,7 @@ export function createRunLedger(
           attempts: settlement.attempts,
           settled_at: settlement.at,
         })
-        replaceHolds(statements, settlement.id, settlement.accepted)
+        if (settlement.accepted !== 'all') replaceHolds(statements, settlement.id, settlement.accepted)
         insertExceptions(statements, settlement.exportRow, settlement.chunk, settlement.exceptions)
         noteReceipts(statements, lease, settlement)
       }, 'for-nothing'),
@@ -252,10 +252,8 @@ const insertBatch = (
   return id
 }
 
-/** Nearly always all that was sent is taken: then they stand as they are. */
 function replaceHolds(statements: Statements, batch: number, holds: readonly Held[]): void {
-  const packed = packHolds(holds)
-  statements.run('update batch_holds set holds = ? where batch = ? and holds != ?', packed, batch, packed)
+  statements.run('update batch_holds set holds = ? where batch = ?', packHolds(holds), batch)
 }
 
 function forgetPlanned(statements: Statements, { exportRow, chunk }: ChunkKey): void {

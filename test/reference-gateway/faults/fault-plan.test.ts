@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { FaultPlan, readFaultPlan } from '../../../src/reference-gateway/faults/fault-plan.ts'
+import { FaultPlan, readFaultPlan } from '../../../src/reference-gateway/fault-plan.ts'
 import { createWorkplace } from '../../cli/command-line.ts'
 import { startGateway } from '../gateway-under-test.ts'
 import { startStruck } from './struck-gateway.ts'

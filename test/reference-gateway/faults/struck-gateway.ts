@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { FaultPlan } from '../../../src/reference-gateway/faults/fault-plan.ts'
+import { FaultPlan } from '../../../src/reference-gateway/fault-plan.ts'
 import { NOW, startGateway } from '../gateway-under-test.ts'
 
 type PlanGiven = z.input<typeof FaultPlan>

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import type { EndpointName } from '../../gateway/contract/endpoints.ts'
-import { checked } from '../refusal.ts'
-import { textOf } from '../serve-endpoint.ts'
+import type { EndpointName } from '../gateway/contract/endpoints.ts'
 import { KINDS, type StrikeKey } from './fault-kinds.ts'
 import { type Fault, FaultPlan, targetsOf } from './fault-plan.ts'
 import { drawnBy, isAbout } from './fault-targets.ts'
+import { checked } from './refusal.ts'
+import { textOf } from './serve-endpoint.ts'
 
 /** What decides whether a request is struck. */
 export interface RequestFacts {

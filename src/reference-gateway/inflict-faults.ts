@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { readHorizon } from '../store.ts'
 import type { FaultBook, Strike } from './fault-book.ts'
 import { KINDS, type Later, type Struck, type Struckable } from './fault-kinds.ts'
 import { holdConnections } from './held-connections.ts'
+import { readHorizon } from './store.ts'
 
 /** What is still to be done to a request's answer. */
 interface Pending extends Partial<Later> {

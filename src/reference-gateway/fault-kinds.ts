@@ -2,11 +2,10 @@ import { STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { AccountReference } from '../../gateway/contract/account.ts'
-import type { Endpoint, EndpointName } from '../../gateway/contract/endpoints.ts'
-import type { AccountStore } from '../accounts.ts'
-import { bearerOf, type TokenBook } from '../credentials.ts'
-import { faultAt, MOST_FAULTS, Refusal } from '../refusal.ts'
+import { AccountReference } from '../gateway/contract/account.ts'
+import type { Endpoint, EndpointName } from '../gateway/contract/endpoints.ts'
+import type { AccountStore } from './accounts.ts'
+import { bearerOf, type TokenBook } from './credentials.ts'
 import {
   BatchAnswer,
   brokenJson,
@@ -30,6 +29,7 @@ import {
   When,
 } from './fault-targets.ts'
 import type { HeldConnections } from './held-connections.ts'
+import { faultAt, MOST_FAULTS, Refusal } from './refusal.ts'
 
 /** What faults need of the gateway. */
 export interface Struckable {

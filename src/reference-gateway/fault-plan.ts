@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { ENDPOINTS, type EndpointName } from '../../gateway/contract/endpoints.ts'
-import { WaybillError } from '../../model/errors.ts'
-import { parseYaml } from '../../yaml-file.ts'
+import { ENDPOINTS, type EndpointName } from '../gateway/contract/endpoints.ts'
+import { WaybillError } from '../model/errors.ts'
+import { parseYaml } from '../yaml-file.ts'
 import { KINDS } from './fault-kinds.ts'
 import { endpointsOf, type Group, isGroup } from './fault-targets.ts'
 

@@ -1,5 +1,5 @@
 /**
- * What remembering costs as a ledger grows: `npm run bench:delivered -- --rows 10000000 --records 2500`. Rows of 13 records are settled through the
+ * What remembering costs as a ledger grows: `npm run bench:delivered -- [--rows 10000000] [--picture FILE.svg]`. Rows of 13 records are settled through the
  * ledger as a run settles them, chunk by chunk, each looked up first and once more as it is settled. At the end all keys of some chunks are looked up
  * again, and as many keys that were never delivered. Counts what the ledger does: making the rows does not count. Linux.
  */
@@ -10,12 +10,13 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type DeliveredRow, noTallies } from '../src/ledger/ledger.ts'
 import { openLedger } from '../src/ledger/sqlite/open-ledger.ts'
+import { CHUNK_SIZE } from '../src/run/chunks.ts'
 import { drawGrowth } from './growth-picture.ts'
 
 const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '10000000' },
-    records: { type: 'string', default: '2500' },
+    records: { type: 'string', default: String(CHUNK_SIZE.records) },
     picture: { type: 'string' },
   },
 })
@@ -39,7 +40,9 @@ export interface Point {
   readonly rows: number
   readonly microseconds: number
   readonly written: number
+  /** Of settling a chunk, with what is merged after it: elapsed, and processor time. */
   readonly longestMs: number
+  readonly longestBusyMs: number
   readonly onDisk: number
   readonly peakMB: number
 }
@@ -83,11 +86,12 @@ const points: Point[] = []
 console.log(
   `${TOTAL.toLocaleString('en')} rows of ${RULES.length} records, ${ROWS_A_CHUNK} rows a chunk, Node ${process.versions.node}\n`,
 )
-console.log('|      rows | µs a row | B written a row | longest ms | B on disk a row | peak MB |')
-console.log('|---|---|---|---|---|---|')
+console.log('|      rows | µs a row | B written a row | longest ms | busy ms | B on disk a row | peak MB |')
+console.log('|---|---|---|---|---|---|---|')
 
 let spent = 0
 let longest = 0
+let longestBusy = 0
 let done = 0
 let reported = 0
 let writtenThen = written()
@@ -108,6 +112,7 @@ while (done < TOTAL) {
   if ((await ledger.delivered(jobId, rowKeys)).size > 0) throw new Error('the ledger knows what is new')
   await ledger.delivered(jobId, rowKeys)
   const before = performance.now()
+  const busyBefore = processorUs()
   await run.settleChunk({
     exportRow,
     chunk,
@@ -121,8 +126,10 @@ while (done < TOTAL) {
     tallies: noTallies(),
     at: chunk,
   })
+  const now = processorUs()
   longest = Math.max(longest, performance.now() - before)
-  spent += processorUs() - begun
+  longestBusy = Math.max(longestBusy, (now - busyBefore) / 1000)
+  spent += now - begun
   done += count
   if (done < TOTAL && done < ((points.length + 1) * TOTAL) / 10) continue
   const point: Point = {
@@ -130,14 +137,15 @@ while (done < TOTAL) {
     microseconds: spent / (done - reported),
     written: (written() - writtenThen) / (done - reported),
     longestMs: longest,
+    longestBusyMs: longestBusy,
     onDisk: (statSync(file).size + statSync(`${file}-wal`).size) / done,
     peakMB: peakMB(),
   }
   points.push(point)
   console.log(
-    `| ${done.toLocaleString('en').padStart(10)} | ${point.microseconds.toFixed(1)} | ${point.written.toFixed(0)} | ${point.longestMs.toFixed(0)} | ${point.onDisk.toFixed(0)} | ${point.peakMB.toFixed(0)} |`,
+    `| ${done.toLocaleString('en').padStart(10)} | ${point.microseconds.toFixed(1)} | ${point.written.toFixed(0)} | ${point.longestMs.toFixed(0)} | ${point.longestBusyMs.toFixed(0)} | ${point.onDisk.toFixed(0)} | ${point.peakMB.toFixed(0)} |`,
   )
-  ;[spent, longest, reported, writtenThen] = [0, 0, done, written()]
+  ;[spent, longest, longestBusy, reported, writtenThen] = [0, 0, 0, done, written()]
 }
 
 /** Processor time of looking a key up, in µs. */

@@ -117,6 +117,39 @@ it('in every history, what was delivered is what a map says that was written to 
   )
 })
 
+it('goes through no table that grows', async () => {
+  const file = await newFile()
+  const { statements, kysely } = openLedgerDatabase(file, 1_000)
+  onTestFinished(() => kysely.destroy())
+  statements.run('pragma synchronous = off')
+  const asked = new Map<string, number>()
+  const listen =
+    <Result>(perform: (sql: string, ...parameters: (number | Uint8Array)[]) => Result) =>
+    (sql: string, ...parameters: (number | Uint8Array)[]): Result => {
+      if (/^(select|insert|update|delete)/.test(sql)) asked.set(sql, parameters.length)
+      return perform(sql, ...parameters)
+    }
+  const heard = {
+    run: listen(statements.run),
+    insert: listen(statements.insert),
+    all: listen(statements.all),
+  }
+  const delivered = deliveredOf(heard as typeof statements, SMALL_PACE)
+  for (let chunk = 0; chunk < 20; chunk++) {
+    delivered.save(1, chunkRows(chunk))
+    for (const piece of delivered.upkeep(1)) delivered.keepUp(1, piece, 1)
+    delivered.read(
+      1,
+      chunkRows(chunk).map(({ rowKey }) => rowKey),
+    )
+  }
+  expect(asked.size).toBeGreaterThan(15)
+  for (const [sql, parameters] of asked) {
+    const plan = statements.all(`explain query plan ${sql}`, ...Array.from({ length: parameters }, () => 1))
+    for (const { detail } of plan) expect(String(detail), sql).not.toMatch(/^SCAN (?!CONSTANT ROW)/)
+  }
+})
+
 it('is read while another process writes', async () => {
   const file = await newFile()
   const [one, other] = [opened(file), opened(file)]

@@ -261,7 +261,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
   /** Removes packs of which most rows were replaced, and saves the other rows anew. */
   function clear(jobId: number, limit: number): void {
     const packs = numbers(
-      'select pack as n from delivered_replaced where job_id = ? and replaced * 2 >= count limit ?',
+      'select pack as n from delivered_replaced where job_id = ? and count <= replaced * 2 limit ?',
       ...[jobId, limit],
     )
     const kept: DeliveredRow[] = []
@@ -318,7 +318,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
         jobId,
       )
       const toClear = numbers(
-        'select 1 as n from delivered_replaced where job_id = ? and replaced * 2 >= count limit 1',
+        'select 1 as n from delivered_replaced where job_id = ? and count <= replaced * 2 limit 1',
         jobId,
       )
       return [

@@ -68,7 +68,8 @@ const SHAPE = [
     primary key (segment, first)) without rowid`,
   `create table delivered_replaced (pack integer primary key, job_id integer not null, count integer not null,
     replaced integer not null)`,
-  `create index delivered_to_clear on delivered_replaced (job_id) where replaced * 2 >= count`,
+  // With the column first, as SQLite turns it: written otherwise no query would use the index.
+  `create index delivered_to_clear on delivered_replaced (job_id) where count <= replaced * 2`,
   `create table held (job_id integer not null, row_key blob not null, content blob not null, rule blob not null,
     series blob, export_row integer not null, arrival integer not null, by_backfill integer not null,
     primary key (job_id, row_key, content)) without rowid`,

@@ -200,7 +200,7 @@ it('keeps nothing of what was merged, and of what was replaced at most as much a
 it('is whole wherever a process is killed in the middle of merging, and merging goes on', async () => {
   const file = await newFile()
   const program = new URL('delivered-process.ts', import.meta.url).pathname
-  const CHUNKS = 100
+  const CHUNKS = 60
   const done = { merge: 0, remove: 0, clear: 0 }
   let settled = 0
   for (let kill = 1; settled < CHUNKS; kill++) {
@@ -208,7 +208,7 @@ it('is whole wherever a process is killed in the middle of merging, and merging 
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     // Each is killed a little later in its work than the one before.
-    let left = kill * 60
+    let left = kill * 50
     for await (const line of createInterface(child.stdout)) {
       const [what = '', chunk] = line.split(' ')
       if (what === 'settled') settled = Number(chunk) + 1

@@ -224,7 +224,8 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
   function blocksFrom(segment: number, after: Uint8Array | undefined): NextBlock {
     const start = after && blockWith(segment, after)
     const ahead = start === undefined ? [] : [start]
-    let behind = start === undefined ? new Uint8Array() : firstKey(start)
+    // Every key stands behind a single zero.
+    let behind = start === undefined ? Uint8Array.of(0) : firstKey(start)
     return () => {
       if (ahead.length === 0) {
         const found = bytes(

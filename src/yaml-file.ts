@@ -59,7 +59,8 @@ export function parseYaml<Schema extends z.ZodType>(
       document.errors.map((error) => ({ place: at(error.pos[0]), message: error.message })),
     )
   }
-  const parsed = schema.safeParse(toPlain(document, file, code))
+  // What is checked once is not worth a checker of its own, which zod would compile.
+  const parsed = schema.safeParse(toPlain(document, file, code), { jitless: true })
   if (!parsed.success) {
     throw refusal(
       file,

@@ -187,23 +187,32 @@ export function batchBytes(entries: readonly Entry[]): number {
   return entries.reduce((bytes, entry) => bytes + recordBytes(entry) + 1, 2)
 }
 
+const [OPEN, OPEN_WITH_ID, NEXT_MEMBER, CLOSE] = (['{', '{"transactionId":"', '",', '"}}},'] as const).map(
+  (text) => Buffer.from(text),
+) as [Buffer, Buffer, Buffer, Buffer]
+
+function put(buffer: Buffer, bytes: Uint8Array, at: number): number {
+  buffer.set(bytes, at)
+  return at + bytes.length
+}
+
 /** Writes a batch as a JSON array into a buffer that is long enough; gives the part that it takes. */
 export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: string): Buffer {
-  const behind = `${batchId}","persistentRecordId":"`
+  const behind = Buffer.from(`${batchId}","persistentRecordId":"`)
   let at = buffer.write('[')
   for (const { record, transactionId } of entries) {
-    if (at > 1) at += buffer.write(',', at)
-    if (record.kind === 'careTeam') at += buffer.write('{', at)
+    if (record.kind === 'careTeam') at = put(buffer, OPEN, at)
     else {
-      at += buffer.write('{"transactionId":"', at)
+      at = put(buffer, OPEN_WITH_ID, at)
       at += buffer.write(transactionId, at)
-      at += buffer.write('",', at)
+      at = put(buffer, NEXT_MEMBER, at)
     }
-    at = record.writeContent(buffer, at)
-    at += buffer.write(behind, at)
+    at = put(buffer, behind, record.writeContent(buffer, at))
     at += buffer.write(transactionId, at)
-    at += buffer.write('"}}}', at)
+    at = put(buffer, CLOSE, at)
   }
+  // In the place of the last comma.
+  if (entries.length > 0) at--
   at += buffer.write(']', at)
   return buffer.subarray(0, at)
 }

@@ -173,13 +173,10 @@ async function settleAnswer(
 ): Promise<EntryOutcome[]> {
   const { batch, batchId } = sent
   const { status } = answer
-  const accepted = (entry: Entry, gatewayId: string | undefined): EntryOutcome => ({
-    entry,
-    outcome: 'accepted',
-    batchId,
-    status,
-    ...(gatewayId === undefined ? {} : { gatewayId }),
-  })
+  const accepted = (entry: Entry, gatewayId: string | undefined): EntryOutcome =>
+    gatewayId === undefined
+      ? { entry, outcome: 'accepted', batchId, status }
+      : { entry, outcome: 'accepted', batchId, status, gatewayId }
   if ('ids' in answer) {
     delivery.progress.takenAt = delivery.now()
     const outcomes = batch.entries.map((entry, at) => accepted(entry, answer.ids[at]))

@@ -1,7 +1,6 @@
 /** Rows beside what becomes of them, in the words in which people read it: for a terminal, or as a page. They hold health data. */
 import { html, htmlPage } from '../html-page.ts'
-import type { PreparedRecord } from '../model/prepared-record.ts'
-import type { RowOutcome } from '../model/record.ts'
+import type { PreparedRecord, RowOutcome } from '../model/record.ts'
 import type { Row } from '../model/row.ts'
 import { shown } from '../shown-text.ts'
 import { factsOf } from './record-facts.ts'

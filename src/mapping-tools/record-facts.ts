@@ -3,8 +3,7 @@
  * its own here is named by its path, so that nothing of a body is left out.
  */
 import { readJson } from '../extract/json-text.ts'
-import type { PreparedRecord } from '../model/prepared-record.ts'
-import type { MappedRow } from '../model/record.ts'
+import type { MappedRow, PreparedRecord } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import { CODE_SYSTEM_OID } from '../transform/codes.ts'
 

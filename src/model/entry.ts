@@ -1,7 +1,6 @@
 /** A record on its way: with its origin, its hashes and its id. */
 import { type Identity, transactionsOf } from './ids.ts'
-import type { PreparedRecord } from './prepared-record.ts'
-import type { AccountKey, MappedRow, Stage } from './record.ts'
+import type { AccountKey, MappedRow, PreparedRecord, Stage } from './record.ts'
 
 export interface Entry {
   readonly record: PreparedRecord

@@ -3,8 +3,7 @@
  * The same export, mapping and key give the same ids; nothing comes from a clock, a counter or chance.
  */
 import { hash } from 'node:crypto'
-import type { PreparedRecord, RowFacts } from './prepared-record.ts'
-import type { AccountKey, RecordKind } from './record.ts'
+import type { AccountKey, PreparedRecord, RecordKind, RowFacts } from './record.ts'
 import { type SipKey, sipHash24 } from './siphash.ts'
 
 /** Digits by which row numbers are padded in transaction ids. */

@@ -1,7 +1,8 @@
 /**
- * What transform hands to load: for each row its records, or the reasons why there are none.
+ * What transform hands to load: for each row its records, or the reasons why there are none. Nearly all of a record's text is the same for all
+ * records of a rule: that is its frame. Of each record only what its row says is kept, and the text is made when somebody asks for it.
  */
-import type { PreparedRecord } from './prepared-record.ts'
+import { hash } from 'node:crypto'
 import type { CsvRow, JsonRow, Origin } from './row.ts'
 
 /** The three kinds of record that the gateway stores (interface, "Resources and their fields"). */
@@ -24,6 +25,212 @@ export interface Registration {
   readonly partnerAccountId: string
   readonly postalCode: string
 }
+
+/** What stands in a hole: the date in one of its forms, the value, or which of the texts that the row says. */
+export type Hole = 'iso' | 'epochMs' | 'value' | number
+
+/** What is the same for all records of a rule and an entry of the catalog. */
+export interface RecordFrame {
+  readonly kind: RecordKind
+  /**
+   * JSON text around what the row says: behind the account, between the holes, and behind the row's key, up to the opening quote of the batch id.
+   * Two more than there are holes; the key stands before the last.
+   */
+  readonly pieces: readonly string[]
+  /** The same in UTF-8. */
+  readonly pieceBytes: readonly Uint8Array[]
+  readonly holes: readonly Hole[]
+  /** Of all text, in UTF-8. */
+  readonly bytes: number
+  /** Eight bytes of a hash of kind and pieces. No key: it holds nothing of a person. */
+  readonly digest: Uint8Array
+  /** `source.type`. */
+  readonly sourceType: string
+  /** What a record is recognised by; of a care-team entry each record says it. */
+  readonly codes: readonly string[]
+  readonly name: string
+  readonly unit: string | undefined
+}
+
+type FrameParts = Pick<RecordFrame, 'kind' | 'pieces' | 'holes' | 'sourceType' | 'codes' | 'name'> & {
+  readonly unit?: string
+}
+
+export function createFrame(parts: FrameParts): RecordFrame {
+  const pieceBytes = parts.pieces.map((piece) => Buffer.from(piece))
+  return {
+    unit: undefined,
+    ...parts,
+    pieceBytes,
+    bytes: pieceBytes.reduce((sum, { length }) => sum + length, 0),
+    digest: hash('sha256', [parts.kind, ...parts.pieces].join('\u0000'), 'buffer').subarray(0, 8),
+  }
+}
+
+/** When something was observed. */
+export interface ObservedTime {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly iso: string
+}
+
+/** What all records of a row share. */
+export interface RowFacts {
+  readonly account: AccountKey
+  /** As the member `account`, JSON text. */
+  readonly accountJson: string
+  /** The row's key, JSON text. */
+  readonly keyJson: string
+  /** Of both texts, in UTF-8. */
+  readonly bytes: number
+}
+
+/** @param key the row's key for the vendor */
+export function createRowFacts({ reference, type }: AccountKey, key: string): RowFacts {
+  const accountJson = `"account":${JSON.stringify({ reference, type })}`
+  const keyJson = JSON.stringify(key)
+  const bytes = Buffer.byteLength(accountJson) + Buffer.byteLength(keyJson)
+  return { account: { reference, type }, accountJson, keyJson, bytes }
+}
+
+/** Whom a care-team entry names, as the row says it. */
+export interface NamedProvider {
+  readonly npi: string
+  readonly name: string
+  /** Whether it is the primary care physician; not there where the mapping does not say. */
+  readonly primary?: boolean
+}
+
+/**
+ * What identifies a record when an answer or a read does not carry our ids
+ * (interface: reads carry no transactionId; the answers for conditions and care teams carry none at all).
+ */
+export interface Evidence {
+  /** Every code the record is sent with; empty for care teams. */
+  readonly codes: readonly string[]
+  readonly name: string
+  /** Biometrics: the value as it stands in the body, a JSON number. */
+  readonly value: string | undefined
+  readonly unit: string | undefined
+  readonly npi: string | undefined
+}
+
+export class PreparedRecord {
+  readonly frame: RecordFrame
+  /** The mapping's rule, part of the transaction id: `systolic-bp`, `hba1c-2`. */
+  readonly rule: string
+  readonly facts: RowFacts
+  readonly observed: ObservedTime
+  /** Of a biometric record: as it stands in the body, a JSON number. */
+  readonly value: string | undefined
+  /** JSON text for the frame's other holes. */
+  readonly said: readonly string[]
+  readonly provider: NamedProvider | undefined
+
+  constructor(
+    frame: RecordFrame,
+    rule: string,
+    facts: RowFacts,
+    observed: ObservedTime,
+    value: string | undefined,
+    said: readonly string[],
+    provider?: NamedProvider,
+  ) {
+    this.frame = frame
+    this.rule = rule
+    this.facts = facts
+    this.observed = observed
+    this.value = value
+    this.said = said
+    this.provider = provider
+  }
+
+  /** Observation date, milliseconds since the epoch. */
+  get observedAt(): number {
+    return this.observed.at
+  }
+
+  get kind(): RecordKind {
+    return this.frame.kind
+  }
+
+  get account(): AccountKey {
+    return this.facts.account
+  }
+
+  get sourceType(): string {
+    return this.frame.sourceType
+  }
+
+  get primary(): boolean | undefined {
+    return this.provider?.primary
+  }
+
+  /** What the gateway keeps apart within an account and a source type when it returns the latest. */
+  get seriesCode(): string {
+    const { provider, frame } = this
+    return provider === undefined ? (frame.codes[0] ?? '') : `npi:${provider.npi}`
+  }
+
+  /** Account, code and source type: of two records that share it the gateway returns the latest. Never two of one series in a batch. */
+  get series(): string {
+    return `${this.facts.account.reference}\u0000${this.seriesCode}\u0000${this.frame.sourceType}`
+  }
+
+  get evidence(): Evidence {
+    const { frame, provider, value } = this
+    const { codes, name, unit } = frame
+    return { codes, name: provider?.name ?? name, value, unit, npi: provider?.npi }
+  }
+
+  /** What stands in one of the frame's holes: JSON text. */
+  inHole(at: number): string {
+    const hole = this.frame.holes[at]
+    if (hole === 'value') return this.value ?? ''
+    if (hole === 'iso') return this.observed.iso
+    if (hole === 'epochMs') return String(this.observed.at)
+    return (hole === undefined ? undefined : this.said[hole]) ?? ''
+  }
+
+  /**
+   * The record's JSON text from after the transaction id to the opening quote of the batch id; `load/batches.ts` adds the ids. Its
+   * hash is the record's identity: same content, same record.
+   */
+  get content(): string {
+    const { facts, frame } = this
+    const { pieces, holes } = frame
+    let text = facts.accountJson
+    for (let hole = 0; hole < holes.length; hole++) text += `${pieces[hole]}${this.inHole(hole)}`
+    return `${text}${pieces[holes.length]}${facts.keyJson}${pieces[holes.length + 1]}`
+  }
+
+  /** Of `content`, in UTF-8. */
+  get contentBytes(): number {
+    let bytes = this.frame.bytes + this.facts.bytes
+    for (let hole = 0; hole < this.frame.holes.length; hole++) bytes += Buffer.byteLength(this.inHole(hole))
+    return bytes
+  }
+
+  /** Writes `content` in UTF-8; gives the place behind it. */
+  writeContent(buffer: Buffer, start: number): number {
+    const { facts, frame } = this
+    const { pieceBytes, holes } = frame
+    let at = start + buffer.write(facts.accountJson, start)
+    for (let hole = 0; hole <= holes.length; hole++) {
+      const piece = pieceBytes[hole] ?? NOTHING
+      buffer.set(piece, at)
+      at += piece.length
+      const held = hole < holes.length ? this.inHole(hole) : ''
+      if (held !== '') at += buffer.write(held, at)
+    }
+    at += buffer.write(facts.keyJson, at)
+    const last = pieceBytes[holes.length + 1] ?? NOTHING
+    buffer.set(last, at)
+    return at + last.length
+  }
+}
+
+const NOTHING = new Uint8Array()
 
 /** Stages at which a row or record can be found wanting. */
 export type Stage = 'extract' | 'transform' | 'register' | 'submit' | 'read-back' | 'replace' | 'primary-care'

@@ -29,23 +29,15 @@ const ESCAPED = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
  *     }
  */
 export class JsonScan {
-  readonly #bytes: Buffer
+  readonly bytes: Buffer
   #at = 0
   /** Of the string that was read last: its first byte, and the one behind its last. */
   #from = 0
   #to = 0
   #isEscaped = false
-  #latin1: string | undefined
 
   constructor(bytes: Uint8Array) {
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  }
-
-  /** All of it, a character a byte. */
-  get latin1(): string {
-    const text = this.#latin1 ?? this.#bytes.toString('latin1')
-    this.#latin1 = text
-    return text
+    this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
   /** Where the next value begins. */
@@ -56,7 +48,7 @@ export class JsonScan {
 
   /** What was read since a place, a character a byte. */
   textFrom(place: number): string {
-    return this.#bytes.toString('latin1', place, this.#at)
+    return this.bytes.toString('latin1', place, this.#at)
   }
 
   /** Goes on behind a value that somebody else has read. */
@@ -126,7 +118,7 @@ export class JsonScan {
   /** The text that was read last. */
   textRead(): string {
     if (this.#isEscaped) throw OTHERWISE
-    return this.#bytes.toString('utf8', this.#from, this.#to)
+    return this.bytes.toString('utf8', this.#from, this.#to)
   }
 
   /** Whether the value is this number, as JSON writes it, or another form of it. */
@@ -169,7 +161,7 @@ export class JsonScan {
   /** Nothing may stand behind the value. */
   end(): void {
     this.#next()
-    if (this.#at < this.#bytes.length) throw OTHERWISE
+    if (this.#at < this.bytes.length) throw OTHERWISE
   }
 
   #goesOn(close: number): boolean {
@@ -191,7 +183,7 @@ export class JsonScan {
   /** Passes white space over; gives the byte that stands there, 0 at the end. */
   #next(): number {
     for (;;) {
-      const byte = this.#bytes[this.#at] ?? 0
+      const byte = this.bytes[this.#at] ?? 0
       if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) return byte
       this.#at++
     }
@@ -204,7 +196,7 @@ export class JsonScan {
 
   #string(): void {
     this.#take(QUOTE)
-    const bytes = this.#bytes
+    const { bytes } = this
     let at = this.#at
     this.#from = at
     this.#isEscaped = false
@@ -225,13 +217,13 @@ export class JsonScan {
   }
 
   #lastText(): string {
-    return this.#bytes.toString('latin1', this.#from, this.#to)
+    return this.bytes.toString('latin1', this.#from, this.#to)
   }
 
   #number(): void {
     this.#next()
     const from = this.#at
-    const bytes = this.#bytes
+    const { bytes } = this
     let at = from
     let isPlain = true
     for (;;) {
@@ -261,7 +253,7 @@ export class JsonScan {
 
   #isAt(text: string, from: number, to: number): boolean {
     if (to - from !== text.length) return false
-    const bytes = this.#bytes
+    const { bytes } = this
     for (let at = 0; at < text.length; at++) {
       const unit = text.charCodeAt(at)
       // A byte of that value would be part of another character.

@@ -7,7 +7,7 @@
 import { accountIdOfEntity } from '../gateway/contract/account.ts'
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { AccountIds, Entry } from '../model/entry.ts'
-import type { PreparedRecord, RecordFrame } from '../model/prepared-record.ts'
+import type { PreparedRecord, RecordFrame } from '../model/record.ts'
 import {
   type Compared,
   type EchoLayout,
@@ -117,7 +117,7 @@ class EchoReader {
     const scan = this.#scan
     const layout = this.#forms.layouts.get(frame)
     const from = scan.place
-    const found = layout && recognise(layout, scan.latin1, from, entry, this.#compared)
+    const found = layout && recognise(layout, scan.bytes, from, entry, this.#compared)
     if (found !== undefined) {
       scan.goTo(found.to)
       return found.id

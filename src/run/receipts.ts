@@ -80,16 +80,19 @@ export async function receiptsText(receipts: readonly Receipt[]): Promise<Uint8A
   if (receipts.length === 0) return new Uint8Array()
   const text = Buffer.allocUnsafe(receipts.reduce((bytes, receipt) => bytes + mostBytes(receipt), 0))
   let at = 0
-  for (const { transactionId, batchId, status, gatewayId, learnedFrom } of receipts) {
+  let told: Receipt | undefined
+  let behindId = ''
+  for (const one of receipts) {
+    const { transactionId, batchId, status, gatewayId, learnedFrom } = one
+    // Those of a batch follow each other.
+    if (batchId !== told?.batchId || status !== told.status) {
+      told = one
+      behindId = `","outcome":"accepted","batchId":${batchId === null ? 'null' : `"${batchId}"`},"status":${status}`
+    }
+    const id = gatewayId === undefined ? '' : `,"gatewayId":${JSON.stringify(gatewayId)}`
+    const how = learnedFrom === undefined ? '' : `,"learnedFrom":"${learnedFrom}"`
     // None of these ids but the gateway's own can hold a character that JSON escapes.
-    at += text.write('{"transactionId":"', at)
-    at += text.write(transactionId, at)
-    at += text.write('","outcome":"accepted","batchId":', at)
-    at += text.write(batchId === null ? 'null' : `"${batchId}"`, at)
-    at += text.write(`,"status":${status}`, at)
-    if (gatewayId !== undefined) at += text.write(`,"gatewayId":${JSON.stringify(gatewayId)}`, at)
-    if (learnedFrom !== undefined) at += text.write(`,"learnedFrom":"${learnedFrom}"`, at)
-    at += text.write('}\n', at)
+    at += text.write(`{"transactionId":"${transactionId}${behindId}${id}${how}}\n`, at)
   }
   return compress(text.subarray(0, at), { level: constants.Z_BEST_SPEED, chunkSize: PIECE_BYTES })
 }

@@ -3,8 +3,7 @@
  * with a warning, or is not made at all, as the mapping has it. Pure.
  */
 import { z } from 'zod'
-import type { PreparedRecord } from '../model/prepared-record.ts'
-import type { Issue, RecordKind, RejectedRecord, Warning } from '../model/record.ts'
+import type { Issue, PreparedRecord, RecordKind, RejectedRecord, Warning } from '../model/record.ts'
 
 const Effect = z.enum(['reject', 'warn', 'off'], 'is one of: reject, warn, off').default('reject')
 

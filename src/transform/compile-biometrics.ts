@@ -1,7 +1,6 @@
 /** Biometric rules: wide (a column is a measurement) and long (a coded row, or element, is one). */
 
-import { createFrame, PreparedRecord, type RowFacts } from '../model/prepared-record.ts'
-import { type Fault, fault } from '../model/record.ts'
+import { createFrame, type Fault, fault, PreparedRecord, type RowFacts } from '../model/record.ts'
 import type { BiometricEntry } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { type CompiledCode, compileCoded } from './compile-code.ts'

@@ -1,7 +1,13 @@
 /** Care-team rules (interface, "Care team record, as sent"): the observation date goes out as a string of milliseconds. */
 
-import { createFrame, type NamedProvider, PreparedRecord } from '../model/prepared-record.ts'
-import { type Fault, fault, type RejectedRecord } from '../model/record.ts'
+import {
+  createFrame,
+  type Fault,
+  fault,
+  type NamedProvider,
+  PreparedRecord,
+  type RejectedRecord,
+} from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { npiFault } from './codes.ts'
 import { type CompileContext, deepest } from './compile-context.ts'

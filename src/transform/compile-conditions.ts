@@ -1,7 +1,6 @@
 /** Condition rules: wide (a column says yes) and long (a coded row, or element, is one). */
 
-import { createFrame, PreparedRecord, type RecordFrame } from '../model/prepared-record.ts'
-import { fault } from '../model/record.ts'
+import { createFrame, fault, PreparedRecord, type RecordFrame } from '../model/record.ts'
 import { type ConditionEntry, snomedCodes } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'

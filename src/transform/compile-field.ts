@@ -3,8 +3,7 @@
  * keys: emptyWhen, split, extract, case, table; another order is had by a field within `firstOf`.
  */
 import { RE2JS } from 're2js'
-import type { ObservedTime } from '../model/prepared-record.ts'
-import { type Fault, fault, type Issue } from '../model/record.ts'
+import { type Fault, fault, type Issue, type ObservedTime } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import {
   type CompileContext,

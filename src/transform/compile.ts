@@ -2,8 +2,7 @@
  * Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key.
  */
 import type { Finding } from '../model/errors.ts'
-import { createRowFacts, PreparedRecord } from '../model/prepared-record.ts'
-import type { RejectedRecord, RowOutcome } from '../model/record.ts'
+import { createRowFacts, PreparedRecord, type RejectedRecord, type RowOutcome } from '../model/record.ts'
 import type { Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../yaml-file.ts'
 import { type Checker, checkBloodPressure, compileDateCheck } from './checks.ts'

@@ -1,8 +1,9 @@
 /**
- * Dates and times of exports (luxon, IANA zones). A form that does not fit, a local time that daylight saving skips, or one
+ * Dates and times of exports (luxon, IANA zones; wall-clock.ts where a form is digits). A form that does not fit, a local time that daylight saving skips, or one
  * that it doubles is an issue, never a guess.
  */
 import { DateTime, FixedOffsetZone, IANAZone, type Zone } from 'luxon'
+import { compileDigits, minutesOf, readIso, wallClock } from './wall-clock.ts'
 
 export type DateFault = 'date-invalid' | 'date-skipped-by-daylight-saving' | 'date-doubled-by-daylight-saving'
 
@@ -77,22 +78,31 @@ export function compileInstant(
   const zone = UTC.has(options.zone) ? FixedOffsetZone.utcInstance : IANAZone.create(options.zone ?? '')
   const steadyOffset = compileSteadyOffset(zone)
   const toInstant: Localise = (wall) => {
-    const offset = wall.isValid ? steadyOffset(wall.toMillis()) : undefined
+    if (Number.isNaN(wall)) return INVALID
+    const offset = steadyOffset(wall)
     return offset === undefined
-      ? inZone(wall, zone, options)
-      : { ok: true, at: wall.toMillis() - offset * 60_000, offset }
+      ? inZone(DateTime.fromMillis(wall, { zone: 'UTC' }), zone, options)
+      : { ok: true, at: wall - offset * 60_000, offset }
   }
   const forms = formats.map((format) => compileForm(format, toInstant, options.partial === 'start'))
-  const remembered = new Map<string, Instant>()
   return (text) => {
-    const known = remembered.get(text)
-    if (known !== undefined) return known
     let found = INVALID
     for (const form of forms) {
       found = form(text)
       if (found.ok || found.code !== 'date-invalid') break
     }
-    // What fits no form can be of any length, and is not kept.
+    return found
+  }
+}
+
+/** What costs much to read is read once for each text. */
+function remembering(parse: (text: string) => Instant): (text: string) => Instant {
+  const remembered = new Map<string, Instant>()
+  return (text) => {
+    const known = remembered.get(text)
+    if (known !== undefined) return known
+    const found = parse(text)
+    // What does not fit can be of any length, and is not kept.
     if (!found.ok) return found
     if (remembered.size >= REMEMBERED) remembered.clear()
     remembered.set(text, found)
@@ -110,16 +120,20 @@ export function compileCalendarDate(formats: readonly string[]): (text: string) 
   }
 }
 
-/** A wall-clock time, given in UTC, as an instant. */
-type Localise = (wall: DateTime) => Instant
+/** A wall-clock time as an instant. */
+type Localise = (wall: number) => Instant
 
 function compileForm(format: string, local: Localise, partial: boolean): (text: string) => Instant {
   const named = Object.hasOwn(NAMED_FORMS, format) ? NAMED_FORMS[format] : undefined
   if (named !== undefined) return (text) => named(text, local, partial)
+  const digits = compileDigits(format)
+  if (digits !== undefined) return (text) => local(digits(text))
   const parser = DateTime.buildFormatParser(format, { locale: 'en-US' })
-  if (carriesOffset(format))
-    return (text) => absolute(DateTime.fromFormatParser(text, parser, { setZone: true }))
-  return (text) => local(DateTime.fromFormatParser(text, parser, { zone: 'UTC' }))
+  return remembering(
+    carriesOffset(format)
+      ? (text) => absolute(DateTime.fromFormatParser(text, parser, { setZone: true }))
+      : (text) => local(DateTime.fromFormatParser(text, parser, { zone: 'UTC' }).toMillis()),
+  )
 }
 
 /**
@@ -140,10 +154,12 @@ const ISO_DAY = /^\d{4}-?\d{2}-?\d{2}(?:T[\d:.,]+(Z|[+-]\d{2}(?::?[0-5]\d)?)?)?$
 const ISO_PARTIAL = new RegExp(`${ISO_DAY.source}|^\\d{4}(?:-\\d{2})?$`)
 
 function parseIso(text: string, local: Localise, partial: boolean): Instant {
+  const read = readIso(text)
+  if (read !== undefined) return read.offset === undefined ? local(read.wall) : told(read.wall, read.offset)
   const form = (partial ? ISO_PARTIAL : ISO_DAY).exec(text)
   if (form === null) return INVALID
   const wall = DateTime.fromISO(text, { setZone: true, zone: 'UTC' })
-  return form[1] === undefined ? local(wall) : absolute(wall)
+  return form[1] === undefined ? local(wall.toMillis()) : absolute(wall)
 }
 
 const HL7_TS =
@@ -154,22 +170,10 @@ function parseHl7(text: string, local: Localise, partial: boolean): Instant {
   if (match === null) return INVALID
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '0', offset] = match
   if (day === undefined && !partial) return INVALID
-  const wall = DateTime.fromObject(
-    {
-      year: Number(year),
-      month: Number(month ?? '1'),
-      day: Number(day ?? '1'),
-      hour: Number(hour),
-      minute: Number(minute),
-      second: Number(second),
-      millisecond: Math.trunc(Number(`0.${fraction}`) * 1000),
-    },
-    { zone: 'UTC' },
-  )
-  if (offset === undefined) return local(wall)
-  const minutes =
-    Number(offset.slice(0, 3)) * 60 + Math.sign(Number(`${offset[0]}1`)) * Number(offset.slice(3))
-  return absolute(wall.setZone(FixedOffsetZone.instance(minutes), { keepLocalTime: true }))
+  const ms = Math.trunc(Number(`0.${fraction}`) * 1000)
+  const parts = [year, month ?? '1', day ?? '1', hour, minute, second].map(Number)
+  const wall = wallClock([...parts, ms])
+  return offset === undefined ? local(wall) : told(wall, minutesOf(offset))
 }
 
 const DAY = 86_400_000
@@ -183,7 +187,7 @@ function parseSerial(text: string, zero: number, first: number, last: number, lo
   const day = Number(match?.[1])
   if (match === null || day < first || day > last) return INVALID
   const wall = zero + day * DAY + Math.round(Number(`0${match[2] ?? ''}`) * DAY)
-  return local(DateTime.fromMillis(wall, { zone: 'UTC' }))
+  return local(wall)
 }
 
 /** The easternmost offset in use (Pacific/Kiritimati); no place is further from UTC. */
@@ -191,10 +195,13 @@ const WIDEST_OFFSET = 14 * 60
 
 const INVALID: Instant = { ok: false, code: 'date-invalid' }
 
-const absolute = (at: DateTime): Instant =>
-  at.isValid && Math.abs(at.offset) <= WIDEST_OFFSET
-    ? { ok: true, at: at.toMillis(), offset: at.offset }
+/** A wall-clock time that tells its offset. */
+const told = (wall: number, offset: number): Instant =>
+  !Number.isNaN(wall) && Math.abs(offset) <= WIDEST_OFFSET
+    ? { ok: true, at: wall - offset * 60_000, offset }
     : INVALID
+
+const absolute = (at: DateTime): Instant => told(at.toMillis() + at.offset * 60_000, at.offset)
 
 /**
  * The offset of a zone on the days on which its clocks do not change, nor on those around them: asked once for each day, as
@@ -216,7 +223,6 @@ function compileSteadyOffset(zone: Zone): (wall: number) => number | undefined {
 }
 
 function inZone(wall: DateTime, zone: Zone, { skipped, doubled }: InstantOptions): Instant {
-  if (!wall.isValid) return INVALID
   const at = wall.setZone(zone, { keepLocalTime: true })
   if (!at.isValid) return INVALID
   if (at.day !== wall.day || at.hour !== wall.hour || at.minute !== wall.minute) {

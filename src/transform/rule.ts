@@ -1,7 +1,6 @@
 /** What a compiled rule is, and what rules of all kinds have in common. */
 
-import type { PreparedRecord, RowFacts } from '../model/prepared-record.ts'
-import type { Fault, RecordKind, RejectedRecord } from '../model/record.ts'
+import type { Fault, PreparedRecord, RecordKind, RejectedRecord, RowFacts } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate, type ObservedAt } from './compile-field.ts'

@@ -4,10 +4,11 @@ import { createIdentity, type Identity } from '../../src/model/ids.ts'
 import {
   createFrame,
   createRowFacts,
+  type MappedRow,
   PreparedRecord,
   type RecordFrame,
-} from '../../src/model/prepared-record.ts'
-import type { MappedRow, RegistrationDraft } from '../../src/model/record.ts'
+  type RegistrationDraft,
+} from '../../src/model/record.ts'
 
 export const EXPORT_ID = '0123456789abcdef'
 export const IDENTITY = createIdentity('a key of tests')

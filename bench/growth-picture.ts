@@ -13,7 +13,8 @@ export function drawGrowth(points: readonly Point[]): string {
     panel('µs of processor time a row', points, ({ microseconds }) => microseconds),
     panel('bytes written a row', points, ({ written }) => written),
   ]
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${2 * (WIDTH + LEFT) + 16} ${HEIGHT + 64}" font-family="sans-serif" font-size="12">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${2 * (WIDTH + LEFT) + 16} ${HEIGHT + 72}" font-family="sans-serif" font-size="12">
+<title>What remembering a row costs, by the rows that the ledger knows</title>
 <rect width="100%" height="100%" fill="#fff"/>
 ${panels.map((drawn, at) => `<g transform="translate(${LEFT + at * (WIDTH + LEFT)}, 32)">${drawn}</g>`).join('\n')}
 </svg>

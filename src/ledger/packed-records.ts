@@ -1,9 +1,9 @@
 /**
  * What a batch carries, packed: a few bytes for each record instead of a table row.
- * Form: rule names as a JSON array (length-prefixed), then for each record the difference of its row number to the one before
- * (zigzag varint), the rule's index (varint), and the 8 bytes of its content hash. Pure.
+ * Form: rule names as a JSON array (length-prefixed), then for each record its rule's index together with whether it stands in the same row as the
+ * one before, in the next one, or elsewhere (varint; elsewhere: then the difference of the row numbers, zigzag varint), and the 8 bytes of its
+ * content hash. Pure.
  */
-import type { DeliveredRecord } from './left-records.ts'
 
 /** One record of a batch, by position and hash. */
 export interface Held {
@@ -12,6 +12,10 @@ export interface Held {
   /** 16 hex digits. */
   readonly content: string
 }
+
+/** Where a record stands after the one before: 0 and 1 are rows further down. */
+const ELSEWHERE = 2
+const STEPS = 3
 
 export function packHolds(records: readonly Held[]): Uint8Array {
   const rules = [...new Set(records.map((record) => record.rule))]
@@ -24,8 +28,9 @@ export function packHolds(records: readonly Held[]): Uint8Array {
   for (const { row, rule, content } of records) {
     const step = row - previous
     previous = row
-    at = writeVarint(bytes, at, step < 0 ? -step * 2 - 1 : step * 2)
-    at = writeVarint(bytes, at, indexes.get(rule) ?? 0)
+    const isNear = step === 0 || step === 1
+    at = writeVarint(bytes, at, (indexes.get(rule) ?? 0) * STEPS + (isNear ? step : ELSEWHERE))
+    if (!isNear) at = writeVarint(bytes, at, step < 0 ? -step * 2 - 1 : step * 2)
     at += bytes.write(content, at, 8, 'hex')
   }
   return bytes.subarray(0, at)
@@ -40,16 +45,18 @@ export function unpackHolds(packed: Uint8Array): Held[] {
   const records: Held[] = []
   let row = 0
   while (cursor.at < bytes.length) {
-    const zigzag = readVarint(bytes, cursor)
+    const ruleAndStep = readVarint(bytes, cursor)
+    const step = ruleAndStep % STEPS
+    const zigzag = step === ELSEWHERE ? readVarint(bytes, cursor) : step * 2
     row += zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2
-    const rule = rules[readVarint(bytes, cursor)] ?? ''
+    const rule = rules[Math.floor(ruleAndStep / STEPS)] ?? ''
     records.push({ row, rule, content: bytes.toString('hex', cursor.at, cursor.at + 8) })
     cursor.at += 8
   }
   return records
 }
 
-function writeVarint(bytes: Buffer, start: number, value: number): number {
+export function writeVarint(bytes: Buffer, start: number, value: number): number {
   let at = start
   let rest = value
   while (rest >= 128) {
@@ -60,7 +67,7 @@ function writeVarint(bytes: Buffer, start: number, value: number): number {
   return at
 }
 
-function readVarint(bytes: Buffer, cursor: { at: number }): number {
+export function readVarint(bytes: Buffer, cursor: { at: number }): number {
   let value = 0
   let scale = 1
   for (;;) {
@@ -69,36 +76,4 @@ function readVarint(bytes: Buffer, cursor: { at: number }): number {
     if (byte < 128) return value
     scale *= 128
   }
-}
-
-const RECORD_BYTES = 16
-/** Of the last four bytes; the others are the arrival, which is an id of an export. */
-const CONTESTED = 0x8000_0000
-const BY_BACKFILL = 0x4000_0000
-
-export function packDelivered(records: readonly DeliveredRecord[]): Buffer {
-  const packed = Buffer.alloc(records.length * RECORD_BYTES)
-  for (const [at, { rule, content, arrival, byBackfill, isContested }] of records.entries()) {
-    packed.write(rule + content, at * RECORD_BYTES, 'hex')
-    packed.writeUInt32BE(
-      arrival + (byBackfill ? BY_BACKFILL : 0) + (isContested ? CONTESTED : 0),
-      at * RECORD_BYTES + 12,
-    )
-  }
-  return packed
-}
-
-export function unpackDelivered(packed: Buffer): DeliveredRecord[] {
-  const records: DeliveredRecord[] = []
-  for (let at = 0; at < packed.length; at += RECORD_BYTES) {
-    const said = packed.readUInt32BE(at + 12)
-    records.push({
-      rule: packed.toString('hex', at, at + 4),
-      content: packed.toString('hex', at + 4, at + 12),
-      arrival: said % BY_BACKFILL,
-      byBackfill: (said & BY_BACKFILL) !== 0,
-      isContested: said >= CONTESTED,
-    })
-  }
-  return records
 }

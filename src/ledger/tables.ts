@@ -131,19 +131,17 @@ interface BatchTable {
   /** Class of the answer (docs/states.md) and its HTTP status, once there is one. */
   answer: string | null
   status: number | null
-  /** Until it is settled: what it carries; then what the gateway has taken. */
-  holds: Uint8Array
   /** Where it was planned: another place after each start of the machine. */
   place: string | null
   begun_at: number
   settled_at: number | null
 }
 
-interface DeliveredTable {
-  job_id: number
-  row_key: Uint8Array
-  /** The records delivered under this row key, oldest first: 4 bytes of the rule's hash and 8 of the content's. */
-  records: Uint8Array
+/** Apart from the batch, so that what moves that does not write this once more. */
+interface BatchHoldsTable {
+  batch: number
+  /** Until it is settled: what it carries; then what the gateway has taken. */
+  holds: Uint8Array
 }
 
 /** Records in doubt, which no later export may send again before a person has decided. */
@@ -251,10 +249,10 @@ export interface LedgerTables {
   profile: ProfileTable
   chunk: ChunkTable
   batch: BatchTable
+  batch_holds: BatchHoldsTable
   exception: ExceptionTable
   decision: DecisionTable
   resolution: ResolutionTable
-  delivered: DeliveredTable
   held: HeldTable
   account: AccountTable
   care_team: CareTeamTable
@@ -269,7 +267,7 @@ export interface LedgerTables {
 export type RunRecord = Selectable<RunTable>
 export type ExportRecord = Selectable<ExportTable>
 export type ChunkRecord = Selectable<ChunkTable>
-export type BatchRecord = Selectable<BatchTable>
+export type BatchRecord = Selectable<BatchTable> & Pick<BatchHoldsTable, 'holds'>
 export type ExceptionRecord = Selectable<ExceptionTable>
 export type DecisionRecord = Selectable<DecisionTable>
 export type LeaseRecord = Selectable<LeaseTable>

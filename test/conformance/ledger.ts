@@ -1003,6 +1003,25 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await listed({})).toEqual(['run-1'])
     })
 
+    it('knows of each row key what was delivered last, however many chunks have spoken of it', async () => {
+      const { run, exportRow, chunkSettled } = await openChunk()
+      const expected = new Map<string, ReturnType<typeof said>[]>()
+      const asked = Array.from({ length: 120 }, (_, at) => rowKey(at))
+      for (let number = 1; number <= 80; number++) {
+        await run.openChunk(exportRow, { number, firstRow: number, firstLine: 2, byteOffset: 50, rows: 3 })
+        // Of the three one stood in the chunk before, and one in the seventh before.
+        const delivered = [number, number - 1, 100 + (number % 7)].map((at) => ({
+          rowKey: rowKey(at),
+          records: [said(number), said(number + at)],
+        }))
+        await run.settleChunk(chunkSettled({ chunk: number, delivered, held: [], exceptions: [] }))
+        for (const { rowKey, records } of delivered) expected.set(rowKey, records)
+        if (number % 9 === 0) expect(await ledger.delivered(jobId, asked)).toEqual(expected)
+      }
+      ledger = await opened.reopen()
+      expect(await ledger.delivered(jobId, asked)).toEqual(expected)
+    })
+
     it('finds thousands of keys, and none of another job or gateway', async () => {
       const { run, chunkSettled } = await openChunk()
       const COUNT = 5_000

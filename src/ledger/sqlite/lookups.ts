@@ -1,7 +1,6 @@
-/** Look-ups by hashed key, many at a time: what was delivered, what is held, who is registered. */
+/** Look-ups by hashed key, many at a time: what is held, who is registered. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
-import type { DeliveredRecord, HeldUnder, KnownAccount, KnownCareTeam } from '../ledger.ts'
-import { unpackDelivered } from '../packed-records.ts'
+import type { HeldUnder, KnownAccount, KnownCareTeam } from '../ledger.ts'
 import type { LedgerTables } from '../tables.ts'
 import { readDeletions } from './care-teams.ts'
 
@@ -9,24 +8,6 @@ import { readDeletions } from './care-teams.ts'
 const KEYS_AT_ONCE = 1000
 
 type Database = Kysely<LedgerTables>
-
-/** What was delivered under each row key that has any, oldest first. */
-export async function readDelivered(
-  database: Database,
-  jobId: number,
-  rowKeys: readonly string[],
-): Promise<Map<string, readonly DeliveredRecord[]>> {
-  const found = new Map<string, readonly DeliveredRecord[]>()
-  const ofJob = database.selectFrom('delivered').where('job_id', '=', jobId)
-  if (!(await isAny(ofJob.select('job_id')))) return found
-  for (const keys of slices(rowKeys)) {
-    const rows = await ofJob.select(['row_key', 'records']).where('row_key', 'in', keys).execute()
-    for (const { row_key, records } of rows) {
-      found.set(hex(row_key), unpackDelivered(Buffer.from(records)))
-    }
-  }
-  return found
-}
 
 /** What is in doubt under each row key that has any, by content. */
 export async function readHeld(

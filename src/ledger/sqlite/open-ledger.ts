@@ -2,13 +2,14 @@
 import type { Kysely, Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { WaybillError } from '../../model/errors.ts'
-import { type Ledger, noTallies, type ProfileKey, readTallies } from '../ledger.ts'
+import { type Lease, type Ledger, noTallies, type ProfileKey, readTallies, type Tallies } from '../ledger.ts'
 import { backfillText } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
 import type { LedgerTables } from '../tables.ts'
 import { acknowledgementsOf } from './acknowledgements.ts'
 import { readBehind } from './backup.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './database.ts'
+import { deliveredOf } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
@@ -25,7 +26,6 @@ import { leftBehind } from './left-behind.ts'
 import {
   readAccounts,
   readCareTeams,
-  readDelivered,
   readHeld,
   readHeldContents,
   readHeldSeries,
@@ -53,6 +53,9 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
   const opened = await openDatabase(file)
   const { kysely: database } = opened
   const { read, write } = createExclusive(opened)
+  const delivered = deliveredOf(opened.statements)
+  const runLedger = (lease: Lease, tallies?: Tallies) =>
+    createRunLedger({ ...opened, delivered }, lease, place, tallies)
   const runsWithJob = () => database.selectFrom('run').innerJoin('job', 'job.id', 'run.job_id')
 
   return {
@@ -99,7 +102,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
           })
           .execute()
       })
-      return createRunLedger(opened, lease, place, noTallies())
+      return runLedger(lease, noTallies())
     },
     async resumeRun(lease, run, at, part) {
       await write(async (writer, statements) => {
@@ -120,9 +123,9 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
           .where('id', '=', run.id)
           .execute()
       })
-      return createRunLedger(opened, lease, place, readTallies(run.tallies))
+      return runLedger(lease, readTallies(run.tallies))
     },
-    amendRun: (lease) => createRunLedger(opened, lease, place),
+    amendRun: (lease) => runLedger(lease),
     unfinishedRun: (jobId, kind) =>
       read((db) =>
         db
@@ -228,7 +231,9 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
       read((db) =>
         db
           .selectFrom('batch')
-          .selectAll()
+          .innerJoin('batch_holds', 'batch_holds.batch', 'batch.id')
+          .selectAll('batch')
+          .select('holds')
           .where('export_row', '=', exportRow)
           .where('chunk', '=', chunk)
           .orderBy('id')
@@ -251,7 +256,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     knownOf: (runId) => read((db) => countKnown(db, runId)),
     reasonsOf: (runId) => read((db) => readReasons(db, runId)),
     mostFrequentReason: (runId) => read((db) => readMostFrequent(db, runId)),
-    delivered: (jobId, rowKeys) => read((db) => readDelivered(db, jobId, rowKeys)),
+    delivered: (jobId, rowKeys) => read(async () => delivered.read(jobId, rowKeys)),
     held: (jobId, rowKeys) => read((db) => readHeld(db, jobId, rowKeys)),
     heldSeries: (jobId) => read((db) => readHeldSeries(db, jobId)),
     lastReading: async (jobId, { id, name, sha256 }, reading) => {

@@ -42,8 +42,9 @@ export async function readPerhapsSent(
     .innerJoin('batch', (join) =>
       join.onRef('batch.export_row', '=', 'chunk.export_row').onRef('batch.chunk', '=', 'chunk.number'),
     )
+    .innerJoin('batch_holds', 'batch_holds.batch', 'batch.id')
     .where('batch.state', '!=', 'split')
-    .select(['batch.state', 'batch.place', 'batch.holds', 'run.ended_at as endedAt'])
+    .select(['batch.state', 'batch.place', 'holds', 'run.ended_at as endedAt'])
     .select(['batch.batch_id as batchId', 'export.export_id as exportId'])
     .execute()
   for (const { state, place: plannedAt, holds, endedAt, batchId, exportId } of batches) {

@@ -99,7 +99,8 @@ const detailIn = (table: DetailTable, runId: string): RawBuilder<unknown> =>
     and (export_row, ${sql.ref(CHUNK_COLUMN[table])}) not in (${openOfGivenUp(runId)})`
 
 const MEASURES = {
-  batches: sql`coalesce(sum(length(holds) + length(batch_id) + 60), 0)`,
+  batches: sql`coalesce(sum(length(batch_id) + 60
+    + (select length(holds) from batch_holds where batch_holds.batch = batch.id)), 0)`,
   exceptions: sql`coalesce(sum(length(message) + length(code) + 120), 0)`,
   chunks: sql`coalesce(sum(coalesce(length(counts), 0) + 40), 0)`,
 } as const
@@ -131,6 +132,7 @@ async function removeSome(db: Database, runId: string): Promise<DetailCounts> {
     Number((await statement.execute(db)).numAffectedRows ?? 0)
   counts.decisions = await remove(sql`delete from decision where exception in (${some('exception')})`)
   counts.exceptions = await remove(sql`delete from exception where rowid in (${some('exception')})`)
+  await remove(sql`delete from batch_holds where batch in (${some('batch')})`)
   counts.batches = await remove(sql`delete from batch where rowid in (${some('batch')})`)
   if (counts.exceptions + counts.batches === 0)
     counts.chunks = await remove(sql`delete from chunk where rowid in (${some('chunk')})`)

@@ -5,7 +5,6 @@ import type {
   BatchRecord,
   ChunkKey,
   ChunkSettlement,
-  DeliveredRow,
   Exception,
   ExportStart,
   KnownAccount,
@@ -13,12 +12,13 @@ import type {
   Receipted,
   RunLedger,
 } from '../ledger.ts'
-import { packDelivered, packHolds } from '../packed-records.ts'
+import { type Held, packHolds } from '../packed-records.ts'
 import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
 import { saveCareTeams } from './care-teams.ts'
 import type { LedgerDatabase, Statements } from './database.ts'
+import type { Delivered, Upkeep } from './delivered.ts'
 import { createExclusive, type Writer } from './exclusive.ts'
 import { noteTaken } from './expectations.ts'
 import { assertHeld, beginWork, countWork, renewLease } from './leases.ts'
@@ -31,7 +31,7 @@ import { noteKnown } from './reasons.ts'
  * @param tallies what the run has counted so far; undefined: nothing is counted for it
  */
 export function createRunLedger(
-  database: LedgerDatabase,
+  database: LedgerDatabase & { readonly delivered: Delivered },
   lease: Lease,
   place: string | undefined,
   tallies?: Tallies,
@@ -57,6 +57,11 @@ export function createRunLedger(
     exclusive.writeShared(operation, waits).catch(forget)
   const writeHot: typeof exclusive.writeHot = (operation, waits) =>
     exclusive.writeHot(operation, waits).catch(forget)
+  const { delivered } = database
+  const keepUp = async (pieces: readonly Upkeep[], settled: number): Promise<void> => {
+    for (const piece of pieces)
+      await writeHot(() => delivered.keepUp(lease.jobId, piece, settled), 'for-nothing')
+  }
   const registered: KnownAccount[] = []
   return {
     lease,
@@ -127,35 +132,39 @@ export function createRunLedger(
           answer: settlement.answer,
           status: settlement.status,
           attempts: settlement.attempts,
-          ...(settlement.accepted === 'all' ? {} : { holds: packHolds(settlement.accepted) }),
           settled_at: settlement.at,
         })
+        if (settlement.accepted !== 'all') replaceHolds(statements, settlement.id, settlement.accepted)
         insertExceptions(statements, settlement.exportRow, settlement.chunk, settlement.exceptions)
         noteReceipts(statements, lease, settlement)
       }, 'for-nothing'),
     splitBatch: (id, answer, status, at) =>
-      writeHot(
-        (statements) =>
-          moveBatch(statements, place, id, 'split', { answer, status, holds: packHolds([]), settled_at: at }),
-        'for-nothing',
-      ),
-    rule: (ruling, at) =>
-      writeShared(async (writer, statements) => {
-        upsertDelivered(statements, lease.jobId, ruling.delivered ?? [])
+      writeHot((statements) => {
+        moveBatch(statements, place, id, 'split', { answer, status, settled_at: at })
+        replaceHolds(statements, id, [])
+      }, 'for-nothing'),
+    async rule(ruling, at) {
+      const rows = ruling.delivered ?? []
+      const pieces = await writeShared(async (writer, statements) => {
+        delivered.save(lease.jobId, rows)
         await rule(writer, lease, ruling, at)
         noteReceipts(statements, lease, ruling)
-      }),
+        return delivered.upkeep(lease.jobId)
+      })
+      await keepUp(pieces, rows.length)
+    },
     async settleChunk(settlement) {
       addTallies(counted, settlement.tallies)
-      try {
-        await writeShared(
-          (writer, statements) => settleChunk(writer, statements, lease, settlement),
-          'for-nothing',
-        )
-      } catch (error) {
+      const settled = writeShared(async (writer, statements) => {
+        await settleChunk(writer, statements, lease, settlement)
+        delivered.save(lease.jobId, settlement.delivered)
+        return delivered.upkeep(lease.jobId)
+      }, 'for-nothing')
+      const pieces = await settled.catch((error: unknown) => {
         addTallies(counted, settlement.tallies, -1)
         throw error
-      }
+      })
+      await keepUp(pieces, settlement.delivered.length)
     },
     saveAccounts(gateway, accounts, at) {
       registered.push(...accounts)
@@ -237,23 +246,27 @@ const insertBatch = (
   { batchId, exportRow, chunk, kind, holds, at }: BatchIntent,
   state: BatchState,
   place: string | null,
-): number =>
-  statements.insert(
-    `insert into batch (batch_id, export_row, chunk, kind, records, state, attempts, holds, place, begun_at)
-    values (?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`,
-    ...[batchId, exportRow, chunk, kind, holds.length, state, packHolds(holds), place, at],
+): number => {
+  const id = statements.insert(
+    `insert into batch (batch_id, export_row, chunk, kind, records, state, attempts, place, begun_at)
+    values (?, ?, ?, ?, ?, ?, 1, ?, ?)`,
+    ...[batchId, exportRow, chunk, kind, holds.length, state, place, at],
   )
+  statements.run('insert into batch_holds (batch, holds) values (?, ?)', id, packHolds(holds))
+  return id
+}
 
-const forgetPlanned = (statements: Statements, { exportRow, chunk }: ChunkKey): void =>
-  statements.run(
-    `delete from batch where export_row = ? and chunk = ? and state = 'planned'`,
-    exportRow,
-    chunk,
-  )
+function replaceHolds(statements: Statements, batch: number, holds: readonly Held[]): void {
+  statements.run('update batch_holds set holds = ? where batch = ?', packHolds(holds), batch)
+}
 
-type BatchChange = Partial<
-  Pick<BatchRecord, 'answer' | 'status' | 'attempts' | 'holds' | 'begun_at' | 'settled_at'>
->
+function forgetPlanned(statements: Statements, { exportRow, chunk }: ChunkKey): void {
+  const planned = `from batch where export_row = ? and chunk = ? and state = 'planned'`
+  statements.run(`delete from batch_holds where batch in (select id ${planned})`, exportRow, chunk)
+  statements.run(`delete ${planned}`, exportRow, chunk)
+}
+
+type BatchChange = Partial<Pick<BatchRecord, 'answer' | 'status' | 'attempts' | 'begun_at' | 'settled_at'>>
 
 const BatchRow = z.object({
   state: z.enum(['planned', 'sending', 'settled', 'split']),
@@ -326,7 +339,6 @@ async function settleChunk(
   insertExceptions(statements, exportRow, chunk, settlement.exceptions)
   await noteKnown(writer, lease.jobId, exportRow, chunk)
   forgetPlanned(statements, settlement)
-  upsertDelivered(statements, lease.jobId, settlement.delivered)
   if (settlement.careTeams !== undefined)
     await saveCareTeams(writer, settlement.careTeams.gateway, settlement.careTeams.entries)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
@@ -356,15 +368,4 @@ async function settleChunk(
       .execute()
   }
   noteReceipts(statements, lease, settlement)
-}
-
-/** In key order, so that neighbouring keys of the tree are written together. */
-function upsertDelivered(statements: Statements, jobId: number, rows: readonly DeliveredRow[]): void {
-  for (const { rowKey, records } of rows.toSorted((a, b) => (a.rowKey < b.rowKey ? -1 : 1))) {
-    statements.run(
-      `insert into delivered (job_id, row_key, records) values (?, ?, ?)
-      on conflict (job_id, row_key) do update set records = excluded.records`,
-      ...[jobId, Buffer.from(rowKey, 'hex'), packDelivered(records)],
-    )
-  }
 }

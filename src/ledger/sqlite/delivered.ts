@@ -1,0 +1,342 @@
+/**
+ * What was delivered, kept so that neither writing nor finding costs more as it grows: packs of rows, and segments that say where in them the
+ * row of a key lies (src/ledger/delivered-rows.ts). A settled chunk adds one segment; as many segments of a level as `fanOut` become one of the
+ * next, piece by piece, each in a transaction of its own. Of several segments with the same key the newest counts. A segment is found only
+ * once it is whole, and those that it was made of until then: a process may be killed between any two pieces.
+ */
+import {
+  blocksOf,
+  entriesOf,
+  filterOf,
+  firstKey,
+  isBehind,
+  isFrom,
+  keyBytes,
+  lastKey,
+  mayHold,
+  mergeEntries,
+  type NextBlock,
+  offsetOf,
+  type Place,
+  packOf,
+  packRows,
+  placeIn,
+  placeOf,
+  readPack,
+  type SortedKeys,
+  sortKeys,
+  viewOf,
+} from '../delivered-rows.ts'
+import type { DeliveredRecord, DeliveredRow } from '../left-records.ts'
+import type { Statements } from './database.ts'
+
+/** How much a piece of upkeep does. */
+export interface Pace {
+  /** Segments that become one. With more of them each row is merged less often, and looked for in more segments. */
+  readonly fanOut: number
+  /** Entries that are merged. */
+  readonly entries: number
+  /** Blocks, and filters, that are removed. */
+  readonly removed: number
+  /** Packs that are cleared. */
+  readonly packs: number
+}
+
+/** Pieces of some 10 ms. */
+const PACE: Pace = { fanOut: 8, entries: 16_384, removed: 512, packs: 8 }
+
+const BLOCKS_READ_AHEAD = 4
+
+/** Bits of each key in a filter: few segments are large, and those need most of the memory. */
+const bitsOf = (level: number): number => (level < 3 ? 16 : 12)
+
+/** A piece of what is to be done beside, so that nothing grows that need not. */
+export type Upkeep =
+  | { readonly what: 'merge'; readonly level: number }
+  | { readonly what: 'remove'; readonly segment: number }
+  | { readonly what: 'clear' }
+
+export interface Delivered {
+  /** What was delivered under each row key that has any, oldest first. Outside of a transaction: it has its own. */
+  read(jobId: number, rowKeys: readonly string[]): Map<string, readonly DeliveredRecord[]>
+  /** In the place of what was delivered under these keys before. */
+  save(jobId: number, rows: readonly DeliveredRow[]): void
+  /** What is to be done beside, one piece of each kind and level. */
+  upkeep(jobId: number): Upkeep[]
+  /** In a transaction of its own. @param settled rows that were settled since the last one: of larger chunks a piece is larger, too */
+  keepUp(jobId: number, piece: Upkeep, settled: number): void
+}
+
+interface FilterPiece {
+  readonly first: DataView
+  readonly filter: Uint8Array
+}
+
+export function deliveredOf(statements: Statements, pace = PACE): Delivered {
+  // By segment: what a segment holds never changes, and its id is never given again, as whatever replaces it has a higher one.
+  const filters = new Map<number, { readonly jobId: number; readonly pieces: readonly FilterPiece[] }>()
+
+  const numbers = (sql: string, ...parameters: readonly (number | Uint8Array)[]): number[] =>
+    statements.all(sql, ...parameters).map((row) => Number(row['n']))
+  const bytes = (sql: string, ...parameters: readonly (number | Uint8Array)[]): Uint8Array[] =>
+    statements.all(sql, ...parameters).map(({ b }) => asBytes(b))
+
+  const readyOf = (jobId: number, level: number): number[] =>
+    numbers(
+      `select id as n from delivered_segment where job_id = ? and level = ? and state = 'ready' order by id limit ?`,
+      ...[jobId, level, pace.fanOut],
+    )
+
+  /**
+   * @param mayKeep not within a transaction that writes: were it rolled back, its segments' ids would be given again
+   */
+  function piecesOf(jobId: number, segment: number, mayKeep: boolean): readonly FilterPiece[] {
+    const known = filters.get(segment)
+    if (known !== undefined) return known.pieces
+    const pieces = statements
+      .all('select first, bits from delivered_filter where segment = ? order by first', segment)
+      .map(({ first, bits }) => ({ first: viewOf(asBytes(first)), filter: asBytes(bits) }))
+    if (mayKeep) filters.set(segment, { jobId, pieces })
+    return pieces
+  }
+
+  /** By rank of the key; -1 where nothing was delivered under it. */
+  function find(jobId: number, keys: SortedKeys, mayKeep: boolean): Float64Array {
+    const places = new Float64Array(keys.count).fill(-1)
+    const segments = numbers(
+      `select id as n from delivered_segment where job_id = ? and state = 'ready' order by level, id desc`,
+      jobId,
+    )
+    let open = Array.from(places.keys())
+    for (const segment of segments) {
+      const pieces = piecesOf(jobId, segment, mayKeep)
+      let isAnyFound = false
+      let at = 0
+      let block: DataView | undefined
+      for (const rank of open) {
+        for (let next = pieces[at + 1]; next !== undefined && isFrom(next.first, keys, rank); )
+          next = pieces[++at + 1]
+        const piece = pieces[at]
+        if (piece === undefined || !mayHold(piece.filter, keys, rank)) continue
+        if (block === undefined || isBehind(block, keys, rank)) {
+          const found = blockWith(segment, keyBytes(keys, rank))
+          block = found && viewOf(found)
+        }
+        const place = block && placeIn(block, keys, rank)
+        if (place === undefined) continue
+        places[rank] = place
+        isAnyFound = true
+      }
+      if (isAnyFound) open = open.filter((rank) => places[rank] === -1)
+    }
+    if (!mayKeep) return places
+    const listed = new Set(segments)
+    for (const [segment, of] of filters)
+      if (of.jobId === jobId && !listed.has(segment)) filters.delete(segment)
+    return places
+  }
+
+  /** The only one that may hold the key. */
+  const blockWith = (segment: number, key: Uint8Array): Uint8Array | undefined =>
+    bytes(
+      'select entries as b from delivered_block where segment = ? and first <= ? order by first desc limit 1',
+      ...[segment, key],
+    )[0]
+
+  function readRows(places: Float64Array): Map<string, readonly DeliveredRecord[]> {
+    const found = new Map<string, readonly DeliveredRecord[]>()
+    const inOrder = places.filter((place) => place !== -1).sort()
+    let pack = -1
+    let reader: ReturnType<typeof readPack> | undefined
+    for (const place of inOrder) {
+      if (reader === undefined || packOf(place) !== pack) {
+        pack = packOf(place)
+        reader = readPack(packWith(pack))
+      }
+      const { rowKey, records } = reader.rowAt(offsetOf(place))
+      found.set(rowKey, records)
+    }
+    return found
+  }
+
+  function packWith(id: number): Uint8Array {
+    const [packed] = bytes('select rows as b from delivered where id = ?', id)
+    if (packed === undefined) throw new Error(`the ledger has lost the delivered rows of pack ${id}`)
+    return packed
+  }
+
+  /** One more segment. */
+  function add(jobId: number, rows: readonly DeliveredRow[], keys: SortedKeys): void {
+    const places: Place[] = []
+    for (const { bytes: packed, offsets } of packRows(rows)) {
+      const id = statements.insert(
+        'insert into delivered (job_id, count, rows) values (?, ?, ?)',
+        ...[jobId, offsets.length, packed],
+      )
+      for (const offset of offsets) places.push(placeOf(id, offset))
+    }
+    addEntries(addSegment(jobId, 0, 'ready'), 0, entriesOf(keys, places))
+  }
+
+  const addSegment = (jobId: number, level: number, state: 'ready' | 'growing'): number =>
+    statements.insert(
+      'insert into delivered_segment (job_id, level, state) values (?, ?, ?)',
+      ...[jobId, level, state],
+    )
+
+  function addEntries(segment: number, level: number, entries: Uint8Array): void {
+    if (entries.length === 0) return
+    for (const block of blocksOf(entries))
+      statements.run(
+        'insert into delivered_block (segment, first, entries) values (?, ?, ?)',
+        ...[segment, firstKey(block), block],
+      )
+    statements.run(
+      'insert into delivered_filter (segment, first, bits) values (?, ?, ?)',
+      ...[segment, firstKey(entries), filterOf(entries, bitsOf(level))],
+    )
+  }
+
+  function merge(jobId: number, level: number, limit: number): void {
+    const parts = readyOf(jobId, level)
+    if (parts.length < pace.fanOut) return
+    const [grown = addSegment(jobId, level + 1, 'growing')] = numbers(
+      `select id as n from delivered_segment where job_id = ? and level = ? and state = 'growing'`,
+      ...[jobId, level + 1],
+    )
+    const [last] = bytes(
+      'select entries as b from delivered_block where segment = ? order by first desc limit 1',
+      grown,
+    )
+    const after = last && lastKey(last)
+    const newestFirst = parts.toReversed().map((part) => blocksFrom(part, after))
+    const { entries, isEnd } = mergeEntries(newestFirst, after, limit)
+    addEntries(grown, level + 1, entries)
+    if (!isEnd) return
+    statements.run(`update delivered_segment set state = 'ready' where id = ?`, grown)
+    for (const part of parts)
+      statements.run(`update delivered_segment set state = 'merged' where id = ?`, part)
+    // What was merged in one piece is few enough to go with it.
+    if (after === undefined) for (const part of parts) remove(part)
+  }
+
+  /** Of the blocks of a segment those from the one on that may hold what stands behind the key. */
+  function blocksFrom(segment: number, after: Uint8Array | undefined): NextBlock {
+    const start = after && blockWith(segment, after)
+    const ahead = start === undefined ? [] : [start]
+    // Every key stands behind a single zero.
+    let behind = start === undefined ? Uint8Array.of(0) : firstKey(start)
+    return () => {
+      if (ahead.length === 0) {
+        const found = bytes(
+          'select entries as b from delivered_block where segment = ? and first > ? order by first limit ?',
+          ...[segment, behind, BLOCKS_READ_AHEAD],
+        )
+        ahead.push(...found)
+        const last = found.at(-1)
+        if (last !== undefined) behind = firstKey(last)
+      }
+      return ahead.shift()
+    }
+  }
+
+  /** Removes some of a segment that was merged into another one. */
+  function remove(segment: number): void {
+    statements.run(
+      'delete from delivered_block where id in (select id from delivered_block where segment = ? order by first limit ?)',
+      ...[segment, pace.removed],
+    )
+    statements.run(
+      `delete from delivered_filter where segment = ? and first in
+      (select first from delivered_filter where segment = ? order by first limit ?)`,
+      ...[segment, segment, pace.removed],
+    )
+    const left = numbers(
+      `select 1 as n where exists (select 1 from delivered_block where segment = ?)
+      or exists (select 1 from delivered_filter where segment = ?)`,
+      ...[segment, segment],
+    )
+    if (left.length === 0) statements.run('delete from delivered_segment where id = ?', segment)
+  }
+
+  /** Removes packs of which most rows were replaced, and saves the other rows anew. */
+  function clear(jobId: number, limit: number): void {
+    const packs = numbers(
+      'select pack as n from delivered_replaced where job_id = ? and count <= replaced * 2 limit ?',
+      ...[jobId, limit],
+    )
+    const kept: DeliveredRow[] = []
+    for (const pack of packs) {
+      const rows = readPack(packWith(pack)).rows()
+      const keys = sortKeys(rows.map(({ row }) => row.rowKey))
+      const places = find(jobId, keys, false)
+      for (const [rank, from] of keys.from.entries()) {
+        const one = rows[from]
+        if (one !== undefined && places[rank] === placeOf(pack, one.offset)) kept.push(one.row)
+      }
+      statements.run('delete from delivered where id = ?', pack)
+      statements.run('delete from delivered_replaced where pack = ?', pack)
+    }
+    if (kept.length > 0) add(jobId, kept, sortKeys(kept.map(({ rowKey }) => rowKey)))
+  }
+
+  /** Of the rows that are replaced, how many each pack has. */
+  function countReplaced(places: Float64Array): void {
+    const replaced = places.filter((place) => place !== -1)
+    for (const [pack, of] of Map.groupBy(replaced, packOf))
+      statements.run(
+        `insert into delivered_replaced (pack, job_id, count, replaced)
+        select id, job_id, count, ? from delivered where id = ?
+        on conflict (pack) do update set replaced = replaced + excluded.replaced`,
+        ...[of.length, pack],
+      )
+  }
+
+  return {
+    read(jobId, rowKeys) {
+      // Of one moment: another process may merge meanwhile.
+      statements.run('begin deferred')
+      try {
+        return readRows(find(jobId, sortKeys(rowKeys), true))
+      } finally {
+        statements.run('commit')
+      }
+    },
+    save(jobId, rows) {
+      if (rows.length === 0) return
+      const keys = sortKeys(rows.map(({ rowKey }) => rowKey))
+      countReplaced(find(jobId, keys, false))
+      add(jobId, rows, keys)
+    },
+    upkeep(jobId) {
+      const merges = numbers(
+        `select level as n from delivered_segment where job_id = ? and state = 'ready'
+        group by level having count(*) >= ? order by level`,
+        ...[jobId, pace.fanOut],
+      )
+      const merged = numbers(
+        `select id as n from delivered_segment where job_id = ? and state = 'merged'`,
+        jobId,
+      )
+      const toClear = numbers(
+        'select 1 as n from delivered_replaced where job_id = ? and count <= replaced * 2 limit 1',
+        jobId,
+      )
+      return [
+        ...merges.map((level) => ({ what: 'merge' as const, level })),
+        ...merged.map((segment) => ({ what: 'remove' as const, segment })),
+        ...toClear.map(() => ({ what: 'clear' as const })),
+      ]
+    },
+    keepUp(jobId, piece, settled) {
+      if (piece.what === 'merge') merge(jobId, piece.level, Math.max(pace.entries, 2 * settled))
+      else if (piece.what === 'remove') remove(piece.segment)
+      else clear(jobId, Math.max(pace.packs, settled / 32))
+    },
+  }
+}
+
+function asBytes(value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value
+  throw new Error('a blob of the ledger is none')
+}

@@ -16,8 +16,8 @@ const PROJECT = fileURLToPath(new URL('..', import.meta.url))
 const SOURCES = join(PROJECT, 'src')
 const BUILT = join(PROJECT, 'dist')
 
-/** Packages that stay as they are: with files of their own, or loaded where they are needed. */
-const KEPT_AS_THEY_ARE = [/^@lhncbc\//, /^ssh2/, /^@aws-sdk\//, /\.node$/]
+/** Packages that stay as they are: with files of their own, loaded where they are needed, or asked for by a part of another one that nobody uses. */
+const KEPT_AS_THEY_ARE = [/^@lhncbc\//, /^ssh2/, /^@aws-sdk\//, /\.node$/, /^protobufjs\//]
 
 /** `import one, { two as three } from "node:four";` */
 const OF_BUILTIN = /^import (?:(?:\* as )?([\w$]+))?(?:, )?(?:\{ (.+) \})? from "((?:node:)?[a-z_/]+)";$/gm

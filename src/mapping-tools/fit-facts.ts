@@ -4,6 +4,7 @@
  * keys and people are sampled by their hash, so that all rows of one key are seen or none.
  */
 import { DDSketch } from '@datadog/sketches-js'
+import { OTHER_CODES } from '../model/balance.ts'
 import type { PreparedRecord, RecordKind, RowOutcome } from '../model/record.ts'
 import type { BiometricEntry } from '../transform/catalog.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
@@ -52,8 +53,8 @@ export interface FitFacts extends PeopleFacts {
   }
   /** Why rows were rejected: how many, by reason code. */
   readonly reasons: Readonly<Record<string, number>>
-  /** Elements and rows that are left out because of their state, and all that are left out. */
-  readonly leftOut: { readonly byStatus: number; readonly all: number }
+  /** Elements that are left out, those of them by their status, and rows skipped for nothing but codes that are not known. */
+  readonly leftOut: { readonly all: number; readonly byStatus: number; readonly rowsByCode: number }
   readonly rules: readonly RuleFacts[]
   readonly keys: {
     /** Estimated where there are many. */
@@ -146,7 +147,7 @@ export function createFit(
   const places: { readonly name: string; readonly counter: RuleCounter }[] = []
   const rows = { read: 0, mapped: 0, skipped: 0, rejected: 0 }
   const reasons: Record<string, number> = {}
-  const leftOut = { byStatus: 0, all: 0 }
+  const leftOut = { all: 0, byStatus: 0, rowsByCode: 0 }
   const keys = new HashSample<{ rows: number; replaced: number; content: number }>()
   const people = createPeople()
   const dates = createDates(zoneOf(definition))
@@ -156,11 +157,12 @@ export function createFit(
       rows.read++
       rows[outcome.outcome]++
       if (outcome.outcome === 'rejected') return increase(reasons, outcome.issue.code)
-      for (const why of outcome.leftOut) {
-        leftOut.all++
-        if (why === 'status') leftOut.byStatus++
+      leftOut.all += outcome.leftOut.length
+      for (const why of outcome.leftOut) if (why === 'status') leftOut.byStatus++
+      if (outcome.outcome === 'skipped') {
+        if (outcome.leftOut.every(isCode)) leftOut.rowsByCode++
+        return
       }
-      if (outcome.outcome === 'skipped') return
       const isMeasured = rows.read <= LOOKED_AT_FIRST || rows.read % THEN_EVERY === 0
       const { records } = outcome
       for (let at = 0; at < records.length; at++) {
@@ -210,6 +212,9 @@ export function createFit(
     },
   }
 }
+
+/** An unknown code, told or not. */
+const isCode = (why: string): boolean => why === OTHER_CODES || why.startsWith('code ')
 
 /** The same without quantiles of few values, which are values of people: what may be stored or logged. */
 export const withoutFew = (facts: FitFacts): FitFacts => ({

@@ -146,7 +146,7 @@ function ruleFindings(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): Su
       ),
       ...values,
     ]
-  const rows = kind === 'condition' ? RARE : SOME
+  const rows = kind === 'condition' ? RARE : MANY
   if (made + total(rejected) === 0 && named && mapped >= rows)
     return [
       tell(
@@ -266,14 +266,16 @@ function rowFindings({ rows, reasons, leftOut, keys, rules }: FitFacts): Suspici
         'rows-rejected',
         `${percent(rows.rejected / rows.read)} of the rows are rejected, most as ${mostOf(reasons)}`,
       )
-    if (rows.skipped / rows.read >= NEARLY_ALL)
+    // Of all codes that a hospital uses, the catalog may know few.
+    const left = rows.skipped - leftOut.rowsByCode
+    if (left / rows.read >= NEARLY_ALL)
       tell(
         'rows-left-out',
-        `${percent(rows.skipped / rows.read)} of the rows are left out: is the condition by which rows are skipped, or the list of states and codes, the right one?`,
+        `${percent(left / rows.read)} of the rows are left out: is the condition by which rows are skipped, or the list of states, the right one?`,
       )
-    else if (made + refused === 0 && rows.mapped > 0) tell('rows-left-out', 'the rows give no record at all')
+    else if (made + refused === 0) tell('rows-left-out', 'the rows give no record at all')
   }
-  const states = leftOut.byStatus + made
+  const states = leftOut.all + made + refused
   if (leftOut.byStatus >= FEWEST_VALUES && leftOut.byStatus / states >= HALF)
     tell(
       'status-left-out',

@@ -40,6 +40,14 @@ test('nothing is suspicious about the mappings in which mistakes are planted', (
   }
 })
 
+test('a hospital that codes much else is not suspicious, unless nothing is left of its export', () => {
+  const text = RIGHT_LONG.replace('table: tried', 'table: tried, unknown: skip')
+  const most = exported.long.map((row, at) => (at % 12 === 0 ? row : { ...row, code: `ZZ-${at % 7}` }))
+  expect(suspicionsOf(text, most)).toEqual([])
+  const all = exported.long.map((row) => ({ ...row, code: 'ZZ-1' }))
+  expect(suspicionsOf(text, all).map(({ finding }) => finding)).toEqual(['rows-left-out'])
+})
+
 test('what a mapping expects is told with its reason, and is no suspicion', () => {
   const { wide } = exported
   const wrong = RIGHT_WIDE.replace('body-weight: weight_kg', 'body-weight: weight_lb')

@@ -93,6 +93,7 @@ export function rowsOf(seed: number): { readonly wide: Cells[]; readonly long: C
       dx_asthma: flag(0.08),
       dx_htn: flag(0.28),
       lot: '77',
+      pulse_standing: '',
     }
   })
   const long = people.slice(0, 100).flatMap((person, at) =>
@@ -291,6 +292,7 @@ export const MISTAKES: readonly Mistake[] = [
   ),
   wide('the goal in place of the measurement', WEIGHT, 'body-weight: weight_goal', 'column-doubtful', 'goal'),
   wide('the value of the year before', WEIGHT, 'body-weight: weight_last_year', 'column-doubtful', 'year'),
+  wide('an empty column', 'heart-rate: pulse', 'heart-rate: pulse_standing', 'never-set'),
   wide('a column that is the same in all rows', 'heart-rate: pulse', 'heart-rate: lot', 'one-value'),
   wide(
     'day and month swapped',

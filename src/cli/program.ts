@@ -117,6 +117,24 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .action(call(['run'], async () => (await import('./control.ts')).stop))
 
   program
+    .command('pause')
+    .description('keep the schedule from beginning anything of a job; what is under way ends by itself')
+    .argument('<job>', 'name of a file in the jobs folder, without .yaml')
+    .option('--by <name>', 'who pauses it; without it the user of this machine')
+    .option('--note <text>', 'why; it is kept in the ledger and shown: no health data')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill pause nightly-screenings --note "the vendor is moving"')
+    .action(call(['job'], async () => (await import('./control.ts')).pause))
+
+  program
+    .command('resume')
+    .description('let the schedule go on with a job that was paused')
+    .argument('<job>', 'name of a file in the jobs folder, without .yaml')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill resume nightly-screenings')
+    .action(call(['job'], async () => (await import('./control.ts')).resume))
+
+  program
     .command('trace')
     .description('lead from a transaction id back to export, line, rule, batch, tries and answer')
     .argument('<transaction>', 'a transaction id, as the gateway stores it')

@@ -20,6 +20,8 @@ export {
   type NotificationChange,
   type NotificationRecord,
   type Notifications,
+  type Pause,
+  type Pauses,
   type PerhapsSent,
   type Reason,
   type RightOfWay,
@@ -39,6 +41,7 @@ import type {
   LeaseRequest,
   Notifications,
   OpenExport,
+  Pauses,
   PerhapsSent,
   Pruning,
   Reason,
@@ -276,6 +279,7 @@ export interface Ledger {
   left: LeftBehind
   acknowledgements: Acknowledgements
   fires: Fires
+  pauses: Pauses
   expectations: Expectations
   notifications: Notifications
   way: RightOfWay

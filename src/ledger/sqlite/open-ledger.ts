@@ -34,6 +34,7 @@ import {
 } from './lookups.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { notificationsOf } from './notifications.ts'
+import { pausesOf } from './pauses.ts'
 import { isPerhapsSent, readPerhapsSent } from './perhaps-sent.ts'
 import { pruning } from './pruning.ts'
 import { countKnown, readMostFrequent, readReasons } from './reasons.ts'
@@ -263,6 +264,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     left: leftBehind(read),
     acknowledgements: acknowledgementsOf({ read, write }),
     fires: firesOf({ read, write }),
+    pauses: pausesOf({ read, write }),
     expectations: expectationsOf({ read, write }),
     notifications: notificationsOf({ read, write }),
     way: rightOfWay({ read, write }),

@@ -137,7 +137,12 @@ export function createProgram(version: string, perform: Perform, output: OutputC
   program
     .command('trace')
     .description('lead from a transaction id back to export, line, rule, batch, tries and answer')
-    .argument('<transaction>', 'a transaction id, as the gateway stores it')
+    .argument('[transaction]', 'a transaction id, as the gateway stores it')
+    .option(
+      '--row <export:row>',
+      'all records of a row of the latest export of that name, like acme_20260302.csv:17',
+      exportRow,
+    )
     .addOption(json())
     .addHelpText('after', '\nExample:\n  waybill trace 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa')
     .action(call(['transaction'], async () => (await import('./runs.ts')).trace))
@@ -212,6 +217,12 @@ export function createProgram(version: string, perform: Perform, output: OutputC
   addInstallationCommands(program, call)
 
   return program
+}
+
+function exportRow(text: string): { readonly name: string; readonly row: number } {
+  const [, name = '', row = ''] = /^(.+):([1-9]\d{0,8})$/.exec(text) ?? []
+  if (name !== '') return { name, row: Number(row) }
+  throw new InvalidArgumentError('It must be the name of an export and a row, like acme_20260302.csv:17.')
 }
 
 function address(text: string): ListenAddress {

@@ -243,6 +243,8 @@ export interface Ledger {
   openExports(job: string): Promise<OpenExport[]>
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
+  /** Latest first. */
+  exportsNamed(name: string): Promise<ExportRecord[]>
   /**
    * A number that is higher for an export that the job has first read to its end later than another one. The same content under another
    * name came anew.

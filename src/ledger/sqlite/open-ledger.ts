@@ -163,6 +163,10 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
       read((db) =>
         db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
       ),
+    exportsNamed: (name) =>
+      read((db) =>
+        db.selectFrom('export').selectAll().where('name', '=', name).orderBy('id', 'desc').execute(),
+      ),
     arrivalOf: (jobId, { id, name, sha256 }) =>
       read(async (db) => {
         const { first } = await db

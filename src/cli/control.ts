@@ -1,11 +1,12 @@
-/** `waybill stop` and `watch`: a run that is under way, in whatever process. */
+/** `waybill stop` and `watch`: a run that is under way, in whatever process. `pause` and `resume`: a job on the schedule. */
 import { allRecords } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
-import { stopRun, watchRun } from '../runs/control.ts'
+import { pauseJob, stopRun, watchRun } from '../runs/control.ts'
 import type { ShownRun } from '../runs/listed-runs.ts'
 import { counted, n } from '../shown-text.ts'
 import { createProgress } from '../telemetry/progress.ts'
 import type { Action, CommandContext } from './context.ts'
+import { type Deciding, personOf } from './rerun.ts'
 import { waitsText } from './run-reporter.ts'
 import { summaryText } from './summary-text.ts'
 
@@ -33,6 +34,29 @@ export const watch: Action<{ readonly run: string | undefined; readonly json?: t
   })
   tell(context, shown, json)
   return shown.summary.exit ?? EXIT.interrupted
+}
+
+interface PauseOptions extends Deciding {
+  readonly job: string
+  readonly json?: true
+}
+
+export const pause: Action<PauseOptions> = async (context, options) => {
+  const done = await pauseJob(context, options.job, personOf(context, options))
+  const words = done.changed
+    ? `${done.job} is paused: the schedule begins nothing of it. To go on: waybill resume ${done.job}`
+    : `${done.job} is paused already: waybill schedule --explain ${done.job}`
+  context.out(options.json ? JSON.stringify(done) : words)
+  return EXIT.ok
+}
+
+export const resume: Action<PauseOptions> = async (context, { job, json }) => {
+  const done = await pauseJob(context, job, 'over')
+  const words = done.changed
+    ? `${done.job} goes on: what it missed is made up for as its schedule says (missed).`
+    : `${done.job} was not paused.`
+  context.out(json ? JSON.stringify(done) : words)
+  return EXIT.ok
 }
 
 function progressWords(summary: ShownRun['summary']): string {

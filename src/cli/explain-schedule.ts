@@ -28,7 +28,7 @@ export async function explainSchedule(
 }
 
 function explainedText(explained: ExplainedJob, columns: number | undefined): string[] {
-  const { job, schedule, problem, current, last, next, zone, expected } = explained
+  const { job, schedule, problem, pause, current, last, next, zone, expected } = explained
   const what =
     schedule === undefined
       ? problem === undefined
@@ -36,6 +36,12 @@ function explainedText(explained: ExplainedJob, columns: number | undefined): st
         : `it cannot be run: ${problem.code}`
       : `"${schedule.cron}" in ${schedule.zone}, missed: ${schedule.missed}`
   const lines = [`${job}: ${what}`]
+  if (pause !== undefined) {
+    const why = pause.note === null ? '' : `: ${pause.note}`
+    lines.push(
+      `paused by ${pause.by} since ${toSecond(new Date(pause.at).toISOString())}${why}. To go on: waybill resume ${job}`,
+    )
+  }
   if (current !== undefined) lines.push(currentText(current))
   if (last.length > 0) {
     const rows = last.map((fire) => [
@@ -63,10 +69,11 @@ const instant = (at: number | null): string | undefined =>
   at === null ? undefined : new Date(at).toISOString()
 
 function explainedJson(explained: ExplainedJob): object {
-  const { job, schedule, problem, current, last, next, zone, expected } = explained
+  const { job, schedule, problem, pause, current, last, next, zone, expected } = explained
   return {
     job,
     schedule,
+    paused: pause && { by: pause.by, note: pause.note ?? undefined, since: instant(pause.at) },
     now: current && { run: current.run, owner: current.owner, since: current.since, waits: current.waits },
     ...(problem === undefined ? {} : errorAsJson(problem)),
     last: last.map((fire) => ({
@@ -133,6 +140,7 @@ export const expectationJson = ({ key, expect, last, next }: ExplainedExpectatio
 
 const REASONS: Readonly<Record<string, string>> = {
   'not-scheduled': 'no schedule was running',
+  paused: 'the job was paused',
   'job-held': 'the job was being run',
   'job-invalid': 'the job file or a mapping was wrong',
   'earlier-first': 'an earlier fire goes first',

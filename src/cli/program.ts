@@ -117,9 +117,32 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .action(call(['run'], async () => (await import('./control.ts')).stop))
 
   program
+    .command('pause')
+    .description('keep the schedule from beginning anything of a job; what is under way ends by itself')
+    .argument('<job>', 'name of a file in the jobs folder, without .yaml')
+    .option('--by <name>', 'who pauses it; without it the user of this machine')
+    .option('--note <text>', 'why; it is kept in the ledger and shown: no health data')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill pause nightly-screenings --note "the vendor is moving"')
+    .action(call(['job'], async () => (await import('./control.ts')).pause))
+
+  program
+    .command('resume')
+    .description('let the schedule go on with a job that was paused')
+    .argument('<job>', 'name of a file in the jobs folder, without .yaml')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill resume nightly-screenings')
+    .action(call(['job'], async () => (await import('./control.ts')).resume))
+
+  program
     .command('trace')
     .description('lead from a transaction id back to export, line, rule, batch, tries and answer')
-    .argument('<transaction>', 'a transaction id, as the gateway stores it')
+    .argument('[transaction]', 'a transaction id, as the gateway stores it')
+    .option(
+      '--row <export:row>',
+      'all records of a row of the latest export of that name, like acme_20260302.csv:17',
+      exportRow,
+    )
     .addOption(json())
     .addHelpText('after', '\nExample:\n  waybill trace 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa')
     .action(call(['transaction'], async () => (await import('./runs.ts')).trace))
@@ -194,6 +217,12 @@ export function createProgram(version: string, perform: Perform, output: OutputC
   addInstallationCommands(program, call)
 
   return program
+}
+
+function exportRow(text: string): { readonly name: string; readonly row: number } {
+  const [, name = '', row = ''] = /^(.+):([1-9]\d{0,8})$/.exec(text) ?? []
+  if (name !== '') return { name, row: Number(row) }
+  throw new InvalidArgumentError('It must be the name of an export and a row, like acme_20260302.csv:17.')
 }
 
 function address(text: string): ListenAddress {

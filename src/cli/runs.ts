@@ -1,10 +1,11 @@
 /** `waybill runs`, `show` and `trace`: what runs came to. */
 import { allRecords } from '../model/balance.ts'
-import { EXIT } from '../model/errors.ts'
+import { EXIT, WaybillError } from '../model/errors.ts'
 import { toLookAt } from '../run/next-steps.ts'
-import { trace as traceRecord } from '../runs/actions.ts'
+import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
 import { type ListedRun, type ListedRuns, listRuns, type RunQuestion, showRun } from '../runs/listed-runs.ts'
 import type { Trace } from '../runs/trace.ts'
+import type { TracedRow } from '../runs/trace-row.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
 import type { Action, Since } from './context.ts'
 import { fittedTable } from './plain-table.ts'
@@ -153,13 +154,37 @@ export const show: Action<{ readonly run: string | undefined; readonly json?: tr
   return EXIT.ok
 }
 
-export const trace: Action<{ readonly transaction: string; readonly json?: true }> = async (
-  context,
-  options,
-) => {
-  const traced = await traceRecord(context, options.transaction)
-  context.out(options.json ? JSON.stringify(traced) : traceText(traced))
+export interface TraceOptions {
+  readonly transaction: string | undefined
+  readonly row?: { readonly name: string; readonly row: number }
+  readonly json?: true
+}
+
+/** @throws WaybillError `usage-wrong`: not exactly one of a transaction and a row */
+export const trace: Action<TraceOptions> = async (context, { transaction, row, json }) => {
+  if ((transaction === undefined) === (row === undefined))
+    throw new WaybillError('usage-wrong', 'name a transaction id, or a row with --row EXPORT:17')
+  if (transaction !== undefined) {
+    const traced = await traceRecord(context, transaction)
+    context.out(json ? JSON.stringify(traced) : traceText(traced))
+  } else if (row !== undefined) {
+    const traced = await traceExportRow(context, row.name, row.row)
+    context.out(json ? JSON.stringify(traced) : rowText(traced, context.columns))
+  }
   return EXIT.ok
+}
+
+function rowText({ export: name, row, records }: TracedRow, columns: number | undefined): string[] {
+  const rows = records.map(({ rule, outcome, run, reason, transactionId }) => [
+    rule ?? '(row)',
+    outcome,
+    run,
+    ...[reason?.code ?? '', transactionId ?? ''],
+  ])
+  return [
+    `Row ${n(row)} of ${name}; for more of a record: waybill trace TRANSACTION`,
+    ...fittedTable(['rule', 'outcome', 'run', 'reason', 'transaction'], rows, 'none', columns),
+  ]
 }
 
 function traceText(traced: Trace): string[] {

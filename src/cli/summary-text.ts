@@ -32,7 +32,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     '',
     ...(nothingSettled(summary) ? [] : [...exportsTable(summary, columns), '']),
     ...(nothingSettled(summary)
-      ? [`Sent     nothing: no row${exportWords(summary)} is settled`]
+      ? [`Rows     none${exportWords(summary)} is settled`]
       : [
           `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
             (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),

@@ -56,6 +56,22 @@ export interface OpenExport {
   readonly path: string
 }
 
+/** Who has paused a job, since when and why: the schedule begins nothing of it. */
+export interface Pause {
+  readonly by: string
+  readonly note: string | null
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+export interface Pauses {
+  of(jobId: number): Promise<Pause | undefined>
+  /** @returns whether it was not paused already */
+  begin(jobId: number, pause: Pause): Promise<boolean>
+  /** @returns whether it was paused */
+  end(jobId: number): Promise<boolean>
+}
+
 /** Which runs are listed. */
 export interface RunFilter {
   readonly job?: string | undefined

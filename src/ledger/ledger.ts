@@ -20,6 +20,8 @@ export {
   type NotificationChange,
   type NotificationRecord,
   type Notifications,
+  type Pause,
+  type Pauses,
   type PerhapsSent,
   type Reason,
   type RightOfWay,
@@ -39,6 +41,7 @@ import type {
   LeaseRequest,
   Notifications,
   OpenExport,
+  Pauses,
   PerhapsSent,
   Pruning,
   Reason,
@@ -240,6 +243,8 @@ export interface Ledger {
   openExports(job: string): Promise<OpenExport[]>
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
+  /** Latest first. */
+  exportsNamed(name: string): Promise<ExportRecord[]>
   /**
    * A number that is higher for an export that the job has first read to its end later than another one. The same content under another
    * name came anew.
@@ -278,6 +283,7 @@ export interface Ledger {
   left: LeftBehind
   acknowledgements: Acknowledgements
   fires: Fires
+  pauses: Pauses
   expectations: Expectations
   notifications: Notifications
   way: RightOfWay

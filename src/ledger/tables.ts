@@ -214,6 +214,14 @@ interface TimetableTable {
   seen_until: number
 }
 
+/** A job of which the schedule begins nothing. */
+interface PauseTable {
+  job_id: number
+  person: string
+  note: string | null
+  at: number
+}
+
 /** Null until it is known. */
 type Later<T> = ColumnType<T | null, T | null | undefined, T | null>
 
@@ -257,6 +265,7 @@ export interface LedgerTables {
   account: AccountTable
   care_team: CareTeamTable
   timetable: TimetableTable
+  pause: PauseTable
   fire: FireTable
   notification: NotificationTable
   copy: CopyTable

@@ -66,7 +66,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       `Time     begun ${utc(Date.parse(startedAt))}, ${(durationMs / 1000).toFixed(1)} s of work`,
       `Gateway  ${gateway}`,
       ...(rows.read + made === 0
-        ? ['Sent     nothing: no row is settled']
+        ? ['Rows     none is settled']
         : [
             `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
             `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,

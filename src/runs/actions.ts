@@ -33,6 +33,7 @@ import { tellingRefusals } from './run-and-tell.ts'
 import { type BeginWatch, begin, type DryRunResult, dryRun, type RunOptions, runJob } from './run-job.ts'
 import { rerunJob } from './take-up.ts'
 import { type Trace, traceRecord } from './trace.ts'
+import { type TracedRow, traceRow } from './trace-row.ts'
 import { type SampleSize, type Verified, verifyRun } from './verify.ts'
 
 /** Goes on with what the job has left unfinished, then takes what has arrived since. @param name of the job, or its file */
@@ -149,6 +150,10 @@ function runnable({ settings }: Application, job: Job): { readonly job: Job; rea
 /** What became of one record. @throws WaybillError `transaction-not-found` */
 export const trace = (application: Application, transactionId: string): Promise<Trace> =>
   withKnownLedger(application, (ledger) => traceRecord(ledger, transactionId))
+
+/** What became of one row of the latest export of that name. @throws WaybillError `transaction-not-found` */
+export const traceExportRow = (application: Application, name: string, row: number): Promise<TracedRow> =>
+  withKnownLedger(application, (ledger) => traceRow(ledger, name, row))
 
 export interface ReconciledRun extends Reconciled, ShownRun {
   readonly run: string

@@ -1,10 +1,13 @@
-/** A run that is under way, in whatever process: it is watched, or asked to stop. */
+/** A run that is under way, in whatever process: it is watched, or asked to stop. A job that the schedule is to leave alone. */
+import { readJob } from '../definitions/definition-files.ts'
+import { gatewayNameOf } from '../definitions/jobs.ts'
 import { WaybillError } from '../model/errors.ts'
 import { LOOK_EVERY_MS } from '../run/lease.ts'
 import { activityOf } from '../run/summary.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, withKnownLedger } from './application.ts'
 import { type ShownRun, showRun } from './listed-runs.ts'
+import type { Person } from './resolve.ts'
 
 /**
  * Asks whoever runs it to stop: what is under way is finished, and the next run of the job goes on with it. Waits until it has ended.
@@ -20,6 +23,31 @@ export async function stopRun(application: Application, name: string, by: string
     throw new WaybillError('nothing-left', `run ${found.id} is not under way`)
   })
   return watchRun(application, run)
+}
+
+/**
+ * Keeps the schedule from beginning anything of a job, or lets it go on; what is under way ends by itself, and what is typed is run.
+ * @returns whether that changed anything
+ * @throws WaybillError `job-not-found`
+ */
+export async function pauseJob(
+  application: Application,
+  name: string,
+  pause: Person | 'over',
+): Promise<{ readonly job: string; readonly changed: boolean }> {
+  const { settings } = application
+  const { definition } = await readJob(settings, name)
+  const ledger = await application.openLedger()
+  try {
+    const jobId = await ledger.jobId(definition.job, gatewayNameOf(settings, definition))
+    const changed =
+      pause === 'over'
+        ? await ledger.pauses.end(jobId)
+        : await ledger.pauses.begin(jobId, { ...pause, at: application.now() })
+    return { job: definition.job, changed }
+  } finally {
+    await ledger.close()
+  }
 }
 
 /**

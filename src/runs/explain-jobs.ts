@@ -3,7 +3,7 @@ import { type Job, readJob } from '../definitions/definition-files.ts'
 import type { Expectation } from '../definitions/export-definition.ts'
 import { readGatewayName } from '../definitions/jobs.ts'
 import { watchedSources } from '../expect/assess.ts'
-import type { DeadlineRecord, ExpectationKey, FireRecord, Ledger } from '../ledger/ledger.ts'
+import type { DeadlineRecord, ExpectationKey, FireRecord, Ledger, Pause } from '../ledger/ledger.ts'
 import type { WaybillError } from '../model/errors.ts'
 import { type RunActivity, underWay } from '../run/summary.ts'
 import { firesAfter } from '../schedule/fires.ts'
@@ -19,6 +19,7 @@ export interface ExplainedJob {
   readonly job: string
   readonly schedule: JobSchedule | undefined
   readonly problem: WaybillError | undefined
+  readonly pause: Pause | undefined
   /** The run that is on, of whatever process. */
   readonly current: (RunActivity & { readonly kind: 'under-way'; readonly run: string }) | undefined
   /** Newest first. */
@@ -75,6 +76,7 @@ async function explain(
     job: listed.name,
     schedule,
     problem: 'problem' in listed ? listed.problem : undefined,
+    pause: jobId === undefined ? undefined : await ledger?.pauses.of(jobId),
     current: holder && { run: holder.run_id, ...underWay(holder) },
     last: [...unseen.reverse(), ...fires].slice(0, LAST),
     next: Iterator.from(upcoming).take(NEXT).toArray(),

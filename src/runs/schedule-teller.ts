@@ -33,8 +33,8 @@ export interface ScheduleTeller {
   end(): Promise<void>
 }
 
-/** Reasons of missed fires whose cause is told otherwise: the wrong job file once, and the earlier fire when it was missed or interrupted. */
-const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first'])
+/** Reasons of missed fires that are known, or told otherwise: who has paused the job knows; the wrong job file is told once, and the earlier fire when it was missed or interrupted. */
+const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first', 'paused'])
 
 export function createScheduleTeller(
   context: TellerContext,

@@ -145,7 +145,7 @@ function withoutUnknown(runs: readonly TracedRun[]): TracedRun[] {
   return runs.filter(({ outcome }, at) => outcome !== 'unchanged' || at < first)
 }
 
-async function traceRun(
+export async function traceRun(
   ledger: Ledger,
   record: ExportRecord,
   chunk: ChunkRecord,
@@ -189,7 +189,7 @@ async function traceRun(
 }
 
 /** By what has become of it since; a reject that a later run has settled is one of its own run all the same. */
-function outcomeOf(exception: ExceptionRecord | undefined): TracedRun['outcome'] | undefined {
+export function outcomeOf(exception: ExceptionRecord | undefined): TracedRun['outcome'] | undefined {
   if (exception === undefined || exception.state === 'warning') return undefined
   if (exception.state === 'accepted') return exception.batch_id === null ? 'unchanged' : 'accepted'
   return exception.state === 'settled' ? 'rejected' : exception.state

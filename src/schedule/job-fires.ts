@@ -122,6 +122,11 @@ async function hindrance<Job>(
   running: FireRecord | undefined,
 ): Promise<Hindrance | undefined> {
   if ('problem' in listed) return { reason: 'job-invalid', detail: listed.problem.message }
+  const pause = await ledger.pauses.of(jobId)
+  if (pause !== undefined) {
+    const why = pause.note === null ? '' : `: ${pause.note}`
+    return { reason: 'paused', detail: `${pause.by}, since ${new Date(pause.at).toISOString()}${why}` }
+  }
   if (running !== undefined)
     return heldBy(running.owner ?? 'a process', running.run_id, running.begun_at ?? running.due)
   const holder = await ledger.holder(jobId, now(), isDead)
@@ -164,7 +169,7 @@ async function runFire<Job>(
     const ended =
       end === 'nothing'
         ? await fires.move(fire, 'end', { ended_at: now(), exit: null, error: 'exports-none' })
-        : await fires.move(fire, end.exit === EXIT.interrupted ? 'interrupt' : 'end', {
+        : await fires.move(fire, goesOn(end) ? 'interrupt' : 'end', {
             ...(end.run === undefined ? {} : { run_id: end.run }),
             ended_at: now(),
             exit: end.exit,
@@ -175,6 +180,10 @@ async function runFire<Job>(
     events.trouble(name, error)
   }
 }
+
+/** What a person has stopped goes on with the next run, not at once. */
+const goesOn = ({ exit, error }: SettledRun): boolean =>
+  exit === EXIT.interrupted && error !== 'asked-to-stop'
 
 type SettledRun = Omit<FireRunEnd, 'run'> & { readonly run?: string }
 

@@ -42,8 +42,8 @@ const timetableOf = ({ cron, zone }: Timetable): Timetable => ({ cron, zone })
 
 /** Why a fire did not run at its time. */
 export interface Hindrance {
-  readonly reason: 'not-scheduled' | 'job-held' | 'job-invalid' | 'earlier-first'
-  /** Who holds the job, or where its file is wrong. */
+  readonly reason: 'not-scheduled' | 'job-held' | 'job-invalid' | 'earlier-first' | 'paused'
+  /** Who holds the job, or has paused it, or where its file is wrong. */
   readonly detail: string | null
 }
 

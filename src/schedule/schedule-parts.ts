@@ -32,7 +32,7 @@ export interface LookPlan {
 }
 
 export interface ScheduleParts<Job> {
-  readonly ledger: Pick<Ledger, 'fires' | 'holder' | 'jobId'> & {
+  readonly ledger: Pick<Ledger, 'fires' | 'holder' | 'jobId' | 'pauses'> & {
     readonly way: Pick<Ledger['way'], 'waiter'>
   }
   /** Names the gateway of a job in the ledger; of one that is gone, or cannot be read, the one that it had. */

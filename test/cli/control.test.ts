@@ -112,6 +112,30 @@ test('a terminal that goes away ends a run like SIGTERM, also where it says so t
   expect(summaryOf({ code, out, err })).toMatchObject({ state: 'interrupted', balanced: true })
 }, 60_000)
 
+test('a job is paused and goes on again; who paused it is told', async () => {
+  const clinic = await openClinic({ job: `${JOB}schedule: { cron: "15 2 * * *", zone: Etc/UTC }\n` })
+  const { waybill } = clinic.workplace
+  const paused = await waybill('pause', 'clinic', '--by', 'ann', '--note', 'the vendor is moving')
+  expect([paused.code, paused.out]).toEqual([
+    0,
+    'clinic is paused: the schedule begins nothing of it. To go on: waybill resume clinic\n',
+  ])
+  expect((await waybill('pause', 'clinic')).out).toContain('is paused already')
+  const explained = await waybill('schedule', '--explain', 'clinic')
+  expect(explained.out).toMatch(
+    /^paused by ann since \S+Z: the vendor is moving\. To go on: waybill resume clinic$/m,
+  )
+  expect(JSON.parse((await waybill('schedule', '--explain', '--json')).out).jobs).toMatchObject([
+    { job: 'clinic', paused: { by: 'ann', note: 'the vendor is moving' } },
+  ])
+  // What is typed is run all the same.
+  await clinic.deliver('day.csv', delivery('p', 2))
+  expect((await clinic.run()).code).toBe(0)
+  expect((await waybill('resume', 'clinic', '--json')).out).toBe('{"job":"clinic","changed":true}\n')
+  expect((await waybill('resume', 'clinic')).out).toBe('clinic was not paused.\n')
+  expect((await waybill('pause', 'other')).err).toContain('error job-not-found')
+}, 60_000)
+
 test.each([
   [['runs', '--json', '--limit', 'many'], /must be a whole number/],
   [['show', '--json', '--fast'], /unknown option '--fast'/],

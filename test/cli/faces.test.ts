@@ -15,6 +15,8 @@ test.for([
   ['show'],
   ['watch'],
   ['stop'],
+  ['pause'],
+  ['resume'],
   ['trace'],
   ['rerun'],
   ['reconcile'],

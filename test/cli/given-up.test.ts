@@ -45,7 +45,7 @@ test.each([
   expect(givenUp.out).toMatch(/^Decided at \S+Z by Night desk: give-up\. file lost$/m)
   expect(givenUp.code).toBe(0)
   expect(await readdir(join(home, 'spool'))).toEqual([])
-  expect(givenUp.out).toContain(`Run ${clinic.id} of clinic: failed (given-up) `)
+  expect(givenUp.out).toContain(`Run ${clinic.id} of clinic: failed (given-up), exit code 2, after`)
 
   const after = summaryOf(await clinic.run())
   expect(after.run).not.toBe(clinic.id)

@@ -49,6 +49,7 @@ test('each table that grows with the nights is pruned, or says what bounds it', 
     insert into account (gateway, reference, registered_at) values ('gateway', x'01', 1);
     insert into care_team (gateway, account, npi, observed_at, stored_at, heard_at, mark) values ('gateway', x'01', x'02', 1, 1, 1, 'none');
     insert into timetable values (1, '0 2 * * *', 'Etc/UTC', 1);
+    insert into pause values (1, 'ann', null, 1);
     insert into fire (job_id, due, state) values (1, 1, 'ended');
     insert into notification (message_id, job_id, kind, subject, target, address, notice, state, next_at, created_at)
       values ('m', 1, 'run-ended', 's', 't', 'a', '{}', 'delivered', 1, 1);

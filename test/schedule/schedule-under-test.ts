@@ -95,6 +95,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
         ledger: {
           jobId: alive(ledger.jobId),
           holder: alive(ledger.holder),
+          pauses: ledger.pauses,
           way: { waiter: alive(ledger.way.waiter) },
           fires: {
             ...fires,

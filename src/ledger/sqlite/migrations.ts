@@ -86,6 +86,7 @@ const SHAPE = [
 
   `create table timetable (job_id integer primary key, cron text not null, zone text not null,
     seen_until integer not null)`,
+  `create table pause (job_id integer primary key, person text not null, note text, at integer not null)`,
   `create table fire (job_id integer not null, due integer not null, state text not null, made_up_by integer, owner text,
     run_id text, begun_at integer, ended_at integer, exit integer, error text, reason text, detail text,
     primary key (job_id, due))`,

@@ -34,6 +34,7 @@ import {
 } from './lookups.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { notificationsOf } from './notifications.ts'
+import { pausesOf } from './pauses.ts'
 import { isPerhapsSent, readPerhapsSent } from './perhaps-sent.ts'
 import { pruning } from './pruning.ts'
 import { countKnown, readMostFrequent, readReasons } from './reasons.ts'
@@ -165,6 +166,10 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
       read((db) =>
         db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
       ),
+    exportsNamed: (name) =>
+      read((db) =>
+        db.selectFrom('export').selectAll().where('name', '=', name).orderBy('id', 'desc').execute(),
+      ),
     arrivalOf: (jobId, { id, name, sha256 }) =>
       read(async (db) => {
         const { first } = await db
@@ -279,6 +284,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     left: leftBehind(read),
     acknowledgements: acknowledgementsOf({ read, write }),
     fires: firesOf({ read, write }),
+    pauses: pausesOf({ read, write }),
     expectations: expectationsOf({ read, write }),
     notifications: notificationsOf({ read, write }),
     way: rightOfWay({ read, write }),

@@ -1,0 +1,90 @@
+/** What became of one row of an export: each record that was sent or rejected of it, with the id to follow it by. */
+import type { ExceptionRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
+import { WaybillError } from '../model/errors.ts'
+import { transactionId } from '../model/ids.ts'
+import { outcomeOf, type TracedRun, traceRun } from './trace.ts'
+
+export interface TracedRow {
+  readonly export: string
+  readonly exportId: string
+  readonly row: number
+  /** As the latest run that sent or rejected them has left them. */
+  readonly records: readonly TracedRecord[]
+}
+
+export interface TracedRecord extends Pick<TracedRun, 'run' | 'outcome' | 'reason'> {
+  /** Null of a row that was rejected as a whole. */
+  readonly rule: string | null
+  /** Not there where no record could be made. */
+  readonly transactionId?: string
+}
+
+/**
+ * @param name of the export, as it was delivered: the latest of that name
+ * @throws WaybillError `transaction-not-found`
+ */
+export async function traceRow(ledger: Ledger, name: string, row: number): Promise<TracedRow> {
+  const [latest] = await ledger.exportsNamed(name)
+  if (latest === undefined)
+    throw new WaybillError('transaction-not-found', `this ledger knows no export ${name}`, {
+      remedy: 'Give its name as `waybill show` has it, and the row behind a colon: acme_20260302.csv:17.',
+    })
+  const exportId = latest.export_id
+  const records = new Map<string, TracedRecord>()
+  for (const record of await ledger.exportsWithContent(exportId))
+    for (const { key, ...one } of await recordsOf(ledger, record, row))
+      if (!records.has(key)) records.set(key, one)
+  if (records.size > 0) return { export: name, exportId, row, records: [...records.values()] }
+  throw new WaybillError(
+    'transaction-not-found',
+    `no run has sent or rejected anything of row ${row} of ${name}`,
+    {
+      remedy:
+        'The row may have been skipped, or delivered before from another export; or its run was pruned.',
+    },
+  )
+}
+
+/** What one reading of the export has sent or rejected of the row. */
+async function recordsOf(
+  ledger: Ledger,
+  record: ExportRecord,
+  row: number,
+): Promise<(TracedRecord & { readonly key: string })[]> {
+  const found: (TracedRecord & { readonly key: string })[] = []
+  for (const chunk of await ledger.chunksOf(record.id)) {
+    const { first_row: first, rows, number } = chunk
+    if (record.reading === 'whole' && (row < first || row >= first + rows)) continue
+    const at = { exportRow: record.id, chunk: number }
+    const exceptions = (await ledger.exceptionsOf(at)).filter(
+      (one) => one.row === row && one.state !== 'warning',
+    )
+    const held = (await ledger.batchesOf(at)).flatMap(({ holds }) =>
+      unpackHolds(holds).filter((one) => one.row === row),
+    )
+    const made = [...held, ...exceptions.flatMap(madeOf)]
+    for (const { rule, content } of made) {
+      const { run, outcome, reason } = await traceRun(ledger, record, chunk, { row, rule, content })
+      const id = transactionId(record.export_id, row, rule, content)
+      found.push({
+        key: id,
+        rule,
+        transactionId: id,
+        run,
+        outcome,
+        ...(reason === undefined ? {} : { reason }),
+      })
+    }
+    for (const exception of exceptions) {
+      const { rule, content, stage, code, message } = exception
+      const outcome = outcomeOf(exception)
+      if (content !== null || outcome === undefined) continue
+      found.push({ key: `${rule}`, rule, run: record.run_id, outcome, reason: { stage, code, message } })
+    }
+  }
+  return found
+}
+
+const madeOf = ({ rule, content }: ExceptionRecord): { rule: string; content: string }[] =>
+  rule === null || content === null ? [] : [{ rule, content }]

@@ -32,13 +32,14 @@ const HOUR = 3_600_000
 const [EVENING, MORNING] = [21, 6]
 const ADULT_DAYS = 366
 
-export const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefined => {
+const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefined => {
   const zone = typeof observedAt === 'object' && 'zone' in observedAt ? observedAt.zone : undefined
   return typeof zone === 'string' && IANAZone.isValidZone(zone) ? IANAZone.create(zone) : undefined
 }
 
 /** Days and times of day, in the zone of the mapping; without one, in UTC. */
-export function createDates(zone: IANAZone | undefined) {
+export function createDates(mapping: MappingDefinition) {
+  const zone = zoneOf(mapping)
   const offsets = new Map<number, number>()
   const days = new Map<number, number>()
   const facts = { rows: 0, firstTwelve: 0, midnight: 0, night: 0, newborn: 0, aged: 0 }

@@ -8,7 +8,7 @@ import { OTHER_CODES } from '../model/balance.ts'
 import type { PreparedRecord, RecordKind, RowOutcome } from '../model/record.ts'
 import type { BiometricEntry } from '../transform/catalog.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
-import { createDates, type DateFacts, zoneOf } from './fit-dates.ts'
+import { createDates, type DateFacts } from './fit-dates.ts'
 import { createPeople, FEWEST_VALUES, increase, type PeopleFacts } from './fit-people.ts'
 import { HashSample, hashOf } from './hash-sample.ts'
 import { withoutOrdinal } from './record-facts.ts'
@@ -150,7 +150,7 @@ export function createFit(
   const leftOut = { all: 0, byStatus: 0, rowsByCode: 0 }
   const keys = new HashSample<{ rows: number; replaced: number; content: number }>()
   const people = createPeople()
-  const dates = createDates(zoneOf(definition))
+  const dates = createDates(definition)
 
   return {
     add(outcome) {

@@ -132,8 +132,11 @@ function daysDrift(
 export const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit']): DriftFinding[] =>
   fit === 'off'
     ? []
-    : suspicions.map(({ rule, message, finding }) => ({
-        measure: 'fit',
-        level: fit,
-        message: `${rule === null ? '' : `${rule}: `}${message} (${finding})`,
-      }))
+    : suspicions
+        // Of rows that are left out, what was left out before says more.
+        .filter(({ finding }) => finding !== 'rows-left-out')
+        .map(({ rule, message, finding }) => ({
+          measure: 'fit',
+          level: fit,
+          message: `${rule === null ? '' : `${rule}: `}${message} (${finding})`,
+        }))

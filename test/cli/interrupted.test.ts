@@ -178,7 +178,7 @@ const STRIKES: readonly Omit<Strike, 'signal'>[] = [
   { at: REGISTRATIONS, nth: 37, fault: STORED_UNANSWERED },
   { at: BIOMETRICS, nth: 1, fault: NEVER_ARRIVED },
   { at: 'GET /health-profile/biometrics', nth: 1, fault: NEVER_ARRIVED },
-  { at: BIOMETRICS, nth: 12, fault: STORED_UNANSWERED },
+  { at: BIOMETRICS, nth: 7, fault: STORED_UNANSWERED },
   { at: 'POST /health-profile/conditions/bulk', nth: 1, fault: STORED_UNANSWERED },
   { at: `POST ${CARE_TEAMS}`, nth: 9, fault: STORED_UNANSWERED },
   { at: MARKS, nth: 20, fault: STORED_UNANSWERED },

@@ -55,7 +55,8 @@ test('what chunks before have settled stays in the rejects file, and in the bala
   const nights = await openNights({
     job: 'stopWhen: { rejectedRows: 30%, after: 2600 }\nsubmit: { readLag: 100ms }\n',
   })
-  const good = delivery('a', 2_400)
+  // A chunk of 2,500 rows.
+  const good = delivery('a', 2_495)
   const bad = Array.from({ length: 2_000 }, (_, at) => dated(`p${at}`, '02.03.2026')).join('')
   const first = Array.from({ length: 5 }, (_, at) => dated(`q${at}`, '02.03.2026')).join('')
   await nights.deliver('day.csv', good.replace(HEADER, HEADER + first) + bad)

@@ -6,6 +6,7 @@
  *
  * It prints its address, and ends with its parent. `GET /_held` tells what it holds and what came; `DELETE /_held` forgets it.
  */
+import { hash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -48,6 +49,17 @@ const fresh = () => ({
 })
 let state = fresh()
 const bodies = options.keepBodiesIn === undefined ? undefined : createWriteStream(options.keepBodiesIn)
+
+const kept = new Set<string>()
+
+/** Once, however often it comes. */
+function keep(path: string, text: string): void {
+  if (bodies === undefined) return
+  const digest = hash('sha256', text)
+  if (kept.has(digest)) return
+  kept.add(digest)
+  bodies.write(`${path} ${text}\n`)
+}
 
 const RECORD =
   /"transactionId":"([^"]+)","account":\{"reference":"([^"]+)".*?"observationDate":"?([^",]+)"?,.*?"code":"([^"]+)".*?"source"/g
@@ -103,7 +115,7 @@ function answerOf(method: string, url: URL, text: string): { status: number; bod
     body: JSON.stringify({ code: '200', message: '200 OK', data, errors: [] }),
   })
   if (method === 'POST' && path.endsWith('/bulk')) {
-    bodies?.write(`${path} ${text}\n`)
+    keep(path, text)
     return takeRecords(path, text)
   }
   if (path.endsWith('/account/register')) {

@@ -115,8 +115,19 @@ const standingOf = (records: readonly DeliveredRecord[], rule: string): Delivere
 const isKnown = (records: readonly DeliveredRecord[], content: string): boolean =>
   records.some((one) => one.content === content)
 
-const isStanding = (records: readonly DeliveredRecord[], content: string): boolean =>
-  [...standing(records).values()].includes(content)
+/** Whether it is the last word of a rule. It is asked of every record of an export that comes again. */
+function isStanding(records: readonly DeliveredRecord[], content: string): boolean {
+  for (let at = 0; at < records.length; at++) {
+    const one = records[at]
+    if (one?.content === content && !isSaidBehind(records, at, one.rule)) return true
+  }
+  return false
+}
+
+function isSaidBehind(records: readonly DeliveredRecord[], place: number, rule: string): boolean {
+  for (let at = place + 1; at < records.length; at++) if (records[at]?.rule === rule) return true
+  return false
+}
 
 /** Rule → content that stands at the gateway. */
 const standing = (records: readonly DeliveredRecord[]): Map<string, string> =>

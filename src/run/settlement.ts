@@ -92,6 +92,7 @@ export function newlyDelivered(
 ): DeliveredRow[] {
   return [...Map.groupBy(outcomes, ({ entry }) => entry.rowKey)].flatMap(([rowKey, ofKey]) => {
     const known = before.get(rowKey) ?? []
+    if (ofKey.every(isSaidAgain) && !known.some(({ isContested }) => isContested)) return []
     if (known.length === 0 && !held.has(rowKey) && ofKey.every(isWithGateway) && areDistinct(ofKey)) {
       const records = ofKey.map(({ entry: { ruleHash: rule, content } }) => {
         return { rule, content, ...said, isContested: false }
@@ -106,6 +107,9 @@ export function newlyDelivered(
       : [{ rowKey, records }]
   })
 }
+
+/** It was known, and is still so. */
+const isSaidAgain = (one: EntryOutcome): boolean => one.outcome === 'unchanged' && one.found !== true
 
 /** A row has some dozen records, rarely more. */
 const areDistinct = (ofKey: readonly EntryOutcome[]): boolean =>
@@ -128,9 +132,9 @@ function afterChunk(
     }
     const stands = records.findLast((known) => known.rule === rule)
     if (stands === undefined) continue
-    const isSaidAgain = one.outcome === 'unchanged' && stands.content === content
+    const isStandingStill = one.outcome === 'unchanged' && stands.content === content
     // Most say again what nobody contests: of them nothing is written.
-    const isLater = isSaidAgain && stands.isContested && !said.byBackfill && said.arrival > stands.arrival
+    const isLater = isStandingStill && stands.isContested && !said.byBackfill && said.arrival > stands.arrival
     const isNewlyContested = one.outcome !== 'unchanged' && !stands.isContested
     if (!isLater && !isNewlyContested) continue
     const now = { ...stands, ...(isLater ? said : {}), isContested: true }

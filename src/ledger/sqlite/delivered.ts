@@ -331,7 +331,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
     keepUp(jobId, piece, settled) {
       if (piece.what === 'merge') merge(jobId, piece.level, Math.max(pace.entries, 2 * settled))
       else if (piece.what === 'remove') remove(piece.segment)
-      else clear(jobId, Math.max(pace.packs, settled / 32))
+      else clear(jobId, Math.max(pace.packs, Math.ceil(settled / 32)))
     },
   }
 }

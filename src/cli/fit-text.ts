@@ -1,5 +1,5 @@
 /** The fit report for people (docs/judging.md): values by rule beside what is usual, keys, people, dates, and what is suspicious. */
-import type { FitFacts, RuleFacts } from '../mapping-tools/fit-facts.ts'
+import { type FitFacts, LOOKED_AT_FIRST, type RuleFacts, THEN_EVERY } from '../mapping-tools/fit-facts.ts'
 import { type FitReport, rounded, type Suspicion, unexpected } from '../mapping-tools/judge-fit.ts'
 import { counted, n } from '../shown-text.ts'
 import { plainTable } from './plain-table.ts'
@@ -10,6 +10,7 @@ export const isSuspicious = ({ suspicions }: Pick<FitReport, 'suspicions'>): boo
 /** Quantiles of few values are values of people: `withoutFew` leaves them out where what is shown may be kept. */
 export function fitLines({ facts, suspicions }: FitReport): string[] {
   const lines = [
+    ...sampleLine(facts),
     ...valuesTable(facts.rules),
     ...conditionsLine(facts),
     `Keys     ${counted(facts.keys.different, 'row key')}`,
@@ -19,6 +20,15 @@ export function fitLines({ facts, suspicions }: FitReport): string[] {
     ...suspicionLines(suspicions),
   ]
   return lines.map((line) => line.trimEnd())
+}
+
+/** Where not every row was looked at for its values, dates and person. */
+function sampleLine({ dates, rows }: FitFacts): string[] {
+  if (dates.rows === 0 || dates.rows >= rows.mapped) return []
+  const rest = `the first ${n(LOOKED_AT_FIRST)}, then each ${THEN_EVERY}rd`
+  return [
+    `Sample   values, registrations, dates and sexes are those of ${n(dates.rows)} of ${n(rows.mapped)} rows: ${rest}`,
+  ]
 }
 
 function valuesTable(rules: readonly RuleFacts[]): string[] {

@@ -75,8 +75,8 @@ export interface FitCounter {
 /** Names of records whose rule is remembered. */
 const KEPT = 5_000
 /** Rows whose values, person and date are looked at one by one; of the rest every so manieth is. */
-const LOOKED_AT_FIRST = 2_000
-const THEN_EVERY = 23
+export const LOOKED_AT_FIRST = 2_000
+export const THEN_EVERY = 23
 
 /** No unit of the catalog has values below or above these, but 0. */
 const [LEAST, MOST] = [1e-6, 1e9]

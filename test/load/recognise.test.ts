@@ -4,7 +4,7 @@ import type { DeliveredRecord } from '../../src/ledger/ledger.ts'
 import { disputed, fateOfRestated, isOutdated, type Memory, recognise } from '../../src/load/recognise.ts'
 import type { Entry, EntryOutcome } from '../../src/model/entry.ts'
 import { newlyDelivered } from '../../src/run/settlement.ts'
-import { biometric, entryOf } from './made-up-entries.ts'
+import { biometric, entriesOf, entryOf } from './made-up-entries.ts'
 
 const nothing: Memory = { delivered: new Map(), held: new Map() }
 const remember = (...entries: Entry[]): Memory['delivered'] => {
@@ -297,4 +297,32 @@ describe('what is delivered', () => {
       expect(row?.records).toMatchObject([expected])
     },
   )
+})
+
+describe('records of one row', () => {
+  const ofRow = (count: number) =>
+    entriesOf(
+      Array.from({ length: count }, (_, at) => biometric({ rule: `rule-${at}`, value: String(at) })).concat(
+        biometric({ rule: 'again', value: '0' }),
+      ),
+    )
+  it.each([1, 3, 60])(
+    'of which one says again what another says: it shares its fate (%i others)',
+    (count) => {
+      const entries = ofRow(count)
+      const { fresh, twins } = recognise(entries, nothing, NEWEST)
+      expect(fresh).toEqual(entries.slice(0, -1))
+      expect(twins).toEqual([{ entry: entries.at(-1), first: entries[0] }])
+    },
+  )
+
+  it('are known as a whole where all of them stand, and one by one where one does not', () => {
+    const entries = ofRow(3).slice(0, -1)
+    const all = recognise(entries, { delivered: remember(...entries), held: new Map() }, NEWEST)
+    expect(all).toMatchObject({ unchanged: entries, fresh: [] })
+    const some = remember(...entries.slice(1))
+    expect(recognise(entries, { delivered: some, held: new Map() }, NEWEST)).toMatchObject({
+      ...{ unchanged: entries.slice(1), fresh: entries.slice(0, 1) },
+    })
+  })
 })

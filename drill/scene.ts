@@ -79,8 +79,8 @@ export interface Scene {
 
 /** A watched process waits so many times less than it says. */
 const HASTE = 20
-/** A process that lasts longer hangs. */
-const LONGEST_MS = 90_000
+/** A process that lasts longer hangs. One request at a time, answered slowly and refused by chance, is two minutes of work: the pace goes by the clock. */
+const LONGEST_MS = 240_000
 
 /** Strikes every request and does nothing: it counts them. */
 const COUNTER = { on: 'all', do: 'slow', ms: 0 }

@@ -11,6 +11,8 @@ export interface Pace {
   /** By which share the next step raises it. */
   readonly step: number
   readonly changedAt: number
+  /** Milliseconds that this rate lasts before more is tried. */
+  readonly quietMs: number
   /** When the next request may start. */
   readonly nextAt: number
   /** When a request last started as soon as the rate let it: below that, there was nothing more to send. */
@@ -28,8 +30,10 @@ const MARGIN = 0.98
 const CUT = 0.9
 /** One refused in so many is not a matter of the rate: nothing is gained by going slower. */
 const RARE = 200
-/** A rate lasts so long before more is tried. */
+/** A rate lasts so long before more is tried, at most. */
 const QUIET_MS = 45_000
+/** And so long for each request that it was measured by: few requests refused by chance look like a low limit. */
+const QUIET_EACH_MS = 2_000
 const FIRST_STEP = 0.02
 /** How long a step is tried before the next, which is twice as large. */
 const STEP_MS = 1_000
@@ -42,6 +46,7 @@ export const beginPace = (limit = Number.POSITIVE_INFINITY): Pace => ({
   rate: Number.POSITIVE_INFINITY,
   step: FIRST_STEP,
   changedAt: 0,
+  quietMs: QUIET_MS,
   nextAt: Number.NEGATIVE_INFINITY,
   boundAt: Number.NEGATIVE_INFINITY,
   accepted: 0,
@@ -62,35 +67,36 @@ export function paceBegun(pace: Pace, now: number): Pace {
 
 /** @param late whether it was sent before what was refused last */
 export function paceAccepted(pace: Pace, now: number, late: boolean): Pace {
-  const { rate, step, changedAt } = pace
+  const { rate, step, changedAt, quietMs } = pace
   const counted = { ...pace, accepted: pace.accepted + 1, throughput: count(pace.throughput, now) }
   if (late) return pace.isMeasured ? { ...counted, rate: rate + MARGIN } : counted
-  const lastsMs = step === FIRST_STEP ? QUIET_MS : STEP_MS
+  const lastsMs = step === FIRST_STEP ? quietMs : STEP_MS
   if (now - changedAt < lastsMs || !isBound(pace, now)) return counted
   return { ...counted, rate: rate * (1 + step), step: Math.min(1, step * 2), changedAt: now, accepted: 0 }
 }
 
 /** The gateway did not take a request, for the first time since it was last let go on. */
 export function paceRefused(pace: Pace, now: number): Pace {
-  const { rate, step, accepted } = pace
+  const { rate, step, accepted, quietMs } = pace
   const refused = { ...pace, accepted: 0 }
   if (accepted >= RARE) return refused
-  const settle = (to: number, isMeasured: boolean): Pace => ({
+  const settle = (to: number, isMeasured: boolean, forMs: number): Pace => ({
     ...refused,
     rate: to,
     isMeasured,
+    quietMs: Math.min(QUIET_MS, forMs),
     step: FIRST_STEP,
     changedAt: now,
     nextAt: now,
     boundAt: now,
   })
   if (isBound(pace, now)) {
-    if (step > FIRST_STEP) return settle((rate / (1 + step / 2)) * MARGIN, false)
+    if (step > FIRST_STEP) return settle((rate / (1 + step / 2)) * MARGIN, false, 2 * quietMs)
     // Less than a second's worth, and that is how much there was to be had.
-    return settle(Math.max(rate / 2, Math.min(rate * CUT, accepted * MARGIN)), false)
+    return settle(Math.max(rate / 2, Math.min(rate * CUT, accepted * MARGIN)), false, 2 * quietMs)
   }
   const measured = lately(pace.throughput, now)
-  return measured === 0 ? refused : settle(measured * MARGIN, true)
+  return measured === 0 ? refused : settle(measured * MARGIN, true, measured * QUIET_EACH_MS)
 }
 
 /** Whether the rate was what held requests back, lately. */

@@ -56,9 +56,19 @@ describe('the pace', () => {
   })
 
   it('is raised after a time of quiet, in steps that double', () => {
-    const first = paceRefused(taken(20, 100), 100)
+    const first = paceRefused(taken(30, 100), 100)
     const rates = [45_000, 45_600, 46_600, 47_600].map((until) => send(first, 100, until).pace.rate)
-    expect(rates.map((rate) => (rate / 19.6).toFixed(2))).toEqual(['1.00', '1.02', '1.06', '1.15'])
+    expect(rates.map((rate) => (rate / 29.4).toFixed(2))).toEqual(['1.00', '1.02', '1.06', '1.15'])
+  })
+
+  it('is raised sooner the fewer it was measured by, and later each time that it is refused again', () => {
+    const few = paceRefused(taken(5, 100), 100)
+    expect(send(few, 100, 10_000).pace.rate).toBeCloseTo(4.9)
+    const raised = send(few, 100, 10_400).pace
+    expect(raised.rate).toBeCloseTo(4.9 * 1.02)
+    const again = paceRefused(raised, 10_400)
+    expect(send(again, 10_400, 30_300).pace.rate).toBeCloseTo(again.rate)
+    expect(send(again, 10_400, 30_800).pace.rate).toBeCloseTo(again.rate * 1.02)
   })
 
   it('is not raised where it held nothing back', () => {
@@ -70,10 +80,10 @@ describe('the pace', () => {
   })
 
   it('goes back behind a step too far', () => {
-    const raised = send(paceRefused(taken(20, 100), 100), 100, 45_600).pace
+    const raised = send(paceRefused(taken(30, 100), 100), 100, 45_600).pace
     const back = paceRefused(raised, 45_600)
-    expect(back.rate).toBeCloseTo(19.6 * 0.98)
-    expect(send(back, 45_600, 90_500).pace.rate).toBeCloseTo(19.6 * 0.98)
+    expect(back.rate).toBeCloseTo(29.4 * 0.98)
+    expect(send(back, 45_600, 90_500).pace.rate).toBeCloseTo(29.4 * 0.98)
   })
 
   it('falls by a tenth where it is refused', () => {

@@ -76,11 +76,12 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       logger.info('export started', { ...about, export: name, bytes, ...resumedAt(counts) })
       shown.started(started)
     },
-    exportAdvanced(settled) {
+    exportAdvanced({ left, ...settled }) {
+      // Not with `left`: it holds the chunk, and the next is hardly there before this one is forgotten.
       open = settled
       if (logger.writes('debug')) {
         logger.debug('chunk settled', { ...about, export: settled.name, rows: settled.counts.rows.read })
-        tellLeft(settled.name, settled.left())
+        tellLeft(settled.name, left())
       }
       shown.advanced(settled)
     },

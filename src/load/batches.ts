@@ -57,8 +57,8 @@ export function planBatches(
 }
 
 /** The n-th wave holds the n-th oldest record of each series, in the order of the rows. */
-function cutWaves(entries: readonly Entry[]): Entry[][] {
-  if (!repeatsSeries(entries)) return [[...entries]]
+function cutWaves(entries: readonly Entry[]): (readonly Entry[])[] {
+  if (!repeatsSeries(entries)) return [entries]
   const waveOf = new Map<Entry, number>()
   for (const members of Map.groupBy(entries, (entry) => entry.record.series).values()) {
     const oldestFirst = members.toSorted((a, b) => a.record.observedAt - b.record.observedAt)

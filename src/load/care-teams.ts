@@ -4,7 +4,7 @@
  * cannot be done now is owed (care-team-owed.ts).
  */
 import type { KnownCareTeam } from '../ledger/ledger.ts'
-import type { Entry, EntryOutcome } from '../model/entry.ts'
+import type { Entry, EntryOutcome, Outcomes } from '../model/entry.ts'
 import { parseTransactionId } from '../model/ids.ts'
 import type { ResolvedAccounts } from './accounts.ts'
 import { type ListedAccount, replaceAll } from './care-team-deletions.ts'
@@ -41,8 +41,6 @@ export interface CareTeamsOfChunk {
   /** @param outcomes of all entries of the chunk. @throws WaybillError where the run must stop */
   finish(outcomes: Outcomes): Promise<FinishedCareTeams>
 }
-
-type Outcomes = ReadonlyMap<Entry, EntryOutcome>
 
 export interface SelectedCareTeams {
   /** Those that are not to be sent. */
@@ -89,7 +87,7 @@ export async function careTeamsOf(
     open: ReadonlyMap<Entry, WantedCareTeam['status']> = new Map(),
   ): WantedCareTeam[] =>
     person.entries.flatMap((entry) => {
-      const outcome = outcomes.get(entry)
+      const outcome = outcomes.of(entry)
       const status = outcome === undefined ? open.get(entry) : statusOf(outcome)
       // Its own later word is what its export wants by now, in whatever order exports are read again.
       if (status === undefined || (status === 'delivered' && isReplaced(entry))) return []
@@ -288,7 +286,7 @@ function withStored(
 ): HadCareTeam[] {
   const has = [...listed]
   for (const { entry, npi, fields } of wanted) {
-    const outcome = outcomes.get(entry)
+    const outcome = outcomes.of(entry)
     if (outcome?.outcome !== 'accepted' || has.some((one) => isSame(fields, one.fields))) continue
     const { gatewayId: id } = outcome
     const { observedAt } = entry.record

@@ -3,7 +3,7 @@
  * the run must stop; the chunk then stays open and is taken up again by the next run.
  */
 import type { ChunkKey, KnownCareTeam, Ledger, PerhapsSent } from '../ledger/ledger.ts'
-import type { Entry, EntryOutcome, StoredAs, Verdict } from '../model/entry.ts'
+import { type Entry, type EntryOutcome, Outcomes, type StoredAs, type Verdict } from '../model/entry.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
@@ -83,9 +83,10 @@ async function loadApart(
   const then = await load(context, { ...chunk, entries: late }, (entries) =>
     resolveAccounts(context.accounts, entries, 'await', []),
   )
-  const outcomes = new Map([...first.outcomes, ...then.outcomes].map((outcome) => [outcome.entry, outcome]))
+  const outcomes = new Outcomes()
+  for (const one of [first, then]) outcomes.note(one.outcomes)
   return {
-    outcomes: chunk.entries.flatMap((entry) => outcomes.get(entry) ?? []),
+    outcomes: outcomes.all(),
     followUpFailures: [...first.followUpFailures, ...then.followUpFailures],
     careTeams: [...first.careTeams, ...then.careTeams],
     rowsCorrected: first.rowsCorrected + then.rowsCorrected,
@@ -107,10 +108,8 @@ async function load(
 ): Promise<LoadedChunk> {
   const { memory, jobId, perhapsSent } = context
   const { entries, exportRow, exportId } = chunk
-  const outcomes = new Map<Entry, EntryOutcome>()
-  const note = (ended: readonly EntryOutcome[]): void => {
-    for (const outcome of ended) outcomes.set(outcome.entry, outcome)
-  }
+  const outcomes = new Outcomes()
+  const note = (ended: readonly EntryOutcome[]): void => outcomes.note(ended)
 
   const rowKeys = [...new Set(entries.map(({ rowKey }) => rowKey))]
   const held = await memory.held(jobId, rowKeys)
@@ -134,14 +133,20 @@ async function load(
       isUnclear: true,
     })),
   )
-  const fresh = [...recognised.fresh, ...recognised.restated.map(({ entry }) => entry)]
+  const fresh = joined(
+    recognised.fresh,
+    recognised.restated.map(({ entry }) => entry),
+  )
   const earlier = chunk.resumed ? await recallChunk(memory, chunk, fresh) : nothingEarlier(fresh)
   note(earlier.outcomes)
   const isTaken = ({ content }: Entry): boolean => perhapsSent.taken.has(content)
   const taken = perhapsSent.taken.size === 0 ? [] : earlier.unsent.filter(isTaken)
   note(taken.map((entry) => ({ entry, outcome: 'unchanged', found: true })))
   const unsent = taken.length === 0 ? earlier.unsent : earlier.unsent.filter((entry) => !isTaken(entry))
-  const toResolve = [...earlier.unanswered.flatMap((batch) => batch.entries), ...earlier.unsent]
+  const toResolve = joined(
+    earlier.unanswered.flatMap((batch) => batch.entries),
+    earlier.unsent,
+  )
   const accounts = await accountsOf(toResolve, chunk.resumed ? earlier.outcomes : undefined)
   if (!accounts.areUsual && entries.some(accounts.isLate)) return loadApart(context, chunk, accounts)
 
@@ -168,27 +173,21 @@ async function load(
     ...(isHeld(entry) ? stillInDoubt(entry) : notSent(entry, 'perhaps-sent', PERHAPS_SENT)),
     ...(isAsked ? { isAsked } : {}),
   })
-  const sendable: Entry[] = allUsual ? [...unsent] : []
-  for (const entry of allUsual ? [] : unsent) {
+  /** Of one that is not to be sent; undefined for all others. */
+  const withheld = (entry: Entry): EntryOutcome | undefined => {
     const verdict = verdicts.get(entry)
+    if (verdict === 'stored') return { entry, outcome: 'unchanged', found: true, readBack: true }
+    if (typeof verdict === 'object')
+      return { entry, outcome: 'unchanged', found: true, readBack: true, ...verdict }
+    if (verdict !== undefined && verdict !== 'absent' && context.held !== 'resend')
+      return inDoubtStill(entry, verdict === 'unreadable')
     const reason = accounts.refusalOf(entry)
-    if (verdict === 'stored' || typeof verdict === 'object')
-      note([
-        {
-          entry,
-          outcome: 'unchanged',
-          found: true,
-          readBack: true,
-          ...(verdict === 'stored' ? {} : verdict),
-        },
-      ])
-    else if (verdict !== undefined && verdict !== 'absent' && context.held !== 'resend')
-      note([inDoubtStill(entry, verdict === 'unreadable')])
-    else if (reason !== undefined) note([{ entry, outcome: 'rejected', batchId: null, reason }])
-    else if (!isHeld(entry) && isOutdated(entry, delivered, chunk, lastWords))
-      note([{ entry, outcome: 'unchanged', passedOver: 'outdated' }])
-    else sendable.push(entry)
+    if (reason !== undefined) return { entry, outcome: 'rejected', batchId: null, reason }
+    const isLate = !isHeld(entry) && isOutdated(entry, delivered, chunk, lastWords)
+    return isLate ? { entry, outcome: 'unchanged', passedOver: 'outdated' } : undefined
   }
+  if (!allUsual) note(unsent.flatMap((entry) => withheld(entry) ?? []))
+  const sendable = outcomes.without(unsent)
 
   const place = { exportRow, chunk: chunk.chunk, exportId, accountIds: accounts.accountIds }
   // What an earlier process left open is judged first: sending newer records of the same series would hide it.
@@ -204,7 +203,8 @@ async function load(
   )
   note(settled.outcomes)
   // In the order of the rows: of two at one instant the later one corrects the first.
-  const isInOrder = settled.toSend.length + recognised.restated.length === 0
+  const later = new Set(recognised.restated.map(({ entry }) => entry))
+  const isInOrder = settled.toSend.length + later.size === 0
   const unsettled = new Set(isInOrder ? [] : [...sendable, ...settled.toSend])
   const inRowOrder = isInOrder ? sendable : entries.filter((entry) => unsettled.has(entry))
 
@@ -223,7 +223,7 @@ async function load(
   note(selected.outcomes)
   if (context.held !== 'resend') note(selected.doubtful.map((entry) => inDoubtStill(entry, true)))
 
-  const waiting = await seriesThatWait(context, [...outcomes.values()])
+  const waiting = await seriesThatWait(context, outcomes.all())
   const sendAll = async (open: readonly Entry[]): Promise<void> => {
     const plan = planBatches(open, context.limits, context.careTeamsAcrossAccounts)
     const batches = plan.map((one) => ({ ...place, ...one, hidesOlder: one.after.length > 0 }))
@@ -249,26 +249,26 @@ async function load(
     await allDone(deliveries)
   }
   const twins = new Set(selected.twins.map(({ entry }) => entry))
-  const later = new Set(recognised.restated.map(({ entry }) => entry))
-  const toSend = inRowOrder.filter((entry) => !outcomes.has(entry) && !twins.has(entry))
-  await sendAll(toSend.filter((entry) => !later.has(entry)))
+  const isForNow = (entry: Entry): boolean => !twins.has(entry) && !later.has(entry)
+  const open = outcomes.without(inRowOrder)
+  await sendAll(twins.size + later.size === 0 ? open : open.filter(isForNow))
   // What stood before another record of the chunk goes out again where that one has taken its place.
   for (const one of recognised.restated) {
     const { entry } = one
-    if (outcomes.has(entry) || twins.has(entry)) continue
-    const fate = fateOfRestated(one, (earlier) => outcomes.get(earlier)?.outcome)
+    if (outcomes.of(entry) !== undefined || twins.has(entry)) continue
+    const fate = fateOfRestated(one, (earlier) => outcomes.of(earlier)?.outcome)
     if (fate === 'send') await sendAll([entry])
     else if (fate === 'wait') note([notSent(entry, 'waits-for-older', WAITS_FOR_OLDER)])
     else note([{ entry, outcome: 'unchanged' }])
   }
   for (const { entry, first } of [...selected.twins, ...recognised.twins]) {
-    const fate = outcomes.get(first)
+    const fate = outcomes.of(first)
     if (fate !== undefined) note([shareFate(entry, fate)])
   }
 
   const { failures, known } = await careTeams.finish(outcomes)
   return {
-    outcomes: entries.flatMap((entry) => outcomes.get(entry) ?? []),
+    outcomes: outcomes.all(),
     followUpFailures: failures,
     careTeams: known,
     rowsCorrected: recognised.rowsCorrected,
@@ -276,6 +276,10 @@ async function load(
     memory: { delivered, held },
   }
 }
+
+/** One after the other; as it is where the other holds nothing. */
+const joined = (one: readonly Entry[], other: readonly Entry[]): readonly Entry[] =>
+  one.length === 0 ? other : other.length === 0 ? one : [...one, ...other]
 
 interface WaitingSeries {
   readonly isEmpty: () => boolean

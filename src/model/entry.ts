@@ -12,16 +12,26 @@ export interface Entry {
   /** Hash of the rule's name, 8 hex digits. */
   readonly ruleHash: string
   readonly transactionId: string
+  /** Its place in its chunk, from 0. */
+  readonly place: number
 }
 
-export function createEntries(identity: Identity, exportId: string, row: MappedRow): Entry[] {
+/** Appends the entries of a row. @param entries of the chunk, so far */
+export function createEntries(
+  identity: Identity,
+  exportId: string,
+  row: MappedRow,
+  entries: Entry[] = [],
+): Entry[] {
   const rowKey = identity.rowKey(row.key)
   const ofRow = transactionsOf(exportId, row.row)
-  return row.records.map((record) => {
+  for (const record of row.records) {
     const content = identity.content(record)
     const ruleHash = identity.rule(record.rule)
-    return { record, row, rowKey, content, ruleHash, transactionId: ofRow(record.rule, content) }
-  })
+    const transactionId = ofRow(record.rule, content)
+    entries.push({ record, row, rowKey, content, ruleHash, transactionId, place: entries.length })
+  }
+  return entries
 }
 
 /** Why a record did not get through. */
@@ -108,4 +118,29 @@ export interface Matched {
   readonly accepted: ReadonlyMap<Entry, string | undefined>
   /** Perhaps not taken: an error that the answer lists is about the record, or may be. With its words, which may be none. */
   readonly doubted: ReadonlyMap<Entry, string>
+}
+
+/** What has become of a chunk's entries so far, by their places. */
+export class Outcomes {
+  readonly #byPlace: (EntryOutcome | undefined)[] = []
+  #isEmpty = true
+
+  note(ended: readonly EntryOutcome[]): void {
+    for (const outcome of ended) this.#byPlace[outcome.entry.place] = outcome
+    if (ended.length > 0) this.#isEmpty = false
+  }
+
+  of({ place }: Entry): EntryOutcome | undefined {
+    return this.#byPlace[place]
+  }
+
+  /** Those that have none yet. */
+  without(entries: readonly Entry[]): readonly Entry[] {
+    return this.#isEmpty ? entries : entries.filter((entry) => this.of(entry) === undefined)
+  }
+
+  /** In the order of the chunk. */
+  all(): EntryOutcome[] {
+    return this.#byPlace.filter((outcome) => outcome !== undefined)
+  }
 }

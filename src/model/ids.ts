@@ -73,6 +73,9 @@ function createContentHash(): (rowSecret: SipKey, record: PreparedRecord) => str
   const hashed = Buffer.alloc(8)
   let message = Buffer.alloc(1024)
   const write = (hole: string, from: number): number => {
+    // A unit of UTF-16 takes three bytes at most; the zero behind it one.
+    if (from + 3 * hole.length + 2 > message.length)
+      message = Buffer.concat([message], 2 * (from + 3 * hole.length + 2))
     for (let at = 0; at < hole.length; at++) {
       const unit = hole.charCodeAt(at)
       if (unit >= 0x80) return from + message.write(hole, from)
@@ -83,8 +86,6 @@ function createContentHash(): (rowSecret: SipKey, record: PreparedRecord) => str
   return (rowSecret, record) => {
     const { frame, provider } = record
     const { digest, holes } = frame
-    const longest = record.contentBytes + holes.length + digest.length + 1
-    if (longest > message.length) message = Buffer.alloc(2 * longest)
     for (let at = 0; at < digest.length; at++) message[at] = digest[at] ?? 0
     let length = digest.length
     for (let hole = 0; hole < holes.length; hole++) {

@@ -93,38 +93,46 @@ export function recognise(
   entry: Entry,
   { instant, isAccount }: Compared,
 ): Recognised | undefined {
-  const { record, transactionId } = entry
+  const { record } = entry
   let at = from
   let id: string | undefined
-  for (let place = 0; place <= places.length; place++) {
+  for (let place = 0; place < places.length; place++) {
     const piece = pieces[place] ?? NOTHING
     if (!goesOn(answer, at, piece)) return undefined
     at += piece.length
     const kind = places[place]
-    if (kind === undefined) break
     if (kind === 'transactionId' || kind === 'value' || kind === 'epochMs') {
-      const expected =
-        kind === 'transactionId'
-          ? transactionId
-          : kind === 'value'
-            ? (record.value ?? '')
-            : String(record.observedAt)
+      const expected = heldIn(kind, entry)
       if (!isAt(answer, at, expected)) return undefined
       at += expected.length
       continue
     }
     const to = endOfText(answer, at)
     if (to < 0) return undefined
-    const isText = (expected: string): boolean => to - at === expected.length && isAt(answer, at, expected)
-    const text = (): string => answer.toString('latin1', at, to)
-    if (kind === 'reference' && !isText(record.account.reference)) return undefined
-    if (kind === 'instant' && !isText(record.observed.iso) && instant(text()) !== record.observedAt)
-      return undefined
-    if (kind === 'accountId' && !isAccount(text(), entry)) return undefined
-    if (kind === 'id') id = text()
+    switch (kind) {
+      case 'reference':
+        if (!isText(answer, at, to, record.account.reference)) return undefined
+        break
+      case 'instant':
+        if (isText(answer, at, to, record.observed.iso)) break
+        if (instant(answer.toString('latin1', at, to)) !== record.observedAt) return undefined
+        break
+      case 'accountId':
+        if (!isAccount(answer.toString('latin1', at, to), entry)) return undefined
+        break
+      case 'id':
+        id = answer.toString('latin1', at, to)
+    }
     at = to
   }
-  return { to: at, id }
+  const last = pieces[places.length] ?? NOTHING
+  return goesOn(answer, at, last) ? { to: at + last.length, id } : undefined
+}
+
+/** What a place of these holds, without quotes around it or between its own. */
+function heldIn(kind: 'transactionId' | 'value' | 'epochMs', { record, transactionId }: Entry): string {
+  if (kind === 'transactionId') return transactionId
+  return kind === 'value' ? (record.value ?? '') : String(record.observedAt)
 }
 
 const NOTHING = Buffer.alloc(0)
@@ -138,6 +146,9 @@ function goesOn(answer: Buffer, from: number, piece: Buffer): boolean {
   for (let at = 0; at < piece.length; at++) if (answer[from + at] !== piece[at]) return false
   return true
 }
+
+const isText = (answer: Buffer, from: number, to: number, expected: string): boolean =>
+  to - from === expected.length && isAt(answer, from, expected)
 
 /** ASCII alone: a byte of another character is none of a text. */
 function isAt(answer: Buffer, from: number, text: string): boolean {

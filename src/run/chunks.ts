@@ -58,7 +58,7 @@ export async function* cutChunks(
       const outcome = mapper(source)
       rows.push({ source, outcome })
       if (outcome.outcome === 'mapped') {
-        for (const entry of createEntries(identity, exportId, outcome)) entries.push(entry)
+        createEntries(identity, exportId, outcome, entries)
         made += outcome.records.length + outcome.rejected.length
       }
       const known = range.cutBefore.get(number)

@@ -89,10 +89,16 @@ export async function receiptsText(receipts: readonly Receipt[]): Promise<Uint8A
       told = one
       behindId = `","outcome":"accepted","batchId":${batchId === null ? 'null' : `"${batchId}"`},"status":${status}`
     }
-    const id = gatewayId === undefined ? '' : `,"gatewayId":${JSON.stringify(gatewayId)}`
-    const how = learnedFrom === undefined ? '' : `,"learnedFrom":"${learnedFrom}"`
-    // None of these ids but the gateway's own can hold a character that JSON escapes.
-    at += text.write(`{"transactionId":"${transactionId}${behindId}${id}${how}}\n`, at)
+    // None of these ids but the gateway's own can hold a character that JSON escapes. Piece by piece: no text is made of them.
+    at += text.write('{"transactionId":"', at)
+    at += text.write(transactionId, at)
+    at += text.write(behindId, at)
+    if (gatewayId !== undefined) {
+      at += text.write(',"gatewayId":', at)
+      at += text.write(JSON.stringify(gatewayId), at)
+    }
+    if (learnedFrom !== undefined) at += text.write(`,"learnedFrom":"${learnedFrom}"`, at)
+    at += text.write('}\n', at)
   }
   return compress(text.subarray(0, at), { level: constants.Z_BEST_SPEED, chunkSize: PIECE_BYTES })
 }

@@ -90,7 +90,7 @@ export function newlyDelivered(
   outcomes: readonly EntryOutcome[],
   said: Said,
 ): DeliveredRow[] {
-  return [...Map.groupBy(outcomes, ({ entry }) => entry.rowKey)].flatMap(([rowKey, ofKey]) => {
+  return [...byRowKey(outcomes)].flatMap(([rowKey, ofKey]) => {
     const known = before.get(rowKey) ?? []
     if (ofKey.every(isSaidAgain) && !known.some(({ isContested }) => isContested)) return []
     if (known.length === 0 && !held.has(rowKey) && ofKey.every(isWithGateway) && areDistinct(ofKey)) {
@@ -106,6 +106,23 @@ export function newlyDelivered(
       ? []
       : [{ rowKey, records }]
   })
+}
+
+/** Nearly always those of a key follow each other. */
+function byRowKey(outcomes: readonly EntryOutcome[]): Map<string, EntryOutcome[]> {
+  const groups = new Map<string, EntryOutcome[]>()
+  let key: string | undefined
+  let group: EntryOutcome[] = []
+  for (const one of outcomes) {
+    const { rowKey } = one.entry
+    if (rowKey !== key) {
+      key = rowKey
+      group = groups.get(rowKey) ?? []
+      groups.set(rowKey, group)
+    }
+    group.push(one)
+  }
+  return groups
 }
 
 /** It was known, and is still so. */

@@ -4,7 +4,7 @@ import type { Entry } from '../../src/model/entry.ts'
 import { receiptsOf, receiptsOfSent } from '../../src/run/receipts.ts'
 import { releaseDoubts } from '../../src/run/settle-doubts.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
-import { BIOMETRICS, idsOf, startLoading, tally } from './loading.ts'
+import { BIOMETRICS, idsOf, placed, startLoading, tally } from './loading.ts'
 import { biometric, DAY_MS, EXPORT_ID, entryOf, type Made, OBSERVED_AT } from './made-up-entries.ts'
 
 /** Loading after an earlier run has left these in doubt, of which the gateway has some. */
@@ -185,7 +185,11 @@ describe('while an older record of a series is asked about', () => {
       resumed: false,
     }
     const lastWords = async () => new Set<Entry>()
-    const { outcomes } = await loadChunk(context, { ...chunk, entries: [older, newer, newest], lastWords })
+    const { outcomes } = await loadChunk(context, {
+      ...chunk,
+      entries: placed([older, newer, newest]),
+      lastWords,
+    })
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'accepted', 'accepted'])
     expect(await loading.storedIds('biometric')).toEqual(idsOf([older, newer, newest, other]))
   })

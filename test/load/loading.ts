@@ -213,6 +213,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     exportRow,
     /** Loads the entries as one chunk; `resumed` as after a crash. */
     async load(entries: readonly Entry[], resumed = false, chunk = 1, arrival = 1): Promise<LoadedChunk> {
+      placed(entries)
       const loaded = await loadChunk(resumed ? connect(startSending()) : context, {
         ...{
           exportRow,
@@ -296,4 +297,10 @@ export async function failureOf(call: Promise<unknown>): Promise<unknown> {
     },
     (error: unknown) => error,
   )
+}
+
+/** The entries themselves, now with their places in a chunk of their own. */
+export function placed(entries: readonly Entry[]): readonly Entry[] {
+  for (const [place, entry] of entries.entries()) Object.assign(entry, { place })
+  return entries
 }

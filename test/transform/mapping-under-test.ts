@@ -76,7 +76,15 @@ const SENT = { biometric: BiometricSent, condition: ConditionSent, careTeam: Car
 
 /** The record as it goes over the wire, read back by the contract's schema of its kind. */
 export function wire(record: PreparedRecord, row: MappedRow): Record<string, unknown> {
-  const entry = { record, row, rowKey: 'k', content: 'c', ruleHash: 'r', transactionId: 'e-000007-rule-c' }
+  const entry = {
+    record,
+    row,
+    rowKey: 'k',
+    content: 'c',
+    ruleHash: 'r',
+    transactionId: 'e-000007-rule-c',
+    place: 0,
+  }
   const body: unknown = JSON.parse(recordText(entry, 'batch-1'))
   return SENT[record.kind].strict().parse(body)
 }

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=16 --heap-growing-percent=100 --initial-old-space-size=64
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=16 --heap-growing-percent=150 --initial-old-space-size=64
 // The settings above keep memory small: docs/decisions/0013-memory-settings.md.
 // Runs the bundle that the install has made; in a clone of which the sources have changed since, the sources as they stand.
 

@@ -73,25 +73,27 @@ function cutWaves(entries: readonly Entry[]): (readonly Entry[])[] {
   return waves
 }
 
-/** Codes of so many series fit beside an account in one number. */
-const MOST_CODES = 2 ** 20
-
-/** Whether two records may be of one series. Most exports have one row a person, so this is asked of every chunk, and no text is made for it. */
+/**
+ * Whether two records may be of one series. Most exports have a person's records beside each other, so this is asked of every chunk, and no text is
+ * made for it; of a person who stands in two places it is not looked at more closely.
+ */
 function repeatsSeries(entries: readonly Entry[]): boolean {
-  const accounts = new Map<string, number>()
-  const codes = new Map<string, number>()
-  const numberIn = (numbers: Map<string, number>, text: string): number => {
-    const known = numbers.get(text)
-    if (known !== undefined) return known
-    numbers.set(text, numbers.size)
-    return numbers.size - 1
-  }
-  const seen = new Set<number>()
+  const people = new Set<string>()
+  /** By code the number of the person who had it last. */
+  const hadLast = new Map<string, number>()
+  let person: string | undefined
   for (const { record } of entries) {
-    const code = numberIn(codes, record.seriesCode)
-    seen.add(numberIn(accounts, record.account.reference) * MOST_CODES + code)
+    const { reference } = record.account
+    if (reference !== person) {
+      if (people.has(reference)) return true
+      people.add(reference)
+      person = reference
+    }
+    const code = record.seriesCode
+    if (hadLast.get(code) === people.size) return true
+    hadLast.set(code, people.size)
   }
-  return seen.size < entries.length || codes.size > MOST_CODES
+  return false
 }
 
 /** By count and bytes alone; bytes are counted as `batchBytes` does. For records of which no two are of one series. */

@@ -94,8 +94,9 @@ export function newlyDelivered(
     const known = before.get(rowKey) ?? []
     if (ofKey.every(isSaidAgain) && !known.some(({ isContested }) => isContested)) return []
     if (known.length === 0 && !held.has(rowKey) && ofKey.every(isWithGateway) && areDistinct(ofKey)) {
+      const { arrival, byBackfill } = said
       const records = ofKey.map(({ entry: { ruleHash: rule, content } }) => {
-        return { rule, content, ...said, isContested: false }
+        return { rule, content, arrival, byBackfill, isContested: false }
       })
       return [{ rowKey, records }]
     }

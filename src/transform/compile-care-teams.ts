@@ -64,7 +64,9 @@ export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition):
   const fieldOf = (key: string, field: FieldDefinition) => compileField(context, field, [...path, key])
   const npi = fieldOf('npi', definition.npi)
   const name = fieldOf('name', definition.name)
-  const type = fieldOf('type', context.word(definition.type, [...path, 'type']))
+  // An entry that is not said to be the primary care physician is not sent as one.
+  const ofType = definition.type ?? (definition.primary === false ? undefined : 'PCP')
+  const type = ofType === undefined ? undefined : fieldOf('type', context.word(ofType, [...path, 'type']))
   const details = DETAILS.flatMap((key) => {
     const field = definition[key]
     return field === undefined ? [] : [{ key, field: fieldOf(key, field) }]
@@ -72,16 +74,8 @@ export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition):
   const depth = deepest(condition, date, primary, npi, name, type, ...details.map(({ field }) => field))
   const frame = createFrame({
     ...{ kind: 'careTeam', sourceType: row.source.type, codes: [], name: '' },
-    pieces: [
-      ',"name":',
-      ',"type":',
-      '',
-      ',"npi":"',
-      '","observationDate":"',
-      `",${source.beforeKey}`,
-      source.afterKey,
-    ],
-    holes: [0, 1, 2, 3, 'epochMs'],
+    pieces: [',"name":', '', ',"npi":"', '","observationDate":"', `",${source.beforeKey}`, source.afterKey],
+    holes: [0, 1, 2, 'epochMs'],
   })
 
   return {
@@ -100,16 +94,19 @@ export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition):
       if (called === '') return refuse(NO_NAME, name.from)
       const observedAt = date === undefined ? rowDate : date.read(scope)
       if (!observedAt.ok) return { kind: 'careTeam', rule, issue: observedAt.issue }
-      const role = type.read(scope)
-      if (typeof role !== 'string') return refuse(role, type.from)
-      if (role === '') return refuse(NO_TYPE, type.from)
       let more = ''
+      if (type !== undefined) {
+        const role = type.read(scope)
+        if (typeof role !== 'string') return refuse(role, type.from)
+        if (role === '') return refuse(NO_TYPE, type.from)
+        more = `,"type":${JSON.stringify(role)}`
+      }
       for (const { key, field } of details) {
         const detail = field.read(scope)
         if (typeof detail !== 'string') return refuse(detail, field.from)
         if (detail !== '') more += `,"${key}":${JSON.stringify(detail)}`
       }
-      const said = [JSON.stringify(called), JSON.stringify(role), more, number]
+      const said = [JSON.stringify(called), more, number]
       const provider = { npi: number, name: called, ...primary.of(scope) }
       return new PreparedRecord(frame, rule, facts, observedAt, undefined, said, provider)
     },

@@ -1,12 +1,13 @@
 /** Condition rules: wide (a column says yes) and long (a coded row, or element, is one). */
 
-import { createFrame, fault, PreparedRecord, type RecordFrame } from '../model/record.ts'
+import { createFrame, type Fault, fault, PreparedRecord, type RecordFrame } from '../model/record.ts'
 import { type ConditionEntry, snomedCodes } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'
 import { deepest } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
-import type { ConditionDefinition } from './mapping-definition.ts'
+import { compileWhen } from './compile-when.ts'
+import type { ConditionDefinition, FamilyDefinition, MedicationDefinition } from './mapping-definition.ts'
 import {
   type CompiledRule,
   compileApplies,
@@ -15,6 +16,7 @@ import {
   recordRule,
   rejected,
 } from './rule.ts'
+import type { Scope } from './scope.ts'
 
 const NO_STATUS = fault('status-missing', 'there is no status')
 
@@ -25,8 +27,15 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
   const { condition, date, otherwise } = compileApplies(site, definition)
   const at = [...path, 'status']
   const status = compileField(context, context.word(definition.status, at), at)
-  const frames = new Map([...context.catalog.conditions].map(([key, entry]) => [key, frameOf(site, entry)]))
-  const depth = deepest(subject, condition, date, status)
+  const details = [
+    ...(definition.medication === undefined ? [] : [compileMedication(site, definition.medication)]),
+    ...(definition.family === undefined ? [] : [compileFamily(site, definition.family)]),
+  ]
+  const hasDetails = details.length > 0
+  const frames = new Map(
+    [...context.catalog.conditions].map(([key, entry]) => [key, frameOf(site, entry, hasDetails)]),
+  )
+  const depth = deepest(subject, condition, date, status, ...details)
 
   return {
     depth,
@@ -44,13 +53,105 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
       if (state === '') return rejected('condition', rule, NO_STATUS, status.from)
       const observedAt = date === undefined ? rowDate : date.read(scope)
       if (!observedAt.ok) return { kind: 'condition', rule, issue: observedAt.issue }
+      const said = [JSON.stringify(state)]
+      if (hasDetails) {
+        let more = ''
+        for (const { read } of details) {
+          const detail = read(scope)
+          if (typeof detail !== 'string') return rejected('condition', rule, detail.fault, detail.from)
+          more += detail
+        }
+        said.push(more)
+      }
       // The date goes out as a number of milliseconds (interface, "Condition record, as sent").
-      return new PreparedRecord(frame, rule, facts, observedAt, undefined, [JSON.stringify(state)])
+      return new PreparedRecord(frame, rule, facts, observedAt, undefined, said)
     },
   }
 }
 
-function frameOf({ row, source }: RuleSite, entry: ConditionEntry): RecordFrame {
+/** Members of the record's JSON text, with a comma before each; '' where the row says nothing of them. */
+interface Detail {
+  readonly depth: number
+  readonly read: (scope: Scope) => string | { readonly fault: Fault; readonly from: string | undefined }
+}
+
+/** OIDs of the systems of medications (HL7 OID registry). */
+const MEDICATION_SYSTEMS = {
+  RxNorm: { codeSystem: '2.16.840.1.113883.6.88', codeSystemName: 'RxNorm' },
+  NDC: { codeSystem: '2.16.840.1.113883.6.69', codeSystemName: 'NDC' },
+  ATC: { codeSystem: '2.16.840.1.113883.6.73', codeSystemName: 'ATC' },
+  SNOMED: { codeSystem: CODE_SYSTEM_OID.SNOMED, codeSystemName: 'SNOMED CT' },
+} as const
+
+/** Section "Code object": an item of `medication[]`. */
+function compileMedication(
+  { context, path }: RuleSite,
+  definitions: readonly MedicationDefinition[],
+): Detail {
+  const drugs = definitions.map(({ code, system, name, when }, at) => {
+    const own = [...path, 'medication', at]
+    return {
+      code: compileField(context, code, [...own, 'code']),
+      name: name === undefined ? undefined : compileField(context, name, [...own, 'name']),
+      condition: compileWhen(context, when, [...own, 'when']),
+      system: system === undefined ? {} : MEDICATION_SYSTEMS[system],
+    }
+  })
+  return {
+    depth: deepest(...drugs.flatMap(({ code, name, condition }) => [code, name, condition])),
+    read(scope) {
+      const items: Record<string, string>[] = []
+      for (const { code, name, condition, system } of drugs) {
+        if (!condition.holds(scope)) continue
+        const text = code.read(scope)
+        if (typeof text !== 'string') return { fault: text, from: code.from }
+        if (text === '') continue
+        const called = name === undefined ? '' : name.read(scope)
+        if (typeof called !== 'string') return { fault: called, from: name?.from }
+        items.push({ code: text, ...system, ...(called === '' ? {} : { name: called }) })
+      }
+      return items.length === 0 ? '' : `,"medication":${JSON.stringify(items)}`
+    },
+  }
+}
+
+/** Section "Condition record, as sent": `family` has `history` and `member`. */
+function compileFamily({ context, path }: RuleSite, { history, member = [] }: FamilyDefinition): Detail {
+  const own = [...path, 'family']
+  const at = [...own, 'history']
+  const told = history === undefined ? undefined : compileField(context, context.word(history, at), at)
+  const members = Array.isArray(member)
+    ? member.map((field, index) => ({
+        condition: compileWhen(context, undefined, own),
+        field: compileField(context, field, [...own, 'member', index]),
+      }))
+    : Object.entries(member).map(([relative, when]) => ({
+        condition: compileWhen(context, when, [...own, 'member', relative]),
+        field: compileField(context, { constant: relative }, [...own, 'member', relative]),
+      }))
+  return {
+    depth: deepest(told, ...members.flatMap(({ condition, field }) => [condition, field])),
+    read(scope) {
+      const words = told === undefined ? '' : told.read(scope)
+      if (typeof words !== 'string') return { fault: words, from: told?.from }
+      const relatives: string[] = []
+      for (const { condition, field } of members) {
+        if (!condition.holds(scope)) continue
+        const relative = field.read(scope)
+        if (typeof relative !== 'string') return { fault: relative, from: field.from }
+        if (relative !== '' && !relatives.includes(relative)) relatives.push(relative)
+      }
+      const family = {
+        ...(words === '' ? {} : { history: words }),
+        ...(relatives.length === 0 ? {} : { member: relatives }),
+      }
+      return Object.keys(family).length === 0 ? '' : `,"family":${JSON.stringify(family)}`
+    },
+  }
+}
+
+/** @param hasDetails whether there is a second text, of what stands beside status and date */
+function frameOf({ row, source }: RuleSite, entry: ConditionEntry, hasDetails: boolean): RecordFrame {
   const { name, icd10 } = entry
   const [snomed = ''] = snomedCodes(entry)
   const codings = [
@@ -60,7 +161,13 @@ function frameOf({ row, source }: RuleSite, entry: ConditionEntry): RecordFrame 
   const codes = `,"codes":${JSON.stringify(codings)},${source.beforeKey}`
   return createFrame({
     ...{ kind: 'condition', sourceType: row.source.type, codes: [icd10, snomed], name },
-    pieces: [`,"name":${JSON.stringify(name)},"status":`, ',"observationDate":', codes, source.afterKey],
-    holes: [0, 'epochMs'],
+    pieces: [
+      `,"name":${JSON.stringify(name)},"status":`,
+      ',"observationDate":',
+      ...(hasDetails ? [''] : []),
+      codes,
+      source.afterKey,
+    ],
+    holes: [0, 'epochMs', ...(hasDetails ? [1] : [])],
   })
 }

@@ -186,23 +186,49 @@ const LongBiometric = z
 /** A bare word is the status itself. */
 const StatusDefinition = z.union([z.string().min(1), FieldObject])
 
-const WideCondition = z.strictObject({
+const Medication = z.strictObject({
+  code: FieldDefinition.meta({ description: 'Its code; where it is empty, the medication is left out.' }),
+  system: told('The code system of `code`.', z.enum(['RxNorm', 'NDC', 'ATC', 'SNOMED'])),
+  name: told('What it is called.', FieldDefinition),
+  when: WhenDefinition.optional(),
+})
+export type MedicationDefinition = z.infer<typeof Medication>
+
+const Family = z
+  .strictObject({
+    history: told('What the family history says; a bare word is sent as it stands.', StatusDefinition),
+    member: told(
+      'Relatives who have, or had, it: a list of fields, or the relatives each with its condition.',
+      z.union([z.array(FieldDefinition).min(1), z.record(z.string().min(1), WhenDefinition)]),
+    ),
+  })
+  .refine(({ history, member }) => (history ?? member) !== undefined, 'says nothing: give history or member')
+export type FamilyDefinition = z.infer<typeof Family>
+
+/** What a condition can have beside its status. */
+const conditionKeys = {
+  status: StatusDefinition,
+  medication: told('Medications that are taken for it.', z.array(Medication).min(1)),
+  family: told('The same condition in the family.', Family),
   ...ruleKeys,
+}
+
+const WideCondition = z.strictObject({
+  ...conditionKeys,
   when: WhenDefinition,
   catalog: z.string().optional(),
-  status: StatusDefinition,
 })
 
-const LongCondition = z
-  .strictObject({ ...codedKeys, status: StatusDefinition, ...ruleKeys })
-  .superRefine(checkCoded)
+const LongCondition = z.strictObject({ ...codedKeys, ...conditionKeys }).superRefine(checkCoded)
 
 const CareTeam = z.strictObject({
   ...ruleKeys,
   npi: FieldDefinition,
   name: FieldDefinition,
-  /** A bare word is the type itself. */
-  type: z.union([z.string().min(1), FieldObject]).default('PCP'),
+  type: told(
+    'A bare word is the type itself. Where it is not given, `PCP` goes out for rules with `primary`, and no type for others.',
+    z.union([z.string().min(1), FieldObject]),
+  ),
   /** A condition says of each entry whether it is, or is no longer, the primary care physician. */
   primary: z.union([z.boolean(), WhenDefinition]).default(false),
   phoneNumber: FieldDefinition.optional(),

@@ -76,7 +76,7 @@ describe('two mappings over the same rows', () => {
       key: ['P', 'P|2026-01-02'],
     })
     const team = (primary: boolean): string =>
-      `${SMALL}careTeams:\n  pcp: { npi: { constant: "1234567893" }, name: id, primary: ${primary} }\n`
+      `${SMALL}careTeams:\n  pcp: { npi: { constant: "1234567893" }, name: id, type: PCP, primary: ${primary} }\n`
     expect(compare(team(false), team(true), [ROW]).examples[0]?.facts).toEqual({ primary: [null, 'true'] })
     const register = (name: string): string =>
       SMALL.replace(

@@ -15,7 +15,7 @@ row:
   source: { name: S, type: screening }
 biometrics: { systolic-bp: sbp, hba1c: a1c }
 conditions: { hypertension: { when: { dx: Y }, status: active } }
-careTeams: { pcp: { when: { npi: present }, npi: npi, name: doctor } }
+careTeams: { pcp: { when: { npi: present }, npi: npi, name: doctor, type: PCP } }
 `
 const COLUMNS = ['id', 'sbp', 'a1c', 'dx', 'npi', 'doctor', 'note']
 const map = load(MAPPING).compiled.bind(COLUMNS, 'e.csv', Date.parse('2026-11-01T00:00:00Z'))

@@ -97,3 +97,60 @@ conditions:
     })
   })
 })
+
+describe('medication and family', () => {
+  const columns = [...COLUMNS, 'rx', 'rx_name', 'history', 'mother', 'father', 'kin']
+  const map = csvRules(
+    columns,
+    `
+conditions:
+  type-2-diabetes:
+    when: { dm: Y }
+    status: active
+    medication:
+      - { code: rx, system: RxNorm, name: rx_name }
+      - { code: { constant: "A10BA02" }, system: ATC, when: { state: m } }
+    family: { history: { from: history }, member: { mother: { mother: Y }, father: { father: Y } } }
+  asthma: { when: { dm: Y }, status: active, family: { history: known, member: [kin] } }
+`,
+    '',
+    '{ from: at, format: ISO, zone: Europe/Berlin }',
+    '{ name: N, type: ehr }',
+  )
+  const sent = (cells: Record<string, string>): unknown[] =>
+    wires(map({ ...BASE, dm: 'Y', ...cells })).map(({ medication, family }) => ({ medication, family }))
+
+  it.each([
+    [{}, undefined, undefined, { history: 'known' }],
+    [
+      { rx: '860975', rx_name: 'metformin', state: 'm' },
+      [
+        { code: '860975', codeSystem: '2.16.840.1.113883.6.88', codeSystemName: 'RxNorm', name: 'metformin' },
+        { code: 'A10BA02', codeSystem: '2.16.840.1.113883.6.73', codeSystemName: 'ATC' },
+      ],
+      undefined,
+      { history: 'known' },
+    ],
+    // A name without a code is no medication.
+    [{ rx_name: 'metformin' }, undefined, undefined, { history: 'known' }],
+    [
+      { history: 'yes', mother: 'Y', father: 'Y', kin: 'aunt' },
+      undefined,
+      { history: 'yes', member: ['mother', 'father'] },
+      { history: 'known', member: ['aunt'] },
+    ],
+    [{ father: 'Y' }, undefined, { member: ['father'] }, { history: 'known' }],
+  ])('of %j', (cells, medication, family, other) => {
+    expect(sent(cells)).toEqual([
+      { medication, family },
+      { medication: undefined, family: other },
+    ])
+  })
+
+  it('are of the content: another medication is another record', () => {
+    const contents = ['860975', '860976', ''].map(
+      (rx) => mapped(map({ ...BASE, dm: 'Y', rx })).records[0]?.content,
+    )
+    expect(new Set(contents).size).toBe(3)
+  })
+})

@@ -24,6 +24,8 @@ export const handedOn = (): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(HANDED_ON.map((name) => [name, process.env[name]]))
 
 const LOG_FILE_BYTES = 10 * 1024 ** 2
+/** A night of 100,000 rows takes some 60 MB of ledger and receipts. */
+const MIN_FREE_BYTES = 64 * 1024 * 1024
 const LOG_FILES = 5
 
 export interface ListenAddress {
@@ -91,6 +93,8 @@ const logPath = path('WAYBILL_LOG_FILE')
 const logBytes = parsed('WAYBILL_LOG_FILE_SIZE', byteCount, '10MiB')
 const logFiles = parsed('WAYBILL_LOG_FILES', fileCount, '5, from 1 to 999')
 
+const minFree = parsed('WAYBILL_MIN_FREE', byteCount, '64MiB')
+
 /** Every setting (docs/settings.md). */
 const SETTINGS = {
   /** An address, or `built-in`. Undefined: jobs name it themselves. The ledger knows a gateway by this text: a slash at its end must not make it another one. */
@@ -116,6 +120,11 @@ const SETTINGS = {
       const [maxBytes = LOG_FILE_BYTES, files = LOG_FILES] = [logBytes.read(given), logFiles.read(given)]
       return file === undefined ? undefined : { path: file, maxBytes, files }
     },
+  },
+  /** What must be free on the disk of the home for a run to begin. */
+  minFree: {
+    variables: minFree.variables,
+    read: (given: Given) => minFree.read(given) ?? MIN_FREE_BYTES,
   },
   /** Where `waybill schedule` serves its metrics. */
   metrics: parsed('WAYBILL_METRICS', listenAddress, '9464 or 0.0.0.0:9464'),

@@ -169,6 +169,11 @@ export const ERROR_CODES = {
     remedy:
       'Check that the file may be written and that its disk has free space, then {again}: it goes on where it stopped.',
   },
+  'disk-full': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Make room: `waybill prune --older-than 180d` removes what old runs keep, also on a full disk. Then {again}: it goes on where it stopped.',
+  },
   'files-exhausted': {
     exit: EXIT.wrongUse,
     remedy:
@@ -333,3 +338,12 @@ export function filesExhausted(error: unknown): WaybillError | undefined {
   }
   return undefined
 }
+
+const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT'])
+/** sqlite.org/rescode.html#full */
+const SQLITE_FULL = 13
+
+/** Whether an error of the file system or of SQLite says that the disk, or what one may use of it, is full. */
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error &&
+  (('code' in error && FULL.has(error.code)) || ('errcode' in error && error.errcode === SQLITE_FULL))

@@ -5,6 +5,7 @@
 
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { giveUpReserve } from '../home-room.ts'
 import { type DetailCounts, noDetail, type PrunableRun } from '../ledger/concerns.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -45,6 +46,7 @@ export interface Pruned {
 
 export async function prune(deps: PruneDependencies, request: PruneRequest): Promise<Pruned> {
   const { pruning } = deps.ledger
+  if (!request.dryRun) giveUpReserve(deps.home)
   const all = await pruning.candidates()
   const plan = planPrune(all, request.before)
   const kept: KeptRun[] = [...plan.keep]
@@ -96,7 +98,14 @@ async function pruneRun(
   const measured = await measure(deps, run)
   if ('by' in measured) return measured
   if (run.prunedAt === null) {
-    if (!(await pruning.mark(run.id, await totalsOf(deps, run.id), now()))) return heldBy(deps, run)
+    const mark = async (): Promise<boolean> => pruning.mark(run.id, await totalsOf(deps, run.id), now())
+    const marked = await mark().catch(async (error: unknown) => {
+      if (!(error instanceof WaybillError) || error.code !== 'disk-full') throw error
+      // Nothing can be written before there is room: its files go first, as was asked for.
+      await removeOutput(home, run)
+      return mark()
+    })
+    if (!marked) return heldBy(deps, run)
     await onStep('marked')
   }
   const files = await removeOutput(home, run)

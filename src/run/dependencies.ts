@@ -15,6 +15,8 @@ export interface RunDependencies {
   readonly identity: Identity
   readonly folders: DefinitionFolders
   readonly home: string
+  /** Bytes that must be free on its disk for a run to begin. */
+  readonly minFree: number
   /** Credentials and keys for where exports come from. */
   readonly sources: SourceSettings
   readonly events: RunEvents

@@ -1,5 +1,6 @@
 /** Opens a run, under the lease of its job: writes it down or takes it up again, and connects its stages; and ends it. */
 import { join } from 'node:path'
+import { assertRoom } from '../home-room.ts'
 import { originOf, type RunLedger } from '../ledger/ledger.ts'
 import { noteOwed } from '../load/care-team-marks.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
@@ -26,6 +27,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   const lease = { ...held.lease, runId: id }
   const { jobId } = lease
   const name = job.definition.job
+  await assertRoom(world.home, world.minFree)
   const startedAt = now()
   const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
   const receiptsPath = resumed?.receipts_path ?? join('receipts', `${id}.ndjson.gz`)

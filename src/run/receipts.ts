@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { PlacedRecord } from '../ledger/ledger.ts'
 import type { EntryOutcome } from '../model/entry.ts'
-import { WaybillError } from '../model/errors.ts'
+import { isDiskFull, WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import { openOwn } from '../own-files.ts'
 
@@ -183,7 +183,8 @@ function lengthOf(path: string): number {
 const unwritable = (path: string, cause: unknown): WaybillError => {
   if (cause instanceof WaybillError) return cause
   const reason = cause instanceof Error ? cause.message : String(cause)
-  return new WaybillError('home-unusable', `${path} cannot be written: ${reason}`, {
+  const code = isDiskFull(cause) ? 'disk-full' : 'home-unusable'
+  return new WaybillError(code, `${path} cannot be written: ${reason}`, {
     place: { file: path },
     cause,
   })

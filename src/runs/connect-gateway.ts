@@ -84,7 +84,11 @@ const Credentials = z.object({
 })
 type Credentials = z.infer<typeof Credentials>
 
-const Listening = z.object({ url: z.string() })
+/** What it prints first. */
+const Listening = z.union([
+  z.object({ url: z.string() }),
+  z.object({ error: z.object({ message: z.string() }) }),
+])
 
 /** How long it may take to end, in milliseconds. */
 const END_MS = 5_000
@@ -116,15 +120,17 @@ export async function startAttached(
   const ended = new Promise<void>((resolve) => {
     child.once('close', () => resolve()).once('error', () => resolve())
   })
-  const failed = (): never => {
-    throw new WaybillError('gateway-unreachable', `the built-in gateway could not be started: ${said.trim()}`)
+  const failed = (why = said.trim()): never => {
+    throw new WaybillError('gateway-unreachable', `the built-in gateway could not be started: ${why}`)
   }
   const [line] = await Promise.race([
     once(createInterface({ input: child.stdout }), 'line'),
-    ended.then(failed),
+    ended.then(() => failed()),
   ])
+  const listening = Listening.parse(JSON.parse(String(line)))
+  if ('error' in listening) return failed(listening.error.message)
   return {
-    url: Listening.parse(JSON.parse(String(line))).url,
+    url: listening.url,
     async stop() {
       const late = setTimeout(() => child.kill('SIGKILL'), END_MS)
       child.stdin.end()
@@ -249,6 +255,7 @@ export async function withGateways<Result>(
       now: application.now,
       random: application.random,
       sleep: application.sleep,
+      minFree: settings.minFree,
       newRunId: () => newRunId(application),
       owner: application.owner,
       isDead: application.isDead,

@@ -14,7 +14,11 @@ const LONGEST_KEPT = 2_000
  * bytes leave (sqlite.org/pragma.html#pragma_synchronous: NORMAL would not sync a WAL commit).
  */
 export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase {
-  const database = new DatabaseSync(file, { timeout: busyTimeoutMs })
+  const database = openWithRoom((isAlone) => {
+    const opened = new DatabaseSync(file, { timeout: busyTimeoutMs })
+    if (isAlone) opened.exec('pragma locking_mode = exclusive')
+    return opened
+  })
   try {
     // Only a file that has no pages yet can be told to give pages back one by one (sqlite.org/pragma.html#pragma_auto_vacuum).
     if (database.prepare('pragma page_count').get()?.['page_count'] === 0)
@@ -44,6 +48,33 @@ export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase 
       return statement
     },
     close: () => database.close(),
+  }
+}
+
+/** SQLITE_IOERR and SQLITE_CANTOPEN, in the last byte of an extended code (sqlite.org/rescode.html). */
+const NO_FILES_BESIDE: ReadonlySet<number> = new Set([10, 14])
+
+/**
+ * Opens a database and reads of it. Where no file can be made beside it, as on a full disk, it is opened once more as its only user: that needs no
+ * shared memory (sqlite.org/wal.html#noshm). Whoever has it open already has made that file.
+ */
+export function openWithRoom(open: (isAlone: boolean) => DatabaseSync): DatabaseSync {
+  const read = (isAlone: boolean): DatabaseSync => {
+    const database = open(isAlone)
+    try {
+      database.prepare('select count(*) from sqlite_schema').get()
+      return database
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  }
+  try {
+    return read(false)
+  } catch (error) {
+    const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
+    if (!NO_FILES_BESIDE.has(code)) throw error
+    return read(true)
   }
 }
 

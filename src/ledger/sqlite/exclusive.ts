@@ -4,7 +4,7 @@
  */
 import type { Kysely } from 'kysely'
 import pLimit from 'p-limit'
-import { WaybillError } from '../../model/errors.ts'
+import { isDiskFull, WaybillError } from '../../model/errors.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { LedgerDatabase, Statements } from './database.ts'
 
@@ -101,7 +101,8 @@ export function createExclusive({ kysely, statements }: LedgerDatabase, guard?: 
 export function asLedgerError(error: unknown): unknown {
   const ofSqlite = error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
   if (!ofSqlite) return error
-  return new WaybillError('ledger-unusable', `the ledger cannot be used: ${error.message}`, { cause: error })
+  const code = isDiskFull(error) ? 'disk-full' : 'ledger-unusable'
+  return new WaybillError(code, `the ledger cannot be used: ${error.message}`, { cause: error })
 }
 
 const refuse = (error: unknown): never => {

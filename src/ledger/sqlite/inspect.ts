@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { openWithRoom } from './database.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 /** How much SQLite says of a damaged file at most. */
@@ -75,7 +76,11 @@ export interface LedgerFacts {
 /** Undefined where there is no such file. @throws Error of SQLite where it is none of its files, or cannot be read */
 export function inspectLedger(file: string, now: number): LedgerFacts | undefined {
   if (!existsSync(file)) return undefined
-  const database = new DatabaseSync(file, { readOnly: true, timeout: 10_000 })
+  const database = openWithRoom((isAlone) => {
+    const opened = new DatabaseSync(file, { readOnly: !isAlone, timeout: 10_000 })
+    if (isAlone) opened.exec('pragma locking_mode = exclusive')
+    return opened
+  })
   try {
     const damage = damageOf(database)
     const tables = tablesOf(database)

@@ -1,7 +1,7 @@
 /** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
 import type { Kysely, Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import { WaybillError } from '../../model/errors.ts'
+import { isDiskFull, WaybillError } from '../../model/errors.ts'
 import { type Lease, type Ledger, noTallies, type ProfileKey, readTallies, type Tallies } from '../ledger.ts'
 import { backfillText } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
@@ -318,10 +318,7 @@ async function openDatabase(file: string): Promise<LedgerDatabase> {
   try {
     opened = openLedgerDatabase(file, BUSY_TIMEOUT_MS)
   } catch (cause) {
-    throw new WaybillError('ledger-unusable', `the ledger ${file} cannot be opened: ${reasonOf(cause)}`, {
-      place: { file },
-      cause,
-    })
+    throw unusable(file, 'opened', cause)
   }
   try {
     // In one transaction that writes: a process killed in the middle leaves the file as it was, two that open it at once take
@@ -331,10 +328,7 @@ async function openDatabase(file: string): Promise<LedgerDatabase> {
   } catch (cause) {
     await opened.kysely.destroy()
     if (cause instanceof WaybillError) throw cause
-    throw new WaybillError('ledger-unusable', `the ledger ${file} cannot be used: ${reasonOf(cause)}`, {
-      place: { file },
-      cause,
-    })
+    throw unusable(file, 'used', cause)
   }
 }
 
@@ -367,5 +361,12 @@ async function appliedMigrations(database: Kysely<LedgerTables>): Promise<string
     .execute()
   return rows.map((row) => row.name)
 }
+
+const unusable = (file: string, how: 'opened' | 'used', cause: unknown): WaybillError =>
+  new WaybillError(
+    isDiskFull(cause) ? 'disk-full' : 'ledger-unusable',
+    `the ledger ${file} cannot be ${how}: ${reasonOf(cause)}`,
+    { place: { file }, cause },
+  )
 
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

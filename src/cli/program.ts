@@ -34,6 +34,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .option('--accept-drift', 'take exports as they are, however they differ from earlier deliveries')
     .option('--look-first', 'read profiles before sending: the ledger has lost what was delivered')
     .option('--dry-run', 'map and count; send nothing, write nothing')
+    .option('--watch', 'where another process runs the job, follow that run to its end')
     .option('--quiet', 'no progress, no summary')
     .addOption(json())
     .addHelpText(
@@ -105,6 +106,17 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .action(call(['run'], async () => (await import('./control.ts')).watch))
 
   program
+    .command('logs')
+    .description('show what the log file says of a run, oldest first')
+    .argument('[run]', 'id of the run; without it, the latest')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nIt reads WAYBILL_LOG_FILE and the files that were put aside.\n\nExample:\n  waybill logs 20260302T071500Z-4f2a9c',
+    )
+    .action(call(['run'], async () => (await import('./logs.ts')).logs))
+
+  program
     .command('stop')
     .description('stop a run that is under way, in whatever process; the next run of its job goes on with it')
     .argument('<run>', 'id of the run, or latest')
@@ -138,6 +150,10 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .command('trace')
     .description('lead from a transaction id back to export, line, rule, batch, tries and answer')
     .argument('[transaction]', 'a transaction id, as the gateway stores it')
+    .option(
+      '--person <reference>',
+      'all records of a person, as the exports name them; looked for in exports that are still there, and kept nowhere',
+    )
     .option(
       '--row <export:row>',
       'all records of a row of the latest export of that name, like acme_20260302.csv:17',

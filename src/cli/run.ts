@@ -1,10 +1,12 @@
 /** `waybill run`: runs a job now. */
 import { allRecords } from '../model/balance.ts'
-import { EXIT } from '../model/errors.ts'
+import { EXIT, WaybillError } from '../model/errors.ts'
 import { beginRun, tryRun } from '../runs/actions.ts'
+import { listRuns } from '../runs/listed-runs.ts'
 import type { DryRunResult } from '../runs/run-job.ts'
 import { counted } from '../shown-text.ts'
-import type { Action } from './context.ts'
+import type { Action, CommandContext } from './context.ts'
+import { watch } from './control.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { beginOnTerminal } from './display.ts'
 import { fitLines, isSuspicious } from './fit-text.ts'
@@ -18,6 +20,7 @@ export interface RunCommandOptions {
   readonly acceptDrift?: true
   readonly lookFirst?: true
   readonly dryRun?: true
+  readonly watch?: true
   readonly quiet?: true
   readonly json?: true
 }
@@ -30,7 +33,14 @@ export const run: Action<RunCommandOptions> = async (context, options) => {
     lookFirst: options.lookFirst === true,
   }
   if (options.dryRun !== true)
-    return (await beginRun(context, beginOnTerminal(context, options), options.job, runOptions)).exit
+    try {
+      return (await beginRun(context, beginOnTerminal(context, options), options.job, runOptions)).exit
+    } catch (error) {
+      const held =
+        options.watch === true && isHeld(error) ? await runUnderWay(context, options.job) : undefined
+      if (held === undefined) throw error
+      return await watch(context, { run: held, ...(options.json ? { json: true } : {}) })
+    }
   const result = await tryRun(context, options.job, runOptions)
   const failed = result.failed.map(({ name, error }) => ({ name, ...errorAsJson(error) }))
   context.out(options.json ? JSON.stringify({ ...result, failed }) : dryRunText(result, context.columns))
@@ -39,6 +49,14 @@ export const run: Action<RunCommandOptions> = async (context, options) => {
   const stops =
     first !== undefined || result.fit.some(isSuspicious) || result.drift.some(({ level }) => level === 'stop')
   return result.rows.rejected > 0 || stops ? EXIT.recordsLeftBehind : EXIT.ok
+}
+
+const isHeld = (error: unknown): boolean => error instanceof WaybillError && error.code === 'job-held'
+
+/** Undefined where it has ended by now. */
+async function runUnderWay(context: CommandContext, job: string): Promise<string | undefined> {
+  const { runs } = await listRuns(context, { job, state: 'under-way', limit: 1, page: 1, since: undefined })
+  return runs[0]?.run
 }
 
 /** @param columns of the terminal; undefined: nothing is fitted to a width */

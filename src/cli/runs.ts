@@ -5,6 +5,7 @@ import { toLookAt } from '../run/next-steps.ts'
 import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
 import { type ListedRun, type ListedRuns, listRuns, type RunQuestion, showRun } from '../runs/listed-runs.ts'
 import type { Trace } from '../runs/trace.ts'
+import { type TracedPerson, tracePerson } from '../runs/trace-person.ts'
 import type { TracedRow } from '../runs/trace-row.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
 import type { Action, Since } from './context.ts'
@@ -157,21 +158,45 @@ export const show: Action<{ readonly run: string | undefined; readonly json?: tr
 export interface TraceOptions {
   readonly transaction: string | undefined
   readonly row?: { readonly name: string; readonly row: number }
+  readonly person?: string
   readonly json?: true
 }
 
 /** @throws WaybillError `usage-wrong`: not exactly one of a transaction and a row */
-export const trace: Action<TraceOptions> = async (context, { transaction, row, json }) => {
-  if ((transaction === undefined) === (row === undefined))
-    throw new WaybillError('usage-wrong', 'name a transaction id, or a row with --row EXPORT:17')
+export const trace: Action<TraceOptions> = async (context, { transaction, row, person, json }) => {
+  if ([transaction, row, person].filter((one) => one !== undefined).length !== 1)
+    throw new WaybillError(
+      'usage-wrong',
+      'name one of: a transaction id, a row with --row EXPORT:17, a person with --person REFERENCE',
+    )
   if (transaction !== undefined) {
     const traced = await traceRecord(context, transaction)
     context.out(json ? JSON.stringify(traced) : traceText(traced))
   } else if (row !== undefined) {
     const traced = await traceExportRow(context, row.name, row.row)
     context.out(json ? JSON.stringify(traced) : rowText(traced, context.columns))
+  } else if (person !== undefined) {
+    const traced = await tracePerson(context, person)
+    context.out(json ? JSON.stringify(traced) : personText(traced, context.columns))
   }
   return EXIT.ok
+}
+
+function personText({ rows, unread }: TracedPerson, columns: number | undefined): string[] {
+  const lines = rows.flatMap(({ export: name, row, records }) =>
+    records.map(({ rule, outcome, run, reason, transactionId }) => [
+      ...[name, n(row), rule ?? '(row)', outcome],
+      ...[run, reason?.code ?? '', transactionId ?? ''],
+    ]),
+  )
+  const head = ['export', 'row', 'rule', 'outcome', 'run', 'reason', 'transaction']
+  return [
+    lines.length === 0
+      ? 'No export that is still there has sent or rejected a record of this person.'
+      : 'For more of a record: waybill trace TRANSACTION',
+    ...(lines.length === 0 ? [] : fittedTable(head, lines, 1, columns)),
+    ...unread.map(({ export: name, why }) => `Not looked through: ${name}: ${why}`),
+  ]
 }
 
 function rowText({ export: name, row, records }: TracedRow, columns: number | undefined): string[] {

@@ -151,6 +151,10 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy: 'Check the id, and that WAYBILL_HOME is the home that sent it.',
   },
+  'log-not-found': {
+    exit: EXIT.wrongUse,
+    remedy: 'Set WAYBILL_LOG_FILE where jobs are run: what is logged from then on can be looked up.',
+  },
   'ledger-not-found': {
     exit: EXIT.wrongUse,
     remedy:

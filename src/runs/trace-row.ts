@@ -30,12 +30,8 @@ export async function traceRow(ledger: Ledger, name: string, row: number): Promi
     throw new WaybillError('transaction-not-found', `this ledger knows no export ${name}`, {
       remedy: 'Give its name as `waybill show` has it, and the row behind a colon: acme_20260302.csv:17.',
     })
-  const exportId = latest.export_id
-  const records = new Map<string, TracedRecord>()
-  for (const record of await ledger.exportsWithContent(exportId))
-    for (const { key, ...one } of await recordsOf(ledger, record, row))
-      if (!records.has(key)) records.set(key, one)
-  if (records.size > 0) return { export: name, exportId, row, records: [...records.values()] }
+  const traced = await recordsOfRow(ledger, latest, row)
+  if (traced.records.length > 0) return traced
   throw new WaybillError(
     'transaction-not-found',
     `no run has sent or rejected anything of row ${row} of ${name}`,
@@ -44,6 +40,19 @@ export async function traceRow(ledger: Ledger, name: string, row: number): Promi
         'The row may have been skipped, or delivered before from another export; or its run was pruned.',
     },
   )
+}
+
+/** As all runs that have read the export have left them. */
+export async function recordsOfRow(
+  ledger: Ledger,
+  { name, export_id: exportId }: Pick<ExportRecord, 'name' | 'export_id'>,
+  row: number,
+): Promise<TracedRow> {
+  const records = new Map<string, TracedRecord>()
+  for (const record of await ledger.exportsWithContent(exportId))
+    for (const { key, ...one } of await recordsOf(ledger, record, row))
+      if (!records.has(key)) records.set(key, one)
+  return { export: name, exportId, row, records: [...records.values()] }
 }
 
 /** What one reading of the export has sent or rejected of the row. */

@@ -116,10 +116,7 @@ function allowed(fields: LogFields): LogFields {
 function openWinston(sinks: readonly LogSink[], now: () => number): Winston.Logger {
   const { createLogger, format, transports }: typeof Winston = createRequire(import.meta.url)('winston')
   const timestamp = format.timestamp({ format: () => new Date(now()).toISOString() })
-  const text = format.printf(({ level, message, timestamp: at, ...fields }) => {
-    const written = Object.entries(fields).map(([name, value]) => ` ${name}=${textOf(value)}`)
-    return `${String(at)} ${level.padEnd(5)} ${shown(String(message))}${written.join('')}`
-  })
+  const text = format.printf(logLineText)
   const json = format.printf(({ level, message, timestamp: at, ...fields }) =>
     shown(JSON.stringify({ timestamp: at, level, message, ...fields })),
   )
@@ -146,6 +143,21 @@ const streamTo = (print: (line: string) => void): Writable =>
       done()
     },
   })
+
+/** A line as people read it, without its end. */
+export function logLineText({
+  level,
+  message,
+  timestamp,
+  ...fields
+}: {
+  readonly level: string
+  readonly message: unknown
+  readonly [field: string]: unknown
+}): string {
+  const written = Object.entries(fields).map(([name, value]) => ` ${name}=${textOf(value)}`)
+  return `${String(timestamp)} ${level.padEnd(5)} ${shown(String(message))}${written.join('')}`
+}
 
 /** In quotes where it would not stand for itself. */
 function textOf(value: unknown): string {

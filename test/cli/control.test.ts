@@ -83,16 +83,22 @@ test('a run of another process is watched to its end, with its exit code', async
   const { over, release } = await scene.begin()
   const watching = scene.workplace.start('watch')
   const watched = ended(watching)
-  await new Promise<void>((resolve) => {
-    watching.stderr?.on('data', (text: Buffer) => {
-      if (text.includes('rows settled')) resolve()
+  const following = scene.workplace.start('run', 'clinic', '--watch')
+  const followed = ended(following)
+  const isFollowing = ({ stderr }: ChildProcess) =>
+    new Promise<void>((resolve) => {
+      stderr?.on('data', (text: Buffer) => {
+        if (text.includes('rows settled')) resolve()
+      })
     })
-  })
+  await Promise.all([watching, following].map(isFollowing))
   release()
   const { run } = summaryOf(await over)
   const { code, out, err } = await watched
   expect(code).toBe(0)
   expect(err).toContain(`Run ${run}: 0 rows settled, 0 accepted`)
+  const other = await followed
+  expect([other.code, other.out]).toEqual([0, out])
   expect(out).toContain(`Run ${run} of clinic: finished, exit code 0, after`)
 }, 60_000)
 

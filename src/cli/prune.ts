@@ -47,7 +47,7 @@ function pruneText(pruned: PrunedInstallation, before: number): string[] {
 }
 
 const WHY: Readonly<Record<KeptBecause, (run: KeptRun) => string>> = {
-  unfinished: ({ job }) => `it is not finished; to finish it: waybill run ${job}`,
+  unfinished: ({ command }) => `it is not finished; to finish it: ${command}`,
   'in-doubt': ({ run }) => `records of it are in doubt; to look for them: waybill reconcile ${run}`,
   'referred-to': ({ by }) => `run ${by} has taken up what it left behind, and is younger or kept`,
   held: ({ by }) => `its job is under way (run ${by}); prune again when that has ended`,

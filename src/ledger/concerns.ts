@@ -1,7 +1,14 @@
 /** The concerns of the ledger beside that of a run, each a few methods: who runs a job and who waits, the timetable, what is expected, notices, pruning. */
 import type { PlacedRecord } from './left-records.ts'
 import type { FireEvent, NotificationEvent, RunState } from './states.ts'
-import type { DeadlineRecord, DeliveryRecord, FireRecord, LeaseRecord, NotificationRow } from './tables.ts'
+import type {
+  DeadlineRecord,
+  DeliveryRecord,
+  FireRecord,
+  LeaseRecord,
+  NotificationRow,
+  RunRecord,
+} from './tables.ts'
 
 /** The right to run a job, for as long as it is renewed. */
 export interface Lease {
@@ -289,7 +296,7 @@ export interface Notifications {
 }
 
 /** A run, as far as it decides whether its detail may go. Instants are milliseconds since the epoch. */
-export interface PrunableRun {
+export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_folder'> {
   readonly id: string
   readonly job: string
   readonly state: RunState

@@ -10,9 +10,11 @@ import { type DetailCounts, noDetail, type PrunableRun } from '../ledger/concern
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { assertWithin } from '../own-files.ts'
+import { backfillCommand, rangeOf } from '../run/backfill-range.ts'
 import { DELIVERIES_COMPARED } from '../run/drift-watch.ts'
 import { TAKEN_AT_MOST } from '../run/small-exports.ts'
 import { summarise } from '../run/summary.ts'
+import { shellWord } from '../shown-text.ts'
 
 /** As many as are looked at. */
 const KEPT = { profiles: DELIVERIES_COMPARED, deliveries: TAKEN_AT_MOST } as const
@@ -155,6 +157,8 @@ export interface KeptRun {
   readonly because: KeptBecause
   /** The run that refers to it, or for which its job is held. */
   readonly by?: string
+  /** Of an unfinished one: what goes on with it. */
+  readonly command?: string
 }
 
 export interface PrunePlan {
@@ -182,9 +186,18 @@ export function planPrune(runs: readonly PrunableRun[], before: number): PrunePl
     if (run.origin !== null) neededBy.set(run.origin, run.id)
     if (because === 'young') continue
     const by = because === 'referred-to' ? neededBy.get(run.id) : undefined
-    keep.push({ run: run.id, job: run.job, because, ...(by === undefined ? {} : { by }) })
+    keep.push({
+      ...{ run: run.id, job: run.job, because },
+      ...(by === undefined ? {} : { by }),
+      ...(because === 'unfinished' ? { command: commandOf(run) } : {}),
+    })
   }
   return { prune, keep }
+}
+
+function commandOf(run: PrunableRun): string {
+  const range = rangeOf(run)
+  return range === undefined ? `waybill run ${shellWord(run.job)}` : backfillCommand(run.job, range)
 }
 
 function reasonToKeep(

@@ -141,10 +141,11 @@ export const kindOf = ({ backfill }: RunRecord): RunKind => (backfill === null ?
 export const backfillCommand = (
   job: string,
   { from, to, in: folder, rate, acceptDrift }: BackfillRange,
+  path: (file: string) => string = shellPath,
 ): string =>
   [
     ...['waybill backfill', shellWord(job), '--from', from, '--to', to],
-    ...(folder === undefined ? [] : ['--in', shellPath(folder)]),
+    ...(folder === undefined ? [] : ['--in', path(folder)]),
     ...(rate === undefined ? [] : ['--rate', rate]),
     ...(acceptDrift === true ? ['--accept-drift'] : []),
   ].join(' ')

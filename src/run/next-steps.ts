@@ -32,21 +32,28 @@ interface Typed {
   send(...words: readonly string[]): string
   /** What reads the exports of the run, or goes on with it. An inbox need not have those of a backfill. */
   readonly again: string
+  /** A file, as it stands in a command. */
+  path(file: string): string
 }
 
-function typedOf({ job, gateway, backfill, settingsName }: RunSummary): Typed {
+function typedOf({ job, gateway, backfill, settingsName }: RunSummary, path: Typed['path']): Typed {
   const setting = settingsName === undefined ? '' : `${gatewaySetting(gateway)} `
-  const again = backfill === undefined ? command('run', shellWord(job)) : backfillCommand(job, backfill)
-  return { send: (...words) => `${setting}${command(...words)}`, again: `${setting}${again}` }
+  const again = backfill === undefined ? command('run', shellWord(job)) : backfillCommand(job, backfill, path)
+  return { send: (...words) => `${setting}${command(...words)}`, again: `${setting}${again}`, path }
 }
 
 /**
  * @param reasons of the run: then it is said by reason, and with examples
+ * @param path how a file stands in a command; default: as it is typed in this folder
  * @returns nothing where nothing is left to do
  */
-export function nextSteps(summary: RunSummary, reasons: readonly Reason[] = []): readonly Step[] {
+export function nextSteps(
+  summary: RunSummary,
+  reasons: readonly Reason[] = [],
+  path: (file: string) => string = shellPath,
+): readonly Step[] {
   if (summary.pruned !== undefined) return []
-  const steps = stepsOf(summary, reasons, typedOf(summary))
+  const steps = stepsOf(summary, reasons, typedOf(summary, path))
   const { run, gateway, state, settingsName } = summary
   if (steps.length === 0 || settingsName === undefined) return steps
   const isUnfinished = state === 'running' || state === 'interrupted'
@@ -110,18 +117,19 @@ const givenUpSteps = (run: string, reasons: readonly Reason[], { send }: Typed):
 ]
 
 /** Its threshold has ended it, mostly in the middle of a chunk: a dry run tells what stands behind that, too. */
-const failedSteps = (summary: RunSummary, reasons: readonly Reason[], { again }: Typed): Step[] => [
+const failedSteps = (summary: RunSummary, reasons: readonly Reason[], typed: Typed): Step[] => [
   ...stoppedSteps(
     summary,
     reasons.filter(({ outcome }) => outcome === 'held-back'),
+    typed,
   ),
-  step('To see what would be rejected now, and why; nothing is sent', `${again} --dry-run`),
-  step('Once that is put right, for all that the run did not come to', again),
+  step('To see what would be rejected now, and why; nothing is sent', `${typed.again} --dry-run`),
+  step('Once that is put right, for all that the run did not come to', typed.again),
 ]
 
 /** What has stopped it; rows of the exports concerned are in their rejects files. */
-function stoppedSteps(summary: RunSummary, heldBack: readonly Reason[]): Step[] {
-  const checks = heldBack.length === 0 ? [] : mappingChecks(summary, heldBack)
+function stoppedSteps(summary: RunSummary, heldBack: readonly Reason[], { path }: Typed): Step[] {
+  const checks = heldBack.length === 0 ? [] : mappingChecks(summary, heldBack, path)
   return checks.length === 0
     ? []
     : [step(`What stopped it${codesOf(heldBack)}: see how the mapping fits the export`, ...checks)]
@@ -181,7 +189,7 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, se
   ]
 }
 
-function exportSteps(summary: RunSummary, { again }: Typed): Step[] {
+function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
   const { exports, backfill } = summary
   const failed = exports.flatMap(({ error, readSince, ...one }) =>
     error === undefined || readSince !== undefined || isAcknowledged(summary, error)
@@ -196,7 +204,7 @@ function exportSteps(summary: RunSummary, { again }: Typed): Step[] {
         `${sentOf(name, counts)} (${error}): ${remedyOf(error, again) ?? 'see docs/errors.md'}`,
         // The ledger knows the code alone, not which columns.
         ...(error === 'columns-missing' && mapping !== undefined && file !== undefined
-          ? [command('mapping', 'check', shellWord(mapping), '--export', shellPath(file))]
+          ? [command('mapping', 'check', shellWord(mapping), '--export', path(file))]
           : []),
       ),
     ),
@@ -230,7 +238,7 @@ function leftSteps(
   summary: RunSummary,
   open: readonly Reason[],
   left: { readonly rejected: number; readonly inDoubt: number },
-  { again, send }: Typed,
+  { again, send, path }: Typed,
 ): Step[] {
   const { run } = summary
   const those = (...remedies: readonly Remedy[]): readonly Reason[] =>
@@ -242,15 +250,15 @@ function leftSteps(
 
   const mapped = those('mapping', 'either')
   if (unknown || mapped.length > 0) {
-    const checks = mappingChecks(summary, unknown ? undefined : mapped)
+    const checks = mappingChecks(summary, unknown ? undefined : mapped, path)
     const then = 'correct it, see that it fits, and map these rows again'
     say(`If the mapping is at fault${codesOf(mapped)}: ${then}`, ...checks, rerun)
   }
   const lines = those('data', 'either', 'gateway')
-  const { named, others } = rejectsFiles(summary, unknown ? undefined : lines)
+  const { named, others } = rejectsFiles(summary, unknown ? undefined : lines, path)
   if (named.length > 0) {
     const then = 'correct the lines in the rejects file, and run that'
-    const runs = named.map((file) => send('run', shellWord(summary.job), '--file', shellPath(file)))
+    const runs = named.map((file) => send('run', shellWord(summary.job), '--file', path(file)))
     say(`If the data are at fault${codesOf(lines)}: ${then}`, ...runs)
     if (others !== undefined) say(others)
   }
@@ -315,7 +323,11 @@ function concerned(
 }
 
 /** Each mapping once, with the first export that it is at odds with. A corrected rejects file is not of the form that it reads. */
-function mappingChecks(summary: RunSummary, reasons: readonly Reason[] | undefined): string[] {
+function mappingChecks(
+  summary: RunSummary,
+  reasons: readonly Reason[] | undefined,
+  path: Typed['path'],
+): string[] {
   const exports = new Map<string, ExportSummary>()
   for (const one of concerned(summary, reasons)) {
     if (one.mapping !== undefined && exports.get(one.mapping)?.file === undefined)
@@ -324,7 +336,7 @@ function mappingChecks(summary: RunSummary, reasons: readonly Reason[] | undefin
   return [...exports].map(([mapping, { file, reading }]) =>
     command(
       ...['mapping', 'check', shellWord(mapping)],
-      ...(file === undefined || reading === 'rejects' ? [] : ['--export', shellPath(file)]),
+      ...(file === undefined || reading === 'rejects' ? [] : ['--export', path(file)]),
     ),
   )
 }
@@ -333,13 +345,14 @@ function mappingChecks(summary: RunSummary, reasons: readonly Reason[] | undefin
 function rejectsFiles(
   summary: RunSummary,
   reasons: readonly Reason[] | undefined,
+  path: Typed['path'],
 ): { readonly named: readonly string[]; readonly others?: string } {
   const files = concerned(summary, reasons).flatMap(({ rejects }) => rejects ?? [])
   const rest = files.length - FILES_NAMED
   const folder = summary.files.rejects
   const named = files.slice(0, FILES_NAMED)
   return rest > 0 && folder !== undefined
-    ? { named, others: `and ${rest} more rejects files in ${shellPath(folder)}` }
+    ? { named, others: `and ${rest} more rejects files in ${path(folder)}` }
     : { named }
 }
 

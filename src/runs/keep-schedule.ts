@@ -11,6 +11,7 @@ import type { RunSummary } from '../run/summary.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
 import type { FireEnd, ListedJob, ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
+import { shellWord } from '../shown-text.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'
@@ -167,4 +168,4 @@ const nextOfSchedule = (summary: RunSummary): readonly Step[] =>
           commands: [command('show', summary.run)],
         },
       ]
-    : nextSteps(summary)
+    : nextSteps(summary, [], shellWord)

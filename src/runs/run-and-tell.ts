@@ -24,6 +24,7 @@ import type { JobEnd } from '../run/execute.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import { nextSteps, type Step } from '../run/next-steps.ts'
 import { exitOf, type RunSummary, summarise } from '../run/summary.ts'
+import { shellWord } from '../shown-text.ts'
 import type { Application } from './application.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
@@ -45,7 +46,7 @@ export interface ToldRun {
 /** @returns what `work` returns; what it throws is told, and thrown again. How it ended is still to be delivered */
 export async function runAndTell(
   { logger }: Pick<Application, 'logger'>,
-  { teller, deps, job, next = (summary) => nextSteps(summary), refusals, work }: ToldRun,
+  { teller, deps, job, next = (summary) => nextSteps(summary, [], shellWord), refusals, work }: ToldRun,
 ): Promise<JobEnd> {
   const targets = targetsOf(job)
   const name = job.definition.job

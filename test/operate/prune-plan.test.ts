@@ -11,6 +11,8 @@ const run = (id: string, fields: Partial<PrunableRun> = {}): PrunableRun => ({
   prunedAt: null,
   origin: null,
   openDoubts: 0,
+  backfill: null,
+  backfill_folder: null,
   rejectsPath: `rejects/${id}`,
   receiptsPath: `receipts/${id}`,
   ...fields,
@@ -47,4 +49,16 @@ test('what a younger run has taken up stays, and what that one took up; with it 
   ]
   expect(planned(chain(5_000))).toEqual([[], kept])
   expect(planned(chain(200))).toEqual([['c', 'b', 'a'], []])
+})
+
+test('of an unfinished run the command that goes on with it is told: a backfill is no run of the job', () => {
+  const ofBackfill = { backfill: '2026-01-01/2026-03-31/rate=5', backfill_folder: '/archive/acme' }
+  const { keep } = planPrune(
+    [run('b', { state: 'interrupted', ...ofBackfill }), run('a', { state: 'interrupted' })],
+    1_000,
+  )
+  expect(keep.map(({ command }) => command)).toEqual([
+    'waybill backfill job --from 2026-01-01 --to 2026-03-31 --in /archive/acme --rate 5',
+    'waybill run job',
+  ])
 })

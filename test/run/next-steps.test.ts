@@ -57,6 +57,17 @@ describe('what to type next', () => {
     expect(commands(nextSteps(summary({ exports: [gone] })))).toEqual(['waybill run clinic'])
   })
 
+  it('names files as they are typed here; for who reads it elsewhere, from the root', () => {
+    const file = join(process.cwd(), 'inbox/day.csv')
+    const failed = summary({
+      exports: [exported('day.csv', { state: 'failed', error: 'columns-missing', file })],
+    })
+    expect(commands(nextSteps(failed))[0]).toBe('waybill mapping check clinic --export inbox/day.csv')
+    expect(commands(nextSteps(failed, [], shellWord))[0]).toBe(
+      `waybill mapping check clinic --export ${file}`,
+    )
+  })
+
   it('is nothing where nothing is left, or where the detail of the run is gone', () => {
     expect(nextSteps(summary())).toEqual([])
     expect(nextSteps(summary({ ...rejecting(3), pruned: '2026-09-01T00:00:00.000Z' }))).toEqual([])

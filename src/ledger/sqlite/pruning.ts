@@ -60,7 +60,7 @@ async function candidates(db: Database): Promise<PrunableRun[]> {
   const { rows } =
     await sql<PrunableRun>`select run.id, job.name as job, run.state, run.started_at as startedAt,
     run.ended_at as endedAt, run.pruned_at as prunedAt, run.origin_run as origin,
-    run.rejects_path as rejectsPath, run.receipts_path as receiptsPath,
+    run.rejects_path as rejectsPath, run.receipts_path as receiptsPath, run.backfill, run.backfill_folder,
     (select count(*) from export join exception on exception.export_row = export.id
       where export.run_id = run.id and exception.state = 'in-doubt')
     + (select count(*) from export join held on held.export_row = export.id where export.run_id = run.id) as openDoubts

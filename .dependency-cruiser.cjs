@@ -14,6 +14,8 @@ const only = (name, from, allowed, comment) => ({
 // Whoever shows what others have written needs it.
 const SHOWN = '^src/shown-text\\.ts$'
 const MODEL = '^src/model/'
+// What is said of a word that is not known.
+const MEANT = '^src/did-you-mean\\.ts$'
 const OWN_FILES = '^src/own-files\\.ts$'
 
 module.exports = {
@@ -39,12 +41,17 @@ module.exports = {
       [MODEL],
       'settings.ts reads the environment and no more',
     ),
-    only('yaml-file-stands-alone', '^src/yaml-file.ts$', [MODEL], 'reading YAML knows of no schema'),
+    only(
+      'yaml-file-stands-alone',
+      '^src/(yaml-file|schema-problems).ts$',
+      [MODEL, MEANT],
+      'reading YAML knows of no schema',
+    ),
     only('extract-alone', '^src/extract/', [MODEL, OWN_FILES], 'extract knows no other stage'),
     only(
       'transform-after-extract',
       '^src/transform/',
-      [MODEL, '^src/yaml-file.ts$', '^src/gateway/contract/'],
+      [MODEL, MEANT, '^src/yaml-file.ts$', '^src/gateway/contract/'],
       'transform is pure: rows in, records or issues out',
     ),
     only(
@@ -52,6 +59,7 @@ module.exports = {
       '^src/mapping-tools/',
       [
         MODEL,
+        MEANT,
         '^src/yaml-file.ts$',
         '^src/html-page.ts$',
         '^src/extract/',

@@ -4,6 +4,7 @@
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
 import type { z } from 'zod'
 import { type ErrorCode, type Finding, type Place, WaybillError } from './model/errors.ts'
+import { checkWith } from './schema-problems.ts'
 
 /** Path of a key within a document: `['biometrics', 'hba1c', 'unit']`. */
 export type KeyPath = readonly (string | number)[]
@@ -59,19 +60,15 @@ export function parseYaml<Schema extends z.ZodType>(
       document.errors.map((error) => ({ place: at(error.pos[0]), message: error.message })),
     )
   }
-  // What is checked once is not worth a checker of its own, which zod would compile.
-  const parsed = schema.safeParse(toPlain(document, file, code), { jitless: true })
-  if (!parsed.success) {
+  const checked = checkWith(schema, toPlain(document, file, code))
+  if ('problems' in checked) {
     throw refusal(
       file,
       code,
-      flatten(parsed.error.issues).map((issue) => ({
-        place: locate(issue.path),
-        message: issue.message,
-      })),
+      checked.problems.map(({ path, message }) => ({ place: locate(path), message })),
     )
   }
-  return { file, value: parsed.data, locate }
+  return { file, value: checked.data, locate }
 }
 
 /** Aliases are resolved here, and can lead nowhere, into themselves, or expand without end. */
@@ -92,38 +89,3 @@ export function refusal(file: string, code: ErrorCode, findings: readonly Findin
   const count = sorted.length === 1 ? '1 problem' : `${sorted.length} problems`
   return new WaybillError(code, `${file}: ${count}`, { place: { file }, findings: sorted })
 }
-
-interface FlatIssue {
-  readonly path: (string | number)[]
-  readonly message: string
-}
-
-/** A union's own message says nothing of use: take the branch that got furthest, as that is what was meant. */
-function flatten(issues: readonly z.core.$ZodIssue[], base: KeyPath = []): FlatIssue[] {
-  return issues.flatMap((issue): FlatIssue[] => {
-    const path = [...base, ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))]
-    if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-      const ofRightType = issue.errors.filter(
-        (branch) => !branch.some((one) => one.code === 'invalid_type' && one.path.length === 0),
-      )
-      const branches = (ofRightType.length > 0 ? ofRightType : issue.errors).map((branch) =>
-        flatten(branch, path),
-      )
-      const deepest = branches.reduce((best, branch) => (depth(branch) > depth(best) ? branch : best))
-      if (depth(deepest) > path.length) return deepest
-      return [
-        {
-          path,
-          message: branches.map((branch) => branch.map((one) => one.message).join('; ')).join(', or '),
-        },
-      ]
-    }
-    if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => ({ path, message }))
-    if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ path: [...path, key], message: `unknown key "${key}"` }))
-    }
-    return [{ path, message: issue.message }]
-  })
-}
-
-const depth = (issues: readonly FlatIssue[]): number => Math.max(...issues.map((issue) => issue.path.length))

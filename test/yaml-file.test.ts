@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { didYouMean } from '../src/did-you-mean.ts'
 import { WaybillError } from '../src/model/errors.ts'
 import { describeKey, parseYaml, refusal } from '../src/yaml-file.ts'
 
@@ -104,18 +105,18 @@ describe('a file that does not fit', () => {
 
   it.each(['', '# nothing', '[]', 'text', '3'])('%j is no map', (text) => {
     const [finding] = refusalOf(text).findings
-    expect(finding?.message).toContain('expected object')
+    expect(finding?.message).toBe('must be a block of keys')
     expect(finding?.place.file).toBe('mappings/x.yaml')
   })
 
   it('of several forms, is told by the form that was meant', () => {
     const forms = z.strictObject({ a: z.union([z.string().min(3), z.array(z.string()).min(2)]) })
-    expect(refusalOf('a: xy', forms).findings[0]?.message).toMatch(/^Too small: expected string/)
-    expect(refusalOf('a: [x]', forms).findings[0]?.message).toMatch(/^Too small: expected array/)
+    expect(refusalOf('a: xy', forms).findings[0]?.message).toBe('must have 3 characters or more')
+    expect(refusalOf('a: [x]', forms).findings[0]?.message).toBe('must have 2 entries or more')
     expect(refusalOf('a: [x, 3]', forms).findings[0]).toMatchObject({
       place: { key: 'a[1]', line: 1, column: 8 },
     })
-    expect(refusalOf('a: 3', forms).findings[0]?.message).toMatch(/expected string.*, or .*expected array/)
+    expect(refusalOf('a: 3', forms).findings[0]?.message).toBe('must be a text, or must be a list')
   })
 })
 
@@ -134,5 +135,68 @@ describe('words', () => {
         { place: {}, message: 'n' },
       ]).message,
     ).toBe('f: 2 problems')
+  })
+})
+
+describe('what a schema says in its own words', () => {
+  const schema = z.strictObject({
+    level: z.enum(['off', 'warn', 'stop']).optional(),
+    form: z
+      .discriminatedUnion('kind', [
+        z.strictObject({ kind: z.literal('csv') }),
+        z.strictObject({ kind: z.literal('json') }),
+      ])
+      .optional(),
+    only: z.literal('post').optional(),
+    text: z.string().min(1).optional(),
+    flag: z.boolean().optional(),
+    whole: z.int().min(2).max(9).optional(),
+    share: z.number().gt(0).lt(1).optional(),
+    list: z.array(z.string()).min(1).max(2).optional(),
+    at: z.iso.datetime({ offset: true }).optional(),
+    inner: z.strictObject({ needed: z.string() }).optional(),
+    step: z.number().multipleOf(5).optional(),
+    named: z.record(z.string().regex(/^x/, 'begins with x'), z.string()).optional(),
+  })
+  it.each([
+    ['level: warm', 'level: must be one of off, warn, stop; did you mean "warn"?'],
+    ['level: 3', 'level: must be one of off, warn, stop'],
+    ['form: { kind: jsno }', 'form.kind: must be one of csv, json; did you mean "json"?'],
+    ['form: {}', 'form.kind: is missing'],
+    ['only: put', 'only: must be post'],
+    ['text: ""', 'text: must not be empty'],
+    ['text: [a]', 'text: must be a text'],
+    ['flag: yes', 'flag: must be true or false'],
+    ['whole: 2.5', 'whole: must be a whole number'],
+    ['whole: 1', 'whole: must be 2 or more'],
+    ['whole: 10', 'whole: must be 9 or less'],
+    ['share: 0', 'share: must be more than 0'],
+    ['share: 1', 'share: must be less than 1'],
+    ['list: []', 'list: must not be an empty list'],
+    ['list: [a, b, c]', 'list: must have 2 entries or less'],
+    ['at: yesterday', 'at: must be a time with its offset, like 2026-03-02T07:15:00Z'],
+    ['inner: {}', 'inner.needed: is missing'],
+    ['inner: { neded: x, needed: y }', 'inner.neded: unknown key "neded"; did you mean "needed"?'],
+    ['step: 3', 'step: must be a multiple of 5'],
+    ['named: { a: b }', 'named.a: begins with x'],
+    ['zzz: 1', 'zzz: unknown key "zzz"'],
+  ])('%s → %s', (text, told) => {
+    const [finding] = refusalOf(text, schema).findings
+    expect(`${finding?.place.key}: ${finding?.message}`).toBe(told)
+  })
+})
+
+describe('a word that is not known', () => {
+  const words = ['hba1c', 'hba1c-ifcc', 'total-cholesterol', 'America/New_York', 'body-weight']
+  it.each([
+    ['hb1ac', 'hba1c'],
+    ['a1c', 'hba1c'],
+    ['cholesterol', 'total-cholesterol'],
+    ['america/new_york', 'America/New_York'],
+    ['body_weigth', 'body-weight'],
+    ['glucose', undefined],
+    ['ab', undefined],
+  ])('%s: %s', (word, meant) => {
+    expect(didYouMean(word, words)).toBe(meant === undefined ? '' : `; did you mean "${meant}"?`)
   })
 })

@@ -5,6 +5,7 @@ import { dirname, join, parse as parsePath, resolve } from 'node:path'
 import { z } from 'zod'
 import { type ReadDefinition, readDefinition } from '../extract/read-definition.ts'
 import { type Finding, type Place, WaybillError } from '../model/errors.ts'
+import { checkWith } from '../schema-problems.ts'
 import { shownPath } from '../shown-text.ts'
 import { extendCatalog } from '../transform/catalog.ts'
 import { type CompiledMapping, compileMapping } from '../transform/compile.ts'
@@ -141,10 +142,11 @@ export function loadMapping(content: string, kept?: ReadonlyMap<string, KeptRows
   const { each: _levels, ...block } = file.value.read
   const findings: Finding[] = []
   const readAs = (written: unknown, path: KeyPath): ReadDefinition | undefined => {
-    const { data, error } = readDefinition.safeParse(written)
-    for (const { path: within, message } of error?.issues ?? [])
-      findings.push({ place: file.locate([...path, ...within.map(String)]), message })
-    return data
+    const checked = checkWith(readDefinition, written)
+    if ('data' in checked) return checked.data
+    for (const { path: within, message } of checked.problems)
+      findings.push({ place: file.locate([...path, ...within]), message })
+    return undefined
   }
   const read = readAs(block, ['read'])
   const joinsRead = Object.entries(file.value.joins ?? {}).map(

@@ -10,7 +10,7 @@ import { SftpWritten, sftpPlace } from '../extract/sources/sftp.ts'
 import type { SourcePlace } from '../extract/sources/source.ts'
 import type { ExpectationKey } from '../ledger/ledger.ts'
 import { readCronLine } from '../schedule/cron-line.ts'
-import { isZone } from '../transform/dates.ts'
+import { zoneFault } from '../transform/dates.ts'
 import { BYTE_SIZE, DURATION, type Quantity } from './quantity.ts'
 
 const quantity = ({ form, demand, read }: Quantity, example: string) =>
@@ -39,7 +39,10 @@ export const CronText = z.string().superRefine((text, context) => {
 
 export const ZoneName = z
   .string('must be an IANA time zone, like America/New_York')
-  .refine(isZone, 'is no IANA time zone; write it like America/New_York')
+  .superRefine((zone, context) => {
+    const message = zoneFault(zone)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
 
 export const ExpectDefinition = z.strictObject({
   by: CronText.meta({

@@ -1,5 +1,6 @@
 /** Opens a CSV export: finds out encoding, trailer, delimiter and header, then gives its rows. */
 import { stat } from 'node:fs/promises'
+import { WaybillError } from '../model/errors.ts'
 import type { Origin, Row } from '../model/row.ts'
 import { behind, type Compression, countDecoded, readContent, textStart, upTo } from './content.ts'
 import { cellSplitter, csvFormat } from './csv.ts'
@@ -28,8 +29,9 @@ export interface OpenCsv {
 export async function openCsv(path: string, compression: Compression, read: CsvDefinition): Promise<OpenCsv> {
   const source = await openText(path, compression, read)
   const top = await topOf(source, read)
-  const delimiter =
-    top.delimiter ?? findDelimiter(path, await headOf(source.text(top.origin.byteOffset)), read)
+  const head = await headOf(source.text(top.origin.byteOffset))
+  refuseJson(path, head)
+  const delimiter = top.delimiter ?? findDelimiter(path, head, read)
   const dialect = dialectOf(read, delimiter)
   const { invalidEncoding, transcoded } = source
   const form = { dialect, ragged: read.ragged, invalidEncoding, transcoded }
@@ -166,6 +168,16 @@ async function* withoutFirst(
     if (block.length > skip) yield skip === 0 ? block : block.slice(skip)
     skip = Math.max(0, skip - block.length)
   }
+}
+
+/** @throws WaybillError `export-unreadable` where the file is JSON: as CSV, each of its lines would be broken, and none would say why */
+function refuseJson(path: string, { bytes }: Head): void {
+  const [json, list] = /^\s*(\[\s*)?\{\s*["}]/.exec(bytes.toString('utf8', 0, 200)) ?? []
+  if (json === undefined) return
+  throw new WaybillError('export-unreadable', 'The export is JSON, and the mapping reads CSV.', {
+    place: { file: path, line: 1 },
+    remedy: `Use the mapping that is meant for these files, or write \`read: { format: ${list === undefined ? 'ndjson' : 'json'} }\` into this one.`,
+  })
 }
 
 async function headOf(content: AsyncIterable<Buffer>): Promise<Head> {

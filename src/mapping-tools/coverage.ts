@@ -1,4 +1,5 @@
 /** How a mapping fits an export: which columns it reads, and, over its rows, what each rule gives, so that what never gives anything is seen. */
+import { didYouMean } from '../did-you-mean.ts'
 import { type CodeCount, countLeftOut, leftOutCounts } from '../model/balance.ts'
 import type { Finding } from '../model/errors.ts'
 import type { RecordKind, RowOutcome } from '../model/record.ts'
@@ -138,10 +139,10 @@ export function unknownColumns(reads: readonly ReadName[], columns: readonly str
     .filter(({ name }) => !there.has(name))
     .map(({ name, place }) => {
       const near = alike.get(plain(name))
-      const meant = near === undefined ? '' : `, but "${near}"`
+      const meant = near === undefined ? didYouMean(name, there) : `, but "${near}"`
       return {
         place,
-        message: `the export has no column "${name}"${meant}; a text that is the same in every row is written { constant: ${name} }`,
+        message: `the export has no column "${name}"${meant}${meant.endsWith('?') ? ' A' : '; a'} text that is the same in every row is written { constant: ${name} }`,
       }
     })
 }

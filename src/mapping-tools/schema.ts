@@ -17,15 +17,21 @@ const Schema = z.record(z.string(), z.unknown())
 const Objects = z.object({ properties: z.record(z.string(), Schema) })
 const Variants = z.object({ oneOf: z.array(Schema).optional(), anyOf: z.array(Schema).optional() })
 
+/** Keys of the catalog, which editors complete. */
+export interface CatalogKeys {
+  readonly biometrics: readonly string[]
+  readonly conditions: readonly string[]
+}
+
 /** By file name without `.schema.json`. */
-export function jsonSchemas(): Readonly<Record<string, JsonSchema>> {
+export function jsonSchemas(keys: CatalogKeys): Readonly<Record<string, JsonSchema>> {
   return {
     job: generate(
       JobDefinition,
       'Job',
       'What to read, with which mapping, when, and how to submit it (docs/jobs.md).',
     ),
-    mapping: mappingSchema(),
+    mapping: Schema.parse(withKeys(mappingSchema(), keys)),
     cases: casesSchema(),
     'catalog-biometrics': generate(
       BiometricCatalog,
@@ -75,6 +81,27 @@ function mappingSchema(): JsonSchema {
   })
   const description = 'How the bytes of an export become rows.'
   return { ...schema, properties: { ...properties, read: { description, oneOf: variants } } }
+}
+
+/** Where a definition says that keys of the catalog stand (`catalogKeys`), they are listed, and others remain possible. */
+function withKeys(part: unknown, keys: CatalogKeys): unknown {
+  if (Array.isArray(part)) return part.map((one) => withKeys(one, keys))
+  if (typeof part !== 'object' || part === null) return part
+  const { catalogKeys, ...inner } = Object.fromEntries(
+    Object.entries(part).map(([key, value]) => [key, withKeys(value, keys)] as const),
+  )
+  if (catalogKeys === undefined) return inner
+  const { biometrics, conditions } = keys
+  const meant =
+    catalogKeys === 'any'
+      ? [...biometrics, ...conditions]
+      : catalogKeys === 'biometrics'
+        ? biometrics
+        : conditions
+  const { additionalProperties } = inner
+  return additionalProperties === undefined
+    ? { anyOf: [{ enum: meant }, inner] }
+    : { ...inner, properties: Object.fromEntries(meant.map((key) => [key, additionalProperties])) }
 }
 
 const resolved = (schema: JsonSchema, part: JsonSchema): JsonSchema => {

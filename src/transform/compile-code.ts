@@ -1,5 +1,6 @@
 /** What a record is of: the catalog key to which a code leads, by a code system or through the vendor's table. */
 
+import { didYouMean } from '../did-you-mean.ts'
 import { OTHER_CODES } from '../model/balance.ts'
 import { type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
@@ -47,7 +48,7 @@ export function compileCoded(
   if (!context.catalog[section].has(key))
     context.report(
       catalog === undefined ? path : [...path, 'catalog'],
-      `"${key}" is not in the catalog of ${section}`,
+      `"${key}" is not in the catalog of ${section}${didYouMean(key, context.catalog[section].keys())}`,
     )
   return { from: undefined, depth: 0, read: () => key }
 }
@@ -75,7 +76,7 @@ function compileCode(
     if (!entries.has(key))
       context.report(
         [...path, 'table'],
-        `the table leads to "${key}", which is not in the catalog of ${section}`,
+        `the table leads to "${key}", which is not in the catalog of ${section}${didYouMean(key, entries.keys())}`,
       )
   }
   const unknown = fault(

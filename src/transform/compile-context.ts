@@ -1,4 +1,6 @@
 /** What every part of the compiler needs, and where it reports what is wrong with a mapping. */
+
+import { didYouMean } from '../did-you-mean.ts'
 import type { Finding, Place } from '../model/errors.ts'
 import { type Fault, fault, type Issue } from '../model/record.ts'
 import type { CsvRow, JsonRow } from '../model/row.ts'
@@ -209,7 +211,11 @@ export class CompileContext implements MappingResources {
   table(definition: string | Readonly<Record<string, string>>, path: KeyPath): ReadonlyMap<string, string> {
     if (typeof definition !== 'string') return new Map(Object.entries(definition))
     const table = this.tables.get(definition)
-    if (table === undefined) this.report(path, `there is no table "${definition}" in mappings/tables`)
+    if (table === undefined)
+      this.report(
+        path,
+        `there is no table "${definition}" in mappings/tables${didYouMean(definition, this.tables.keys())}`,
+      )
     return table ?? new Map()
   }
 }

@@ -3,6 +3,7 @@
  * that it doubles is an issue, never a guess.
  */
 import { DateTime, FixedOffsetZone, IANAZone, type Zone } from 'luxon'
+import { didYouMean } from '../did-you-mean.ts'
 import { compileDigits, minutesOf, readIso, wallClock } from './wall-clock.ts'
 
 export type DateFault = 'date-invalid' | 'date-skipped-by-daylight-saving' | 'date-doubled-by-daylight-saving'
@@ -26,6 +27,9 @@ export interface InstantOptions {
 
 const TOKENS = /^(yyyy|yy|M{1,4}|d{1,2}|H{1,2}|h{1,2}|m{1,2}|s{1,2}|S|SSS|u|a|E{3,4}|Z{1,3})$/
 
+/** Those that forms are mostly made of. */
+const COMMON_TOKENS = ['yyyy', 'MM', 'dd', 'HH', 'mm', 'ss', 'SSS', 'ZZ']
+
 const REMEMBERED = 20_000
 
 /** No zone, and the names of the one that never changes its clocks. */
@@ -47,7 +51,7 @@ export function formatFault(format: string): string | undefined {
   const tokens = [...bare.matchAll(/([A-Za-z])\1*/g)].map(([token]) => token)
   const unknown = tokens.find((token) => !TOKENS.test(token))
   if (unknown !== undefined)
-    return `"${unknown}" in "${format}" is no token: a form reads like MM/dd/yyyy HH:mm, text in it stands in 'quotes'`
+    return `"${unknown}" in "${format}" is no token${didYouMean(unknown, COMMON_TOKENS)}: a form reads like MM/dd/yyyy HH:mm, text in it stands in 'quotes'`
   if (!['y', 'M', 'd'].every((letter) => tokens.some((token) => token.startsWith(letter)))) {
     return `"${format}" must tell year, month and day (yyyy, MM, dd)`
   }
@@ -64,6 +68,13 @@ export function takesPartial(format: string): boolean {
 
 export function isZone(zone: string): boolean {
   return IANAZone.isValidZone(zone)
+}
+
+/** What is wrong with the name of a zone, or undefined. @param otherwise what can be written instead */
+export function zoneFault(zone: string, otherwise = ''): string | undefined {
+  return isZone(zone)
+    ? undefined
+    : `is no IANA time zone; write it like America/New_York${otherwise}${didYouMean(zone.replaceAll(' ', '_'), Intl.supportedValuesOf('timeZone'))}`
 }
 
 /**

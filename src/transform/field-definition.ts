@@ -1,7 +1,7 @@
 /** Fields, dates and conditions as written (docs/mapping.md, "Fields", "Dates", "Conditions"). */
 import { RE2JS } from 're2js'
 import { z } from 'zod'
-import { carriesOffset, formatFault, isZone, takesPartial } from './dates.ts'
+import { carriesOffset, formatFault, takesPartial, zoneFault } from './dates.ts'
 
 export const Text = z.union([
   z.string(),
@@ -111,16 +111,19 @@ const Format = z.string().superRefine((format, context) => {
 /** Tried in order. */
 const Formats = z.union([Format.transform((one) => [one]), z.array(Format).min(1)])
 
-const NO_ZONE = 'is no IANA time zone; write it like America/New_York'
+/** Name of an IANA zone. */
+export const Zone = (otherwise?: string) =>
+  z.string().superRefine((zone, context) => {
+    const message = zoneFault(zone, otherwise)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
 
 const DateFrom = z
   .strictObject({
     ...fieldKeys,
     format: Formats,
     /** Of local times: the same for all rows, or a field that names it. */
-    zone: z
-      .union([z.string().refine(isZone, `${NO_ZONE}, or { from: … } where it is a column`), FieldObject])
-      .optional(),
+    zone: z.union([Zone(', or { from: … } where it is a column'), FieldObject]).optional(),
     /** Read by the offset before the jump (forward) or after it (backward). */
     skipped: told('A local time that the clocks jumped over.', z.enum(['reject', 'forward', 'backward'])),
     doubled: told('A local time that happened twice.', z.enum(['reject', 'earlier', 'later'])),
@@ -172,7 +175,7 @@ const Test = z
     '>=': Text.optional(),
     /** Makes the comparisons ones of dates. */
     format: Formats.optional(),
-    zone: z.string().refine(isZone, NO_ZONE).optional(),
+    zone: Zone().optional(),
   })
   .superRefine((test, context) => {
     const refuse = refuser(context)

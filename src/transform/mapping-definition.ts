@@ -99,6 +99,9 @@ const RowBlock = z.strictObject({
 })
 export type RowBlock = z.infer<typeof RowBlock>
 
+/** Marks, for editors, where keys of the catalog stand; others may stand there, too. */
+const keysOf = (section: 'biometrics' | 'conditions' | 'any') => ({ catalogKeys: section })
+
 /** What every rule has. */
 const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.optional() }
 
@@ -119,7 +122,7 @@ const WideBiometric = z.union([
     .strictObject({
       ...fieldKeys,
       ...measurementKeys,
-      catalog: z.string().optional(),
+      catalog: z.string().meta(keysOf('biometrics')).optional(),
       unit: told(
         "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
         z.union([z.string().min(1), FieldObject]),
@@ -152,7 +155,10 @@ const CodeDefinition = z
 export type CodeDefinition = z.infer<typeof CodeDefinition>
 
 /** What a long rule is of: as a code that is read says, or always the same entry of the catalog. */
-const codedKeys = { code: CodeDefinition.optional(), catalog: z.string().min(1).optional() }
+const codedKeys = {
+  code: CodeDefinition.optional(),
+  catalog: z.string().min(1).meta(keysOf('any')).optional(),
+}
 
 function checkCoded(
   { code, catalog }: { readonly code?: unknown; readonly catalog?: unknown },
@@ -216,7 +222,7 @@ const conditionKeys = {
 const WideCondition = z.strictObject({
   ...conditionKeys,
   when: WhenDefinition,
-  catalog: z.string().optional(),
+  catalog: z.string().meta(keysOf('conditions')).optional(),
 })
 
 const LongCondition = z.strictObject({ ...codedKeys, ...conditionKeys }).superRefine(checkCoded)
@@ -306,8 +312,12 @@ export const MappingDefinition = z
       'What `check` finds suspicious about exports and is right all the same, with the reason.',
       z.array(Expected).min(1),
     ),
-    biometrics: z.union([z.record(RuleName, WideBiometric), z.array(LongBiometric).min(1)]).optional(),
-    conditions: z.union([z.record(RuleName, WideCondition), z.array(LongCondition).min(1)]).optional(),
+    biometrics: z
+      .union([z.record(RuleName, WideBiometric).meta(keysOf('biometrics')), z.array(LongBiometric).min(1)])
+      .optional(),
+    conditions: z
+      .union([z.record(RuleName, WideCondition).meta(keysOf('conditions')), z.array(LongCondition).min(1)])
+      .optional(),
     careTeams: z.union([z.record(RuleName, CareTeam), z.array(CareTeam).min(1)]).optional(),
   })
   .refine((mapping) => mapping.biometrics ?? mapping.conditions ?? mapping.careTeams, {

@@ -5,6 +5,7 @@
  * the document around the rows.
  */
 import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
+import { didYouMean } from '../did-you-mean.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonRow, JsonValue } from '../model/row.ts'
 
@@ -80,14 +81,21 @@ export function refuseMissing(
   reader: string,
 ): void {
   if (missing.size === 0) return
+  // Where no column is there, what stands in their place are no names.
+  const meant = found.size === 0 ? [] : columns
   const names = [...missing].map((name) => `"${name}"`).join(', ')
-  throw new WaybillError('columns-missing', `${exportName} has no column ${names}, which ${reader} reads`, {
-    place: { file: exportName, line: 1 },
-    remedy:
-      found.size === 0
-        ? 'No column that is read is there at all: look whether the first line of the file is its header, and whether it is the file that it should be.'
-        : `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor why columns are gone. A text that is the same for every row is written { constant: … }.`,
-  })
+  const near = missing.size === 1 ? didYouMean([...missing].join(), meant) : ''
+  throw new WaybillError(
+    'columns-missing',
+    `${exportName} has no column ${names}, which ${reader} reads${near}`,
+    {
+      place: { file: exportName, line: 1 },
+      remedy:
+        found.size === 0
+          ? 'No column that is read is there at all: look whether the first line of the file is its header, and whether it is the file that it should be.'
+          : `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor why columns are gone. A text that is the same for every row is written { constant: … }.`,
+    },
+  )
 }
 
 /** The levels of a JSON row, and what `read.context` names. */
@@ -124,7 +132,8 @@ export function jsonNames(
     const from = name === undefined ? -1 : known.indexOf(name)
     if (name === undefined || from < 0) {
       const levels = known.slice(OUTERMOST).join(', ') || 'none here'
-      throw new Error(`"${path}" must start with $ or the name of a level (${levels})`)
+      const near = didYouMean(/^\w+/.exec(path)?.[0] ?? '', known.slice(OUTERMOST))
+      throw new Error(`"${path}" must start with $ or the name of a level (${levels})${near}`)
     }
     const steps = compileSteps(`$${path.slice(name.length)}`, path)
     if (name === 'context' && !Object.hasOwn(context, String(steps[0])))

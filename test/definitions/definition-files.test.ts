@@ -144,7 +144,10 @@ careTeams: { pcp: { npi: doctors.NPI, name: doctors.Name } }
     await expect(readMapping(folders, 'visits')).rejects.toMatchObject({
       code: 'mapping-invalid',
       findings: [
-        { place: { line: 4, key: 'joins.doctors.read' }, message: expect.stringContaining('delimeter') },
+        {
+          place: { line: 4, key: 'joins.doctors.read.delimeter' },
+          message: 'unknown key "delimeter"; did you mean "delimiter"?',
+        },
       ],
     })
   })

@@ -56,6 +56,23 @@ describe('where the header stands', () => {
     expect(many.rows).toMatchObject([{ row: 1, line: 602 }])
   })
 
+  test.each([
+    ['{"a":1,"b":2}\n{"a":3,"b":4}\n', {}, 'ndjson'],
+    ['\n {"a":1}\n', { delimiter: 'auto' }, 'ndjson'],
+    ['[\n  {\n "a": 1 }]', { quote: 'none' }, 'json'],
+    ['[{"a":1}]', { header: 'none', columns: ['a'] }, 'json'],
+  ])('%j under a mapping of CSV is told as JSON', async (text, read, format) => {
+    await expect(opened(text, read)).rejects.toMatchObject({
+      code: 'export-unreadable',
+      message: 'The export is JSON, and the mapping reads CSV.',
+      remedy: expect.stringContaining(`format: ${format} }`),
+    })
+  })
+
+  test('names with brackets are names', async () => {
+    expect((await opened('[id],{x}\n1,2\n', {})).columns).toEqual(['[id]', '{x}'])
+  })
+
   test('a line that the export does not have', async () => {
     await expect(opened('a\n1\n', { header: { line: 9 } })).rejects.toMatchObject({ code: 'export-empty' })
   })

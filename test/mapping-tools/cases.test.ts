@@ -151,7 +151,7 @@ now: tomorrow
     expect(found).toContain(
       '12 cases[3].rows: stands instead of outcome, records and the like, not beside them',
     )
-    expect(found).toContain('15 cases[4].recrods: unknown key "recrods"')
+    expect(found).toContain('15 cases[4].recrods: unknown key "recrods"; did you mean "records"?')
     expect(found.find((one) => one.startsWith('16 now: '))).toBeDefined()
   })
 

@@ -7,7 +7,10 @@ import { jsonSchemas } from '../../src/mapping-tools/schema.ts'
 import { draftedMapping, NHANES_LIKE } from './draft/drafting.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const schemas = jsonSchemas()
+const keysIn = (section: string): string[] =>
+  Object.keys(parse(readFileSync(join(ROOT, `mappings/catalog/${section}.yaml`), 'utf8')))
+const keys = { biometrics: keysIn('biometrics'), conditions: keysIn('conditions') }
+const schemas = jsonSchemas(keys)
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': true } })
 const validators = new Map(Object.entries(schemas).map(([name, schema]) => [name, ajv.compile(schema)]))
@@ -49,6 +52,16 @@ describe('the JSON Schemas', () => {
     expect(problems(kind, text)).toEqual([])
     if (kind !== 'cases')
       expect(text.split('\n')[0]).toMatch(new RegExp(`=(\\.\\./)+schemas/${kind}\\.schema\\.json$`))
+  })
+
+  test('an editor completes what the catalog knows, and takes other names', () => {
+    const text = JSON.stringify(schemas['mapping'])
+    for (const key of [...keys.biometrics, ...keys.conditions]) expect(text).toContain(`"${key}":{`)
+    expect(text).not.toContain('catalogKeys')
+    const head = readFileSync(join(ROOT, 'mappings/long-csv.yaml'), 'utf8').split(/^biometrics:/m)[0] ?? ''
+    expect(problems('mapping', `${head}biometrics: { my-a1c: { catalog: hba1c, from: a } }\n`)).toEqual([])
+    expect(problems('mapping', `${head}biometrics: { mine: { catalog: of-the-job, from: a } }\n`)).toEqual([])
+    expect(problems('mapping', `${head}biometrics: { hba1c: { form: a } }\n`)).not.toEqual([])
   })
 
   test('a draft has no problem', () => {

@@ -4,14 +4,14 @@ import { findings, HEAD, load, NESTED, NOW, ORIGIN, refusalOf } from './mapping-
 
 /** One rule of a section on the fifth line of a mapping, and what is told of it. */
 const RULES_OF_CSV = `
-biometrics  hba1c: { from: a, unti: "%" } → .hba1c.unti: unknown key "unti"
-biometrics  a1c: a → .a1c: "a1c" is not in the catalog of biometrics
+biometrics  hba1c: { from: a, unti: "%" } → .hba1c.unti: unknown key "unti"; did you mean "unit"?
+biometrics  a1c: a → .a1c: "a1c" is not in the catalog of biometrics; did you mean "hba1c"?
 biometrics  x: { from: a, catalog: y } → .x.catalog: "y" is not in
 conditions  flu: { when: { a: Y }, status: active } → .flu: "flu" is not in the catalog of conditions
 biometrics  hba1c: { from: a, unit: mmol/mol } → .hba1c.unit: unit of hba1c: the unit cannot be converted to %
 biometrics  bmi: { from: a, unit: bmi_unit } → .bmi.unit: unit of bmi: the unit is neither UCUM nor a known spelling; if it is a column, write { from: bmi_unit }
 biometrics  - { code: { from: c, table: none }, value: v, unit: u } → [0].code.table: there is no table "none" in mappings/tables
-biometrics  - { code: { from: c, table: { A: hba1c, B: hb1ac } }, value: v, unit: u } → [0].code.table: the table leads to "hb1ac"
+biometrics  - { code: { from: c, table: { A: hba1c, B: hb1ac } }, value: v, unit: u } → [0].code.table: the table leads to "hb1ac", which is not in the catalog of biometrics; did you mean "hba1c"?
 biometrics  - { code: { from: c }, value: v, unit: u } → [0].code: needs either a system
 biometrics  - { value: a, unit: u } → [0].code: is missing: a rule of a list needs a code that is read, or a catalog entry
 conditions  - { catalog: asthma, code: { from: c, system: SNOMED }, status: active } → [0].code: cannot stand beside catalog
@@ -21,13 +21,15 @@ biometrics  bmi: { from: a, when: { age: { ">": adult } } } → .bmi.when.age.>:
 biometrics  body-height: { from: a, form: feet-and-inches, unit: cm } → .body-height.unit: the form tells the unit already
 biometrics  body-weight: { from: a, form: feet-and-inches } → .body-weight.form: unit of body-weight: the unit cannot be converted to kg
 biometrics  bmi: { from: a, number: { decimal: ",", group: "," } } → .bmi.number.group: must differ from the decimal mark
-biometrics  bmi: { from: a, comparators: drop } → .bmi.comparators:
+biometrics  bmi: { from: a, comparators: drop } → .bmi.comparators: must be one of reject, skip, limit
+biometrics  bmi: { from: a, comparators: limt } → .bmi.comparators: must be one of reject, skip, limit; did you mean "limit"?
 careTeams   pcp: { npi: n, name: { from: m, separator: " " } } → .pcp.name.separator: is for concat
 `
 const RULES_OF_JSON = `
 biometrics  bmi: $.a[ → .bmi.from:
 biometrics  bmi: $..a → .bmi.from: "$..a" can lead to several
 biometrics  bmi: { from: pid.a } → .bmi.from: "pid.a" must start with $ or the name of a level (obx)
+biometrics  bmi: { from: obr.a } → .bmi.from: "obr.a" must start with $ or the name of a level (obx); did you mean "obx"?
 biometrics  bmi: { from: $.a, when: { any: [{ $.b: Y }, { not: { c: Y } }] } } → .bmi.when.any[1].not.c: "c" must start with $
 conditions  asthma: { when: { $.a: Y }, status: $.state } → .asthma.status: "$.state" is sent as it stands; to read it, write { from: "$.state" }
 conditions  asthma: { when: { obx.a: Y }, status: "obx['state']" } → .asthma.status: "obx['state']" is sent as it stands
@@ -44,9 +46,10 @@ const ruleLines = (head: string, text: string): (readonly [string, string])[] =>
 
 /** Another head of a mapping, which has one good rule, and what is told of it. */
 const HEADS_OF_CSV = `
-zone: UTC → zone: New York → 3 row.observedAt.zone: is no IANA time zone
+zone: UTC → zone: New York → 3 row.observedAt.zone: is no IANA time zone; write it like America/New_York, or { from: … } where it is a column; did you mean "America/New_York"?
 , zone: UTC →  → 3 row.observedAt.zone: a zone is needed
-ISO → MM/DD/YYYY → 3 row.observedAt.format: "DD" in "MM/DD/YYYY" is no token
+ISO → MM/DD/YYYY → 3 row.observedAt.format: "DD" in "MM/DD/YYYY" is no token; did you mean "dd"?
+csv } → cvs } → 2 read.format: must be one of csv, ndjson, json; did you mean "csv"?
 ISO → [ISO, MM/dd] → 3 row.observedAt.format[1]: "MM/dd" must tell year
 format: ISO → format: yyyy-MM-dd, partial: start → 3 row.observedAt.partial: is for HL7 and ISO
 format: ISO, zone: UTC → format: EXCEL → 3 row.observedAt.zone: a zone is needed

@@ -1,0 +1,129 @@
+/** What is wrong with a file that people write, in plain words: zod says what it is in its own. */
+import { z } from 'zod'
+import { didYouMean } from './did-you-mean.ts'
+
+export interface SchemaProblem {
+  readonly path: (string | number)[]
+  readonly message: string
+}
+
+type Raw = z.core.$ZodRawIssue
+
+/**
+ * Checks a value; what a schema says of a problem itself stands, all else is put into words here.
+ * @returns the value as the schema gives it, or the problems of it
+ */
+export function checkWith<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): { readonly data: z.infer<Schema> } | { readonly problems: readonly SchemaProblem[] } {
+  // An issue keeps the list of unknown keys, and not the object that knows others.
+  const known = new Map<readonly unknown[], readonly string[]>()
+  const error = (issue: Raw): string => {
+    const { inst } = issue
+    if (issue.code === 'unrecognized_keys' && inst instanceof z.ZodObject)
+      known.set(issue.keys, Object.keys(inst.shape))
+    return wordsFor(issue)
+  }
+  // What is checked once is not worth a checker of its own, which zod would compile.
+  const parsed = schema.safeParse(value, { jitless: true, error })
+  return parsed.success ? { data: parsed.data } : { problems: flatten(parsed.error.issues, known) }
+}
+
+/** A union's own message says nothing of use: take the branch that got furthest, as that is what was meant. */
+function flatten(
+  issues: readonly z.core.$ZodIssue[],
+  known: ReadonlyMap<readonly unknown[], readonly string[]>,
+  base: readonly (string | number)[] = [],
+): SchemaProblem[] {
+  return issues.flatMap((issue): SchemaProblem[] => {
+    const path = [...base, ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))]
+    if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+      const ofRightType = issue.errors.filter(
+        (branch) => !branch.some((one) => one.code === 'invalid_type' && one.path.length === 0),
+      )
+      const branches = (ofRightType.length > 0 ? ofRightType : issue.errors).map((branch) =>
+        flatten(branch, known, path),
+      )
+      const deepest = branches.reduce((best, branch) => (depth(branch) > depth(best) ? branch : best))
+      if (depth(deepest) > path.length) return deepest
+      const told = new Set(branches.map((branch) => branch.map((one) => one.message).join('; ')))
+      return [{ path, message: [...told].join(', or ') }]
+    }
+    if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => ({ path, message }))
+    if (issue.code === 'unrecognized_keys') {
+      const meant = known.get(issue.keys) ?? []
+      return issue.keys.map((key) => ({
+        path: [...path, key],
+        message: `unknown key "${key}"${didYouMean(key, meant)}`,
+      }))
+    }
+    return [{ path, message: issue.message }]
+  })
+}
+
+const depth = (problems: readonly SchemaProblem[]): number =>
+  Math.max(...problems.map((problem) => problem.path.length))
+
+/** What a value of a type is called in a YAML file. */
+const CALLED: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  tuple: 'a list',
+  object: 'a block of keys',
+  record: 'a block of keys',
+}
+
+function wordsFor(issue: Raw): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'is missing' : `must be ${CALLED[issue.expected] ?? issue.expected}`
+    case 'invalid_value':
+      return issue.input === undefined ? 'is missing' : `must be ${oneOf(issue.values, issue.input)}`
+    case 'invalid_union': {
+      const [key = ''] = (issue.path ?? []).slice(-1)
+      const given: unknown = Object(issue.input)[key]
+      return given === undefined
+        ? 'is missing'
+        : `must be ${oneOf(z.array(z.unknown()).catch([]).parse(issue['options']), given)}`
+    }
+    case 'too_small': {
+      const { minimum, inclusive = true, origin } = issue
+      if (COUNTED[origin] !== undefined && Number(minimum) === 1)
+        return origin === 'string' ? 'must not be empty' : 'must not be an empty list'
+      return inclusive ? `must ${amount(origin, minimum)} or more` : `must be more than ${minimum}`
+    }
+    case 'too_big': {
+      const { maximum, inclusive = true, origin } = issue
+      return inclusive ? `must ${amount(origin, maximum)} or less` : `must be less than ${maximum}`
+    }
+    case 'invalid_format':
+      return FORMATS[issue.format] ?? `is not written as it must be (${issue.format})`
+    case 'not_multiple_of':
+      return `must be a multiple of ${issue.divisor}`
+    default:
+      return 'cannot be used here'
+  }
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  datetime: 'must be a time with its offset, like 2026-03-02T07:15:00Z',
+  date: 'must be a day, like 2026-03-02',
+  email: 'is no mail address; write it like oncall@hospital.example',
+  url: 'is no address; write it like https://gateway.example',
+}
+
+const COUNTED: Readonly<Record<string, string>> = { string: 'characters', array: 'entries', tuple: 'entries' }
+
+const amount = (origin: string, limit: number | bigint): string =>
+  COUNTED[origin] === undefined ? `be ${limit}` : `have ${limit} ${COUNTED[origin]}`
+
+const oneOf = (values: readonly unknown[], given: unknown): string => {
+  const words = values.map(String)
+  const [only = ''] = words
+  const which = words.length === 1 ? only : `one of ${words.join(', ')}`
+  return `${which}${typeof given === 'string' ? didYouMean(given, words) : ''}`
+}

@@ -241,6 +241,16 @@ export interface Expectations {
   judge(record: DeadlineRecord): Promise<void>
 }
 
+/** What stands open, by job. */
+export interface Standing {
+  /** On their way, or given up. */
+  readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
+  /** Expectations of exports whose latest deadline has passed without them. */
+  readonly overdue: readonly { readonly job: string; readonly count: number }[]
+  /** Jobs with a backfill that is not finished. */
+  readonly backfills: readonly string[]
+}
+
 export interface NewNotification {
   readonly messageId: string
   readonly kind: string

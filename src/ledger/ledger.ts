@@ -26,6 +26,7 @@ export {
   type Reason,
   type RightOfWay,
   type RunFilter,
+  type Standing,
   type Timetable,
   type UntoldTarget,
   type Waiter,
@@ -47,6 +48,7 @@ import type {
   Reason,
   RightOfWay,
   RunFilter,
+  Standing,
 } from './concerns.ts'
 import type { DeliveredRecord, HeldUnder, LeftBehind, Ruling } from './left-records.ts'
 import type { Held } from './packed-records.ts'
@@ -286,6 +288,8 @@ export interface Ledger {
   pauses: Pauses
   expectations: Expectations
   notifications: Notifications
+  /** What stands open, by job. */
+  standing(): Promise<Standing>
   way: RightOfWay
   pruning: Pruning
   /**

@@ -7,6 +7,7 @@ import { measureOutputFiles } from '../report/files-section.ts'
 import { runReport } from '../report/report-page.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, ledgerFile, withKnownLedger } from './application.ts'
+import { noteBackup } from './last-backup.ts'
 
 export interface PrunedInstallation extends Pruned {
   /** What the ledger's file has given back; undefined of a dry run. */
@@ -39,7 +40,9 @@ export async function backUp(application: Application, to: string): Promise<Back
   // It may have the shape of an earlier program still.
   await withKnownLedger(application, async () => {})
   const copy = resolve(to)
-  return { ledger, copy, ...backUpLedger(ledger, copy, application.now()) }
+  const backedUp = backUpLedger(ledger, copy, application.now())
+  await noteBackup(application.settings.home, backedUp.takenAt)
+  return { ledger, copy, ...backedUp }
 }
 
 /** A run as one page of HTML without health data. @param wanted undefined: the latest. @throws WaybillError `run-not-found` */

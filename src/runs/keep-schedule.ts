@@ -3,6 +3,7 @@ import type { Job } from '../definitions/definition-files.ts'
 import { chooseGateway, gatewayNameOf, targetsOf } from '../definitions/jobs.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { WaybillError } from '../model/errors.ts'
 import { trafficOf } from '../run/connect-stages.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents, type RunListener } from '../run/events.ts'
@@ -19,7 +20,15 @@ import { expectationParts } from './expectations.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { mailedReport, runAndTell } from './run-and-tell.ts'
 import { runJob } from './run-job.ts'
-import { countEnd, countRuns, countSchedule, openScheduleMetrics, watchJobs } from './schedule-metrics.ts'
+import {
+  countEnd,
+  countRuns,
+  countSchedule,
+  openScheduleMetrics,
+  type ScheduleMetrics,
+  tellInstallation,
+  watchJobs,
+} from './schedule-metrics.ts'
 import { createScheduleTeller, logAndTell } from './schedule-teller.ts'
 import { createJobList, isNothingExplained, isNothingFound } from './scheduled-jobs.ts'
 import type { Teller } from './teller.ts'
@@ -50,7 +59,7 @@ export async function keepSchedule(
   const parts = { ...watch, listener: {}, onRequest: metrics?.requestAnswered }
   try {
     await withGateways(application, parts, (common, at) =>
-      keep(application, { ...watch, readJobs, metrics }, common, at),
+      keep(application, { ...watch, readJobs, served }, common, at),
     )
   } finally {
     await served?.close()
@@ -59,16 +68,17 @@ export async function keepSchedule(
 
 interface Keeping extends ScheduleWatch {
   readonly readJobs: () => Promise<ListedJob<Job>[]>
-  readonly metrics: Metrics | undefined
+  readonly served: ScheduleMetrics | undefined
 }
 
 async function keep(
   application: Application,
-  { readJobs, metrics, events, reporter }: Keeping,
+  { readJobs, served, events, reporter }: Keeping,
   common: Surroundings,
   at: (gateway: string) => Promise<RunDependencies>,
 ): Promise<void> {
   const { settings, logger } = application
+  const metrics = served?.metrics
   logger.info('the schedule is kept')
   const sentTo = new Set<Gateway>()
   metrics?.watchTraffic(() => trafficOf(sentTo))
@@ -81,6 +91,15 @@ async function keep(
     const words = `${title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. Because ${cause}`}`
     logger[notice.failure ? 'warn' : 'info'](words, { job: notice.job })
     await telling.teller.tell(notice, targetsOf(job))
+  })
+  served?.ready(async () => {
+    try {
+      await deps.ledger.runs(1)
+      await readJobs()
+      return undefined
+    } catch (error) {
+      return error instanceof WaybillError ? error.code : 'the ledger or the jobs cannot be read'
+    }
   })
   const watched = { teller: telling.teller, metrics, reporter }
   await runSchedule<Job>({
@@ -98,6 +117,7 @@ async function keep(
         if (job !== undefined) known.set(name, gatewayNameOf(settings, job.definition))
       telling.listed(jobs)
       await seen?.listed(jobs)
+      if (metrics !== undefined) await tellInstallation(application, deps.ledger, metrics)
       return jobs
     },
     run: (job, onRun, fire) =>
@@ -107,7 +127,7 @@ async function keep(
         return runOnce(application, watched, atGateway, [job, onRun, fire])
       }),
     planLook: (job) => planLooks(expecting, job),
-    events: countSchedule(metrics, logAndTell(events, telling)),
+    events: countSchedule(metrics, logAndTell(events, telling), application.now),
   })
   await telling.end()
   logger.info('the schedule has ended')
@@ -116,7 +136,11 @@ async function keep(
 /** As `waybill run` does. */
 async function runOnce(
   application: Application,
-  { teller, metrics, reporter }: Pick<Keeping, 'metrics' | 'reporter'> & { readonly teller: Teller },
+  {
+    teller,
+    metrics,
+    reporter,
+  }: Pick<Keeping, 'reporter'> & { readonly teller: Teller; readonly metrics: Metrics | undefined },
   deps: RunDependencies,
   [job, onRun, fire]: Parameters<ScheduleParts<Job>['run']>,
 ): Promise<FireEnd> {

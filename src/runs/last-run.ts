@@ -139,6 +139,7 @@ async function readLastRun(
     ),
     rejects: summary === undefined ? [] : await rejectsOf(ledger, summary.run),
     drift: driftOf(summary),
+    leftBehind: { new: summary?.leftBehind?.new ?? 0, known: summary?.leftBehind?.known ?? 0 },
     accounts: { ...accounts },
     careTeams: { ...careTeams },
     requests: { sent: requests.sent, retried: requests.retried, 'read-back': requests.readBack },

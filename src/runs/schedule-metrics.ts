@@ -1,18 +1,24 @@
 /** Counts what a schedule does and what its runs tell, and serves that (docs/metrics.md). */
+import { statSync } from 'node:fs'
 import type { Job } from '../definitions/definition-files.ts'
-import type { Tallies } from '../ledger/ledger.ts'
+import { freeBytes } from '../home-room.ts'
+import type { Ledger, Tallies } from '../ledger/ledger.ts'
 import type { Counts } from '../model/balance.ts'
 import type { RunListener } from '../run/events.ts'
+import { firesAfter, type Timetable } from '../schedule/fires.ts'
 import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { Application } from './application.ts'
+import { type Application, ledgerFile } from './application.ts'
+import { lastBackupAt } from './last-backup.ts'
 import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
 export interface ScheduleMetrics {
   readonly metrics: Metrics
   close(): Promise<void>
+  /** @param hindrance tells what keeps the schedule from its work; before that is known, it is not ready */
+  ready(hindrance: () => Promise<string | undefined>): void
 }
 
 /** @throws WaybillError `settings-invalid` where the address cannot be had */
@@ -22,9 +28,17 @@ export async function openScheduleMetrics(
 ): Promise<ScheduleMetrics> {
   const { createMetrics, serveMetrics } = await import('../telemetry/metrics.ts')
   const metrics = createMetrics(version)
-  const server = await serveMetrics({ ...address, metrics, version, isEnding: () => interrupt.aborted })
+  const isEnding = (): boolean => interrupt.aborted
+  let hindrance: () => Promise<string | undefined> = async () => 'the schedule is starting'
+  const server = await serveMetrics({ ...address, metrics, version, isEnding, hindrance: () => hindrance() })
   logger.info(`metrics are served at ${server.url}/metrics`)
-  return { metrics, close: server.close }
+  return {
+    metrics,
+    close: server.close,
+    ready(look) {
+      hindrance = look
+    },
+  }
 }
 
 /**
@@ -44,6 +58,7 @@ export function watchJobs(
     const isNews =
       now !== undefined && now.version !== before?.version && now.endedAt >= (before?.endedAt ?? 0)
     if (isNews) metrics.lastRun(await now.read())
+    else if (before === undefined) metrics.neverRan(job)
     known.set(job, isNews ? now : before)
   }
   return {
@@ -67,6 +82,25 @@ export function watchJobs(
   }
 }
 
+/** What stands open in ledger and home, told whenever the jobs are listed. Never throws: what cannot be read stays as it was told. */
+export async function tellInstallation(
+  { settings }: Pick<Application, 'settings'>,
+  ledger: Pick<Ledger, 'standing'>,
+  metrics: Metrics,
+): Promise<void> {
+  const { home } = settings
+  try {
+    metrics.installation({
+      freeBytes: freeBytes(home),
+      ledgerBytes: statSync(ledgerFile({ settings })).size,
+      lastBackupAt: await lastBackupAt(home),
+      ...(await ledger.standing()),
+    })
+  } catch {
+    // The schedule itself tells what is wrong with home and ledger.
+  }
+}
+
 /** Where there are no metrics: nobody is told. */
 export const countEnd = (metrics: Metrics | undefined): readonly ((run: LastRun) => void)[] =>
   metrics === undefined
@@ -81,10 +115,18 @@ export const countEnd = (metrics: Metrics | undefined): readonly ((run: LastRun)
       ]
 
 /** The same events, counted where there are metrics. */
-export function countSchedule(metrics: Metrics | undefined, events: ScheduleEvents): ScheduleEvents {
+export function countSchedule(
+  metrics: Metrics | undefined,
+  events: ScheduleEvents,
+  now: () => number,
+): ScheduleEvents {
   if (metrics === undefined) return events
   /** As they were listed last. */
   const valid = new Map<string, boolean>()
+  const timetables = new Map<string, Timetable>()
+  metrics.watchFires(function* () {
+    for (const [job, timetable] of timetables) yield [job, firesAfter(timetable, now()).next().value]
+  })
   const seen = (job: string, is: boolean): void => {
     valid.set(job, is)
     metrics.jobSeen(job, is)
@@ -92,11 +134,13 @@ export function countSchedule(metrics: Metrics | undefined, events: ScheduleEven
   return {
     ...events,
     scheduled(job, timetable, next) {
+      timetables.set(job, timetable)
       seen(job, true)
       events.scheduled(job, timetable, next)
     },
     unscheduled(job) {
       valid.delete(job)
+      timetables.delete(job)
       metrics.jobSeen(job, undefined)
       events.unscheduled(job)
     },

@@ -28,6 +28,8 @@ export interface LastRun {
   readonly rejects: readonly { readonly stage: string; readonly code: string; readonly count: number }[]
   /** In how many respects exports differ from earlier deliveries, by measure, */
   readonly drift: Readonly<Record<string, number>>
+  /** What it left behind: new, or left so by an earlier run. */
+  readonly leftBehind: { readonly new: number; readonly known: number }
   readonly accounts: Readonly<Record<string, number>>
   /** by what became of them. */
   readonly careTeams: Readonly<Record<string, number>>
@@ -38,6 +40,8 @@ export interface LastRun {
 export interface LastRunMetrics {
   /** Takes the place of what was told of the job before. */
   tell(run: LastRun): void
+  /** The job is on a schedule, and has not run yet: so that an alert on its age holds. */
+  never(job: string): void
   /** The job is no more. */
   forget(job: string): void
 }
@@ -80,6 +84,11 @@ export function registerLastRun(registry: Registry): LastRunMetrics {
     'In how many respects exports of the last run of the job differ from earlier deliveries, by measure.',
     ['job', 'measure'],
   )
+  const leftBehind = gauge(
+    'last_run_left_behind',
+    'Rows and records that the last run of the job has left behind: new, or known of an earlier run.',
+    ['job', 'share'],
+  )
   const accounts = gauge('last_run_accounts', 'Accounts that the last run of the job has met, by outcome.', [
     'job',
     'outcome',
@@ -112,12 +121,14 @@ export function registerLastRun(registry: Registry): LastRunMetrics {
       ),
       ...run.rejects.map(({ stage, code, count }): Sample => [rejects, { job, stage, code }, count]),
       ...byLabel(drift, 'measure', run.drift),
+      ...byLabel(leftBehind, 'share', run.leftBehind),
       ...byLabel(accounts, 'outcome', run.accounts),
       ...byLabel(careTeams, 'outcome', run.careTeams),
       ...byLabel(requests, 'request', run.requests),
     ]
   }
   const forget = (job: string): void => {
+    for (const gauge of [endedAt, cleanAt]) gauge.remove({ job })
     const last = told.get(job)
     if (last === undefined) return
     for (const [of, labels] of samplesOf(last)) of.remove(labels)
@@ -128,6 +139,9 @@ export function registerLastRun(registry: Registry): LastRunMetrics {
       forget(run.job)
       for (const [of, labels, value] of samplesOf(run)) of.set(labels, value)
       told.set(run.job, run)
+    },
+    never(job) {
+      for (const gauge of [endedAt, cleanAt]) gauge.set({ job }, 0)
     },
     forget,
   }

@@ -45,11 +45,29 @@ export interface Metrics {
   /** To be called once. @param read asked whenever the metrics are */
   watchTraffic(read: () => GatewayTraffic): void
   fired(job: string, state: string): void
+  /** To be called once. @param read asked whenever the metrics are: of each scheduled job when it fires next, milliseconds since the epoch */
+  watchFires(read: () => Iterable<readonly [job: string, at: number]>): void
+  /** What stands open and what room there is: takes the place of what was told before. */
+  installation(facts: InstallationFacts): void
   /** @param valid undefined: it is on no schedule */
   jobSeen(job: string, valid: boolean | undefined): void
   lastRun(run: LastRun): void
+  /** Of a job on the schedule. */
+  neverRan(job: string): void
   /** The job is no more: nothing is told of its last run. */
   forgetLastRun(job: string): void
+}
+
+export interface InstallationFacts {
+  /** What the disk of the home has left, bytes. */
+  readonly freeBytes: number
+  /** Of the ledger's file. */
+  readonly ledgerBytes: number
+  /** Milliseconds since the epoch; undefined: none is known. */
+  readonly lastBackupAt: number | undefined
+  readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
+  readonly overdue: readonly { readonly job: string; readonly count: number }[]
+  readonly backfills: readonly string[]
 }
 
 /** @param version of the program */
@@ -106,6 +124,26 @@ export function createMetrics(version: string): Metrics {
     'job',
   ])
   const lastRun = registerLastRun(registry)
+  const free = gauge('home_free_bytes', 'What the disk of the home has left.', [])
+  const ledger = gauge('ledger_size_bytes', 'Size of the file of the ledger.', [])
+  const backedUp = gauge(
+    'last_backup_timestamp_seconds',
+    'When the ledger was last copied by waybill backup. 0: never, as far as this home tells.',
+    [],
+  )
+  // Without labels they stand at 0 from the beginning: an alert would take that for a full disk.
+  for (const bare of [free, ledger, backedUp]) bare.remove()
+  const untold = gauge(
+    'notifications_undelivered',
+    'Notifications that are not delivered: pending, or given up.',
+    ['job', 'state'],
+  )
+  const overdue = gauge(
+    'exports_overdue',
+    'Expectations of the job whose latest deadline has passed without their exports.',
+    ['job'],
+  )
+  const backfills = gauge('backfill_unfinished', 'Whether a backfill of the job is not finished.', ['job'])
 
   return {
     text: () => registry.metrics(),
@@ -130,12 +168,23 @@ export function createMetrics(version: string): Metrics {
     },
     waited: (reason) => waits.inc({ class: reason }),
     watchTraffic: (read) => registerTraffic(registry, read),
+    watchFires: (read) => registerFires(registry, read),
+    installation(facts) {
+      free.set(facts.freeBytes)
+      ledger.set(facts.ledgerBytes)
+      backedUp.set((facts.lastBackupAt ?? 0) / 1000)
+      for (const one of [untold, overdue, backfills]) one.reset()
+      for (const { job, state, count } of facts.notifications) untold.set({ job, state }, count)
+      for (const { job, count } of facts.overdue) overdue.set({ job }, count)
+      for (const job of facts.backfills) backfills.set({ job }, 1)
+    },
     fired: (job, state) => fires.inc({ job, state }),
     jobSeen(job, isValid) {
       if (isValid === undefined) valid.remove({ job })
       else valid.set({ job }, isValid ? 1 : 0)
     },
     lastRun: lastRun.tell,
+    neverRan: lastRun.never,
     forgetLastRun: lastRun.forget,
   }
 }
@@ -165,7 +214,7 @@ export function registerTraffic(registry: Registry, read: () => GatewayTraffic):
   })
   new Gauge({
     name: 'waybill_gateway_requests_permitted',
-    help: 'Requests to the gateway that may be in flight at once.',
+    help: 'Requests to the gateway that may be in flight at once while the breaker is closed.',
     registers,
     collect() {
       this.set(read().permitted)
@@ -177,6 +226,19 @@ export function registerTraffic(registry: Registry, read: () => GatewayTraffic):
     registers,
     collect() {
       this.set(read().underWay)
+    },
+  })
+}
+
+function registerFires(registry: Registry, read: () => Iterable<readonly [string, number]>): void {
+  new Gauge({
+    name: 'waybill_next_fire_timestamp_seconds',
+    help: 'When the job is due next by its schedule.',
+    labelNames: ['job'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [job, at] of read()) this.set({ job }, at / 1000)
     },
   })
 }
@@ -195,6 +257,8 @@ export interface MetricsServing {
   readonly version: string
   /** Whether the process is about to end: then it is not well any more. */
   readonly isEnding: () => boolean
+  /** Why it cannot do its work now: the ledger or the jobs cannot be read. Undefined where it can. */
+  readonly hindrance: () => Promise<string | undefined>
 }
 
 /** @throws WaybillError `settings-invalid` where the address cannot be had */
@@ -206,6 +270,11 @@ export async function serveMetrics(serving: MetricsServing): Promise<MetricsServ
   server.get('/health', async (_, reply) => {
     const ending = serving.isEnding()
     return reply.code(ending ? 503 : 200).send({ status: ending ? 'ending' : 'ok', version })
+  })
+  server.get('/ready', async (_, reply) => {
+    const hindrance = serving.isEnding() ? 'the schedule is ending' : await serving.hindrance()
+    if (hindrance === undefined) return reply.send({ status: 'ready', version })
+    return reply.code(503).send({ status: 'not-ready', reason: hindrance, version })
   })
   try {
     return { url: await server.listen({ host, port }), close: () => server.close() }

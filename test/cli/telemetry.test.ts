@@ -206,9 +206,11 @@ accounts: { register: never }
   const interrupt = new AbortController()
   const scrapes: string[] = []
   let said = ''
+  let ready = 0
   const scrape = async (): Promise<void> => {
     const url = /served at (\S+)/.exec(said)?.[1] ?? ''
     scrapes.push(await (await fetch(url)).text())
+    ready = (await fetch(url.replace('/metrics', '/ready'))).status
     interrupt.abort()
   }
   // What was delivered has settled for a day; the first minute is due at once.
@@ -250,6 +252,11 @@ accounts: { register: never }
   const [atStart = '', atEnd = ''] = scrapes
   expect(atStart).toContain('waybill_last_run_exit_code{job="clinic"} 1\n')
   expect(atStart).toContain('waybill_job_valid{job="broken"} 0\n')
+  expect(atStart).toMatch(/^waybill_home_free_bytes \d{6,}$/m)
+  expect(atStart).toMatch(/^waybill_ledger_size_bytes \d{4,}$/m)
+  expect(atStart).toContain('waybill_last_backup_timestamp_seconds 0\n')
+  expect(atStart).toMatch(/^waybill_next_fire_timestamp_seconds\{job="clinic"\} \d+$/m)
+  expect(ready).toBe(200)
   for (const line of [
     'waybill_job_valid{job="clinic"} 1',
     'waybill_fires_total{job="clinic",state="ended"} 1',

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
 import { type FireRecord, noTallies } from '../../src/ledger/ledger.ts'
 import { NO_TRAFFIC, type Traffic } from '../../src/load/dispatcher.ts'
 import { noCounts } from '../../src/model/balance.ts'
@@ -27,9 +29,22 @@ const LAST: LastRun = {
   records: { biometric: { accepted: 7, rejected: 1, unchanged: 0, 'in-doubt': 0, pending: 0 } },
   rejects: [{ stage: 'transform', code: 'date-invalid', count: 1 }],
   drift: { rows: 1 },
+  leftBehind: { new: 2, known: 1 },
   accounts: { registered: 3, known: 4, refused: 0 },
   careTeams: { replaced: 2, owed: 1 },
   requests: { sent: 9, retried: 1, 'read-back': 0 },
+}
+
+/** 02:14 in New York. */
+const NOW = Date.UTC(2026, 2, 2, 7, 14)
+
+const FACTS = {
+  freeBytes: 3e9,
+  ledgerBytes: 4_096,
+  lastBackupAt: Date.UTC(2026, 2, 1),
+  notifications: [{ job: 'nightly', state: 'given-up', count: 2 }],
+  overdue: [{ job: 'nightly', count: 1 }],
+  backfills: ['nightly'],
 }
 
 const quiet = (): void => {}
@@ -110,8 +125,11 @@ test('a run is counted by what this process has done of it', async () => {
 
 test('no job is valid while the folder of jobs is gone', async () => {
   const metrics = createMetrics('1')
-  const events = countSchedule(metrics, SCHEDULE_EVENTS)
-  const valid = async (): Promise<string[]> => samplesOf(await metrics.text()).sort()
+  const events = countSchedule(metrics, SCHEDULE_EVENTS, () => NOW)
+  const valid = async (): Promise<string[]> =>
+    samplesOf(await metrics.text())
+      .filter((line) => line.startsWith('waybill_job_valid'))
+      .sort()
   events.scheduled('a', { cron: '15 2 * * *', zone: 'America/New_York' }, 0)
   events.broken('b', new WaybillError('job-invalid', 'wrong'))
   const before = ['waybill_job_valid{job="a"} 1', 'waybill_job_valid{job="b"} 0']
@@ -124,9 +142,106 @@ test('no job is valid while the folder of jobs is gone', async () => {
   expect(await valid()).toEqual(before)
 })
 
+test('what stands open is told by job, and is gone once nothing stands open', async () => {
+  const metrics = createMetrics('1')
+  metrics.installation(FACTS)
+  const open = [
+    'waybill_notifications_undelivered{job="nightly",state="given-up"} 2',
+    'waybill_exports_overdue{job="nightly"} 1',
+    'waybill_backfill_unfinished{job="nightly"} 1',
+  ]
+  const standing = [
+    'waybill_home_free_bytes 3000000000',
+    'waybill_ledger_size_bytes 4096',
+    'waybill_last_backup_timestamp_seconds 1772323200',
+  ]
+  expect(samplesOf(await metrics.text()).sort()).toEqual([...standing, ...open].sort())
+  metrics.installation({ ...FACTS, lastBackupAt: undefined, notifications: [], overdue: [], backfills: [] })
+  expect(samplesOf(await metrics.text()).sort()).toEqual(
+    [...standing.slice(0, 2), 'waybill_last_backup_timestamp_seconds 0'].sort(),
+  )
+})
+
+test('a job on the schedule has a series before it has run, and tells when it is due', async () => {
+  const metrics = createMetrics('1')
+  const events = countSchedule(metrics, SCHEDULE_EVENTS, () => NOW)
+  events.scheduled('nightly', { cron: '15 2 * * *', zone: 'America/New_York' }, 0)
+  metrics.neverRan('nightly')
+  const never = [
+    'waybill_last_run_timestamp_seconds{job="nightly"} 0',
+    'waybill_last_clean_run_timestamp_seconds{job="nightly"} 0',
+  ]
+  const text = await metrics.text()
+  expect(samplesOf(text)).toEqual(expect.arrayContaining(never))
+  expect(samplesOf(text)).toContain(
+    `waybill_next_fire_timestamp_seconds{job="nightly"} ${(NOW + 60_000) / 1000}`,
+  )
+  metrics.lastRun(LAST)
+  expect(samplesOf(await metrics.text())).toContain(
+    'waybill_last_run_timestamp_seconds{job="nightly"} 1772436600',
+  )
+  metrics.forgetLastRun('nightly')
+  events.unscheduled('nightly')
+  expect(samplesOf(await metrics.text()).filter((line) => line.includes('nightly'))).toEqual([])
+})
+
+/** Names of metrics in an expression of PromQL. */
+const namesIn = (text: string): string[] => [...text.matchAll(/\bwaybill_[a-z_]+/g)].map(([name]) => name)
+
+test('alerts and dashboard ask for metrics that there are, and every alert leads to the runbook', async () => {
+  const known = new Set(described(await allText()).keys())
+  const series = (name: string): string =>
+    name.replace(/_(bucket|sum|count)$/, (end) => (known.has(name) ? end : ''))
+  const alerts = Alerts.parse(parse(page('examples/prometheus/waybill-alerts.yaml')))
+  const rules = alerts.groups.flatMap((group) => group.rules)
+  expect(rules.length).toBeGreaterThan(10)
+  const runbook = page('docs/runbook.md')
+  for (const { alert, expr, labels, annotations } of rules) {
+    expect([
+      alert,
+      namesIn(expr)
+        .map(series)
+        .filter((name) => !known.has(name)),
+    ]).toEqual([alert, []])
+    expect(['critical', 'warning']).toContain(labels.severity)
+    const [file, anchor = ''] = annotations.runbook.split('#')
+    expect(file).toBe('docs/runbook.md')
+    const anchors = [...runbook.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    )
+    expect([alert, anchors.includes(anchor)]).toEqual([alert, true])
+  }
+  const dashboard = Dashboard.parse(JSON.parse(page('examples/grafana/waybill.json')))
+  const asked = dashboard.panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr)))
+  expect(asked.length).toBeGreaterThan(15)
+  expect(asked.map(series).filter((name) => !known.has(name))).toEqual([])
+})
+
+const Alerts = z.object({
+  groups: z.array(
+    z.object({
+      rules: z.array(
+        z.strictObject({
+          alert: z.string(),
+          expr: z.string(),
+          for: z.string().optional(),
+          labels: z.strictObject({ severity: z.string() }),
+          annotations: z.strictObject({ summary: z.string().min(10), runbook: z.string() }),
+        }),
+      ),
+    }),
+  ),
+})
+const Dashboard = z.looseObject({
+  panels: z.array(z.looseObject({ targets: z.array(z.looseObject({ expr: z.string() })) })),
+})
+
 test('jobs, fires and requests are counted', async () => {
   const metrics = createMetrics('1')
-  const events = countSchedule(metrics, SCHEDULE_EVENTS)
+  const events = countSchedule(metrics, SCHEDULE_EVENTS, () => NOW)
   const fire = (state: FireRecord['state']): FireRecord => ({
     ...{ job_id: 1, due: 0, state, owner: null, run_id: null, begun_at: null, ended_at: null },
     ...{ exit: null, error: null, reason: null, detail: null, made_up_by: null },
@@ -143,6 +258,9 @@ test('jobs, fires and requests are counted', async () => {
   metrics.requestAnswered({ operation: 'create biometrics bulk', class: 'accepted', durationMs: 250 })
   expect(samplesOf(await metrics.text()).sort()).toEqual(
     [
+      ...['a', 'b'].map(
+        (job) => `waybill_next_fire_timestamp_seconds{job="${job}"} ${(NOW + 60_000) / 1000}`,
+      ),
       'waybill_job_valid{job="a"} 1',
       'waybill_job_valid{job="b"} 0',
       ...['ended', 'interrupted', 'missed', 'skipped'].map(
@@ -211,6 +329,8 @@ async function allText(): Promise<string> {
   resumedRun(countRuns(metrics, 'nightly'))
   metrics.requestAnswered({ operation: 'search profile', class: 'accepted', durationMs: 9 })
   metrics.watchTraffic(() => NO_TRAFFIC)
+  metrics.watchFires(() => [['nightly', NOW]])
+  metrics.installation(FACTS)
   metrics.lastRun(LAST)
   return metrics.text()
 }
@@ -230,10 +350,11 @@ describe('names', () => {
   test('docs/metrics.md has every metric with its type and labels, and no other', async () => {
     const metrics = createMetrics('1')
     metrics.watchTraffic(() => NO_TRAFFIC)
+    metrics.watchFires(() => [])
     metrics.lastRun(LAST)
     const known = described(await metrics.text())
     const text = page('docs/metrics.md')
-    const rows = ['Of a schedule', 'Of the last run'].flatMap((part) =>
+    const rows = ['Of a schedule', 'Of the installation', 'Of the last run'].flatMap((part) =>
       tableRows(sections(text, 2).get(part) ?? ''),
     )
     const documented = rows.map(([name = '', type]) => `${name.replaceAll('`', '')} ${type}`)
@@ -265,6 +386,15 @@ describe.skipIf(promtool === undefined)('promtool check metrics (where promtool 
     const said = execFileSync('promtool', ['check', 'metrics'], { input: await allText() }).toString()
     expect(said).toBe('')
   })
+
+  test('takes the alert rules', () => {
+    const said = execFileSync('promtool', [
+      'check',
+      'rules',
+      'examples/prometheus/waybill-alerts.yaml',
+    ]).toString()
+    expect(said).toMatch(/SUCCESS: \d+ rules found/)
+  })
 })
 
 async function folder(): Promise<string> {
@@ -293,7 +423,10 @@ describe('the file of the last run', () => {
 })
 
 describe('served', () => {
-  const serving = { host: '127.0.0.1', port: 0, metrics: createMetrics('1'), version: '1' }
+  const serving = {
+    ...{ host: '127.0.0.1', port: 0, metrics: createMetrics('1'), version: '1' },
+    hindrance: async (): Promise<string | undefined> => undefined,
+  }
 
   test('/metrics and /health, which says when the process is about to end', async () => {
     let ending = false
@@ -310,6 +443,20 @@ describe('served', () => {
     ending = true
     expect((await fetch(`${server.url}/health`)).status).toBe(503)
     expect((await fetch(`${server.url}/`)).status).toBe(404)
+  })
+
+  test('/ready, which says what keeps the schedule from its work', async () => {
+    let hindrance: string | undefined = 'ledger-unusable'
+    const server = await serveMetrics({ ...serving, isEnding: () => false, hindrance: async () => hindrance })
+    onTestFinished(() => server.close())
+    const waiting = await fetch(`${server.url}/ready`)
+    expect([waiting.status, await waiting.json()]).toEqual([
+      503,
+      { status: 'not-ready', reason: 'ledger-unusable', version: '1' },
+    ])
+    hindrance = undefined
+    const ready = await fetch(`${server.url}/ready`)
+    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', version: '1' }])
   })
 
   test('an address that is taken is refused', async () => {

@@ -41,6 +41,7 @@ import { countKnown, readMostFrequent, readReasons } from './reasons.ts'
 import { rightOfWay } from './right-of-way.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { countRuns, readOpenExports, readRuns } from './runs.ts'
+import { readStanding } from './standing.ts'
 
 /** How long a write waits for another process's transaction. */
 const BUSY_TIMEOUT_MS = 10_000
@@ -287,6 +288,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     pauses: pausesOf({ read, write }),
     expectations: expectationsOf({ read, write }),
     notifications: notificationsOf({ read, write }),
+    standing: () => readStanding({ read }),
     way: rightOfWay({ read, write }),
     accounts: (gateway, references) => read((db) => readAccounts(db, gateway, references)),
     registeredBy: (gateway, references, runId) =>

@@ -1,39 +1,12 @@
 /** The home on a disk that is full, may not be written, or holds a ledger that is damaged or locked: told, and nothing lost. */
-import { spawnSync } from 'node:child_process'
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
 import { type Ended, summaryOf } from '../cli/command-line.ts'
-
-/** A file system of its own in memory; undefined where this user may mount none. */
-function mountDisk(
-  size: string,
-): { folder: string; resize(size: string, mode: 'ro' | 'rw'): void } | undefined {
-  const folder = mkdtempSync(join(tmpdir(), 'waybill-disk-'))
-  const mount = (...args: string[]): boolean => spawnSync('mount', args).status === 0
-  if (!mount('-t', 'tmpfs', '-o', `size=${size},mode=0700`, 'tmpfs', folder)) {
-    rmSync(folder, { recursive: true })
-    return undefined
-  }
-  onTestFinished(() => {
-    spawnSync('umount', ['--lazy', folder])
-    rmSync(folder, { recursive: true, force: true })
-  })
-  return {
-    folder,
-    resize: (now, mode) => expect(mount('-o', `remount,${mode},size=${now}`, folder)).toBe(true),
-  }
-}
-
-const MOUNTS =
-  spawnSync('sh', [
-    '-c',
-    'd=$(mktemp -d) && mount -t tmpfs tmpfs "$d" && umount "$d"; s=$?; rmdir "$d"; exit $s',
-  ]).status === 0
+import { MOUNTS, mountDisk } from './mounted-disk.ts'
 
 /** Errors are told in the summary, if there is one. */
 const told = ({ out, err }: Ended): string => out + err
@@ -52,11 +25,12 @@ async function expectOnceEach(clinic: Clinic): Promise<void> {
 describe.skipIf(!MOUNTS)('a disk', () => {
   test('that fills up in the middle: exit 2, told; with room again the run goes on, each record there once', async () => {
     const disk = mountDisk('700k')
-    const clinic = await openClinic({ environment: { WAYBILL_HOME: join(disk?.folder ?? '', 'home') } })
+    const environment = { WAYBILL_HOME: join(disk?.folder ?? '', 'home'), WAYBILL_MIN_FREE: '1KiB' }
+    const clinic = await openClinic({ environment })
     await clinic.deliver('many.csv', MANY)
     const first = await clinic.run()
     expect(first).toMatchObject({ code: 2 })
-    expect(told(first)).toMatch(/(ledger|home)-unusable.*(disk is full|no space left).*free space/s)
+    expect(told(first)).toMatch(/disk-full.*(disk is full|no space left).*Make room/s)
     const some = await clinic.stored()
     expect(some.length).toBeLessThan(RECORDS)
     disk?.resize('50m', 'rw')
@@ -69,7 +43,7 @@ describe.skipIf(!MOUNTS)('a disk', () => {
   test('that may only be read: exit 2 before anything is sent', async () => {
     const disk = mountDisk('10m')
     const home = join(disk?.folder ?? '', 'home')
-    const clinic = await openClinic({ environment: { WAYBILL_HOME: home } })
+    const clinic = await openClinic({ environment: { WAYBILL_HOME: home, WAYBILL_MIN_FREE: '1KiB' } })
     await clinic.deliver('a.csv', `${HEADER}${ANN}`)
     disk?.resize('10m', 'ro')
     const none = await clinic.run()

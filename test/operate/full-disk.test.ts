@@ -1,35 +1,11 @@
 /** A home on a disk that is really full: a small file system of its own, mounted where that is permitted. */
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { readdir, stat, statfs, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ANN, BEN, type Clinic, HEADER, openClinic } from '../cli/clinic.ts'
 import { summaryOf } from '../cli/command-line.ts'
-
-const MOUNT_BYTES = 24 * 1024 * 1024
-
-/** A file system of 24 MiB in memory; undefined where nobody may mount one. */
-function mount(): string | undefined {
-  if (process.platform !== 'linux') return undefined
-  const folder = mkdtempSync(join(tmpdir(), 'waybill-disk-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${MOUNT_BYTES}`, 'tmpfs', folder], { stdio: 'ignore' })
-    return folder
-  } catch {
-    rmSync(folder, { recursive: true })
-    return undefined
-  }
-}
-
-function unmount(folder: string): void {
-  execFileSync('umount', [folder], { stdio: 'ignore' })
-  rmSync(folder, { recursive: true })
-}
-
-const probe = mount()
-if (probe !== undefined) unmount(probe)
+import { MOUNTS, mountDisk } from '../faults/mounted-disk.ts'
 
 interface SmallDisk {
   readonly clinic: Clinic
@@ -41,8 +17,7 @@ interface SmallDisk {
 }
 
 async function openSmallDisk(least = '1MiB'): Promise<SmallDisk> {
-  const disk = mount() ?? ''
-  onTestFinished(() => unmount(disk))
+  const disk = mountDisk('24m')?.folder ?? ''
   const home = join(disk, 'home')
   const clinic = await openClinic({ environment: { WAYBILL_HOME: home, WAYBILL_MIN_FREE: least } })
   const free = async (): Promise<number> => {
@@ -62,7 +37,7 @@ async function openSmallDisk(least = '1MiB'): Promise<SmallDisk> {
 
 const NIGHTS = ['2026-03-01', '2026-03-02', '2026-03-03']
 
-describe.skipIf(probe === undefined)('on a full disk', () => {
+describe.skipIf(!MOUNTS)('on a full disk', () => {
   it('what reads reads, a run says what is wrong, and pruning makes room for the next', async () => {
     const { clinic, home, fill, free } = await openSmallDisk()
     const { waybill } = clinic.workplace

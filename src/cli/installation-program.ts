@@ -11,6 +11,13 @@ const SERVING = [
 ]
 
 export function addInstallationCommands(program: Command, call: Call): void {
+  program
+    .command('init')
+    .description('make a folder in which the sample job runs; overwrites nothing')
+    .argument('[folder]', 'where; without it, here')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  mkdir screenings && cd screenings && waybill init')
+    .action(call(['folder'], async () => (await import('./init.ts')).init, 'as-they-are'))
   const mapping = program.command('mapping').description('check, test, compare and preview mapping files')
   mapping
     .command('init')

@@ -1,6 +1,8 @@
 /** What mappings refer to: catalog, spellings of units, tables; and the catalog file that a job may add. */
+import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { type Finding, WaybillError } from '../model/errors.ts'
@@ -34,13 +36,21 @@ const SET_MAPPINGS =
   'Set WAYBILL_MAPPINGS to a folder that has catalog/biometrics.yaml, conditions.yaml and unit-spellings.csv.'
 const NAME_CATALOG = "Correct `catalog` in the job file: it is the path of a file, relative to the job's."
 
+const SHIPPED = fileURLToPath(new URL('../../mappings/catalog', import.meta.url))
+
+/** That of the folder; the shipped one where it has none. */
+function catalogOf(mappings: string): string {
+  const own = join(mappings, 'catalog')
+  return existsSync(own) || !existsSync(mappings) ? own : SHIPPED
+}
+
 /**
  * @param mappings folder of the mappings
  * @param ofJob path of the job's own catalog file
  * @throws WaybillError `catalog-invalid` where one of them is not there
  */
 export async function readCatalogFiles(mappings: string, ofJob: string | undefined): Promise<CatalogFiles> {
-  const catalog = join(mappings, 'catalog')
+  const catalog = catalogOf(mappings)
   const [biometrics, conditions, unitSpellings, tables, extension] = await Promise.all([
     readCatalogFile(join(catalog, 'biometrics.yaml'), SET_MAPPINGS),
     readCatalogFile(join(catalog, 'conditions.yaml'), SET_MAPPINGS),
@@ -82,7 +92,7 @@ export function resourcesOf(files: CatalogFiles): MappingResources {
 export async function readSynonyms(
   mappings: string,
 ): Promise<readonly (readonly [key: string, name: string])[]> {
-  const text = await readCatalogFile(join(mappings, 'catalog', 'synonyms.csv'), SET_MAPPINGS)
+  const text = await readCatalogFile(join(catalogOf(mappings), 'synonyms.csv'), SET_MAPPINGS)
   return readCsv('catalog/synonyms.csv', text)
     .slice(1)
     .map(([key = '', name = '']) => [key, name] as const)

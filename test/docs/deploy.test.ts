@@ -14,7 +14,8 @@ import { ANN, BEN, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
 import { blocks, PROJECT, page, sections, tableRows } from './pages.ts'
 
 const text = page('docs/deploy.md')
-const [settings = ''] = blocks(text, 'sh')
+/** The first block installs. */
+const [, settings = ''] = blocks(text, 'sh')
 const [crontab = ''] = blocks(text, 'text')
 const UNITS = new Map(
   blocks(text, 'ini').map((unit) => [/^# \/etc\/systemd\/system\/(.+)$/m.exec(unit)?.[1] ?? '', unit]),

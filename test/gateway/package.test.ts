@@ -1,4 +1,5 @@
 import { type ExecFileOptions, execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -70,7 +71,16 @@ beforeAll(async () => {
     await readFile(join(PROJECT, 'package.json'), 'utf8'),
   )
   await mkdir(modules, { recursive: true })
-  const copied = ['src', 'build', 'package.json', 'tsconfig.json', 'tsconfig.build.json', ...manifest.files]
+  const copied = [
+    'src',
+    'build',
+    'package.json',
+    'README.md',
+    'LICENSE',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    ...manifest.files,
+  ]
   for (const name of copied.filter((one) => one !== 'dist')) {
     await cp(join(PROJECT, name), join(source, name), { recursive: true })
   }
@@ -149,6 +159,19 @@ it('runs its command from the bundle, with the licences of what is in it', async
     env: { PATH: process.env['PATH'], WAYBILL_HOME: join(folder, 'home') },
   })
   expect(checked).toContain('acme-onsite')
+  // As somebody has it who installs the package in an empty folder.
+  const place = { cwd: join(folder, 'place'), env: { PATH: process.env['PATH'] } }
+  await mkdir(place.cwd)
+  await run(process.execPath, [launcher, 'init'], place)
+  const { stdout: counted } = await run(
+    process.execPath,
+    [launcher, 'run', 'nightly-screenings', '--json', '--quiet', '--limit', '20'],
+    place,
+  ).catch((error: Error) => ({ stdout: error.message }))
+  expect(counted).toContain('"state":"finished"')
+  const readme = await readFile(join(installed, 'README.md'), 'utf8')
+  for (const [, path = ''] of readme.matchAll(/\]\(([a-zA-Z][^):#]*)[^):]*\)/g))
+    expect([path, existsSync(join(installed, path))]).toEqual([path, true])
   // Built-in modules are got hold of by the code of a file: none may be needed before it has run.
   const parts = (await readdir(join(installed, 'dist/bundle'))).filter((name) => name.endsWith('.mjs'))
   const program = ['waybill.mjs', ...parts].map((name) => `await import('./dist/bundle/${name}')`)

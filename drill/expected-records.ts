@@ -2,10 +2,10 @@
  * What must be at the gateway in the end, written out by hand after the interface document (sections "Biometrics", "Conditions",
  * "Care teams"): the drill does not ask the code under test what it would send.
  */
-import type { RecordKind } from '../src/model/record.ts'
+import type { ProfileKind } from '../src/model/record.ts'
 
 export interface ExpectedRecord {
-  readonly kind: RecordKind
+  readonly kind: ProfileKind
   /** The mapping's rule. */
   readonly rule: string
   readonly person: string
@@ -114,7 +114,7 @@ export function entryOf(text: string): string {
   return textOf(entry)
 }
 
-const placeOf = ({ person, observedMs, source }: Visit, kind: RecordKind, code: string) => ({
+const placeOf = ({ person, observedMs, source }: Visit, kind: ProfileKind, code: string) => ({
   ...{ kind, person, observedMs, primary: false },
   series: kind === 'careTeam' ? code : `${code} ${source.type}`,
 })

@@ -1,5 +1,5 @@
 /** An export of a round, and the book that is kept while it is written: rows by outcome, records by kind. */
-import type { RecordKind } from '../src/model/record.ts'
+import type { ProfileKind } from '../src/model/record.ts'
 import type { ExpectedRecord } from './expected-records.ts'
 
 export interface RowCounts {
@@ -19,14 +19,14 @@ export interface DrillExport {
   readonly text: string
   readonly rows: RowCounts
   /** Records that the mapping makes or fails to make, by kind. */
-  readonly made: Record<RecordKind, number>
+  readonly made: Record<ProfileKind, number>
   readonly told: readonly Told[]
 }
 
 /** Counts rows and keeps what they tell. */
 export function createBook(name: string) {
   const rows: RowCounts = { read: 0, mapped: 0, skipped: 0, rejected: 0 }
-  const made: Record<RecordKind, number> = { biometric: 0, condition: 0, careTeam: 0 }
+  const made: Record<ProfileKind, number> = { biometric: 0, condition: 0, careTeam: 0 }
   const told: Told[] = []
   return {
     skipped() {

@@ -1,10 +1,10 @@
 /** What the reference gateway holds in the end, read from its own SQLite file: the authority on what was stored, and how often. */
 import { DatabaseSync } from 'node:sqlite'
-import type { RecordKind } from '../src/model/record.ts'
+import type { ProfileKind } from '../src/model/record.ts'
 import { textOf } from './expected-records.ts'
 
 export interface StoredRecord {
-  readonly kind: RecordKind
+  readonly kind: ProfileKind
   /** The transaction id, which stands in `source.meta.persistentRecordId` of every kind. */
   readonly id: string
   readonly person: string
@@ -13,7 +13,7 @@ export interface StoredRecord {
   readonly primary: boolean
 }
 
-const TABLES: readonly (readonly [RecordKind, string, string])[] = [
+const TABLES: readonly (readonly [ProfileKind, string, string])[] = [
   ['biometric', 'biometrics', '0'],
   ['condition', 'conditions', '0'],
   ['careTeam', 'care_teams', 'pcp'],
@@ -49,7 +49,7 @@ interface Body {
   readonly source: { readonly meta: Readonly<Record<string, string>> }
 }
 
-function toStored(kind: RecordKind, body: string, primary: boolean): StoredRecord {
+function toStored(kind: ProfileKind, body: string, primary: boolean): StoredRecord {
   const { transactionId, ...record } = JSON.parse(body) as Body
   const { batchId: _, persistentRecordId = '', ...meta } = record.source.meta
   const { account } = record

@@ -1,7 +1,8 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import { allRecords, balanceWords, type CodeCount, type RecordCounts } from '../model/balance.ts'
+import { allRecords, balanceWords, type CodeCount, kindsShown } from '../model/balance.ts'
+import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
 import { knownWords, leftBehindWords, owedWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-section.ts'
 import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from '../report/kinds-section.ts'
@@ -14,12 +15,6 @@ import { BUILT_IN } from '../settings.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
 import { fittedTable, plainTable } from './plain-table.ts'
 import { toSecond, waitsLines } from './run-reporter.ts'
-
-export const KIND_NAMES = {
-  biometric: 'biometrics',
-  condition: 'conditions',
-  careTeam: 'care teams',
-} as const
 
 /** @param columns of the terminal that it is for; undefined: nothing is fitted to a width */
 export function summaryText(summary: RunSummary, reasons: readonly Reason[], columns?: number): string[] {
@@ -140,10 +135,9 @@ export function driftLines(drift: readonly ExportDrift[], columns?: number): str
 
 function recordsTable(records: RunSummary['records']): string[] {
   if (allRecords({ records }).made === 0) return ['Records  none were made']
-  const rows = Object.entries(KIND_NAMES).map(([kind, name]) => {
-    const counts: RecordCounts = records[kind as keyof typeof KIND_NAMES]
-    const { made, accepted, rejected, unchanged, inDoubt, pending } = counts
-    return [name, ...[made, accepted, rejected, unchanged, inDoubt, pending].map(n)]
+  const rows = kindsShown({ records }).map((kind) => {
+    const { made, accepted, rejected, unchanged, inDoubt, pending } = records[kind]
+    return [KIND_NAMES[kind], ...[made, accepted, rejected, unchanged, inDoubt, pending].map(n)]
   })
   return plainTable(['records', 'made', 'accepted', 'rejected', 'unchanged', 'in doubt', 'pending'], rows)
 }
@@ -251,9 +245,9 @@ const exportsOf = ({ exports }: MergedReason): string =>
 const IDS_SHOWN = 20
 
 export function verifiedText({ sample, seed, records, fields, listed }: Verified): string[] {
-  const rows = Object.entries(KIND_NAMES).map(([kind, name]) => {
-    const { equal, differs, hidden, missing } = records[kind as keyof typeof KIND_NAMES]
-    return [name, ...[equal, differs, hidden, missing].map(n)]
+  const rows = PROFILE_KINDS.map((kind) => {
+    const { equal, differs, hidden, missing } = records[kind]
+    return [KIND_NAMES[kind], ...[equal, differs, hidden, missing].map(n)]
   })
   const table = plainTable(['accepted, read back', 'equal', 'differs', 'not visible', 'missing'], rows)
   const lines = ['', `Verified: ${sampleText(sample, seed)}`, ...table]

@@ -36,6 +36,8 @@ export interface ResolvedAccounts {
   readonly areUsual: boolean
   /** Whether the entry's person is still being registered, as that fails again and again. The others need not wait for it. */
   isLate(entry: Entry): boolean
+  /** Whether the gateway did not know them before this run, which has registered them. */
+  isNew(entry: Entry): boolean
   /** Why nothing can be sent for this entry's person; undefined where all is well. */
   refusalOf(entry: Entry): Reason | undefined
   /**
@@ -81,13 +83,17 @@ export async function resolveAccounts(
   const counts = { known: known.size - own.size, refused: before.refused.size }
   const refusals = new Map<string, Reason>()
   const left = new Set<string>()
+  const registeredNow = new Set(own)
   if (context.register === 'missing') {
     const missing = [...firstEntry].filter(([hashed]) => !known.has(hashed))
     const registered = await registerAll(context, missing, late, (hashed, result) => {
       if (result === LATE) left.add(hashed)
       else refusals.set(hashed, result)
     })
-    for (const account of registered) known.set(account.reference, account)
+    for (const account of registered) {
+      known.set(account.reference, account)
+      if (account.isNew) registeredNow.add(account.reference)
+    }
     counts.known += registered.filter(({ isNew }) => !isNew).length
     counts.refused = new Set([...refusals.keys(), ...before.refused]).size
   }
@@ -98,6 +104,7 @@ export async function resolveAccounts(
     isLate: ({ record }) => left.has(hashes.get(record.account.reference) ?? ''),
     accountIds: ({ reference, type }) =>
       type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
+    isNew: ({ record }) => registeredNow.has(hashes.get(record.account.reference) ?? ''),
     refusalOf: ({ record }) => refusals.get(hashes.get(record.account.reference) ?? ''),
     isPerhapsSent({ record }) {
       const until = known.get(hashes.get(record.account.reference) ?? '')?.sentBefore ?? null

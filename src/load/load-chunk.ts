@@ -21,6 +21,7 @@ import {
   recognise,
   type Speaks,
 } from './recognise.ts'
+import { loadRoster } from './roster.ts'
 
 export interface LoadContext extends Delivery {
   readonly memory: Pick<Ledger, 'delivered' | 'held' | 'heldSeries' | 'batchesOf' | 'exceptionsOf'>
@@ -68,7 +69,9 @@ export interface LoadedChunk {
 
 /** @throws WaybillError where the run must stop */
 export const loadChunk = (context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> =>
-  load(context, chunk, (entries, settled) => resolveAccounts(context.accounts, entries, 'leave', settled))
+  chunk.entries[0]?.record.kind === 'account'
+    ? loadRoster(context.accounts, chunk)
+    : load(context, chunk, (entries, settled) => resolveAccounts(context.accounts, entries, 'leave', settled))
 
 /** First the others, then those whose registration fails again and again: it keeps nobody else waiting. */
 async function loadApart(

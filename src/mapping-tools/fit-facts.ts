@@ -7,7 +7,7 @@ import { DDSketch } from '@datadog/sketches-js'
 import { OTHER_CODES } from '../model/balance.ts'
 import type { PreparedRecord, RecordKind, RowOutcome } from '../model/record.ts'
 import type { BiometricEntry } from '../transform/catalog.ts'
-import type { MappingDefinition } from '../transform/mapping-definition.ts'
+import { isRoster, type MappingDefinition } from '../transform/mapping-definition.ts'
 import { createDates, type DateFacts } from './fit-dates.ts'
 import { createPeople, FEWEST_VALUES, increase, type PeopleFacts } from './fit-people.ts'
 import { HashSample, hashOf } from './hash-sample.ts'
@@ -188,7 +188,7 @@ export function createFit(
         key.content = content
       }
       const born = people.add(outcome, isMeasured)
-      if (isMeasured) dates.add(outcome.records, born)
+      if (isMeasured && !isRoster(definition)) dates.add(outcome.records, born)
     },
     facts() {
       const sampled = [...keys.kept.values()]

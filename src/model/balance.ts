@@ -5,7 +5,14 @@
 import { z } from 'zod'
 import type { EntryOutcome } from './entry.ts'
 import { WaybillError } from './errors.ts'
-import { type MappedRow, RECORD_KINDS, type RecordKind, type RowOutcome, type SkippedRow } from './record.ts'
+import {
+  isOfProfile,
+  type MappedRow,
+  RECORD_KINDS,
+  type RecordKind,
+  type RowOutcome,
+  type SkippedRow,
+} from './record.ts'
 
 export interface RowCounts {
   read: number
@@ -49,9 +56,20 @@ const noRecords = (): RecordCounts => ({
   pending: 0,
 })
 
+/** A value for each kind of record. */
+export const byKind = <Value>(make: (kind: RecordKind) => Value): Record<RecordKind, Value> =>
+  Object.fromEntries(RECORD_KINDS.map((kind) => [kind, make(kind)])) as Record<RecordKind, Value>
+
+/** Those that a table shows: what a profile holds where there is any of it, and what else was made. */
+export function kindsShown({ records }: Pick<Counts, 'records'>): RecordKind[] {
+  const isMade = (kind: RecordKind): boolean => records[kind].made > 0
+  const hasProfile = RECORD_KINDS.some((kind) => isOfProfile(kind) && isMade(kind))
+  return RECORD_KINDS.filter((kind) => isMade(kind) || (hasProfile && isOfProfile(kind)))
+}
+
 export const noCounts = (): Counts => ({
   rows: { read: 0, mapped: 0, skipped: 0, rejected: 0, corrected: 0 },
-  records: { biometric: noRecords(), condition: noRecords(), careTeam: noRecords() },
+  records: byKind(noRecords),
   warnings: {},
   leftOut: {},
 })
@@ -185,7 +203,7 @@ const RecordCountsText = z.object({
 })
 const CountsText = z.object({
   rows: z.object({ read: count, mapped: count, skipped: count, rejected: count, corrected: count }),
-  records: z.object({ biometric: RecordCountsText, condition: RecordCountsText, careTeam: RecordCountsText }),
+  records: z.object(byKind(() => RecordCountsText.prefault(noRecords))),
   warnings: z.record(z.string(), count),
   /** Earlier versions did not count it. */
   leftOut: z.record(z.string(), count).default({}),

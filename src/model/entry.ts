@@ -55,7 +55,8 @@ export type PassedOver = 'care-team-kept' | 'care-team-outdated' | 'outdated'
 export type EntryOutcome = { readonly entry: Entry } & (
   | {
       readonly outcome: 'accepted'
-      readonly batchId: string
+      /** Null of an account: it is registered by itself. */
+      readonly batchId: string | null
       readonly status: number | null
       /** The gateway's id of the record, where the answer gave one. */
       readonly gatewayId?: string

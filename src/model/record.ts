@@ -5,15 +5,34 @@
 import { hash } from 'node:crypto'
 import type { CsvRow, JsonRow, Origin } from './row.ts'
 
-/** The three kinds of record that the gateway stores (interface, "Resources and their fields"). */
-export type RecordKind = 'biometric' | 'condition' | 'careTeam'
+/** Kinds of record that a profile shows (interface, "the service: biometrics", "conditions", "care teams"). */
+export const PROFILE_KINDS = ['biometric', 'condition', 'careTeam'] as const
+export type ProfileKind = (typeof PROFILE_KINDS)[number]
 
-export const RECORD_KINDS = ['biometric', 'condition', 'careTeam'] as const satisfies readonly RecordKind[]
+/** `account`: a person who is to be registered, of a roster. */
+export const RECORD_KINDS = [...PROFILE_KINDS, 'account'] as const
+export type RecordKind = (typeof RECORD_KINDS)[number]
+
+/** As people call them. */
+export const KIND_NAMES: Readonly<Record<RecordKind, string>> = {
+  biometric: 'biometrics',
+  condition: 'conditions',
+  careTeam: 'care teams',
+  account: 'accounts',
+}
+
+export const isOfProfile = (kind: RecordKind): kind is ProfileKind =>
+  PROFILE_KINDS.some((one) => one === kind)
 
 /** Whose record it is, as the export names the person (interface, "Account reference"). */
 export interface AccountKey {
   readonly reference: string
   readonly type: 'accountId' | 'partnerAccountId'
+}
+
+/** What writes name besides, where the export has it; it plays no part in who the person is. */
+export interface SentAccount extends AccountKey {
+  readonly sponsor?: string
 }
 
 /** What POST /account/register takes (interface, "Registration"). */
@@ -86,8 +105,8 @@ export interface RowFacts {
 }
 
 /** @param key the row's key for the vendor */
-export function createRowFacts({ reference, type }: AccountKey, key: string): RowFacts {
-  const accountJson = `"account":${JSON.stringify({ reference, type })}`
+export function createRowFacts({ reference, type, sponsor }: SentAccount, key: string): RowFacts {
+  const accountJson = `"account":${JSON.stringify({ reference, type, sponsor })}`
   const keyJson = JSON.stringify(key)
   const bytes = Buffer.byteLength(accountJson) + Buffer.byteLength(keyJson)
   return { account: { reference, type }, accountJson, keyJson, bytes }

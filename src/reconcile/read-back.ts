@@ -6,7 +6,7 @@ import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { AccountIds, Entry, StoredAs, Verdict } from '../model/entry.ts'
-import { type AccountKey, RECORD_KINDS, type RecordKind } from '../model/record.ts'
+import { type AccountKey, isOfProfile, PROFILE_KINDS, type ProfileKind } from '../model/record.ts'
 import { codesOf, isObject, persistentId, textOf } from './match.ts'
 
 /** A record of a profile in the form in which it is compared. */
@@ -56,7 +56,7 @@ export async function readWholeProfile(
   read: Read,
   account: AccountKey,
 ): Promise<ProfileRecord[] | undefined> {
-  const parts = await Promise.all(RECORD_KINDS.map((kind) => readKind(gateway, read, kind, account)))
+  const parts = await Promise.all(PROFILE_KINDS.map((kind) => readKind(gateway, read, kind, account)))
   return parts.includes(undefined) ? undefined : parts.flatMap((part) => part ?? [])
 }
 
@@ -69,6 +69,7 @@ export async function readProfile(
 ): Promise<ProfileRecord[] | undefined> {
   if (first === undefined) return []
   const { account: key, kind } = first.record
+  if (!isOfProfile(kind)) return []
   const id = accountIds(key)
   return readKind(gateway, read, kind, id === undefined ? key : { reference: id, type: 'accountId' as const })
 }
@@ -76,7 +77,7 @@ export async function readProfile(
 async function readKind(
   gateway: Gateway,
   read: Read,
-  kind: RecordKind,
+  kind: ProfileKind,
   account: AccountKey,
 ): Promise<ProfileRecord[] | undefined> {
   try {

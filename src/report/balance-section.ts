@@ -2,10 +2,10 @@
 import { type SankeyLink, type SankeyNode, sankey, sankeyLinkHorizontal } from 'd3-sankey'
 import { html } from '../html-page.ts'
 import { allRecords } from '../model/balance.ts'
-import { RECORD_KINDS } from '../model/record.ts'
+import { KIND_NAMES, RECORD_KINDS } from '../model/record.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { n } from '../shown-text.ts'
-import { countOf, KINDS, numbers, OUTCOMES, type Outcome, px, RECORD_OUTCOMES, table } from './figures.ts'
+import { countOf, numbers, OUTCOMES, type Outcome, px, RECORD_OUTCOMES, table } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 
 const HEADS = ['came in', 'rows became', 'records made', 'records became']
@@ -66,7 +66,7 @@ function imbalance({ summary: { balanced, rows, records } }: RunFacts): string {
     const { made, accepted, rejected: refused, unchanged, inDoubt, pending } = records[kind]
     if (made !== accepted + refused + unchanged + inDoubt + pending)
       wrong.push(
-        `${KINDS[kind]}: made ${n(made)} ≠ accepted ${n(accepted)} + rejected ${n(refused)} + unchanged ${n(unchanged)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
+        `${KIND_NAMES[kind]}: made ${n(made)} ≠ accepted ${n(accepted)} + rejected ${n(refused)} + unchanged ${n(unchanged)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
       )
   }
   return `<div class="alarm" role="alert">
@@ -176,7 +176,7 @@ const kindsOf = ({ records }: FlowCounts, column: number, scale: number): Branch
       ...RECORD_OUTCOMES.map((outcome) => end(outcome, countOf(of, outcome))),
       end('unaccounted', of.made - outcomesTold(of)),
     ]
-    return { id: kind, column, name: KINDS[kind], count: of.made, parts: parts.filter(isThere), scale }
+    return { id: kind, column, name: KIND_NAMES[kind], count: of.made, parts: parts.filter(isThere), scale }
   }).filter(isThere)
 
 const isThere = ({ count, parts }: Branch): boolean => count > 0 || parts.length > 0

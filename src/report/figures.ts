@@ -5,7 +5,6 @@
 import { DateTime } from 'luxon'
 import { html } from '../html-page.ts'
 import type { RecordCounts } from '../model/balance.ts'
-import type { RecordKind } from '../model/record.ts'
 import { n } from '../shown-text.ts'
 
 /** `Sun 2026-11-01 05:30:09 UTC` */
@@ -82,12 +81,6 @@ export type RecordOutcome = (typeof RECORD_OUTCOMES)[number]
 
 export const countOf = (counts: RecordCounts, outcome: RecordOutcome): number =>
   counts[outcome === 'in-doubt' ? 'inDoubt' : outcome]
-
-export const KINDS: Readonly<Record<RecordKind, string>> = {
-  biometric: 'biometrics',
-  condition: 'conditions',
-  careTeam: 'care teams',
-}
 
 /** Patterns that lie over the colours of what was not delivered, so that it can be told without seeing colours. Used by every picture. */
 const stripes = (name: string, turn: number, gap: number): string =>

@@ -1,14 +1,13 @@
 /** Outcomes by kind of record, and what else went to and fro. Then the exports. */
 import { scaleLinear } from 'd3-scale'
 import { html } from '../html-page.ts'
-import { allRecords, type CodeCount, type RecordCounts } from '../model/balance.ts'
-import { RECORD_KINDS } from '../model/record.ts'
+import { allRecords, type CodeCount, kindsShown, type RecordCounts } from '../model/balance.ts'
+import { KIND_NAMES } from '../model/record.ts'
 import { owedWords } from '../reconcile/new-and-known.ts'
 import { counted, n } from '../shown-text.ts'
 import {
   countOf,
   foldedTable,
-  KINDS,
   nameHtml,
   OUTCOMES,
   px,
@@ -47,7 +46,7 @@ ${
     ? table({
         label: 'Outcomes by kind of record',
         columns,
-        lines: RECORD_KINDS.map((kind) => line(KINDS[kind], records[kind])),
+        lines: kindsShown(summary).map((kind) => line(KIND_NAMES[kind], records[kind])),
         total: line('all', allRecords({ records })),
         kind: 'kinds',
       })

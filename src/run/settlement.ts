@@ -65,7 +65,12 @@ export async function settleChunk(
     counts: JSON.stringify(counts),
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
-    delivered: newlyDelivered(loaded.memory, loaded.outcomes, said),
+    // Whom the gateway knows the crosswalk tells.
+    delivered: newlyDelivered(
+      loaded.memory,
+      loaded.outcomes.filter(({ entry }) => entry.record.kind !== 'account'),
+      said,
+    ),
     held: heldBy(context.identity, loaded.outcomes),
     said,
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>

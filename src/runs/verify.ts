@@ -7,7 +7,7 @@ import { hash } from 'node:crypto'
 import type { ChunkRecord, ExportRecord, KnownCareTeam, Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
-import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
+import { isOfProfile, PROFILE_KINDS, type ProfileKind } from '../model/record.ts'
 import type { ProfileRecord } from '../reconcile/read-back.ts'
 import {
   type ComparedField,
@@ -26,7 +26,7 @@ const PROFILES_HELD = 1_000
 export interface Verified {
   readonly sample: SampleSize
   readonly seed: string
-  readonly records: Record<RecordKind, VerifiedCounts>
+  readonly records: Record<ProfileKind, VerifiedCounts>
   /** Fields that differ, and how often. */
   readonly fields: Partial<Record<ComparedField, number>>
   /** The first of what differs or is missing. */
@@ -131,7 +131,9 @@ function bearerOf(
 
 function count(verified: Verified, entry: Entry, comparison: Comparison): void {
   const { verdict } = comparison
-  verified.records[entry.record.kind][verdict] += 1
+  const { kind } = entry.record
+  if (!isOfProfile(kind)) return
+  verified.records[kind][verdict] += 1
   if (verdict === 'equal' || verdict === 'hidden') return
   const fields = comparison.verdict === 'differs' ? comparison.fields : undefined
   for (const field of fields ?? []) verified.fields[field] = (verified.fields[field] ?? 0) + 1
@@ -210,7 +212,7 @@ async function entriesOf(
 }
 
 export const verifiedBadly = ({ records }: Verified): boolean =>
-  RECORD_KINDS.some((kind) => records[kind].differs + records[kind].missing > 0)
+  PROFILE_KINDS.some((kind) => records[kind].differs + records[kind].missing > 0)
 
 export type SampleSize =
   | { readonly kind: 'all' }

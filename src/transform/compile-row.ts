@@ -1,6 +1,12 @@
 /** The `row` block: key, account, registration, observation date, what is skipped. */
 
-import { type AccountKey, fault, type Issue, type RegistrationDraft } from '../model/record.ts'
+import {
+  type AccountKey,
+  fault,
+  type Issue,
+  type RegistrationDraft,
+  type SentAccount,
+} from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { isExponent } from './codes.ts'
 import { type CompileContext, type CompiledField, issueOf } from './compile-context.ts'
@@ -12,7 +18,7 @@ import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
 
 export type RowIdentity =
-  | { readonly ok: true; readonly key: string; readonly account: AccountKey }
+  | { readonly ok: true; readonly key: string; readonly account: SentAccount }
   | { readonly ok: false; readonly issue: Issue }
 
 export interface CompiledRow {
@@ -44,6 +50,10 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
   const named = ['row', 'account', 'reference']
   const reference = rowField(context, row.account.reference, named, 'the account')
   const { type } = row.account
+  const sponsor =
+    row.account.sponsor === undefined
+      ? undefined
+      : rowField(context, row.account.sponsor, ['row', 'account', 'sponsor'], 'the sponsor')
   const skip = row.skipWhen && compileWhen(context, row.skipWhen, ['row', 'skipWhen'])
   if (skip !== undefined && skip.depth > 0)
     context.report(
@@ -71,7 +81,10 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       }
       if (parts.every((part) => part === ''))
         return refused('key-missing', key[0], 'every part of the row key is empty')
-      return { ok: true, key: parts.join('|'), account: { reference: account, type } }
+      const paying = sponsor === undefined ? '' : sponsor.read(scope)
+      if (typeof paying !== 'string') return refused(paying.code, sponsor, paying.message)
+      const sent = { reference: account, type, ...(paying === '' ? {} : { sponsor: paying }) }
+      return { ok: true, key: parts.join('|'), account: sent }
     },
     register: register && birth && compileRegistration(context, register, birth),
     observedAt: compileDate(context, row.observedAt, ['row', 'observedAt']),

@@ -13,8 +13,8 @@ import { CompileContext, type ExportJoin, type MappingResources, type ReadName }
 import { type CompiledRow, compileRow } from './compile-row.ts'
 import type { DateDefinition } from './field-definition.ts'
 import { compileJoins, refuseUnread } from './joins.ts'
-import type { MappingDefinition } from './mapping-definition.ts'
-import { type CompiledRule, compileSource, NOT_MEANT, type RuleSite } from './rule.ts'
+import { isRoster, type MappingDefinition } from './mapping-definition.ts'
+import { type CompiledRule, compilePerson, compileSource, NOT_MEANT, type RuleSite } from './rule.ts'
 import { ANY_NAMES, csvNames, jsonNames, type Names, refuseMissing, rootScope } from './scope.ts'
 
 /** Maps one row. Never throws for what a row holds. */
@@ -89,6 +89,7 @@ function compileRules(
   dateDepth: number,
 ): CompiledRule[] {
   const source = compileSource(row.source)
+  if (isRoster({ biometrics, conditions, careTeams })) return [compilePerson(source, row.source.type)]
   const rules: CompiledRule[] = []
   const sections = new Map<string, string>()
   const add = <Written extends string | { readonly observedAt?: DateDefinition | undefined }>(
@@ -174,7 +175,7 @@ function assemble(
           }
           isTaken = true
           if (result instanceof PreparedRecord) {
-            const issue = checkDate(result, born)
+            const issue = result.kind === 'account' ? undefined : checkDate(result, born)
             if (issue === undefined) records.push(result)
             else rejected.push({ kind: result.kind, rule: result.rule, issue })
           } else if ('leftOut' in result) leftOut.push(result.leftOut)

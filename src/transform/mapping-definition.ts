@@ -68,6 +68,14 @@ const valueKeys = {
   ),
 }
 
+const Source = z.strictObject({
+  name: z.string().min(1),
+  type: z.string().min(1),
+  sendingSystem: z.string().min(1).optional(),
+  notes: z.string().min(1).optional(),
+  dataQuality: z.string().min(1).optional(),
+})
+
 const RowBlock = z.strictObject({
   key: z.array(FieldDefinition).min(1).meta({
     description:
@@ -77,6 +85,10 @@ const RowBlock = z.strictObject({
     .strictObject({
       reference: FieldDefinition.meta({ description: 'The column or path that names the person.' }),
       type: z.enum(['accountId', 'partnerAccountId']).default('partnerAccountId'),
+      sponsor: told(
+        'Who pays for the person, as sent with every record; left out where it is empty.',
+        FieldDefinition,
+      ),
       register: told('Data of people whom the gateway does not know yet.', Register),
     })
     .refine((account) => account.type === 'partnerAccountId' || account.register === undefined, {
@@ -84,20 +96,18 @@ const RowBlock = z.strictObject({
         'an account named by its accountId is registered already: leave this out, or name people by partnerAccountId',
       path: ['register'],
     }),
-  observedAt: DateDefinition,
-  source: z.strictObject({
-    name: z.string().min(1),
-    type: z.string().min(1),
-    sendingSystem: z.string().min(1).optional(),
-    notes: z.string().min(1).optional(),
-    dataQuality: z.string().min(1).optional(),
-  }),
+  observedAt: DateDefinition.optional(),
+  source: Source.optional(),
   skipWhen: told('Rows to leave out.', WhenDefinition),
   checks: Checks.prefault({}),
   emptyWhen: told('Texts that mean nothing, wherever they stand, like ND or NA.', z.array(Text).min(1)),
   ...valueKeys,
 })
-export type RowBlock = z.infer<typeof RowBlock>
+/** With what a roster can do without. */
+export type RowBlock = z.infer<typeof RowBlock> & {
+  readonly observedAt: DateDefinition
+  readonly source: z.infer<typeof Source>
+}
 
 /** Marks, for editors, where keys of the catalog stand; others may stand there, too. */
 const keysOf = (section: 'biometrics' | 'conditions' | 'any') => ({ catalogKeys: section })
@@ -300,6 +310,18 @@ const RuleName = z
   .string()
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a rule is named in kebab-case: lower-case letters, digits, hyphens')
 
+type Sections = Partial<Record<'biometrics' | 'conditions' | 'careTeams', unknown>>
+
+/** A list of people: its rows are to be registered, or say whose records are collected. */
+export const isRoster = ({ biometrics, conditions, careTeams }: Sections): boolean =>
+  (biometrics ?? conditions ?? careTeams) === undefined
+
+/** What a roster can do without, as it makes no record of a profile. */
+const OF_ROSTER = {
+  observedAt: { constant: '1970-01-01T00:00:00.000Z' },
+  source: { name: 'roster', type: 'roster' },
+} as const
+
 export const MappingDefinition = z
   .strictObject({
     mapping: z.string().min(1),
@@ -320,8 +342,22 @@ export const MappingDefinition = z
       .optional(),
     careTeams: z.union([z.record(RuleName, CareTeam), z.array(CareTeam).min(1)]).optional(),
   })
-  .refine((mapping) => mapping.biometrics ?? mapping.conditions ?? mapping.careTeams, {
-    message: 'maps nothing: add biometrics, conditions or careTeams',
+  .superRefine((mapping, context) => {
+    const { account, observedAt, source } = mapping.row
+    if (!isRoster(mapping)) {
+      const missing = { observedAt, source }
+      for (const [key, given] of Object.entries(missing))
+        if (given === undefined)
+          context.addIssue({
+            code: 'custom',
+            path: ['row', key],
+            message: 'is missing: every record says it',
+          })
+    } else if (account.register === undefined && account.type === 'partnerAccountId')
+      context.addIssue({
+        code: 'custom',
+        message: 'maps nothing: add biometrics, conditions or careTeams, or account.register for a roster',
+      })
   })
   .superRefine(({ read, joins = {} }, context) => {
     if (read.format !== 'csv') return
@@ -329,6 +365,10 @@ export const MappingDefinition = z
     for (const [name, join] of Object.entries(joins))
       if (join.within !== undefined)
         context.addIssue({ code: 'custom', path: ['joins', name, 'within'], message })
+  })
+  .transform((mapping) => {
+    const { observedAt = OF_ROSTER.observedAt, source = OF_ROSTER.source } = mapping.row
+    return { ...mapping, row: { ...mapping.row, observedAt, source } }
   })
 
 export type MappingDefinition = z.infer<typeof MappingDefinition>

@@ -1,6 +1,13 @@
 /** What a compiled rule is, and what rules of all kinds have in common. */
 
-import type { Fault, PreparedRecord, RecordKind, RejectedRecord, RowFacts } from '../model/record.ts'
+import {
+  createFrame,
+  type Fault,
+  PreparedRecord,
+  type RecordKind,
+  type RejectedRecord,
+  type RowFacts,
+} from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate, type ObservedAt } from './compile-field.ts'
@@ -109,5 +116,18 @@ export function compileSource(source: RowBlock['source']): SourceText {
     beforeKey: beforeKey(notes),
     afterKey: `${system},"batchId":"`,
     withNote: (note) => beforeKey(notes === undefined ? note : `${notes}; ${note}`),
+  }
+}
+
+/** The one rule of a roster: its record is the person. Of what the gateway has of people nothing is observed at any time. */
+export function compilePerson(source: SourceText, sourceType: string): CompiledRule {
+  const frame = createFrame({
+    ...{ kind: 'account', sourceType, codes: [], name: '', holes: [] },
+    pieces: [`,${source.beforeKey}`, source.afterKey],
+  })
+  const never = { at: 0, iso: new Date(0).toISOString() }
+  return {
+    depth: 0,
+    apply: (_scope, facts) => new PreparedRecord(frame, 'account', facts, never, undefined, []),
   }
 }

@@ -4,6 +4,7 @@ import {
   addCounts,
   allRecords,
   assertBalanced,
+  byKind,
   type Counts,
   isBalanced,
   noCounts,
@@ -21,7 +22,7 @@ const balanced: fc.Arbitrary<Counts> = fc.record({
   rows: fc
     .record({ mapped: n, skipped: n, rejected: n, corrected: n })
     .map((rows) => ({ ...rows, read: rows.mapped + rows.skipped + rows.rejected })),
-  records: fc.record({ biometric: records, condition: records, careTeam: records }),
+  records: fc.record(byKind(() => records)),
   warnings: fc.dictionary(fc.constantFrom('value-out-of-range', 'npi-invalid'), n),
   leftOut: fc.dictionary(fc.constantFrom('skipWhen', 'code 99999-5'), n),
 })

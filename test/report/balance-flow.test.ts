@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { allRecords } from '../../src/model/balance.ts'
+import { allRecords, byKind } from '../../src/model/balance.ts'
 import {
   balanceFlow,
   balancePicture,
@@ -122,7 +122,7 @@ const outcomes = fc
   .map(made)
 const counts = fc.record({
   rows: fc.tuple(count, count, count).map(([mapped, skipped, rejected]) => rows(mapped, skipped, rejected)),
-  records: fc.record({ biometric: outcomes, condition: outcomes, careTeam: outcomes }),
+  records: fc.record(byKind(() => outcomes)),
 })
 
 interface Box {

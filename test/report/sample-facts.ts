@@ -1,5 +1,5 @@
 /** Facts of runs that never were, for pages of every kind. */
-import { allRecords, type RecordCounts } from '../../src/model/balance.ts'
+import { allRecords, byKind, type RecordCounts } from '../../src/model/balance.ts'
 import type { ExportFacts, RunFacts, WorkSpan } from '../../src/report/run-facts.ts'
 
 export const records = (more: Partial<RecordCounts> = {}): RecordCounts => ({
@@ -19,9 +19,7 @@ export const made = (more: Partial<Omit<RecordCounts, 'made'>>): RecordCounts =>
 type Records = RunFacts['summary']['records']
 
 export const kinds = (more: Partial<Records> = {}): Records => ({
-  biometric: records(),
-  condition: records(),
-  careTeam: records(),
+  ...byKind(() => records()),
   ...more,
 })
 

@@ -6,7 +6,7 @@ import { type LoadedMapping, loadMapping } from '../../src/definitions/definitio
 import { BiometricSent, CareTeamSent, ConditionSent } from '../../src/gateway/contract/health-profile.ts'
 import { recordText } from '../../src/load/batches.ts'
 import { WaybillError } from '../../src/model/errors.ts'
-import type { MappedRow, PreparedRecord, RowOutcome } from '../../src/model/record.ts'
+import { isOfProfile, type MappedRow, type PreparedRecord, type RowOutcome } from '../../src/model/record.ts'
 import type { JsonValue } from '../../src/model/row.ts'
 import { createCatalog } from '../../src/transform/catalog.ts'
 import type { RowMapper } from '../../src/transform/compile.ts'
@@ -86,7 +86,9 @@ export function wire(record: PreparedRecord, row: MappedRow): Record<string, unk
     place: 0,
   }
   const body: unknown = JSON.parse(recordText(entry, 'batch-1'))
-  return SENT[record.kind].strict().parse(body)
+  const { kind } = record
+  if (!isOfProfile(kind)) throw new TypeError('an account is not sent as a record')
+  return SENT[kind].strict().parse(body)
 }
 
 export const wires = (outcome: RowOutcome): Record<string, unknown>[] => {

@@ -1,0 +1,43 @@
+/**
+ * Loads a chunk of a roster: its people are registered, and nothing else is sent. The crosswalk alone tells who is known; nothing is
+ * remembered by row key.
+ */
+import type { EntryOutcome, Reason } from '../model/entry.ts'
+import { type AccountsContext, resolveAccounts } from './accounts.ts'
+import type { ChunkToLoad, LoadedChunk } from './load-chunk.ts'
+
+/** @throws WaybillError where the run must stop */
+export async function loadRoster(
+  context: AccountsContext,
+  { entries, resumed }: Pick<ChunkToLoad, 'entries' | 'resumed'>,
+): Promise<LoadedChunk> {
+  const accounts = await resolveAccounts(context, entries, 'await', resumed ? [] : undefined)
+  const { ledger, gatewayName, identity } = context
+  const hashes = entries.map(({ record }) => identity.account(record.account))
+  const known = await ledger.accounts(gatewayName, [...new Set(hashes)])
+  const counted = new Set<string>()
+  const outcomes = entries.map((entry, at): EntryOutcome => {
+    const { account } = entry.record
+    const hashed = hashes[at] ?? ''
+    const reason = accounts.refusalOf(entry)
+    if (reason !== undefined) return { entry, outcome: 'rejected', batchId: null, reason }
+    if (account.type === 'partnerAccountId' && !known.has(hashed))
+      return { entry, outcome: 'rejected', batchId: null, reason: NOT_REGISTERED }
+    // Of a person who stands on two rows the first one is what registered them.
+    if (!accounts.isNew(entry) || counted.has(hashed)) return { entry, outcome: 'unchanged' }
+    counted.add(hashed)
+    const gatewayId = accounts.accountIds(account)
+    return {
+      ...{ entry, outcome: 'accepted', batchId: null, status: null },
+      ...(gatewayId === undefined ? {} : { gatewayId }),
+    }
+  })
+  return {
+    ...{ outcomes, followUpFailures: [], careTeams: [], rowsCorrected: 0, accounts: accounts.counts },
+    memory: { delivered: new Map(), held: new Map() },
+  }
+}
+
+const NEVER = 'the person is not registered, and the job registers nobody'
+
+const NOT_REGISTERED: Reason = { stage: 'register', code: 'account-unknown', message: NEVER, scrubbed: NEVER }

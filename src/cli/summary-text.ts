@@ -1,7 +1,7 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import { allRecords, balanceWords, type CodeCount, kindsShown } from '../model/balance.ts'
+import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts } from '../model/balance.ts'
 import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
 import { knownWords, leftBehindWords, owedWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-section.ts'
@@ -21,7 +21,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   const { rows, records, accounts, requests, primaryCare, careTeams } = summary
   const lines = [
     '',
-    `Run ${summary.run} of ${summary.job}: ${whatItCameTo(summary)}, sent to ${summary.gateway}`,
+    `Run ${summary.run} of ${summary.job}: ${whatItCameTo(summary)}, ${summary.people === undefined ? 'sent to' : 'collected from'} ${summary.gateway}`,
     ...whyLines(summary),
     ...standInLine(summary),
     '',
@@ -31,7 +31,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
       : [
           `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
             (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
-          ...recordsTable(records),
+          ...(summary.people === undefined ? recordsTable(records) : [peopleLine(summary.people)]),
         ]),
     ...leftOutLine(summary.leftOut),
     ...warningsLine(summary.warnings),
@@ -43,6 +43,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...owedLine(summary),
     `Requests ${n(requests.sent)} sent, ${counted(requests.retried, 'retry', 'retries')}; ${counted(requests.readBack, 'read')} of profiles`,
   ]
+  lines.push(...collectionLines(summary))
   lines.push(...relatedRuns(summary))
   lines.push(...driftLines(summary.drift, columns))
   const known = leftBehindWords(summary).map((words) => `New      ${words}`)
@@ -131,6 +132,24 @@ export function driftLines(drift: readonly ExportDrift[], columns?: number): str
     ...fittedTable(['drift', 'export', 'what', 'differs'], rows, 'none', columns),
     ...(rest > 0 ? [`  and ${n(rest)} more; --json lists all of them`] : []),
   ]
+}
+
+const peopleLine = ({ asked, ...became }: PeopleCounts): string => {
+  const parts = Object.entries(became).map(([what, count]) => `${what} ${n(count)}`)
+  return `People   asked ${n(asked)} = ${parts.join(' + ')}`
+}
+
+/** Where what was collected is, or lies aside until the run is over. */
+function collectionLines({ collection }: RunSummary): string[] {
+  if (collection === undefined) return []
+  const { folder, files, isWhole } = collection
+  const words = Object.entries(files).map(([name, { lines }]) => `${name} (${counted(lines, 'line')})`)
+  return isWhole
+    ? ['', `Collected ${shownPath(folder)}: ${words.join(', ')}; manifest.json has sizes and SHA-256`]
+    : [
+        '',
+        `Collected so far ${words.join(', ')}; put in its place when the run is over: ${shownPath(folder)}`,
+      ]
 }
 
 function recordsTable(records: RunSummary['records']): string[] {

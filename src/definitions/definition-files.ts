@@ -51,8 +51,10 @@ export async function readJob(folders: DefinitionFolders, name: string): Promise
       },
     ])
   }
-  const sources = value.exports.map((one) =>
-    jobSource(one, value.mapping, dirname(file), value.schedule?.zone),
+  const { people, mapping } = value
+  const roster = people === undefined || people === 'known' ? undefined : people
+  const sources = (roster?.exports ?? value.exports).map((one) =>
+    jobSource(one, roster?.mapping ?? mapping, dirname(file), value.schedule?.zone),
   )
   const catalog = value.catalog && resolve(dirname(file), value.catalog)
   return { file, definition: value, sources, catalog, notifyAt: locate(['notify']) }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { parseBaseUrl } from '../gateway/connection-settings.ts'
 import { WaybillError } from '../model/errors.ts'
 import { BUILT_IN } from '../settings.ts'
+import { CollectDefinition, PeopleDefinition, TargetDefinition } from './collect-definition.ts'
 import { ByteSize, CronText, Duration, ExportDefinition, Share, ZoneName } from './export-definition.ts'
 import { NotifyDefinition } from './notify-definition.ts'
 
@@ -77,6 +78,38 @@ const GatewayName = z.string().transform((written, context): string => {
   return name
 })
 
+interface CollectionKeys {
+  readonly exports: readonly unknown[]
+  readonly mapping?: string | undefined
+  readonly people?: PeopleDefinition | undefined
+  readonly collect?: CollectDefinition | undefined
+  readonly to?: TargetDefinition | undefined
+}
+
+/** A job reads exports, or collects. */
+function checkCollection(
+  { exports, people, collect, to, mapping }: CollectionKeys,
+  context: z.RefinementCtx,
+): void {
+  const refuse = (message: string, ...path: (string | number)[]): void =>
+    context.addIssue({ code: 'custom', path, message })
+  if (collect === undefined) {
+    if (exports.length === 0) refuse('is missing: a job reads exports, or it has collect', 'exports')
+    if (people !== undefined) refuse('is for jobs that collect', 'people')
+    if (to !== undefined) refuse('is for jobs that collect', 'to')
+    return
+  }
+  if (exports.length > 0) refuse('cannot stand beside collect: make two jobs of it', 'exports')
+  if (to === undefined) refuse('is missing: it says where the collection goes', 'to')
+  if (people === undefined) refuse('is missing: it says of whom is collected', 'people')
+  if (collect.what.includes('requestStatus') && collect.requests === undefined)
+    refuse('is missing: a search needs a type and a sub-type', 'collect', 'requests')
+  if (people === undefined || people === 'known') return
+  for (const [at, one] of people.exports.entries())
+    if ((one.mapping ?? people.mapping ?? mapping) === undefined)
+      refuse('names no mapping, and people names none either', 'people', 'exports', at)
+}
+
 export const JobDefinition = z
   .strictObject({
     job: z
@@ -98,8 +131,16 @@ export const JobDefinition = z
       })
       .optional(),
     exports: z
-      .union([ExportDefinition.transform((one) => [one]), z.array(ExportDefinition).min(1)])
+      .union([ExportDefinition.transform((one) => [one]), z.array(ExportDefinition)])
+      .default([])
       .meta({ description: 'Where exports arrive, one entry or several.' }),
+    people: PeopleDefinition.optional().meta({
+      description: 'Of whom is collected: of the people of a roster export, or of those the ledger knows.',
+    }),
+    collect: CollectDefinition.optional().meta({
+      description: 'What is collected from the gateway, in the place of exports that are sent there.',
+    }),
+    to: TargetDefinition.optional().meta({ description: 'Where a collection goes.' }),
     /** The mapping of all exports that name none of their own. */
     mapping: z
       .string()
@@ -190,6 +231,7 @@ export const JobDefinition = z
       }),
   })
   .superRefine((job, context) => {
+    checkCollection(job, context)
     for (const [at, { mapping, expect }] of job.exports.entries()) {
       if (expect !== undefined && expect.zone === undefined && job.schedule === undefined) {
         context.addIssue({

@@ -110,6 +110,7 @@ export type {
   ChunkKey,
   ChunkSettlement,
   ChunkStart,
+  CollectedOf,
   Exception,
   ExportStart,
   KnownAccount,
@@ -178,6 +179,8 @@ export interface RunLedger {
   noteDrift(exportRow: number, drift: string): Promise<void>
   /** @param heldBack JSON: why rows were not sent in the middle of which the run is stopped */
   noteHeldBack(exportRow: number, heldBack: string): Promise<void>
+  /** @param collection JSON: the files of what the run has collected */
+  noteCollection(collection: string): Promise<void>
   saveProfile(exportRow: number, profile: ProfileStart): Promise<void>
   /** A chunk that is open already stays so, with the rows that it has by now (a run may be resumed with another limit). */
   openChunk(exportRow: number, start: ChunkStart): Promise<void>
@@ -203,6 +206,11 @@ export interface RunLedger {
   saveAccounts(gateway: string, accounts: readonly KnownAccount[], at: number): Promise<void>
   saveCareTeams(gateway: string, entries: readonly KnownCareTeam[]): Promise<void>
   endRun(end: RunEnd): Promise<void>
+}
+
+export interface CollectedBefore {
+  readonly run: string
+  readonly content: string | null
 }
 
 export interface Ledger {
@@ -304,6 +312,14 @@ export interface Ledger {
   accounts(gateway: string, references: readonly string[]): Promise<Map<string, KnownAccount>>
   /** Which of the accounts the run has registered. */
   registeredBy(gateway: string, references: readonly string[], runId: string): Promise<Set<string>>
+  /** Account ids that a gateway has given, in a steady order, those behind `after`; `after` is `reference` of the last. */
+  knownAccounts(
+    gateway: string,
+    after: string,
+    limit: number,
+  ): Promise<readonly { readonly reference: string; readonly accountId: string }[]>
+  /** Of whom the job has collected, by hashed reference: which run did so last, and what. */
+  collected(jobId: number, people: readonly string[]): Promise<ReadonlyMap<string, CollectedBefore>>
   /** Care-team entries by account, for those that are known to have any. */
   careTeams(gateway: string, accounts: readonly string[]): Promise<Map<string, KnownCareTeam[]>>
   /** Accounts of which a mark or a deletion is owed, by their hashes, those behind `after`. */

@@ -121,7 +121,21 @@ export interface ChunkSettlement extends ChunkKey {
   readonly ruling?: Ruling | undefined
   readonly careTeams?: { readonly gateway: string; readonly entries: readonly KnownCareTeam[] } | undefined
   readonly tallies: ChunkTallies
+  /** Of a run that collects. */
+  readonly collected?: CollectedChunk | undefined
   readonly at: number
+}
+
+export interface CollectedChunk {
+  /** JSON: the files of the collection, as far as they are settled. */
+  readonly collection: string
+  readonly people: readonly CollectedOf[]
+}
+
+/** Of whom was collected: hashed reference, 32 hex digits, and hash of what, 16; null where there was nothing. */
+export interface CollectedOf {
+  readonly person: string
+  readonly content: string | null
 }
 
 /** The account may have entries of the provider, and no date of any is known. */

@@ -43,6 +43,8 @@ interface RunTable {
   resumed_at: ColumnType<number | null, never, number>
   /** Of a run that has not read all that the job finds: what of it. */
   part: ColumnType<RunPart | null, RunPart | null | undefined, RunPart>
+  /** JSON: the files of what it collects, as far as they are settled. */
+  collection: ColumnType<string | null, never, string>
 }
 
 /** What of another run is taken up: its rejects, what is in doubt, both; or what a person has decided to send again. */
@@ -200,6 +202,17 @@ interface CareTeamTable {
  */
 export type CareTeamMark = 'none' | 'set' | 'withdrawn' | 'to-set' | 'to-unset'
 
+/** Of whom a job has collected, and a hash of what: no health data. */
+interface CollectedTable {
+  job_id: number
+  /** Hashed reference. */
+  person: Uint8Array
+  /** Hash of what was collected; null where there was nothing. */
+  content: Uint8Array | null
+  /** The run that has asked last. */
+  run_id: string
+}
+
 /** One row in a ledger that is a copy of another one: that may have delivered since what this one knows nothing of. */
 interface CopyTable {
   taken_at: number
@@ -268,6 +281,7 @@ export interface LedgerTables {
   pause: PauseTable
   fire: FireTable
   notification: NotificationTable
+  collected: CollectedTable
   copy: CopyTable
   delivery: DeliveryTable
   deadline: DeadlineTable

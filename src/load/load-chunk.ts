@@ -68,10 +68,16 @@ export interface LoadedChunk {
 }
 
 /** @throws WaybillError where the run must stop */
-export const loadChunk = (context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> =>
-  chunk.entries[0]?.record.kind === 'account'
-    ? loadRoster(context.accounts, chunk)
-    : load(context, chunk, (entries, settled) => resolveAccounts(context.accounts, entries, 'leave', settled))
+export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
+  const { entries, resumed } = chunk
+  if (entries[0]?.record.kind !== 'account')
+    return load(context, chunk, (of, settled) => resolveAccounts(context.accounts, of, 'leave', settled))
+  return {
+    ...(await loadRoster(context.accounts, entries, resumed)),
+    ...{ followUpFailures: [], careTeams: [], rowsCorrected: 0 },
+    memory: { delivered: new Map(), held: new Map() },
+  }
+}
 
 /** First the others, then those whose registration fails again and again: it keeps nobody else waiting. */
 async function loadApart(

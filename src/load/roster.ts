@@ -2,15 +2,15 @@
  * Loads a chunk of a roster: its people are registered, and nothing else is sent. The crosswalk alone tells who is known; nothing is
  * remembered by row key.
  */
-import type { EntryOutcome, Reason } from '../model/entry.ts'
-import { type AccountsContext, resolveAccounts } from './accounts.ts'
-import type { ChunkToLoad, LoadedChunk } from './load-chunk.ts'
+import type { Entry, EntryOutcome, Reason } from '../model/entry.ts'
+import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 
-/** @throws WaybillError where the run must stop */
+/** @param resumed whether an earlier process may have registered some of them. @throws WaybillError where the run must stop */
 export async function loadRoster(
   context: AccountsContext,
-  { entries, resumed }: Pick<ChunkToLoad, 'entries' | 'resumed'>,
-): Promise<LoadedChunk> {
+  entries: readonly Entry[],
+  resumed: boolean,
+): Promise<{ readonly outcomes: readonly EntryOutcome[]; readonly accounts: ResolvedAccounts['counts'] }> {
   const accounts = await resolveAccounts(context, entries, 'await', resumed ? [] : undefined)
   const { ledger, gatewayName, identity } = context
   const hashes = entries.map(({ record }) => identity.account(record.account))
@@ -32,10 +32,7 @@ export async function loadRoster(
       ...(gatewayId === undefined ? {} : { gatewayId }),
     }
   })
-  return {
-    ...{ outcomes, followUpFailures: [], careTeams: [], rowsCorrected: 0, accounts: accounts.counts },
-    memory: { delivered: new Map(), held: new Map() },
-  }
+  return { outcomes, accounts: accounts.counts }
 }
 
 const NEVER = 'the person is not registered, and the job registers nobody'

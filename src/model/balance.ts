@@ -32,9 +32,23 @@ export interface RecordCounts {
   pending: number
 }
 
+/** What became of the people of whom something was to be collected. */
+export interface PeopleCounts {
+  asked: number
+  collected: number
+  /** As they were the last time, where a job collects what has changed. */
+  unchanged: number
+  /** The gateway has nothing of them. */
+  none: number
+  refused: number
+  pending: number
+}
+
 export interface Counts {
   readonly rows: RowCounts
   readonly records: Readonly<Record<RecordKind, RecordCounts>>
+  /** Of a run that collects alone. */
+  people?: PeopleCounts
   /** What checks have found in rows and records that went on all the same: code → how often. */
   readonly warnings: Record<string, number>
   /** What the mapping left out on purpose, of whole rows and within rows that gave records: why → how often. */
@@ -74,10 +88,18 @@ export const noCounts = (): Counts => ({
   leftOut: {},
 })
 
+export const noPeople = (): PeopleCounts => ({
+  ...{ asked: 0, collected: 0, unchanged: 0, none: 0, refused: 0, pending: 0 },
+})
+
 /** Adds the second to the first. */
 export function addCounts(total: Counts, more: Counts): void {
   addTo(total.rows, more.rows)
   for (const kind of RECORD_KINDS) addTo(total.records[kind], more.records[kind])
+  if (more.people !== undefined) {
+    total.people ??= noPeople()
+    addTo(total.people, more.people)
+  }
   addTo(total.warnings, more.warnings)
   for (const [why, count] of Object.entries(more.leftOut)) addLeftOut(total, why, count)
 }
@@ -94,8 +116,10 @@ function addTo<T extends object>(total: T, more: T): void {
   }
 }
 
-export function isBalanced({ rows, records }: Pick<Counts, 'rows' | 'records'>): boolean {
+export function isBalanced({ rows, records, people }: Pick<Counts, 'rows' | 'records' | 'people'>): boolean {
   return (
+    (people === undefined ||
+      people.asked === people.collected + people.unchanged + people.none + people.refused + people.pending) &&
     rows.read === rows.mapped + rows.skipped + rows.rejected &&
     RECORD_KINDS.every((kind) => {
       const { made, accepted, rejected, unchanged, inDoubt, pending } = records[kind]
@@ -204,11 +228,17 @@ const RecordCountsText = z.object({
 const CountsText = z.object({
   rows: z.object({ read: count, mapped: count, skipped: count, rejected: count, corrected: count }),
   records: z.object(byKind(() => RecordCountsText.prefault(noRecords))),
+  people: z
+    .object({ asked: count, collected: count, unchanged: count, none: count, refused: count, pending: count })
+    .optional(),
   warnings: z.record(z.string(), count),
   /** Earlier versions did not count it. */
   leftOut: z.record(z.string(), count).default({}),
 })
 
 /** Counts as the ledger keeps them: JSON. @throws ZodError */
-export const readCounts = (text: string | null): Counts =>
-  text === null ? noCounts() : CountsText.parse(JSON.parse(text))
+export function readCounts(text: string | null): Counts {
+  if (text === null) return noCounts()
+  const { people, ...counts } = CountsText.parse(JSON.parse(text))
+  return { ...counts, ...(people === undefined ? {} : { people }) }
+}

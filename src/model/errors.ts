@@ -173,6 +173,16 @@ export const ERROR_CODES = {
     remedy:
       'Check that the file may be written and that its disk has free space, then {again}: it goes on where it stopped.',
   },
+  'target-unusable': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Check that the folder of `to` may be written and that its disk has free space, then {again}: it goes on where it stopped.',
+  },
+  'collection-lost': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Give the run up with `waybill resolve RUN --give-up`, and run the job anew: nothing at the gateway has changed.',
+  },
   'disk-full': {
     exit: EXIT.wrongUse,
     remedy:

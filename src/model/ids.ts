@@ -26,6 +26,8 @@ export interface Identity {
   account(account: AccountKey): string
   /** Hash of a provider's NPI: 32 hex digits. */
   npi(npi: string): string
+  /** Hash of what was collected of a person: 16 hex digits. */
+  collected(content: string): string
   /** `<export id>-<chunk>-<kind>-<8 hex digits over what it carries>`. */
   batchId(exportId: string, chunk: number, kind: RecordKind, transactionIds: readonly string[]): string
 }
@@ -63,6 +65,7 @@ export function createIdentity(key: string): Identity {
     series: (series) => keyed('series', series).slice(0, 16),
     account: ({ type, reference }) => keyed('account', `${type}\n${reference}`).slice(0, 32),
     npi: (npi) => keyed('npi', npi).slice(0, 32),
+    collected: (content) => keyed('collected', content).slice(0, 16),
     batchId: (exportId, chunk, kind, transactionIds) =>
       `${exportId}-${String(chunk).padStart(CHUNK_DIGITS, '0')}-${kind}-${keyed('batch', transactionIds.join('\n')).slice(0, 8)}`,
   }

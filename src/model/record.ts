@@ -252,7 +252,15 @@ export class PreparedRecord {
 const NOTHING = new Uint8Array()
 
 /** Stages at which a row or record can be found wanting. */
-export type Stage = 'extract' | 'transform' | 'register' | 'submit' | 'read-back' | 'replace' | 'primary-care'
+export type Stage =
+  | 'extract'
+  | 'transform'
+  | 'register'
+  | 'submit'
+  | 'read-back'
+  | 'replace'
+  | 'primary-care'
+  | 'collect'
 
 /** Why a row gave no records, or a rule no record. Holds no cell content. */
 export interface Issue {

@@ -35,6 +35,8 @@ export interface ChunkRange {
   readonly limit: number
   /** Rows of a chunk that was cut before, by its number: it is cut the same again, whatever the size is by now. */
   readonly cutBefore: ReadonlyMap<number, number>
+  /** Rows of a chunk at most, where they are to be fewer. */
+  readonly rows?: number | undefined
 }
 
 export async function* cutChunks(
@@ -62,7 +64,7 @@ export async function* cutChunks(
         made += outcome.records.length + outcome.rejected.length
       }
       const known = range.cutBefore.get(number)
-      const isFull = rows.length >= (known ?? CHUNK_SIZE.rows)
+      const isFull = rows.length >= (known ?? range.rows ?? CHUNK_SIZE.rows)
       if (isFull || (known === undefined && made >= CHUNK_SIZE.records)) {
         yield { number: number++, start: startOf(rows), rows, entries }
         rows = []

@@ -1,5 +1,6 @@
 /** Connects the stages of a run: one way of sending, one memory, one reconciler for all of its exports. */
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { targetFolder } from '../definitions/collect-definition.ts'
 import type { Job } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Ledger, PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
@@ -15,6 +16,7 @@ import { matchAnswer } from '../reconcile/match.ts'
 import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import { judge, judgeAny, readBack, readWholeProfile } from '../reconcile/read-back.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
+import { type Collecting, createCollecting } from './collecting.ts'
 import type { RunDependencies } from './dependencies.ts'
 import type { RunEvents } from './events.ts'
 import { watchOutages } from './outage-watch.ts'
@@ -26,6 +28,8 @@ export interface RunStages {
   readonly ledger: Ledger
   readonly runLedger: RunLedger
   readonly load: LoadContext
+  /** Of a job that collects: nothing is sent. */
+  readonly collecting: Collecting | undefined
   readonly identity: Identity
   readonly receipts: AppendedFile
   readonly rejectsFolder: string
@@ -57,6 +61,8 @@ export interface RunParts {
   readonly limit: number
   readonly startedAt: number
   readonly rejectsPath: string
+  /** JSON: what an earlier process of the run has collected. */
+  readonly collection?: string | null
   /** See `LoadContext.behindSince`. */
   readonly behindSince: number | undefined
   readonly perhapsSent: PerhapsSent
@@ -114,9 +120,19 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     random,
     reconciler,
   }
+  const { collect, to } = job.definition
+  const collecting =
+    collect &&
+    to &&
+    createCollecting({
+      ...{ ledger, runLedger, gateway, gatewayName, identity, read: sending.read, what: collect, to },
+      folder: targetFolder(to, dirname(job.file)),
+      ...{ job: job.definition.job, startedAt: parts.startedAt, before: parts.collection ?? null, now },
+    })
   return {
     home,
     ledger,
+    collecting,
     runLedger,
     identity,
     events,

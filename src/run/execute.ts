@@ -8,10 +8,11 @@
  * batch; settlement.ts settles it.
  */
 import { settleOwed } from '../load/care-team-owed.ts'
-import { type LoadedChunk, loadChunk } from '../load/load-chunk.ts'
+import { loadChunk } from '../load/load-chunk.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { type ExitCode, filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
 import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
+import type { WorkedChunk } from './collecting.ts'
 import { type Counted, countExports } from './count-exports.ts'
 import { exportsInRange } from './exports-in-range.ts'
 import { type ExportStep, resumeExports, startExports, startSelected } from './exports-of-run.ts'
@@ -56,7 +57,8 @@ async function send(plan: RunPlan, world: World): Promise<JobEnd> {
       error = end.error
       if (error !== undefined) break
     }
-    if (error === undefined) await settleOwedOf(run)
+    if (error === undefined && run.stages.collecting === undefined) await settleOwedOf(run)
+    if (error === undefined) await run.stages.collecting?.publish(worked.length > 0)
   } catch (stopped) {
     error = stopped
   }
@@ -147,25 +149,28 @@ async function carryOut(
   events.emit({ type: 'exportStarted', ...progress(resumption.from?.byteOffset ?? 0), bytes, position })
 
   const open = new Map<number, Chunk>()
-  /** Recognises, registers, delivers. */
-  const load = async (chunk: Chunk): Promise<LoadedChunk> => {
+  const stopped = (error: unknown): never => {
+    stages.stop(error)
+    throw error
+  }
+  /** Recognises, registers, delivers; or collects. */
+  const load = async (chunk: Chunk): Promise<WorkedChunk> => {
     const { number, rows, entries, start } = chunk
     open.set(number, chunk)
     stages.inHand(entries.length)
     const { row: firstRow, line: firstLine, byteOffset } = start
     await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
+    if (stages.collecting !== undefined) return stages.collecting.collect(chunk).catch(stopped)
     return loadChunk(stages.load, {
       ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries },
       isBackfill: stages.isBackfill,
       isAgain: record.reading !== 'whole' || arrival !== record.id,
       resumed: resumption.open.has(number),
       lastWords,
-    }).catch((error: unknown) => {
-      stages.stop(error)
-      throw error
-    })
+    }).catch(stopped)
   }
-  const settle = async (chunk: Chunk, loaded: LoadedChunk): Promise<void> => {
+  const settle = async (begun: Chunk, loaded: WorkedChunk): Promise<void> => {
+    const chunk = loaded.collected === undefined ? begun : { ...begun, rows: loaded.collected.rows }
     addCounts(counts, await settleChunk(stages, { record, inFront, arrival }, rejects, chunk, loaded))
     open.delete(chunk.number)
     stages.inHand(-chunk.entries.length)
@@ -190,7 +195,7 @@ async function carryOut(
       // What is under way is settled as a whole: a chunk that is cut short would forget what of it was sent.
       const limit = Math.max(stages.limit, rowsOf(cutBefore))
       const blocks = opened.rows(resumption.from)
-      const range = { number, skip, limit, cutBefore }
+      const range = { number, skip, limit, cutBefore, rows: stages.collecting?.chunkRows }
       for await (const chunk of cutChunks(blocks, mapper, stages.identity, record.export_id, range))
         await pipeline.add(chunk)
     } finally {
@@ -210,7 +215,8 @@ async function carryOut(
       const origin = { name: record.name, exportId: record.export_id }
       await runLedger.noteHeldBack(record.id, await holdBack(origin, inFront, rejects, stoppedAt))
     }
-    for (const chunk of open.values()) addCounts(counts, countChunk(chunk.rows, [], 0))
+    for (const chunk of open.values())
+      addCounts(counts, stages.collecting?.pending(chunk) ?? countChunk(chunk.rows, [], 0))
     return { counts, error }
   } finally {
     await rejects.close()

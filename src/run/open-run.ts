@@ -106,6 +106,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     turn,
     startedAt: began,
     before: settled,
+    collection: resumed?.collection ?? null,
   }
   const stages = connectStages(world, job, jobId, parts)
   if (resumed !== undefined) await countOwed(world, stages.load.careTeams)

@@ -22,6 +22,7 @@ import type { Entry, EntryOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { type Identity, transactionId } from '../model/ids.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
+import type { WorkedChunk } from './collecting.ts'
 import type { RunStages } from './connect-stages.ts'
 import type { LeftBehind } from './events.ts'
 import { type AppendedFile, receiptsOf, receiptsText, type SentAs } from './receipts.ts'
@@ -41,9 +42,9 @@ export async function settleChunk(
   { record, inFront, arrival }: SettledExport,
   rejects: AppendedFile,
   chunk: Chunk,
-  loaded: LoadedChunk,
+  loaded: WorkedChunk,
 ): Promise<Counts> {
-  const counts = countChunk(chunk.rows, loaded.outcomes, loaded.rowsCorrected)
+  const counts = loaded.collected?.counts ?? countChunk(chunk.rows, loaded.outcomes, loaded.rowsCorrected)
   assertBalanced(counts, `chunk ${chunk.number} of ${record.name}`)
   const { pending } = allRecords(counts)
   if (pending > 0)
@@ -59,6 +60,7 @@ export async function settleChunk(
   const said = { arrival, byBackfill: context.isBackfill }
   const { ruling, sentAs } = await rulingOf(context, record, said, chunk.rows, loaded.outcomes)
   await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
+  const collected = loaded.collected && (await context.collecting?.append(loaded.collected))
   await context.runLedger.settleChunk({
     exportRow: record.id,
     chunk: chunk.number,
@@ -80,6 +82,7 @@ export async function settleChunk(
     ruling,
     // Of a chunk that is loaded once more, after a kill, the last time counts.
     tallies: { accounts: loaded.accounts },
+    collected,
     at: context.now(),
   })
   return counts

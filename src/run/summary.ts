@@ -32,6 +32,7 @@ import { EXIT, type ExitCode, exitOfCode, WaybillError } from '../model/errors.t
 import { RECORD_KINDS } from '../model/record.ts'
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
 import { rangeOf } from './backfill-range.ts'
+import { Collection } from './collection-files.ts'
 import { type ExportDrift, readDrift } from './drift.ts'
 import { ExportProfile } from './export-profile.ts'
 import { readHeldBack } from './held-back.ts'
@@ -109,6 +110,8 @@ export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly primaryCare: Tallies['primaryCare']
   readonly careTeams: Tallies['careTeams']
   readonly files: { readonly rejects?: string; readonly receipts?: string }
+  /** Of a run that collects: its folder, and the files in it; what is not whole lies aside. */
+  readonly collection?: Collection
   readonly startedAt: string
   readonly durationMs: number
   /** Summary of the unfinished run that was finished first. */
@@ -214,6 +217,8 @@ export async function summarise(
     primaryCare: tallies.primaryCare,
     careTeams: tallies.careTeams,
     requests: tallies.requests,
+    ...(run.collection === null ? {} : { collection: Collection.parse(JSON.parse(run.collection)) }),
+    ...(total.people === undefined ? {} : { people: total.people }),
     files: {
       ...(exports.some((one) => one.rejects !== undefined) ? { rejects: join(home, run.rejects_path) } : {}),
       ...(run.receipts_length > 0 && run.pruned_at === null
@@ -234,6 +239,7 @@ export function exitOf(summary: Omit<RunSummary, 'exit'>): ExitCode {
   if (exports.length > 0 && exports.every((one) => one.error !== undefined)) return EXIT.wrongUse
   const left =
     summary.rows.rejected > 0 ||
+    (summary.people?.refused ?? 0) + (summary.people?.pending ?? 0) > 0 ||
     summary.careTeams.owed > 0 ||
     exports.some((one) => one.error !== undefined) ||
     kinds.some((records) => records.rejected + records.inDoubt + records.pending > 0)

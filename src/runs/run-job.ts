@@ -24,8 +24,9 @@ import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
-import { findExports, noneFound } from '../run/find-exports.ts'
+import { type FoundExport, findExports, noneFound } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
+import { forgetKnownPeople, knownPeople, knownPeopleMapping } from '../run/known-people.ts'
 import type { HeldJob } from '../run/lease.ts'
 import type { CountWorld } from '../run/plan.ts'
 import { exitOf, type RunSummary } from '../run/summary.ts'
@@ -101,6 +102,16 @@ export async function dryRun(
   })
 }
 
+/** Of a roster the newest delivery alone says who there is. */
+const newestOf = (
+  { definition, sources }: Job,
+  files: readonly string[],
+  found: readonly FoundExport[],
+): readonly FoundExport[] =>
+  definition.collect === undefined || files.length > 0
+    ? found
+    : sources.flatMap((source) => found.findLast(({ rules }) => rules === source) ?? [])
+
 interface Holding {
   readonly held: HeldJob
   /** Of the new run. */
@@ -130,7 +141,14 @@ async function runWith(
     if (end.error !== undefined) return end
     resumed = end.summary
   }
-  const found = await findExports(arrival, job, options.files, deps.now())
+  const isOfKnown = job.definition.collect !== undefined && job.sources.length === 0
+  if (isOfKnown && resumed !== undefined) {
+    await forgetKnownPeople(deps.home, resumed.run)
+    return { summary: resumed, exit: exitOf(resumed) }
+  }
+  const found = isOfKnown
+    ? await knownPeople(deps, arrival, runId)
+    : newestOf(job, options.files, await findExports(arrival, job, options.files, deps.now()))
   // A run that took up what another one left has read some rows of its exports alone.
   const taken =
     resumed === undefined || resumed.origin !== undefined ? [] : await ledger.exportsOf(resumed.run)
@@ -146,11 +164,17 @@ async function runWith(
   const plan = {
     records: 'send',
     ...{ job, id: runId, resumed: undefined, limit },
-    exports: { from: 'found', found: others, mappings, acceptDrift: options.acceptDrift },
+    exports: {
+      from: 'found',
+      found: others,
+      mappings: isOfKnown ? knownPeopleMapping() : mappings,
+      acceptDrift: options.acceptDrift,
+    },
     ...(options.files.length > 0 ? { part: 'files' as const } : {}),
   } as const
   const end = await execute(plan, world)
   const { summary } = end
+  if (isOfKnown && end.error === undefined) await forgetKnownPeople(deps.home, runId)
   const ended = end.error === undefined && whole ? await archiveRun(archiving, summary, others) : summary
   return { ...end, summary: { ...ended, ...(resumed === undefined ? {} : { resumed }) } }
 }

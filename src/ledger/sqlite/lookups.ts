@@ -1,6 +1,6 @@
 /** Look-ups by hashed key, many at a time: what is held, who is registered. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
-import type { HeldUnder, KnownAccount, KnownCareTeam } from '../ledger.ts'
+import type { CollectedBefore, HeldUnder, KnownAccount, KnownCareTeam } from '../ledger.ts'
 import type { LedgerTables } from '../tables.ts'
 import { readDeletions } from './care-teams.ts'
 
@@ -84,6 +84,43 @@ export async function readRegisteredBy(
       .where('registered_by', '=', runId)
       .execute()
     for (const { reference } of rows) found.add(hex(reference))
+  }
+  return found
+}
+
+export async function readKnownAccounts(
+  database: Database,
+  gateway: string,
+  after: string,
+  limit: number,
+): Promise<{ readonly reference: string; readonly accountId: string }[]> {
+  const rows = await database
+    .selectFrom('account')
+    .select(['reference', 'account_id'])
+    .where('gateway', '=', gateway)
+    .where('reference', '>', Buffer.from(after, 'hex'))
+    .where('account_id', 'is not', null)
+    .orderBy('reference')
+    .limit(limit)
+    .execute()
+  return rows.map(({ reference, account_id }) => ({ reference: hex(reference), accountId: account_id ?? '' }))
+}
+
+export async function readCollected(
+  database: Database,
+  jobId: number,
+  people: readonly string[],
+): Promise<Map<string, CollectedBefore>> {
+  const found = new Map<string, CollectedBefore>()
+  for (const keys of slices(people)) {
+    const rows = await database
+      .selectFrom('collected')
+      .select(['person', 'content', 'run_id'])
+      .where('job_id', '=', jobId)
+      .where('person', 'in', keys)
+      .execute()
+    for (const { person, content, run_id: run } of rows)
+      found.set(hex(person), { run, content: content && hex(content) })
   }
   return found
 }

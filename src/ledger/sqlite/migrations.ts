@@ -25,7 +25,7 @@ const SHAPE = [
     ended_at integer, reason text, detail text, worked_ms integer not null default 0, worked_at integer,
     rejects_path text not null, receipts_path text not null, receipts_length integer not null default 0,
     tallies text not null, origin_run text, selection text, pruned_at integer, backfill text, backfill_folder text,
-    part text, resumed_at integer)`,
+    part text, resumed_at integer, collection text)`,
   `create index run_by_job on run (job_id, started_at)`,
   `create table mapping (digest text primary key, name text not null, content text not null)`,
   `create table export (id integer primary key, run_id text not null, ordinal integer not null, export_id text not null,
@@ -82,6 +82,8 @@ const SHAPE = [
     primary key (gateway, account, npi)) without rowid`,
   `create index care_team_owed on care_team (gateway, account)
     where (mark in ('to-set', 'to-unset') or deletions is not null)`,
+  `create table collected (job_id integer not null, person blob not null, content blob, run_id text not null,
+    primary key (job_id, person)) without rowid`,
   `create table copy (taken_at integer not null)`,
 
   `create table timetable (job_id integer primary key, cron text not null, zone text not null,

@@ -26,9 +26,11 @@ import { leftBehind } from './left-behind.ts'
 import {
   readAccounts,
   readCareTeams,
+  readCollected,
   readHeld,
   readHeldContents,
   readHeldSeries,
+  readKnownAccounts,
   readOwedCareTeams,
   readRegisteredBy,
 } from './lookups.ts'
@@ -293,6 +295,8 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     accounts: (gateway, references) => read((db) => readAccounts(db, gateway, references)),
     registeredBy: (gateway, references, runId) =>
       read((db) => readRegisteredBy(db, gateway, references, runId)),
+    knownAccounts: (gateway, after, limit) => read((db) => readKnownAccounts(db, gateway, after, limit)),
+    collected: (jobId, people) => read((db) => readCollected(db, jobId, people)),
     careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
     owedCareTeams: (gateway, after, limit) => read((db) => readOwedCareTeams(db, gateway, after, limit)),
     heldContents: (contents) => read((db) => readHeldContents(db, contents)),

@@ -88,6 +88,8 @@ export function createRunLedger(
       writeShared(async (writer) => {
         await writer.updateTable('export').set({ drift }).where('id', '=', exportRow).execute()
       }),
+    noteCollection: (collection) =>
+      writeShared(async (_writer, statements) => noteCollection(statements, lease, collection)),
     noteHeldBack: (exportRow, heldBack) =>
       writeShared(async (writer) => {
         await writer.updateTable('export').set({ held_back: heldBack }).where('id', '=', exportRow).execute()
@@ -368,4 +370,20 @@ async function settleChunk(
       .execute()
   }
   noteReceipts(statements, lease, settlement)
+  const { collected } = settlement
+  if (collected === undefined) return
+  noteCollection(statements, lease, collected.collection)
+  for (const { person, content } of collected.people)
+    statements.run(
+      `insert into collected (job_id, person, content, run_id) values (?, ?, ?, ?)
+        on conflict (job_id, person) do update set content = excluded.content, run_id = excluded.run_id`,
+      lease.jobId,
+      Buffer.from(person, 'hex'),
+      content === null ? null : Buffer.from(content, 'hex'),
+      lease.runId,
+    )
+}
+
+function noteCollection(statements: Statements, { runId }: Lease, collection: string): void {
+  statements.run('update run set collection = ? where id = ?', collection, runId)
 }

@@ -1,0 +1,58 @@
+/** What was collected of a person as text: a line of NDJSON, or rows of CSV in a file for each kind. Pure. */
+import type { Parts } from './collect-person.ts'
+import { type AskedPerson, type CollectedKind, kindOf } from './kinds.ts'
+
+export type CollectionFormat = 'ndjson' | 'csv'
+
+/** By the name of the file. */
+export type CollectedText = ReadonlyMap<string, string>
+
+const NDJSON = 'people.ndjson'
+
+/** The files of a collection, each with what stands at its head. */
+export const filesOf = (format: CollectionFormat, kinds: readonly CollectedKind[]): CollectedText =>
+  format === 'ndjson'
+    ? new Map([[NDJSON, '']])
+    : new Map(kinds.map((kind) => [`${kind}.csv`, csvLine([...PERSON, ...kindOf(kind).columns])]))
+
+const PERSON = ['reference', 'type', 'accountId']
+
+export function textOf(format: CollectionFormat, person: AskedPerson, parts: Parts): CollectedText {
+  const { account, accountId } = person
+  if (format === 'ndjson') {
+    const { reference, type } = account
+    return new Map([[NDJSON, `${JSON.stringify({ account: { reference, type }, accountId, ...parts })}\n`]])
+  }
+  const who = [account.reference, account.type, accountId ?? '']
+  return new Map(
+    Object.entries(parts).map(([kind, items]) => {
+      const { columns } = kindOf(kind as CollectedKind)
+      const lines = items.map((item) => csvLine([...who, ...columns.map((path) => cellOf(item, path))]))
+      return [`${kind}.csv`, lines.join('')]
+    }),
+  )
+}
+
+/** The same for the same items, in whatever order the gateway gives them. */
+export const contentOf = (parts: Parts): string =>
+  JSON.stringify(
+    Object.entries(parts).map(([kind, items]) => [kind, ...items.map((item) => JSON.stringify(item)).sort()]),
+  )
+
+function cellOf(item: object, path: string): string {
+  let value: unknown = item
+  for (const key of path.split('.'))
+    value = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
+  if (value === undefined || value === null) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** What a spreadsheet program would take for a formula has an apostrophe before it; a number has none. */
+const LIKE_FORMULA = /^(?!-?\d+(?:\.\d+)?$)[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
+
+const csvCell = (text: string): string => {
+  const cell = LIKE_FORMULA.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}
+
+const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`

@@ -1,0 +1,57 @@
+/** What a job collects from the gateway, of whom, and where to (docs/collect.md). */
+import { resolve } from 'node:path'
+import { z } from 'zod'
+import { ExportDefinition } from './export-definition.ts'
+
+/** Kinds of what is collected of people. */
+export const COLLECTED_OF_PEOPLE = [
+  ...(['biometrics', 'conditions', 'careTeams'] as const),
+  ...(['ageResult', 'recommendations', 'completedQuestions', 'requestStatus'] as const),
+] as const
+export type CollectedOfPeople = (typeof COLLECTED_OF_PEOPLE)[number]
+
+export const CollectDefinition = z.strictObject({
+  what: z
+    .array(z.enum(COLLECTED_OF_PEOPLE))
+    .min(1)
+    .refine((all) => new Set(all).size === all.length, 'names a kind twice')
+    .meta({ description: 'What is collected: biometrics, ageResult …' }),
+  language: z
+    .string()
+    .regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'is no language tag, like en-US')
+    .optional()
+    .meta({ description: 'Language of recommendations, like en-US.' }),
+  deprecated: z.boolean().default(false).meta({
+    description: 'Whether age results and recommendations are asked for by the deprecated forms.',
+  }),
+  requests: z
+    .array(z.strictObject({ type: z.string(), subType: z.string() }))
+    .min(1)
+    .optional()
+    .meta({ description: 'Which medical-records requests are looked for: their type and sub-type.' }),
+})
+export type CollectDefinition = z.infer<typeof CollectDefinition>
+
+export const PeopleDefinition = z.union([
+  z.literal('known'),
+  z.strictObject({
+    exports: z.union([ExportDefinition.transform((one) => [one]), z.array(ExportDefinition).min(1)]),
+    mapping: z.string().min(1).optional(),
+  }),
+])
+export type PeopleDefinition = z.infer<typeof PeopleDefinition>
+
+export const TargetDefinition = z.strictObject({
+  folder: z.string().min(1).meta({ description: 'A folder, relative to the job file.' }),
+  format: z.enum(['ndjson', 'csv']).default('ndjson').meta({
+    description: 'One NDJSON file with a line for each person, or CSV with a file for each kind.',
+  }),
+  only: z
+    .enum(['all', 'changed'])
+    .default('all')
+    .meta({ description: 'Everybody, or those alone of whom something has changed since the last time.' }),
+})
+export type TargetDefinition = z.infer<typeof TargetDefinition>
+
+/** @param folder of the job file */
+export const targetFolder = (to: TargetDefinition, folder: string): string => resolve(folder, to.folder)

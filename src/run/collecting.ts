@@ -1,0 +1,216 @@
+/**
+ * A run that collects: the people of each chunk are asked about, what was collected is appended to files that lie aside, and settled with the
+ * chunk. A person who stands on two rows is asked about once a run.
+ */
+import { type CollectedPerson, collectPerson } from '../collect/collect-person.ts'
+import { type CollectedText, contentOf, filesOf, textOf } from '../collect/collection-text.ts'
+import type { Read } from '../collect/kinds.ts'
+import type { CollectDefinition, TargetDefinition } from '../definitions/collect-definition.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { CollectedOf, Ledger, RunLedger } from '../ledger/ledger.ts'
+import { allDone } from '../load/dispatcher.ts'
+import type { LoadedChunk } from '../load/load-chunk.ts'
+import { type Counts, countChunk, noPeople, type PeopleCounts, readCounts } from '../model/balance.ts'
+import type { Identity } from '../model/ids.ts'
+import type { AccountKey, MappedRow } from '../model/record.ts'
+import type { Chunk, ChunkRow } from './chunks.ts'
+import { Collection, openCollection } from './collection-files.ts'
+
+/** What stands in the place of a loaded chunk. */
+export interface WorkedChunk extends LoadedChunk {
+  readonly collected?: CollectedChunk
+}
+
+export interface CollectedChunk {
+  /** With what was refused of them. */
+  readonly rows: readonly ChunkRow[]
+  readonly counts: Counts
+  readonly texts: ReadonlyMap<string, { readonly text: string; readonly lines: number }>
+  readonly people: readonly CollectedOf[]
+}
+
+export interface Collecting {
+  /** Rows of a chunk at most: what was collected of them is held in memory. */
+  readonly chunkRows: number
+  collect(chunk: Chunk): Promise<WorkedChunk>
+  /** Of a chunk that was not come to. */
+  pending(chunk: Chunk): Counts
+  append(
+    collected: CollectedChunk,
+  ): Promise<{ readonly collection: string; readonly people: readonly CollectedOf[] }>
+  /** Puts the files in their place. @param isRead whether any export of people could be read */
+  publish(isRead: boolean): Promise<void>
+}
+
+export interface CollectingParts {
+  readonly ledger: Pick<Ledger, 'accounts' | 'collected' | 'chunksOfRun'>
+  readonly runLedger: RunLedger
+  readonly gateway: Gateway
+  readonly gatewayName: string
+  readonly identity: Identity
+  readonly read: Read
+  readonly what: CollectDefinition
+  readonly to: TargetDefinition
+  /** Of the target. */
+  readonly folder: string
+  readonly job: string
+  readonly startedAt: number
+  readonly now: () => number
+  /** JSON: what an earlier process of the run has collected. */
+  readonly before: string | null
+}
+
+const CHUNK_ROWS = 500
+
+interface Answered {
+  readonly found: CollectedPerson
+  readonly hashed: string
+  readonly row: MappedRow
+  readonly content: string | null
+  /** Undefined where nothing of the person goes into the files. */
+  readonly own?: CollectedText
+}
+
+export function createCollecting(parts: CollectingParts): Collecting {
+  const { ledger, runLedger, gateway, gatewayName, identity, read, what, to } = parts
+  const { jobId, runId } = runLedger.lease
+  const { format, only } = to
+  const kinds = what.what
+  const { language, deprecated, requests = [] } = what
+  const asking = { gateway, read, language, deprecated, requests }
+  const before = parts.before === null ? undefined : Collection.parse(JSON.parse(parts.before))
+  const heads = filesOf(format, kinds)
+  const files = openCollection(parts.folder, runId, heads, before, runLedger.assertHeld)
+
+  const ask = async (account: AccountKey, accountId: string | undefined): Promise<CollectedPerson> =>
+    collectPerson(asking, kinds, {
+      account: accountId === undefined ? account : { reference: accountId, type: 'accountId' },
+      accountId,
+    })
+
+  return {
+    chunkRows: CHUNK_ROWS,
+    pending: (chunk) =>
+      countPeople(chunk.rows, {
+        ...noPeople(),
+        ...pendingOf(new Set(rowsOfPeople(identity, chunk.rows).keys()).size),
+      }),
+    async collect(chunk) {
+      const people = rowsOfPeople(identity, chunk.rows)
+      const hashes = [...people.keys()]
+      const known = await ledger.accounts(gatewayName, hashes)
+      const earlier = await ledger.collected(jobId, hashes)
+      const counts = noPeople()
+      const texts = new Map<string, { text: string; lines: number }>()
+      const noted: CollectedOf[] = []
+      const refused = new Map<MappedRow, ChunkRow>()
+      const note = ({ found, hashed, row, content, own }: Answered): void => {
+        counts.asked++
+        if (found.outcome === 'refused') {
+          counts.refused++
+          const issue = { stage: 'collect' as const, ...found.fault }
+          const rejected = [{ kind: 'account' as const, rule: 'account', issue }]
+          refused.set(row, { source: row.source, outcome: { ...row, records: [], rejected } })
+          noted.push({ person: hashed, content: earlier.get(hashed)?.content ?? null })
+          return
+        }
+        noted.push({ person: hashed, content })
+        if (found.outcome === 'none') counts.none++
+        else if (own === undefined) counts.unchanged++
+        else {
+          counts.collected++
+          for (const [name, text] of own) {
+            const file = texts.get(name) ?? { text: '', lines: 0 }
+            file.text += text
+            file.lines += text === '' ? 0 : linesIn(text, format)
+            texts.set(name, file)
+          }
+        }
+      }
+      const answered = await allDone(
+        [...people].map(async ([hashed, row]): Promise<Answered | undefined> => {
+          if (earlier.get(hashed)?.run === runId) return undefined
+          const { reference, type } = row.account
+          const accountId = known.get(hashed)?.accountId ?? undefined
+          const found = await ask({ reference, type }, accountId)
+          if (found.outcome !== 'collected') return { found, hashed, row, content: null }
+          const content = identity.collected(contentOf(found.parts))
+          const isSame = only === 'changed' && earlier.get(hashed)?.content === content
+          const person = { account: { reference, type }, accountId }
+          // As text at once: what a chunk holds is to be small.
+          const own = isSame ? {} : { own: textOf(format, person, found.parts) }
+          return { found: { outcome: 'collected', parts: {} }, hashed, row, content, ...own }
+        }),
+      )
+      for (const one of answered) if (one !== undefined) note(one)
+      const rows = chunk.rows.map((row) =>
+        row.outcome.outcome === 'mapped'
+          ? (refused.get(row.outcome) ?? { ...row, outcome: { ...row.outcome, records: [], rejected: [] } })
+          : row,
+      )
+      return {
+        ...{ outcomes: [], followUpFailures: [], careTeams: [], rowsCorrected: 0 },
+        accounts: { known: 0, refused: 0 },
+        memory: { delivered: new Map(), held: new Map() },
+        collected: { rows, counts: countPeople(rows, counts), texts, people: noted },
+      }
+    },
+    async append({ texts, people }) {
+      return { collection: JSON.stringify(await files.append(texts)), people }
+    },
+    async publish(isRead) {
+      if (!isRead && before === undefined) return
+      const total = noPeople()
+      for (const { counts } of await ledger.chunksOfRun(runId)) {
+        const { people = noPeople() } = readCounts(counts)
+        for (const key of Object.keys(total) as (keyof PeopleCounts)[]) total[key] += people[key]
+      }
+      const about = {
+        ...{ run: runId, job: parts.job, gateway: gatewayName, what: what.what, format, only, people: total },
+        startedAt: new Date(parts.startedAt).toISOString(),
+        collectedAt: new Date(parts.now()).toISOString(),
+      }
+      await runLedger.noteCollection(JSON.stringify(await files.publish(about)))
+    },
+  }
+}
+
+/** Each person once, by hashed reference, with the first row that names them. */
+function rowsOfPeople(identity: Identity, rows: readonly ChunkRow[]): Map<string, MappedRow> {
+  const people = new Map<string, MappedRow>()
+  for (const { outcome } of rows) {
+    if (outcome.outcome !== 'mapped') continue
+    const hashed = identity.account(outcome.account)
+    if (!people.has(hashed)) people.set(hashed, outcome)
+  }
+  return people
+}
+
+const pendingOf = (asked: number): Pick<PeopleCounts, 'asked' | 'pending'> => ({ asked, pending: asked })
+
+/** Nothing is made of the rows but people. */
+function countPeople(rows: readonly ChunkRow[], people: PeopleCounts): Counts {
+  const counts = countChunk(
+    rows.map(({ outcome }) => ({
+      outcome: outcome.outcome === 'mapped' ? { ...outcome, records: [], rejected: [] } : outcome,
+    })),
+    [],
+    0,
+  )
+  return { ...counts, people }
+}
+
+/** Of CSV a cell may hold an end of line: each line is counted where it is made. */
+const linesIn = (text: string, format: TargetDefinition['format']): number =>
+  format === 'ndjson' ? 1 : csvRecords(text)
+
+/** Ends of line outside of quotes. */
+function csvRecords(text: string): number {
+  let records = 0
+  let quoted = false
+  for (const character of text) {
+    if (character === '"') quoted = !quoted
+    else if (character === '\n' && !quoted) records++
+  }
+  return records
+}

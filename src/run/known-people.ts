@@ -1,0 +1,54 @@
+/** The people whom the ledger knows at a gateway, as an export of their account ids: a run goes through it as through any other, and is resumed so. */
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type LoadedMapping, loadMapping } from '../definitions/definition-files.ts'
+import { makeFolder } from '../own-files.ts'
+import type { Arrival } from './arrival.ts'
+import type { RunDependencies } from './dependencies.ts'
+import type { FoundExport } from './find-exports.ts'
+import { ANY_RULES } from './found-delivery.ts'
+
+const NAME = 'known-people'
+
+const MAPPING = `mapping: ${NAME}
+read: { format: ndjson }
+row: { key: [$.accountId], account: { reference: $.accountId, type: accountId } }
+`
+
+/** Its mapping, by name: account ids need nothing of any catalog. */
+export function knownPeopleMapping(): ReadonlyMap<string, LoadedMapping> {
+  const nothing = { biometrics: '{}', conditions: '{}', unitSpellings: 'spelling,unit\n', tables: {} }
+  return new Map([[NAME, loadMapping(JSON.stringify({ file: NAME, mapping: MAPPING, ...nothing }))]])
+}
+
+/** People at a time. */
+const PAGE = 1_000
+
+/** Writes them into the home, where they stay until the run is over. @param run of which they are to be */
+export async function knownPeople(
+  { ledger, gatewayName, home }: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home'>,
+  arrival: Arrival,
+  run: string,
+): Promise<readonly FoundExport[]> {
+  const file = join(home, 'collections', run, `${NAME}.ndjson`)
+  makeFolder(dirname(file))
+  const stream = createWriteStream(file, { mode: 0o600 })
+  let after = ''
+  for (;;) {
+    const page = await ledger.knownAccounts(gatewayName, after, PAGE)
+    for (const { accountId } of page) stream.write(`${JSON.stringify({ accountId })}\n`)
+    if (stream.writableNeedDrain) await once(stream, 'drain')
+    const last = page.at(-1)
+    if (last === undefined) break
+    after = last.reference
+  }
+  stream.end()
+  await once(stream, 'close')
+  return [{ ...arrival.named(file, ANY_RULES), mapping: NAME }]
+}
+
+/** What a run that is over has no need of. */
+export const forgetKnownPeople = (home: string, run: string): Promise<void> =>
+  rm(join(home, 'collections', run), { recursive: true, force: true })

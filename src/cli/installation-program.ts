@@ -85,6 +85,18 @@ export function addInstallationCommands(program: Command, call: Call): void {
       '\nExample:\n  waybill mapping preview acme-onsite samples/inbox/acme_screening_20260302.csv --row 17\n  waybill mapping preview acme-onsite samples/inbox/acme_screening_20260302.csv --limit 50 --html preview.html',
     )
     .action(call(['mapping', 'sample'], async () => (await import('./mapping-preview.ts')).mappingPreview))
+  mapping
+    .command('edit')
+    .description('a page on this machine that shows rows as records and follows the mapping as you save it')
+    .argument('<mapping>', 'name of a file in the mappings folder, or a path')
+    .argument('<export>', 'path of an export')
+    .option('--port <n>', 'port of 127.0.0.1; 0 takes a free one', wholeNumber, 0)
+    .option('--limit <n>', 'how many rows; as many that have something rejected are added', wholeNumber, 50)
+    .addHelpText(
+      'after',
+      '\nIt shows health data, to whoever opens the address that it prints. Nothing is sent. Ctrl-C ends it.\n\nExample:\n  waybill mapping edit acme-onsite samples/inbox/acme_screening_20260302.csv',
+    )
+    .action(call(['mapping', 'sample'], async () => (await import('./mapping-edit.ts')).mappingEdit))
 
   program
     .command('doctor')

@@ -42,18 +42,20 @@ export const mappingDiff: Action<MappingDiffOptions> = async (context, options) 
   return difference.rows.different === 0 ? EXIT.ok : EXIT.recordsLeftBehind
 }
 
-interface Bound extends Reading {
+/** A mapping, and an export opened as it reads it. */
+export interface Bound extends Reading {
   readonly map: RowMapper
 }
 
-async function bound(context: CommandContext, name: string, sample: string): Promise<Bound> {
+/** @throws WaybillError as `readMapping`, and what opening the export throws */
+export async function bound(context: CommandContext, name: string, sample: string): Promise<Bound> {
   const mapping = await joinBesideFile(await readMapping(context.settings, name), sample)
   const opened = await openExport(sample, mapping.read)
   const map = mapping.compiled.bind(opened.columns, basename(sample), context.now())
   return { read: mapping.read, opened, map }
 }
 
-function differenceText({ rows, outcomes, rules, examples }: Difference, sample: string): string[] {
+export function differenceText({ rows, outcomes, rules, examples }: Difference, sample: string): string[] {
   if (rows.different === 0) return [`No difference in the ${n(rows.read)} rows of ${sample}.`]
   const lines = [`${n(rows.different)} of the ${n(rows.read)} rows of ${sample} differ.`]
   if (outcomes.length > 0) {
@@ -66,7 +68,7 @@ function differenceText({ rows, outcomes, rules, examples }: Difference, sample:
   ])
   if (counts.length > 0)
     lines.push('', ...plainTable(['rule', 'added', 'removed', 'changed', 'other reason'], counts))
-  lines.push('', ...examples.flatMap(exampleLines))
+  if (examples.length > 0) lines.push('', ...examples.flatMap(exampleLines))
   return lines.map((line) => line.trimEnd())
 }
 

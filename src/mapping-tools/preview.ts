@@ -1,9 +1,9 @@
 /** Rows beside what becomes of them, in the words in which people read it: for a terminal, or as a page. They hold health data. */
 import { html, htmlPage } from '../html-page.ts'
-import type { PreparedRecord, RowOutcome } from '../model/record.ts'
+import type { MappedRow, PreparedRecord, RowOutcome } from '../model/record.ts'
 import type { Row } from '../model/row.ts'
 import { shown } from '../shown-text.ts'
-import { factsOf } from './record-facts.ts'
+import { factsOf, registration } from './record-facts.ts'
 
 /** A record in short: rule; value or status, or who; when; code. */
 export interface PreviewedRecord {
@@ -19,6 +19,8 @@ export interface PreviewedRow {
   readonly outcome: RowOutcome['outcome']
   /** Cells that hold something, by column; of JSON, lines of the document without a name. */
   readonly source: readonly (readonly [name: string, text: string])[]
+  /** The row's key, the account, and what the person is registered with, or why that cannot be; empty where the row is not mapped. */
+  readonly about: readonly (readonly [name: 'key' | 'account' | 'register', text: string])[]
   readonly records: readonly PreviewedRecord[]
   /** What the mapping leaves out of it on purpose: why. */
   readonly leftOut: readonly string[]
@@ -34,16 +36,28 @@ export function previewRow(
   columns: readonly string[] | undefined,
   outcome: RowOutcome,
 ): PreviewedRow {
-  const { records, leftOut, faults } = becameOf(outcome)
   return {
     row: row.row,
     line: row.line,
     outcome: outcome.outcome,
     source: sourceOf(row, columns),
-    records,
-    leftOut,
-    faults,
+    about: outcome.outcome === 'mapped' ? aboutOf(outcome) : [],
+    ...becameOf(outcome),
   }
+}
+
+function aboutOf(row: MappedRow): PreviewedRow['about'] {
+  const { reference, type } = row.account
+  const told = registration(row)
+  const registered =
+    told === undefined
+      ? []
+      : [typeof told === 'string' ? `not possible: ${told}` : Object.values(told).join(', ')]
+  return [
+    ['key', row.key],
+    ['account', `${type} ${reference}`],
+    ...registered.map((text) => ['register', text] as const),
+  ]
 }
 
 function becameOf(outcome: RowOutcome): Pick<PreviewedRow, 'records' | 'leftOut' | 'faults'> {
@@ -106,7 +120,7 @@ export function previewText(row: PreviewedRow, written?: readonly string[]): str
   return [head.padEnd(80, '─'), ...lines, '']
 }
 
-function resultLines({ records, leftOut, faults }: PreviewedRow, withRecords: boolean): string[] {
+function resultLines({ about, records, leftOut, faults }: PreviewedRow, withRecords: boolean): string[] {
   const told = withRecords ? records : []
   const rules = Math.max(
     0,
@@ -115,6 +129,7 @@ function resultLines({ records, leftOut, faults }: PreviewedRow, withRecords: bo
   )
   const longest = Math.max(0, ...told.map((record) => record.told.length))
   return [
+    ...about.map(([name, text]) => `· ${name.padEnd(8)} ${text}`),
     ...told.map(
       ({ rule, told: text, observedAt, code }) =>
         `→ ${rule.padEnd(rules)}  ${text.padEnd(longest)}  ${observedAt}  ${code}`,
@@ -139,7 +154,7 @@ export function previewPage(mapping: string, sample: string, rows: readonly Prev
 <p>${totals(rows)}. Nothing was sent. <strong>This page holds health data of persons</strong>: keep it where the export may be kept.</p>
 </header>
 <main>
-${rows.map(rowHtml).join('\n')}
+${rows.map((row) => rowHtml(row)).join('\n')}
 </main>`,
   })
 }
@@ -155,24 +170,66 @@ function totals(rows: readonly PreviewedRow[]): string {
   return `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}: ${outcomes.join(', ')}; ${made} ${made === 1 ? 'record' : 'records'} made, ${failed} rejected`
 }
 
-function rowHtml(row: PreviewedRow): string {
+/** What a page that shows a change knows of a row besides. */
+export interface RowMarks {
+  /** Columns, or last members of paths, that a rule reads. */
+  readonly reads: (rule: string) => readonly string[]
+  /** The same row before the change. */
+  readonly before: PreviewedRow | undefined
+}
+
+/** A row as HTML. @param marks where columns are linked with records, and changes are shown */
+export function rowHtml(row: PreviewedRow, marks?: RowMarks): string {
   const named = row.source.some(([name]) => name !== '')
   const source = named
-    ? `<dl>${row.source.map(([name, text]) => `<dt>${html(name)}</dt><dd>${html(text)}</dd>`).join('')}</dl>`
-    : `<pre>${row.source.map(([, text]) => html(text)).join('\n')}</pre>`
-  return `<section class="${row.outcome}">
+    ? `<dl>${row.source.map(([name, text]) => `<dt${nameMark(name, marks)}>${html(name)}</dt><dd${nameMark(name, marks)}>${html(text)}</dd>`).join('')}</dl>`
+    : `<pre>${row.source.map(([, text]) => lineHtml(text, marks)).join('\n')}</pre>`
+  const failed = row.outcome === 'rejected' || row.faults.length > 0 ? ' failed' : ''
+  return `<section class="${row.outcome}${failed}">
 <h2>Row ${row.row} <span>line ${row.line}, ${row.outcome}</span></h2>
 <div class="source">${source}</div>
-<div class="records">${recordsHtml(row)}${leftOutHtml(row)}${faultsHtml(row)}</div>
+<div class="records">${aboutHtml(row, marks)}${recordsHtml(row, marks)}${leftOutHtml(row)}${faultsHtml(row, marks)}</div>
 </section>`
 }
 
-function recordsHtml({ records, faults }: PreviewedRow): string {
-  if (records.length === 0) return faults.length === 0 ? '<p class="none">No record.</p>' : ''
-  const lines = records.map(
-    ({ rule, told, observedAt, code }) =>
-      `<tr><th scope="row">${html(rule)}</th><td>${html(told)}</td><td>${html(observedAt)}</td><td>${html(code)}</td></tr>`,
-  )
+const nameMark = (name: string, marks: RowMarks | undefined): string =>
+  marks === undefined ? '' : ` data-name="${html(name)}"`
+
+/** A line of JSON, with the name of its member. */
+function lineHtml(text: string, marks: RowMarks | undefined): string {
+  const [, name] = /^\s*"((?:[^"\\]|\\.)*)":/.exec(text) ?? []
+  return name === undefined || marks === undefined
+    ? html(text)
+    : `<span${nameMark(name, marks)}>${html(text)}</span>`
+}
+
+const readsMark = (rule: string, marks: RowMarks | undefined): string =>
+  marks === undefined ? '' : ` data-reads="${html(JSON.stringify(marks.reads(rule)))}"`
+
+function aboutHtml({ about }: PreviewedRow, marks: RowMarks | undefined): string {
+  if (about.length === 0) return ''
+  const were = new Set((marks?.before?.about ?? about).map(([name, text]) => `${name} ${text}`))
+  const lines = about.map(([name, text]) => {
+    const isNew = were.has(`${name} ${text}`) ? '' : ' class="new"'
+    return `<dt>${name}</dt><dd${isNew}${readsMark(name, marks)}>${html(text)}</dd>`
+  })
+  return `<dl class="about">${lines.join('')}</dl>`
+}
+
+const cellsOf = ({ rule, told, observedAt, code }: PreviewedRecord): string =>
+  `<th scope="row">${html(rule)}</th><td>${html(told)}</td><td>${html(observedAt)}</td><td>${html(code)}</td>`
+
+function recordsHtml({ records, faults }: PreviewedRow, marks: RowMarks | undefined): string {
+  const before = marks?.before?.records ?? records
+  const [now, were] = [new Set(records.map(cellsOf)), new Set(before.map(cellsOf))]
+  const gone = before.filter((record) => !now.has(cellsOf(record)))
+  if (records.length + gone.length === 0) return faults.length === 0 ? '<p class="none">No record.</p>' : ''
+  const line = (kind: string) => (record: PreviewedRecord) =>
+    `<tr${kind}${readsMark(record.rule, marks)}>${cellsOf(record)}</tr>`
+  const lines = [
+    ...records.map((record) => line(were.has(cellsOf(record)) ? '' : ' class="new"')(record)),
+    ...gone.map(line(' class="gone"')),
+  ]
   return `<table>
 <thead><tr><th scope="col">rule</th><th scope="col">value</th><th scope="col">observed</th><th scope="col">code</th></tr></thead>
 <tbody>${lines.join('\n')}</tbody>
@@ -182,16 +239,16 @@ function recordsHtml({ records, faults }: PreviewedRow): string {
 const leftOutHtml = ({ leftOut }: PreviewedRow): string =>
   leftOut.length === 0 ? '' : `<p class="none">Left out: ${html(leftOut.join(', '))}</p>`
 
-function faultsHtml({ faults }: PreviewedRow): string {
+function faultsHtml({ faults }: PreviewedRow, marks: RowMarks | undefined): string {
   if (faults.length === 0) return ''
   const lines = faults.map(
     ({ rule, code, message }) =>
-      `<li>${rule === undefined ? '' : `<b>${html(rule)}</b> `}<code>${html(code)}</code> ${html(message)}</li>`,
+      `<li${rule === undefined ? '' : readsMark(rule, marks)}>${rule === undefined ? '' : `<b>${html(rule)}</b> `}<code>${html(code)}</code> ${html(message)}</li>`,
   )
   return `<ul>${lines.join('')}</ul>`
 }
 
-const STYLE = `
+export const STYLE = `
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d9dee5; --ground: #fff; --bad: #a3341f; --tint: #f6f8fa }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e4e8ee; --soft: #98a3b1; --line: #333c47; --ground: #14181d; --bad: #ef8b76; --tint: #1b2128 }
@@ -207,6 +264,7 @@ section { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); g
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1rem 1rem; margin: 0 }
 dt { color: var(--soft) }
 dd { margin: 0 }
+.about { margin-bottom: .5rem }
 dd, td, li, pre { overflow-wrap: anywhere; white-space: pre-wrap; unicode-bidi: isolate }
 pre { margin: 0; font-size: .8rem; max-height: 30rem; overflow: auto; background: var(--tint); padding: .75rem }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }

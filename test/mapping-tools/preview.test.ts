@@ -43,20 +43,21 @@ describe('a row beside its records', () => {
   test('in a terminal', () => {
     expect(previewText(WHOLE)).toEqual([
       ...['── row 7, line 9: mapped ───────────────────────────────────────────────────────'],
+      ...[' id      P-1                                  │ · key      P-1'],
+      ...[' sbp     118                                  │ · account  partnerAccountId P-1'],
       ...[
-        ' id      P-1                                  │ → systolic-bp   118 mm[Hg]            2026-02-04T00:00:00.000Z  LOINC 8480-6',
+        ' a1c     high                                 │ → systolic-bp   118 mm[Hg]            2026-02-04T00:00:00.000Z  LOINC 8480-6',
       ],
       ...[
-        ' sbp     118                                  │ → hypertension  active                2026-02-04T00:00:00.000Z  ICD-10-CM I10, SNOMED CT 38341003',
+        ' dx      Y                                    │ → hypertension  active                2026-02-04T00:00:00.000Z  ICD-10-CM I10, SNOMED CT 38341003',
       ],
       ...[
-        ' a1c     high                                 │ → pcp           1234567893 Dr. A PCP  2026-02-04T00:00:00.000Z',
+        ' npi     1234567893                           │ → pcp           1234567893 Dr. A PCP  2026-02-04T00:00:00.000Z',
       ],
       ...[
-        ' dx      Y                                    │ ✗ hba1c         value-not-a-number: the value is no number',
+        ' doctor  Dr. A                                │ ✗ hba1c         value-not-a-number: the value is no number',
+        '',
       ],
-      ...[' npi     1234567893                           │'],
-      ...[' doctor  Dr. A                                │', ''],
     ])
   })
 

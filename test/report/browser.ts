@@ -1,4 +1,4 @@
-/** A browser without a network, one for all pages, and what it sees of a page. */
+/** A browser without a network but that of the machine itself, one for all pages, and what it sees of a page. */
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import chromium from '@sparticuz/chromium'
@@ -22,7 +22,7 @@ export async function openBrowser(): Promise<Browser> {
       '--disable-component-update',
       '--disable-sync',
       '--no-first-run',
-      '--host-resolver-rules=MAP * ~NOTFOUND',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
     ],
   })
 }

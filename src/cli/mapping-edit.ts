@@ -1,0 +1,172 @@
+/** `waybill mapping edit`: a page on this machine that shows rows of an export as a mapping has them, and follows the mapping as it is saved. */
+import { existsSync, watch } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
+import { createComparison, rowPairs } from '../mapping-tools/compare-outcomes.ts'
+import { type EditProblem, type EditView, editPage, viewHtml } from '../mapping-tools/edit-page.ts'
+import { startEditServer } from '../mapping-tools/edit-server.ts'
+import { createFitWatch } from '../mapping-tools/judge-fit.ts'
+import { previewRow } from '../mapping-tools/preview.ts'
+import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
+import { doubtsOf } from '../runs/doubtful-mappings.ts'
+import type { Action, CommandContext } from './context.ts'
+import { fitLines, isSuspicious } from './fit-text.ts'
+import { type Bound, bound, differenceText } from './mapping-diff.ts'
+
+export interface MappingEditOptions {
+  readonly mapping: string
+  readonly sample: string
+  readonly port: number
+  readonly limit: number
+}
+
+export const mappingEdit: Action<MappingEditOptions> = async (context, options) => {
+  const { mapping: name, sample } = options
+  let last: BoundMapping | undefined
+  let part = ''
+  let view: EditView | undefined
+  const refresh = async (): Promise<void> => {
+    try {
+      const now = await boundMapping(context, name, sample)
+      // Editors and file systems tell of one save several times: what it has changed stays on the page.
+      if (view !== undefined && now.mapping.content === last?.mapping.content) {
+        part = viewHtml(view)
+        return
+      }
+      view = await look(context, last, now, options)
+      last = now
+      part = viewHtml(view)
+    } catch (error) {
+      if (!existsSync(sample)) throw error
+      part = viewHtml(view, problemOf(error, view === undefined))
+    }
+  }
+  await refresh()
+  const { file } = last?.mapping ?? (await fileOf(context, name))
+  const page = (): string => editPage(name, basename(sample), part)
+  const server = await startEditServer(options.port, context.randomHex(16), page)
+  const saves = follow(file, context.settings.mappings, context.interrupt, async () => {
+    await refresh()
+    server.show(part)
+  })
+  context.out([
+    `${server.url} shows ${basename(sample)} as ${name} maps it, and follows ${file} as you save it.`,
+    'It holds health data of persons. Nothing is sent. Ctrl-C ends it.',
+  ])
+  await saves
+  await server.close()
+  return EXIT.ok
+}
+
+interface BoundMapping extends Bound {
+  readonly mapping: LoadedMapping
+}
+
+async function boundMapping(context: CommandContext, name: string, sample: string): Promise<BoundMapping> {
+  return { ...(await bound(context, name, sample)), mapping: await readMapping(context.settings, name) }
+}
+
+/** A mapping that cannot be used still lies somewhere. @throws WaybillError `mapping-not-found` */
+async function fileOf({ settings }: CommandContext, name: string): Promise<{ readonly file: string }> {
+  try {
+    return await readMapping(settings, name)
+  } catch (error) {
+    if (!(error instanceof WaybillError) || error.code !== 'mapping-invalid') throw error
+    const { file } = error.place ?? {}
+    if (file === undefined) throw error
+    return { file }
+  }
+}
+
+/** Rows that are looked at for the fit report and for what a save changes; shown are the first, and those with something rejected. */
+const ROWS_JUDGED = 20_000
+
+async function look(
+  context: CommandContext,
+  before: BoundMapping | undefined,
+  now: BoundMapping,
+  { sample, limit }: MappingEditOptions,
+): Promise<EditView> {
+  const { mapping, opened, map } = now
+  const doubts = await doubtsOf(context.settings, [mapping])
+  const fit = createFitWatch(mapping, opened.columns, doubts.get(mapping.name))
+  const comparison = createComparison(0)
+  const rows: EditView['rows'][number][] = []
+  let failed = 0
+  let judged = 0
+  read: for await (const pairs of rowPairs(before ?? now, now)) {
+    for (const [old, row] of pairs) {
+      if (judged++ >= ROWS_JUDGED) break read
+      const was = old === undefined || before === undefined ? undefined : before.map(old)
+      const outcome = row === undefined ? undefined : map(row)
+      if (before !== undefined) comparison.add(was, outcome)
+      if (row === undefined || outcome === undefined) continue
+      fit.add(outcome)
+      const hasFaults =
+        outcome.outcome === 'rejected' || (outcome.outcome === 'mapped' && outcome.rejected.length > 0)
+      if (row.row > limit && !(hasFaults && failed < limit)) continue
+      if (row.row > limit) failed++
+      rows.push({
+        now: previewRow(row, opened.columns, outcome),
+        before:
+          was === undefined || old === undefined ? undefined : previewRow(old, before?.opened.columns, was),
+      })
+    }
+  }
+  const report = fit.report()
+  return {
+    rows,
+    reads: mapping.compiled.reads,
+    fit: fitLines(report),
+    isSuspicious: isSuspicious(report),
+    changes:
+      before === undefined
+        ? undefined
+        : ['What the last save changed:', ...differenceText(comparison.result(), basename(sample))],
+  }
+}
+
+/** What saving the mapping once more can put right, before anything could be shown. */
+const OF_THE_MAPPING: readonly ErrorCode[] = ['mapping-invalid', 'columns-missing', 'export-unreadable']
+
+/** @throws what is no problem of the mapping or the export; at first also an export or a mapping that is not there */
+function problemOf(error: unknown, first: boolean): EditProblem {
+  if (!(error instanceof WaybillError) || (first && !OF_THE_MAPPING.includes(error.code))) throw error
+  return { message: error.message, findings: error.findings }
+}
+
+/**
+ * Looks again each time that the mapping, a table or the catalog is saved, one look at a time, until it is interrupted. Editors
+ * save by putting another file in the old one's place: so it is folders that are watched.
+ */
+async function follow(
+  file: string,
+  mappings: string,
+  interrupt: AbortSignal,
+  look: () => Promise<void>,
+): Promise<void> {
+  const folders = new Set([dirname(resolve(file)), join(mappings, 'tables'), join(mappings, 'catalog')])
+  let wake = (): void => undefined
+  let saved = false
+  const watchers = [...folders].filter(existsSync).map((folder) =>
+    watch(folder, (_event, name) => {
+      if (folder === dirname(resolve(file)) && name !== null && name !== basename(file)) return
+      saved = true
+      wake()
+    }),
+  )
+  interrupt.addEventListener('abort', () => wake())
+  try {
+    while (!interrupt.aborted) {
+      if (!saved)
+        await new Promise<void>((done) => {
+          wake = done
+        })
+      if (interrupt.aborted) return
+      saved = false
+      await look()
+    }
+  } finally {
+    for (const watcher of watchers) watcher.close()
+  }
+}

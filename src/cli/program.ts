@@ -230,6 +230,19 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     )
     .action(call(['run'], async () => (await import('./rerun.ts')).reconcile))
 
+  const accounts = program.command('accounts').description('export who has which account')
+  accounts
+    .command('export')
+    .description(
+      'write partner ids beside the account ids of the gateway, for the people of the exports of a job',
+    )
+    .argument('<job>', 'name of a file in the jobs folder, without .yaml')
+    .requiredOption('--out <file>', 'where to write it: CSV, readable by its owner alone')
+    .option('--file <path...>', 'take these files instead of those that the job finds')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  waybill accounts export roster --out crosswalk.csv')
+    .action(call(['job'], async () => (await import('./accounts.ts')).accountsExport))
+
   addInstallationCommands(program, call)
 
   return program

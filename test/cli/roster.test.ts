@@ -1,5 +1,6 @@
 /** A roster: a mapping that registers people, and nothing else. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { type Clinic, openClinic } from './clinic.ts'
@@ -69,4 +70,31 @@ it('registers nobody where the job says so, and says who is not registered', asy
   const { code, out } = await clinic.run()
   expect([code, JSON.parse(out).records.account.rejected]).toEqual([1, 1])
   expect((await clinic.workplace.waybill('show', 'latest')).out).toContain('account-unknown')
+})
+
+it('gives the partner ids of its people back with their account ids, each once', async () => {
+  const clinic = await openRoster()
+  const file = await clinic.deliver(
+    'r1.csv',
+    HEAD + person('ann') + person('"b,en"') + person('ann') + person('cat', 'x'),
+  )
+  const { files } = JSON.parse((await clinic.run()).out)
+  const { workplace } = clinic
+  const told = JSON.parse(
+    (await workplace.waybill('accounts', 'export', 'clinic', '--out', 'c.csv', '--json')).out,
+  )
+  expect(told).toMatchObject({ job: 'clinic', written: 2, unknown: 1 })
+  const [head, ...lines] = readFileSync(join(workplace.folder, 'c.csv'), 'utf8').trimEnd().split('\n')
+  expect(head).toBe('partnerAccountId,accountId')
+  // The gateway's own word for each: what it answered stands in the receipts.
+  const receipts = gunzipSync(readFileSync(files.receipts)).toString().trim().split('\n')
+  const ids = receipts.map((line) => JSON.parse(line).gatewayId)
+  expect(lines).toEqual([`ann,${ids[0]}`, `"b,en",${ids[1]}`])
+  expect(statSync(join(workplace.folder, 'c.csv')).mode & 0o777).toBe(0o600)
+
+  const again = await workplace.waybill('accounts', 'export', 'clinic', '--out', 'c.csv')
+  expect([again.code, again.err]).toEqual([2, expect.stringContaining('c.csv is there already')])
+  const named = await workplace.waybill('accounts', 'export', 'clinic', '--out', 'd.csv', '--file', file)
+  expect(named.out).toContain('d.csv: 2 people with their account ids at http')
+  expect(named.out).toContain('1 more has no account id in this ledger')
 })

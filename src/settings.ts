@@ -68,7 +68,7 @@ const path = (name: string): Setting<string | undefined> =>
   })
 const folder = (name: string, otherwise: string): Setting<string> =>
   setting(name, ({ text, at }) => at(text(name) ?? otherwise))
-const choice = <T extends string>(name: string, choices: readonly T[], otherwise: T): Setting<T> =>
+const choice = <const T extends string>(name: string, choices: readonly T[], otherwise: T): Setting<T> =>
   setting(name, ({ text, report }) => {
     const given = text(name)
     const chosen = choices.find((one) => one === given)
@@ -102,6 +102,8 @@ const SETTINGS = {
     withoutSecrets(text('WAYBILL_GATEWAY_URL'), report)?.replace(/\/+$/, ''),
   ),
   apiKey: secret('WAYBILL_API_KEY'),
+  /** Of the medical-records requester. Undefined: the same as the other calls. */
+  requesterApiKey: secret('WAYBILL_REQUESTER_API_KEY'),
   accessToken: secret('WAYBILL_ACCESS_TOKEN'),
   /** Prints an access token; run again when one is refused. */
   accessTokenCommand: plain('WAYBILL_ACCESS_TOKEN_COMMAND'),
@@ -136,6 +138,10 @@ const SETTINGS = {
     'WAYBILL_BEARER_ON_CONDITIONS_BULK',
     (given) => choice('WAYBILL_BEARER_ON_CONDITIONS_BULK', ['true', 'false'], 'true').read(given) === 'true',
   ),
+  /** Names of fields of the medical-records requester that the interface spells in two ways. */
+  datesOfService: choice('WAYBILL_DATES_OF_SERVICE', ['datesOfService', 'dateOfService'], 'datesOfService'),
+  requestSubType: choice('WAYBILL_REQUEST_SUB_TYPE', ['requestSubType', 'requestSubtype'], 'requestSubType'),
+  searchSubType: choice('WAYBILL_SEARCH_SUB_TYPE', ['subTyp', 'subType'], 'subTyp'),
   /** For jobs that read from an SFTP server without a key file. */
   sftpPassword: secret('WAYBILL_SFTP_PASSWORD'),
   /** Files with the OpenPGP keys that exports are decrypted and verified with. */

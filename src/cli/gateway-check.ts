@@ -33,6 +33,7 @@ export const gatewayCheck: Action<GatewayCheckOptions> = async (context, options
     signal: context.interrupt,
     makeId: randomUUID,
     careTeamsPath: context.settings.careTeamsPath,
+    requesterApiKey: context.settings.requesterApiKey,
   })
   try {
     const account = options.account === undefined ? undefined : accountOf(options.account)

@@ -47,6 +47,8 @@ export interface ClientOptions {
   /** The interface's {base_url}. */
   readonly baseUrl: string
   readonly apiKey: string
+  /** Of the medical-records requester, where it is another one. */
+  readonly requesterApiKey?: string | undefined
   readonly accessToken: string
   /** For each call, its answer's body included. */
   readonly timeLimitMs: number
@@ -113,7 +115,8 @@ export function createClient(options: ClientOptions): Client {
 function headersOf(path: string, sent: Sent, options: ClientOptions): Headers {
   const profile = path.startsWith('/health-profile/')
   const test = path === '/assessments/bioage'
-  const headers = new Headers({ 'X-API-Key': options.apiKey, accept: 'application/json' })
+  const requester = path.startsWith('/medical-records/') ? options.requesterApiKey : undefined
+  const headers = new Headers({ 'X-API-Key': requester ?? options.apiKey, accept: 'application/json' })
   if (profile || test) headers.set('Authorization', `Bearer ${sent.token ?? options.accessToken}`)
   if (test) headers.set('X-API-Version', '1.0')
   if (/^\/(content|medical-records)\//.test(path)) headers.set('X-API-Version', '1.0.0')

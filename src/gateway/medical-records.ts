@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { WaybillError } from '../model/errors.ts'
 import { checkCode, checkSuccess, readItems } from './answer.ts'
 import {
   MedicalRecordsFound,
@@ -110,7 +111,8 @@ export interface MedicalRecords {
   /**
    * Sends the authorization, a PDF, to the `authorizationUploadUrl` of an upsert, within 30 minutes of it, with neither key
    * nor token. Status and body of the answer are not documented: any 2xx counts.
-   * @throws GatewayError; WaybillError `usage-wrong`: the address is not https, nor http on this machine
+   * @throws GatewayError; WaybillError `usage-wrong`: the address is not https, nor http on this machine; what is no whole PDF
+   *   (`checkAuthorization`)
    */
   uploadAuthorization(authorizationUploadUrl: string, pdf: Uint8Array): Promise<void>
 }
@@ -148,7 +150,32 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
       }),
     requestTypes: () =>
       transport.send({ endpoint: 'listRequestTypes' }, (answer) => readItems(answer, TypesEnvelope).flat()),
-    uploadAuthorization: (address, pdf) =>
-      transport.send({ endpoint: 'uploadAuthorization', address, body: pdf }, () => undefined),
+    uploadAuthorization: async (address, pdf) => {
+      checkAuthorization(pdf)
+      return transport.send({ endpoint: 'uploadAuthorization', address, body: pdf }, () => undefined)
+    },
   }
 }
+
+/** The interface names no limit; a scan of many pages is a tenth of this. */
+const LONGEST_PDF = 32 * 1024 ** 2
+/** ISO 32000-1, section 7.5.5: the marker stands in the last line, which readers look for in the last 1,024 bytes. */
+const END_MARKER = '%%EOF'
+const END_BYTES = 1_024
+
+/**
+ * Looks at a document before it is sent: a request is processed by it, and cannot be withdrawn afterwards.
+ * @throws WaybillError `usage-wrong`: it does not begin as a PDF, is cut short, or is longer than 32 MiB
+ */
+function checkAuthorization(pdf: Uint8Array): void {
+  const bytes = Buffer.from(pdf.buffer, pdf.byteOffset, pdf.byteLength)
+  if (bytes.length > LONGEST_PDF)
+    throw notSent('is longer than 32 MiB', 'Make the file smaller: scan it in black and white.')
+  if (!bytes.subarray(0, 5).equals(Buffer.from('%PDF-')))
+    throw notSent('does not begin as a PDF', 'Name the PDF itself, not a scan in another form.')
+  if (!bytes.subarray(-END_BYTES).includes(END_MARKER))
+    throw notSent('is cut short: the end of the PDF is missing', 'Get the file again from where it came.')
+}
+
+const notSent = (what: string, remedy: string): WaybillError =>
+  new WaybillError('usage-wrong', `The authorization ${what}.`, { remedy })

@@ -118,7 +118,7 @@ export interface Transport {
 export function createTransport(options: TransportOptions): Transport {
   const base = parseBaseUrl(options.baseUrl)
   const apiKey = checkCredential(options.apiKey, 'WAYBILL_API_KEY')
-  const requesterApiKey = checkCredential(options.requesterApiKey ?? apiKey, 'WAYBILL_API_KEY')
+  const requesterApiKey = checkCredential(options.requesterApiKey ?? apiKey, 'WAYBILL_REQUESTER_API_KEY')
   const token = holdAccessToken(options)
   const bearerOnConditionsBulk = options.bearerOnConditionsBulk ?? true
   const maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES

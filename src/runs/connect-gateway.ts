@@ -36,12 +36,14 @@ export async function connectGateway(
   settings: Settings,
   { randomHex, ...watch }: ConnectionParts,
 ): Promise<GatewayConnection> {
-  const { careTeamsPath, bearerOnConditionsBulk } = settings
+  const { careTeamsPath, bearerOnConditionsBulk, requesterApiKey } = settings
+  const { datesOfService, requestSubType, searchSubType: subType } = settings
   const options = {
     ...watch,
     bearerOnConditionsBulk,
     maxSockets: MOST_CONNECTIONS,
     paths: careTeamsPath === undefined ? {} : { listCareTeams: careTeamsPath },
+    spelling: { datesOfService, requestSubType, subType },
   }
   if (name === BUILT_IN) {
     const dataFile = join(settings.home, 'reference-gateway.sqlite')
@@ -71,6 +73,7 @@ export async function connectGateway(
     ...options,
     baseUrl: name,
     apiKey: settings.apiKey ?? '',
+    ...(requesterApiKey === undefined ? {} : { requesterApiKey }),
     ...accessTokenOf(settings),
   })
   return { gateway, name, describe: name, close: async () => gateway.close() }

@@ -76,6 +76,21 @@ test('the reference gateway differs in nothing, with an account and without', as
   expect([...asked].filter((call) => !call.startsWith('GET '))).toEqual(['POST /medical-records/requester'])
 })
 
+test('the key of the requester goes out with its calls alone', async () => {
+  const { url } = await startGateway()
+  const keys = new Set<string>()
+  const seen = await lyingGateway(url, (request) => {
+    const key = request.headers['x-api-key']
+    const isRequester = request.url?.startsWith('/medical-records/') === true
+    // The suite also looks what becomes of a call without a key, and with a wrong one.
+    if (key === 'key' || key === 'requester') keys.add(`${isRequester ? 'requester' : 'others'}: ${key}`)
+    return false
+  })
+  const { waybill } = await createWorkplace({ ...CREDENTIALS, WAYBILL_REQUESTER_API_KEY: 'requester' })
+  expect(await waybill('gateway', '--check', seen)).toMatchObject({ code: 0, err: '' })
+  expect([...keys].sort()).toEqual(['others: key', 'requester: requester'])
+})
+
 test('what a gateway answers otherwise is named, without a value of it', async () => {
   const { url } = await startGateway()
   const liar = await lyingGateway(url, (request, response) => {

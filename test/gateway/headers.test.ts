@@ -152,7 +152,7 @@ describe('what never leaves', () => {
     const server = await serve(() => ({ status: 200 }))
     const gateway = client(server.url)
     await expect(
-      gateway.medicalRecords.uploadAuthorization(address, Buffer.from('%PDF')),
+      gateway.medicalRecords.uploadAuthorization(address, Buffer.from('%PDF-1.7\n%%EOF\n')),
     ).rejects.toMatchObject({ name: 'WaybillError', code: 'usage-wrong' })
     expect(gateway.events).toEqual([])
     nothingAt(server)
@@ -181,7 +181,9 @@ describe('an upload on another connection than the gateway', () => {
       request.resume().on('end', () => request.socket.resetAndDestroy())
     })
     const { medicalRecords } = client('https://gateway.invalid')
-    const failure = await failureOf(medicalRecords.uploadAuthorization(store.url, Buffer.from('%PDF')))
+    const failure = await failureOf(
+      medicalRecords.uploadAuthorization(store.url, Buffer.from('%PDF-1.7\n%%EOF\n')),
+    )
     expect(failure.class).toBe('ambiguous')
     expect(failure.message).not.toContain(store.url)
   })

@@ -1,6 +1,7 @@
+import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import type { MedicalRecordsUpsert } from '../../src/gateway/contract/medical-records.ts'
-import { client, failureOf, json, serve } from './loopback.ts'
+import { client, failureOf, json, type Reply, serve, serveRaw } from './loopback.ts'
 import { RECORDS_REQUEST } from './sample-records.ts'
 
 const OTHER = { ...RECORDS_REQUEST, referenceNumber: 'ref-2' }
@@ -143,10 +144,66 @@ describe('an upload', () => {
     const server = await serve(() => ({ status: 403, body: '<Error>Expired</Error>' }))
     const upload = client(server.url).medicalRecords.uploadAuthorization(
       `${server.url}/1?signature=secret`,
-      Buffer.from('%PDF'),
+      Buffer.from('%PDF-1.7\n%%EOF\n'),
     )
     const failure = await failureOf(upload)
     expect(failure).toMatchObject({ class: 'not-allowed', status: 403, gatewayMessage: undefined })
     expect(failure.message).not.toContain('secret')
+  })
+
+  const WHOLE = '%PDF-1.7\n%%EOF\n'
+  const MIB_32 = 32 * 1024 ** 2
+
+  it.each([
+    ['empty', '', 'does not begin as a PDF'],
+    ['a page of another form', `<html>${WHOLE}`, 'does not begin as a PDF'],
+    ['cut short', '%PDF-1.7\n1 0 obj', 'is cut short'],
+    ['followed by too much', `${WHOLE}${' '.repeat(1_024)}`, 'is cut short'],
+    ['too long', `%PDF-${' '.repeat(MIB_32 - 9)}%%EOF`, 'is longer than 32 MiB'],
+  ])('of a document that is %s is not begun', async (_, document, why) => {
+    const server = await serve(() => ({ status: 200 }))
+    const gateway = client(server.url)
+    const upload = gateway.medicalRecords.uploadAuthorization(`${server.url}/1`, Buffer.from(document))
+    await expect(upload).rejects.toMatchObject({
+      name: 'WaybillError',
+      code: 'usage-wrong',
+      message: expect.stringContaining(why),
+    })
+    expect(server.seen).toEqual([])
+  })
+
+  it.each([
+    ['with the marker before the last kilobyte of blanks', `${WHOLE}${' '.repeat(1_018)}`],
+    ['of 32 MiB', `%PDF-${' '.repeat(MIB_32 - 10)}%%EOF`],
+  ])('of a PDF %s arrives whole', async (_, document) => {
+    const server = await serve(() => ({ status: 200 }))
+    // A view into a larger piece of memory, as those of small files are.
+    const pdf = Buffer.from(`before${document}after`).subarray(6, -5)
+    await client(server.url).medicalRecords.uploadAuthorization(`${server.url}/1`, pdf)
+    expect(server.seen[0]?.body === document).toBe(true)
+  })
+
+  it.each([
+    ['refuses', () => json(403, { code: 403, message: 'No.' })],
+    ['redirects', (): Reply => ({ status: 302, headers: { location: '/elsewhere' } })],
+    ['drops the connection', () => Promise.reject(new Error('dropped'))],
+  ])('shows its address nowhere where the store %s', async (_, reply) => {
+    const server = await serveRaw(async (request, response) => {
+      request.resume()
+      try {
+        const { status, headers, body } = await reply()
+        response.writeHead(status, headers).end(body)
+      } catch {
+        request.socket.resetAndDestroy()
+      }
+    })
+    const gateway = client(server.url)
+    const address = `${server.url}/of-person-7?signature=secret`
+    const failure = await failureOf(gateway.medicalRecords.uploadAuthorization(address, Buffer.from(WHOLE)))
+    const shown = [
+      inspect(failure, { depth: Infinity, showHidden: true }),
+      ...[JSON.stringify(failure), String(failure), JSON.stringify(gateway.events)],
+    ]
+    expect(shown.filter((text) => /secret|of-person-7/.test(text))).toEqual([])
   })
 })

@@ -144,9 +144,12 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
   'medicalRecords.requestTypes': { call: ({ medicalRecords }) => medicalRecords.requestTypes() },
   'medicalRecords.uploadAuthorization': {
     call: ({ medicalRecords }, serverUrl) =>
-      medicalRecords.uploadAuthorization(`${serverUrl}/store/1?signature=x%2Fy`, Buffer.from('%PDF-1.7 é')),
+      medicalRecords.uploadAuthorization(
+        `${serverUrl}/store/1?signature=x%2Fy`,
+        Buffer.from('%PDF-1.7 é\n%%EOF'),
+      ),
     reply: { status: 201, body: 'whatever' },
     url: '/store/1?signature=x%2Fy',
-    body: '%PDF-1.7 é',
+    body: '%PDF-1.7 é\n%%EOF',
   },
 }

@@ -54,6 +54,7 @@ test('each table that grows with the nights is pruned, or says what bounds it', 
     insert into notification (message_id, job_id, kind, subject, target, address, notice, state, next_at, created_at)
       values ('m', 1, 'run-ended', 's', 't', 'a', '{}', 'delivered', 1, 1);
     insert into copy values (1);
+    insert into collected (job_id, person, content, run_id) select 1, x'01', x'02', id from run;
     insert into delivered_replaced (pack, job_id, count, replaced) values (99, 1, 3, 1);
     insert into deadline values ('clinic', 'clinic', 's', 't', 1, 1, 'arrived', 1, 1, 0, '[]');
     with recursive night (at) as (select 1 union all select at + 1 from night where at < 1000)

@@ -4,6 +4,7 @@
  */
 import type { Account } from '../gateway/contract/account.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { requestPages } from '../gateway/request-pages.ts'
 
 /** A read under the run's pace, breaker and patience. @throws GatewayError, WaybillError */
 export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
@@ -37,9 +38,6 @@ interface Kind {
 
 const SOURCE = ['source.name', 'source.type']
 const AGE = ['bioAge', 'calendarAge', 'bioAgeDelta'].flatMap((age) => [`${age}.year`, `${age}.month`])
-
-/** Requests on a page of a search. */
-const PER_PAGE = 100
 
 /** By the names that jobs give them. */
 export const KINDS = {
@@ -110,20 +108,14 @@ export const KINDS = {
     ask: async ({ gateway, read, requests }, { account: { reference, type } }) => {
       const found: object[] = []
       for (const request of requests) {
-        const seen = new Set<string>()
-        for (let page = 1; ; page++) {
-          const filter = [{ patient: { type, reference }, request }]
-          const results = await read('search medical-records requests', async () => {
-            const answer = await gateway.medicalRecords.search({ page, limit: PER_PAGE, filter })
+        const filter = [{ patient: { type, reference }, request }]
+        const pages = requestPages((page, limit) =>
+          read('search medical-records requests', async () => {
+            const answer = await gateway.medicalRecords.search({ page, limit, filter })
             return answer.results
-          })
-          const fresh = results.filter(({ referenceNumber }) => !seen.has(referenceNumber))
-          for (const { authorizationUploadUrl: _credential, ...one } of fresh) {
-            seen.add(one.referenceNumber)
-            found.push(one)
-          }
-          if (results.length < PER_PAGE || fresh.length === 0) break
-        }
+          }),
+        )
+        for await (const { authorizationUploadUrl: _credential, ...one } of pages) found.push(one)
       }
       return found
     },

@@ -60,6 +60,10 @@ export async function readJob(folders: DefinitionFolders, name: string): Promise
   return { file, definition: value, sources, catalog, notifyAt: locate(['notify']) }
 }
 
+/** The folder of a job's authorizations; undefined where it names none. */
+export const authorizationsFolder = ({ file, definition }: Job): string | undefined =>
+  definition.medicalRecords && resolve(dirname(file), definition.medicalRecords.authorizations)
+
 /** A mapping with all that it refers to, as text: what a run keeps, so that its resumption maps the same way. */
 const MappingBundle = z.object({
   file: z.string(),
@@ -242,15 +246,29 @@ export async function definitionsIn(folder: string): Promise<string[]> {
   return files.flatMap((file) => /^(.+)(?<!\.cases)\.ya?ml$/.exec(file)?.[1] ?? [])
 }
 
-/** The mappings of a job's sources, by name. @throws WaybillError as `readDecidedMapping` */
+/**
+ * The mappings of a job's sources, by name.
+ * @throws WaybillError as `readDecidedMapping`; `job-invalid` where a mapping has authorizations and the job no folder of them
+ */
 export async function readMappings(
   folders: DefinitionFolders,
   job: Job,
 ): Promise<Map<string, LoadedMapping>> {
   const names = new Set(job.sources.map((source) => source.mapping))
-  return new Map(
+  const mappings = new Map(
     await Promise.all(
       [...names].map(async (name) => [name, await readDecidedMapping(folders, name, job.catalog)] as const),
     ),
   )
+  if (authorizationsFolder(job) !== undefined) return mappings
+  for (const { file, definition } of mappings.values())
+    for (const { authorization } of Object.values(definition.medicalRecords ?? {}))
+      if (authorization !== undefined)
+        throw refusal(shownPath(job.file), 'job-invalid', [
+          {
+            place: { file: shownPath(job.file) },
+            message: `${file} names authorizations, and the job no folder of them: add medicalRecords: { authorizations: FOLDER }`,
+          },
+        ])
+  return mappings
 }

@@ -169,6 +169,14 @@ export const JobDefinition = z
           .meta({ description: 'Whether one request may hold care teams of several people.' }),
       })
       .prefault({}),
+    medicalRecords: z
+      .strictObject({
+        authorizations: z
+          .string()
+          .min(1)
+          .meta({ description: 'The folder in which authorizations lie, relative to the job file.' }),
+      })
+      .optional(),
     submit: z
       .strictObject({
         concurrency: z

@@ -158,7 +158,7 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
 }
 
 /** The interface names no limit; a scan of many pages is a tenth of this. */
-const LONGEST_PDF = 32 * 1024 ** 2
+export const LONGEST_PDF = 32 * 1024 ** 2
 /** ISO 32000-1, section 7.5.5: the marker stands in the last line, which readers look for in the last 1,024 bytes. */
 const END_MARKER = '%%EOF'
 const END_BYTES = 1_024
@@ -168,14 +168,18 @@ const END_BYTES = 1_024
  * @throws WaybillError `usage-wrong`: it does not begin as a PDF, is cut short, or is longer than 32 MiB
  */
 function checkAuthorization(pdf: Uint8Array): void {
-  const bytes = Buffer.from(pdf.buffer, pdf.byteOffset, pdf.byteLength)
-  if (bytes.length > LONGEST_PDF)
-    throw notSent('is longer than 32 MiB', 'Make the file smaller: scan it in black and white.')
-  if (!bytes.subarray(0, 5).equals(Buffer.from('%PDF-')))
-    throw notSent('does not begin as a PDF', 'Name the PDF itself, not a scan in another form.')
-  if (!bytes.subarray(-END_BYTES).includes(END_MARKER))
-    throw notSent('is cut short: the end of the PDF is missing', 'Get the file again from where it came.')
+  const fault = authorizationFault(pdf)
+  if (fault !== undefined)
+    throw new WaybillError('usage-wrong', `The authorization ${fault}.`, {
+      remedy: 'Send the whole PDF, of 32 MiB at most.',
+    })
 }
 
-const notSent = (what: string, remedy: string): WaybillError =>
-  new WaybillError('usage-wrong', `The authorization ${what}.`, { remedy })
+/** What is wrong with a document that is to be an authorization; undefined: it can be sent. */
+export function authorizationFault(pdf: Uint8Array): string | undefined {
+  const bytes = Buffer.from(pdf.buffer, pdf.byteOffset, pdf.byteLength)
+  if (bytes.length > LONGEST_PDF) return 'is longer than 32 MiB'
+  if (!bytes.subarray(0, 5).equals(Buffer.from('%PDF-'))) return 'does not begin as a PDF'
+  if (!bytes.subarray(-END_BYTES).includes(END_MARKER)) return 'is cut short: the end of the PDF is missing'
+  return undefined
+}

@@ -62,6 +62,7 @@ import type {
   ExportStart,
   KnownAccount,
   KnownCareTeam,
+  KnownRequest,
   ProfileKey,
   ProfileStart,
   Receipted,
@@ -115,6 +116,7 @@ export type {
   ExportStart,
   KnownAccount,
   KnownCareTeam,
+  KnownRequest,
   OwedDeletion,
   ProfileKey,
   ProfileStart,
@@ -205,6 +207,8 @@ export interface RunLedger {
   /** Does not wait for the disk: a person who is registered twice is told as known. */
   saveAccounts(gateway: string, accounts: readonly KnownAccount[], at: number): Promise<void>
   saveCareTeams(gateway: string, entries: readonly KnownCareTeam[]): Promise<void>
+  /** Does not wait for the disk: a request may be sent again. */
+  saveMedicalRequests(gateway: string, requests: readonly KnownRequest[]): Promise<void>
   endRun(end: RunEnd): Promise<void>
 }
 
@@ -322,6 +326,8 @@ export interface Ledger {
   collected(jobId: number, people: readonly string[]): Promise<ReadonlyMap<string, CollectedBefore>>
   /** Care-team entries by account, for those that are known to have any. */
   careTeams(gateway: string, accounts: readonly string[]): Promise<Map<string, KnownCareTeam[]>>
+  /** Requests for medical records that the gateway was sent, by hashed reference number. */
+  medicalRequests(gateway: string, references: readonly string[]): Promise<Map<string, KnownRequest>>
   /** Accounts of which a mark or a deletion is owed, by their hashes, those behind `after`. */
   owedCareTeams(gateway: string, after: string, limit: number): Promise<string[]>
   /** Which of the contents are in doubt, in whatever job. */

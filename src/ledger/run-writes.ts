@@ -7,7 +7,7 @@ import type { DeliveredFile } from './concerns.ts'
 import type { DeliveredRow, HeldRecord, Resolution, Ruling, Said } from './left-records.ts'
 import type { Held } from './packed-records.ts'
 import type { RunState } from './states.ts'
-import type { CareTeamMark, Reading, RunPart, RunRecord, Selection } from './tables.ts'
+import type { CareTeamMark, MedicalRequestState, Reading, RunPart, RunRecord, Selection } from './tables.ts'
 
 export interface RunEnd {
   readonly state: Exclude<RunState, 'running'>
@@ -136,6 +136,19 @@ export interface CollectedChunk {
 export interface CollectedOf {
   readonly person: string
   readonly content: string | null
+}
+
+/** A request for medical records that the gateway was sent. */
+export interface KnownRequest {
+  /** Hashed reference number, 32 hex digits. */
+  readonly reference: string
+  /** Hash of the request as it was sent, 16 hex digits. */
+  readonly content: string
+  readonly state: MedicalRequestState
+  /** The place of the latest row that was heard on it (`placeOfWord`). */
+  readonly heardAt: number
+  /** The run that has brought it about; null where a later row has said it again. */
+  readonly run: string | null
 }
 
 /** The account may have entries of the provider, and no date of any is known. */

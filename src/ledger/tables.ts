@@ -213,6 +213,23 @@ interface CollectedTable {
   run_id: string
 }
 
+/** Requests for medical records that a gateway was sent. */
+interface MedicalRequestTable {
+  gateway: string
+  /** Hashed reference number. */
+  reference: Uint8Array
+  /** Hash of the request as it was sent. */
+  content: Uint8Array
+  state: MedicalRequestState
+  /** The place of the latest row that was heard: exports in the order of their arrival, and rows within them. */
+  heard_at: number
+  /** The run that has brought it about; null where a later row has said it again. */
+  run_id: string | null
+}
+
+/** `awaiting`: it is sent, and its authorization is not. */
+export type MedicalRequestState = 'awaiting' | 'complete' | 'withdrawn'
+
 /** One row in a ledger that is a copy of another one: that may have delivered since what this one knows nothing of. */
 interface CopyTable {
   taken_at: number
@@ -282,6 +299,7 @@ export interface LedgerTables {
   fire: FireTable
   notification: NotificationTable
   collected: CollectedTable
+  medical_request: MedicalRequestTable
   copy: CopyTable
   delivery: DeliveryTable
   deadline: DeadlineTable

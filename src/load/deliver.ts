@@ -363,7 +363,7 @@ function createRecords(
       return gateway.conditions.createBulk(body, count, recognise)
     case 'careTeam':
       return gateway.careTeams.createBulk(body, count, recognise)
-    case 'account':
-      throw new TypeError('accounts are registered one by one')
+    default:
+      throw new TypeError(`no batches are made of kind ${kind}`)
   }
 }

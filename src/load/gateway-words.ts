@@ -185,7 +185,7 @@ export function toException(outcome: EntryOutcome): Exception | undefined {
   }
 }
 
-export function rejection(entry: Entry, batchId: string, code: string, words: Words): EntryOutcome {
+export function rejection(entry: Entry, batchId: string | null, code: string, words: Words): EntryOutcome {
   const reason: Reason = { stage: 'submit', code, ...told(words, entry) }
   return { entry, outcome: 'rejected', batchId, reason }
 }

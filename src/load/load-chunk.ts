@@ -12,6 +12,7 @@ import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
 import { allDone } from './dispatcher.ts'
 import { nothingEarlier, recallChunk } from './earlier-process.ts'
+import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
 import {
   disputed,
   fateOfRestated,
@@ -27,6 +28,7 @@ export interface LoadContext extends Delivery {
   readonly memory: Pick<Ledger, 'delivered' | 'held' | 'heldSeries' | 'batchesOf' | 'exceptionsOf'>
   readonly accounts: AccountsContext
   readonly careTeams: CareTeamContext
+  readonly medicalRecords: MedicalRecordsContext
   readonly jobId: number
   readonly limits: BatchLimits
   /** Whether the gateway is known to take care teams of several accounts in one request. */
@@ -70,14 +72,23 @@ export interface LoadedChunk {
 /** @throws WaybillError where the run must stop */
 export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
   const { entries, resumed } = chunk
-  if (entries[0]?.record.kind !== 'account')
-    return load(context, chunk, (of, settled) => resolveAccounts(context.accounts, of, 'leave', settled))
-  return {
-    ...(await loadRoster(context.accounts, entries, resumed)),
-    ...{ followUpFailures: [], careTeams: [], rowsCorrected: 0 },
-    memory: { delivered: new Map(), held: new Map() },
-  }
+  const kind = entries[0]?.record.kind
+  // A mapping makes no record of a profile beside these.
+  if (kind === 'account')
+    return { ...NOTHING_OF_PROFILES, ...(await loadRoster(context.accounts, entries, resumed)) }
+  if (kind === 'medicalRecords')
+    return {
+      ...NOTHING_OF_PROFILES,
+      outcomes: await loadMedicalRecords(context.medicalRecords, entries, chunk.arrival),
+    }
+  return load(context, chunk, (of, settled) => resolveAccounts(context.accounts, of, 'leave', settled))
 }
+
+const NOTHING_OF_PROFILES = {
+  ...{ followUpFailures: [], careTeams: [], rowsCorrected: 0 },
+  accounts: { known: 0, refused: 0 },
+  memory: { delivered: new Map(), held: new Map() },
+} as const
 
 /** First the others, then those whose registration fails again and again: it keeps nobody else waiting. */
 async function loadApart(

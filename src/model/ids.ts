@@ -26,6 +26,10 @@ export interface Identity {
   account(account: AccountKey): string
   /** Hash of a provider's NPI: 32 hex digits. */
   npi(npi: string): string
+  /** Hash of a medical-records request's reference number: 32 hex digits. */
+  request(reference: string): string
+  /** Hash of such a request as it is sent: 16 hex digits. */
+  requestBody(body: string): string
   /** Hash of what was collected of a person: 16 hex digits. */
   collected(content: string): string
   /** `<export id>-<chunk>-<kind>-<8 hex digits over what it carries>`. */
@@ -65,6 +69,8 @@ export function createIdentity(key: string): Identity {
     series: (series) => keyed('series', series).slice(0, 16),
     account: ({ type, reference }) => keyed('account', `${type}\n${reference}`).slice(0, 32),
     npi: (npi) => keyed('npi', npi).slice(0, 32),
+    request: (reference) => keyed('request', reference).slice(0, 32),
+    requestBody: (body) => keyed('request-body', body).slice(0, 16),
     collected: (content) => keyed('collected', content).slice(0, 16),
     batchId: (exportId, chunk, kind, transactionIds) =>
       `${exportId}-${String(chunk).padStart(CHUNK_DIGITS, '0')}-${kind}-${keyed('batch', transactionIds.join('\n')).slice(0, 8)}`,

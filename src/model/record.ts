@@ -9,8 +9,8 @@ import type { CsvRow, JsonRow, Origin } from './row.ts'
 export const PROFILE_KINDS = ['biometric', 'condition', 'careTeam'] as const
 export type ProfileKind = (typeof PROFILE_KINDS)[number]
 
-/** `account`: a person who is to be registered, of a roster. */
-export const RECORD_KINDS = [...PROFILE_KINDS, 'account'] as const
+/** `medicalRecords`: a request for somebody's medical records. `account`: a person who is to be registered, of a roster. */
+export const RECORD_KINDS = [...PROFILE_KINDS, 'medicalRecords', 'account'] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
 /** As people call them. */
@@ -18,6 +18,7 @@ export const KIND_NAMES: Readonly<Record<RecordKind, string>> = {
   biometric: 'biometrics',
   condition: 'conditions',
   careTeam: 'care teams',
+  medicalRecords: 'medical-records requests',
   account: 'accounts',
 }
 
@@ -250,6 +251,32 @@ export class PreparedRecord {
 }
 
 const NOTHING = new Uint8Array()
+
+/** A request for medical records, by its reference number (interface, "Medical-records request"). */
+export interface MedicalRequest {
+  readonly reference: string
+  /** JSON text of the request as it is sent; null where a field has nothing any more. */
+  readonly body: string
+  /** Whether it is to be withdrawn. */
+  readonly isWithdrawn: boolean
+  /** Name of the file with its authorization; undefined where the mapping has none. */
+  readonly authorization: string | undefined
+}
+
+export class RequestRecord extends PreparedRecord {
+  readonly request: MedicalRequest
+
+  constructor(
+    frame: RecordFrame,
+    rule: string,
+    facts: RowFacts,
+    observed: ObservedTime,
+    request: MedicalRequest,
+  ) {
+    super(frame, rule, facts, observed, undefined, [request.body, String(request.isWithdrawn)])
+    this.request = request
+  }
+}
 
 /** Stages at which a row or record can be found wanting. */
 export type Stage =

@@ -2,7 +2,7 @@
 import { createEntries, type Entry } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import type { RowOutcome } from '../model/record.ts'
+import { RequestRecord, type RowOutcome } from '../model/record.ts'
 import type { Origin, Row } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'
 
@@ -151,6 +151,7 @@ function claimsOf(entries: readonly Entry[]): Set<string> {
   for (const { rowKey, record } of entries) {
     claims.add(rowKey)
     claims.add(record.account.reference)
+    if (record instanceof RequestRecord) claims.add(`request ${record.request.reference}`)
   }
   return claims
 }

@@ -1,7 +1,7 @@
 /** Connects the stages of a run: one way of sending, one memory, one reconciler for all of its exports. */
 import { dirname, join } from 'node:path'
 import { targetFolder } from '../definitions/collect-definition.ts'
-import type { Job } from '../definitions/definition-files.ts'
+import { authorizationsFolder, type Job } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Ledger, PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-answer.ts'
@@ -15,6 +15,7 @@ import type { Identity } from '../model/ids.ts'
 import { matchAnswer } from '../reconcile/match.ts'
 import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import { judge, judgeAny, readBack, readWholeProfile } from '../reconcile/read-back.ts'
+import { createAuthorizations } from './authorizations.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import { type Collecting, createCollecting } from './collecting.ts'
 import type { RunDependencies } from './dependencies.ts'
@@ -169,6 +170,12 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
         tallies,
         now,
         late: new Map(),
+      },
+      medicalRecords: {
+        ...{ gateway, gatewayName, ledger, runLedger, sending, identity },
+        authorizations: createAuthorizations(authorizationsFolder(job)),
+        limits: submit.batch,
+        types: {},
       },
       careTeams: {
         gateway,

@@ -262,6 +262,12 @@ function leftSteps(
     say(`If the data are at fault${codesOf(lines)}: ${then}`, ...runs)
     if (others !== undefined) say(others)
   }
+  const documents = those('document')
+  if (documents.length > 0)
+    say(
+      `The requests are sent, their authorizations are not${codesOf(documents)}: put the PDFs into the folder that the job names, and take these rows up`,
+      rerun,
+    )
   const refused = those('gateway')
   if (refused.length > 0) {
     const then = 'see what became of one; once the cause is put right there, send it again'

@@ -9,6 +9,7 @@ import type { Reason } from '../ledger/ledger.ts'
  * - `gateway`: the gateway did not take it, and said why.
  * - `doubt`: somebody must find out whether the gateway has it.
  * - `send-again`: the gateway does not have it, and nothing else is wrong.
+ * - `document`: a file that goes with it is missing, or is none.
  * - `next-run`: every later run that meets it tries again by itself.
  * - `none`: it is as the job wants it.
  */
@@ -20,6 +21,7 @@ export type Remedy =
   | 'gateway'
   | 'doubt'
   | 'send-again'
+  | 'document'
   | 'next-run'
   | 'none'
 
@@ -86,6 +88,14 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'registration-expression-too-costly': 'mapping',
   'registration-refused': 'gateway',
   'registration-fails': 'gateway',
+  'disclosure-unknown': 'either',
+  'authorization-badly-named': 'either',
+  'request-type-unknown': 'either',
+  'request-types-unreadable': 'gateway',
+  'awaiting-authorization': 'document',
+  'authorization-unusable': 'document',
+  'authorization-refused': 'gateway',
+  'withdrawal-refused': 'gateway',
   refused: 'gateway',
   'too-large': 'gateway',
   'listed-as-error': 'gateway',

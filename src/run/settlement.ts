@@ -21,6 +21,7 @@ import { allRecords, assertBalanced, type Counts, countChunk } from '../model/ba
 import type { Entry, EntryOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { type Identity, transactionId } from '../model/ids.ts'
+import { isOfProfile } from '../model/record.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import type { WorkedChunk } from './collecting.ts'
 import type { RunStages } from './connect-stages.ts'
@@ -67,10 +68,10 @@ export async function settleChunk(
     counts: JSON.stringify(counts),
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
-    // Whom the gateway knows the crosswalk tells.
+    // Whom the gateway knows the crosswalk tells, and its requests a table of their own.
     delivered: newlyDelivered(
       loaded.memory,
-      loaded.outcomes.filter(({ entry }) => entry.record.kind !== 'account'),
+      loaded.outcomes.filter(({ entry }) => isOfProfile(entry.record.kind)),
       said,
     ),
     held: heldBy(context.identity, loaded.outcomes),

@@ -2,7 +2,13 @@
  * Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key.
  */
 import type { Finding } from '../model/errors.ts'
-import { createRowFacts, PreparedRecord, type RejectedRecord, type RowOutcome } from '../model/record.ts'
+import {
+  createRowFacts,
+  isOfProfile,
+  PreparedRecord,
+  type RejectedRecord,
+  type RowOutcome,
+} from '../model/record.ts'
 import type { Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../yaml-file.ts'
 import { type Checker, checkBloodPressure, compileDateCheck } from './checks.ts'
@@ -10,8 +16,9 @@ import { compileBiometric } from './compile-biometrics.ts'
 import { compileCareTeam } from './compile-care-teams.ts'
 import { compileCondition } from './compile-conditions.ts'
 import { CompileContext, type ExportJoin, type MappingResources, type ReadName } from './compile-context.ts'
+import { compileMedicalRequest } from './compile-medical-records.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
-import type { DateDefinition } from './field-definition.ts'
+import type { DateDefinition, WhenDefinition } from './field-definition.ts'
 import { compileJoins, refuseUnread } from './joins.ts'
 import { isRoster, type MappingDefinition } from './mapping-definition.ts'
 import { type CompiledRule, compilePerson, compileSource, NOT_MEANT, type RuleSite } from './rule.ts'
@@ -82,17 +89,24 @@ export function compileMapping(
   return { name, reads, exportJoins, bind: (_columns, _export, now) => mapper(now) }
 }
 
+/** What a rule may say of its date, beside when it applies. */
+interface OwnDate {
+  readonly observedAt?: DateDefinition | undefined
+  readonly when?: WhenDefinition | undefined
+}
+
 /** @param dateDepth how deep the date of the `row` block lies, which holds for rules that give none of their own */
 function compileRules(
   context: CompileContext,
-  { row, biometrics, conditions, careTeams }: MappingDefinition,
+  { row, biometrics, conditions, careTeams, medicalRecords }: MappingDefinition,
   dateDepth: number,
 ): CompiledRule[] {
   const source = compileSource(row.source)
-  if (isRoster({ biometrics, conditions, careTeams })) return [compilePerson(source, row.source.type)]
+  if (isRoster({ biometrics, conditions, careTeams, medicalRecords }))
+    return [compilePerson(source, row.source.type)]
   const rules: CompiledRule[] = []
   const sections = new Map<string, string>()
-  const add = <Written extends string | { readonly observedAt?: DateDefinition | undefined }>(
+  const add = <Written extends string | OwnDate>(
     section: string,
     written: Readonly<Record<string, Written>> | readonly Written[] = [],
     compile: (site: RuleSite, written: Written) => CompiledRule | undefined,
@@ -121,6 +135,7 @@ function compileRules(
   add('biometrics', biometrics, compileBiometric)
   add('conditions', conditions, compileCondition)
   add('careTeams', careTeams, compileCareTeam)
+  add('medicalRecords', medicalRecords, compileMedicalRequest)
   return rules
 }
 
@@ -175,7 +190,7 @@ function assemble(
           }
           isTaken = true
           if (result instanceof PreparedRecord) {
-            const issue = result.kind === 'account' ? undefined : checkDate(result, born)
+            const issue = isOfProfile(result.kind) ? checkDate(result, born) : undefined
             if (issue === undefined) records.push(result)
             else rejected.push({ kind: result.kind, rule: result.rule, issue })
           } else if ('leftOut' in result) leftOut.push(result.leftOut)

@@ -255,6 +255,66 @@ const CareTeam = z.strictObject({
   profile: FieldDefinition.optional(),
 })
 
+const Dates = z.strictObject({
+  type: told('`startEnd` where it is not given.', z.union([z.string().min(1), FieldObject])),
+  start: BirthDateDefinition,
+  end: BirthDateDefinition,
+})
+
+/** Fields of a provider that the interface names, "Medical-records request". */
+const PROVIDER_FIELDS = [
+  ...(['type', 'groupName', 'npi', 'firstName', 'lastName', 'address1', 'address2'] as const),
+  ...(['city', 'state', 'zip', 'phone', 'fax', 'contact'] as const),
+] as const
+
+const MedicalRecords = z.strictObject({
+  when: WhenDefinition.optional(),
+  reference: FieldDefinition.meta({
+    description: 'Its reference number: decides between a new request and a change.',
+  }),
+  patient: z.strictObject({
+    firstName: FieldDefinition,
+    lastName: FieldDefinition,
+    dob: BirthDateDefinition,
+    type: told(
+      'Of the reference; a bare word is the type itself.',
+      z.union([z.string().min(1), FieldObject]),
+    ),
+    reference: FieldDefinition.optional(),
+    zip: FieldDefinition.optional(),
+  }),
+  provider: told(
+    'From whom records are asked for. `others` takes fields that the interface does not name.',
+    z.strictObject({
+      ...(Object.fromEntries(PROVIDER_FIELDS.map((name) => [name, FieldDefinition.optional()])) as Record<
+        (typeof PROVIDER_FIELDS)[number],
+        z.ZodOptional<typeof FieldDefinition>
+      >),
+      others: z.record(z.string().min(1), FieldDefinition).optional(),
+    }),
+  ),
+  request: z.strictObject({
+    type: told('Sent empty where it is not given.', z.union([z.string().min(1), FieldObject])),
+    requestType: z.union([z.string().min(1), FieldObject]).meta({
+      description: 'One of those that the gateway lists, by id or name; a bare word is the type itself.',
+    }),
+    requestSubType: z.union([z.string().min(1), FieldObject]).meta({
+      description: 'Of that type, by id or name; a bare word is the sub-type itself.',
+    }),
+    datesOfService: Dates,
+    disclosures: told(
+      'What may be disclosed; a bare word is the disclosure itself, and a field gives none, or several with commas.',
+      z.array(z.union([z.string().min(1), FieldObject])).min(1),
+    ),
+  }),
+  authorization: told(
+    'The PDF with which the patient allows it; it lies in the folder that the job names.',
+    z.strictObject({ file: FieldDefinition.meta({ description: 'Its name, without a folder.' }) }),
+  ),
+  withdrawn: told('Requests that are to be withdrawn.', WhenDefinition),
+})
+export type MedicalRecordsDefinition = z.infer<typeof MedicalRecords>
+
 const JOINED = ['table', 'export', 'within'] as const
 
 const Join = z
@@ -310,13 +370,16 @@ const RuleName = z
   .string()
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a rule is named in kebab-case: lower-case letters, digits, hyphens')
 
-type Sections = Partial<Record<'biometrics' | 'conditions' | 'careTeams', unknown>>
+type Sections = Partial<Record<'biometrics' | 'conditions' | 'careTeams' | 'medicalRecords', unknown>>
 
 /** A list of people: its rows are to be registered, or say whose records are collected. */
-export const isRoster = ({ biometrics, conditions, careTeams }: Sections): boolean =>
-  (biometrics ?? conditions ?? careTeams) === undefined
+export const isRoster = (sections: Sections): boolean =>
+  !isOfProfiles(sections) && sections.medicalRecords === undefined
 
-/** What a roster can do without, as it makes no record of a profile. */
+const isOfProfiles = ({ biometrics, conditions, careTeams }: Sections): boolean =>
+  (biometrics ?? conditions ?? careTeams) !== undefined
+
+/** What can be done without where no record of a profile is made. */
 const OF_ROSTER = {
   observedAt: { constant: '1970-01-01T00:00:00.000Z' },
   source: { name: 'roster', type: 'roster' },
@@ -341,10 +404,21 @@ export const MappingDefinition = z
       .union([z.record(RuleName, WideCondition).meta(keysOf('conditions')), z.array(LongCondition).min(1)])
       .optional(),
     careTeams: z.union([z.record(RuleName, CareTeam), z.array(CareTeam).min(1)]).optional(),
+    medicalRecords: told(
+      'Requests for medical records. They have a mapping of their own.',
+      z.record(RuleName, MedicalRecords),
+    ),
   })
   .superRefine((mapping, context) => {
     const { account, observedAt, source } = mapping.row
-    if (!isRoster(mapping)) {
+    if (isOfProfiles(mapping)) {
+      if (mapping.medicalRecords !== undefined)
+        context.addIssue({
+          code: 'custom',
+          path: ['medicalRecords'],
+          message:
+            'cannot stand beside records of a profile: give these requests a mapping, and a job, of their own',
+        })
       const missing = { observedAt, source }
       for (const [key, given] of Object.entries(missing))
         if (given === undefined)
@@ -353,10 +427,18 @@ export const MappingDefinition = z
             path: ['row', key],
             message: 'is missing: every record says it',
           })
+    } else if (mapping.medicalRecords !== undefined) {
+      if (account.register !== undefined)
+        context.addIssue({
+          code: 'custom',
+          path: ['row', 'account', 'register'],
+          message: 'is not for requests: whoever they are of need not be registered',
+        })
     } else if (account.register === undefined && account.type === 'partnerAccountId')
       context.addIssue({
         code: 'custom',
-        message: 'maps nothing: add biometrics, conditions or careTeams, or account.register for a roster',
+        message:
+          'maps nothing: add biometrics, conditions, careTeams or medicalRecords, or account.register for a roster',
       })
   })
   .superRefine(({ read, joins = {} }, context) => {

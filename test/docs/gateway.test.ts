@@ -57,7 +57,7 @@ describe('docs/gateway.md', () => {
     expect(questions.map(([number]) => Number(number))).toEqual(Array.from({ length: 57 }, (_, at) => at + 1))
   })
 
-  it.each(endpoints.map(([endpoint, , test = '']) => [endpoint, test]))(
+  it.each(endpoints.map(([endpoint, , , test = '']) => [endpoint, test]))(
     'names a case that is there: %s',
     (_, test) => {
       expect(test).toSatisfy(isTest)

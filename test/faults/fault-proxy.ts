@@ -171,7 +171,7 @@ async function forward(
   body: string,
 ): Promise<Passed> {
   const headers = new Headers()
-  for (const name of ['x-api-key', 'authorization', 'content-type']) {
+  for (const name of ['x-api-key', 'x-api-version', 'authorization', 'content-type', 'accept-language']) {
     const value = from[name]
     if (typeof value === 'string') headers.set(name, value)
   }

@@ -163,6 +163,12 @@ export async function startLoading(options: LoadingOptions = {}) {
     progress: { takenAt: 0 },
     random: () => 0.5,
     reconciler: reconcilerOf(sending),
+    medicalRecords: {
+      ...{ gateway, gatewayName: reference.url, ledger, runLedger, sending, identity: IDENTITY },
+      authorizations: { look: async () => 'absent', read: async () => undefined },
+      limits: { records: 500, bytes: 1024 ** 2 },
+      types: {},
+    },
     memory: ledger,
     jobId,
     limits: { records: 500, bytes: 1024 ** 2, ...options.limits },

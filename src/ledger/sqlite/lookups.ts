@@ -200,11 +200,11 @@ export async function readHeldContents(
   return found
 }
 
-function* slices(keys: readonly string[]): Generator<Uint8Array[]> {
+export function* slices(keys: readonly string[]): Generator<Uint8Array[]> {
   for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
     yield keys.slice(start, start + KEYS_AT_ONCE).map((key) => Buffer.from(key, 'hex'))
   }
 }
 
-const hex = (bytes: Uint8Array): string =>
+export const hex = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')

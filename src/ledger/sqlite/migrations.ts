@@ -84,6 +84,8 @@ const SHAPE = [
     where (mark in ('to-set', 'to-unset') or deletions is not null)`,
   `create table collected (job_id integer not null, person blob not null, content blob, run_id text not null,
     primary key (job_id, person)) without rowid`,
+  `create table medical_request (gateway text not null, reference blob not null, content blob not null, state text not null,
+    heard_at integer not null, run_id text, primary key (gateway, reference)) without rowid`,
   `create table copy (taken_at integer not null)`,
 
   `create table timetable (job_id integer primary key, cron text not null, zone text not null,

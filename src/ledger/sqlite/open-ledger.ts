@@ -34,6 +34,7 @@ import {
   readOwedCareTeams,
   readRegisteredBy,
 } from './lookups.ts'
+import { readMedicalRequests } from './medical-requests.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { notificationsOf } from './notifications.ts'
 import { pausesOf } from './pauses.ts'
@@ -298,6 +299,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     knownAccounts: (gateway, after, limit) => read((db) => readKnownAccounts(db, gateway, after, limit)),
     collected: (jobId, people) => read((db) => readCollected(db, jobId, people)),
     careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
+    medicalRequests: (gateway, references) => read((db) => readMedicalRequests(db, gateway, references)),
     owedCareTeams: (gateway, after, limit) => read((db) => readOwedCareTeams(db, gateway, after, limit)),
     heldContents: (contents) => read((db) => readHeldContents(db, contents)),
     noteBehind: (at) =>

@@ -23,6 +23,7 @@ import { createExclusive, type Writer } from './exclusive.ts'
 import { noteTaken } from './expectations.ts'
 import { assertHeld, beginWork, countWork, renewLease } from './leases.ts'
 import { noteResolution, rule } from './left-behind.ts'
+import { saveMedicalRequests } from './medical-requests.ts'
 import { isPerhapsSent } from './perhaps-sent.ts'
 import { noteKnown } from './reasons.ts'
 
@@ -191,6 +192,8 @@ export function createRunLedger(
       }, 'for-nothing')
     },
     saveCareTeams: (gateway, entries) => writeShared((writer) => saveCareTeams(writer, gateway, entries)),
+    saveMedicalRequests: (gateway, requests) =>
+      writeShared((writer) => saveMedicalRequests(writer, gateway, requests), 'for-nothing'),
     endRun: (end) =>
       writeShared(async (writer, statements) => {
         await countWork(writer, lease.runId, end.endedAt, 'pauses')

@@ -1,0 +1,352 @@
+/**
+ * Loads a chunk of medical-records requests: upserts in batches, the authorization right after the answer that gives its address, withdrawals
+ * (interface, "Medical-records requester"). An upsert and an upload may be repeated, so no answer leaves a doubt that reading must settle. The
+ * address of an upload is a credential: it is held while it is used, and nowhere else.
+ */
+import { z } from 'zod'
+import type { AnswerClass } from '../gateway/answer-class.ts'
+import type {
+  MedicalRecordsRequestReturned,
+  MedicalRecordsRequestType,
+} from '../gateway/contract/medical-records.ts'
+import type { EnvelopeError } from '../gateway/contract/shared-objects.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { GatewayError } from '../gateway/gateway-error.ts'
+import type { UpsertAnswer } from '../gateway/medical-records.ts'
+import { requestPages } from '../gateway/request-pages.ts'
+import type { KnownRequest, Ledger, RunLedger } from '../ledger/ledger.ts'
+import { type Entry, type EntryOutcome, Outcomes } from '../model/entry.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { Identity } from '../model/ids.ts'
+import type { BatchLimits } from './batches.ts'
+import { allDone } from './dispatcher.ts'
+import { refusalWords, rejection, type Words } from './gateway-words.ts'
+import {
+  bodyOf,
+  lastOfEach,
+  stepOf,
+  typeFault,
+  type WantedRequest,
+  wantedRequests,
+} from './medical-request-state.ts'
+import type { Sending } from './sending.ts'
+
+/** The folder of authorizations. */
+export interface Authorizations {
+  /** @returns `ready`, `absent`, or what is wrong with it */
+  look(name: string): Promise<string>
+  /** @returns undefined where there is none. @throws where it cannot be read */
+  read(name: string): Promise<Uint8Array | undefined>
+}
+
+export interface MedicalRecordsContext {
+  readonly gateway: Pick<Gateway, 'medicalRecords'>
+  /** Names the gateway in the ledger: its address. */
+  readonly gatewayName: string
+  readonly ledger: Pick<Ledger, 'medicalRequests'>
+  readonly runLedger: Pick<RunLedger, 'saveMedicalRequests' | 'lease'>
+  readonly sending: Pick<Sending, 'idempotent' | 'read'>
+  readonly identity: Pick<Identity, 'request' | 'requestBody'>
+  readonly authorizations: Authorizations
+  readonly limits: BatchLimits
+  /** What can be asked for: read before the first request of a run is sent. */
+  readonly types: { read?: Promise<readonly MedicalRecordsRequestType[]> | undefined }
+}
+
+/** Requests in one upsert, as many as the sample of a search has on a page: no limit is documented. */
+const MOST_AT_ONCE = 100
+
+interface ToSubmit extends WantedRequest {
+  readonly known: KnownRequest | undefined
+  /** What lies there of its authorization; undefined where the mapping has none. */
+  readonly authorization: string | undefined
+}
+
+/** @param arrival of the export. @throws WaybillError where the run must stop */
+export async function loadMedicalRecords(
+  context: MedicalRecordsContext,
+  entries: readonly Entry[],
+  arrival: number,
+): Promise<readonly EntryOutcome[]> {
+  const { identity, ledger, runLedger, gatewayName, authorizations } = context
+  const { runId } = runLedger.lease
+  const outcomes = new Outcomes()
+  const { last, earlier } = lastOfEach(wantedRequests(entries, identity, arrival))
+  outcomes.note(
+    earlier.map(({ one: { entry }, isOther }) => ({
+      ...{ entry, outcome: 'unchanged' },
+      ...(isOther ? { passedOver: 'outdated' } : {}),
+    })),
+  )
+  const known = await ledger.medicalRequests(
+    gatewayName,
+    last.map(({ reference }) => reference),
+  )
+  const heardAgain: KnownRequest[] = []
+  const toSubmit: ToSubmit[] = []
+  const toWithdraw: { readonly wanted: WantedRequest; readonly isKnown: boolean }[] = []
+  for (const wanted of last) {
+    const { entry, request } = wanted
+    const before = known.get(wanted.reference)
+    const step = stepOf(before, wanted, runId)
+    if (step === 'withdraw') {
+      toWithdraw.push({ wanted, isKnown: before !== undefined && before.state !== 'withdrawn' })
+      continue
+    }
+    if (step === 'submit') {
+      const file = request.authorization
+      const authorization = file === undefined ? undefined : await authorizations.look(file)
+      const isSent = before?.state === 'awaiting' && before.content === wanted.content
+      // It is there already, and an address without a document is of no use.
+      if (isSent && authorization !== undefined && authorization !== 'ready')
+        outcomes.note([awaiting(entry, authorization)])
+      else toSubmit.push({ ...wanted, known: before, authorization })
+      continue
+    }
+    if (step === 'unchanged' && before !== undefined && before.heardAt < wanted.heardAt)
+      heardAgain.push({ ...before, heardAt: wanted.heardAt, run: null })
+    if (step === 'accepted') outcomes.note([{ entry, outcome: 'accepted', batchId: null, status: null }])
+    else
+      outcomes.note([
+        { entry, outcome: 'unchanged', ...(step === 'outdated' ? { passedOver: 'outdated' } : {}) },
+      ])
+  }
+  if (heardAgain.length > 0) await runLedger.saveMedicalRequests(gatewayName, heardAgain)
+  outcomes.note(await refuseTypes(context, toSubmit))
+  const offered = toSubmit.filter(({ entry }) => outcomes.of(entry) === undefined)
+  const atOnce = Math.min(MOST_AT_ONCE, context.limits.records)
+  const batches: ToSubmit[][] = []
+  for (let start = 0; start < offered.length; start += atOnce)
+    batches.push(offered.slice(start, start + atOnce))
+  const ended = await allDone([
+    ...batches.map((batch) => submit(context, batch)),
+    ...toWithdraw.map(async ({ wanted, isKnown }) => [await withdraw(context, wanted, isKnown)]),
+  ])
+  outcomes.note(ended.flat())
+  return outcomes.all()
+}
+
+/** Those whose types the gateway does not offer: a request of such a type is never processed. */
+async function refuseTypes(
+  { types, sending, gateway }: MedicalRecordsContext,
+  toSubmit: readonly ToSubmit[],
+): Promise<EntryOutcome[]> {
+  if (toSubmit.length === 0) return []
+  types.read ??= sending.read('list request types', () => gateway.medicalRecords.requestTypes())
+  let offered: readonly MedicalRecordsRequestType[]
+  try {
+    offered = await types.read
+  } catch (error) {
+    types.read = undefined
+    if (!(error instanceof GatewayError)) throw error
+    const words = refusalWords(error)
+    return toSubmit.map(({ entry }) => rejection(entry, null, 'request-types-unreadable', words))
+  }
+  return toSubmit.flatMap((one) => {
+    const fault = typeFault(bodyOf(one, isNew(one)), offered)
+    return fault === undefined ? [] : [rejection(one.entry, null, 'request-type-unknown', { ours: fault })]
+  })
+}
+
+const isNew = ({ known }: ToSubmit): boolean => known === undefined || known.state === 'withdrawn'
+
+/** Halves what was refused, until what is to blame stands alone. */
+async function submit(context: MedicalRecordsContext, batch: readonly ToSubmit[]): Promise<EntryOutcome[]> {
+  const [only] = batch
+  if (only === undefined) return []
+  const refused = async (code: string, words: Words): Promise<EntryOutcome[]> => {
+    if (batch.length === 1) return [rejection(only.entry, null, code, words)]
+    const middle = Math.ceil(batch.length / 2)
+    const halves = [batch.slice(0, middle), batch.slice(middle)]
+    return (await allDone(halves.map((half) => submit(context, half)))).flat()
+  }
+  let answer: UpsertAnswer
+  try {
+    answer = await upsert(context, batch)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    return refused(error.class === 'too-large' ? 'too-large' : 'refused', refusalWords(error))
+  }
+  // What an answer of success lists as wrong may be about any of them.
+  if (answer.errors.length > 0) {
+    const theirs = answer.errors.map(wordsOf).join('; ')
+    return refused('listed-as-error', { ours: '', theirs })
+  }
+  const returned = new Map(answer.requests.map((one) => [one.referenceNumber, one]))
+  if (batch.some(({ request }) => !returned.has(request.reference))) return refused('not-echoed', NOT_ECHOED)
+  await save(context, batch, ({ authorization, known }) =>
+    // A document that was taken once stays with the request, whatever becomes of the file.
+    authorization === undefined || (authorization === 'absent' && known?.state === 'complete')
+      ? 'complete'
+      : 'awaiting',
+  )
+  return allDone(
+    batch.map(async (one): Promise<EntryOutcome> => {
+      const { entry, authorization, known } = one
+      const accepted: EntryOutcome = { entry, outcome: 'accepted', batchId: null, status: answer.status }
+      if (authorization === undefined) return accepted
+      if (authorization === 'ready')
+        return (await upload(context, one, returned.get(one.request.reference))) ?? accepted
+      return authorization === 'absent' && known?.state === 'complete'
+        ? accepted
+        : awaiting(entry, authorization)
+    }),
+  )
+}
+
+const wordsOf = (error: EnvelopeError): string => {
+  const words = typeof error === 'string' ? error : error.message
+  return typeof words === 'string' ? words : ''
+}
+
+const NOT_ECHOED: Words = { ours: 'the gateway answered with success, and did not name the request' }
+
+const upsert = (
+  { sending, gateway }: MedicalRecordsContext,
+  batch: readonly ToSubmit[],
+): Promise<UpsertAnswer> =>
+  sending.idempotent('ask for medical records', () =>
+    gateway.medicalRecords.upsert(batch.map((one) => bodyOf(one, isNew(one)))),
+  )
+
+const save = <One extends WantedRequest>(
+  { runLedger, gatewayName }: MedicalRecordsContext,
+  requests: readonly One[],
+  stateOf: (one: One) => KnownRequest['state'],
+): Promise<void> =>
+  runLedger.saveMedicalRequests(
+    gatewayName,
+    requests.map((one) => ({
+      ...{ reference: one.reference, content: one.content, heardAt: one.heardAt },
+      ...{ state: stateOf(one), run: runLedger.lease.runId },
+    })),
+  )
+
+function awaiting(entry: Entry, found: string): EntryOutcome {
+  return found === 'absent'
+    ? rejection(entry, null, 'awaiting-authorization', {
+        ours: 'the request is sent; its authorization does not lie in the folder yet',
+      })
+    : rejection(entry, null, 'authorization-unusable', {
+        ours: `the request is sent; its authorization ${found}`,
+      })
+}
+
+/**
+ * An address lives for 30 minutes: where it is refused, another one is asked for, once.
+ * @returns undefined where the gateway has the document
+ */
+async function upload(
+  context: MedicalRecordsContext,
+  one: ToSubmit,
+  returned: MedicalRecordsRequestReturned | undefined,
+): Promise<EntryOutcome | undefined> {
+  const { sending, gateway, authorizations } = context
+  const { entry, request } = one
+  const send = (address: string): Promise<boolean> =>
+    sending.idempotent('upload an authorization', async () => {
+      // Held while it is under way, and no longer: many of them are large.
+      const pdf = await authorizations.read(request.authorization ?? '')
+      if (pdf === undefined) return false
+      await gateway.medicalRecords.uploadAuthorization(address, pdf).catch((error: unknown) => {
+        throw error instanceof GatewayError ? ofTheStore(error) : error
+      })
+      return true
+    })
+  let words: Words = { ours: 'the gateway gave no address to upload the authorization to' }
+  let address = addressOf(returned)
+  for (let asked = 0; ; asked++) {
+    if (address !== undefined) {
+      try {
+        if (!(await send(address))) return awaiting(entry, 'absent')
+        await save(context, [one], () => 'complete')
+        return undefined
+      } catch (error) {
+        if (error instanceof WaybillError && error.code === 'usage-wrong') {
+          const found = await authorizations.look(request.authorization ?? '')
+          if (found !== 'ready') return awaiting(entry, found)
+          words = { ours: error.message }
+        } else if (error instanceof GatewayError) words = refusalWords(error)
+        else throw error
+      }
+    }
+    if (asked > 0) return rejection(entry, null, 'authorization-refused', words)
+    try {
+      address = addressOf((await upsert(context, [one])).requests[0])
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      return rejection(entry, null, 'authorization-refused', words)
+    }
+  }
+}
+
+/** Whoever keeps documents need not be the gateway: a refusal says nothing of our credentials, silence nothing of the gateway. */
+function ofTheStore(error: GatewayError): GatewayError {
+  const says = OF_THE_STORE[error.class]
+  return says === undefined ? error : new GatewayError(error.message, { ...error, class: says, cause: error })
+}
+
+const OF_THE_STORE: Partial<Record<AnswerClass, AnswerClass>> = {
+  'stale-token': 'refused',
+  'not-allowed': 'refused',
+  'not-sent': 'ambiguous',
+}
+
+const addressOf = (returned: MedicalRecordsRequestReturned | undefined): string | undefined => {
+  const address = returned?.authorizationUploadUrl
+  return typeof address === 'string' && address !== '' ? address : undefined
+}
+
+/** Deletes a request. A refusal does not tell whether it is gone or processed: a search does. */
+async function withdraw(
+  context: MedicalRecordsContext,
+  wanted: WantedRequest,
+  isKnown: boolean,
+): Promise<EntryOutcome> {
+  const { sending, gateway } = context
+  const { entry, request } = wanted
+  const gone = async (outcome: EntryOutcome): Promise<EntryOutcome> => {
+    await save(context, [wanted], () => 'withdrawn')
+    return outcome
+  }
+  try {
+    await sending.idempotent('withdraw a request', () => gateway.medicalRecords.delete(request.reference))
+    return await gone({ entry, outcome: 'accepted', batchId: null, status: null })
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    const isThere = await search(context, wanted)
+    if (isThere) return rejection(entry, null, 'withdrawal-refused', refusalWords(error))
+    return gone(
+      isKnown
+        ? { entry, outcome: 'accepted', batchId: null, status: null, readBack: true }
+        : { entry, outcome: 'unchanged' },
+    )
+  }
+}
+
+const Sought = z.looseObject({
+  patient: z.looseObject({ firstName: z.string(), lastName: z.string(), dob: z.string() }),
+  request: z.looseObject({ requestType: z.string(), requestSubType: z.string() }),
+})
+
+async function search(
+  { sending, gateway }: MedicalRecordsContext,
+  { request }: WantedRequest,
+): Promise<boolean> {
+  const { patient, request: asked } = Sought.parse(JSON.parse(request.body))
+  const { firstName, lastName, dob } = patient
+  const filter = [
+    {
+      patient: { firstName, lastName, dob },
+      request: { type: asked.requestType, subType: asked.requestSubType },
+    },
+  ]
+  const pages = requestPages((page, limit) =>
+    sending.read('search medical-records requests', async () => {
+      const { results } = await gateway.medicalRecords.search({ page, limit, filter })
+      return results
+    }),
+  )
+  for await (const { referenceNumber } of pages) if (referenceNumber === request.reference) return true
+  return false
+}

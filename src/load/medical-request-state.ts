@@ -1,0 +1,116 @@
+/**
+ * What is to be done about a medical-records request, by what the ledger knows of it and what the export says. Pure. The reference number decides
+ * (interface, "States and transitions"): an upsert may be repeated, and of two words the later one counts.
+ */
+import { z } from 'zod'
+import type { MedicalRecordsRequestType } from '../gateway/contract/medical-records.ts'
+import {
+  MedicalRecordsRequestChange,
+  MedicalRecordsRequestSent,
+} from '../gateway/contract/medical-records.ts'
+import type { KnownRequest } from '../ledger/ledger.ts'
+import type { Entry } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
+import { type MedicalRequest, RequestRecord } from '../model/record.ts'
+import { placeOfWord } from './care-team-state.ts'
+
+/** A request as a row of an export says it. */
+export interface WantedRequest {
+  readonly entry: Entry
+  readonly request: MedicalRequest
+  /** Hashed reference number, 32 hex digits. */
+  readonly reference: string
+  /** Hash of the request as it is sent, 16 hex digits. */
+  readonly content: string
+  /** `placeOfWord`. */
+  readonly heardAt: number
+}
+
+/** @param arrival of the export */
+export const wantedRequests = (
+  entries: readonly Entry[],
+  identity: Pick<Identity, 'request' | 'requestBody'>,
+  arrival: number,
+): WantedRequest[] =>
+  entries.flatMap((entry) => {
+    const { record, row } = entry
+    if (!(record instanceof RequestRecord)) return []
+    const { request } = record
+    const reference = identity.request(request.reference)
+    const content = identity.requestBody(request.body)
+    return [{ entry, request, reference, content, heardAt: placeOfWord(arrival, row.row) }]
+  })
+
+/** `accepted`: an earlier process of the same run has done it. */
+export type Step = 'submit' | 'withdraw' | 'unchanged' | 'accepted' | 'outdated'
+
+/** @param runId of the run that asks */
+export function stepOf(known: KnownRequest | undefined, wanted: WantedRequest, runId: string): Step {
+  const { isWithdrawn } = wanted.request
+  const isSaidAgain =
+    known !== undefined &&
+    (isWithdrawn
+      ? known.state === 'withdrawn'
+      : known.state !== 'withdrawn' && known.content === wanted.content)
+  if (isSaidAgain && known.state !== 'awaiting')
+    return known.run === runId && known.heardAt === wanted.heardAt ? 'accepted' : 'unchanged'
+  if (known !== undefined && known.heardAt > wanted.heardAt && !isSaidAgain) return 'outdated'
+  return isWithdrawn ? 'withdraw' : 'submit'
+}
+
+/** The last word of each reference number, and the earlier ones. */
+export function lastOfEach(wanted: readonly WantedRequest[]): {
+  readonly last: readonly WantedRequest[]
+  readonly earlier: readonly { readonly one: WantedRequest; readonly isOther: boolean }[]
+} {
+  const byReference = new Map(wanted.map((one) => [one.reference, one]))
+  const isSame = (one: WantedRequest, other: WantedRequest): boolean =>
+    one.content === other.content && one.request.isWithdrawn === other.request.isWithdrawn
+  return {
+    last: [...byReference.values()],
+    earlier: wanted.flatMap((one) => {
+      const last = byReference.get(one.reference)
+      return last === undefined || last === one ? [] : [{ one, isOther: !isSame(one, last) }]
+    }),
+  }
+}
+
+/**
+ * The item of an upsert. What the gateway does not have has nothing to be cleared: then what is null is left out.
+ * @param isNew whether it is not known there
+ */
+export function bodyOf({ request }: WantedRequest, isNew: boolean): MedicalRecordsRequestChange {
+  const body: unknown = JSON.parse(request.body)
+  return isNew ? MedicalRecordsRequestSent.parse(withoutNulls(body)) : MedicalRecordsRequestChange.parse(body)
+}
+
+function withoutNulls(json: unknown): unknown {
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return json
+  return Object.fromEntries(
+    Object.entries(json).flatMap(([key, value]) => (value === null ? [] : [[key, withoutNulls(value)]])),
+  )
+}
+
+const Named = z.looseObject({ requestType: z.string(), requestSubType: z.string() })
+
+/** What is wrong with the types that it names, by id or name; undefined: the gateway offers them. */
+export function typeFault(
+  { request }: MedicalRecordsRequestChange,
+  types: readonly MedicalRecordsRequestType[],
+): string | undefined {
+  const { requestType, requestSubType } = Named.parse(request)
+  const isCalled = (name: string) => (one: { readonly id: string; readonly name: string }) =>
+    one.id === name || one.name === name
+  const type = types.find(isCalled(requestType))
+  const offered = (names: readonly { readonly name: string }[]): string =>
+    names.length === 0 ? 'none' : names.map(({ name }) => `"${name}"`).join(', ')
+  if (type === undefined) return `the gateway has no such request type; it has ${offered(types)}`
+  const subTypes = Array.isArray(type.requestSubType) ? type.requestSubType : []
+  const sub = subTypes.find(isCalled(requestSubType))
+  const open = subTypes.filter(({ disabled }) => disabled !== true)
+  if (sub === undefined)
+    return `the request type "${type.name}" has no such sub-type; it has ${offered(open)}`
+  return sub.disabled === true
+    ? `the sub-type "${sub.name}" is disabled; "${type.name}" has ${offered(open)}`
+    : undefined
+}

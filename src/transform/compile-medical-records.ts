@@ -1,0 +1,194 @@
+/** Rules for medical-records requests (interface, "Medical-records request (ROI)"). */
+
+import { Disclosure } from '../gateway/contract/medical-records.ts'
+import { createFrame, type Fault, fault, RequestRecord } from '../model/record.ts'
+import type { KeyPath } from '../yaml-file.ts'
+import { type CompiledField, deepest } from './compile-context.ts'
+import { compileField } from './compile-field.ts'
+import { compileWhen } from './compile-when.ts'
+import { compileCalendarDate } from './dates.ts'
+import type { FieldDefinition } from './field-definition.ts'
+import type { MedicalRecordsDefinition } from './mapping-definition.ts'
+import { type CompiledRule, type RuleSite, recordRule, rejected } from './rule.ts'
+import type { Scope } from './scope.ts'
+
+/** What stands in a request under a name: null clears what an earlier one said (interface, "States and transitions"). */
+type Said = string | readonly string[] | null
+
+/** A field of the request, below a block or at its top. */
+interface Part {
+  readonly at: KeyPath
+  readonly field: CompiledField
+  readonly read: (scope: Scope) => Said | Fault
+}
+
+const missing = (name: string): Fault => fault('value-missing', `there is no ${name}`)
+const NO_DATE = fault('date-invalid', 'the date fits none of the forms that the mapping gives')
+const NO_DISCLOSURE = fault('disclosure-unknown', 'the interface has no such disclosure')
+const DATES_CROSSED = fault('date-invalid', 'the dates of service end before they begin')
+const BADLY_NAMED = fault(
+  'authorization-badly-named',
+  'the authorization is named by a path, not by a file name',
+)
+
+/** A name that leads nowhere but into its folder, on each system. */
+const FILE_NAME = /^[^./\\:\0][^/\\:\0]{0,254}$/
+
+const isDisclosure = (text: string): text is Disclosure => Disclosure.safeParse(text).success
+
+const isFault = (said: Said | Fault | undefined): said is Fault =>
+  typeof said === 'object' && said !== null && 'code' in said
+
+/** Compiles a rule of requests. */
+export function compileMedicalRequest(site: RuleSite, definition: MedicalRecordsDefinition): CompiledRule {
+  const { context, name, path, row, source } = site
+  const { patient, provider = {}, request, authorization } = definition
+  const condition = compileWhen(context, definition.when, [...path, 'when'])
+  const withdrawn = definition.withdrawn && compileWhen(context, definition.withdrawn, [...path, 'withdrawn'])
+  const fieldOf = (at: KeyPath, field: FieldDefinition) => compileField(context, field, [...path, ...at])
+  const wordOf = (at: KeyPath, field: FieldDefinition) => fieldOf(at, context.word(field, [...path, ...at]))
+
+  const parts: Part[] = []
+  const needed = (at: KeyPath, field: CompiledField): void => {
+    parts.push({ at, field, read: (scope) => field.read(scope) || missing(at.join('.')) })
+  }
+  const optional = (at: KeyPath, written: FieldDefinition | undefined, compile = fieldOf): void => {
+    if (written === undefined) return
+    const field = compile(at, written)
+    parts.push({ at, field, read: (scope) => field.read(scope) || null })
+  }
+  const dated = (at: KeyPath, { format, ...written }: typeof patient.dob): void => {
+    const field = fieldOf(at, written)
+    const dateOf = compileCalendarDate(format)
+    parts.push({
+      ...{ at, field },
+      read(scope) {
+        const text = field.read(scope)
+        if (typeof text !== 'string') return text
+        return text === '' ? missing(at.join('.')) : (dateOf(text) ?? NO_DATE)
+      },
+    })
+  }
+
+  optional(['patient', 'type'], patient.type, wordOf)
+  optional(['patient', 'reference'], patient.reference)
+  optional(['patient', 'zip'], patient.zip)
+  needed(['patient', 'firstName'], fieldOf(['patient', 'firstName'], patient.firstName))
+  needed(['patient', 'lastName'], fieldOf(['patient', 'lastName'], patient.lastName))
+  dated(['patient', 'dob'], patient.dob)
+  const { others = {}, ...named } = provider
+  for (const [key, field] of Object.entries(named)) optional(['provider', key], field)
+  for (const [key, field] of Object.entries(others)) {
+    const at = ['provider', key]
+    const compiled = compileField(context, field, [...path, 'provider', 'others', key])
+    parts.push({ at, field: compiled, read: (scope) => compiled.read(scope) || null })
+  }
+  const ofRequest = (key: string): KeyPath => ['request', key]
+  const type = wordOf(ofRequest('type'), request.type ?? { constant: '' })
+  parts.push({ at: ofRequest('type'), field: type, read: type.read })
+  needed(ofRequest('requestType'), wordOf(ofRequest('requestType'), request.requestType))
+  needed(ofRequest('requestSubType'), wordOf(ofRequest('requestSubType'), request.requestSubType))
+  const dates = request.datesOfService
+  const ofDates = (key: string): KeyPath => ['request', 'datesOfService', key]
+  needed(ofDates('type'), wordOf(ofDates('type'), dates.type ?? { constant: 'startEnd' }))
+  dated(ofDates('start'), dates.start)
+  dated(ofDates('end'), dates.end)
+  if (request.disclosures !== undefined) parts.push(disclosuresOf(site, request.disclosures))
+
+  const reference = fieldOf(['reference'], definition.reference)
+  const file = authorization && fieldOf(['authorization', 'file'], authorization.file)
+  const depth = deepest(condition, withdrawn, reference, file, ...parts.map(({ field }) => field))
+  const frame = createFrame({
+    ...{ kind: 'medicalRecords', sourceType: row.source.type, codes: [], name: '' },
+    pieces: [',"request":', `,"withdrawn":`, `,${source.beforeKey}`, source.afterKey],
+    holes: [0, 1],
+  })
+  // What is asked for is asked for at no time of observation.
+  const never = { at: 0, iso: new Date(0).toISOString() }
+
+  return {
+    depth,
+    apply(scope, facts, _rowDate, ordinals) {
+      if (!condition.holds(scope)) return undefined
+      const rule = recordRule(name, 'request', depth, ordinals)
+      const refuse = (found: Fault, { from }: CompiledField) => rejected('medicalRecords', rule, found, from)
+      const number = reference.read(scope)
+      if (typeof number !== 'string') return refuse(number, reference)
+      if (number === '') return refuse(missing('reference number'), reference)
+      const body = emptyBody(number)
+      for (const { at, field, read } of parts) {
+        const said = read(scope)
+        if (isFault(said)) return refuse(said, field)
+        put(body, at, said)
+      }
+      const { start, end } = body.request.datesOfService
+      if (String(end) < String(start)) return rejected('medicalRecords', rule, DATES_CROSSED, undefined)
+      const pdf = file?.read(scope)
+      if (typeof pdf === 'object') return rejected('medicalRecords', rule, pdf, file?.from)
+      if (pdf !== undefined && pdf !== '' && !FILE_NAME.test(pdf))
+        return rejected('medicalRecords', rule, BADLY_NAMED, file?.from)
+      return new RequestRecord(frame, rule, facts, never, {
+        reference: number,
+        body: JSON.stringify(body),
+        isWithdrawn: withdrawn?.holds(scope) === true,
+        authorization: pdf,
+      })
+    },
+  }
+}
+
+interface Body {
+  readonly referenceNumber: string
+  readonly patient: Record<string, unknown>
+  readonly provider: Record<string, unknown>
+  readonly request: Record<string, unknown> & { readonly datesOfService: Record<string, unknown> }
+  /** Reserved: "send an empty string". */
+  readonly webhook: { readonly url: '' }
+}
+
+const emptyBody = (referenceNumber: string): Body => ({
+  referenceNumber,
+  patient: {},
+  provider: {},
+  request: { datesOfService: {} },
+  webhook: { url: '' },
+})
+
+function put(body: Body, [block, ...rest]: KeyPath, said: Said): void {
+  const within = block === 'patient' ? body.patient : block === 'provider' ? body.provider : body.request
+  const [key, below] = rest
+  if (below === undefined) within[String(key)] = said
+  else body.request.datesOfService[String(below)] = said
+}
+
+/** A bare word is the disclosure itself; a field gives none, one, or several with commas. */
+function disclosuresOf(
+  { context, path }: RuleSite,
+  written: NonNullable<MedicalRecordsDefinition['request']['disclosures']>,
+): Part {
+  const at = ['request', 'disclosures']
+  const fields = written.map((one, index) => {
+    const place = [...path, ...at, index]
+    if (typeof one === 'string' && !isDisclosure(one))
+      context.report(place, `"${one}" is no disclosure that the interface has`)
+    return compileField(context, context.word(one, place), place)
+  })
+  const from = fields.flatMap((field) => field.from ?? []).join(', ')
+  return {
+    at,
+    field: { from: from === '' ? undefined : from, depth: deepest(...fields), read: () => '' },
+    read(scope) {
+      const found = new Set<string>()
+      for (const field of fields) {
+        const text = field.read(scope)
+        if (typeof text !== 'string') return text
+        for (const one of text.split(',').map((word) => word.trim())) {
+          if (one === '') continue
+          if (!isDisclosure(one)) return NO_DISCLOSURE
+          found.add(one)
+        }
+      }
+      return found.size === 0 ? null : [...found]
+    },
+  }
+}

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { RequestRecord } from '../../src/model/record.ts'
 import type { CsvRow } from '../../src/model/row.ts'
 import { CHUNK_SIZE, type Chunk, type ChunkRange, createPipeline, cutChunks } from '../../src/run/chunks.ts'
 import { biometric, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
@@ -91,6 +92,19 @@ const chunk = (number: number, key = `key-${number}`, person = `person-${number}
   entries: [entryOf(biometric, { key, person })],
 })
 
+/** A chunk that asks for medical records, of a person and by a row of its own. */
+const asking = (number: number, reference: string): Chunk => {
+  const one = chunk(number)
+  return {
+    ...one,
+    entries: one.entries.map((entry) => {
+      const { frame, rule, facts, observed } = entry.record
+      const request = { reference, body: '{}', isWithdrawn: false, authorization: undefined }
+      return { ...entry, record: new RequestRecord(frame, rule, facts, observed, request) }
+    }),
+  }
+}
+
 function start() {
   const begun: number[] = []
   const settled: number[] = []
@@ -141,11 +155,12 @@ it('holds back what there is no room for', async () => {
 })
 
 it.each([
-  ['row key', chunk(2, 'key-1')],
-  ['person', chunk(2, 'key-2', 'person-1')],
-])('lets a chunk with a common %s wait until the other is settled', async (_name, second) => {
+  ['row key', chunk(1), chunk(2, 'key-1')],
+  ['person', chunk(1), chunk(2, 'key-2', 'person-1')],
+  ['medical-records request', asking(1, 'r'), asking(2, 'r')],
+])('lets a chunk with a common %s wait until the other is settled', async (_name, first, second) => {
   const { begun, settled, gate, pipeline } = start()
-  await pipeline.add(chunk(1))
+  await pipeline.add(first)
   const added = pipeline.add(second)
   await setImmediate()
   expect(begun).toEqual([1])

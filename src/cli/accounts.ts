@@ -1,9 +1,11 @@
-/** `waybill accounts export`: who has which account. */
+/** `waybill accounts`: who has which account, and erasing accounts. */
 import { resolve } from 'node:path'
-import { EXIT } from '../model/errors.ts'
+import { createInterface } from 'node:readline/promises'
+import { EXIT, WaybillError } from '../model/errors.ts'
 import { exportCrosswalk } from '../runs/crosswalk.ts'
+import { eraseAccounts } from '../runs/erase-accounts.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
-import type { Action } from './context.ts'
+import type { Action, CommandContext } from './context.ts'
 
 export interface AccountsExportOptions {
   readonly job: string
@@ -29,4 +31,57 @@ export const accountsExport: Action<AccountsExportOptions> = async (
         ],
   )
   return EXIT.ok
+}
+
+export interface AccountsEraseOptions {
+  readonly file: string
+  readonly job?: string
+  readonly dryRun?: true
+  readonly yes?: true
+  readonly json?: true
+}
+
+export const accountsErase: Action<AccountsEraseOptions> = async (context, options) => {
+  const erasure = await eraseAccounts(context, {
+    file: resolve(options.file),
+    job: options.job,
+    dryRun: options.dryRun === true,
+    confirm: (people, gateway) =>
+      options.yes
+        ? Promise.resolve(true)
+        : ask(context, `Erase ${counted(people, 'account', 'accounts')} at ${gateway}, for good? (yes/no) `),
+  })
+  if (erasure === undefined) {
+    context.out('Nothing was erased.')
+    return EXIT.ok
+  }
+  const { people, known, erased, notThere, refused, gateway, receipts } = erasure
+  if (options.json) context.out(JSON.stringify(erasure))
+  else if (receipts === undefined)
+    context.out(
+      `Would erase ${counted(people, 'account', 'accounts')} at ${gateway}; of ${n(known)} of these people the ledger knows`,
+    )
+  else
+    context.out([
+      `${counted(people, 'account', 'accounts')} at ${gateway}: erased ${n(erased)}, not there ${n(notThere)}, refused ${n(refused)}`,
+      `Receipts: ${shownPath(receipts)}`,
+      'A row of theirs in an export registers them again: take them out of what the vendor sends, or add them to skipWhen.',
+      'Rejects files may hold rows of theirs until `waybill prune` removes them.',
+    ])
+  return refused === 0 ? EXIT.ok : EXIT.recordsLeftBehind
+}
+
+async function ask({ terminal, input, writeError }: CommandContext, question: string): Promise<boolean> {
+  if (terminal === false || input === undefined)
+    throw new WaybillError('usage-wrong', 'accounts are erased for good, and nobody is here to ask', {
+      remedy: 'Look first with --dry-run; then add --yes.',
+    })
+  const lines = createInterface({ input: input() })
+  try {
+    writeError(question)
+    for await (const line of lines) return /^y(es)?$/i.test(line.trim())
+    return false
+  } finally {
+    lines.close()
+  }
 }

@@ -230,7 +230,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     )
     .action(call(['run'], async () => (await import('./rerun.ts')).reconcile))
 
-  const accounts = program.command('accounts').description('export who has which account')
+  const accounts = program.command('accounts').description('who has which account; erase accounts')
   accounts
     .command('export')
     .description(
@@ -242,6 +242,20 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .addOption(json())
     .addHelpText('after', '\nExample:\n  waybill accounts export roster --out crosswalk.csv')
     .action(call(['job'], async () => (await import('./accounts.ts')).accountsExport))
+
+  accounts
+    .command('erase')
+    .description('delete accounts at the gateway, for good, and what the ledger knows of these people')
+    .requiredOption('--file <ids.csv>', 'CSV with a column partnerAccountId, or accountId')
+    .option('--job <job>', 'at the gateway of this job; without it, that of WAYBILL_GATEWAY_URL')
+    .option('--dry-run', 'count them, and delete nothing')
+    .option('--yes', 'do not ask')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      '\nExit code 1: the gateway refused some of them.\n\nExample:\n  waybill accounts erase --file leavers.csv --dry-run',
+    )
+    .action(call([], async () => (await import('./accounts.ts')).accountsErase))
 
   addInstallationCommands(program, call)
 

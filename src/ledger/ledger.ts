@@ -322,6 +322,12 @@ export interface Ledger {
     after: string,
     limit: number,
   ): Promise<readonly { readonly reference: string; readonly accountId: string }[]>
+  /**
+   * Forgets a person at a gateway: crosswalk, care teams, what jobs have collected of them.
+   * @param references hashes by which the person is known
+   * @param accountId by which the crosswalk has the person, too
+   */
+  forgetPerson(gateway: string, references: readonly string[], accountId: string | null): Promise<void>
   /** Of whom the job has collected, by hashed reference: which run did so last, and what. */
   collected(jobId: number, people: readonly string[]): Promise<ReadonlyMap<string, CollectedBefore>>
   /** Care-team entries by account, for those that are known to have any. */

@@ -6,6 +6,7 @@ import {
   type Exception,
   type Held,
   type KnownCareTeam,
+  type KnownRequest,
   type Ledger,
   noTallies,
   type RunLedger,
@@ -1120,6 +1121,52 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       await run.saveCareTeams('gateway', [{ ...replaced, deletions: [] }])
       expect(await ledger.owedCareTeams('gateway', account, 9)).toEqual([rowKey(3)])
       expect(await ledger.careTeams('another', [account])).toEqual(new Map())
+    })
+
+    it('knows requests for medical records as they were sent last, and the latest row that said so', async () => {
+      const { run } = await openChunk()
+      const request: KnownRequest = {
+        ...{ reference: rowKey(1), content: content(1), heardAt: 7 },
+        ...{ state: 'awaiting', run: 'run-1' },
+      }
+      await run.saveMedicalRequests('gateway', [request, { ...request, reference: rowKey(2) }])
+      await run.saveMedicalRequests('gateway', [
+        { ...request, content: content(2), state: 'complete', heardAt: 5, run: null },
+      ])
+      const asked = [rowKey(1), rowKey(2), rowKey(3)]
+      expect(await ledger.medicalRequests('gateway', asked)).toEqual(
+        new Map([
+          [rowKey(1), { ...request, content: content(2), state: 'complete', run: null }],
+          [rowKey(2), { ...request, reference: rowKey(2) }],
+        ]),
+      )
+      expect(await ledger.medicalRequests('another', asked)).toEqual(new Map())
+    })
+
+    it('forgets a person at one gateway, by hash and by account id', async () => {
+      const { run } = await openChunk()
+      const entry = (account: string): KnownCareTeam => ({
+        ...{ account, npi: rowKey(9), observedAt: 5, storedAt: NOW, mark: 'set', accountId: null },
+        ...{ heardAt: 7, content: null, deletions: [] },
+      })
+      const people = [rowKey(1), rowKey(2), rowKey(3)]
+      for (const gateway of ['gateway', 'another']) {
+        await run.saveAccounts(
+          gateway,
+          people.map((reference, at) => ({ reference, accountId: `id-${at}`, sentBefore: null })),
+          NOW,
+        )
+        await run.saveCareTeams(gateway, people.map(entry))
+      }
+      await ledger.forgetPerson('gateway', [rowKey(1)], 'id-1')
+      const left = async (gateway: string) => [
+        [...(await ledger.accounts(gateway, people)).keys()].sort(),
+        [...(await ledger.careTeams(gateway, people)).keys()].sort(),
+      ]
+      expect(await left('gateway')).toEqual([[rowKey(3)], [rowKey(3)]])
+      expect(await left('another')).toEqual([people, people])
+      await ledger.forgetPerson('gateway', [rowKey(3)], null)
+      expect(await left('gateway')).toEqual([[], []])
     })
 
     it('knows whether an export of that name and content was read to its end before', async () => {

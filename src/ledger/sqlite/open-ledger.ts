@@ -13,6 +13,7 @@ import { deliveredOf } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
+import { forgetPerson } from './forget-person.ts'
 import {
   acquireLease,
   askToStop,
@@ -302,6 +303,8 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     medicalRequests: (gateway, references) => read((db) => readMedicalRequests(db, gateway, references)),
     owedCareTeams: (gateway, after, limit) => read((db) => readOwedCareTeams(db, gateway, after, limit)),
     heldContents: (contents) => read((db) => readHeldContents(db, contents)),
+    forgetPerson: (gateway, references, accountId) =>
+      write((db) => forgetPerson(db, gateway, references, accountId)),
     noteBehind: (at) =>
       write(async (db) => {
         await db.insertInto('copy').values({ taken_at: at }).execute()

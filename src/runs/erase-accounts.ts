@@ -1,0 +1,196 @@
+/**
+ * Erases accounts at the gateway (interface, "Accounts": DELETE /account), and what the ledger knows of these people: crosswalk, care teams, what was
+ * collected. An erasure may be repeated: who is gone is told as not there.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { readJob } from '../definitions/definition-files.ts'
+import { chooseGateway } from '../definitions/jobs.ts'
+import { saysNotFound } from '../gateway/answer-class.ts'
+import { GatewayError } from '../gateway/gateway-error.ts'
+import { noTallies } from '../ledger/ledger.ts'
+import { createDispatcher } from '../load/dispatcher.ts'
+import { createSending, type Sending } from '../load/sending.ts'
+import { WaybillError } from '../model/errors.ts'
+import type { AccountKey } from '../model/record.ts'
+import { openOwn } from '../own-files.ts'
+import { type Application, type GatewayConnection, knownIdentity, withLedgerIfAny } from './application.ts'
+
+export interface Erasure {
+  readonly gateway: string
+  readonly dryRun: boolean
+  /** People in the file, each once. */
+  readonly people: number
+  /** Of them, those whom the ledger knows. */
+  readonly known: number
+  readonly erased: number
+  /** The gateway has no such account. */
+  readonly notThere: number
+  readonly refused: number
+  /** NDJSON: what became of each; undefined where nothing was sent. */
+  readonly receipts: string | undefined
+}
+
+export interface ErasureRequest {
+  /** CSV with a column `partnerAccountId`, or `accountId`, or both. */
+  readonly file: string
+  /** Whose gateway is meant; undefined: that of the settings. */
+  readonly job?: string | undefined
+  readonly dryRun: boolean
+  /** Asked before anything is sent. */
+  readonly confirm: (people: number, gateway: string) => Promise<boolean>
+}
+
+type Outcome = 'erased' | 'not-there' | 'refused'
+
+interface Person {
+  readonly account: AccountKey
+  /** Of the file, from 1. */
+  readonly line: number
+}
+
+/** Deletions under way at once. */
+const AT_ONCE = 8
+/** Milliseconds in which nothing gets through. */
+const PATIENCE_MS = 10 * 60_000
+
+/**
+ * @returns undefined where it was not confirmed
+ * @throws WaybillError `usage-wrong`: the file cannot be read, or has no such column; `gateway-not-set`; `interrupted`; as `createSending`
+ */
+export async function eraseAccounts(
+  application: Application,
+  { file, job, dryRun, confirm }: ErasureRequest,
+): Promise<Erasure | undefined> {
+  const { settings, now, randomHex } = application
+  const gateway = await gatewayOf(application, job)
+  const people = peopleOf(file, await textOf(file))
+  const identity = await knownIdentity(application)
+  return withLedgerIfAny(application, async (ledger) => {
+    const hashes = people.map(({ account }) => identity.account(account))
+    const crosswalk = await ledger?.accounts(gateway, hashes)
+    const known = crosswalk?.size ?? 0
+    const counts = { erased: 0, notThere: 0, refused: 0 }
+    const told = { gateway, dryRun, people: people.length, known }
+    if (dryRun) return { ...told, ...counts, receipts: undefined }
+    if (!(await confirm(people.length, gateway))) return undefined
+    const day = new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+    const receipts = join(settings.home, 'erasures', `${day}-${randomHex(3)}.ndjson`)
+    const kept = await openOwn(settings.home, receipts)
+    const connection = await application.connectGateway(gateway)
+    const note = async (at: number, outcome: Outcome, status: number | null): Promise<void> => {
+      const line = people[at]?.line
+      await kept.appendFile(
+        `${JSON.stringify({ line, person: hashes[at], outcome, status, at: new Date(now()).toISOString() })}\n`,
+      )
+      counts[outcome === 'not-there' ? 'notThere' : outcome]++
+      if (outcome === 'refused') return
+      const account = people[at]?.account
+      const hashed = hashes[at]
+      if (account === undefined || hashed === undefined) return
+      const id = account.type === 'accountId' ? account.reference : crosswalk?.get(hashed)?.accountId
+      const byId = id ? [identity.account({ reference: id, type: 'accountId' })] : []
+      await ledger?.forgetPerson(gateway, [hashed, ...byId], id ?? null)
+    }
+    try {
+      const sending = sendingTo(application, connection)
+      let next = 0
+      const work = async (): Promise<void> => {
+        for (let at = next++; at < people.length; at = next++) {
+          const account = people[at]?.account
+          if (account === undefined) continue
+          application.interrupt.throwIfAborted()
+          try {
+            await sending.idempotent('delete an account', () => connection.gateway.accounts.delete(account))
+            await note(at, 'erased', null)
+          } catch (error) {
+            if (!(error instanceof GatewayError)) throw error
+            await note(at, saysNotFound(error) ? 'not-there' : 'refused', error.status ?? null)
+          }
+        }
+      }
+      await Promise.all(Array.from({ length: AT_ONCE }, work))
+      await kept.sync()
+    } catch (error) {
+      if (!application.interrupt.aborted) throw error
+      throw new WaybillError('interrupted', 'the erasure was interrupted', {
+        remedy: 'Run the same command again: who is erased already is told as not there.',
+        cause: error,
+      })
+    } finally {
+      await kept.close()
+      await connection.close()
+    }
+    return { ...told, ...counts, receipts }
+  })
+}
+
+async function gatewayOf({ settings }: Application, job: string | undefined): Promise<string> {
+  if (job !== undefined) return chooseGateway(settings, await readJob(settings, job))
+  if (settings.gatewayUrl !== undefined) return settings.gatewayUrl
+  throw new WaybillError(
+    'gateway-not-set',
+    'no gateway is set: name a job with --job, or set WAYBILL_GATEWAY_URL',
+  )
+}
+
+const textOf = (file: string): Promise<string> =>
+  readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new WaybillError('usage-wrong', `${file} cannot be read`, {
+      place: { file },
+      remedy: 'Name a CSV with a column partnerAccountId or accountId.',
+      cause,
+    })
+  })
+
+const COLUMNS = ['partnerAccountId', 'accountId'] as const
+
+/** Each person once, by the first of both columns that is not empty. */
+function peopleOf(file: string, text: string): Person[] {
+  const wrong = (message: string, cause?: unknown): WaybillError =>
+    new WaybillError('usage-wrong', `${file} ${message}`, {
+      place: { file },
+      remedy:
+        'Name a CSV with a column partnerAccountId or accountId, as `waybill accounts export` writes it.',
+      cause,
+    })
+  let rows: { readonly record: Record<string, string>; readonly info: { readonly lines: number } }[]
+  try {
+    rows = parse(text, { columns: true, bom: true, info: true, trim: true, skip_empty_lines: true })
+  } catch (cause) {
+    throw wrong('is no CSV', cause)
+  }
+  const [first] = rows
+  if (first === undefined || COLUMNS.every((name) => first.record[name] === undefined))
+    throw wrong(first === undefined ? 'names nobody' : 'has no column partnerAccountId or accountId')
+  const people = new Map<string, Person>()
+  for (const { record, info } of rows) {
+    const type = COLUMNS.find((name) => (record[name] ?? '') !== '')
+    if (type === undefined) throw wrong(`names nobody on line ${info.lines}`)
+    const account = { reference: record[type] ?? '', type }
+    const key = `${type} ${account.reference}`
+    if (!people.has(key)) people.set(key, { account, line: info.lines })
+  }
+  return [...people.values()]
+}
+
+function sendingTo(
+  { now, random, sleep, interrupt, logger }: Application,
+  { gateway }: GatewayConnection,
+): Pick<Sending, 'idempotent'> {
+  return createSending({
+    dispatcher: createDispatcher({ now, random, sleep }),
+    concurrency: AT_ONCE,
+    patienceMs: PATIENCE_MS,
+    notFound: 'unknown',
+    tallies: noTallies(),
+    ...{ now, random, sleep },
+    renewToken: () => gateway.renewToken(),
+    assertHeld: async () => {},
+    signal: interrupt,
+    askAboutNobody: () => gateway.biometrics.read({ reference: 'nobody', type: 'partnerAccountId' }),
+    onWait: ({ waitMs, what }) => logger.warn(`the gateway did not answer as hoped (${what})`, { waitMs }),
+    onOutage: () => {},
+  })
+}

@@ -23,6 +23,9 @@ export const HANDED_ON = [
 export const handedOn = (): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(HANDED_ON.map((name) => [name, process.env[name]]))
 
+/** All of the environment, for commands that get tokens: they may need secrets of their own. */
+export const wholeEnvironment = (): Readonly<Record<string, string | undefined>> => process.env
+
 const LOG_FILE_BYTES = 10 * 1024 ** 2
 /** A night of 100,000 rows takes some 60 MB of ledger and receipts. */
 const MIN_FREE_BYTES = 64 * 1024 * 1024
@@ -107,6 +110,8 @@ const SETTINGS = {
   accessToken: secret('WAYBILL_ACCESS_TOKEN'),
   /** Prints an access token; run again when one is refused. */
   accessTokenCommand: plain('WAYBILL_ACCESS_TOKEN_COMMAND'),
+  /** Prints the access token of a person, for the paged test. */
+  userTokenCommand: plain('WAYBILL_USER_TOKEN_COMMAND'),
   /** Secret for hashes and ids. Undefined: made once and kept in the home. */
   key: secret('WAYBILL_KEY'),
   home: folder('WAYBILL_HOME', '.waybill'),

@@ -90,12 +90,13 @@ export interface Assessment {
   submit(answers: AnswerSubmission): Promise<AssessmentPage | undefined>
 }
 
-export function createAssessment(transport: Transport): Assessment {
+/** @param token of the person; undefined: the one of all calls */
+export function createAssessment(transport: Transport, token?: string): Assessment {
   return {
-    currentPage: () => transport.send({ endpoint: 'readAssessmentPage' }, readPage),
+    currentPage: () => transport.send({ endpoint: 'readAssessmentPage', token }, readPage),
     submit: async (answers) =>
       transport.send(
-        { endpoint: 'submitAnswers', body: JSON.stringify(AnswerSubmission.parse(answers)) },
+        { endpoint: 'submitAnswers', token, body: JSON.stringify(AnswerSubmission.parse(answers)) },
         readPage,
       ),
   }

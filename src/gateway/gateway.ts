@@ -1,3 +1,4 @@
+import { WaybillError } from '../model/errors.ts'
 import { type Accounts, createAccounts } from './accounts.ts'
 import {
   type AgeAssessment,
@@ -5,7 +6,9 @@ import {
   createAgeAssessment,
   createAssessment,
 } from './age-assessment.ts'
+import { checkCredential } from './connection-settings.ts'
 import { type Content, createContent } from './content.ts'
+import type { Account } from './contract/account.ts'
 import {
   type Biometrics,
   type CareTeams,
@@ -17,9 +20,14 @@ import {
 import { createMedicalRecords, type MedicalRecords, type Spelling } from './medical-records.ts'
 import { createTransport, type TransportOptions } from './transport.ts'
 
+/** @throws WaybillError `gateway-refused-credentials` where there is none of this person */
+export type UserToken = (account: Account) => Promise<string>
+
 export interface GatewayOptions extends TransportOptions {
   /** How fields with two spellings are sent. */
   readonly spelling?: Spelling
+  /** Gives a person's own bearer token, with which the paged test is answered (section "Age assessment"). */
+  readonly userToken?: UserToken | undefined
 }
 
 /** The gateway's interface as a typed client. Every call sends one request and retries nothing. */
@@ -30,6 +38,11 @@ export interface Gateway {
   readonly careTeams: CareTeams
   readonly ageAssessment: AgeAssessment
   readonly assessment: Assessment
+  /**
+   * The paged test as that person.
+   * @throws WaybillError `settings-invalid` where nothing gives tokens of persons; what `userToken` throws
+   */
+  assessmentAs(account: Account): Promise<Assessment>
   readonly content: Content
   readonly medicalRecords: MedicalRecords
   /** Fetches the access token anew, after a call failed with the class `stale-token`. */
@@ -48,6 +61,21 @@ export function createGateway(options: GatewayOptions): Gateway {
     careTeams: createCareTeams(transport),
     ageAssessment: createAgeAssessment(transport),
     assessment: createAssessment(transport),
+    async assessmentAs(account) {
+      if (options.userToken === undefined)
+        throw new WaybillError(
+          'settings-invalid',
+          'the test is answered as the person, and nothing gives tokens of persons',
+          {
+            remedy:
+              'Set WAYBILL_USER_TOKEN_COMMAND to a command that prints the token of WAYBILL_ACCOUNT_REFERENCE.',
+          },
+        )
+      return createAssessment(
+        transport,
+        checkCredential(await options.userToken(account), 'WAYBILL_USER_TOKEN_COMMAND'),
+      )
+    },
     content: createContent(transport),
     medicalRecords: createMedicalRecords(transport, options.spelling),
     renewToken: transport.renewToken,

@@ -97,6 +97,8 @@ export interface Call {
   readonly body?: BodyContent
   /** A locale tag, for the header Accept-Language. */
   readonly language?: string | undefined
+  /** A person's bearer token, in the place of the one of all calls. */
+  readonly token?: string | undefined
   /** Where the call goes in place of the path: the address that the gateway gave for an upload. */
   readonly address?: string
   /** Statuses outside 2xx that answer the call rather than fail it. */
@@ -138,7 +140,7 @@ export function createTransport(options: TransportOptions): Transport {
       ...(endpoint.apiKey
         ? { 'x-api-key': path.startsWith('/medical-records/') ? requesterApiKey : apiKey }
         : {}),
-      ...(withBearer ? { authorization: `Bearer ${await token.current()}` } : {}),
+      ...(withBearer ? { authorization: `Bearer ${call.token ?? (await token.current())}` } : {}),
       ...(version === undefined ? {} : { 'x-api-version': version }),
       ...(localised === true && call.language !== undefined ? { 'accept-language': call.language } : {}),
       ...(body === undefined || contentType === undefined ? {} : { 'content-type': contentType }),

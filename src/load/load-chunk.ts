@@ -5,6 +5,7 @@
 import type { ChunkKey, KnownCareTeam, Ledger, PerhapsSent } from '../ledger/ledger.ts'
 import { type Entry, type EntryOutcome, Outcomes, type StoredAs, type Verdict } from '../model/entry.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
+import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { careTeamsOf } from './care-teams.ts'
@@ -29,6 +30,7 @@ export interface LoadContext extends Delivery {
   readonly accounts: AccountsContext
   readonly careTeams: CareTeamContext
   readonly medicalRecords: MedicalRecordsContext
+  readonly assessment: AssessmentContext
   readonly jobId: number
   readonly limits: BatchLimits
   /** Whether the gateway is known to take care teams of several accounts in one request. */
@@ -81,6 +83,8 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
       ...NOTHING_OF_PROFILES,
       outcomes: await loadMedicalRecords(context.medicalRecords, entries, chunk.arrival),
     }
+  if (kind === 'assessment')
+    return { ...NOTHING_OF_PROFILES, ...(await loadAssessments(context.assessment, entries, resumed)) }
   return load(context, chunk, (of, settled) => resolveAccounts(context.accounts, of, 'leave', settled))
 }
 

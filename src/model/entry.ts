@@ -62,6 +62,8 @@ export type EntryOutcome = { readonly entry: Entry } & (
       readonly gatewayId?: string
       /** Learned from reading the profile, not from the answer. */
       readonly readBack?: true
+      /** Of a test: the age result, for its receipt. */
+      readonly ageResult?: object
     }
   | { readonly outcome: 'rejected'; readonly batchId: string | null; readonly reason: Reason }
   | {

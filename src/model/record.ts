@@ -9,8 +9,8 @@ import type { CsvRow, JsonRow, Origin } from './row.ts'
 export const PROFILE_KINDS = ['biometric', 'condition', 'careTeam'] as const
 export type ProfileKind = (typeof PROFILE_KINDS)[number]
 
-/** `medicalRecords`: a request for somebody's medical records. `account`: a person who is to be registered, of a roster. */
-export const RECORD_KINDS = [...PROFILE_KINDS, 'medicalRecords', 'account'] as const
+/** `medicalRecords`: a request for somebody's medical records. `assessment`: a person's answers to the paged test. `account`: a person who is to be registered, of a roster. */
+export const RECORD_KINDS = [...PROFILE_KINDS, 'medicalRecords', 'assessment', 'account'] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
 /** As people call them. */
@@ -19,6 +19,7 @@ export const KIND_NAMES: Readonly<Record<RecordKind, string>> = {
   condition: 'conditions',
   careTeam: 'care teams',
   medicalRecords: 'medical-records requests',
+  assessment: 'answered tests',
   account: 'accounts',
 }
 
@@ -275,6 +276,30 @@ export class RequestRecord extends PreparedRecord {
   ) {
     super(frame, rule, facts, observed, undefined, [request.body, String(request.isWithdrawn)])
     this.request = request
+  }
+}
+
+/** What a person has answered to a question of the paged test (interface, "Answer submission"). */
+export interface TestAnswer {
+  readonly question: string
+  /** Undefined where the mapping does not say which. */
+  readonly fact: string | undefined
+  /** The option's id, value or text. */
+  readonly option: string
+}
+
+export class AnswersRecord extends PreparedRecord {
+  readonly answers: readonly TestAnswer[]
+
+  constructor(
+    frame: RecordFrame,
+    rule: string,
+    facts: RowFacts,
+    observed: ObservedTime,
+    answers: readonly TestAnswer[],
+  ) {
+    super(frame, rule, facts, observed, undefined, [JSON.stringify(answers)])
+    this.answers = answers
   }
 }
 

@@ -121,6 +121,19 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     random,
     reconciler,
   }
+  const people = {
+    gateway,
+    gatewayName,
+    ledger,
+    runLedger,
+    sending,
+    identity,
+    register: accounts.register,
+    reconciler,
+    tallies,
+    now,
+    late: new Map(),
+  }
   const { collect, to } = job.definition
   const collecting =
     collect &&
@@ -158,18 +171,10 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       limits: submit.batch,
       careTeamsAcrossAccounts: careTeams.acrossAccounts,
       held: parts.origin === undefined ? 'hold' : HELD[parts.origin.selection],
-      accounts: {
-        gateway,
-        gatewayName,
-        ledger,
-        runLedger,
-        sending,
-        identity,
-        register: accounts.register,
-        reconciler,
-        tallies,
-        now,
-        late: new Map(),
+      accounts: people,
+      assessment: {
+        ...{ gateway, sending, accounts: people, memory: ledger, jobId, now, random },
+        concurrency: submit.concurrency,
       },
       medicalRecords: {
         ...{ gateway, gatewayName, ledger, runLedger, sending, identity },

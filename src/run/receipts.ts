@@ -1,7 +1,7 @@
 /**
  * Receipts: one line of JSON for each record of which it was learned that the gateway has it, in the file of the run that learned it. What
  * is written together is a gzip member of its own, so that it can be appended and `zcat` reads the whole (RFC 1952, section 2.2). They hold
- * ids and states, no health data.
+ * ids and states, and no health data, but for the age result of a test that was answered.
  */
 
 import { lstatSync } from 'node:fs'
@@ -30,6 +30,8 @@ export interface Receipt {
   /** The gateway's id of the record, where the answer gave one. */
   readonly gatewayId?: string | undefined
   readonly learnedFrom?: LearnedFrom | undefined
+  /** Of a test that was answered. */
+  readonly ageResult?: object | undefined
 }
 
 /** Content hash → how the record was sent, in whatever export; null where it has its receipt. */
@@ -58,9 +60,9 @@ export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): R
   for (const one of outcomes) {
     const { transactionId, content } = one.entry
     if (one.outcome === 'accepted') {
-      const { batchId, status, gatewayId, readBack } = one
+      const { batchId, status, gatewayId, readBack, ageResult } = one
       const learnedFrom = readBack === true ? 'read-back' : undefined
-      receipts.push({ transactionId, batchId, status, gatewayId, learnedFrom })
+      receipts.push({ transactionId, batchId, status, gatewayId, learnedFrom, ageResult })
     }
     if (one.outcome !== 'unchanged' || one.found !== true || found.has(content)) continue
     const sent = sentAs.get(content)
@@ -83,7 +85,7 @@ export async function receiptsText(receipts: readonly Receipt[]): Promise<Uint8A
   let told: Receipt | undefined
   let behindId = ''
   for (const one of receipts) {
-    const { transactionId, batchId, status, gatewayId, learnedFrom } = one
+    const { transactionId, batchId, status, gatewayId, learnedFrom, ageResult } = one
     // Those of a batch follow each other.
     if (batchId !== told?.batchId || status !== told.status) {
       told = one
@@ -98,14 +100,19 @@ export async function receiptsText(receipts: readonly Receipt[]): Promise<Uint8A
       at += text.write(JSON.stringify(gatewayId), at)
     }
     if (learnedFrom !== undefined) at += text.write(`,"learnedFrom":"${learnedFrom}"`, at)
+    if (ageResult !== undefined) at += text.write(`,"ageResult":${JSON.stringify(ageResult)}`, at)
     at += text.write('}\n', at)
   }
   return compress(text.subarray(0, at), { level: constants.Z_BEST_SPEED, chunkSize: PIECE_BYTES })
 }
 
 /** Names, punctuation, status; a character of an id that JSON escapes takes six bytes. */
-const mostBytes = ({ transactionId, batchId, gatewayId = '' }: Receipt): number =>
-  150 + transactionId.length + (batchId?.length ?? 0) + 6 * gatewayId.length
+const mostBytes = ({ transactionId, batchId, gatewayId = '', ageResult }: Receipt): number =>
+  150 +
+  transactionId.length +
+  (batchId?.length ?? 0) +
+  6 * gatewayId.length +
+  (ageResult === undefined ? 0 : 20 + Buffer.byteLength(JSON.stringify(ageResult)))
 
 export interface AppendedFile {
   readonly path: string

@@ -71,7 +71,9 @@ export async function settleChunk(
     // Whom the gateway knows the crosswalk tells, and its requests a table of their own.
     delivered: newlyDelivered(
       loaded.memory,
-      loaded.outcomes.filter(({ entry }) => isOfProfile(entry.record.kind)),
+      loaded.outcomes.filter(
+        ({ entry: { record } }) => isOfProfile(record.kind) || record.kind === 'assessment',
+      ),
       said,
     ),
     held: heldBy(context.identity, loaded.outcomes),

@@ -11,13 +11,13 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { z } from 'zod'
 import { type AccessTokenSource, checkCredential } from '../gateway/connection-settings.ts'
-import { createGateway } from '../gateway/gateway.ts'
+import { createGateway, type UserToken } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { SourceSettings } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents, type RunListener } from '../run/events.ts'
-import { BUILT_IN, type Settings } from '../settings.ts'
+import { BUILT_IN, type Settings, wholeEnvironment } from '../settings.ts'
 import type { Application, GatewayConnection } from './application.ts'
 
 /** As many as a job may send at once; the job's own ceiling is what holds. */
@@ -37,13 +37,14 @@ export async function connectGateway(
   { randomHex, ...watch }: ConnectionParts,
 ): Promise<GatewayConnection> {
   const { careTeamsPath, bearerOnConditionsBulk, requesterApiKey } = settings
-  const { datesOfService, requestSubType, searchSubType: subType } = settings
+  const { datesOfService, requestSubType, searchSubType: subType, userTokenCommand } = settings
   const options = {
     ...watch,
     bearerOnConditionsBulk,
     maxSockets: MOST_CONNECTIONS,
     paths: careTeamsPath === undefined ? {} : { listCareTeams: careTeamsPath },
     spelling: { datesOfService, requestSubType, subType },
+    userToken: userTokenCommand === undefined ? undefined : userTokenOf(userTokenCommand),
   }
   if (name === BUILT_IN) {
     const dataFile = join(settings.home, 'reference-gateway.sqlite')
@@ -184,24 +185,33 @@ export function accessTokenOf({
 
 /** @throws WaybillError `gateway-refused-credentials` where the command fails; `settings-invalid` where it prints no token */
 export async function printedToken(command: string): Promise<string> {
-  const printed = await output(command)
+  const printed = await output('WAYBILL_ACCESS_TOKEN_COMMAND', command, {})
   return checkCredential(printed.trim(), 'WAYBILL_ACCESS_TOKEN_COMMAND')
 }
 
-async function output(command: string): Promise<string> {
+/** Who is meant the command finds in its environment: no shell reads a reference. */
+const userTokenOf =
+  (command: string): UserToken =>
+  async ({ reference, type }) => {
+    const who = { WAYBILL_ACCOUNT_REFERENCE: reference, WAYBILL_ACCOUNT_TYPE: type }
+    return (await output('WAYBILL_USER_TOKEN_COMMAND', command, who)).trim()
+  }
+
+async function output(
+  name: string,
+  command: string,
+  more: Readonly<Record<string, string>>,
+): Promise<string> {
   try {
-    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command], { timeout: TIME_LIMIT_MS })
+    const env = { ...wholeEnvironment(), ...more }
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command], { timeout: TIME_LIMIT_MS, env })
     return stdout
   } catch (error) {
     // What it printed may hold the token.
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    throw new WaybillError(
-      'gateway-refused-credentials',
-      `WAYBILL_ACCESS_TOKEN_COMMAND failed (exit ${code})`,
-      {
-        remedy: 'Run the command by hand: it must print an access token and nothing else.',
-      },
-    )
+    throw new WaybillError('gateway-refused-credentials', `${name} failed (exit ${code})`, {
+      remedy: 'Run the command by hand: it must print an access token and nothing else.',
+    })
   }
 }
 

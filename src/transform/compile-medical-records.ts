@@ -8,7 +8,7 @@ import { compileField } from './compile-field.ts'
 import { compileWhen } from './compile-when.ts'
 import { compileCalendarDate } from './dates.ts'
 import type { FieldDefinition } from './field-definition.ts'
-import type { MedicalRecordsDefinition } from './mapping-definition.ts'
+import type { MedicalRecordsDefinition } from './medical-records-definition.ts'
 import { type CompiledRule, type RuleSite, recordRule, rejected } from './rule.ts'
 import type { Scope } from './scope.ts'
 

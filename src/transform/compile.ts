@@ -12,6 +12,7 @@ import {
 import type { Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../yaml-file.ts'
 import { type Checker, checkBloodPressure, compileDateCheck } from './checks.ts'
+import { compileAssessment } from './compile-assessment.ts'
 import { compileBiometric } from './compile-biometrics.ts'
 import { compileCareTeam } from './compile-care-teams.ts'
 import { compileCondition } from './compile-conditions.ts'
@@ -98,11 +99,11 @@ interface OwnDate {
 /** @param dateDepth how deep the date of the `row` block lies, which holds for rules that give none of their own */
 function compileRules(
   context: CompileContext,
-  { row, biometrics, conditions, careTeams, medicalRecords }: MappingDefinition,
+  { row, biometrics, conditions, careTeams, medicalRecords, assessment }: MappingDefinition,
   dateDepth: number,
 ): CompiledRule[] {
   const source = compileSource(row.source)
-  if (isRoster({ biometrics, conditions, careTeams, medicalRecords }))
+  if (isRoster({ biometrics, conditions, careTeams, medicalRecords, assessment }))
     return [compilePerson(source, row.source.type)]
   const rules: CompiledRule[] = []
   const sections = new Map<string, string>()
@@ -136,6 +137,8 @@ function compileRules(
   add('conditions', conditions, compileCondition)
   add('careTeams', careTeams, compileCareTeam)
   add('medicalRecords', medicalRecords, compileMedicalRequest)
+  if (assessment !== undefined)
+    rules.push(compileAssessment({ context, name: undefined, path: ['assessment'], row, source }, assessment))
   return rules
 }
 

@@ -3,6 +3,7 @@
  * together by compile.ts.
  */
 import { z } from 'zod'
+import { AssessmentDefinition } from './assessment-definition.ts'
 import { CatalogExtension } from './catalog.ts'
 import { Checks } from './checks.ts'
 import {
@@ -19,6 +20,7 @@ import {
   told,
   WhenDefinition,
 } from './field-definition.ts'
+import { MedicalRecordsDefinition } from './medical-records-definition.ts'
 
 const word = (message: string) => z.string().regex(/^[a-z][A-Za-z0-9_]*$/, message)
 
@@ -255,66 +257,6 @@ const CareTeam = z.strictObject({
   profile: FieldDefinition.optional(),
 })
 
-const Dates = z.strictObject({
-  type: told('`startEnd` where it is not given.', z.union([z.string().min(1), FieldObject])),
-  start: BirthDateDefinition,
-  end: BirthDateDefinition,
-})
-
-/** Fields of a provider that the interface names, "Medical-records request". */
-const PROVIDER_FIELDS = [
-  ...(['type', 'groupName', 'npi', 'firstName', 'lastName', 'address1', 'address2'] as const),
-  ...(['city', 'state', 'zip', 'phone', 'fax', 'contact'] as const),
-] as const
-
-const MedicalRecords = z.strictObject({
-  when: WhenDefinition.optional(),
-  reference: FieldDefinition.meta({
-    description: 'Its reference number: decides between a new request and a change.',
-  }),
-  patient: z.strictObject({
-    firstName: FieldDefinition,
-    lastName: FieldDefinition,
-    dob: BirthDateDefinition,
-    type: told(
-      'Of the reference; a bare word is the type itself.',
-      z.union([z.string().min(1), FieldObject]),
-    ),
-    reference: FieldDefinition.optional(),
-    zip: FieldDefinition.optional(),
-  }),
-  provider: told(
-    'From whom records are asked for. `others` takes fields that the interface does not name.',
-    z.strictObject({
-      ...(Object.fromEntries(PROVIDER_FIELDS.map((name) => [name, FieldDefinition.optional()])) as Record<
-        (typeof PROVIDER_FIELDS)[number],
-        z.ZodOptional<typeof FieldDefinition>
-      >),
-      others: z.record(z.string().min(1), FieldDefinition).optional(),
-    }),
-  ),
-  request: z.strictObject({
-    type: told('Sent empty where it is not given.', z.union([z.string().min(1), FieldObject])),
-    requestType: z.union([z.string().min(1), FieldObject]).meta({
-      description: 'One of those that the gateway lists, by id or name; a bare word is the type itself.',
-    }),
-    requestSubType: z.union([z.string().min(1), FieldObject]).meta({
-      description: 'Of that type, by id or name; a bare word is the sub-type itself.',
-    }),
-    datesOfService: Dates,
-    disclosures: told(
-      'What may be disclosed; a bare word is the disclosure itself, and a field gives none, or several with commas.',
-      z.array(z.union([z.string().min(1), FieldObject])).min(1),
-    ),
-  }),
-  authorization: told(
-    'The PDF with which the patient allows it; it lies in the folder that the job names.',
-    z.strictObject({ file: FieldDefinition.meta({ description: 'Its name, without a folder.' }) }),
-  ),
-  withdrawn: told('Requests that are to be withdrawn.', WhenDefinition),
-})
-export type MedicalRecordsDefinition = z.infer<typeof MedicalRecords>
-
 const JOINED = ['table', 'export', 'within'] as const
 
 const Join = z
@@ -370,14 +312,18 @@ const RuleName = z
   .string()
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a rule is named in kebab-case: lower-case letters, digits, hyphens')
 
-type Sections = Partial<Record<'biometrics' | 'conditions' | 'careTeams' | 'medicalRecords', unknown>>
+const OF_PROFILES = ['biometrics', 'conditions', 'careTeams'] as const
+/** Sections that stand alone in their mapping. */
+const ALONE = ['medicalRecords', 'assessment'] as const
+
+type Section = (typeof OF_PROFILES)[number] | (typeof ALONE)[number]
+type Sections = Partial<Record<Section, unknown>>
 
 /** A list of people: its rows are to be registered, or say whose records are collected. */
 export const isRoster = (sections: Sections): boolean =>
-  !isOfProfiles(sections) && sections.medicalRecords === undefined
+  [...OF_PROFILES, ...ALONE].every((name) => sections[name] === undefined)
 
-const isOfProfiles = ({ biometrics, conditions, careTeams }: Sections): boolean =>
-  (biometrics ?? conditions ?? careTeams) !== undefined
+const isOfProfiles = (sections: Sections): boolean => OF_PROFILES.some((name) => sections[name] !== undefined)
 
 /** What can be done without where no record of a profile is made. */
 const OF_ROSTER = {
@@ -406,19 +352,20 @@ export const MappingDefinition = z
     careTeams: z.union([z.record(RuleName, CareTeam), z.array(CareTeam).min(1)]).optional(),
     medicalRecords: told(
       'Requests for medical records. They have a mapping of their own.',
-      z.record(RuleName, MedicalRecords),
+      z.record(RuleName, MedicalRecordsDefinition),
     ),
+    assessment: told('Answers to the paged test. They have a mapping of their own.', AssessmentDefinition),
   })
   .superRefine((mapping, context) => {
     const { account, observedAt, source } = mapping.row
+    const [alone, second] = ALONE.filter((name) => mapping[name] !== undefined)
+    if (alone !== undefined && (isOfProfiles(mapping) || second !== undefined))
+      context.addIssue({
+        code: 'custom',
+        path: [alone],
+        message: 'cannot stand beside other sections: give it a mapping, and a job, of its own',
+      })
     if (isOfProfiles(mapping)) {
-      if (mapping.medicalRecords !== undefined)
-        context.addIssue({
-          code: 'custom',
-          path: ['medicalRecords'],
-          message:
-            'cannot stand beside records of a profile: give these requests a mapping, and a job, of their own',
-        })
       const missing = { observedAt, source }
       for (const [key, given] of Object.entries(missing))
         if (given === undefined)
@@ -434,11 +381,11 @@ export const MappingDefinition = z
           path: ['row', 'account', 'register'],
           message: 'is not for requests: whoever they are of need not be registered',
         })
-    } else if (account.register === undefined && account.type === 'partnerAccountId')
+    } else if (isRoster(mapping) && account.register === undefined && account.type === 'partnerAccountId')
       context.addIssue({
         code: 'custom',
         message:
-          'maps nothing: add biometrics, conditions, careTeams or medicalRecords, or account.register for a roster',
+          'maps nothing: add biometrics, conditions, careTeams, medicalRecords or assessment, or account.register for a roster',
       })
   })
   .superRefine(({ read, joins = {} }, context) => {

@@ -12,6 +12,7 @@ import {
 } from '../../src/ledger/ledger.ts'
 import { unpackHolds } from '../../src/ledger/packed-records.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import type { AccountsContext } from '../../src/load/accounts.ts'
 import { type BatchLimits, createBodyBuffers, createSizeLimits } from '../../src/load/batches.ts'
 import { createOwedBook } from '../../src/load/care-team-marks.ts'
 import type { Reconciler } from '../../src/load/delivery.ts'
@@ -148,6 +149,19 @@ export async function startLoading(options: LoadingOptions = {}) {
     readBackAny: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds, judgeAny),
     profile: (account) => readWholeProfile(gateway, sending.read, account),
   })
+  const accountsOf = (sending: Sending): AccountsContext => ({
+    gateway,
+    gatewayName: reference.url,
+    ledger,
+    runLedger,
+    sending,
+    identity: IDENTITY,
+    register: options.register ?? 'missing',
+    reconciler: reconcilerOf(sending),
+    tallies,
+    now: () => clock.now,
+    late: new Map(),
+  })
   const connect = (sending: Sending): LoadContext => ({
     gateway,
     ledger: runLedger,
@@ -176,18 +190,10 @@ export async function startLoading(options: LoadingOptions = {}) {
     held: options.held ?? 'hold',
     behindSince: undefined,
     perhapsSent: NOTHING_PERHAPS_SENT,
-    accounts: {
-      gateway,
-      gatewayName: reference.url,
-      ledger,
-      runLedger,
-      sending,
-      identity: IDENTITY,
-      register: options.register ?? 'missing',
-      reconciler: reconcilerOf(sending),
-      tallies,
-      now: () => clock.now,
-      late: new Map(),
+    accounts: accountsOf(sending),
+    assessment: {
+      ...{ gateway, sending, accounts: accountsOf(sending), memory: ledger, jobId, concurrency: 8 },
+      ...{ now: () => clock.now, random: () => 0.5 },
     },
     careTeams: {
       gateway,

@@ -1,0 +1,203 @@
+/**
+ * Loads a chunk of answered tests: each person's pages are fetched and answered one after the other, as the person (interface, "Age assessment").
+ * The gateway knows how far a test is, so one that was begun is gone on with, and one that is finished is not taken again. After an answer that
+ * was lost the current page tells whether it was taken.
+ */
+import pLimit from 'p-limit'
+import type { Assessment } from '../gateway/age-assessment.ts'
+import type { AgeResult, AssessmentPage } from '../gateway/contract/age-assessment.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { GatewayError } from '../gateway/gateway-error.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Entry, EntryOutcome } from '../model/entry.ts'
+import { WaybillError } from '../model/errors.ts'
+import { AnswersRecord } from '../model/record.ts'
+import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
+import { allDone } from './dispatcher.ts'
+import { refusalWords, rejection, type Words } from './gateway-words.ts'
+import type { Memory } from './recognise.ts'
+import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
+import type { Sending } from './sending.ts'
+import { pageKey, submissionOf } from './test-page.ts'
+
+export interface AssessmentContext {
+  readonly gateway: Gateway
+  readonly sending: Sending
+  readonly accounts: AccountsContext
+  readonly memory: Pick<Ledger, 'delivered'>
+  readonly jobId: number
+  /** People whose tests are under way at once: each may run a command for its token. */
+  readonly concurrency: number
+  readonly now: () => number
+  readonly random: () => number
+}
+
+export interface AnsweredTests {
+  readonly outcomes: readonly EntryOutcome[]
+  readonly accounts: ResolvedAccounts['counts']
+  readonly memory: Memory
+}
+
+/** @param resumed whether an earlier process may have answered some of it. @throws WaybillError where the run must stop */
+export async function loadAssessments(
+  context: AssessmentContext,
+  entries: readonly Entry[],
+  resumed: boolean,
+): Promise<AnsweredTests> {
+  const rowKeys = [...new Set(entries.map(({ rowKey }) => rowKey))]
+  const delivered = await context.memory.delivered(context.jobId, rowKeys)
+  const isKnown = ({ rowKey, content }: Entry): boolean =>
+    delivered.get(rowKey)?.some((one) => one.content === content) === true
+  const open = entries.filter((entry) => !isKnown(entry))
+  const accounts = await resolveAccounts(context.accounts, open, 'await', resumed ? [] : undefined)
+  const limit = pLimit(context.concurrency)
+  const byPerson = Map.groupBy(open, ({ record }) => record.account.reference)
+  const answered = await allDone(
+    [...byPerson.values()].map((own) =>
+      limit(async () => {
+        const outcomes: EntryOutcome[] = []
+        for (const entry of own) {
+          const reason = accounts.refusalOf(entry)
+          outcomes.push(
+            reason === undefined
+              ? await takeTest(context, entry, resumed)
+              : { entry, outcome: 'rejected', batchId: null, reason },
+          )
+        }
+        return outcomes
+      }),
+    ),
+  )
+  const known = entries.filter(isKnown).map((entry): EntryOutcome => ({ entry, outcome: 'unchanged' }))
+  const outcomes = [...known, ...answered.flat()].sort((a, b) => a.entry.place - b.entry.place)
+  return { outcomes, accounts: accounts.counts, memory: { delivered, held: new Map() } }
+}
+
+/** The person's own token is not good, or does not stand for anybody. */
+class PersonRefused extends Error {
+  override readonly name = 'PersonRefused'
+  readonly words: Words
+
+  constructor(words: Words) {
+    super(words.ours)
+    this.words = words
+  }
+}
+
+async function takeTest(context: AssessmentContext, entry: Entry, resumed: boolean): Promise<EntryOutcome> {
+  const { record } = entry
+  if (!(record instanceof AnswersRecord)) throw new TypeError('the entry answers no test')
+  const refuse = (code: string, words: Words): EntryOutcome => rejection(entry, null, code, words)
+  try {
+    const asPerson = await personOf(context, entry)
+    const done = await answerPages(context, record, asPerson)
+    if ('fault' in done) return refuse(done.fault, done.words)
+    if (done.submitted === 0 && !resumed) return { entry, outcome: 'unchanged', found: true }
+    const result = await resultOf(context, record)
+    return {
+      ...{ entry, outcome: 'accepted', batchId: null, status: null },
+      // Of a chunk that was begun before, an earlier process may have answered the last page.
+      ...(done.submitted === 0 ? { readBack: true } : {}),
+      ...(result === undefined ? {} : { ageResult: result }),
+    }
+  } catch (error) {
+    if (error instanceof PersonRefused) return refuse('user-token-refused', error.words)
+    if (error instanceof GatewayError) return refuse('refused', refusalWords(error))
+    throw error
+  }
+}
+
+type AsPerson = <T>(act: (test: Assessment) => Promise<T>) => Promise<T>
+
+/** A token that has run out is asked for anew, once: it says nothing of the credentials of the run. */
+async function personOf({ gateway }: AssessmentContext, { record }: Entry): Promise<AsPerson> {
+  const open = (): Promise<Assessment> =>
+    gateway.assessmentAs(record.account).catch((error: unknown) => {
+      if (error instanceof WaybillError && error.code === 'gateway-refused-credentials')
+        throw new PersonRefused({ ours: error.message })
+      throw error
+    })
+  let test = await open()
+  let isRenewed = false
+  const asPerson: AsPerson = async (act) => {
+    try {
+      return await act(test)
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      if (error.class !== 'stale-token' && error.class !== 'not-allowed') throw error
+      if (error.class === 'not-allowed' || isRenewed) throw new PersonRefused(refusalWords(error))
+      isRenewed = true
+      test = await open()
+      return asPerson(act)
+    }
+  }
+  return asPerson
+}
+
+type Done = { readonly submitted: number } | { readonly fault: string; readonly words: Words }
+
+/** @throws GatewayError, PersonRefused, WaybillError */
+async function answerPages(
+  { sending, now, random }: AssessmentContext,
+  record: AnswersRecord,
+  asPerson: AsPerson,
+): Promise<Done> {
+  const current = (): Promise<AssessmentPage | undefined> =>
+    sending.idempotent('read a page of the test', () => asPerson((test) => test.currentPage()))
+  const since = now()
+  const people = new Set([record.account.reference])
+  const taken = new Set<string>()
+  let lost = 0
+  for (let page = await current(); page !== undefined; ) {
+    const key = pageKey(page)
+    if (taken.has(key)) return { fault: 'page-repeated', words: PAGE_REPEATED }
+    const answered = submissionOf(page, record.answers)
+    if ('fault' in answered) return { fault: answered.fault.code, words: { ours: answered.fault.message } }
+    const { submission } = answered
+    try {
+      page = await sending.once(
+        'answer a page of the test',
+        () => true,
+        () => asPerson((test) => test.submit(submission)),
+        lost > 0,
+      )
+      taken.add(key)
+      lost = 0
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.class !== 'ambiguous') throw error
+      if (++lost >= TRIES_OF_A_BATCH) throw error
+      const waitMs = waitBeforeReadBack(lost, random)
+      const goesOn = await sending.wait('answer a page of the test', waitMs, causeOf(error), {
+        ...{ since, tries: lost, people },
+      })
+      if (!goesOn) throw error
+      page = await current()
+      sending.settled()
+      if (page === undefined || pageKey(page) !== key) taken.add(key)
+    }
+  }
+  return { submitted: taken.size }
+}
+
+const PAGE_REPEATED: Words = { ours: 'the gateway gives a page again that it has taken the answers of' }
+
+/** What the interface shows of it; a test whose result cannot be read was answered all the same. */
+async function resultOf(
+  { gateway, sending }: AssessmentContext,
+  { account }: AnswersRecord,
+): Promise<object | undefined> {
+  try {
+    const [result] = await sending.read('read the age result', async () => {
+      const found = await gateway.ageAssessment.result(account)
+      return found === undefined ? [] : [found]
+    })
+    return result && shownOf(result)
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined
+    throw error
+  }
+}
+
+const shownOf = ({ status, bioAge, calendarAge, bioAgeDelta, completed }: AgeResult): object => ({
+  ...{ status, bioAge, calendarAge, bioAgeDelta, completed },
+})

@@ -1,0 +1,60 @@
+/** Answers to the paged test (interface, "Answer submission"): what a row says to each question; options are the page's to know. */
+import { AnswersRecord, createFrame, type Fault, fault, type TestAnswer } from '../model/record.ts'
+import type { KeyPath } from '../yaml-file.ts'
+import type { AssessmentDefinition } from './assessment-definition.ts'
+import { type CompiledField, deepest } from './compile-context.ts'
+import { compileField } from './compile-field.ts'
+import type { FieldDefinition } from './field-definition.ts'
+import { type CompiledRule, type RuleSite, rejected } from './rule.ts'
+
+/** What its records are called; a row is one person's answers. */
+export const ASSESSMENT = 'assessment'
+
+const NO_ANSWERS = fault('answers-missing', 'the row answers none of the questions')
+
+interface CompiledAnswer {
+  readonly question: string
+  /** Undefined where the question has one, or any. */
+  readonly fact: string | undefined
+  readonly field: CompiledField
+}
+
+export function compileAssessment(site: RuleSite, definition: AssessmentDefinition): CompiledRule {
+  const { context, path, row, source } = site
+  const answers = Object.entries(definition.answers).flatMap(([question, written]): CompiledAnswer[] => {
+    const at = [...path, 'answers', question]
+    const compiled = (field: FieldDefinition, place: KeyPath, fact?: string): CompiledAnswer => ({
+      ...{ question, fact },
+      field: compileField(context, field, place),
+    })
+    if (Array.isArray(written)) return written.map((field, index) => compiled(field, [...at, index]))
+    if (typeof written === 'object' && 'facts' in written)
+      return Object.entries(written.facts).map(([fact, field]) =>
+        compiled(field, [...at, 'facts', fact], fact),
+      )
+    return [compiled(written, at)]
+  })
+  const depth = deepest(...answers.map(({ field }) => field))
+  if (depth > 0) context.report(path, 'answers are read from the row itself, not from a level of it')
+  const frame = createFrame({
+    ...{ kind: 'assessment', sourceType: row.source.type, codes: [], name: '' },
+    pieces: [',"answers":', `,${source.beforeKey}`, source.afterKey],
+    holes: [0],
+  })
+  const never = { at: 0, iso: new Date(0).toISOString() }
+  return {
+    depth: 0,
+    apply(scope, facts) {
+      const refuse = (found: Fault, from: string | undefined) =>
+        rejected('assessment', ASSESSMENT, found, from)
+      const said: TestAnswer[] = []
+      for (const { question, fact, field } of answers) {
+        const option = field.read(scope)
+        if (typeof option !== 'string') return refuse(option, field.from)
+        if (option !== '') said.push({ question, fact, option })
+      }
+      if (said.length === 0) return refuse(NO_ANSWERS, undefined)
+      return new AnswersRecord(frame, ASSESSMENT, facts, never, said)
+    },
+  }
+}

@@ -21,6 +21,8 @@ export interface LeanOptions {
   readonly perSecond?: number
   /** One record in so many is refused, and with it the batch in which it comes. */
   readonly refusesOneIn?: number
+  /** Records that a read of biometrics shows of everybody. */
+  readonly shows?: number
   /** File into which the bulk bodies go as they come, a line each: path, a blank, the body. */
   readonly keepBodiesIn?: string
 }
@@ -137,9 +139,24 @@ function answerOf(method: string, url: URL, text: string): { status: number; bod
   }
   if (path.endsWith('/care-teams'))
     return of(state.teams.get(url.searchParams.get('accountReference') ?? '') ?? [])
+  if (path.endsWith('/biometrics') && options.shows !== undefined)
+    return { status: 200, body: profileOf(url.searchParams.get('accountReference') ?? '') }
   // Conditions are read in an envelope within an envelope.
   return of(path.endsWith('/conditions') ? { code: '200', message: '200 OK', data: [], errors: [] } : [])
 }
+
+const RECORDS_SHOWN = Array.from({ length: options.shows ?? 0 }, (_, at) =>
+  JSON.stringify({
+    ...{ id: `b${at}`, created: '1767225600000', updated: '1767225600000', name: `Measurement ${at}` },
+    ...{ observationDate: '1767225600000', value: 60 + at, unit: 'mm[Hg]' },
+    codes: [{ code: `${8000 + at}-6`, codeSystem: '2.16.840.1.113883.6.1', codeSystemName: 'LOINC' }],
+    source: { name: 'Acme Onsite Screening', type: 'screening', meta: { sendingSystem: 'acme' } },
+    accountReference: { type: 'accountId', reference: 'PERSON' },
+  }),
+).join(',')
+
+const profileOf = (person: string): string =>
+  `{"code":"200","message":"200 OK","data":[${RECORDS_SHOWN.replaceAll('"PERSON"', () => JSON.stringify(`a-${person}`))}],"errors":[]}`
 
 /** Whether this second has had as many requests as it may. */
 function isTooMuch(now: number): boolean {

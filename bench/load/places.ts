@@ -113,5 +113,31 @@ submit: { concurrency: 8 }
 export const byHand = (file: string, url: string, ...more: readonly string[]): Promise<Measured> =>
   measure(process.execPath, [join(import.meta.dirname, 'by-hand.ts'), file, url, ...more])
 
+export const collectByHand = (roster: string, url: string, to: string): Promise<Measured> =>
+  measure(process.execPath, [join(import.meta.dirname, 'collect-by-hand.ts'), roster, url, to])
+
+const ROSTER = `mapping: roster
+read: { format: csv }
+row:
+  key: [participant_id]
+  account:
+    reference: participant_id
+    register: { firstName: first_name, lastName: last_name, dateOfBirth: dob, gender: gender, postalCode: zip }
+`
+
+/** In the place of the job that loads: one that collects biometrics of the people of the export, into a folder `out` beside it. */
+export async function collectInstead(folder: string): Promise<void> {
+  await writeFile(join(folder, 'mappings/roster.yaml'), ROSTER)
+  await writeFile(
+    join(folder, 'jobs/bench.yaml'),
+    `job: bench
+people: { exports: { from: ../inbox, match: "*.csv" }, mapping: roster }
+collect: { what: [biometrics] }
+to: { folder: ../out }
+submit: { concurrency: 8 }
+`,
+  )
+}
+
 export const wireLimit = (bodies: string, url: string): Promise<Measured> =>
   measure(process.execPath, [join(import.meta.dirname, 'wire-limit.ts'), bodies, url])

@@ -1,11 +1,20 @@
 /** What is measured, a scenario each. */
 import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Held, isSame } from './held.ts'
 import type { LeanReport } from './lean-gateway.ts'
 import { type Measured, median } from './measured.ts'
-import { byHand, LeanGateway, type Place, waybillPlace, wireLimit } from './places.ts'
+import {
+  byHand,
+  collectByHand,
+  collectInstead,
+  LeanGateway,
+  type Place,
+  waybillPlace,
+  wireLimit,
+} from './places.ts'
 import { type WideExport, writeWideExport } from './wide-export.ts'
 
 export interface Finding {
@@ -289,6 +298,56 @@ async function people(bench: Bench): Promise<Finding[]> {
   ]
 }
 
+/** Of each person 13 records, as NDJSON. */
+async function collecting(bench: Bench): Promise<Finding[]> {
+  const wide = await madeExport(bench, bench.rows)
+  await using gateway = await LeanGateway.start({ echo: 'least', shows: 13 })
+  const whole = async (file: () => Promise<string>, run: () => Promise<Measured>): Promise<Run> => {
+    const done = await checked(gateway, undefined, run)
+    const lines = await linesOf(await file())
+    if (lines !== wide.rows || done.report.requests < wide.rows)
+      throw new Error(`${lines} people of ${wide.rows} were collected`)
+    return done
+  }
+  const { waybill, 'by hand': hand } = await inTurns(bench, {
+    'by hand': async () => {
+      const to = `${fresh(bench)}.ndjson`
+      const run = await whole(
+        async () => to,
+        () => collectByHand(wide.file, gateway.url, to),
+      )
+      await rm(to)
+      return run
+    },
+    waybill: async () => {
+      const folder = fresh(bench)
+      const place = await waybillPlace(folder, [wide.file])
+      await collectInstead(folder)
+      const file = async (): Promise<string> => {
+        const [run = ''] = await readdir(join(folder, 'out'))
+        return join(folder, 'out', run, 'people.ndjson')
+      }
+      const done = await whole(file, () => place.run(gateway.url))
+      await rm(folder, { recursive: true })
+      return done
+    },
+  })
+  return [
+    {
+      figure: `${wide.rows.toLocaleString('en')} people collected: processor time against by hand`,
+      ...{ goal: '≤ 1.0', measured: ratio(processor(waybill), processor(hand)) },
+      detail: `${seconds(processor(waybill))}, by hand ${seconds(processor(hand))}; ${seconds(elapsed(waybill))} elapsed, by hand ${seconds(elapsed(hand))}; peak ${of(waybill, ({ peakMB }) => peakMB).toFixed(0)} MB, by hand ${of(hand, ({ peakMB }) => peakMB).toFixed(0)} MB`,
+    },
+  ]
+}
+
+async function linesOf(file: string): Promise<number> {
+  let lines = 0
+  for await (const piece of createReadStream(file))
+    for (const byte of piece as Buffer) if (byte === 10) lines++
+  return lines
+}
+
 async function oneRow(bench: Bench): Promise<Finding[]> {
   const wide = await madeExport(bench, 1)
   await using gateway = await LeanGateway.start({ echo: 'full' })
@@ -354,6 +413,7 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'rate', what: '20 requests a second permitted', play: permittedRate },
   { name: 'refused', what: 'one record in 100 refused', play: refused },
   { name: 'people', what: 'new people with doctor and mark', play: people },
+  { name: 'collect', what: 'people collected', play: collecting },
   { name: 'one-row', what: 'a run of one row', play: oneRow },
   {
     name: 'load-400k',

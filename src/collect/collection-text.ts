@@ -17,11 +17,25 @@ export const filesOf = (format: CollectionFormat, kinds: readonly CollectedKind[
 
 const PERSON = ['reference', 'type', 'accountId']
 
-export function textOf(format: CollectionFormat, person: AskedPerson, parts: Parts): CollectedText {
+/** Items as JSON text, by kind: made once, for the line and for the hash. */
+export type ItemTexts = readonly (readonly [kind: string, items: readonly string[]])[]
+
+export const itemTexts = (parts: Parts): ItemTexts =>
+  Object.entries(parts).map(([kind, items]) => [kind, items.map((item) => JSON.stringify(item))])
+
+/** @param texts of the same parts */
+export function textOf(
+  format: CollectionFormat,
+  person: AskedPerson,
+  parts: Parts,
+  texts: ItemTexts,
+): CollectedText {
   const { account, accountId } = person
   if (format === 'ndjson') {
     const { reference, type } = account
-    return new Map([[NDJSON, `${JSON.stringify({ account: { reference, type }, accountId, ...parts })}\n`]])
+    const who = JSON.stringify({ account: { reference, type }, accountId })
+    const members = texts.map(([kind, items]) => `,${JSON.stringify(kind)}:[${items.join(',')}]`)
+    return new Map([[NDJSON, `${who.slice(0, -1)}${members.join('')}}\n`]])
   }
   const who = [account.reference, account.type, accountId ?? '']
   return new Map(
@@ -33,11 +47,9 @@ export function textOf(format: CollectionFormat, person: AskedPerson, parts: Par
   )
 }
 
-/** The same for the same items, in whatever order the gateway gives them. */
-export const contentOf = (parts: Parts): string =>
-  JSON.stringify(
-    Object.entries(parts).map(([kind, items]) => [kind, ...items.map((item) => JSON.stringify(item)).sort()]),
-  )
+/** The same for the same items, in whatever order the gateway gives them. JSON text holds no line end. */
+export const contentOf = (texts: ItemTexts): string =>
+  texts.map(([kind, items]) => [kind, ...items.toSorted()].join('\n')).join('\n\n')
 
 function cellOf(item: object, path: string): string {
   let value: unknown = item

@@ -10,6 +10,8 @@ import { requestPages } from '../gateway/request-pages.ts'
 export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
 
 export interface AskedPerson {
+  /** As whoever asks names them: a request for medical records names its patient so. */
+  readonly named: Account
   readonly account: Account
   /** Undefined where the crosswalk does not have it. */
   readonly accountId: string | undefined
@@ -105,7 +107,7 @@ export const KINDS = {
       ...['status.status', 'status.documentAvailable', 'status.updated', 'status.processed'],
       'status.authorizationName',
     ],
-    ask: async ({ gateway, read, requests }, { account: { reference, type } }) => {
+    ask: async ({ gateway, read, requests }, { named: { reference, type } }) => {
       const found: object[] = []
       for (const request of requests) {
         const filter = [{ patient: { type, reference }, request }]

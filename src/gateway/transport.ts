@@ -38,6 +38,12 @@ const HOT: ReadonlySet<EndpointName> = new Set([
   'createConditionsBulk',
   'createCareTeams',
   'setPrimaryCare',
+  'readBiometrics',
+  'readConditions',
+  'listCareTeams',
+  'readAgeResult',
+  'listRecommendations',
+  'listCompletedQuestions',
 ])
 
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024

@@ -3,7 +3,7 @@
  * chunk. A person who stands on two rows is asked about once a run.
  */
 import { type CollectedPerson, collectPerson } from '../collect/collect-person.ts'
-import { type CollectedText, contentOf, filesOf, textOf } from '../collect/collection-text.ts'
+import { type CollectedText, contentOf, filesOf, itemTexts, textOf } from '../collect/collection-text.ts'
 import type { Read } from '../collect/kinds.ts'
 import type { CollectDefinition, TargetDefinition } from '../definitions/collect-definition.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -84,6 +84,7 @@ export function createCollecting(parts: CollectingParts): Collecting {
 
   const ask = async (account: AccountKey, accountId: string | undefined): Promise<CollectedPerson> =>
     collectPerson(asking, kinds, {
+      named: account,
       account: accountId === undefined ? account : { reference: accountId, type: 'accountId' },
       accountId,
     })
@@ -134,11 +135,12 @@ export function createCollecting(parts: CollectingParts): Collecting {
           const accountId = known.get(hashed)?.accountId ?? undefined
           const found = await ask({ reference, type }, accountId)
           if (found.outcome !== 'collected') return { found, hashed, row, content: null }
-          const content = identity.collected(contentOf(found.parts))
+          const items = itemTexts(found.parts)
+          const content = identity.collected(contentOf(items))
           const isSame = only === 'changed' && earlier.get(hashed)?.content === content
-          const person = { account: { reference, type }, accountId }
+          const person = { account: { reference, type }, accountId, named: { reference, type } }
           // As text at once: what a chunk holds is to be small.
-          const own = isSame ? {} : { own: textOf(format, person, found.parts) }
+          const own = isSame ? {} : { own: textOf(format, person, found.parts, items) }
           return { found: { outcome: 'collected', parts: {} }, hashed, row, content, ...own }
         }),
       )

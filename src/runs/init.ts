@@ -19,6 +19,7 @@ const SAMPLES = [
   ),
   'samples/inbox/acme_screening_20260302.csv',
   'samples/inbox/northlab_oru_20260302.ndjson',
+  'samples/tutorial/lakeside_20260430.csv',
 ] as const
 
 const ENVIRONMENT = `# Settings of this folder: copy to .env (mode 0600) and fill in. All of them: docs/settings.md.

@@ -291,7 +291,7 @@ export type JoinDefinition = z.infer<typeof Join>
 
 /** What can be suspicious about an export as a mapping reads it (docs/judging.md). */
 const FitFinding = z.enum([
-  ...(['median-unusual', 'values-mixed', 'one-value'] as const),
+  ...(['median-unusual', 'values-mixed', 'one-value', 'unit-unread'] as const),
   ...(['always-rejected', 'often-rejected', 'never-set', 'condition-of-most', 'codes-unknown'] as const),
   ...(['rows-rejected', 'rows-left-out', 'status-left-out', 'key-shared'] as const),
   ...(['one-person', 'person-mixed', 'person-split', 'registration-incomplete'] as const),

@@ -76,6 +76,8 @@ export function rowsOf(seed: number): { readonly wide: Cells[]; readonly long: C
       weight_kg: weight.toFixed(1),
       weight_lb: (weight / 0.4536).toFixed(0),
       weight_either: (at % 2 === 0 ? weight : weight / 0.4536).toFixed(0),
+      weight_told: (at % 3 === 0 ? weight / 0.4536 : weight).toFixed(0),
+      weight_told_unit: at % 3 === 0 ? 'lb' : 'kg',
       weight_comma: weight.toFixed(1).replace('.', ','),
       weight_goal: (weight * 0.92).toFixed(1),
       weight_last_year: (weight + normal(0, 3)).toFixed(1),
@@ -212,6 +214,13 @@ export const MISTAKES: readonly Mistake[] = [
     WEIGHT,
     'body-weight: weight_either',
     'values-mixed',
+  ),
+  wide(
+    'pounds in a third of the rows, and the column of units not read',
+    WEIGHT,
+    'body-weight: weight_told',
+    'unit-unread',
+    'weight_told_unit',
   ),
   wide('inches read as centimetres', 'height_cm', 'height_in', 'median-unusual', 'looks like in:'),
   wide(

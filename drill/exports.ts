@@ -38,6 +38,7 @@ export const DRILL_STREAM = {
   backfillPlan: 103,
   datedExports: 104,
   restarts: 105,
+  otherJobs: 106,
 } as const
 
 const DAY_MS = 86_400_000

@@ -13,6 +13,8 @@ import { isBackfillRound } from './backfill-plan.ts'
 import { bundle } from './bundle.ts'
 import { FAULT_KINDS } from './draw-faults.ts'
 import { KILL_POINTS, type KillPoint } from './kill-points.ts'
+import { isOtherJobsRound } from './other-jobs.ts'
+import { runOtherJobs } from './other-jobs-round.ts'
 import { WATCHED } from './processes.ts'
 import { type RoundEnd, runRound } from './round.ts'
 import { THEMES, themeOf } from './round-plan.ts'
@@ -28,7 +30,7 @@ const Options = z.strictObject({
   /** Rounds of this kind alone. */
   only: z
     .string()
-    .pipe(z.enum([...THEMES, 'backfill']))
+    .pipe(z.enum([...THEMES, 'backfill', 'other-jobs']))
     .optional(),
 })
 export type DrillOptions = z.input<typeof Options>
@@ -62,7 +64,8 @@ export async function drill(options: DrillOptions, say: (text: string) => void):
   const numbers = round === undefined ? numbersOf(rounds, only) : [round]
   const ends = await pLimit(ROUNDS_AT_ONCE).map(numbers, async (number) => {
     if (performance.now() > endsAt) return undefined
-    const end = await runRound(seed, number, join(root, `round-${number}`), mappings, program)
+    const play = isOtherJobsRound(number) ? runOtherJobs : runRound
+    const end = await play(seed, number, join(root, `round-${number}`), mappings, program)
     if (end.faults.length > 0) say(failureText(seed, end))
     return end
   })
@@ -72,7 +75,8 @@ export async function drill(options: DrillOptions, say: (text: string) => void):
   return sumUp(ends.filter((end) => end !== undefined))
 }
 
-const kindOf = (round: number): string => (isBackfillRound(round) ? 'backfill' : themeOf(round))
+const kindOf = (round: number): string =>
+  isBackfillRound(round) ? 'backfill' : isOtherJobsRound(round) ? 'other-jobs' : themeOf(round)
 
 /** The first so many rounds, or those of a kind. */
 function numbersOf(rounds: number, only: string | undefined): number[] {

@@ -62,6 +62,7 @@ function connect({ settings, now }: CommandContext): GatewayConnection {
     apiKey,
     accessToken: async () => accessToken,
     renewAccessToken: async () => randomUUID(),
+    userToken: async ({ reference }) => `token-${reference}`,
     now,
     nextRequestId: randomUUID,
     maxSockets: 64,

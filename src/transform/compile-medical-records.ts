@@ -7,7 +7,7 @@ import { type CompiledField, deepest } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileWhen } from './compile-when.ts'
 import { compileCalendarDate } from './dates.ts'
-import type { FieldDefinition } from './field-definition.ts'
+import type { FieldDefinition, FieldObject } from './field-definition.ts'
 import type { MedicalRecordsDefinition } from './medical-records-definition.ts'
 import { type CompiledRule, type RuleSite, recordRule, rejected } from './rule.ts'
 import type { Scope } from './scope.ts'
@@ -57,7 +57,10 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
     const field = compile(at, written)
     parts.push({ at, field, read: (scope) => field.read(scope) || null })
   }
-  const dated = (at: KeyPath, { format, ...written }: typeof patient.dob): void => {
+  const dated = (
+    at: KeyPath,
+    { format, ...written }: FieldObject & { readonly format: readonly string[] },
+  ): void => {
     const field = fieldOf(at, written)
     const dateOf = compileCalendarDate(format)
     parts.push({

@@ -8,10 +8,18 @@ import {
   WhenDefinition,
 } from './field-definition.ts'
 
+/** A day that is read, or the same for all rows. */
+const DateOfService = z.union([
+  z
+    .strictObject({ constant: z.iso.date() })
+    .transform(({ constant }) => ({ constant, format: ['yyyy-MM-dd'] })),
+  BirthDateDefinition,
+])
+
 const Dates = z.strictObject({
   type: told('`startEnd` where it is not given.', z.union([z.string().min(1), FieldObject])),
-  start: BirthDateDefinition,
-  end: BirthDateDefinition,
+  start: DateOfService,
+  end: DateOfService,
 })
 
 /** Fields of a provider that the interface names, "Medical-records request". */

@@ -21,6 +21,15 @@ test('four rounds of kills and faults, one with a backfill that gives way: nothi
   expect(backfills.gaveWay).toBeGreaterThan(0)
 }, 120_000)
 
+test('a round with jobs of other kinds: each person, request, PDF and test is there, each collection whole', async () => {
+  const said: string[] = []
+  const { failed, totals, kinds } = await drill({ round: 20, seed: 5 }, (text) => said.push(text))
+  expect([said.join(''), failed.length]).toEqual(['', 0])
+  expect([...kinds]).toEqual([['other-jobs', 1]])
+  expect(totals.expected).toBeGreaterThan(20)
+  expect(totals.processes).toBeGreaterThan(8)
+}, 120_000)
+
 test('500 rounds of a seed plan every kind of fault and every named point, with valid fault plans', () => {
   const plans = Array.from({ length: 500 }, (_, at) => at + 1).map((round) =>
     isBackfillRound(round) ? planBackfillRound(1, round) : planRound(1, round),

@@ -18,6 +18,16 @@ export function addInstallationCommands(program: Command, call: Call): void {
     .addOption(json())
     .addHelpText('after', '\nExample:\n  mkdir screenings && cd screenings && waybill init')
     .action(call(['folder'], async () => (await import('./init.ts')).init, 'as-they-are'))
+  program
+    .command('completion')
+    .description('print what a shell needs to complete commands, options, jobs and mappings')
+    .argument('<shell>', 'bash, zsh or fish')
+    .addHelpText('after', '\nExample:\n  source <(waybill completion bash)')
+    .action(call(['shell'], async () => (await import('./completion.ts')).completion, 'as-they-are'))
+  program
+    .command('complete', { hidden: true })
+    .argument('[words...]')
+    .action(call(['words'], async () => (await import('./completion.ts')).complete(program), 'as-they-are'))
   const mapping = program.command('mapping').description('check, test, compare and preview mapping files')
   mapping
     .command('init')

@@ -9,16 +9,19 @@ import { blocks, codeRows, page, sections, tableRows } from './pages.ts'
 
 const program = createProgram('0', async () => {})
 
-/** Commands that do something, with their full name: `waybill mapping check <mapping>`. */
+/** Commands that do something and that people type, with their full name: `waybill mapping check <mapping>`. */
 function commandsOf(parent: Command, prefix: string): { usage: string; command: Command }[] {
-  return parent.commands.flatMap((command) => {
-    const name = `${prefix} ${command.name()}`
-    if (command.commands.length > 0) return commandsOf(command, name)
-    const given = command.registeredArguments.map((one) =>
-      one.required ? ` <${one.name()}>` : ` [${one.name()}]`,
-    )
-    return [{ usage: name + given.join(''), command }]
-  })
+  const shown = parent.createHelp().visibleCommands(parent)
+  return shown
+    .filter((command) => command.name() !== 'help')
+    .flatMap((command) => {
+      const name = `${prefix} ${command.name()}`
+      if (command.commands.length > 0) return commandsOf(command, name)
+      const given = command.registeredArguments.map((one) =>
+        one.required ? ` <${one.name()}>` : ` [${one.name()}]`,
+      )
+      return [{ usage: name + given.join(''), command }]
+    })
 }
 
 const cli = page('docs/cli.md')

@@ -63,6 +63,7 @@ async function runUnderWay(context: CommandContext, job: string): Promise<string
 export function dryRunText(result: DryRunResult, columns?: number): string[] {
   const { rows, exports, failed, reasons } = result
   const { made, rejected, pending } = allRecords(result)
+  const { deliveredBefore: before = 0 } = result
   const lines = [
     '',
     `Dry run of ${result.job}: nothing was sent, nothing was written.`,
@@ -72,7 +73,7 @@ export function dryRunText(result: DryRunResult, columns?: number): string[] {
       ...describeError(error).slice(1),
     ]),
     `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
-    `Records  made ${made}: ${pending} to send (fewer where some were delivered before), ${rejected} rejected by the mapping`,
+    `Records  made ${made}: ${pending - before} to send, ${before} delivered before, ${rejected} rejected by the mapping`,
     ...leftOutLine(result.leftOut),
     ...warningsLine(result.warnings),
     ...driftLines(result.drift, columns),

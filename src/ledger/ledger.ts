@@ -219,6 +219,8 @@ export interface CollectedBefore {
 
 export interface Ledger {
   jobId(name: string, gateway: string): Promise<number>
+  /** The same for who only looks: undefined where it was never run. */
+  knownJobId(name: string, gateway: string): Promise<number | undefined>
   /**
    * Takes the job's lease if it is free, has run out, or its owner is known to be dead.
    * @param isDead tells of an owner on this machine whether its process is gone

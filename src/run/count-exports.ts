@@ -20,6 +20,8 @@ import { assertReadWhole, openReading } from './rows.ts'
 
 export interface Counted extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly exports: readonly { readonly name: string; readonly sha256: string; readonly rows: number }[]
+  /** Of the records that would be sent, those that were delivered as they are; undefined where the ledger knows of none. */
+  readonly deliveredBefore?: number
   /** Exports of which nothing would be sent; the others would go on. */
   readonly failed: readonly { readonly name: string; readonly error: WaybillError }[]
   /** What checks have found in what would go on all the same, most frequent first. */
@@ -62,6 +64,7 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
   const drift: ExportDrift[] = []
   const fits: ExportFit[] = []
   const reasons = new Map<string, MappingReason>()
+  let deliveredBefore = 0
   for await (const { start, watch, here } of bringExports(events, arrival, found, mappings, memory)) {
     const { name, sha256, exportId } = start
     try {
@@ -71,8 +74,9 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
       const { opened, mapper } = await openReading(reading, received, mapping, received.limits, now)
       const counts = noCounts()
       const fit = createFitWatch(mapping, opened.columns, world.doubts.get(mapping.name))
-      for await (const { rows } of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
+      for await (const { rows, entries } of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
         addCounts(counts, countChunk(rows, [], 0))
+        deliveredBefore += (await world.countDelivered?.(entries)) ?? 0
         watch?.look(rows)
         for (const row of rows) {
           noteReasons(reasons, row)
@@ -92,6 +96,7 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
   }
   return {
     ...{ exports: read, failed, ...total, drift, fit: fits },
+    ...(world.countDelivered === undefined ? {} : { deliveredBefore }),
     ...{ warnings: warningCounts(total), leftOut: leftOutCounts(total) },
     reasons: [...reasons.values()].sort((a, b) => b.count - a.count),
   }

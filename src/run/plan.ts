@@ -10,6 +10,7 @@ import type {
   RunRecord,
 } from '../ledger/ledger.ts'
 import type { Suspicion } from '../mapping-tools/judge-fit.ts'
+import type { Entry } from '../model/entry.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
 import type { RunDependencies } from './dependencies.ts'
 import type { DriftMemory } from './drift-watch.ts'
@@ -77,6 +78,8 @@ export interface ChosenExport {
 /** What a plan whose records are counted is carried out in. */
 export interface CountWorld extends Pick<RunDependencies, 'identity' | 'events' | 'now'> {
   readonly arrival: Arrival
+  /** How many of a chunk's records were delivered before; undefined where the job was never run at this gateway. */
+  readonly countDelivered?: ((entries: readonly Entry[]) => Promise<number>) | undefined
   /** What is known of earlier deliveries; undefined where there is no ledger yet. */
   /** What the names of columns say against a mapping, by its name. */
   readonly doubts: ReadonlyMap<string, readonly Suspicion[]>

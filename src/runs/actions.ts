@@ -9,6 +9,7 @@ import { allRecords } from '../model/balance.ts'
 import { createIdentity } from '../model/ids.ts'
 import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated } from '../run/backfill-range.ts'
+import { countDelivered } from '../run/delivered-before.ts'
 import type { JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
@@ -62,9 +63,15 @@ export async function tryRun(
   const { settings, now } = application
   const job = await readJob(settings, name)
   assertTellable(settings, job)
-  const identity = createIdentity(application.randomHex(32))
-  return withLedgerIfAny(application, (ledger) => {
-    const options = { files, limit, acceptDrift, ledger }
+  return withLedgerIfAny(application, async (ledger) => {
+    const gateway = gatewayNameOf(settings, job.definition)
+    const jobId = await ledger?.knownJobId(job.definition.job, gateway)
+    // Where nothing was delivered, no key is needed, and none is made.
+    const identity =
+      jobId === undefined ? createIdentity(application.randomHex(32)) : await application.identity(true)
+    const known = jobId === undefined || ledger === undefined ? undefined : { jobId, gateway }
+    const countBefore = known && ledger && countDelivered(ledger, identity, known)
+    const options = { files, limit, acceptDrift, ledger, countDelivered: countBefore }
     return dryRun(settings, job, identity, options, now, sourceSettings(settings))
   })
 }

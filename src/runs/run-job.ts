@@ -79,6 +79,7 @@ export interface DryRunOptions {
   readonly limit: number
   readonly acceptDrift?: boolean
   readonly ledger?: CountWorld['ledger']
+  readonly countDelivered?: CountWorld['countDelivered']
 }
 
 /** Nothing is sent or written. @throws WaybillError as a run does for what is wrong with job or mapping, and `exports-none` */
@@ -86,7 +87,7 @@ export async function dryRun(
   folders: DefinitionFolders,
   job: Job,
   identity: Identity,
-  { files, limit, acceptDrift = false, ledger }: DryRunOptions,
+  { files, limit, acceptDrift = false, ledger, countDelivered }: DryRunOptions,
   now: () => number,
   settings: SourceSettings = {},
 ): Promise<DryRunResult> {
@@ -96,7 +97,7 @@ export async function dryRun(
     if (found.length === 0) throw noneFound(job)
     const exports = { from: 'found', found, mappings, acceptDrift } as const
     const doubts = await doubtsOf(folders, mappings.values())
-    const world = { arrival, ledger, identity, now, doubts, events: createRunEvents() }
+    const world = { arrival, ledger, countDelivered, identity, now, doubts, events: createRunEvents() }
     const counted = await execute({ records: 'count', job, limit, exports }, world)
     return { job: job.definition.job, dryRun: true, ...counted }
   })

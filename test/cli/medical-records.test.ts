@@ -137,6 +137,8 @@ it('sends requests once, with their documents byte for byte, and changes alone a
     requests: { sent: 0 },
   })
 
+  const dry = await clinic.workplace.waybill('run', 'clinic', '--dry-run')
+  expect(dry.out).toContain('made 4: 0 to send, 4 delivered before')
   // What is empty by now is cleared; the older file says nothing against the newer one.
   await clinic.deliver('c.csv', HEAD + row('r1', { phone: '', more: 'pft' }))
   expect(summaryOf(await clinic.run())).toMatchObject({

@@ -53,6 +53,9 @@ it('registers its people once, whoever stands on two rows, and counts whom the g
     })),
   )
 
+  const dry = await clinic.workplace.waybill('run', 'clinic', '--dry-run')
+  expect(dry.out).toContain('made 4: 1 to send, 3 delivered before, 0 rejected')
+
   // Mended, and delivered with a new person: whom the crosswalk has is unchanged.
   await clinic.deliver('r1.csv', `${HEAD}${person('ann')}${person('cat')}${person('dan')}`)
   const second = await clinic.run()

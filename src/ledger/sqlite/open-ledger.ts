@@ -80,6 +80,17 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
           .executeTakeFirstOrThrow()
         return row.id
       }),
+    knownJobId: async (name, gateway) => {
+      const found = await read((db) =>
+        db
+          .selectFrom('job')
+          .select('id')
+          .where('name', '=', name)
+          .where('gateway', '=', gateway)
+          .executeTakeFirst(),
+      )
+      return found?.id
+    },
     acquireLease: (request, isDead) => write((writer) => acquireLease(writer, request, isDead)),
     releaseLease: (lease) => write((writer) => releaseLease(writer, lease)),
     holder: (jobId, now, isDead) => read((db) => readHolder(db, jobId, now, isDead)),

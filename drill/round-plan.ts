@@ -80,7 +80,7 @@ export const SHIPPED: Pace = { answerWithin: undefined, late: 1_000 }
 export const themeOf = (round: number): Theme => THEMES[ordinalOf(round) % THEMES.length] ?? 'one-night'
 
 /** Number of the round among those of one job alone. */
-const ordinalOf = (round: number): number => round - Math.floor((round + 1) / 4)
+const ordinalOf = (round: number): number => round - Math.floor((round + 1) / 4) - Math.floor(round / 10)
 
 export function planRound(seed: number, round: number): RoundPlan {
   const random = new Random(seed, DRILL_STREAM.plan, round)

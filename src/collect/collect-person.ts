@@ -33,7 +33,8 @@ export async function collectPerson(
     }
     const isEmpty = entries.every(([, items]) => items.length === 0)
     if (!isEmpty) return { outcome: 'collected', parts: Object.fromEntries(entries) }
-    if (!isThere) await kindOf('biometrics').ask(context, person)
+    if (!isThere && kinds.every((kind) => kindOf(kind).isOfNobody !== true))
+      await kindOf('biometrics').ask(context, person)
     return { outcome: 'none' }
   } catch (error) {
     const fault = faultOf(error)

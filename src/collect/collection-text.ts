@@ -8,14 +8,21 @@ export type CollectionFormat = 'ndjson' | 'csv'
 export type CollectedText = ReadonlyMap<string, string>
 
 const NDJSON = 'people.ndjson'
+/** Of the content service, a line each; and those that are not listed any more. */
+export const ARTICLES = 'articles.ndjson'
+export const GONE = 'gone.ndjson'
 
 /** The files of a collection, each with what stands at its head. */
-export const filesOf = (format: CollectionFormat, kinds: readonly CollectedKind[]): CollectedText =>
-  format === 'ndjson'
-    ? new Map([[NDJSON, '']])
-    : new Map(kinds.map((kind) => [`${kind}.csv`, csvLine([...PERSON, ...kindOf(kind).columns])]))
+export const filesOf = (format: CollectionFormat, kinds: readonly CollectedKind[]): CollectedText => {
+  const areArticles = kinds.some((kind) => kindOf(kind).isOfNobody === true)
+  const gone: readonly (readonly [string, string])[] = areArticles ? [[GONE, '']] : []
+  if (format === 'ndjson') return new Map([[areArticles ? ARTICLES : NDJSON, ''], ...gone])
+  const headOf = (kind: CollectedKind): string => csvLine([...whoOf(kind), ...kindOf(kind).columns])
+  return new Map([...kinds.map((kind) => [`${kind}.csv`, headOf(kind)] as const), ...gone])
+}
 
 const PERSON = ['reference', 'type', 'accountId']
+const whoOf = (kind: CollectedKind): readonly string[] => (kindOf(kind).isOfNobody === true ? [] : PERSON)
 
 /** Items as JSON text, by kind: made once, for the line and for the hash. */
 export type ItemTexts = readonly (readonly [kind: string, items: readonly string[]])[]
@@ -31,6 +38,9 @@ export function textOf(
   texts: ItemTexts,
 ): CollectedText {
   const { account, accountId } = person
+  const articles = texts.find(([kind]) => kind === 'articles')
+  if (format === 'ndjson' && articles !== undefined)
+    return new Map([[ARTICLES, articles[1].map((article) => `${article}\n`).join('')]])
   if (format === 'ndjson') {
     const { reference, type } = account
     const who = JSON.stringify({ account: { reference, type }, accountId })
@@ -41,7 +51,8 @@ export function textOf(
   return new Map(
     Object.entries(parts).map(([kind, items]) => {
       const { columns } = kindOf(kind as CollectedKind)
-      const lines = items.map((item) => csvLine([...who, ...columns.map((path) => cellOf(item, path))]))
+      const ofWhom = kindOf(kind as CollectedKind).isOfNobody === true ? [] : who
+      const lines = items.map((item) => csvLine([...ofWhom, ...columns.map((path) => cellOf(item, path))]))
       return [`${kind}.csv`, lines.join('')]
     }),
   )

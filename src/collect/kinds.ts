@@ -20,7 +20,7 @@ export interface AskedPerson {
 export interface AskingContext {
   readonly gateway: Pick<
     Gateway,
-    'ageAssessment' | 'biometrics' | 'conditions' | 'careTeams' | 'medicalRecords'
+    'ageAssessment' | 'biometrics' | 'conditions' | 'careTeams' | 'medicalRecords' | 'content'
   >
   readonly read: Read
   readonly language: string | undefined
@@ -31,6 +31,8 @@ export interface AskingContext {
 }
 
 interface Kind {
+  /** It is asked of nobody: an item of the content service. */
+  readonly isOfNobody?: true
   /** A 404 to it may as well say that the account has nothing of the kind. */
   readonly mayBeNotFound: boolean
   /** Paths of an item; what stands there and is no scalar is JSON. */
@@ -121,6 +123,19 @@ export const KINDS = {
       }
       return found
     },
+  },
+  articles: {
+    isOfNobody: true,
+    mayBeNotFound: true,
+    columns: [
+      ...['id', 'resourceId', 'type', 'title', 'uri', 'primaryTag.type', 'primaryTag.id'],
+      ...['attribution.byLine', 'attribution.byLineUrl', 'image.title', 'image.url', 'body'],
+    ],
+    ask: ({ gateway, read }, { account: { reference } }) =>
+      read('read an article', async () => {
+        const article = await gateway.content.article(reference)
+        return article === undefined ? [] : [article]
+      }),
   },
 } satisfies Record<string, Kind>
 

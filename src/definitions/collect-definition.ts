@@ -12,10 +12,29 @@ export type CollectedOfPeople = (typeof COLLECTED_OF_PEOPLE)[number]
 
 export const CollectDefinition = z.strictObject({
   what: z
-    .array(z.enum(COLLECTED_OF_PEOPLE))
+    .array(z.enum([...COLLECTED_OF_PEOPLE, 'articles']))
     .min(1)
     .refine((all) => new Set(all).size === all.length, 'names a kind twice')
-    .meta({ description: 'What is collected: biometrics, ageResult …' }),
+    .refine(
+      (all) => all.length === 1 || !all.includes('articles'),
+      'articles are of nobody: give them a job of their own',
+    )
+    .meta({ description: 'What is collected: biometrics, ageResult … of people, or articles.' }),
+  articles: z
+    .strictObject({
+      page: z
+        .strictObject({ parameter: z.string().min(1), first: z.int().min(0).default(1) })
+        .optional()
+        .meta({
+          description: 'How pages of the list are asked for; without it, the list is asked for once.',
+        }),
+      filter: z
+        .record(z.string().min(1), z.union([z.string(), z.number()]))
+        .optional()
+        .meta({ description: 'Further query parameters of the list.' }),
+    })
+    .optional()
+    .meta({ description: 'How articles are listed: the interface does not name the parameters.' }),
   language: z
     .string()
     .regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'is no language tag, like en-US')

@@ -101,7 +101,11 @@ function checkCollection(
   }
   if (exports.length > 0) refuse('cannot stand beside collect: make two jobs of it', 'exports')
   if (to === undefined) refuse('is missing: it says where the collection goes', 'to')
-  if (people === undefined) refuse('is missing: it says of whom is collected', 'people')
+  const isOfArticles = collect.what.includes('articles')
+  if (people === undefined && !isOfArticles) refuse('is missing: it says of whom is collected', 'people')
+  if (people !== undefined && isOfArticles) refuse('is not for articles: they are of nobody', 'people')
+  if (collect.articles !== undefined && !isOfArticles)
+    refuse('is for what: [articles]', 'collect', 'articles')
   if (collect.what.includes('requestStatus') && collect.requests === undefined)
     refuse('is missing: a search needs a type and a sub-type', 'collect', 'requests')
   if (people === undefined || people === 'known') return

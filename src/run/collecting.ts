@@ -3,7 +3,14 @@
  * chunk. A person who stands on two rows is asked about once a run.
  */
 import { type CollectedPerson, collectPerson } from '../collect/collect-person.ts'
-import { type CollectedText, contentOf, filesOf, itemTexts, textOf } from '../collect/collection-text.ts'
+import {
+  type CollectedText,
+  contentOf,
+  filesOf,
+  GONE,
+  itemTexts,
+  textOf,
+} from '../collect/collection-text.ts'
 import type { Read } from '../collect/kinds.ts'
 import type { CollectDefinition, TargetDefinition } from '../definitions/collect-definition.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -13,6 +20,7 @@ import type { LoadedChunk } from '../load/load-chunk.ts'
 import { type Counts, countChunk, noPeople, type PeopleCounts, readCounts } from '../model/balance.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountKey, MappedRow } from '../model/record.ts'
+import { writeBodies } from './article-bodies.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import { Collection, openCollection } from './collection-files.ts'
 
@@ -58,6 +66,8 @@ export interface CollectingParts {
   readonly now: () => number
   /** JSON: what an earlier process of the run has collected. */
   readonly before: string | null
+  /** Of a job that collects articles: those that are not listed any more, a line of NDJSON each. */
+  readonly gone: () => Promise<readonly string[]>
 }
 
 const CHUNK_ROWS = 500
@@ -172,7 +182,14 @@ export function createCollecting(parts: CollectingParts): Collecting {
         startedAt: new Date(parts.startedAt).toISOString(),
         collectedAt: new Date(parts.now()).toISOString(),
       }
-      await runLedger.noteCollection(JSON.stringify(await files.publish(about)))
+      if (!kinds.includes('articles')) {
+        await runLedger.noteCollection(JSON.stringify(await files.publish(about)))
+        return
+      }
+      const gone = await parts.gone()
+      await files.append(new Map([[GONE, { text: gone.join(''), lines: gone.length }]]))
+      const told = { ...about, gone: gone.length }
+      await runLedger.noteCollection(JSON.stringify(await files.publish(told, writeBodies)))
     },
   }
 }

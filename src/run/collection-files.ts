@@ -27,8 +27,11 @@ export type Collection = z.infer<typeof Collection>
 export interface CollectionFiles {
   /** Appends and syncs. @param texts by the name of the file, with how many lines each has */
   append(texts: ReadonlyMap<string, { readonly text: string; readonly lines: number }>): Promise<Collection>
-  /** @param about what else the manifest says; given the files with their SHA-256 */
-  publish(about: object): Promise<Collection>
+  /**
+   * @param about what else the manifest says; given the files with their SHA-256
+   * @param derive makes files of what was collected, in the folder that is about to be put in its place
+   */
+  publish(about: object, derive?: (folder: string) => Promise<void>): Promise<Collection>
 }
 
 /**
@@ -86,7 +89,7 @@ export function openCollection(
         for (const [name, { text, lines }] of texts) await appendTo(name, text, lines)
         return collection(false)
       }),
-    publish: (about) =>
+    publish: (about, derive) =>
       usable(async () => {
         if (isThere) return collection(true)
         for (const name of heads.keys()) {
@@ -98,6 +101,7 @@ export function openCollection(
           const { lines = 0, bytes = 0 } = written.get(name) ?? {}
           written.set(name, { lines, bytes, sha256: await sha256Of(path) })
         }
+        await derive?.(aside)
         const listed = [...written].map(([name, one]) => ({ name, ...one }))
         const manifest = await openOwn(folder, join(aside, 'manifest.json'))
         try {

@@ -20,6 +20,7 @@ import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import { type Collecting, createCollecting } from './collecting.ts'
 import type { RunDependencies } from './dependencies.ts'
 import type { RunEvents } from './events.ts'
+import { goneArticles } from './known-articles.ts'
 import { watchOutages } from './outage-watch.ts'
 import type { AppendedFile } from './receipts.ts'
 
@@ -142,6 +143,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       ...{ ledger, runLedger, gateway, gatewayName, identity, read: sending.read, what: collect, to },
       folder: targetFolder(to, dirname(job.file)),
       ...{ job: job.definition.job, startedAt: parts.startedAt, before: parts.collection ?? null, now },
+      gone: () => goneArticles(home, job.definition.job, runLedger.lease.runId),
     })
   return {
     home,

@@ -9,13 +9,11 @@ import { readJob } from '../definitions/definition-files.ts'
 import { chooseGateway } from '../definitions/jobs.ts'
 import { saysNotFound } from '../gateway/answer-class.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import { noTallies } from '../ledger/ledger.ts'
-import { createDispatcher } from '../load/dispatcher.ts'
-import { createSending, type Sending } from '../load/sending.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { AccountKey } from '../model/record.ts'
 import { openOwn } from '../own-files.ts'
-import { type Application, type GatewayConnection, knownIdentity, withLedgerIfAny } from './application.ts'
+import { plainSending } from '../run/plain-sending.ts'
+import { type Application, knownIdentity, withLedgerIfAny } from './application.ts'
 
 export interface Erasure {
   readonly gateway: string
@@ -52,8 +50,6 @@ interface Person {
 
 /** Deletions under way at once. */
 const AT_ONCE = 8
-/** Milliseconds in which nothing gets through. */
-const PATIENCE_MS = 10 * 60_000
 
 /**
  * @returns undefined where it was not confirmed
@@ -94,7 +90,9 @@ export async function eraseAccounts(
       await ledger?.forgetPerson(gateway, [hashed, ...byId], id ?? null)
     }
     try {
-      const sending = sendingTo(application, connection)
+      const sending = plainSending(application, connection.gateway, AT_ONCE, ({ waitMs, what }) =>
+        application.logger.warn(`the gateway did not answer as hoped (${what})`, { waitMs }),
+      )
       let next = 0
       const work = async (): Promise<void> => {
         for (let at = next++; at < people.length; at = next++) {
@@ -173,24 +171,4 @@ function peopleOf(file: string, text: string): Person[] {
     if (!people.has(key)) people.set(key, { account, line: info.lines })
   }
   return [...people.values()]
-}
-
-function sendingTo(
-  { now, random, sleep, interrupt, logger }: Application,
-  { gateway }: GatewayConnection,
-): Pick<Sending, 'idempotent'> {
-  return createSending({
-    dispatcher: createDispatcher({ now, random, sleep }),
-    concurrency: AT_ONCE,
-    patienceMs: PATIENCE_MS,
-    notFound: 'unknown',
-    tallies: noTallies(),
-    ...{ now, random, sleep },
-    renewToken: () => gateway.renewToken(),
-    assertHeld: async () => {},
-    signal: interrupt,
-    askAboutNobody: () => gateway.biometrics.read({ reference: 'nobody', type: 'partnerAccountId' }),
-    onWait: ({ waitMs, what }) => logger.warn(`the gateway did not answer as hoped (${what})`, { waitMs }),
-    onOutage: () => {},
-  })
 }

@@ -26,6 +26,7 @@ import { execute, type JobEnd } from '../run/execute.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
 import { type FoundExport, findExports, noneFound } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
+import { keepArticles, knownArticles, knownArticlesMapping } from '../run/known-articles.ts'
 import { forgetKnownPeople, knownPeople, knownPeopleMapping } from '../run/known-people.ts'
 import type { HeldJob } from '../run/lease.ts'
 import type { CountWorld } from '../run/plan.ts'
@@ -142,13 +143,18 @@ async function runWith(
     if (end.error !== undefined) return end
     resumed = end.summary
   }
-  const isOfKnown = job.definition.collect !== undefined && job.sources.length === 0
+  const { collect } = job.definition
+  const isOfArticles = collect?.what.includes('articles') === true
+  const isOfKnown = collect !== undefined && job.sources.length === 0
   if (isOfKnown && resumed !== undefined) {
+    if (isOfArticles) await keepArticles(deps.home, job.definition.job, resumed.run)
     await forgetKnownPeople(deps.home, resumed.run)
     return { summary: resumed, exit: exitOf(resumed) }
   }
   const found = isOfKnown
-    ? await knownPeople(deps, arrival, runId)
+    ? isOfArticles
+      ? await knownArticles(deps, arrival, runId, collect.articles ?? {})
+      : await knownPeople(deps, arrival, runId)
     : newestOf(job, options.files, await findExports(arrival, job, options.files, deps.now()))
   // A run that took up what another one left has read some rows of its exports alone.
   const taken =
@@ -168,13 +174,14 @@ async function runWith(
     exports: {
       from: 'found',
       found: others,
-      mappings: isOfKnown ? knownPeopleMapping() : mappings,
+      mappings: isOfArticles ? knownArticlesMapping() : isOfKnown ? knownPeopleMapping() : mappings,
       acceptDrift: options.acceptDrift,
     },
     ...(options.files.length > 0 ? { part: 'files' as const } : {}),
   } as const
   const end = await execute(plan, world)
   const { summary } = end
+  if (isOfArticles && end.error === undefined) await keepArticles(deps.home, job.definition.job, runId)
   if (isOfKnown && end.error === undefined) await forgetKnownPeople(deps.home, runId)
   const ended = end.error === undefined && whole ? await archiveRun(archiving, summary, others) : summary
   return { ...end, summary: { ...ended, ...(resumed === undefined ? {} : { resumed }) } }

@@ -1,0 +1,27 @@
+/** Sending for what is no run: the pace, breaker and patience of one, without a lease. */
+import type { Gateway } from '../gateway/gateway.ts'
+import { noTallies } from '../ledger/ledger.ts'
+import { createDispatcher } from '../load/dispatcher.ts'
+import { createSending, type Sending, type SendingOptions } from '../load/sending.ts'
+import type { RunDependencies } from './dependencies.ts'
+
+/** Milliseconds in which nothing gets through. */
+const PATIENCE_MS = 10 * 60_000
+
+/** @param concurrency requests under way at once */
+export const plainSending = (
+  { now, random, sleep, interrupt }: Pick<RunDependencies, 'now' | 'random' | 'sleep' | 'interrupt'>,
+  gateway: Pick<Gateway, 'renewToken' | 'biometrics'>,
+  concurrency: number,
+  onWait: SendingOptions['onWait'] = () => {},
+): Pick<Sending, 'idempotent' | 'read'> =>
+  createSending({
+    ...{ concurrency, patienceMs: PATIENCE_MS, notFound: 'unknown', tallies: noTallies() },
+    dispatcher: createDispatcher({ now, random, sleep }),
+    ...{ now, random, sleep, onWait },
+    renewToken: () => gateway.renewToken(),
+    assertHeld: async () => {},
+    signal: interrupt,
+    askAboutNobody: () => gateway.biometrics.read({ reference: 'nobody', type: 'partnerAccountId' }),
+    onOutage: () => {},
+  })

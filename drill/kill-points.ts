@@ -201,17 +201,17 @@ export function watchedGateway(gateway: Gateway, pass: Pass): Gateway {
     },
     biometrics: {
       ...biometrics,
-      createBulk: around(biometrics.createBulk, pass, undefined, 'after-answer'),
+      sendBulk: around(biometrics.sendBulk, pass, undefined, 'after-answer'),
       read: around(biometrics.read, pass, 'before-read-back', 'after-read-back'),
     },
     conditions: {
       ...conditions,
-      createBulk: around(conditions.createBulk, pass, undefined, 'after-answer'),
+      sendBulk: around(conditions.sendBulk, pass, undefined, 'after-answer'),
       read: around(conditions.read, pass, 'before-read-back', 'after-read-back'),
     },
     careTeams: {
       ...careTeams,
-      createBulk: around(careTeams.createBulk, pass, undefined, 'after-care-teams'),
+      sendBulk: around(careTeams.sendBulk, pass, undefined, 'after-care-teams'),
       list: around(careTeams.list, pass, 'before-read-back', 'after-read-back'),
       delete: around(careTeams.delete, pass, 'before-delete', 'after-delete'),
       setPrimary: around(careTeams.setPrimary, pass, 'before-mark', 'after-mark'),

@@ -9,13 +9,7 @@
  *
  *     import { createGateway } from 'waybill'
  *
- *     const gateway = createGateway({
- *       baseUrl: 'https://gateway.example',
- *       apiKey, // from where the program keeps its secrets
- *       accessToken: async () => token,
- *       now: Date.now,
- *       nextRequestId: () => crypto.randomUUID(),
- *     })
+ *     const gateway = createGateway({ baseUrl: 'https://gateway.example', apiKey, accessToken })
  *     const latest = await gateway.biometrics.read({ reference: 'p-1', type: 'partnerAccountId' })
  */
 
@@ -35,14 +29,30 @@ export * from './gateway/contract/medical-records.ts'
 export * from './gateway/contract/shared-objects.ts'
 export { documented, type Lenient, type Undocumented } from './gateway/contract/shared-objects.ts'
 export type { Timeouts } from './gateway/exchange.ts'
-export { createGateway, type Gateway, type GatewayOptions } from './gateway/gateway.ts'
+export type { Gateway, UserToken } from './gateway/gateway.ts'
 export { GatewayError, type GatewayErrorDetails } from './gateway/gateway-error.ts'
-export type { Biometrics, CareTeamSelection, CareTeams, Conditions } from './gateway/health-profile.ts'
+export type {
+  BiometricEchoed,
+  Biometrics,
+  CareTeamEchoed,
+  CareTeamSelection,
+  CareTeams,
+  ConditionEchoed,
+  Conditions,
+} from './gateway/health-profile.ts'
 export type { MedicalRecords, Spelling, UpsertAnswer } from './gateway/medical-records.ts'
 export type { BodyContent, RequestEvent, TransportOptions } from './gateway/transport.ts'
 export { type ErrorCode, WaybillError } from './model/errors.ts'
+export {
+  createGateway,
+  type GatewaySettings,
+  type ReferenceGatewaySettings,
+  startReferenceGateway,
+} from './open-gateway.ts'
 export { openWaybill, type WaybillOptions } from './open-waybill.ts'
 export type { CheckFinding } from './operate/finding.ts'
+export type { FaultPlan } from './reference-gateway/fault-plan.ts'
+export type { ReferenceGateway } from './reference-gateway/server.ts'
 export type { RunEvent } from './run/events.ts'
 export type { JobEnd } from './run/execute.ts'
 export type { Step } from './run/next-steps.ts'

@@ -4,7 +4,6 @@
  */
 import type { Account } from '../gateway/contract/account.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { requestPages } from '../gateway/request-pages.ts'
 
 /** A read under the run's pace, breaker and patience. @throws GatewayError, WaybillError */
 export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
@@ -113,13 +112,10 @@ export const KINDS = {
       const found: object[] = []
       for (const request of requests) {
         const filter = [{ patient: { type, reference }, request }]
-        const pages = requestPages((page, limit) =>
-          read('search medical-records requests', async () => {
-            const answer = await gateway.medicalRecords.search({ page, limit, filter })
-            return answer.results
-          }),
+        const requested = gateway.medicalRecords.requests(filter, (ask) =>
+          read('search medical-records requests', ask),
         )
-        for await (const { authorizationUploadUrl: _credential, ...one } of pages) found.push(one)
+        for await (const { authorizationUploadUrl: _credential, ...one } of requested) found.push(one)
       }
       return found
     },

@@ -131,14 +131,14 @@ const CreateEnvelope = EnvelopeWith(
 )
 
 /** A readable 2xx answer to a create call. */
-export interface CreateAnswer {
+export interface CreateAnswer<Echoed extends Echo = Echo> {
   readonly status: number
   /** Names the request in logs; it is not sent. */
   readonly requestId: string
   /** `accepted` where as many records came back as were sent and no error is listed. */
   readonly class: 'accepted' | 'accepted-in-part'
   /** In the order of the answer, which need not be that of the request. */
-  readonly echoes: readonly Echo[]
+  readonly echoes: readonly Echoed[]
   /** Errors listed in an answer of success. They may repeat health data. */
   readonly errors: readonly EnvelopeError[]
 }

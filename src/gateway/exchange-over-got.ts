@@ -3,6 +3,7 @@ import type { RequestError, RequestPromise, Response } from 'got'
 import {
   bareCause,
   COMMON_HEADERS,
+  ENDED,
   type Exchange,
   ExchangeFailure,
   type ExchangeOptions,
@@ -27,7 +28,7 @@ export function exchangeOverGot({ agent, timeouts, maxAnswerBytes }: ExchangeOpt
     return { client, RequestError, TimeoutError }
   }
   let loaded: ReturnType<typeof loading> | undefined
-  return async ({ address, method, headers, body }) => {
+  return async ({ address, method, headers, body, signal }) => {
     loaded ??= loading()
     const { client, RequestError, TimeoutError } = await loaded
     const broken = new AbortController()
@@ -36,7 +37,7 @@ export function exchangeOverGot({ agent, timeouts, maxAnswerBytes }: ExchangeOpt
     const exchanged: RequestPromise<Response<Uint8Array>> = client(address, {
       method: method as 'GET',
       headers,
-      signal: broken.signal,
+      signal: signal === undefined ? broken.signal : AbortSignal.any([broken.signal, signal]),
       ...(body === undefined ? {} : { body: new WholeBody(body) }),
     })
     exchanged.on('downloadProgress', ({ transferred, total = 0 }) => {
@@ -59,7 +60,8 @@ export function exchangeOverGot({ agent, timeouts, maxAnswerBytes }: ExchangeOpt
       if (!(error instanceof RequestError)) throw error
       const { response } = error
       const what = error instanceof TimeoutError ? timedOut(error.event) : error.code
-      throw new ExchangeFailure(isTooLong ? tooLong(maxAnswerBytes) : what, {
+      const ended = signal?.aborted === true ? ENDED : what
+      throw new ExchangeFailure(isTooLong ? tooLong(maxAnswerBytes) : ended, {
         connected: switchedBy !== undefined || wasConnected(error, address.protocol === 'https:'),
         status: switchedBy ?? response?.statusCode,
         retryAfter: response?.headers['retry-after'],

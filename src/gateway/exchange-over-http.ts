@@ -11,6 +11,7 @@ import { brotliDecompress, unzip } from 'node:zlib'
 import {
   bareCause,
   COMMON_HEADERS,
+  ENDED,
   type Exchange,
   ExchangeFailure,
   type ExchangeOptions,
@@ -30,7 +31,7 @@ type Phase = Exclude<keyof Timeouts, 'request'>
 
 function exchange(
   { agent, timeouts, maxAnswerBytes }: ExchangeOptions,
-  { address, method, headers, body }: OutgoingRequest,
+  { address, method, headers, body, signal }: OutgoingRequest,
   resolve: (answer: WholeAnswer) => void,
   reject: (failure: unknown) => void,
 ): void {
@@ -51,6 +52,7 @@ function exchange(
     isOver = true
     clearTimeout(wholeTimer)
     clearTimeout(phaseTimer)
+    signal?.removeEventListener('abort', end)
     return true
   }
   const fail = (what: string, error?: NodeJS.ErrnoException): void => {
@@ -66,6 +68,7 @@ function exchange(
       }),
     )
   }
+  const end = (): void => fail(ENDED)
   const begin = (phase: Phase): void => {
     clearTimeout(phaseTimer)
     if (!isOver) phaseTimer = setTimeout(() => fail(timedOut(phase)), timeouts[phase])
@@ -128,6 +131,7 @@ function exchange(
     })
   })
   outgoing.end(body)
+  signal?.addEventListener('abort', end)
 }
 
 const unzipped = promisify(unzip)

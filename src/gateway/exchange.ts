@@ -10,6 +10,8 @@ export interface OutgoingRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Bytes must not change before the exchange is over. */
   readonly body: Uint8Array | undefined
+  /** Ends the exchange where it stands. */
+  readonly signal: AbortSignal | undefined
 }
 
 /** An answer that came whole. */
@@ -84,6 +86,9 @@ export const bareCause = ({
 }): Error => Object.assign(new Error(message), { code })
 
 export const timedOut = (phase: string): string => `time-out of the phase ${phase}`
+
+/** By the signal. */
+export const ENDED = 'ended by the caller'
 
 export const tooLong = (maxAnswerBytes: number): string => `an answer longer than ${maxAnswerBytes} bytes`
 

@@ -18,7 +18,7 @@ import {
   createConditions,
 } from './health-profile.ts'
 import { createMedicalRecords, type MedicalRecords, type Spelling } from './medical-records.ts'
-import { createTransport, type TransportOptions } from './transport.ts'
+import { createTransport, type Transport, type TransportOptions } from './transport.ts'
 
 /** @throws WaybillError `gateway-refused-credentials` where there is none of this person */
 export type UserToken = (account: Account) => Promise<string>
@@ -45,6 +45,8 @@ export interface Gateway {
   assessmentAs(account: Account): Promise<Assessment>
   readonly content: Content
   readonly medicalRecords: MedicalRecords
+  /** The same gateway and connections, whose calls end with the signal: as those without an answer do, `ambiguous` where bytes may have left. */
+  during(signal: AbortSignal): Gateway
   /** Fetches the access token anew, after a call failed with the class `stale-token`. */
   renewToken(): Promise<void>
   /** Closes the connections; what is under way fails as ambiguous. */
@@ -53,7 +55,10 @@ export interface Gateway {
 
 /** @throws WaybillError `settings-invalid`: an address or a credential that cannot be used */
 export function createGateway(options: GatewayOptions): Gateway {
-  const transport = createTransport(options)
+  return gatewayOver(createTransport(options), options)
+}
+
+function gatewayOver(transport: Transport, options: Pick<GatewayOptions, 'userToken' | 'spelling'>): Gateway {
   return {
     accounts: createAccounts(transport),
     biometrics: createBiometrics(transport),
@@ -78,6 +83,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     content: createContent(transport),
     medicalRecords: createMedicalRecords(transport, options.spelling),
+    during: (signal) =>
+      gatewayOver({ ...transport, send: (call, read) => transport.send({ ...call, signal }, read) }, options),
     renewToken: transport.renewToken,
     close: transport.close,
   }

@@ -1,9 +1,11 @@
+import { z } from 'zod'
 import {
   type Answer,
   type CreateAnswer,
   checkAccount,
   checkOne,
   checkSuccess,
+  type Echo,
   readCreateAnswer,
   readItems,
   UnreadableAnswer,
@@ -12,6 +14,7 @@ import { saysNotFound } from './answer-class.ts'
 import { type Account, accountIdOfEntity, accountQuery, type EntityQuery } from './contract/account.ts'
 import type { EndpointName } from './contract/endpoints.ts'
 import {
+  BiometricEcho,
   BiometricRead,
   type BiometricSent,
   CareTeamDeletionQuery,
@@ -22,42 +25,64 @@ import {
   PrimaryCareRequest,
   PrimaryCareReturned,
 } from './contract/health-profile.ts'
-import { Envelope, NestedEnvelope } from './contract/shared-objects.ts'
+import { CodeAsRead, Envelope, InstantAsRead, NestedEnvelope, tolerated } from './contract/shared-objects.ts'
 import { codeOfErrorBody } from './gateway-error.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
+/** Echoes as they come: one that lacks what a match needs is still an echo, and for the caller to judge. */
+const BiometricEchoed = BiometricEcho.extend({ transactionId: tolerated(z.string()) })
+export type BiometricEchoed = z.infer<typeof BiometricEchoed>
+const ConditionEchoed = ConditionReturned.extend({
+  codes: tolerated(z.array(CodeAsRead)),
+  observationDate: tolerated(InstantAsRead),
+})
+export type ConditionEchoed = z.infer<typeof ConditionEchoed>
+const CareTeamEchoed = CareTeamReturned.extend({ id: tolerated(z.string()) })
+export type CareTeamEchoed = z.infer<typeof CareTeamEchoed>
+
 /** Records are created alike, whatever their kind. */
-interface Creates<Sent> {
+interface Creates<Sent, Echoed extends Echo> {
+  /** Sends records of any number of accounts. @throws GatewayError */
+  createBulk(records: readonly Sent[]): Promise<CreateAnswer<Echoed>>
   /**
    * Sends a JSON array of `count` records, of any number of accounts, as it stands.
    * @param recognise looks at the answer first, and gives what it says; where it gives nothing, the answer is read as a whole
    * @throws GatewayError
    */
-  createBulk<Recognised = never>(
+  sendBulk<Recognised = never>(
     body: BodyContent,
     count: number,
     recognise?: (answer: Answer) => Recognised | undefined,
   ): Promise<CreateAnswer | Recognised>
   /** Sends records, of biometrics and conditions those of one account. @throws GatewayError */
-  create(records: readonly Sent[]): Promise<CreateAnswer>
+  create(records: readonly Sent[]): Promise<CreateAnswer<Echoed>>
 }
 
-function creates<Sent>(transport: Transport, one: EndpointName, bulk: EndpointName): Creates<Sent> {
+/** @param echo takes any object */
+function creates<Sent, Echoed extends Echo>(
+  transport: Transport,
+  one: EndpointName,
+  bulk: EndpointName,
+  echo: z.ZodType<Echoed>,
+): Creates<Sent, Echoed> {
+  const post = (endpoint: EndpointName, records: readonly Sent[]): Promise<CreateAnswer<Echoed>> =>
+    transport.send({ endpoint, body: JSON.stringify(records) }, (answer) => {
+      const read = readCreateAnswer(answer, records.length)
+      return { ...read, echoes: read.echoes.map((one) => echo.parse(one)) }
+    })
   return {
-    createBulk: (body, count, recognise) =>
+    createBulk: (records) => post(bulk, records),
+    sendBulk: (body, count, recognise) =>
       transport.send(
         { endpoint: bulk, body },
         (answer) => recognise?.(answer) ?? readCreateAnswer(answer, count),
       ),
-    create: (records) =>
-      transport.send({ endpoint: one, body: JSON.stringify(records) }, (answer) =>
-        readCreateAnswer(answer, records.length),
-      ),
+    create: (records) => post(one, records),
   }
 }
 
 /** Biometric records (section "Biometrics"). */
-export interface Biometrics extends Creates<BiometricSent> {
+export interface Biometrics extends Creates<BiometricSent, BiometricEchoed> {
   /**
    * The account's latest record by observation date for each code and source type. The account may also be named by its
    * URL form, `entity`. @throws GatewayError; `ambiguous` also where the answer has records of another account
@@ -69,7 +94,12 @@ const BiometricsEnvelope = Envelope(BiometricRead)
 
 export function createBiometrics(transport: Transport): Biometrics {
   return {
-    ...creates<BiometricSent>(transport, 'createBiometrics', 'createBiometricsBulk'),
+    ...creates<BiometricSent, BiometricEchoed>(
+      transport,
+      'createBiometrics',
+      'createBiometricsBulk',
+      BiometricEchoed,
+    ),
     read: (account) => {
       const [query, asked] =
         'entity' in account
@@ -91,7 +121,7 @@ const accountOfEntity = ({ entity }: EntityQuery): Account => ({
 })
 
 /** Condition records (section "Conditions"). */
-export interface Conditions extends Creates<ConditionSent> {
+export interface Conditions extends Creates<ConditionSent, ConditionEchoed> {
   /** The account's latest record by observation date for each code and source type. @throws GatewayError as that of biometrics */
   read(account: Account): Promise<readonly ConditionReturned[]>
 }
@@ -100,7 +130,12 @@ const ConditionsEnvelope = NestedEnvelope(ConditionReturned)
 
 export function createConditions(transport: Transport): Conditions {
   return {
-    ...creates<ConditionSent>(transport, 'createConditions', 'createConditionsBulk'),
+    ...creates<ConditionSent, ConditionEchoed>(
+      transport,
+      'createConditions',
+      'createConditionsBulk',
+      ConditionEchoed,
+    ),
     read: (asked) =>
       transport.send({ endpoint: 'readConditions', query: accountQuery(asked) }, (answer) => {
         const outer = answer.read(ConditionsEnvelope)
@@ -117,7 +152,7 @@ export function createConditions(transport: Transport): Conditions {
 export type CareTeamSelection = Pick<CareTeamDeletionQuery, 'id' | 'npi'>
 
 /** Care team records and the mark of the primary care physician (section "Care teams"). */
-export interface CareTeams extends Creates<CareTeamSent> {
+export interface CareTeams extends Creates<CareTeamSent, CareTeamEchoed> {
   /** @throws GatewayError; `ambiguous` also where the answer has entries of several users */
   list(account: Account): Promise<readonly CareTeamReturned[]>
   /**
@@ -140,7 +175,7 @@ export function createCareTeams(transport: Transport): CareTeams {
       readItems(answer, MarkEnvelope)
     })
   return {
-    ...creates<CareTeamSent>(transport, 'createCareTeams', 'createCareTeams'),
+    ...creates<CareTeamSent, CareTeamEchoed>(transport, 'createCareTeams', 'createCareTeams', CareTeamEchoed),
     list: (account) =>
       transport.send({ endpoint: 'listCareTeams', query: accountQuery(account) }, (answer) => {
         const entries = readItems(answer, CareTeamsEnvelope)

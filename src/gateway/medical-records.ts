@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
 import { checkCode, checkSuccess, readItems } from './answer.ts'
 import {
+  type MedicalRecordsFilter,
   MedicalRecordsFound,
   MedicalRecordsRequestDeleted,
   MedicalRecordsRequestReturned,
@@ -10,6 +11,7 @@ import {
   MedicalRecordsUpsert,
 } from './contract/medical-records.ts'
 import { Envelope, type EnvelopeError, type Lenient, tolerated } from './contract/shared-objects.ts'
+import { pages } from './pages.ts'
 import type { Transport } from './transport.ts'
 
 /**
@@ -77,6 +79,9 @@ const DeletionEnvelope = Envelope(z.unknown()).extend({
 /** "data = nested array of request type items"; a flat one is borne too. */
 const TypesEnvelope = Envelope(z.union([z.array(MedicalRecordsRequestType), MedicalRecordsRequestType]))
 
+/** Requests on a page, as the sample has it. */
+const PER_PAGE = 100
+
 /** A readable 2xx answer to an upsert. */
 export interface UpsertAnswer {
   readonly status: number
@@ -102,6 +107,14 @@ export interface MedicalRecords {
   /** One page of the requests that match; the rest of the answer repeats the search. @throws GatewayError, ZodError */
   search(search: MedicalRecordsSearch): Promise<MedicalRecordsFound>
   /**
+   * All requests that match, page after page. @param asking makes each of the calls, where it is to be made again after a failure
+   * @throws GatewayError, ZodError
+   */
+  requests(
+    filter: readonly MedicalRecordsFilter[],
+    asking?: <Item>(ask: () => Promise<readonly Item[]>) => Promise<readonly Item[]>,
+  ): AsyncGenerator<MedicalRecordsRequestReturned>
+  /**
    * Deletes a request that is not processed yet, and gives its details where the answer holds them.
    * @throws GatewayError: `refused` where there is no such request, or it is processed
    */
@@ -119,6 +132,13 @@ export interface MedicalRecords {
 
 export function createMedicalRecords(transport: Transport, spelling: Spelling = {}): MedicalRecords {
   const spelled = resolveSpelling(spelling)
+  const search = async (wanted: MedicalRecordsSearch): Promise<MedicalRecordsFound> => {
+    const body = spellSearch(MedicalRecordsSearch.parse(wanted), spelled)
+    return transport.send(
+      { endpoint: 'searchMedicalRecords', body: JSON.stringify(body) },
+      (answer) => readItems(answer, SearchEnvelope)[0] ?? { results: [] },
+    )
+  }
   return {
     upsert: async (requests) => {
       const body = spellUpsert(MedicalRecordsUpsert.parse(requests), spelled)
@@ -135,13 +155,12 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
         }
       })
     },
-    search: async (search) => {
-      const body = spellSearch(MedicalRecordsSearch.parse(search), spelled)
-      return transport.send(
-        { endpoint: 'searchMedicalRecords', body: JSON.stringify(body) },
-        (answer) => readItems(answer, SearchEnvelope)[0] ?? { results: [] },
-      )
-    },
+    search,
+    requests: (filter, asking = (ask) => ask()) =>
+      pages(
+        (page) => asking(async () => (await search({ page, limit: PER_PAGE, filter: [...filter] })).results),
+        { full: PER_PAGE, keyOf: ({ referenceNumber }) => referenceNumber },
+      ),
     delete: async (referenceNumber) =>
       transport.send({ endpoint: 'deleteMedicalRecords', parameters: { referenceNumber } }, (answer) => {
         const envelope = answer.read(DeletionEnvelope)

@@ -17,7 +17,7 @@ import {
   resolvePath,
 } from './connection-settings.ts'
 import { ENDPOINTS, type Endpoint, type EndpointName } from './contract/endpoints.ts'
-import { ExchangeFailure, type Timeouts, type WholeAnswer } from './exchange.ts'
+import { ENDED, ExchangeFailure, type Timeouts, type WholeAnswer } from './exchange.ts'
 import { exchangeOverGot } from './exchange-over-got.ts'
 import { exchangeOverHttp } from './exchange-over-http.ts'
 import { codeOfErrorBody, GatewayError, type GatewayErrorDetails, wordsOfErrorBody } from './gateway-error.ts'
@@ -105,6 +105,8 @@ export interface Call {
   readonly language?: string | undefined
   /** A person's bearer token, in the place of the one of all calls. */
   readonly token?: string | undefined
+  /** Ends the call where it stands; it then fails as any that got no answer. */
+  readonly signal?: AbortSignal | undefined
   /** Where the call goes in place of the path: the address that the gateway gave for an upload. */
   readonly address?: string
   /** Statuses outside 2xx that answer the call rather than fail it. */
@@ -168,8 +170,15 @@ export function createTransport(options: TransportOptions): Transport {
     const headers = await headersOf(call, body)
     const address = addressOf(call)
     const { method } = ENDPOINTS[call.endpoint]
+    if (call.signal?.aborted === true) throw fail(`failed: ${ENDED}`, { class: 'not-sent' })
     try {
-      return await (HOT.has(call.endpoint) ? hot : others)({ address, method, headers, body })
+      return await (HOT.has(call.endpoint) ? hot : others)({
+        address,
+        method,
+        headers,
+        body,
+        signal: call.signal,
+      })
     } catch (error) {
       if (!(error instanceof ExchangeFailure)) throw error
       const { connected, status, retryAfter, what, cause } = error

@@ -358,11 +358,11 @@ function createRecords(
 ): Promise<CreateAnswer | AnswerInOrder> {
   switch (kind) {
     case 'biometric':
-      return gateway.biometrics.createBulk(body, count, recognise)
+      return gateway.biometrics.sendBulk(body, count, recognise)
     case 'condition':
-      return gateway.conditions.createBulk(body, count, recognise)
+      return gateway.conditions.sendBulk(body, count, recognise)
     case 'careTeam':
-      return gateway.careTeams.createBulk(body, count, recognise)
+      return gateway.careTeams.sendBulk(body, count, recognise)
     default:
       throw new TypeError(`no batches are made of kind ${kind}`)
   }

@@ -13,7 +13,6 @@ import type { EnvelopeError } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { UpsertAnswer } from '../gateway/medical-records.ts'
-import { requestPages } from '../gateway/request-pages.ts'
 import type { KnownRequest, Ledger, RunLedger } from '../ledger/ledger.ts'
 import { type Entry, type EntryOutcome, Outcomes } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -341,12 +340,9 @@ async function search(
       request: { type: asked.requestType, subType: asked.requestSubType },
     },
   ]
-  const pages = requestPages((page, limit) =>
-    sending.read('search medical-records requests', async () => {
-      const { results } = await gateway.medicalRecords.search({ page, limit, filter })
-      return results
-    }),
+  const found = gateway.medicalRecords.requests(filter, (ask) =>
+    sending.read('search medical-records requests', ask),
   )
-  for await (const { referenceNumber } of pages) if (referenceNumber === request.reference) return true
+  for await (const { referenceNumber } of found) if (referenceNumber === request.reference) return true
   return false
 }

@@ -35,10 +35,7 @@ const keptOf = (home: string, job: string): string => join(home, 'collections', 
 
 type Asking = Pick<RunDependencies, 'gateway' | 'home' | 'now' | 'random' | 'sleep' | 'interrupt'>
 
-/**
- * Lists them page by page, until a page is empty or says nothing new: how long pages are, and whether there is another, is not documented.
- * @param run of which they are to be
- */
+/** @param run of which they are to be */
 export async function knownArticles(
   deps: Asking,
   arrival: Arrival,
@@ -48,13 +45,10 @@ export async function knownArticles(
   const { gateway, home } = deps
   const { read } = plainSending(deps, gateway, 1)
   const found = new Map<string, string | undefined>()
-  for (let at = page?.first ?? 1; ; at++) {
-    const query = { ...filter, ...(page === undefined ? {} : { [page.parameter]: at }) }
-    const items = await read('list articles', () => gateway.content.listArticles(query))
-    const before = found.size
-    for (const { id, title } of items) found.set(String(id), typeof title === 'string' ? title : undefined)
-    if (page === undefined || found.size === before) break
-  }
+  for await (const { id, title } of gateway.content.articles(filter, page, (ask) =>
+    read('list articles', ask),
+  ))
+    found.set(String(id), typeof title === 'string' ? title : undefined)
   const file = listOf(home, run)
   makeFolder(dirname(file))
   const lines = [...found].map(([contentId, title]) => `${JSON.stringify({ contentId, title })}\n`)

@@ -32,7 +32,7 @@ test.each([
     socket.on('data', () => socket.write(`${head}\r\n`))
   })
   const gateway = client(server.url)
-  const failure = await failureOf(gateway.biometrics.createBulk('[{}]', 1))
+  const failure = await failureOf(gateway.biometrics.sendBulk('[{}]', 1))
   expect(failure).toMatchObject({ class: 'ambiguous', status: 101 })
   expect(gateway.events).toMatchObject([{ class: 'ambiguous', status: 101 }])
   await closed.promise

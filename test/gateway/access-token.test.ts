@@ -20,10 +20,10 @@ describe('the access token', () => {
         return 'fresh'
       },
     })
-    expect((await failureOf(gateway.biometrics.createBulk('[]', 1))).class).toBe('stale-token')
-    expect((await failureOf(gateway.biometrics.createBulk('[]', 1))).class).toBe('stale-token')
+    expect((await failureOf(gateway.biometrics.sendBulk('[]', 1))).class).toBe('stale-token')
+    expect((await failureOf(gateway.biometrics.sendBulk('[]', 1))).class).toBe('stale-token')
     await Promise.all([gateway.renewToken(), gateway.renewToken()])
-    expect((await gateway.biometrics.createBulk('[]', 1)).class).toBe('accepted')
+    expect((await gateway.biometrics.sendBulk('[]', 1)).class).toBe('accepted')
     expect(fetched).toEqual(['stale', 'fresh'])
     expect(server.seen.map(authorization)).toEqual(['Bearer stale', 'Bearer stale', 'Bearer fresh'])
   })
@@ -37,9 +37,9 @@ describe('the access token', () => {
         return `token-${fetches}`
       },
     })
-    await gateway.biometrics.createBulk('[]', 1)
+    await gateway.biometrics.sendBulk('[]', 1)
     await gateway.renewToken()
-    await gateway.biometrics.createBulk('[]', 1)
+    await gateway.biometrics.sendBulk('[]', 1)
     expect(server.seen.map(authorization)).toEqual(['Bearer token-1', 'Bearer token-2'])
   })
 
@@ -48,9 +48,9 @@ describe('the access token', () => {
     const noToken = new Error('no token today')
     const tokens = [Promise.reject(noToken), Promise.resolve('the-token')]
     const gateway = client(server.url, { accessToken: async () => (await tokens.shift()) ?? '' })
-    await expect(gateway.biometrics.createBulk('[]', 1)).rejects.toBe(noToken)
+    await expect(gateway.biometrics.sendBulk('[]', 1)).rejects.toBe(noToken)
     expect(server.seen).toEqual([])
-    expect((await gateway.biometrics.createBulk('[]', 1)).class).toBe('accepted')
+    expect((await gateway.biometrics.sendBulk('[]', 1)).class).toBe('accepted')
   })
 
   it.each(['', 'two\nlines', 'na\u0000ught'])(
@@ -58,7 +58,7 @@ describe('the access token', () => {
     async (token) => {
       const server = await serve(() => echoing('a'))
       const gateway = client(server.url, { accessToken: async () => token })
-      await expect(gateway.biometrics.createBulk('[]', 1)).rejects.toMatchObject({
+      await expect(gateway.biometrics.sendBulk('[]', 1)).rejects.toMatchObject({
         code: 'settings-invalid',
         place: { key: 'WAYBILL_ACCESS_TOKEN' },
       })

@@ -50,7 +50,7 @@ describe('the address of the gateway', () => {
 
   it('is where requests go', async () => {
     const server = await serve(() => echoing('a'))
-    await client(`${server.url}/api/v1`).biometrics.createBulk('[]', 1)
+    await client(`${server.url}/api/v1`).biometrics.sendBulk('[]', 1)
     expect(server.seen[0]?.url).toBe('/api/v1/health-profile/biometrics/bulk')
   })
 })

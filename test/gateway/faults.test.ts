@@ -238,8 +238,10 @@ describe('the table', () => {
   })
 
   it('has every write of the client, and every call that writes', () => {
+    const searches = ['medicalRecords.search', 'medicalRecords.requests']
+    // The same call as `createBulk`, with text that is there already.
     const changing = DOCUMENTED_CALLS.filter(
-      ({ method, name }) => method !== 'GET' && name !== 'medicalRecords.search',
+      ({ method, name }) => method !== 'GET' && !searches.includes(name) && !name.endsWith('.sendBulk'),
     )
     expect(WRITES.map(({ name }) => name).sort()).toEqual(changing.map(({ name }) => name).sort())
     const endpoints = new Set(WRITES.map(({ endpoint }) => endpoint))

@@ -10,7 +10,7 @@ describe('what an error holds', () => {
   it('gives the words of the gateway in their own field alone, cut at 500 characters', async () => {
     const errors = [{ code: 0, message: `name ${SECRET} is wrong` }, { message: 'y'.repeat(900) }, 'and this']
     const server = await serve(() => json(422, { code: 422, message: 'Failure.', errors }))
-    const failure = await failureOf(client(server.url).biometrics.createBulk(BODY, 1))
+    const failure = await failureOf(client(server.url).biometrics.sendBulk(BODY, 1))
     expect(failure.gatewayMessage).toMatch(new RegExp(`^Failure\\.; name ${SECRET} is wrong; y+$`))
     expect(failure.gatewayMessage).toHaveLength(500)
     expect(failure.message).toBe(
@@ -64,7 +64,7 @@ describe('what an error holds', () => {
     'has no words where the body is %s',
     async (body) => {
       const server = await serve(() => ({ status: 400, body }))
-      const failure = await failureOf(client(server.url).biometrics.createBulk(BODY, 1))
+      const failure = await failureOf(client(server.url).biometrics.sendBulk(BODY, 1))
       expect(failure).toMatchObject({ class: 'refused', status: 400 })
       expect(failure.gatewayMessage).toBeUndefined()
     },
@@ -75,7 +75,7 @@ describe('what an error holds', () => {
       request.resume().on('end', () => request.socket.resetAndDestroy())
     })
     const gateway = client(server.url)
-    for (const call of [gateway.biometrics.createBulk(BODY, 1), gateway.biometrics.read(ACCOUNT)]) {
+    for (const call of [gateway.biometrics.sendBulk(BODY, 1), gateway.biometrics.read(ACCOUNT)]) {
       const failure = await failureOf(call)
       const printed = inspect(failure, { depth: 20, showHidden: true })
       for (const secret of [SECRET, 'the-key', 'the-token', ACCOUNT.reference])

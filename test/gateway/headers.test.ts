@@ -78,7 +78,7 @@ describe('the settings', () => {
   it('leave the bearer token off the bulk call of conditions, and off no other', async () => {
     const server = await serve(() => json(200, { data: [] }))
     const gateway = client(server.url, { bearerOnConditionsBulk: false })
-    await gateway.conditions.createBulk('[]', 0)
+    await gateway.conditions.sendBulk('[]', 0)
     await gateway.conditions.create([])
     expect(server.seen.map((seen) => seen.headers.authorization)).toEqual([undefined, 'Bearer the-token'])
   })

@@ -155,7 +155,7 @@ export type Create = (gateway: Gateway, body: string) => Promise<CreateAnswer>
 
 /** What each rule of the wire is tried with: a call that a load makes by the thousand, and one that it does not. */
 export const CLIENTS: readonly (readonly [string, Create])[] = [
-  ['node:http', ({ biometrics }, body) => biometrics.createBulk(body, countOf(body))],
+  ['node:http', ({ biometrics }, body) => biometrics.sendBulk(body, countOf(body))],
   ['got', ({ biometrics }, body) => biometrics.create(JSON.parse(body))],
 ]
 

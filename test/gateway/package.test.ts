@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { blocks, page } from '../docs/pages.ts'
 import { json, serve } from './loopback.ts'
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
@@ -23,21 +24,19 @@ const run = (command: string, args: readonly string[], options: ExecFileOptions 
 const CONSUMER = `
 import {
   type Account, Age, type AgeResult, type AnswerClass, type Biometrics, type CreateAnswer, createGateway, documented, type Gateway,
-  GatewayError, type GatewayOptions, MedicalRecordsRequestSent, WaybillError,
+  GatewayError, type GatewaySettings, MedicalRecordsRequestSent, WaybillError,
 } from 'waybill'
 
-const options: GatewayOptions = {
+const options: GatewaySettings = {
   baseUrl: process.argv[2] ?? '',
   apiKey: 'the-key',
-  accessToken: async () => 'the-token',
-  now: Date.now,
-  nextRequestId: () => crypto.randomUUID(),
+  accessToken: 'the-token',
   spelling: { subType: 'subType' },
 }
 const gateway: Gateway = createGateway(options)
 const biometrics: Biometrics = gateway.biometrics
 const account: Account = { reference: 'p-1', type: 'partnerAccountId' }
-const created: CreateAnswer = await biometrics.createBulk('[{}]', 1)
+const created: CreateAnswer = await biometrics.sendBulk('[{}]', 1)
 const age: AgeResult | undefined = await gateway.ageAssessment.result(account)
 const refused: AnswerClass | undefined = await gateway.accounts.delete(account).then(
   () => undefined,
@@ -57,6 +56,15 @@ const wrong: Account = { reference: 'p-1', type: 'entity' }
 gateway.close()
 console.log(JSON.stringify({ class: created.class, year: documented(Age, age?.bioAge)?.year, refused, wrongSetting, valid, wrong: wrong.type }))
 `
+
+const COMPILED = {
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  target: 'es2024',
+  module: 'nodenext',
+  types: ['node'],
+  skipLibCheck: false,
+}
 
 let folder: string
 let consumer: string
@@ -113,15 +121,10 @@ it('is used by a program with types, and by node', async () => {
   })
   await writeFile(join(consumer, 'package.json'), '{"type":"module"}')
   await writeFile(join(consumer, 'program.ts'), CONSUMER)
-  const compilerOptions = {
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    target: 'es2024',
-    module: 'nodenext',
-    types: ['node'],
-    skipLibCheck: false,
-  }
-  await writeFile(join(consumer, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }))
+  await writeFile(
+    join(consumer, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: COMPILED, files: ['program.ts'] }),
+  )
   await run(join(BIN, 'tsc'), ['-p', consumer])
   const { stdout } = await run(process.execPath, [join(consumer, 'program.js'), server.url])
   expect(JSON.parse(stdout)).toEqual({
@@ -172,6 +175,22 @@ it('runs its command from the bundle, with the licences of what is in it', async
   const readme = await readFile(join(installed, 'README.md'), 'utf8')
   for (const [, path = ''] of readme.matchAll(/\]\(([a-zA-Z][^):#]*)[^):]*\)/g))
     expect([path, existsSync(join(installed, path))]).toEqual([path, true])
+  // Programs of the page, as somebody writes them beside jobs and mappings.
+  const programs = blocks(page('docs/library.md'), 'ts')
+  for (const [at, text] of programs.entries()) await writeFile(join(consumer, `library-${at}.ts`), text)
+  const files = programs.map((_, at) => `library-${at}.ts`)
+  await writeFile(join(consumer, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILED, files }))
+  await run(join(BIN, 'tsc'), ['-p', consumer])
+  const [runs = '', calls, test] = await Promise.all(
+    files.map(async (file) => {
+      const program = join(consumer, file.replace('.ts', '.js'))
+      return (await run(process.execPath, [program], place)).stdout
+    }),
+  )
+  expect(runs).toMatch(/^\S+: 20 rows$/m)
+  expect(runs).toMatch(/^finished, balanced$/m)
+  expect([calls]).toEqual(blocks(page('docs/library.md'), 'text'))
+  expect(test).toMatch(/pass 1$/m)
   // Built-in modules are got hold of by the code of a file: none may be needed before it has run.
   const parts = (await readdir(join(installed, 'dist/bundle'))).filter((name) => name.endsWith('.mjs'))
   const program = ['waybill.mjs', ...parts].map((name) => `await import('./dist/bundle/${name}')`)

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { saysNotFound } from '../../src/gateway/answer-class.ts'
+import type { Lenient } from '../../src/gateway/contract/shared-objects.ts'
 import { client, echoing, failureOf, json, serve } from './loopback.ts'
-import { ACCOUNT } from './sample-records.ts'
+import { ACCOUNT, BIOMETRIC } from './sample-records.ts'
 
 const CONDITION_READ = { codes: [], observationDate: '1709301900000' }
 
@@ -33,7 +34,7 @@ describe('creating records', () => {
     ],
   ])('two records, %s', async (_, reply, expected, errors) => {
     const server = await serve(() => reply)
-    const answer = await client(server.url).biometrics.createBulk('[{},{}]', 2)
+    const answer = await client(server.url).biometrics.sendBulk('[{},{}]', 2)
     expect(answer.class).toBe(expected)
     expect(answer.status).toBe(reply.status)
     expect(answer.echoes[0]?.transactionId).toBe('b')
@@ -43,8 +44,56 @@ describe('creating records', () => {
   it('keeps what it does not know, and bears an id of another kind', async () => {
     const data = [{ transactionId: 7, id: 'c-1', value: 3, later: { added: true } }]
     const server = await serve(() => json(201, { code: 201, data, more: 1 }))
-    const { echoes } = await client(server.url).conditions.createBulk('[{}]', 1)
+    const { echoes } = await client(server.url).conditions.sendBulk('[{}]', 1)
     expect(echoes).toEqual([{ transactionId: 7, id: 'c-1', value: 3, later: { added: true } }])
+  })
+})
+
+describe('bulk calls with records', () => {
+  it('send them as they are, and give typed echoes that bear what is missing or of another kind', async () => {
+    const data = [{ transactionId: 't-1', value: 81.5, more: true }, { value: 'many' }]
+    const server = await serve(() => json(201, { code: 201, data }))
+    const answer = await client(server.url).biometrics.createBulk([BIOMETRIC, { ...BIOMETRIC, value: 82 }])
+    expect(server.seen.map(({ url }) => url)).toEqual(['/health-profile/biometrics/bulk'])
+    expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual([BIOMETRIC, { ...BIOMETRIC, value: 82 }])
+    const value: Lenient<number> | undefined = answer.echoes[0]?.value
+    expect([answer.class, value, answer.echoes]).toEqual(['accepted', 81.5, data])
+  })
+})
+
+describe('lists of many pages', () => {
+  const article = (id: number) => ({ id, title: `Article ${id}` })
+
+  it.each([
+    ['an empty page', [[1, 2], [3], []]],
+    ['a page that comes again', [[1, 2], [3], [3]]],
+  ])('end with %s, and give each article once', async (_, found) => {
+    const server = await serve(({ url }) => {
+      const page = Number(new URL(url, 'http://gateway').searchParams.get('seite'))
+      return json(200, { code: 200, data: (found[page] ?? []).map(article) })
+    })
+    const { content } = client(server.url)
+    const articles = content.articles({ tag: 'heart' }, { parameter: 'seite', first: 0 })
+    expect((await Array.fromAsync(articles)).map(({ id }) => id)).toEqual([1, 2, 3])
+    expect(server.seen).toHaveLength(3)
+  })
+
+  it('ask once where nothing says how a page is asked for', async () => {
+    const server = await serve(() => json(200, { code: 200, data: [article(1)] }))
+    expect(await Array.fromAsync(client(server.url).content.articles())).toHaveLength(1)
+    expect(server.seen.map(({ url }) => url)).toEqual(['/content/distribution/article'])
+  })
+
+  it('of requests end behind a page that is not full', async () => {
+    const request = (at: number) => ({ referenceNumber: `r-${at}` })
+    const server = await serve(({ body }) => {
+      const { page } = JSON.parse(body) as { page: number }
+      const results = Array.from({ length: page === 1 ? 100 : 3 }, (_, at) => request(100 * page + at))
+      return json(200, { code: 200, data: [{ results }] })
+    })
+    const filter = [{ patient: { lastName: 'Person' }, request: { type: '', subType: '' } }]
+    const found = await Array.fromAsync(client(server.url).medicalRecords.requests(filter))
+    expect([found.length, server.seen.length]).toEqual([103, 2])
   })
 })
 

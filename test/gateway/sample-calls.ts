@@ -39,14 +39,20 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
     body: JSON.stringify([BIOMETRIC]),
   },
   'biometrics.createBulk': {
-    call: ({ biometrics }) => biometrics.createBulk('[ {"value":5.10} ]', 1),
+    call: ({ biometrics }) => biometrics.createBulk([BIOMETRIC]),
+    reply: echoing('t-1'),
+    body: JSON.stringify([BIOMETRIC]),
+  },
+  'biometrics.sendBulk': {
+    call: ({ biometrics }) => biometrics.sendBulk('[ {"value":5.10} ]', 1),
     reply: echoing('t-1'),
     body: '[ {"value":5.10} ]',
   },
   'biometrics.read': { call: ({ biometrics }) => biometrics.read(ACCOUNT), query: OF_ACCOUNT },
   'conditions.create': { call: ({ conditions }) => conditions.create([]), body: '[]' },
-  'conditions.createBulk': {
-    call: ({ conditions }) => conditions.createBulk('[{}]', 1),
+  'conditions.createBulk': { call: ({ conditions }) => conditions.createBulk([]), body: '[]' },
+  'conditions.sendBulk': {
+    call: ({ conditions }) => conditions.sendBulk('[{}]', 1),
     reply: json(200, { code: '200', data: [{ id: 'c-1' }], errors: [] }),
     body: '[{}]',
   },
@@ -56,8 +62,9 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
     query: OF_ACCOUNT,
   },
   'careTeams.create': { call: ({ careTeams }) => careTeams.create([]), body: '[]' },
-  'careTeams.createBulk': {
-    call: ({ careTeams }) => careTeams.createBulk('[{}]', 1),
+  'careTeams.createBulk': { call: ({ careTeams }) => careTeams.createBulk([]), body: '[]' },
+  'careTeams.sendBulk': {
+    call: ({ careTeams }) => careTeams.sendBulk('[{}]', 1),
     reply: json(200, { code: '200', data: [{ id: '1' }], errors: [] }),
     body: '[{}]',
   },
@@ -115,6 +122,11 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
     call: ({ content }) => content.listArticles({ tag: ['heart', 'a&b'], page: 2 }),
     query: 'tag=heart&tag=a%26b&page=2',
   },
+  'content.articles': {
+    call: ({ content }) =>
+      Array.fromAsync(content.articles({ tag: 'heart' }, { parameter: 'page', first: 0 })),
+    query: 'tag=heart&page=0',
+  },
   'content.article': {
     call: ({ content }) => content.article(17),
     reply: json(200, { code: 200, data: [{ id: 17 }] }),
@@ -124,6 +136,18 @@ export const SAMPLE_CALLS: Readonly<Record<CallName, SampleCall>> = {
     call: ({ medicalRecords }) => medicalRecords.upsert([RECORDS_REQUEST]),
     reply: json(200, { code: 200, data: [{ referenceNumber: 'ref-1' }] }),
     body: JSON.stringify([RECORDS_REQUEST]),
+  },
+  'medicalRecords.requests': {
+    call: ({ medicalRecords }) =>
+      Array.fromAsync(
+        medicalRecords.requests([{ patient: { lastName: 'Person' }, request: { type: '', subType: '' } }]),
+      ),
+    reply: json(200, { code: 200, data: [{ results: [] }] }),
+    body: JSON.stringify({
+      page: 1,
+      limit: 100,
+      filter: [{ patient: { lastName: 'Person' }, request: { type: '', subTyp: '' } }],
+    }),
   },
   'medicalRecords.search': {
     call: ({ medicalRecords }) =>

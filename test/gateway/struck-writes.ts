@@ -133,19 +133,19 @@ const BATCHES: readonly StruckWrite[] = [
     biometrics.create(records),
   ),
   batch('biometrics.createBulk', 'createBiometricsBulk', 2, BIOMETRICS, ({ biometrics }, records) =>
-    biometrics.createBulk(JSON.stringify(records), RECORDS),
+    biometrics.sendBulk(JSON.stringify(records), RECORDS),
   ),
   batch('conditions.create', 'createConditions', 1, CONDITIONS, ({ conditions }, records) =>
     conditions.create(records),
   ),
   batch('conditions.createBulk', 'createConditionsBulk', 2, CONDITIONS, ({ conditions }, records) =>
-    conditions.createBulk(JSON.stringify(records), RECORDS),
+    conditions.sendBulk(JSON.stringify(records), RECORDS),
   ),
   batch('careTeams.create', 'createCareTeams', 1, CARE_TEAMS, ({ careTeams }, records) =>
     careTeams.create(records),
   ),
   batch('careTeams.createBulk', 'createCareTeams', 1, CARE_TEAMS, ({ careTeams }, records) =>
-    careTeams.createBulk(JSON.stringify(records), RECORDS),
+    careTeams.sendBulk(JSON.stringify(records), RECORDS),
   ),
   {
     name: 'medicalRecords.upsert',

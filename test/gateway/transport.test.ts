@@ -111,6 +111,27 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
       expect(inspect(failure, { depth: 9 })).not.toContain(SECRET)
     })
 
+    it('is ended by the caller before it has left, and on its way', async () => {
+      const arrived = Promise.withResolvers<void>()
+      const server = await serveRaw((request) => {
+        request.resume()
+        arrived.resolve()
+      })
+      const gateway = client(server.url)
+      const early = await failureOf(create(gateway.during(AbortSignal.abort()), BODY))
+      expect(early.class).toBe('not-sent')
+      const ending = new AbortController()
+      const call = failureOf(create(gateway.during(ending.signal), BODY))
+      await arrived.promise
+      ending.abort()
+      const late = await call
+      expect(late.class).toBe('ambiguous')
+      for (const { message } of [early, late]) expect(message).toContain('failed: ended by the caller')
+      // What the signal has no part in goes on.
+      const other = failureOf(create(client(server.url, { timeouts: { response: 40 } }), BODY))
+      expect((await other).message).toContain('time-out of the phase response')
+    })
+
     it('waits for an answer no longer than it may', async () => {
       const server = await serveRaw((request) => void request.resume())
       const gateway = client(server.url, { timeouts: { response: 40 } })

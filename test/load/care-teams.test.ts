@@ -41,7 +41,7 @@ async function startWith(has: readonly Entry[], options: LoadingOptions = {}) {
   const loading = await startLoading({ register: 'never', gateway: { open: true }, ...options })
   for (const entry of has) {
     const text = `[{${entry.record.content}an earlier batch","persistentRecordId":"${entry.transactionId}"}}}]`
-    await loading.gateway.careTeams.createBulk(Buffer.from(text), 1)
+    await loading.gateway.careTeams.sendBulk(Buffer.from(text), 1)
   }
   const before = loading.posts(CARE_TEAMS)
   return {

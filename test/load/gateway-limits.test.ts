@@ -88,7 +88,7 @@ describe('a token that is refused', () => {
       sending.once(
         'create',
         () => true,
-        () => gateway.biometrics.createBulk('[]', 1),
+        () => gateway.biometrics.sendBulk('[]', 1),
       ),
     )
     expect((await Promise.all(sent)).map((created) => created.class)).toEqual(times(8, () => 'accepted'))

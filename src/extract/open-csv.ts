@@ -30,7 +30,7 @@ export async function openCsv(path: string, compression: Compression, read: CsvD
   const source = await openText(path, compression, read)
   const top = await topOf(source, read)
   const head = await headOf(source.text(top.origin.byteOffset))
-  refuseJson(path, head)
+  refuseOthers(path, head)
   const delimiter = top.delimiter ?? findDelimiter(path, head, read)
   const dialect = dialectOf(read, delimiter)
   const { invalidEncoding, transcoded } = source
@@ -170,13 +170,17 @@ async function* withoutFirst(
   }
 }
 
-/** @throws WaybillError `export-unreadable` where the file is JSON: as CSV, each of its lines would be broken, and none would say why */
-function refuseJson(path: string, { bytes }: Head): void {
-  const [json, list] = /^\s*(\[\s*)?\{\s*["}]/.exec(bytes.toString('utf8', 0, 200)) ?? []
-  if (json === undefined) return
-  throw new WaybillError('export-unreadable', 'The export is JSON, and the mapping reads CSV.', {
+/** @throws WaybillError `export-unreadable` where the file is JSON or HL7 v2: as CSV, each of its lines would be broken, and none would say why */
+function refuseOthers(path: string, { bytes }: Head): void {
+  const head = bytes.toString('utf8', 0, 200)
+  const [json, list] = /^\s*(\[\s*)?\{\s*["}]/.exec(head) ?? []
+  const [hl7v2] = /^\s*(?:MSH|FHS|BHS)\|\^~/.exec(head) ?? []
+  if (json === undefined && hl7v2 === undefined) return
+  const [is, format] =
+    json === undefined ? ['HL7 v2', 'hl7v2'] : ['JSON', list === undefined ? 'ndjson' : 'json']
+  throw new WaybillError('export-unreadable', `The export is ${is}, and the mapping reads CSV.`, {
     place: { file: path, line: 1 },
-    remedy: `Use the mapping that is meant for these files, or write \`read: { format: ${list === undefined ? 'ndjson' : 'json'} }\` into this one.`,
+    remedy: `Use the mapping that is meant for these files, or write \`read: { format: ${format} }\` into this one.`,
   })
 }
 

@@ -15,6 +15,7 @@ import {
 } from './content.ts'
 import { ByteWindow, readRows } from './framing.ts'
 import { type ControlTotal, openCsv } from './open-csv.ts'
+import { openHl7v2 } from './open-hl7v2.ts'
 import { ndjsonFormat, openJson } from './open-json.ts'
 import type { ReadDefinition } from './read-definition.ts'
 
@@ -75,6 +76,7 @@ export async function openExport(
       controlTotal: async () => undefined,
       ...common,
     }
+  if (read.format === 'hl7v2') return { ...(await openHl7v2(path, compression, read)), ...common }
   const byteOffset = await textStart(path, readContent(path, compression, 0))
   const rows = (from: Origin = { row: 1, line: 1, byteOffset }) =>
     readRows(

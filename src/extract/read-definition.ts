@@ -168,11 +168,26 @@ export type JsonDefinition = z.infer<typeof jsonDefinition>
 
 const ndjsonDefinition = z.strictObject({ format: z.literal('ndjson') })
 
-/** CSV in its dialects, one JSON document a line, or one JSON document with a list of rows. */
+const hl7v2Definition = z.strictObject({
+  format: z.literal('hl7v2'),
+  encoding: z
+    .string()
+    .refine(
+      (label) => label === 'auto' || encodingOf(label) !== undefined,
+      'is no encoding that is known; utf-8 and windows-1252 are some that are',
+    )
+    .default('auto')
+    .meta({ description: 'Character encoding of all messages; auto goes by MSH-18 of each.' }),
+})
+
+export type Hl7v2Definition = z.infer<typeof hl7v2Definition>
+
+/** CSV in its dialects, one JSON document a line, one JSON document with a list of rows, or messages of HL7 v2. */
 export const readDefinition = z.discriminatedUnion('format', [
   csvDefinition,
   ndjsonDefinition,
   jsonDefinition,
+  hl7v2Definition,
 ])
 
 export type ReadDefinition = z.infer<typeof readDefinition>

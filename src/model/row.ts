@@ -23,11 +23,11 @@ export interface CsvRow extends Origin {
 /** JSON as read: numbers are their source text (a string); null is null. */
 export type JsonValue = string | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue }
 
-/** One JSON document (a line of NDJSON, a file), or one element of a list in it. */
+/** One JSON document (a line of NDJSON, a file), one element of a list in it, or one HL7 v2 message as such a document. */
 export interface JsonRow extends Origin {
   readonly kind: 'json'
   readonly value: JsonValue
-  /** The document or element as it came, without white space around it, for the rejects file. */
+  /** The document or element as it came, without white space around it, for the rejects file; a message as JSON. */
   readonly text: string
   /** What the mapping has read of the document around the list (`read.context`), by name. */
   readonly context?: JsonValue
@@ -36,7 +36,7 @@ export interface JsonRow extends Origin {
 /**
  * Why a row could not be read as a row. A quote is broken when it stands where RFC 4180 allows none; it is not closed when
  * its record would run to the end of the file, over 1 MiB, or into text on a later line: then the row is the physical line
- * that opened it. Too large is a CSV line over 1 MiB, an NDJSON line or a JSON element over 16 MiB. JSON is invalid, too,
+ * that opened it. Too large is a CSV line over 1 MiB, an NDJSON line, a JSON element or an HL7 v2 message over 16 MiB. JSON is invalid, too,
  * when an object names a key twice. `rest-unreadable` is one row for all that follows in a JSON file, since behind this
  * place nobody can tell where its elements begin.
  */
@@ -47,6 +47,7 @@ export type RowFault =
   | 'row-quote-not-closed'
   | 'row-too-large'
   | 'row-json-invalid'
+  | 'row-message-invalid'
   | 'row-member-missing'
   | 'rest-unreadable'
   | 'row-encoding-invalid'

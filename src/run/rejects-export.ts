@@ -4,6 +4,7 @@
  * was corrected in may have put its own delimiter and a byte order mark.
  */
 import type { ContentLimits } from '../extract/content.ts'
+import { readMessage } from '../extract/hl7v2-message.ts'
 import { memberAt } from '../extract/json-path.ts'
 import { readJson } from '../extract/json-text.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
@@ -166,8 +167,17 @@ function jsonRow(columns: readonly string[], read: ReadDefinition): (note: Note)
   return ({ cells, origin, ...note }) => {
     const text = cells[textAt] ?? ''
     const line = { exportName: note.exportName, rule: note.rule }
-    const reading = readJson(text)
-    if ('problem' in reading) return unread(origin, line, 'row-json-invalid', reading.problem, text)
+    // What could not be read stands there as it came.
+    const isMessage = read.format === 'hl7v2' && !text.startsWith('{')
+    const reading = isMessage ? readMessage(text) : readJson(text)
+    if ('problem' in reading)
+      return unread(
+        origin,
+        line,
+        isMessage ? 'row-message-invalid' : 'row-json-invalid',
+        reading.problem,
+        text,
+      )
     const value = memberAt(reading.value, within)
     if (value === undefined) {
       const message = 'the element lacks the member to which read.records leads'

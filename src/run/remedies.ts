@@ -32,6 +32,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'row-quote-broken': 'either',
   'row-quote-not-closed': 'either',
   'row-too-large': 'data',
+  'row-message-invalid': 'data',
   'row-json-invalid': 'data',
   'row-member-missing': 'either',
   'rest-unreadable': 'redelivery',

@@ -27,7 +27,7 @@ const word = (message: string) => z.string().regex(/^[a-z][A-Za-z0-9_]*$/, messa
 /** How transform understands the export; extract has its own reading of the same block. */
 const ReadBlock = z
   .looseObject({
-    format: z.enum(['csv', 'ndjson', 'json']),
+    format: z.enum(['csv', 'ndjson', 'json', 'hl7v2']),
     /** `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }` */
     each: told(
       'Named levels of a nested row, outermost first.',
@@ -268,7 +268,7 @@ const Join = z
       .string()
       .regex(/^[^/\\]+$/, 'is a file name, without a folder')
       .optional(),
-    read: z.looseObject({ format: z.enum(['csv', 'ndjson', 'json']) }).optional(),
+    read: z.looseObject({ format: z.enum(['csv', 'ndjson', 'json', 'hl7v2']) }).optional(),
     /** Elements of the row's own document. */
     within: z.string().min(1).optional(),
     /** What holds the key in what is joined: of a table, a column. */

@@ -1,4 +1,4 @@
-/** One HL7 v2 message in the JSON of several tools gives the same records through the mapping of each shape; where a tool has lost something, that. */
+/** One HL7 v2 message as text, and in the JSON of several tools, gives the same records through the mapping of each shape; where a tool has lost something, that. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -89,7 +89,15 @@ const shipped = (name: string): string =>
 
 const GOOGLE = 'hl7v2/pairs-google-schematized/wstl1/mapping_configs/hl7v2_fhir_r4'
 const PAIRS = 'hl7v2/pairs-node-hl7-complete/valid'
+/** The message itself, as it is sent. */
+const TEXTS: Readonly<Record<string, string>> = {
+  oru: 'hl7v2/simple-hl7/oru.hl7',
+  oru_r01_ex6: `${GOOGLE}/oru_r01_ex6.hl7`,
+  'ORU_R01_2.5.1_SampleTestCase1': `${PAIRS}/nist/ORU_R01_2.5.1_SampleTestCase1.hl7`,
+  large: 'hl7v2/nextgen-connect/large.hl7',
+}
 const SHAPES = {
+  text: [() => shipped('hl7v2-oru'), (name: string) => TEXTS[name] ?? name],
   mirth: [() => shipped('mirth-oru'), (name: string) => `json-shapes/mirth-jsonxmlutil/${name}.json`],
   numeric: [() => shipped('numeric-keys-oru'), (name: string) => `json-shapes/redox-hl7-v2/${name}.json`],
   google: [() => shipped('google-hl7v2-oru'), (name: string) => `${GOOGLE}/${name}.hl7.fhir.input.json`],
@@ -136,7 +144,7 @@ const alike = (shapes: readonly ShapeName[], expected: readonly string[]): Recor
 
 describe.skipIf(WITHOUT_CORPUS)('one message in the JSON of several tools', () => {
   test('codes and coded units of the laboratory, and a time at each result', async () => {
-    const shapes = ['mirth', 'numeric', 'positional', 'indexed', 'tree'] as const
+    const shapes = ['text', 'mirth', 'numeric', 'positional', 'indexed', 'tree'] as const
     // 20080511103500 in New York; the reference range is the first component of OBX-7.
     expect(await each(shapes, 'oru')).toEqual(
       alike(shapes, [
@@ -150,7 +158,7 @@ describe.skipIf(WITHOUT_CORPUS)('one message in the JSON of several tools', () =
   })
 
   test('5.10 keeps its digits wherever the tool has, a value is converted, one below detection is none', async () => {
-    const shapes = ['numeric', 'google', 'positional', 'indexed', 'tree'] as const
+    const shapes = ['text', 'numeric', 'google', 'positional', 'indexed', 'tree'] as const
     // 86.25 umol/L of creatinine, 113.12 g/mol: 0.976 mg/dL.
     expect(await each(shapes, 'oru_r01_ex6')).toEqual(
       alike(shapes, [
@@ -164,7 +172,7 @@ describe.skipIf(WITHOUT_CORPUS)('one message in the JSON of several tools', () =
   })
 
   test('LOINC as the code, a unit with its text, a time with its offset', async () => {
-    const shapes = ['numeric', 'positional', 'indexed', 'tree'] as const
+    const shapes = ['text', 'numeric', 'positional', 'indexed', 'tree'] as const
     const name = 'ORU_R01_2.5.1_SampleTestCase1'
     const found = { ...(await each(shapes, name)), xml2js: await told('xml2js', `nist/${name}`) }
     const lead =
@@ -173,7 +181,8 @@ describe.skipIf(WITHOUT_CORPUS)('one message in the JSON of several tools', () =
   })
 
   test('of several orders without times at results, the date is lost where the tool has not kept which order a result is of', async () => {
-    const grouped = await told('numeric', 'large')
+    const grouped = await told('text', 'large')
+    expect(await told('numeric', 'large')).toEqual(grouped)
     const records = grouped.filter((line) => line.startsWith('1424589 '))
     expect(records.length).toBe(32)
     const codes = new Set(records.map((line) => line.split(' ')[2]))

@@ -26,13 +26,19 @@ export interface SampleTable {
 
 export type Sample =
   | { readonly kind: 'table'; readonly table: SampleTable }
-  | { readonly kind: 'json'; readonly format: 'json' | 'ndjson'; readonly documents: readonly JsonValue[] }
+  | {
+      readonly kind: 'json'
+      readonly format: 'json' | 'ndjson' | 'hl7v2'
+      readonly documents: readonly JsonValue[]
+    }
 
 /** Rows that are looked at. */
 const SAMPLED_ROWS = 5000
 
 /** @throws WaybillError as opening an export does; `export-unreadable` where it is neither CSV nor JSON */
 export async function readSample(path: string): Promise<Sample> {
+  const messages = await messagesOf(path)
+  if (messages !== undefined) return { kind: 'json', format: 'hl7v2', documents: messages }
   const ndjson = await documentsOf(path, 'ndjson')
   if (ndjson !== undefined && (ndjson.length > 1 || /\.(ndjson|jsonl)(\.\w+)?$/i.test(path)))
     return { kind: 'json', format: 'ndjson', documents: ndjson }
@@ -41,8 +47,18 @@ export async function readSample(path: string): Promise<Sample> {
   return { kind: 'table', table: await readCsvSample(path) }
 }
 
+/** Undefined where it is not HL7 v2. */
+const messagesOf = (path: string): Promise<JsonValue[] | undefined> =>
+  documentsOf(path, 'hl7v2').catch((error: unknown) => {
+    if (error instanceof WaybillError && error.code === 'export-unreadable') return undefined
+    throw error
+  })
+
 /** Undefined where it is not JSON of objects or lists. */
-async function documentsOf(path: string, format: 'json' | 'ndjson'): Promise<JsonValue[] | undefined> {
+async function documentsOf(
+  path: string,
+  format: 'json' | 'ndjson' | 'hl7v2',
+): Promise<JsonValue[] | undefined> {
   const { rows } = await openSample(path, { format })
   const documents = rows.flatMap((row) => (row.kind === 'json' ? [row.value] : []))
   const structured = documents.every((document) => typeof document === 'object' && document !== null)

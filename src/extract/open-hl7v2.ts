@@ -1,0 +1,224 @@
+/**
+ * Opens an export of `format: hl7v2`: messages of HL7 v2 as text, one after the other, each a row. Batches (HL7 v2.5.1, section 2.10.3: FHS, BHS, BTS,
+ * FTS) may stand around them, and the bytes with which MLLP frames a message.
+ */
+import { isAscii, isUtf8 } from 'node:buffer'
+import { WaybillError } from '../model/errors.ts'
+import type { Origin, Row } from '../model/row.ts'
+import { type Compression, readContent, textStart } from './content.ts'
+import { encodingOf } from './encoding.ts'
+import {
+  afterLineEnd,
+  ByteWindow,
+  CR,
+  type Frame,
+  type FrameFault,
+  LF,
+  type RowFormat,
+  type RowFrame,
+  readRows,
+  unreadableRow,
+} from './framing.ts'
+import { readMessage } from './hl7v2-message.ts'
+import type { ControlTotal } from './open-csv.ts'
+import type { Hl7v2Definition } from './read-definition.ts'
+
+/** A message longer than this is passed over without being held. */
+const MESSAGE_BYTES = 16 * 1024 * 1024
+
+/** Of MLLP, before and behind a message (HL7 v2.5.1, appendix C.4): VT and FS. */
+const MLLP = new Set([0x0b, 0x1c])
+const isBlankByte = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x09 || MLLP.has(byte ?? -1)
+
+export interface OpenHl7v2 {
+  readonly seekable: boolean
+  rows(from?: Origin): AsyncIterable<readonly Row[]>
+  controlTotal(): Promise<ControlTotal | undefined>
+}
+
+/** @throws WaybillError `export-empty`; `export-unreadable` where neither a message nor a batch begins */
+export async function openHl7v2(
+  path: string,
+  compression: Compression,
+  read: Hl7v2Definition,
+): Promise<OpenHl7v2> {
+  const start = await textStart(path, readContent(path, compression, 0))
+  const window = (from: number) => new ByteWindow(readContent(path, compression, from), from)
+  await assertHl7v2(path, window(start))
+  const first: Origin = { row: 1, line: 1, byteOffset: start }
+  return {
+    seekable: compression.kind === 'plain',
+    rows: (from = first) => readRows(window(from.byteOffset), from, messageFormat(read.encoding)),
+    async controlTotal() {
+      let [stated, found] = [0, 0]
+      let isStated = false
+      for await (const block of readRows(window(start), first, COUNTED_LINES))
+        for (const { line: _, ...row } of block) {
+          if (row.kind !== 'json') continue
+          if (row.text === '') found++
+          else {
+            isStated = true
+            stated += Number(row.text)
+          }
+        }
+      return isStated ? { stated, found } : undefined
+    },
+  }
+}
+
+async function assertHl7v2(path: string, window: ByteWindow): Promise<void> {
+  const isSpace = (byte: number | undefined) => byte === CR || byte === LF || isBlankByte(byte)
+  let at = 0
+  while (!window.ended && window.bytes.length < at + 3) {
+    await window.refill(0)
+    while (isSpace(window.bytes[at])) at++
+  }
+  await window.close()
+  if (markAt(window.bytes, at) !== undefined) return
+  if (at === window.bytes.length)
+    throw new WaybillError('export-empty', 'The export is empty.', { place: { file: path } })
+  throw new WaybillError(
+    'export-unreadable',
+    'The export does not begin as HL7 v2 does: with MSH, or FHS or BHS of a batch.',
+    {
+      place: { file: path, line: 1 },
+      remedy: 'Use the mapping that is meant for these files, or correct `read.format`.',
+    },
+  )
+}
+
+/** The segment that begins at a place, where it begins a message or belongs to a batch; undefined of all others. */
+function markAt(bytes: Buffer, at: number): 'message' | 'batch' | undefined {
+  const name = bytes.toString('latin1', at, at + 3)
+  if (name === 'MSH') return 'message'
+  return name === 'FHS' || name === 'BHS' || name === 'BTS' || name === 'FTS' ? 'batch' : undefined
+}
+
+/** HL7 ends a segment with CR; files have LF and CR LF, too. */
+function lineEnd(bytes: Buffer, from: number): number {
+  for (let at = from; at < bytes.length; at++) if (bytes[at] === CR || bytes[at] === LF) return at
+  return -1
+}
+
+const tooLarge = (start: number): Frame => ({
+  end: start + MESSAGE_BYTES,
+  lines: 1,
+  fault: { fault: 'row-too-large', message: 'the message is larger than 16 MiB' },
+})
+
+/** A line: where it begins behind what MLLP has put there, where it ends, and where the next one begins. Undefined: more bytes are needed to tell. */
+function lineAt(bytes: Buffer, start: number, ended: boolean) {
+  let from = start
+  while (isBlankByte(bytes[from])) from++
+  const found = lineEnd(bytes, from)
+  const next = found === -1 ? undefined : afterLineEnd(bytes, found, ended)
+  if (next === undefined && !ended) return undefined
+  let end = found === -1 ? bytes.length : found
+  while (end > from && isBlankByte(bytes[end - 1])) end--
+  return { from, end, next: next ?? bytes.length }
+}
+
+/** @param encoding of all messages; `auto`: each says its own */
+const messageFormat = (encoding: string): RowFormat => ({
+  frame(bytes, start, ended) {
+    const first = lineAt(bytes, start, ended)
+    if (first === undefined) return bytes.length - start > MESSAGE_BYTES ? tooLarge(start) : undefined
+    const mark = markAt(bytes, first.from)
+    if (first.from === first.end || mark === 'batch') return { ...first, lines: 1, blank: true }
+    let { end, next } = first
+    let lines = 1
+    while (next < bytes.length || !ended) {
+      if (next - start > MESSAGE_BYTES) return tooLarge(start)
+      const line = lineAt(bytes, next, ended)
+      if (line === undefined) return undefined
+      if (markAt(bytes, line.from) !== undefined) break
+      if (line.from < line.end) end = line.end
+      next = line.next
+      lines++
+    }
+    return { end, next, lines }
+  },
+  lineEnd,
+  rows: (bytes, frames) => frames.map((frame) => messageRow(bytes, frame, encoding)),
+})
+
+function messageRow(bytes: Buffer, frame: RowFrame, encoding: string): Row {
+  if (frame.fault !== undefined) return unreadableRow(bytes, frame, frame.fault)
+  let { start } = frame
+  while (isBlankByte(bytes[start])) start++
+  const content = bytes.subarray(start, frame.end)
+  const invalid = (message: string): Row =>
+    unreadableRow(bytes, frame, { fault: 'row-message-invalid', message })
+  if (markAt(content, 0) !== 'message')
+    return invalid('it stands before any message: a message begins with MSH')
+  const decoded = decode(content, encoding)
+  if (typeof decoded !== 'string') return unreadableRow(bytes, frame, decoded)
+  const reading = readMessage(decoded)
+  if ('problem' in reading) return invalid(reading.problem)
+  const { row, line } = frame
+  const { value } = reading
+  return { kind: 'json', row, line, byteOffset: frame.byteOffset, value, text: JSON.stringify(value) }
+}
+
+/** HL7 table 0211 (v2.5.1, section 2.15.9.18): what MSH-18 may say, as labels of the WHATWG. ASCII, and nothing, is read as UTF-8. */
+const CHARACTER_SETS: Readonly<Record<string, string>> = {
+  ...{ '': 'utf-8', ASCII: 'utf-8', UNICODE: 'utf-8', 'UNICODE UTF-8': 'utf-8', 'UTF-8': 'utf-8' },
+  ...{ '8859/1': 'iso-8859-1', '8859/2': 'iso-8859-2', '8859/3': 'iso-8859-3', '8859/4': 'iso-8859-4' },
+  ...{ '8859/5': 'iso-8859-5', '8859/6': 'iso-8859-6', '8859/7': 'iso-8859-7', '8859/8': 'iso-8859-8' },
+  ...{ '8859/9': 'windows-1254', '8859/15': 'iso-8859-15' },
+  ...{ 'GB 18030-2000': 'gb18030', 'BIG-5': 'big5' },
+}
+
+/** The text, or why it cannot be read without guessing. */
+function decode(content: Buffer, asked: string): string | FrameFault {
+  if (isAscii(content)) return content.toString('latin1')
+  const refuse = (message: string): FrameFault => ({ fault: 'row-encoding-invalid', message })
+  const said = asked === 'auto' ? characterSetOf(content) : ''
+  const label = asked === 'auto' ? CHARACTER_SETS[said] : encodingOf(asked)
+  if (label === undefined)
+    return refuse('MSH-18 names a character set that is not known; say in `read.encoding` which it is')
+  if (label === 'utf-8')
+    return isUtf8(content)
+      ? content.toString('utf8')
+      : refuse('the message is not valid UTF-8; say in `read.encoding` which encoding it has')
+  if (asked === 'auto' && isUtf8(content))
+    return refuse(`MSH-18 says ${said}, and the letters are UTF-8; say in \`read.encoding\` which is right`)
+  if (label === 'iso-8859-1') return content.toString('latin1')
+  try {
+    return new TextDecoder(label, { fatal: true }).decode(content)
+  } catch {
+    return refuse(`the message is not valid ${label}; the file is damaged, or \`read.encoding\` is wrong`)
+  }
+}
+
+/** MSH-18, of several the first. MSH-1 counts as a field: it is the eighteenth text between delimiters. */
+function characterSetOf(content: Buffer): string {
+  const [header = ''] = content.toString('latin1').split(/[\r\n]/, 1)
+  const fields = header.split(header[3] ?? '|')
+  return (fields[17] ?? '').split(header[5] ?? '~')[0] ?? ''
+}
+
+/** Lines that begin a message (text: empty) or end a batch that says how many it has (BTS-1). */
+const COUNTED_LINES: RowFormat = {
+  frame(bytes, start, ended) {
+    const line = lineAt(bytes, start, ended)
+    if (line === undefined) return bytes.length - start > MESSAGE_BYTES ? tooLarge(start) : undefined
+    const isCounted = markAt(bytes, line.from) === 'message' || statedAt(bytes, line) !== ''
+    return { ...line, lines: 1, blank: !isCounted }
+  },
+  lineEnd,
+  rows: (bytes, frames) =>
+    frames.map((frame) => {
+      let { start } = frame
+      while (isBlankByte(bytes[start])) start++
+      const { row, line, byteOffset } = frame
+      const text = statedAt(bytes, { from: start, end: frame.end })
+      return { kind: 'json', row, line, byteOffset, value: null, text }
+    }),
+}
+
+function statedAt(bytes: Buffer, { from, end }: { readonly from: number; readonly end: number }): string {
+  const text = bytes.toString('latin1', from, Math.min(end, from + 40))
+  return /^BTS\W(\d+)(?:\W|$)/.exec(text)?.[1] ?? ''
+}

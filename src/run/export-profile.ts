@@ -15,7 +15,16 @@ import { CompileContext, type CompiledField } from '../transform/compile-context
 import { compileField } from '../transform/compile-field.ts'
 import { compileJoins } from '../transform/joins.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
-import { csvNames, jsonNames, type Located, type Names, rootScope, type Scope } from '../transform/scope.ts'
+import {
+  type Branch,
+  branchOf,
+  csvNames,
+  jsonNames,
+  type Located,
+  type Names,
+  rootScope,
+  type Scope,
+} from '../transform/scope.ts'
 
 /** What a profile remembers at most: memory does not grow with the export. */
 export const COLUMNS_KEPT = 500
@@ -232,7 +241,8 @@ export function compileDriftFields(
 ): DriftFields {
   const { read, row, joins = {} } = definition
   const levels = ['context', ...Object.keys(read.each ?? {})]
-  const names = header === undefined ? jsonNames(read, () => {}) : csvNames(header, new Set())
+  const names =
+    header === undefined ? jsonNames(read, () => {}) : csvNames(header, new Set(), new Set(), read.each)
   const context = new CompileContext(resources, names, () => ({}), row, levels)
   compileJoins(context, joins, levels)
   const units = compileUnits(context, names, definition)
@@ -273,13 +283,13 @@ function csvColumns(context: CompileContext, header: readonly string[]): Columns
 
 function jsonColumns(context: CompileContext, names: Names, paths: ReadonlySet<string>): Columns {
   const located = [...paths].sort().map((path): [string, Located] => [path, context.locate(path, [])])
-  const byDepth = [...Map.groupBy(located.keys(), (at) => located[at]?.[1].depth ?? 0)]
+  const byBranch = [...Map.groupBy(located.keys(), (at) => located[at]?.[1].branch ?? 0)]
   return {
     columns: located.map(([path]) => path),
     read(row, onValue) {
       const root = rootScope(row)
-      for (const [depth, positions] of byDepth) {
-        for (const scope of names.scopes(root, depth)) {
+      for (const [branch, positions] of byBranch) {
+        for (const scope of names.scopes(root, branch)) {
           for (const at of positions) onValue(at, located[at]?.[1].read(scope) ?? null)
         }
       }
@@ -295,14 +305,14 @@ function compileUnits(
 ): UnitReader[] {
   const label = labelUnits(context)
   const reader = (
-    depths: readonly number[],
+    coded: readonly { readonly branch: Branch }[],
     ruleOf: (scope: Scope) => string | undefined,
     value: CompiledField,
     unit: CompiledField,
   ): UnitReader => {
-    const depth = Math.max(value.depth, unit.depth, ...depths)
+    const branch = branchOf(value, unit, ...coded)
     return (root, onUnit) => {
-      for (const scope of names.scopes(root, depth)) {
+      for (const scope of names.scopes(root, branch)) {
         const rule = ruleOf(scope)
         if (rule === undefined) continue
         const text = value.read(scope)
@@ -327,7 +337,7 @@ function compileUnits(
       return typeof found === 'string' ? found : undefined
     }
     const value = compileField(context, definition.value, [])
-    return [reader([code.depth], ruleOf, value, compileField(context, definition.unit, []))]
+    return [reader([code], ruleOf, value, compileField(context, definition.unit, []))]
   })
 }
 

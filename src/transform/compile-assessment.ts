@@ -2,10 +2,11 @@
 import { AnswersRecord, createFrame, type Fault, fault, type TestAnswer } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { AssessmentDefinition } from './assessment-definition.ts'
-import { type CompiledField, deepest } from './compile-context.ts'
+import type { CompiledField } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import { type CompiledRule, type RuleSite, rejected } from './rule.ts'
+import { branchOf } from './scope.ts'
 
 /** What its records are called; a row is one person's answers. */
 export const ASSESSMENT = 'assessment'
@@ -34,8 +35,8 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
       )
     return [compiled(written, at)]
   })
-  const depth = deepest(...answers.map(({ field }) => field))
-  if (depth > 0) context.report(path, 'answers are read from the row itself, not from a level of it')
+  const branch = branchOf(...answers.map(({ field }) => field))
+  if (branch > 0) context.report(path, 'answers are read from the row itself, not from a level of it')
   const frame = createFrame({
     ...{ kind: 'assessment', sourceType: row.source.type, codes: [], name: '' },
     pieces: [',"answers":', `,${source.beforeKey}`, source.afterKey],
@@ -43,7 +44,7 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
   })
   const never = { at: 0, iso: new Date(0).toISOString() }
   return {
-    depth: 0,
+    branch: 0,
     apply(scope, facts) {
       const refuse = (found: Fault, from: string | undefined) =>
         rejected('assessment', ASSESSMENT, found, from)

@@ -4,7 +4,7 @@ import { createFrame, type Fault, fault, PreparedRecord, type RowFacts } from '.
 import type { BiometricEntry } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { type CompiledCode, compileCoded } from './compile-code.ts'
-import { type CompileContext, type CompiledField, deepest, type FieldText } from './compile-context.ts'
+import type { CompileContext, CompiledField, FieldText } from './compile-context.ts'
 import { type CompiledDate, compileField, type ObservedAt } from './compile-field.ts'
 import type { LongBiometricDefinition, WideBiometricDefinition } from './mapping-definition.ts'
 import {
@@ -25,7 +25,7 @@ import {
   recordRule,
   rejected,
 } from './rule.ts'
-import type { Scope } from './scope.ts'
+import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
 
 type WorkingConversion = Extract<Conversion, { ok: true }>
@@ -36,7 +36,7 @@ interface Form {
   readonly value: CompiledField
   readonly unit: CompiledUnit
   /** Whether the state of a result is one that is kept. */
-  readonly status?: { readonly depth: number; readonly kept: (scope: Scope) => boolean } | undefined
+  readonly status?: { readonly branch: number; readonly kept: (scope: Scope) => boolean } | undefined
   /** Nothing says that there should be a value. */
   readonly optional: boolean
   /** What records can be of, by catalog key. */
@@ -50,7 +50,7 @@ interface CompiledUnit extends CompiledField {
 
 const constantUnit = (spelling: string): CompiledUnit => ({
   from: undefined,
-  depth: 0,
+  branch: 0,
   read: () => spelling,
 })
 
@@ -85,7 +85,7 @@ function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
     subject,
     value,
     unit: unit === undefined ? constantUnit(INCH) : compileField(context, unit, [...path, 'unit']),
-    status: state && { depth: state.depth, kept: (scope) => kept.has(state.read(scope)) },
+    status: state && { branch: state.branch, kept: (scope) => kept.has(state.read(scope)) },
     optional: code === undefined,
     entries: context.catalog.biometrics,
   }
@@ -108,13 +108,13 @@ export function compileBiometric(
   const { refRange, number = row.number } = definition
   const range = refRange === undefined ? undefined : compileField(context, refRange, [...path, 'refRange'])
   const { subject, value, unit, status, optional, entries } = form
-  const depth = deepest(subject, condition, value, unit, range, date, status)
+  const branch = branchOf(subject, condition, value, unit, range, date, status)
   const readValue = compileValue(definition, row)
   const parts = { value, unit, range, date, readNumber: compileNumber(number) }
   const writers = new Map([...entries].map(([key, entry]) => [key, compileMeasurement(site, entry, parts)]))
 
   return {
-    depth,
+    branch,
     apply(scope, facts, rowDate, ordinals) {
       if (!condition.holds(scope)) return otherwise
       if (status !== undefined && !status.kept(scope)) return NOT_KEPT
@@ -124,7 +124,7 @@ export function compileBiometric(
         return rejected('biometric', ordinalRule('unmapped', ordinals), key, subject.from)
       const text = value.read(scope)
       if (text === '' && optional) return otherwise
-      const rule = recordRule(name, key, depth, ordinals)
+      const rule = recordRule(name, key, branch, ordinals)
       if (typeof text !== 'string') return rejected('biometric', rule, text, value.from)
       if (text === '') return rejected('biometric', rule, NO_VALUE, value.from)
       const measured = readValue(text)

@@ -10,26 +10,26 @@ import {
 } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { npiFault } from './codes.ts'
-import { type CompileContext, deepest } from './compile-context.ts'
+import type { CompileContext } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileWhen } from './compile-when.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import type { CareTeamDefinition } from './mapping-definition.ts'
 import { type CompiledRule, compileApplies, type RuleSite, recordRule, rejected } from './rule.ts'
-import type { Scope } from './scope.ts'
+import { branchOf, type Scope } from './scope.ts'
 
 /** Said of every entry, of none, or by a condition: then also that it is not, or no longer, the primary care physician. */
 function compilePrimary(
   context: CompileContext,
   definition: CareTeamDefinition['primary'],
   path: KeyPath,
-): { readonly depth: number; readonly of: (scope: Scope) => Pick<NamedProvider, 'primary'> } {
+): { readonly branch: number; readonly of: (scope: Scope) => Pick<NamedProvider, 'primary'> } {
   if (typeof definition === 'boolean') {
     const said = definition ? { primary: true } : {}
-    return { depth: 0, of: () => said }
+    return { branch: 0, of: () => said }
   }
-  const { depth, holds } = compileWhen(context, definition, path)
-  return { depth, of: (scope) => ({ primary: holds(scope) }) }
+  const { branch, holds } = compileWhen(context, definition, path)
+  return { branch, of: (scope) => ({ primary: holds(scope) }) }
 }
 
 /** What is wrong with an NPI, unless the mapping lets it go on. */
@@ -71,7 +71,7 @@ export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition):
     const field = definition[key]
     return field === undefined ? [] : [{ key, field: fieldOf(key, field) }]
   })
-  const depth = deepest(condition, date, primary, npi, name, type, ...details.map(({ field }) => field))
+  const branch = branchOf(condition, date, primary, npi, name, type, ...details.map(({ field }) => field))
   const frame = createFrame({
     ...{ kind: 'careTeam', sourceType: row.source.type, codes: [], name: '' },
     pieces: [',"name":', '', ',"npi":"', '","observationDate":"', `",${source.beforeKey}`, source.afterKey],
@@ -79,10 +79,10 @@ export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition):
   })
 
   return {
-    depth,
+    branch,
     apply(scope, facts, rowDate, ordinals) {
       if (!condition.holds(scope)) return otherwise
-      const rule = recordRule(named, LISTED, depth, ordinals)
+      const rule = recordRule(named, LISTED, branch, ordinals)
       const refuse = (fault: Fault, field: string | undefined) => rejected('careTeam', rule, fault, field)
       const number = npi.read(scope)
       if (typeof number !== 'string') return refuse(number, npi.from)

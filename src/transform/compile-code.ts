@@ -5,11 +5,11 @@ import { OTHER_CODES } from '../model/balance.ts'
 import { type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CodeFault, codeFault } from './codes.ts'
-import { type CompileContext, deepest } from './compile-context.ts'
+import type { CompileContext } from './compile-context.ts'
 import { compileAlternatives } from './compile-field.ts'
 import type { CodeDefinition } from './mapping-definition.ts'
 import { type LeftOut, rejected } from './rule.ts'
-import type { Scope } from './scope.ts'
+import { branchOf, type Scope } from './scope.ts'
 
 /** A catalog key; why there is none; or that the mapping leaves such a code out. */
 type CodeResult = string | Fault | LeftOut
@@ -25,7 +25,7 @@ const KEPT = 10_000
 export interface CompiledCode {
   /** Of `firstOf`, all its columns or paths: the first that has a known code says what it is, else the first that has one. */
   readonly from: string | undefined
-  readonly depth: number
+  readonly branch: number
   readonly read: (scope: Scope) => CodeResult
 }
 
@@ -50,7 +50,7 @@ export function compileCoded(
       catalog === undefined ? path : [...path, 'catalog'],
       `"${key}" is not in the catalog of ${section}${didYouMean(key, context.catalog[section].keys())}`,
     )
-  return { from: undefined, depth: 0, read: () => key }
+  return { from: undefined, branch: 0, read: () => key }
 }
 
 /** A name or a remark that stands where a code should must not come into the ledger: what has no digit, or is long, is not told. */
@@ -106,7 +106,7 @@ function compileCode(
 
   return {
     from,
-    depth: deepest(...fields),
+    branch: branchOf(...fields),
     read(scope) {
       let found: Judged | undefined
       for (const field of fields) {

@@ -4,7 +4,6 @@ import { createFrame, type Fault, fault, PreparedRecord, type RecordFrame } from
 import { type ConditionEntry, snomedCodes } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'
-import { deepest } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileWhen } from './compile-when.ts'
 import type { ConditionDefinition, FamilyDefinition, MedicationDefinition } from './mapping-definition.ts'
@@ -16,7 +15,7 @@ import {
   recordRule,
   rejected,
 } from './rule.ts'
-import type { Scope } from './scope.ts'
+import { branchOf, type Scope } from './scope.ts'
 
 const NO_STATUS = fault('status-missing', 'there is no status')
 
@@ -35,10 +34,10 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
   const frames = new Map(
     [...context.catalog.conditions].map(([key, entry]) => [key, frameOf(site, entry, hasDetails)]),
   )
-  const depth = deepest(subject, condition, date, status, ...details)
+  const branch = branchOf(subject, condition, date, status, ...details)
 
   return {
-    depth,
+    branch,
     apply(scope, facts, rowDate, ordinals) {
       if (!condition.holds(scope)) return otherwise
       const key = subject.read(scope)
@@ -47,7 +46,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
         return rejected('condition', ordinalRule('unmapped', ordinals), key, subject.from)
       const frame = frames.get(key)
       if (frame === undefined) return undefined
-      const rule = recordRule(name, key, depth, ordinals)
+      const rule = recordRule(name, key, branch, ordinals)
       const state = status.read(scope)
       if (typeof state !== 'string') return rejected('condition', rule, state, status.from)
       if (state === '') return rejected('condition', rule, NO_STATUS, status.from)
@@ -71,7 +70,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
 
 /** Members of the record's JSON text, with a comma before each; '' where the row says nothing of them. */
 interface Detail {
-  readonly depth: number
+  readonly branch: number
   readonly read: (scope: Scope) => string | { readonly fault: Fault; readonly from: string | undefined }
 }
 
@@ -98,7 +97,7 @@ function compileMedication(
     }
   })
   return {
-    depth: deepest(...drugs.flatMap(({ code, name, condition }) => [code, name, condition])),
+    branch: branchOf(...drugs.flatMap(({ code, name, condition }) => [code, name, condition])),
     read(scope) {
       const items: Record<string, string>[] = []
       for (const { code, name, condition, system } of drugs) {
@@ -130,7 +129,7 @@ function compileFamily({ context, path }: RuleSite, { history, member = [] }: Fa
         field: compileField(context, { constant: relative }, [...own, 'member', relative]),
       }))
   return {
-    depth: deepest(told, ...members.flatMap(({ condition, field }) => [condition, field])),
+    branch: branchOf(told, ...members.flatMap(({ condition, field }) => [condition, field])),
     read(scope) {
       const words = told === undefined ? '' : told.read(scope)
       if (typeof words !== 'string') return { fault: words, from: told?.from }

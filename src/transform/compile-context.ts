@@ -9,7 +9,7 @@ import type { Catalog } from './catalog.ts'
 import { Checker, type Checks } from './checks.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import { compileNumber, type NumberFormat, type NumberReader } from './numbers.ts'
-import type { Located, Names, Scope } from './scope.ts'
+import type { Branch, Located, Names, Scope } from './scope.ts'
 import type { Units } from './units.ts'
 
 /** Everything a mapping refers to by name. */
@@ -65,7 +65,7 @@ export type FieldText = string | Fault
 export interface CompiledField {
   /** Name of the column or path, for messages (of several, joined by commas); undefined for a constant. */
   readonly from: string | undefined
-  readonly depth: number
+  readonly branch: Branch
   readonly read: (scope: Scope) => FieldText
 }
 
@@ -82,9 +82,9 @@ export const issueOf = ({ code, message }: Fault, field: string | undefined): Is
   ...(field === undefined ? {} : { field }),
 })
 
-/** How deep the deepest of some parts of a rule reads. */
-export const deepest = (...parts: readonly ({ readonly depth: number } | undefined)[]): number =>
-  parts.reduce((depth, part) => Math.max(depth, part?.depth ?? 0), 0)
+/** How deep the branchOf of some parts of a rule reads. */
+export const branchOf = (...parts: readonly ({ readonly branch: number } | undefined)[]): number =>
+  parts.reduce((branch, part) => Math.max(branch, part?.branch ?? 0), 0)
 
 /** A column or path that a mapping reads. */
 export interface ReadName {
@@ -173,13 +173,13 @@ export class CompileContext implements MappingResources {
     if (joined !== undefined) {
       const textOf = (text: FieldText): string | null =>
         typeof text === 'string' ? text : text === NOT_SCALAR ? null : ''
-      return { depth: joined.depth, read: (scope) => textOf(joined.read(scope)) }
+      return { branch: joined.branch, read: (scope) => textOf(joined.read(scope)) }
     }
-    this.reads.push({ name, place: this.#place(path) })
-    const located = this.attempt(path, () => this.names.locate(name), { depth: 0, read: () => '' })
+    if (!this.names.isLevel(name)) this.reads.push({ name, place: this.#place(path) })
+    const located = this.attempt(path, () => this.names.locate(name), { branch: 0, read: () => '' })
     if (this.#blank.size === 0) return located
     return {
-      depth: located.depth,
+      branch: located.branch,
       read: (scope) => {
         const text = located.read(scope)
         return text !== null && this.#blank.has(text) ? '' : text

@@ -8,7 +8,6 @@ import type { KeyPath } from '../yaml-file.ts'
 import {
   type CompileContext,
   type CompiledField,
-  deepest,
   type FieldText,
   issueOf,
   NOT_SCALAR,
@@ -16,7 +15,7 @@ import {
 import { compileInstant, type Instant, isZone } from './dates.ts'
 import { compileExpression } from './expressions.ts'
 import type { DateDefinition, FieldDefinition, FieldObject, FieldSteps } from './field-definition.ts'
-import type { Scope } from './scope.ts'
+import { branchOf, type Scope } from './scope.ts'
 
 const NOT_IN_TABLE = fault('value-not-in-table', 'the value is not in the table')
 const NOT_EXTRACTED = fault('value-not-extracted', 'the expression of `extract` does not fit the value')
@@ -31,8 +30,8 @@ export function compileField(
     return withSteps(compileSource(context, definition, path), compileSteps(context, definition, path))
   const joined = context.joined(definition, path)
   if (joined !== undefined) return { ...joined, from: definition }
-  const { read, depth } = context.locate(definition, path)
-  return { from: definition, depth, read: (scope) => read(scope) ?? NOT_SCALAR }
+  const { read, branch } = context.locate(definition, path)
+  return { from: definition, branch, read: (scope) => read(scope) ?? NOT_SCALAR }
 }
 
 /** The parts of `firstOf`, each with what is done to the whole; of any other field, the field alone. */
@@ -47,9 +46,9 @@ export function compileAlternatives(
   return compileParts(context, firstOf, [...path, 'firstOf']).map((part) => withSteps(part, steps))
 }
 
-const withSteps = ({ from, depth, read }: CompiledField, steps: readonly Step[]): CompiledField => ({
+const withSteps = ({ from, branch, read }: CompiledField, steps: readonly Step[]): CompiledField => ({
   from,
-  depth,
+  branch,
   read: steps.reduce(
     (before, step) => (scope: Scope) => {
       const text = before(scope)
@@ -61,7 +60,7 @@ const withSteps = ({ from, depth, read }: CompiledField, steps: readonly Step[])
 
 function compileSource(context: CompileContext, definition: FieldObject, path: KeyPath): CompiledField {
   const { constant, firstOf, concat, separator = '', expression } = definition
-  if (constant !== undefined) return { from: undefined, depth: 0, read: () => constant }
+  if (constant !== undefined) return { from: undefined, branch: 0, read: () => constant }
   if (expression !== undefined) return compileExpression(context, expression, [...path, 'expression'])
   if (firstOf !== undefined)
     return combine(compileParts(context, firstOf, [...path, 'firstOf']), (parts, scope) => {
@@ -97,7 +96,7 @@ function combine(
   const names = parts.flatMap((part) => part.from ?? [])
   return {
     from: names.length === 0 ? undefined : names.join(', '),
-    depth: deepest(...parts),
+    branch: branchOf(...parts),
     read: (scope) => read(parts, scope),
   }
 }
@@ -139,7 +138,7 @@ export type ObservedAt =
   | { readonly ok: false; readonly issue: Issue }
 
 export interface CompiledDate {
-  readonly depth: number
+  readonly branch: number
   readonly read: (scope: Scope) => ObservedAt
 }
 
@@ -165,14 +164,14 @@ export function compileDate(
 ): CompiledDate {
   if (!('format' in definition)) {
     const constant = toObservedAt({ ok: true, at: Date.parse(definition.constant), offset: 0 }, undefined)
-    return { depth: 0, read: () => constant }
+    return { branch: 0, read: () => constant }
   }
-  const { from, depth, read } = compileField(context, definition, path)
+  const { from, branch, read } = compileField(context, definition, path)
   const missing = undated(NO_DATE, from)
   const zone = compileZone(context, definition, path)
   const unknownZone = undated(NO_ZONE, zone.from)
   return {
-    depth: deepest({ depth }, zone),
+    branch: branchOf({ branch }, zone),
     read: (scope) => {
       const text = read(scope)
       // An object or a list is no date.
@@ -189,7 +188,7 @@ type Parse = (text: string) => Instant
 
 /** How dates are read in the zone of a row; undefined where the row names no zone. */
 interface CompiledZone {
-  readonly depth: number
+  readonly branch: number
   readonly from: string | undefined
   readonly parser: (scope: Scope) => Parse | undefined
 }
@@ -201,13 +200,13 @@ function compileZone(
 ): CompiledZone {
   if (zone === undefined || typeof zone === 'string') {
     const parse = compileInstant(format, { ...options, zone })
-    return { depth: 0, from: undefined, parser: () => parse }
+    return { branch: 0, from: undefined, parser: () => parse }
   }
-  const { from, depth, read } = compileField(context, zone, [...path, 'zone'])
+  const { from, branch, read } = compileField(context, zone, [...path, 'zone'])
   // No more than there are zones.
   const parsers = new Map<string, Parse>()
   return {
-    depth,
+    branch,
     from,
     parser(scope) {
       const named = read(scope)

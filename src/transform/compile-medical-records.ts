@@ -3,14 +3,14 @@
 import { Disclosure } from '../gateway/contract/medical-records.ts'
 import { createFrame, type Fault, fault, RequestRecord } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
-import { type CompiledField, deepest } from './compile-context.ts'
+import type { CompiledField } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileWhen } from './compile-when.ts'
 import { compileCalendarDate } from './dates.ts'
 import type { FieldDefinition, FieldObject } from './field-definition.ts'
 import type { MedicalRecordsDefinition } from './medical-records-definition.ts'
 import { type CompiledRule, type RuleSite, recordRule, rejected } from './rule.ts'
-import type { Scope } from './scope.ts'
+import { branchOf, type Scope } from './scope.ts'
 
 /** What stands in a request under a name: null clears what an earlier one said (interface, "States and transitions"). */
 type Said = string | readonly string[] | null
@@ -100,7 +100,7 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
 
   const reference = fieldOf(['reference'], definition.reference)
   const file = authorization && fieldOf(['authorization', 'file'], authorization.file)
-  const depth = deepest(condition, withdrawn, reference, file, ...parts.map(({ field }) => field))
+  const branch = branchOf(condition, withdrawn, reference, file, ...parts.map(({ field }) => field))
   const frame = createFrame({
     ...{ kind: 'medicalRecords', sourceType: row.source.type, codes: [], name: '' },
     pieces: [',"request":', `,"withdrawn":`, `,${source.beforeKey}`, source.afterKey],
@@ -110,10 +110,10 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
   const never = { at: 0, iso: new Date(0).toISOString() }
 
   return {
-    depth,
+    branch,
     apply(scope, facts, _rowDate, ordinals) {
       if (!condition.holds(scope)) return undefined
-      const rule = recordRule(name, 'request', depth, ordinals)
+      const rule = recordRule(name, 'request', branch, ordinals)
       const refuse = (found: Fault, { from }: CompiledField) => rejected('medicalRecords', rule, found, from)
       const number = reference.read(scope)
       if (typeof number !== 'string') return refuse(number, reference)
@@ -179,7 +179,7 @@ function disclosuresOf(
   const from = fields.flatMap((field) => field.from ?? []).join(', ')
   return {
     at,
-    field: { from: from === '' ? undefined : from, depth: deepest(...fields), read: () => '' },
+    field: { from: from === '' ? undefined : from, branch: branchOf(...fields), read: () => '' },
     read(scope) {
       const found = new Set<string>()
       for (const field of fields) {

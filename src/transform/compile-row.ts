@@ -40,7 +40,7 @@ function rowField(
   what: string,
 ): CompiledField {
   const field = compileField(context, definition, path)
-  if (field.depth > 0)
+  if (field.branch > 0)
     context.report(path, `${what} must be read from the row itself, not from a level of it`)
   return field
 }
@@ -55,7 +55,7 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       ? undefined
       : rowField(context, row.account.sponsor, ['row', 'account', 'sponsor'], 'the sponsor')
   const skip = row.skipWhen && compileWhen(context, row.skipWhen, ['row', 'skipWhen'])
-  if (skip !== undefined && skip.depth > 0)
+  if (skip !== undefined && skip.branch > 0)
     context.report(
       ['row', 'skipWhen'],
       'a row is skipped by what stands in the row itself, not in a level of it; use `when` in the rules',

@@ -1,14 +1,14 @@
 /** Conditions of a mapping (`when`, `skipWhen`) compiled into predicates over a row. */
 import { RE2JS } from 're2js'
 import type { KeyPath } from '../yaml-file.ts'
-import { type CompileContext, deepest } from './compile-context.ts'
+import type { CompileContext } from './compile-context.ts'
 import { compileInstant } from './dates.ts'
 import { COMPARISONS, type TestDefinition, type WhenDefinition } from './field-definition.ts'
 import { compareNumbers, type NumberReader, parseNumberText } from './numbers.ts'
-import type { Scope } from './scope.ts'
+import { branchOf, type Scope } from './scope.ts'
 
 export interface CompiledCondition {
-  readonly depth: number
+  readonly branch: number
   readonly holds: (scope: Scope) => boolean
 }
 
@@ -28,14 +28,14 @@ export function compileWhen(
 
 function compileLine(context: CompileContext, name: string, line: Line, path: KeyPath): CompiledCondition {
   if (name === 'not' && isWhen(line)) {
-    const { depth, holds } = compileWhen(context, line, path)
-    return { depth, holds: (scope) => !holds(scope) }
+    const { branch, holds } = compileWhen(context, line, path)
+    return { branch, holds: (scope) => !holds(scope) }
   }
   if ((name === 'any' || name === 'all') && isWhenList(line)) {
     const parts = line.map((part, at) => compileWhen(context, part, [...path, at]))
     return name === 'all'
       ? every(parts)
-      : { depth: deepest(...parts), holds: (scope) => parts.some((part) => part.holds(scope)) }
+      : { branch: branchOf(...parts), holds: (scope) => parts.some((part) => part.holds(scope)) }
   }
   return compileColumn(context, name, line, path)
 }
@@ -43,16 +43,16 @@ function compileLine(context: CompileContext, name: string, line: Line, path: Ke
 function every(parts: readonly CompiledCondition[]): CompiledCondition {
   const [only] = parts
   if (parts.length === 1 && only !== undefined) return only
-  return { depth: deepest(...parts), holds: (scope) => parts.every((part) => part.holds(scope)) }
+  return { branch: branchOf(...parts), holds: (scope) => parts.every((part) => part.holds(scope)) }
 }
 
 function compileColumn(context: CompileContext, name: string, line: Line, path: KeyPath): CompiledCondition {
-  const { read, depth } = context.locate(name, path)
-  if (line === 'present') return { depth, holds: (scope) => read(scope) !== '' }
-  if (line === 'absent') return { depth, holds: (scope) => read(scope) === '' }
+  const { read, branch } = context.locate(name, path)
+  if (line === 'present') return { branch, holds: (scope) => read(scope) !== '' }
+  if (line === 'absent') return { branch, holds: (scope) => read(scope) === '' }
   const test = isTest(line) ? compileTest(context, line, path) : oneOf(context, textsOf(line), path)
   return {
-    depth,
+    branch,
     holds: (scope) => {
       const text = read(scope)
       return text !== null && test(text)

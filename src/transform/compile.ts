@@ -23,7 +23,16 @@ import type { DateDefinition, WhenDefinition } from './field-definition.ts'
 import { compileJoins, refuseUnread } from './joins.ts'
 import { isRoster, type MappingDefinition } from './mapping-definition.ts'
 import { type CompiledRule, compilePerson, compileSource, NOT_MEANT, type RuleSite } from './rule.ts'
-import { ANY_NAMES, csvNames, jsonNames, type Names, refuseMissing, rootScope } from './scope.ts'
+import {
+  anyNames,
+  type Branch,
+  csvNames,
+  isWithin,
+  jsonNames,
+  type Names,
+  refuseMissing,
+  rootScope,
+} from './scope.ts'
 
 /** Maps one row. Never throws for what a row holds. */
 export type RowMapper = (row: Row) => RowOutcome
@@ -57,7 +66,7 @@ export function compileMapping(
     const context = new CompileContext(resources, names, file.locate, definition.row, levels)
     compileJoins(context, definition.joins ?? {}, levels)
     const row = compileRow(context, definition.row)
-    const rules = compileRules(context, definition, row.observedAt.depth)
+    const rules = compileRules(context, definition, row.observedAt.branch)
     const findings = [...levelFindings, ...context.findings]
     if (findings.length > 0) throw refusal(file.file, 'mapping-invalid', findings)
     const mapper: UnboundMapper = (now) => {
@@ -69,14 +78,20 @@ export function compileMapping(
   const name = definition.mapping
   if (definition.read.format === 'csv') {
     // Checks all but the columns, which only an export can tell.
-    const { reads, exportJoins } = compileWith(ANY_NAMES)
+    const { each = {} } = definition.read
+    const { reads, exportJoins } = compileWith(anyNames(each))
+    const split = Object.entries(each).flatMap(([level, written]) =>
+      typeof written === 'string' || written.from in each
+        ? []
+        : { name: written.from, place: file.locate(['read', 'each', level]) },
+    )
     return {
       name,
-      reads,
+      reads: [...reads, ...split],
       exportJoins,
       bind(columns = [], exportName, now) {
         const sought = { missing: new Set<string>(), found: new Set<string>() }
-        const { mapper } = compileWith(csvNames(columns, sought.missing, sought.found))
+        const { mapper } = compileWith(csvNames(columns, sought.missing, sought.found, each))
         refuseMissing(sought, exportName, columns, `the mapping ${file.file}`)
         return mapper(now)
       },
@@ -96,11 +111,11 @@ interface OwnDate {
   readonly when?: WhenDefinition | undefined
 }
 
-/** @param dateDepth how deep the date of the `row` block lies, which holds for rules that give none of their own */
+/** @param dateBranch what must be entered for the date of the `row` block, which holds for rules that give none of their own */
 function compileRules(
   context: CompileContext,
   { row, biometrics, conditions, careTeams, medicalRecords, assessment }: MappingDefinition,
-  dateDepth: number,
+  dateBranch: Branch,
 ): CompiledRule[] {
   const source = compileSource(row.source)
   if (isRoster({ biometrics, conditions, careTeams, medicalRecords, assessment }))
@@ -118,7 +133,13 @@ function compileRules(
       const name = listed ? undefined : at
       const rule = compile({ context, name, path, row, source }, one)
       const dated = typeof one !== 'string' && one.observedAt !== undefined
-      if (rule !== undefined && !dated && rule.depth < dateDepth)
+      const apart = rule && context.names.apart(rule.branch)
+      if (apart !== undefined)
+        context.report(
+          path,
+          `reads the levels ${apart.join(' and ')}, neither of which lies in the other: nobody can tell which of their elements belong together`,
+        )
+      else if (rule !== undefined && !dated && !isWithin(dateBranch, rule.branch))
         context.report(
           path,
           'needs an observedAt of its own: that of the row block is read from a level that this rule does not read',
@@ -149,9 +170,8 @@ function assemble(
   checks: Checker,
   now: number,
 ): RowMapper {
-  const byDepth = Map.groupBy(rules, (rule) => rule.depth)
-  const depths = [...byDepth].sort(([a], [b]) => a - b)
-  const rowDated = row.observedAt.depth === 0
+  const branches = [...Map.groupBy(rules, (rule) => rule.branch)].sort(([a], [b]) => a - b)
+  const rowDated = row.observedAt.branch === 0
   const checkDate = compileDateCheck(checks, now)
 
   return (source) => {
@@ -179,8 +199,8 @@ function assemble(
     const rejected: RejectedRecord[] = []
     const ordinals = new Map<string, number>()
     const leftOut: string[] = []
-    for (const [depth, rulesThere] of depths) {
-      for (const scope of names.scopes(root, depth)) {
+    for (const [branch, rulesThere] of branches) {
+      for (const scope of names.scopes(root, branch)) {
         const observedAt = rowDate ?? row.observedAt.read(scope)
         let isTaken = false
         let isNotMeant = false

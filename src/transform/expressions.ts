@@ -9,14 +9,8 @@ import type jsonata from 'jsonata'
 import { RE2JS } from 're2js'
 import { fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
-import {
-  type CompileContext,
-  type CompiledField,
-  deepest,
-  type FieldText,
-  NOT_SCALAR,
-} from './compile-context.ts'
-import type { Scope } from './scope.ts'
+import { type CompileContext, type CompiledField, type FieldText, NOT_SCALAR } from './compile-context.ts'
+import { branchOf, type Scope } from './scope.ts'
 
 /** By clock, chance, or the machine's zone; or not known before it runs. The last two are JSONata's own hooks, which bound it. */
 const REFUSED: ReadonlySet<unknown> = new Set([
@@ -46,7 +40,7 @@ const TOO_COSTLY = fault(
 
 /** Compiles one expression; problems go to the context's findings. */
 export function compileExpression(context: CompileContext, written: string, path: KeyPath): CompiledField {
-  const nowhere: CompiledField = { from: written, depth: 0, read: () => '' }
+  const nowhere: CompiledField = { from: written, branch: 0, read: () => '' }
   let expression: jsonata.Expression
   let nodes: readonly Node[]
   try {
@@ -68,7 +62,7 @@ export function compileExpression(context: CompileContext, written: string, path
   const evaluate = bounded(expression, nodes, parse)
   return {
     from: written,
-    depth: deepest(...variables.map(([, variable]) => variable)),
+    branch: branchOf(...variables.map(([, variable]) => variable)),
     read(scope) {
       const bindings = Object.fromEntries(variables.map(([name, { place }]) => [name, scope[place]]))
       const subject = context.names.subject(scope, (cell) => context.isBlank(cell))

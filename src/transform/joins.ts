@@ -16,7 +16,7 @@ import {
 import { compileField } from './compile-field.ts'
 import type { JoinDefinition } from './mapping-definition.ts'
 import {
-  ANY_NAMES,
+  anyNames,
   compileSteps,
   csvNames,
   elements,
@@ -73,7 +73,7 @@ export function compileJoins(
       if (cell === undefined) return { ...on, read: () => '' }
       return {
         from: on.from,
-        depth: on.depth,
+        branch: on.branch,
         read(scope) {
           const key = on.read(scope)
           if (typeof key !== 'string' || key === '') return key
@@ -144,7 +144,7 @@ function joinExport(
   const csv = read?.format === 'csv'
   const documents = jsonNames({}, () => undefined)
   const nameOf = (field: string): string => (csv ? field.replace(/^\./, '') : `$${field}`)
-  const checked = context.under(csv ? ANY_NAMES : documents)
+  const checked = context.under(csv ? anyNames() : documents)
   compileField(checked, key, [...path, 'key'])
 
   const fields: string[] = []

@@ -24,21 +24,40 @@ import { MedicalRecordsDefinition } from './medical-records-definition.ts'
 
 const word = (message: string) => z.string().regex(/^[a-z][A-Za-z0-9_]*$/, message)
 
+/** A branch of levels is a number of bits. */
+const MOST_LEVELS = 24
+
 /** How transform understands the export; extract has its own reading of the same block. */
 const ReadBlock = z
   .looseObject({
     format: z.enum(['csv', 'ndjson', 'json', 'hl7v2']),
-    /** `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }` */
+    /** `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`, `{ dx: { from: dx_codes, by: ";" } }` */
     each: told(
-      'Named levels of a nested row, outermost first.',
-      z.record(word('a level is named by a word'), z.string()),
+      'Named levels of a row, each behind those that it lies in: the elements of a list, or the parts of a text.',
+      z
+        .record(
+          word('a level is named by a word'),
+          z.union([
+            z.string(),
+            z.strictObject({
+              from: z.string().min(1).meta({ description: 'The column or path whose text holds several.' }),
+              by: z.string().min(1).meta({ description: 'What stands between them, like ";".' }),
+            }),
+          ]),
+        )
+        .refine((each) => Object.keys(each).length <= MOST_LEVELS, `has more than ${MOST_LEVELS} levels`),
     ),
     /** What is read of the document around the rows, by name: its paths are extract's to check. */
     context: z.record(z.string(), z.unknown()).optional(),
   })
-  .refine((read) => read.format !== 'csv' || read.each === undefined, {
-    message: 'levels are for JSON; a CSV row has none',
-    path: ['each'],
+  .superRefine(({ format, each = {} }, context) => {
+    for (const [name, level] of Object.entries(each))
+      if (format === 'csv' && typeof level === 'string')
+        context.addIssue({
+          code: 'custom',
+          path: ['each', name],
+          message: 'a cell of CSV has parts, and no list: { from: column, by: ";" }',
+        })
   })
 
 const Register = z.strictObject({

@@ -29,7 +29,7 @@ export type RuleResult = PreparedRecord | RejectedRecord | undefined | LeftOut
 
 /** Looks at one scope of a row and gives a record, a rejection, or nothing. */
 export interface CompiledRule {
-  readonly depth: number
+  readonly branch: number
   readonly apply: (
     scope: Scope,
     facts: RowFacts,
@@ -88,9 +88,9 @@ export function ordinalRule(name: string, ordinals: Map<string, number>): string
 export const recordRule = (
   name: string | undefined,
   of: string,
-  depth: number,
+  branch: number,
   ordinals: Map<string, number>,
-): string => (name !== undefined && depth === 0 ? name : ordinalRule(name ?? of, ordinals))
+): string => (name !== undefined && branch === 0 ? name : ordinalRule(name ?? of, ordinals))
 
 /**
  * The end of every record's JSON text: the source object, up to where the batch id goes (interface, "Source object").
@@ -127,7 +127,7 @@ export function compilePerson(source: SourceText, sourceType: string): CompiledR
   })
   const never = { at: 0, iso: new Date(0).toISOString() }
   return {
-    depth: 0,
+    branch: 0,
     apply: (_scope, facts) => new PreparedRecord(frame, 'account', facts, never, undefined, []),
   }
 }

@@ -1,43 +1,92 @@
 /**
  * What a rule can see of a row, and how names in a mapping file lead into it.
- * CSV: the row's cells, a name is a column. JSON: the row and, for nested rows, the current element of each level; a name
- * is a path (RFC 9535), `$…` from the row, `level…` from a named level, `context…` from what `read.context` has read of
- * the document around the rows.
+ * CSV: the row's cells, a name is a column, or a level: a part of a cell that holds several. JSON: the row and, for nested rows, the current element
+ * of each level; a name is a path (RFC 9535), `$…` from the row, `level…` from a named level, `context…` from what `read.context` has read of
+ * the document around the rows. Levels are a tree: those side by side are never entered together.
  */
 import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
 import { didYouMean } from '../did-you-mean.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonRow, JsonValue } from '../model/row.ts'
 
-/** CSV: the cells. JSON: the row at 0, its context at 1, then one value for each level entered. */
+/** CSV: the cells. JSON: the row at 0, its context at 1. Then the value of each level that is entered, at the place of the level. */
 export type Scope = readonly JsonValue[]
+
+/** Levels that must be entered, a bit for each in the order of `read.each`, with those that they lie in; 0: none, the row itself. */
+export type Branch = number
+
+/** What is read together. */
+export const branchOf = (...parts: readonly ({ readonly branch: Branch } | undefined)[]): Branch =>
+  parts.reduce((branch, part) => branch | (part?.branch ?? 0), 0)
+
+/** Whether all levels of one are entered with the other. */
+export const isWithin = (one: Branch, other: Branch): boolean => (one & ~other) === 0
 
 /** Text of a scalar, trimmed; '' where there is nothing (absent, null, empty); null where there is an object or a list. */
 export type Reader = (scope: Scope) => string | null
 
-/** A place in the row: how to read it, and how deep the levels must be entered for it (0: the row itself). */
+/** A place in the row: how to read it, and which levels must be entered for it. */
 export interface Located {
   readonly read: Reader
-  readonly depth: number
+  readonly branch: Branch
 }
 
 /** Resolves the names in a mapping; throws a plain Error with the reason where a name leads nowhere. */
 export interface Names {
   locate(name: string): Located
-  /** Every scope at a depth, in document order. */
-  scopes(root: Scope, depth: number): readonly Scope[]
+  /** Every scope of a branch, in document order. */
+  scopes(root: Scope, branch: Branch): readonly Scope[]
+  /** Two levels of a branch of which neither lies in the other: then nobody can tell which elements belong together. */
+  apart(branch: Branch): readonly [string, string] | undefined
+  /** Whether a name is that of a level, where it could be a column. */
+  isLevel(name: string): boolean
   /** What an expression sees as `$`: the cells by column, without those that are empty or mean nothing; or the document. */
   subject(scope: Scope, meansNothing: (cell: string) => boolean): JsonValue
-  /** What it can name besides: the context and the levels, with their places in a scope, and how deep a scope must be for them. */
-  readonly variables: ReadonlyMap<string, { readonly place: number; readonly depth: number }>
+  /** What it can name besides: the context and the levels, with their places in a scope, and what must be entered for them. */
+  readonly variables: ReadonlyMap<string, { readonly place: number; readonly branch: Branch }>
 }
 
-/** Of a CSV whose columns are not known yet: every name is taken for one. */
-export const ANY_NAMES: Names = {
-  locate: () => ({ depth: 0, read: () => '' }),
-  scopes: (root) => [root],
-  subject: () => null,
-  variables: new Map(),
+/** A level as a mapping writes it: the elements to which a path leads; or the parts of a text, between delimiters. */
+export type LevelDefinition = string | { readonly from: string; readonly by: string }
+export type Each = Readonly<Record<string, LevelDefinition>>
+
+interface Level {
+  readonly name: string
+  /** Itself, and the levels that it lies in. */
+  readonly branch: Branch
+  /** Where its value stands in a scope. */
+  readonly place: number
+  elements(scope: Scope): readonly JsonValue[]
+}
+
+/** The parts of a text that hold something. */
+const partsOf = (text: string | null, by: string): readonly string[] =>
+  (text ?? '').split(by).flatMap((part) => part.trim() || [])
+
+/** What names do with levels, whatever these are of. */
+function tree(levels: readonly Level[]): Pick<Names, 'scopes' | 'apart'> {
+  return {
+    scopes(root, branch) {
+      let scopes: readonly Scope[] = [root]
+      for (const level of levels) {
+        if (!isWithin(level.branch, branch)) continue
+        scopes = scopes.flatMap((scope) =>
+          level.elements(scope).map((element) => {
+            const entered = scope.slice()
+            entered[level.place] = element
+            return entered
+          }),
+        )
+      }
+      return scopes
+    },
+    apart(branch) {
+      const read = levels.filter((level) => isWithin(level.branch, branch))
+      const last = read.at(-1)
+      const other = last && read.find((level) => !isWithin(level.branch, last.branch))
+      return last && other && [other.name, last.name]
+    },
+  }
 }
 
 /** The scope of a row, before any level is entered. */
@@ -45,17 +94,39 @@ export function rootScope(row: CsvRow | JsonRow): Scope {
   return row.kind === 'cells' ? row.cells : [row.value, row.context ?? null]
 }
 
-/** Names of a CSV export: its columns. Unknown columns are collected, so that all of them can be reported at once; and those that are there. */
-export function csvNames(columns: readonly string[], missing: Set<string>, found = new Set<string>()): Names {
+/**
+ * Names of a CSV export: its columns, and levels, which stand before columns of their name. Unknown columns are collected, so that all of them can
+ * be reported at once; and those that are there.
+ */
+export function csvNames(
+  columns: readonly string[],
+  missing: Set<string>,
+  found = new Set<string>(),
+  each: Each = {},
+): Names {
   const positions = new Map(columns.map((column, position) => [column, position]))
+  const levels: Level[] = []
+  const locateColumn = (name: string): Located => {
+    const position = positions.get(name)
+    const there = position === undefined ? missing : found
+    there.add(name)
+    return { branch: 0, read: position === undefined ? () => '' : (scope) => scalarText(scope[position]) }
+  }
+  const locate = (name: string): Located => {
+    const level = levels.find((one) => one.name === name)
+    if (level === undefined) return locateColumn(name)
+    return { branch: level.branch, read: (scope) => scalarText(scope[level.place]) }
+  }
+  for (const [at, [name, level]] of Object.entries(each).entries()) {
+    if (typeof level === 'string') continue
+    const { read, branch } = locate(level.from)
+    const elements = (scope: Scope): readonly string[] => partsOf(read(scope), level.by)
+    levels.push({ name, branch: branch | (1 << at), place: columns.length + at, elements })
+  }
   return {
-    locate(name) {
-      const position = positions.get(name)
-      const there = position === undefined ? missing : found
-      there.add(name)
-      return { depth: 0, read: position === undefined ? () => '' : (scope) => scalarText(scope[position]) }
-    },
-    scopes: (root) => [root],
+    locate,
+    ...tree(levels),
+    isLevel: (name) => levels.some((level) => level.name === name),
     subject: (scope, meansNothing) =>
       Object.fromEntries(
         columns.flatMap((column, position) => {
@@ -63,9 +134,12 @@ export function csvNames(columns: readonly string[], missing: Set<string>, found
           return cell === '' || meansNothing(cell) ? [] : [[column, cell]]
         }),
       ),
-    variables: new Map(),
+    variables: new Map(levels.map(({ name, place, branch }) => [name, { place, branch }])),
   }
 }
+
+/** Of a CSV whose columns are not known yet: every name is taken for one. */
+export const anyNames = (each: Each = {}): Names => csvNames([], new Set(), new Set(), each)
 
 /**
  * Refuses an export that lacks columns which are read.
@@ -100,7 +174,7 @@ export function refuseMissing(
 
 /** The levels of a JSON row, and what `read.context` names. */
 export interface JsonLevels {
-  readonly each?: Readonly<Record<string, string>> | undefined
+  readonly each?: Each | undefined
   readonly context?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -110,16 +184,11 @@ interface Place {
   readonly steps: readonly Step[]
 }
 
-interface Entry extends Place {
-  /** The steps lead to lists; otherwise to the elements themselves, chosen by a filter. */
-  readonly lists: boolean
-}
-
 /** Place in a scope of the outermost level. */
 const OUTERMOST = 2
 
 /**
- * Names of a JSON export, with the levels of `read.each`, outermost first.
+ * Names of a JSON export, with the levels of `read.each`, each behind those that it lies in.
  * @param report told of each level that leads nowhere
  */
 export function jsonNames(
@@ -140,51 +209,54 @@ export function jsonNames(
       throw new Error(`"${path}" names nothing that read.context has`)
     return { from, steps }
   }
-  const toEntry = (name: string, path: string, at: number): Entry => {
+  const levels: Level[] = []
+  const branchAt = (place: number): Branch => levels.find((level) => level.place === place)?.branch ?? 0
+  const toLevel = (name: string, written: LevelDefinition, at: number): Level => {
     if (name === 'context')
       throw new Error('level "context" needs another name: this one is for read.context')
-    const lists = path.endsWith('[*]')
-    const place = toPlace(lists ? path.slice(0, -3) : path, starts.slice(0, OUTERMOST + at))
-    if (!lists && !isFilter(place.steps.at(-1)))
-      throw new Error(`level "${name}" must end in [*] or a filter, as it names the elements of a list`)
-    // Elements of two lists side by side would be paired each with each.
-    const before = at === 0 ? 0 : OUTERMOST + at - 1
-    if (place.from !== before)
+    const path = typeof written === 'string' ? written : written.from
+    const lists = typeof written === 'string' && path.endsWith('[*]')
+    const { from, steps } = toPlace(lists ? path.slice(0, -3) : path, starts.slice(0, OUTERMOST + at))
+    if (starts[from] === 'context')
       throw new Error(
-        `level "${name}" must start at "${starts[before]}", as each level lies within the one before it`,
+        `level "${name}" must start at $ or at a level: what is around the rows has no elements`,
       )
-    return { ...place, lists }
+    const own = { name, branch: branchAt(from) | (1 << at), place: OUTERMOST + at }
+    if (typeof written !== 'string') {
+      const { by } = written
+      return { ...own, elements: (scope) => partsOf(scalarText(follow(scope[from], steps)), by) }
+    }
+    if (!lists && !isFilter(steps.at(-1)))
+      throw new Error(`level "${name}" must end in [*] or a filter, as it names the elements of a list`)
+    return {
+      ...own,
+      elements(scope) {
+        const found = followAll(scope[from], steps)
+        return lists ? found.flatMap(elements) : found
+      },
+    }
   }
-  const entries = Object.entries(each).map(([name, path], at): Entry => {
+  for (const [at, [name, written]] of Object.entries(each).entries()) {
     try {
-      return toEntry(name, path, at)
+      levels.push(toLevel(name, written, at))
     } catch (error) {
       report(name, error instanceof Error ? error.message : String(error))
-      return { from: 0, steps: [], lists: true }
+      levels.push({ name, branch: 1 << at, place: OUTERMOST + at, elements: () => [] })
     }
-  })
+  }
   return {
     locate(name) {
       const { from, steps } = toPlace(name, starts)
-      return { depth: depthOf(from), read: (scope) => scalarText(follow(scope[from], steps)) }
+      return { branch: branchAt(from), read: (scope) => scalarText(follow(scope[from], steps)) }
     },
-    scopes(root, depth) {
-      let scopes: readonly Scope[] = [root]
-      for (const { from, steps, lists } of entries.slice(0, depth)) {
-        scopes = scopes.flatMap((scope) => {
-          const found = followAll(scope[from], steps)
-          return (lists ? found.flatMap(elements) : found).map((element) => [...scope, element])
-        })
-      }
-      return scopes
-    },
+    ...tree(levels),
+    isLevel: () => false,
     subject: ([document = null]) => document,
-    variables: new Map(starts.slice(1).map((name, at) => [name, { place: at + 1, depth: depthOf(at + 1) }])),
+    variables: new Map(
+      starts.slice(1).map((name, at) => [name, { place: at + 1, branch: branchAt(at + 1) }]),
+    ),
   }
 }
-
-/** How deep a scope must be to have that place. */
-const depthOf = (place: number): number => Math.max(0, place - OUTERMOST + 1)
 
 function scalarText(value: Found): string | null {
   if (typeof value === 'string') return value.trim()

@@ -96,7 +96,7 @@ describe('lines together', () => {
   })
 
   it('are as deep as the deepest of them', () => {
-    expect(compileWhen(contextUnderTest(), undefined, [])).toMatchObject({ depth: 0 })
+    expect(compileWhen(contextUnderTest(), undefined, [])).toMatchObject({ branch: 0 })
     expect(holds({ any: [{ '$.a': 'Y' }] }, {})).toBe(false)
   })
 })

@@ -49,13 +49,14 @@ const HEADS_OF_CSV = `
 zone: UTC → zone: New York → 3 row.observedAt.zone: is no IANA time zone; write it like America/New_York, or { from: … } where it is a column; did you mean "America/New_York"?
 , zone: UTC →  → 3 row.observedAt.zone: a zone is needed
 ISO → MM/DD/YYYY → 3 row.observedAt.format: "DD" in "MM/DD/YYYY" is no token; did you mean "dd"?
-csv } → cvs } → 2 read.format: must be one of csv, ndjson, json; did you mean "csv"?
+csv } → cvs } → 2 read.format: must be one of csv, ndjson, json, hl7v2; did you mean "csv"?
 ISO → [ISO, MM/dd] → 3 row.observedAt.format[1]: "MM/dd" must tell year
 format: ISO → format: yyyy-MM-dd, partial: start → 3 row.observedAt.partial: is for HL7 and ISO
 format: ISO, zone: UTC → format: EXCEL → 3 row.observedAt.zone: a zone is needed
 zone: UTC → zone: { table: {} } → 3 row.observedAt.zone.from: is missing
 row: { → row: { skipWhen: {}, → 3 row.skipWhen: names no column or path
-csv } → csv, each: { a: "$.a[*]" } } → 2 read.each: levels are for JSON
+csv } → csv, each: { a: "$.a[*]" } } → 2 read.each.a: a cell of CSV has parts, and no list
+csv } → csv, each: { a: { from: b } } } → 2 read.each.a
 csv } → csv, delimiter: ";;" } → 2 read.delimiter: must be one ASCII character
 reference: id → reference: id, type: accountId, register: { firstName: f, lastName: l, dateOfBirth: d, gender: g, postalCode: p } → 3 row.account.register: an account named by its accountId
 reference: id → reference: id, register: { firstName: f, lastName: l, dateOfBirth: { from: d, format: MM/dd/yy }, gender: g, postalCode: p } → 3 row.account.register.dateOfBirth.format: a date of birth needs
@@ -83,6 +84,10 @@ describe('a wrong mapping is refused, with the place of every problem', () => {
     ...ruleLines(NESTED, RULES_OF_JSON),
     ...headLines(HEAD, 'b', HEADS_OF_CSV),
     ...headLines(NESTED, '$.b', HEADS_OF_JSON),
+    [
+      `${NESTED.replace('"$.obx[*]"', '"$.obx[*]", nte: "$.nte[*]"')}biometrics:\n  bmi: { from: obx.v, when: { nte.a: Y } }`,
+      '5 biometrics.bmi: reads the levels obx and nte, neither of which lies in the other',
+    ],
     [HEAD, '1 : maps nothing'],
     [`${HEAD}biometrics: { BMI: b }`, '4 biometrics.BMI: a rule is named in kebab-case'],
     [

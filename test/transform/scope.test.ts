@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { WaybillError } from '../../src/model/errors.ts'
 import type { JsonValue } from '../../src/model/row.ts'
-import { csvNames, jsonNames, refuseMissing, rootScope } from '../../src/transform/scope.ts'
+import { csvNames, jsonNames, type Located, refuseMissing, rootScope } from '../../src/transform/scope.ts'
 import { refusalOf } from './mapping-under-test.ts'
 
 const noReport = (level: string, message: string): never => expect.fail(`${level}: ${message}`)
@@ -139,14 +139,19 @@ describe('levels', () => {
     const value = names.locate('obx.v')
     const order = names.locate('order.no')
     const id = names.locate('$.id')
-    expect([id.depth, order.depth, value.depth]).toEqual([0, 1, 2])
-    const scopes = names.scopes(root(document), 2)
+    expect([id.branch, order.branch, value.branch]).toEqual([0b00, 0b01, 0b11])
+    const scopes = names.scopes(root(document), value.branch)
     expect(scopes.map((scope) => [id.read(scope), order.read(scope), value.read(scope)])).toEqual([
       ['m1', '1', 'a'],
       ['m1', '1', 'b'],
       ['m1', '2', 'c'],
     ])
-    expect(names.scopes(root(document), 1).map((scope) => order.read(scope))).toEqual(['1', '2', '3', '4'])
+    expect(names.scopes(root(document), order.branch).map((scope) => order.read(scope))).toEqual([
+      '1',
+      '2',
+      '3',
+      '4',
+    ])
   })
 
   it('can hold bare values', () => {
@@ -183,7 +188,7 @@ describe('levels', () => {
     const [sentAt, site, value] = ['context.sentAt', "context.by['site']", 'obx'].map((path) =>
       batch.locate(path),
     )
-    expect([sentAt?.depth, site?.depth, value?.depth]).toEqual([0, 0, 1])
+    expect([sentAt?.branch, site?.branch, value?.branch]).toEqual([0, 0, 1])
     const scopes = batch.scopes(root({ OBX: ['1', '2'] }, { sentAt: '2026', by: { site: 'A' } }), 1)
     expect(scopes.map((scope) => [sentAt, site, value].map((one) => one?.read(scope)))).toEqual([
       ['2026', 'A', '1'],
@@ -191,8 +196,71 @@ describe('levels', () => {
     ])
   })
 
+  it('may stand side by side, and are not entered together', () => {
+    const each = {
+      visit: '$.visits[*]',
+      lab: 'visit.labs[*]',
+      dx: 'visit.dx[*]',
+      drug: { from: 'dx.drugs', by: '+' },
+    }
+    const visits = jsonNames({ each }, noReport)
+    const [no, lab, dx, drug] = ['visit.no', 'lab', 'dx.code', 'drug'].map((path) => visits.locate(path))
+    expect([no, lab, dx, drug].map((one) => one?.branch)).toEqual([0b0001, 0b0011, 0b0101, 0b1101])
+    const document: JsonValue = {
+      visits: [
+        {
+          no: '1',
+          labs: ['a', 'b'],
+          dx: [
+            { code: 'E11', drugs: 'x + y' },
+            { code: 'I10', drugs: '' },
+          ],
+        },
+        { no: '2', labs: ['c'] },
+      ],
+    }
+    const told = (one: Located | undefined) =>
+      one && visits.scopes(root(document), one.branch).map((scope) => `${no?.read(scope)} ${one.read(scope)}`)
+    expect(told(lab)).toEqual(['1 a', '1 b', '2 c'])
+    expect(told(dx)).toEqual(['1 E11', '1 I10'])
+    expect(told(drug)).toEqual(['1 x', '1 y'])
+    expect([0b0001, 0b0011, 0b1101].map((branch) => visits.apart(branch))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect(visits.apart(0b0111)).toEqual(['lab', 'dx'])
+  })
+
+  it('of CSV are the parts of a cell, which hold something, and stand before a column of their name', () => {
+    const missing = new Set<string>()
+    const each = {
+      dx: { from: 'dx', by: ';' },
+      code: { from: 'dx', by: '^' },
+      other: { from: 'gone', by: ',' },
+    }
+    const names = csvNames(['id', 'dx'], missing, new Set(), each)
+    const [id, dx, code] = ['id', 'dx', 'code'].map((name) => names.locate(name))
+    const row = rootScope({
+      kind: 'cells',
+      row: 1,
+      line: 2,
+      byteOffset: 9,
+      cells: ['7', ' E11.9^x ;; I10 ;'],
+    })
+    const told = (one: Located | undefined) =>
+      one && names.scopes(row, one.branch).map((scope) => [id?.read(scope), one.read(scope)])
+    expect(told(dx)).toEqual([
+      ['7', 'E11.9^x'],
+      ['7', 'I10'],
+    ])
+    expect(told(code)?.map(([, text]) => text)).toEqual(['E11.9', 'x', 'I10'])
+    expect([...missing]).toEqual(['gone'])
+    expect(names.scopes(row, names.locate('other').branch)).toEqual([])
+  })
+
   it.each([[null], ['text'], [{}], [{ ORDERS: [] }], [{ ORDERS: null }]])('of %j are none', (without) => {
-    expect(names.scopes(root(without), 2)).toEqual([])
+    expect(names.scopes(root(without), 0b11)).toEqual([])
   })
 
   it.each([
@@ -200,10 +268,10 @@ describe('levels', () => {
     [{ obx: 'order.OBX[*]' }, ['obx'], 'none here'],
     [{ obx: '$.OBX[[*]' }, ['obx'], ''],
     [{ obx: '$.A[*].B[*]' }, ['obx'], 'several'],
-    [{ order: '$.ORDERS[*]', note: '$.NOTES[*]' }, ['note'], 'within the one before it'],
     [{ a: '$.A', b: '$.B' }, ['a', 'b'], '[*]'],
     [{ context: '$.A[*]' }, ['context'], 'another name'],
     [{ a: 'context.A[*]' }, ['a'], 'names nothing'],
+    [{ b: 'a.B[*]', a: '$.A[*]' }, ['b'], 'none here'],
   ])('%j are refused', (each, levels, part) => {
     const reports: [string, string][] = []
     jsonNames({ each }, (level, message) => reports.push([level, message]))
@@ -229,8 +297,8 @@ describe('a law', () => {
     }))
     fc.assert(
       fc.property(document, (value) => {
-        for (const depth of [0, 1, 2]) {
-          for (const scope of names.scopes(root(value), depth)) {
+        for (const [depth, branch] of [0b00, 0b01, 0b11].entries()) {
+          for (const scope of names.scopes(root(value), branch)) {
             expect(scope).toHaveLength(depth + 2)
             for (const one of located) expect(['string', 'object']).toContain(typeof one.read(scope))
           }

@@ -10,7 +10,7 @@ import type { CompiledMapping } from '../../transform/compile.ts'
 import type { MappingResources } from '../../transform/compile-context.ts'
 import type { MappingDefinition } from '../../transform/mapping-definition.ts'
 import { parseFeetAndInches } from '../../transform/numbers.ts'
-import { jsonNames, rootScope } from '../../transform/scope.ts'
+import { type Each, jsonNames, rootScope } from '../../transform/scope.ts'
 import type { JsonSample } from './draft-json.ts'
 import type { DraftedSample } from './draft-sample.ts'
 import type { DateForms } from './find-dates.ts'
@@ -108,14 +108,11 @@ function findingCases({ columns, rows }: SampleTable, { draft, names, keeps }: B
   }))
 }
 
-function jsonCases(
-  { rows, wrap }: JsonSample,
-  each: Readonly<Record<string, string>>,
-  { draft, names, keeps }: Basis,
-): object[] {
+function jsonCases({ rows, wrap }: JsonSample, each: Each, { draft, names, keeps }: Basis): object[] {
   const read = jsonNames({ each }, () => {})
   // Filters compare with them.
-  const literals = [...names, ...Object.values(each)].flatMap((path) =>
+  const paths = Object.values(each).map((level) => (typeof level === 'string' ? level : level.from))
+  const literals = [...names, ...paths].flatMap((path) =>
     [...path.matchAll(/== '([^']*)'/g)].map(([, text = '']) => text),
   )
   // Of a person last: a text that stands at two places is made up at both.
@@ -124,8 +121,8 @@ function jsonCases(
     const root = rootScope({ kind: 'json', value, text: '', row: 1, line: 1, byteOffset: 0 })
     const texts = new Map(literals.map((text) => [text, text]))
     for (const name of ordered) {
-      const { read: textOf, depth } = read.locate(name)
-      for (const scope of read.scopes(root, depth)) {
+      const { read: textOf, branch } = read.locate(name)
+      for (const scope of read.scopes(root, branch)) {
         const text = textOf(scope)?.trim()
         if (!text) continue
         if (!isCoded(draft, name)) texts.set(text, madeUp(draft, name, at + 1))

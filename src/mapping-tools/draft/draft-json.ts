@@ -99,9 +99,10 @@ interface Reader {
 
 function readerOf(rows: readonly JsonValue[], each: JsonShape['each']): Reader {
   const names = jsonNames({ each }, () => {})
-  const depth = Object.keys(each).length
+  // Each level of a shape lies in the one before it.
+  const branch = (1 << Object.keys(each).length) - 1
   const scopes: Scope[] = rows.flatMap((value, at) =>
-    names.scopes(rootScope({ kind: 'json', value, text: '', row: at + 1, line: 1, byteOffset: 0 }), depth),
+    names.scopes(rootScope({ kind: 'json', value, text: '', row: at + 1, line: 1, byteOffset: 0 }), branch),
   )
   const used = new Set<string>()
   const textsAt = (path: string | undefined): string[] => {

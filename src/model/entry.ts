@@ -9,11 +9,27 @@ export interface Entry {
   readonly rowKey: string
   /** Content hash, 16 hex digits. */
   readonly content: string
-  /** Hash of the rule's name, 8 hex digits. */
+  /** Hash of its place in the row, 8 hex digits: what stands in the same place later corrects it. */
   readonly ruleHash: string
   readonly transactionId: string
   /** Its place in its chunk, from 0. */
   readonly place: number
+}
+
+/**
+ * A list may grow, shrink and be sorted otherwise from one export to the next: which of its results stands second says nothing. Of one list those of
+ * one instant are told apart by their order; another instant is another result, and corrects none.
+ */
+function placesIn(identity: Identity): (record: PreparedRecord) => string {
+  let counts: Map<string, number> | undefined
+  return ({ frame: { listedAs }, rule, observedAt }) => {
+    if (listedAs === undefined) return identity.rule(rule)
+    const at = `${listedAs}\n${observedAt}`
+    counts ??= new Map()
+    const before = counts.get(at) ?? 0
+    counts.set(at, before + 1)
+    return identity.listed(`${at}\n${before}`)
+  }
 }
 
 /** Appends the entries of a row. @param entries of the chunk, so far */
@@ -25,9 +41,10 @@ export function createEntries(
 ): Entry[] {
   const rowKey = identity.rowKey(row.key)
   const ofRow = transactionsOf(exportId, row.row)
+  const placeOf = placesIn(identity)
   for (const record of row.records) {
     const content = identity.content(record)
-    const ruleHash = identity.rule(record.rule)
+    const ruleHash = placeOf(record)
     const transactionId = ofRow(record.rule, content)
     entries.push({ record, row, rowKey, content, ruleHash, transactionId, place: entries.length })
   }

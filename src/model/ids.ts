@@ -20,6 +20,8 @@ export interface Identity {
   rowKey(key: string): string
   /** Hash of a rule's name: 8 hex digits. */
   rule(rule: string): string
+  /** Hash of a place among records of which a row has any number, that of a list: 8 hex digits. */
+  listed(place: string): string
   /** Hash of a series: 16 hex digits. */
   series(series: string): string
   /** Hash of a person's reference: 32 hex digits. */
@@ -66,6 +68,7 @@ export function createIdentity(key: string): Identity {
       rules.set(rule, hashed)
       return hashed
     },
+    listed: (place) => keyed('listed', place).slice(0, 8),
     series: (series) => keyed('series', series).slice(0, 16),
     account: ({ type, reference }) => keyed('account', `${type}\n${reference}`).slice(0, 32),
     npi: (npi) => keyed('npi', npi).slice(0, 32),

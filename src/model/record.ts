@@ -71,16 +71,19 @@ export interface RecordFrame {
   readonly codes: readonly string[]
   readonly name: string
   readonly unit: string | undefined
+  /** What its records are counted by, of which a row can have any number: `hba1c-2` by `hba1c`. Undefined where there is one a row. */
+  readonly listedAs: string | undefined
 }
 
 type FrameParts = Pick<RecordFrame, 'kind' | 'pieces' | 'holes' | 'sourceType' | 'codes' | 'name'> & {
   readonly unit?: string
+  readonly listedAs?: string | undefined
 }
 
 export function createFrame(parts: FrameParts): RecordFrame {
   const pieceBytes = parts.pieces.map((piece) => Buffer.from(piece))
   return {
-    unit: undefined,
+    ...{ unit: undefined, listedAs: undefined },
     ...parts,
     pieceBytes,
     bytes: pieceBytes.reduce((sum, { length }) => sum + length, 0),

@@ -19,6 +19,7 @@ import {
   type CompiledRule,
   compileApplies,
   type LeftOut,
+  listedAs,
   ordinalRule,
   type RuleResult,
   type RuleSite,
@@ -111,7 +112,12 @@ export function compileBiometric(
   const branch = branchOf(subject, condition, value, unit, range, date, status)
   const readValue = compileValue(definition, row)
   const parts = { value, unit, range, date, readNumber: compileNumber(number) }
-  const writers = new Map([...entries].map(([key, entry]) => [key, compileMeasurement(site, entry, parts)]))
+  const writers = new Map(
+    [...entries].map(([key, entry]) => [
+      key,
+      compileMeasurement(site, entry, { ...parts, listed: listedAs(name, key, branch) }),
+    ]),
+  )
 
   return {
     branch,
@@ -142,6 +148,7 @@ interface Parts {
   readonly date: CompiledDate | undefined
   /** How numbers of the reference range are written. */
   readonly readNumber: NumberReader
+  readonly listed: string | undefined
 }
 
 type MeasurementWriter = (
@@ -159,7 +166,7 @@ type MeasurementWriter = (
 function compileMeasurement(
   { context, row, source }: RuleSite,
   entry: BiometricEntry,
-  { value: { from }, unit, range, date, readNumber }: Parts,
+  { value: { from }, unit, range, date, readNumber, listed }: Parts,
 ): MeasurementWriter {
   const { loinc, name, unit: written } = entry
   const coding = { code: loinc, codeSystem: CODE_SYSTEM_OID.LOINC, codeSystemName: 'LOINC' }
@@ -176,6 +183,7 @@ function compileMeasurement(
     codes: [loinc],
     name,
     unit: written,
+    listedAs: listed,
   }
   const plain = createFrame({
     ...common,

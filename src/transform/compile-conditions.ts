@@ -10,6 +10,7 @@ import type { ConditionDefinition, FamilyDefinition, MedicationDefinition } from
 import {
   type CompiledRule,
   compileApplies,
+  listedAs,
   ordinalRule,
   type RuleSite,
   recordRule,
@@ -31,10 +32,13 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
     ...(definition.family === undefined ? [] : [compileFamily(site, definition.family)]),
   ]
   const hasDetails = details.length > 0
-  const frames = new Map(
-    [...context.catalog.conditions].map(([key, entry]) => [key, frameOf(site, entry, hasDetails)]),
-  )
   const branch = branchOf(subject, condition, date, status, ...details)
+  const frames = new Map(
+    [...context.catalog.conditions].map(([key, entry]) => [
+      key,
+      frameOf(site, entry, hasDetails, listedAs(name, key, branch)),
+    ]),
+  )
 
   return {
     branch,
@@ -150,7 +154,12 @@ function compileFamily({ context, path }: RuleSite, { history, member = [] }: Fa
 }
 
 /** @param hasDetails whether there is a second text, of what stands beside status and date */
-function frameOf({ row, source }: RuleSite, entry: ConditionEntry, hasDetails: boolean): RecordFrame {
+function frameOf(
+  { row, source }: RuleSite,
+  entry: ConditionEntry,
+  hasDetails: boolean,
+  listed: string | undefined,
+): RecordFrame {
   const { name, icd10 } = entry
   const [snomed = ''] = snomedCodes(entry)
   const codings = [
@@ -159,7 +168,7 @@ function frameOf({ row, source }: RuleSite, entry: ConditionEntry, hasDetails: b
   ]
   const codes = `,"codes":${JSON.stringify(codings)},${source.beforeKey}`
   return createFrame({
-    ...{ kind: 'condition', sourceType: row.source.type, codes: [icd10, snomed], name },
+    ...{ kind: 'condition', sourceType: row.source.type, codes: [icd10, snomed], name, listedAs: listed },
     pieces: [
       `,"name":${JSON.stringify(name)},"status":`,
       ',"observationDate":',

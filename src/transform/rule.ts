@@ -14,7 +14,7 @@ import { type CompiledDate, compileDate, type ObservedAt } from './compile-field
 import { type CompiledCondition, compileWhen } from './compile-when.ts'
 import type { DateDefinition, WhenDefinition } from './field-definition.ts'
 import type { RowBlock } from './mapping-definition.ts'
-import type { Scope } from './scope.ts'
+import type { Branch, Scope } from './scope.ts'
 
 /** The mapping leaves this one out on purpose, and why: it is counted by these words, which hold no health data. */
 export interface LeftOut {
@@ -85,12 +85,19 @@ export function ordinalRule(name: string, ordinals: Map<string, number>): string
  * What the next record of a rule is called: by the rule, or by what it is of where the rule has no name; with an ordinal where
  * a row can give several.
  */
-export const recordRule = (
+export function recordRule(
   name: string | undefined,
   of: string,
-  branch: number,
+  branch: Branch,
   ordinals: Map<string, number>,
-): string => (name !== undefined && branch === 0 ? name : ordinalRule(name ?? of, ordinals))
+): string {
+  const listed = listedAs(name, of, branch)
+  return listed === undefined ? (name ?? of) : ordinalRule(listed, ordinals)
+}
+
+/** What its records are counted by, where a row can give several; else undefined. */
+export const listedAs = (name: string | undefined, of: string, branch: Branch): string | undefined =>
+  name !== undefined && branch === 0 ? undefined : (name ?? of)
 
 /**
  * The end of every record's JSON text: the source object, up to where the batch id goes (interface, "Source object").

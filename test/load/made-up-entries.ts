@@ -29,6 +29,8 @@ export interface Made {
   readonly npi?: string
   readonly observedAt?: number
   readonly primary?: boolean | 'unsaid'
+  /** Of a biometric record of a list. */
+  readonly listedAs?: string
   readonly register?: () => RegistrationDraft | undefined
   /** Of the row, beside what its records hold. */
   readonly cells?: readonly string[]
@@ -70,6 +72,7 @@ export function biometric(made: Made = {}): PreparedRecord {
   const { rule = 'systolic-bp', code = '8480-6', name = 'Systolic blood pressure', value = '118.5' } = all
   const frame = frameOf({
     ...{ kind: 'biometric', sourceType: SOURCE_TYPE, codes: [code], name, unit: 'mm[Hg]' },
+    listedAs: made.listedAs,
     pieces: [
       `,"name":${JSON.stringify(name)},"observationDate":"`,
       `","codes":[{"code":"${code}"}],"type":"Observation","value":`,

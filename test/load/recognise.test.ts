@@ -33,7 +33,10 @@ const make = (row: number, key: string, value: string, rule = 'pulse'): Entry =>
 const isLastWord = (entry: Entry, entries: readonly Entry[]): boolean =>
   entries
     .slice(entries.indexOf(entry))
-    .every(({ rowKey, content }) => rowKey !== entry.rowKey || content === entry.content)
+    .every(
+      ({ rowKey, ruleHash, content }) =>
+        rowKey !== entry.rowKey || ruleHash !== entry.ruleHash || content === entry.content,
+    )
 
 /** What a gateway has that takes all but some values, and a ledger beside it. */
 function createModel(refuses: (value: string | undefined) => boolean = () => false) {
@@ -253,6 +256,63 @@ describe('a correction that is taken back', () => {
       }),
       { numRuns: 500 },
     )
+  })
+})
+
+describe('results of a list that grows, shrinks and is sorted otherwise', () => {
+  const LATER = 86_400_000
+  /** Of one row: at each instant a value; `hba1c-2` is whatever stands second. */
+  const listed = (results: readonly (readonly [number, string])[]): Entry[] =>
+    entriesOf(
+      results.map(([day, value], at) =>
+        biometric({ key: 'ann', rule: `hba1c-${at + 1}`, listedAs: 'hba1c', value, observedAt: day * LATER }),
+      ),
+      { key: 'ann' },
+    )
+
+  it('are sent once each, whatever each export shows of them', async () => {
+    const shownParts = fc.array(fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 1 }), {
+      minLength: 1,
+      maxLength: 8,
+    })
+    await fc.assert(
+      fc.asyncProperty(shownParts, async (parts) => {
+        const model = createModel()
+        for (const days of parts) await model.run(listed(days.map((day) => [day, `5.${day}`])))
+        expect(model.stored.toSorted()).toEqual([...new Set(parts.flat())].sort().map((day) => `5.${day}`))
+      }),
+    )
+  })
+
+  it('are corrected at their instant alone, and a correction can be taken back', async () => {
+    const model = createModel()
+    const run = (...results: [number, string][]) => model.run(listed(results))
+    expect(await run([1, '70'], [2, '80'])).toBe(2)
+    expect(await run([3, '90'], [2, '80'], [1, '75'])).toBe(2)
+    expect(await run([1, '70'], [3, '90'])).toBe(1)
+    expect(model.stored).toEqual(['70', '80', '90', '75', '70'])
+  })
+
+  it('of one instant are told apart by their order', async () => {
+    const model = createModel()
+    expect(
+      await model.run(
+        listed([
+          [1, '118'],
+          [1, '121'],
+          [1, '118'],
+        ]),
+      ),
+    ).toBe(2)
+    expect(
+      await model.run(
+        listed([
+          [1, '118'],
+          [1, '121'],
+          [1, '118'],
+        ]),
+      ),
+    ).toBe(0)
   })
 })
 

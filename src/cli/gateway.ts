@@ -2,11 +2,13 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { DURATION } from '../definitions/quantity.ts'
+import { createGateway } from '../gateway/gateway.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { readFaultPlan } from '../reference-gateway/fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
 import type { TokenOwner } from '../reference-gateway/token-binding.ts'
 import { attach } from '../runs/connect-gateway.ts'
+import { readPeople, type Seeded, seedGateway } from '../runs/seed-gateway.ts'
 import { shellWord } from '../shown-text.ts'
 import type { Action } from './context.ts'
 
@@ -20,6 +22,8 @@ export interface GatewayCommandOptions {
   readonly faults?: string
   /** As written: `30m`. */
   readonly uploadLifetime: string
+  /** CSV of people. */
+  readonly seed?: string
   readonly open?: true
   readonly attached?: true
   readonly check?: string
@@ -34,6 +38,8 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
   }
   if (options.account !== undefined)
     throw new WaybillError('usage-wrong', '--account is given without --check')
+  const people = options.seed === undefined ? [] : readPeople(options.seed)
+  const faults = options.faults === undefined ? undefined : await readFaultPlan(options.faults)
   const tie = options.attached ? await attach(context.input?.()) : undefined
   const served = await startReferenceGateway({
     port: options.port,
@@ -47,15 +53,25 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
     ...(options.token === undefined ? {} : { tokens: [...options.token] }),
     ...(options.bind === undefined ? {} : { tokenOwners: options.bind }),
     ...(options.assessment === undefined ? {} : { assessmentFile: options.assessment }),
-    ...(options.faults === undefined ? {} : { faults: await readFaultPlan(options.faults) }),
+    ...(faults === undefined || options.seed !== undefined ? {} : { faults }),
     ...(tie === undefined ? {} : tie.credentials),
   })
-  if (options.json) context.out(JSON.stringify({ url: served.url }))
+  let seeded: Seeded | undefined
+  try {
+    if (options.seed !== undefined) seeded = await seed(served.url, people, options, context.now)
+    // What is made up comes to be without failures.
+    if (seeded !== undefined && faults !== undefined) await control(served.url, 'PUT', 'faults', faults)
+  } catch (error) {
+    await served.close()
+    throw error
+  }
+  if (options.json) context.out(JSON.stringify({ url: served.url, ...(seeded && { seeded }) }))
   else {
     const key = options.apiKey?.[0] ?? 'any-key'
     const token = options.token?.[0] ?? 'any-token'
     context.out([
       `The reference gateway listens on ${served.url} (${options.data ?? 'in memory'}). Ctrl-C ends it.`,
+      ...(seeded === undefined ? [] : [madeUp(seeded)]),
       '',
       'To point a job at it, in another terminal:',
       `  export WAYBILL_GATEWAY_URL=${served.url} WAYBILL_API_KEY=${shellWord(key)} WAYBILL_ACCESS_TOKEN=${shellWord(token)}`,
@@ -67,6 +83,46 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
   await Promise.race([once(context.interrupt, 'abort'), ...(tie === undefined ? [] : [tie.ended])])
   await served.close()
   return EXIT.ok
+}
+
+const madeUp = ({
+  people,
+  biometrics,
+  conditions,
+  careTeams,
+  tests,
+  requests,
+  authorizations,
+}: Seeded): string =>
+  `Made up of ${people} people: ${biometrics} biometrics, ${conditions} conditions, ${careTeams} care-team entries, ${tests} completed tests, ${requests} requests for medical records, ${authorizations} of them authorized.`
+
+async function control(baseUrl: string, method: string, what: string, body: object): Promise<void> {
+  const headers = { 'content-type': 'application/json' }
+  const { ok } = await fetch(`${baseUrl}/_reference/${what}`, { method, headers, body: JSON.stringify(body) })
+  if (!ok) throw new TypeError(`/_reference/${what} was refused`)
+}
+
+async function seed(
+  baseUrl: string,
+  people: Parameters<typeof seedGateway>[1],
+  options: GatewayCommandOptions,
+  now: () => number,
+): Promise<Seeded> {
+  const gateway = createGateway({
+    ...{ baseUrl, now, nextRequestId: randomUUID },
+    apiKey: options.apiKey?.[0] ?? 'seed',
+    accessToken: async () => options.token?.[0] ?? 'seed',
+    userToken: async (account) => {
+      const token = `seed-${randomUUID()}`
+      await control(baseUrl, 'POST', 'tokens', { token, account })
+      return token
+    },
+  })
+  try {
+    return await seedGateway(gateway, people, now())
+  } finally {
+    gateway.close()
+  }
 }
 
 function durationOf(text: string): number {

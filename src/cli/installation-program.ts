@@ -7,7 +7,7 @@ import { type Call, json, wholeNumber } from './context.ts'
 /** Options of `gateway` that say how it serves. */
 const SERVING = [
   ...['port', 'data', 'apiKey', 'token', 'bind'],
-  ...['assessment', 'faults', 'uploadLifetime', 'open', 'attached'],
+  ...['assessment', 'faults', 'uploadLifetime', 'open', 'seed', 'attached'],
 ]
 
 export function addInstallationCommands(program: Command, call: Call): void {
@@ -193,6 +193,11 @@ export function addInstallationCommands(program: Command, call: Call): void {
     .option('--assessment <file>', 'serve the age assessment of this YAML file')
     .option('--faults <file>', 'let things go wrong as this fault plan says (docs/faults.md)')
     .option('--upload-lifetime <duration>', 'how long an upload address takes its document', '30m')
+    .addOption(
+      new Option('--seed <file>', 'begin with the people of this CSV, and what is made up of them').conflicts(
+        'attached',
+      ),
+    )
     .option('--open', 'take records of accounts that are not registered too')
     .option('--attached', 'for programs: read credentials from standard input, and end when that ends')
     .addOption(
@@ -207,7 +212,7 @@ export function addInstallationCommands(program: Command, call: Call): void {
     .addOption(json())
     .addHelpText(
       'after',
-      '\nThe paged test answers for the user that the bearer token stands for. Bind tokens here, or while it runs with\nPOST /_reference/tokens {"token": …, "account": {"reference": …, "type": "partnerAccountId"}}; such a token is accepted\nbeside those of --token.\n\nExample:\n  waybill gateway --port 8790 --data gateway.sqlite\n  waybill gateway --bind token-1=participant-17 token-2=accountId:4711\n  waybill gateway --check https://gateway.example/api --account participant-17',
+      '\nThe paged test answers for the user that the bearer token stands for. Bind tokens here, or while it runs with\nPOST /_reference/tokens {"token": …, "account": {"reference": …, "type": "partnerAccountId"}}; such a token is accepted\nbeside those of --token.\n\nExample:\n  waybill gateway --port 8790 --data gateway.sqlite\n  waybill gateway --bind token-1=participant-17 token-2=accountId:4711\n  waybill gateway --seed people.csv\n  waybill gateway --check https://gateway.example/api --account participant-17',
     )
     .action(call([], async () => (await import('./gateway.ts')).gateway))
 }

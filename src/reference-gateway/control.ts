@@ -10,6 +10,8 @@ import {
   findRecords,
   listOccurrences,
   listRecords,
+  listRequests,
+  listTests,
   type StoredRecord,
   type Table,
 } from './store.ts'
@@ -22,8 +24,11 @@ const TABLES = {
 type Kind = keyof typeof TABLES
 const KINDS = Object.keys(TABLES) as readonly Kind[]
 
-const RecordsQuery = z.object({ kind: z.enum(['biometric', 'condition', 'careTeam']) })
-const OccurrencesQuery = RecordsQuery.extend({ min: z.coerce.number().int().min(1).default(1) })
+const OfProfile = z.object({ kind: z.enum(['biometric', 'condition', 'careTeam']) })
+const RecordsQuery = z.object({
+  kind: z.enum([...OfProfile.shape.kind.options, 'medicalRecords', 'assessment']),
+})
+const OccurrencesQuery = OfProfile.extend({ min: z.coerce.number().int().min(1).default(1) })
 const RecordQuery = z.object({ transactionId: z.string().min(1) })
 const Binding = z.object({
   token: z.string().regex(/^\S+$/, 'Expected a bearer token, without spaces'),
@@ -32,8 +37,9 @@ const Binding = z.object({
 
 /**
  * What the gateway holds, for tests and trials; not of the interface, and served without credentials:
- * - `GET /_reference/counts`: the number of accounts and of records per kind;
- * - `GET /_reference/records?kind=`: NDJSON, each record as it was sent, in order, with `_account` and `_storedAt`;
+ * - `GET /_reference/counts`: the number of accounts and of records per kind; `authorization`: documents that were uploaded;
+ * - `GET /_reference/records?kind=`: NDJSON, each record as it was sent, in order, with `_account` and `_storedAt`; of requests for medical records
+ *   with `_authorization` (its SHA-256, or null) and `_storedAt`; of tests what was chosen, with `_account` and `_storedAt`;
  * - `GET /_reference/record?transactionId=`: a JSON array of the records that bear the transaction id or the persistent
  *   record id, each with `_kind` too;
  * - `GET /_reference/occurrences?kind=&min=`: NDJSON, `id` and `times` for each transaction id (of care teams: persistent
@@ -51,13 +57,17 @@ export function serveControl(app: FastifyInstance, store: DatabaseSync, tokens: 
   app.get('/_reference/counts', async () => ({
     account: countRows(store, 'accounts'),
     ...Object.fromEntries(KINDS.map((kind) => [kind, countRows(store, TABLES[kind])])),
+    medicalRecords: countRows(store, 'medical_records_requests'),
+    authorization: countRows(store, 'medical_records_requests', 'authorization IS NOT NULL'),
+    assessment: countRows(store, 'assessments'),
   }))
 
   app.get('/_reference/records', async (request, reply) => {
-    const result = checked(RecordsQuery, request.query, 'query')
-    return reply
-      .type('application/x-ndjson')
-      .send(Readable.from(lines(listRecords(store, TABLES[result.kind]), (record) => annotated(record, {}))))
+    const { kind } = checked(RecordsQuery, request.query, 'query')
+    const send = (text: Iterable<string>) => reply.type('application/x-ndjson').send(Readable.from(text))
+    if (kind === 'medicalRecords') return send(lines(listRequests(store), JSON.stringify))
+    if (kind === 'assessment') return send(lines(listTests(store), JSON.stringify))
+    return send(lines(listRecords(store, TABLES[kind]), (record) => annotated(record, {})))
   })
 
   app.get('/_reference/occurrences', async (request, reply) => {

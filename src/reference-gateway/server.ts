@@ -30,6 +30,8 @@ const HOST = '127.0.0.1'
 /** Characters of a path parameter; fastify's own bound of 100 would hide longer reference numbers. */
 const LONGEST_PARAMETER = 4096
 const EIGHT_MIB = 8 * 1024 * 1024
+/** What clients send of a document at most. */
+const LONGEST_DOCUMENT = 32 * 1024 * 1024
 /** Section "Limits": lifetime of authorizationUploadUrl. */
 const THIRTY_MINUTES_MS = 30 * 60_000
 
@@ -54,7 +56,7 @@ export interface ReferenceGatewayOptions {
   readonly registeredAgain?: RegisteredAgain
   /** What goes wrong on request; nothing where not given. `/_reference/faults` replaces it. */
   readonly faults?: FaultPlan
-  /** Longest body in bytes; a longer one gets 413. Default 8 MiB. */
+  /** Longest body in bytes; a longer one gets 413. Default 8 MiB, and 32 MiB of a document. */
   readonly bodyLimit?: number
   /** How long an address for an authorization document takes one, in milliseconds. Default 30 minutes. */
   readonly uploadLifetimeMs?: number
@@ -123,7 +125,11 @@ export async function startReferenceGateway(options: ReferenceGatewayOptions): P
   serveAgeAssessment(parts, assessment, assessments)
   serveAssessmentPages(parts, assessment, assessments, tokens)
   serveContent(app)
-  serveRequester({ ...parts, uploadLifetimeMs, bodyLimit, url: () => app.listeningOrigin }, requestTypes)
+  const documentLimit = options.bodyLimit ?? LONGEST_DOCUMENT
+  serveRequester(
+    { ...parts, uploadLifetimeMs, bodyLimit: documentLimit, url: () => app.listeningOrigin },
+    requestTypes,
+  )
 
   try {
     const url = await app.listen({ host: HOST, port: options.port ?? 0 })

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { hash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { WaybillError } from '../model/errors.ts'
 
@@ -178,8 +179,39 @@ export function findRecords(store: DatabaseSync, table: Table, transactionId: st
     .map(toStored)
 }
 
-export function countRows(store: DatabaseSync, table: Table | 'accounts'): number {
-  return Number(store.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n'])
+export function countRows(
+  store: DatabaseSync,
+  table: Table | 'accounts' | 'medical_records_requests' | 'assessments',
+  which = 'TRUE',
+): number {
+  return Number(store.prepare(`SELECT count(*) AS n FROM ${table} WHERE ${which}`).get()?.['n'])
+}
+
+/** Requests for medical records as they stand, in the order in which they were created. */
+export function* listRequests(store: DatabaseSync): Generator<object> {
+  const rows = store.prepare(
+    'SELECT body, updated_ms, authorization FROM medical_records_requests ORDER BY seq',
+  )
+  for (const { body, updated_ms, authorization } of rows.all())
+    yield {
+      ...Object(JSON.parse(String(body))),
+      _authorization: authorization instanceof Uint8Array ? hash('sha256', authorization) : null,
+      _storedAt: Number(updated_ms),
+    }
+}
+
+/** Tests that were begun: what was chosen so far. */
+export function* listTests(store: DatabaseSync): Generator<object> {
+  const rows = store.prepare(
+    `SELECT assessment_id, progress, answered_ms, coalesce(partner_account_id, account_id) AS account
+     FROM assessments t JOIN accounts a ON a.seq = t.account ORDER BY t.seq`,
+  )
+  for (const { assessment_id, progress, answered_ms, account } of rows.all())
+    yield {
+      assessmentId: assessment_id,
+      ...Object(JSON.parse(String(progress))),
+      ...{ _account: account, _storedAt: Number(answered_ms) },
+    }
 }
 
 /**

@@ -29,8 +29,8 @@ test('a run that breaks off for one ends with 70, in its metrics too', async () 
       ...context,
       async connectGateway(name) {
         const connection = await context.connectGateway(name)
-        const createBulk = () => Promise.reject(new TypeError('a defect'))
-        const biometrics = { ...connection.gateway.biometrics, createBulk }
+        const sendBulk = () => Promise.reject(new TypeError('a defect'))
+        const biometrics = { ...connection.gateway.biometrics, sendBulk }
         return { ...connection, gateway: { ...connection.gateway, biometrics } }
       },
     }),

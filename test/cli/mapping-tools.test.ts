@@ -36,7 +36,7 @@ test('mapping test runs the cases, shows what differs, and writes it when told t
   const failed = await waybill('mapping', 'test')
   expect(failed.code).toBe(1)
   expect(failed.out).toContain('northlab-oru: 7 cases, all as expected')
-  const acme = failed.out.slice(failed.out.indexOf(ACME), failed.out.indexOf('fhir-care-team'))
+  const acme = failed.out.slice(failed.out.indexOf(ACME), failed.out.indexOf('fhir-bundle'))
   await expect(acme).toMatchFileSnapshot(join(GOLDEN, 'mapping-test-failed.txt'))
 
   const json = await waybill('mapping', 'test', ACME, '--json')

@@ -21,7 +21,7 @@ it('keeps accounts and records in the data file', async () => {
   expect(await readdir(folder)).toEqual(['gateway.db'])
 
   const after = await startGateway({ dataFile, makeId: () => 'later' })
-  expect(await after.counts()).toEqual({ account: 1, biometric: 1, condition: 0, careTeam: 0 })
+  expect(await after.counts()).toMatchObject({ account: 1, biometric: 1, condition: 0, careTeam: 0 })
   expect(await after.register('p-1')).toBe(id)
   expect((await after.call('GET', `/health-profile/biometrics?${of('p-1')}`)).body.data).toHaveLength(1)
 })

@@ -11,6 +11,7 @@ import type { DrillExport } from './export-book.ts'
 import {
   corrected,
   DRILL_STREAM,
+  labOrders,
   nestedExport,
   newRows,
   personOf,
@@ -74,7 +75,17 @@ export function datedExports(seed: number, round: number, plan: DatedPlan): Date
     ]
     if (kind === 'nested') {
       const file = `lab_${stem}.ndjson${packed}`
-      return [{ ...nestedExport(random, file, people, plan, () => ++orders), ...place(file) }]
+      return [
+        {
+          ...nestedExport(
+            random,
+            file,
+            labOrders(random, people, plan, () => ++orders),
+            plan,
+          ),
+          ...place(file),
+        },
+      ]
     }
     if (kind === 'archive') {
       const file = `pack_${stem}.zip`
@@ -94,7 +105,12 @@ export function datedExports(seed: number, round: number, plan: DatedPlan): Date
     day += random.pick([0, 1, 1, 1, 3]) * DAY_MS
   }
   const isHistory = ({ file }: DatedExport): boolean => Number(/_(\d+)\./.exec(file)?.[1]) < plan.history
-  const other = nestedExport(random, 'order_20260301.ndjson', people, plan, () => ++orders)
+  const other = nestedExport(
+    random,
+    'order_20260301.ndjson',
+    labOrders(random, people, plan, () => ++orders),
+    plan,
+  )
   return {
     history: made.filter(isHistory),
     nightly: made.filter((one) => !isHistory(one)),

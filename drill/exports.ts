@@ -1,6 +1,6 @@
 /**
- * The exports of a round: wide CSV and nested NDJSON with people who come again, rows that stand twice, corrected redeliveries and
- * dirt; and, row by row, what must come of them.
+ * The exports of a round: wide CSV and nested NDJSON with people who come again, rows that stand twice, corrected redeliveries, lists that grow,
+ * shrink and are sorted otherwise, and dirt; and, row by row, what must come of them.
  */
 import { Random } from '../samples/random.ts'
 import {
@@ -63,10 +63,15 @@ export function drillExports(seed: number, round: number, plan: ExportsPlan): Dr
   const people = Array.from({ length: plan.people }, (_, at) => personOf(random, at))
   const made: DrillExport[] = []
   let wide: WideRow[] = []
-  let orders = 0
+  let documents: LabOrder[] = []
+  let [orders, revisions] = [0, 0]
   for (let at = 0; at < plan.exports; at++) {
     if (random.chance(plan.nested)) {
-      made.push(nestedExport(random, `${at + 1}-nested.ndjson`, people, plan, () => ++orders))
+      const again = documents.filter(() => random.chance(0.6)).map((one) => revised(random, one, ++revisions))
+      const rows = Math.max(1, plan.rows - again.length)
+      const shown = [...again, ...labOrders(random, people, { ...plan, rows }, () => ++orders)]
+      made.push(nestedExport(random, `${at + 1}-nested.ndjson`, shown, plan))
+      documents = [...new Map([...documents, ...shown].map((one) => [one.order, one])).values()]
       continue
     }
     const again = at > 0 ? redelivered(random, wide, plan, plan.doctors > 0) : []
@@ -274,45 +279,102 @@ export function npiOf(ordinal: number): string {
 
 const LABORATORY = ['glucose', 'hba1c', 'hdl-cholesterol', 'triglycerides'] as const satisfies Measurement[]
 
-export function nestedExport(
+/** An order of a laboratory, as a document says it: its results, each with a time of its own. */
+export interface LabOrder {
+  readonly person: Person
+  readonly order: string
+  readonly observedMs: number
+  readonly results: readonly LabResult[]
+}
+
+interface LabResult {
+  readonly measurement: (typeof LABORATORY)[number]
+  readonly value: string
+  readonly observedMs: number
+  readonly bad: boolean
+}
+
+const HOUR_MS = 3_600_000
+
+/** @param nextOrder tells orders apart: no two results of one person and measurement have one instant */
+export function labOrders(
   random: Random,
-  name: string,
   people: readonly Person[],
   { rows, dirt }: Pick<ExportsPlan, 'rows' | 'dirt'>,
   nextOrder: () => number,
+): LabOrder[] {
+  return Array.from({ length: rows }, (): LabOrder => {
+    const ordinal = nextOrder()
+    const person = people[random.integer(0, people.length - 1)] ?? personOf(random, 0)
+    const observedMs = FIRST_DAY + random.integer(0, 20) * DAY_MS + ordinal * 1000
+    const measured = LABORATORY.filter(() => random.chance(0.7))
+    const results = measured.map((measurement) => resultOf(random, measurement, observedMs, dirt))
+    return { person, order: `L${ordinal}`, observedMs, results }
+  })
+}
+
+const resultOf = (
+  random: Random,
+  measurement: LabResult['measurement'],
+  observedMs: number,
+  dirt: boolean,
+): LabResult => ({
+  ...{ measurement, observedMs, bad: dirt && random.chance(0.03) },
+  value:
+    measurement === 'hba1c'
+      ? `${random.integer(4, 9)}.${random.integer(0, 9)}0`
+      : `${random.integer(40, 180)}`,
+})
+
+/** The same order later: results that are new, corrected, no longer shown, and sorted otherwise. */
+function revised(random: Random, order: LabOrder, ordinal: number): LabOrder {
+  const kept = order.results.filter(() => random.chance(0.75))
+  const said = kept.map((one) =>
+    random.chance(0.25) ? resultOf(random, one.measurement, one.observedMs, false) : one,
+  )
+  const added = LABORATORY.filter(() => random.chance(0.25)).map((measurement) =>
+    resultOf(random, measurement, order.observedMs + ordinal * HOUR_MS, false),
+  )
+  const results = [...said, ...added]
+    .map((result) => ({ result, at: random.next() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ result }) => result)
+  return { ...order, results }
+}
+
+export function nestedExport(
+  random: Random,
+  name: string,
+  orders: readonly LabOrder[],
+  { dirt }: Pick<ExportsPlan, 'dirt'>,
 ): DrillExport {
   const book = createBook(name)
   const lines: string[] = []
-  while (lines.length < rows) {
-    const person = people[random.integer(0, people.length - 1)] ?? personOf(random, 0)
-    const order = `L${nextOrder()}`
-    const observedMs = FIRST_DAY + random.integer(0, 20) * DAY_MS + lines.length * 1000
-    const results = LABORATORY.filter(() => random.chance(0.7)).map((measurement) => {
-      const value =
-        measurement === 'hba1c'
-          ? `${random.integer(4, 9)}.${random.integer(0, 9)}0`
-          : `${random.integer(40, 180)}`
-      return { measurement, value, bad: dirt && random.chance(0.03) }
-    })
+  for (const { person, order, observedMs, results } of orders) {
     const document = JSON.stringify({
       person,
       order,
       taken: new Date(observedMs).toISOString(),
-      results: results.map(({ measurement, value, bad }) => ({
+      results: results.map(({ measurement, value, observedMs: taken, bad }) => ({
         code: loincOf(measurement),
         value: bad ? 'hemolyzed' : value,
         unit: measurement === 'hba1c' ? '%' : 'mg/dL',
+        ...(taken === observedMs ? {} : { taken: new Date(taken).toISOString() }),
       })),
     })
     const visit = {
       person: person.id,
       resourceKey: `${person.id}|${order}`,
-      observedMs,
       source: { name: 'Drill Laboratory', type: 'laboratory', sendingSystem: 'drill-lab' },
     }
-    const records = results
-      .filter(({ bad }) => !bad)
-      .map(({ measurement, value }) => biometric(visit, measurement, value, `${measurement}-1`))
+    const counts = new Map<string, number>()
+    const records = results.flatMap((result) => {
+      const { measurement, value, bad } = result
+      const ordinal = (counts.get(measurement) ?? 0) + 1
+      counts.set(measurement, ordinal)
+      const rule = `${measurement}-${ordinal}`
+      return bad ? [] : [biometric({ ...visit, observedMs: result.observedMs }, measurement, value, rule)]
+    })
     for (const line of random.chance(0.05) ? [document, document] : [document]) {
       lines.push(line)
       book.mapped(records, results.length - records.length)

@@ -23,6 +23,7 @@ export const THEMES = [
   'strange-echoes',
   'failing-person',
   'taken-back',
+  'growing-lists',
   'ledger-lost',
   'care-teams',
   'ledger-restored',
@@ -105,7 +106,7 @@ export function planRound(seed: number, round: number): RoundPlan {
       dirt: random.chance(isOneNight ? 0.5 : 0.15),
       doctors: random.pick([0, 2, 3]),
       ...(theme === 'taken-back' || random.chance(0.2) ? { pulses: ['70', '75'] } : {}),
-      nested: isOneNight ? 0.35 : 0.1,
+      nested: theme === 'growing-lists' ? 1 : isOneNight ? 0.35 : 0.1,
     },
     submit: {
       concurrency: random.integer(1, 8),
@@ -145,7 +146,7 @@ function nightsOf(random: Random, theme: Theme, shipped: boolean, first: Ending)
   if (theme === 'one-night')
     return [{ exports: random.integer(1, 3), endings: [first, ...more([0, 0, 1, 2])], backup: false }]
   const isOfLedger = theme === 'ledger-lost' || theme === 'ledger-restored'
-  const count = theme === 'ledger-restored' || theme === 'taken-back' ? 3 : random.integer(2, 3)
+  const count = ['ledger-restored', 'taken-back', 'growing-lists'].includes(theme) ? 3 : random.integer(2, 3)
   const killed = random.integer(0, count - 1)
   return Array.from({ length: count }, (_, at): Night => {
     const isLast = at === count - 1

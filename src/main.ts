@@ -1,14 +1,15 @@
 /**
  * The command line as a process: reads its surroundings, handles signals, sets the exit code. What touches the world is built by application.ts.
  */
+import { styleText } from 'node:util'
 import { CommanderError } from 'commander'
 import { createApplication, programVersion } from './application.ts'
 import type { CommandContext, Perform } from './cli/context.ts'
-import { describeError, errorAsJson, logFailure } from './cli/describe-error.ts'
+import { errorAsJson, errorLines, logFailure } from './cli/describe-error.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
 import { examineSettings, readSettings } from './settings.ts'
-import { linePrinter, shownLines } from './shown-text.ts'
+import { linePrinter, type Paint, shownLines } from './shown-text.ts'
 
 /** What a program finds around it: of a process its variables, working folder, streams and signals. */
 export interface Surroundings extends Pick<CommandContext, 'terminal' | 'columns' | 'interrupt' | 'input'> {
@@ -16,6 +17,8 @@ export interface Surroundings extends Pick<CommandContext, 'terminal' | 'columns
   readonly out: (text: string) => void
   /** and to standard error. */
   readonly err: (text: string) => void
+  /** Colours of the one and the other; none: there are no colours. */
+  readonly paint?: { readonly out: Paint; readonly err: Paint }
   readonly environment: Readonly<Record<string, string | undefined>>
   /** The working folder: settings and `.env` are relative to it. */
   readonly folder: string
@@ -43,7 +46,7 @@ export async function main(
   process.stderr.on('error', () => {})
   process.on('uncaughtException', (thrown) => {
     const error = filesExhausted(thrown) ?? thrown
-    linePrinter(writeError)(describeError(error))
+    linePrinter(writeError, paintOf(process.stderr))(errorLines(error))
     process.exit(endingOf(error).exit)
   })
   const surroundings: Surroundings = {
@@ -51,6 +54,7 @@ export async function main(
     folder: process.cwd(),
     out: (text) => process.stdout.write(text),
     err: writeError,
+    paint: { out: paintOf(process.stdout), err: paintOf(process.stderr) },
     terminal: process.stderr.isTTY === true && (() => process.stderr.columns),
     columns: process.stdout.isTTY === true ? process.stdout.columns : undefined,
     interrupt: interruptSignal(),
@@ -60,6 +64,14 @@ export async function main(
   await Promise.all([written(process.stdout), written(process.stderr)])
   process.exit(exit)
 }
+
+const COLOURS = { bad: 'red', attention: 'yellow', good: 'green' } as const
+
+/** Where the stream is a terminal that shows them; NO_COLOR and FORCE_COLOR say otherwise (no-color.org, Node's `util.styleText`). */
+const paintOf =
+  (stream: NodeJS.WriteStream): Paint =>
+  (text, tone) =>
+    styleText(COLOURS[tone], text, { stream })
 
 /** Resolves once the stream has handed on what it was given; also where nobody takes it any more. */
 const written = (stream: NodeJS.WriteStream): Promise<void> =>
@@ -87,7 +99,10 @@ export async function runCommandLine(
       throw error
     })
   }
-  const [out, err] = [linePrinter(surroundings.out), linePrinter(surroundings.err)]
+  const [out, err] = [
+    linePrinter(surroundings.out, surroundings.paint?.out),
+    linePrinter(surroundings.err, surroundings.paint?.err),
+  ]
   const program = createProgram(version, perform, {
     writeOut: (text) => surroundings.out(shownLines(text)),
     writeErr: (text) => surroundings.err(shownLines(text)),
@@ -104,7 +119,7 @@ export async function runCommandLine(
       if (argv.includes('--json')) out(JSON.stringify(errorAsJson(new WaybillError('usage-wrong', message))))
       return EXIT.wrongUse
     }
-    err(describeError(error))
+    err(errorLines(error))
     if (argv.includes('--json') && error instanceof WaybillError) out(JSON.stringify(errorAsJson(error)))
     return endingOf(error).exit
   }
@@ -112,7 +127,7 @@ export async function runCommandLine(
 
 async function buildContext(
   version: string,
-  { environment, folder, out, err, ...surroundings }: Surroundings,
+  { environment, folder, out, err, paint, ...surroundings }: Surroundings,
   tolerance?: 'as-they-are',
 ): Promise<CommandContext> {
   const { settings, findings: settingsFindings } =
@@ -123,8 +138,8 @@ async function buildContext(
     ...createApplication(version, settings, err, surroundings.interrupt),
     ...surroundings,
     settingsFindings,
-    out: linePrinter(out),
-    err: linePrinter(err),
+    out: linePrinter(out, paint?.out),
+    err: linePrinter(err, paint?.err),
     writeError: err,
   }
 }

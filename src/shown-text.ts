@@ -23,15 +23,34 @@ export const shown = (text: string): string => text.replaceAll(ACTING, escaped)
 /** Several lines, which the caller has put together. */
 export const shownLines = (text: string): string => text.split('\n').map(shown).join('\n')
 
+/** What a line is seen as where a terminal shows colours. Its words say the same. */
+export type Tone = 'bad' | 'attention' | 'good'
+
+export interface TonedLine {
+  readonly text: string
+  readonly tone: Tone
+}
+export type Line = string | TonedLine
+
 /** A line, or lines: none of them is more than one, whatever it holds. */
-export type Lines = string | readonly string[]
+export type Lines = string | readonly Line[]
+
+/** Puts a line into the colour of its tone, or leaves it as it is. */
+export type Paint = (text: string, tone: Tone) => string
+
+/** The line at a place in a tone. */
+export const toned = (lines: readonly string[], place: number, tone: Tone): Line[] =>
+  lines.map((text, at) => (at === place ? { text, tone } : text))
 
 /** Writes lines. Whatever commands print goes through here. */
 export const linePrinter =
-  (write: (text: string) => void) =>
+  (write: (text: string) => void, paint: Paint = (text) => text) =>
   (lines: Lines): void => {
     const all = typeof lines === 'string' ? [lines] : lines
-    if (all.length > 0) write(`${all.map(shown).join('\n')}\n`)
+    const written = all.map((line) =>
+      typeof line === 'string' ? shown(line) : paint(shown(line.text), line.tone),
+    )
+    if (all.length > 0) write(`${written.join('\n')}\n`)
   }
 
 /** `1,234,567` */

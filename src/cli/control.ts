@@ -8,7 +8,7 @@ import { createProgress } from '../telemetry/progress.ts'
 import type { Action, CommandContext } from './context.ts'
 import { type Deciding, personOf } from './rerun.ts'
 import { waitsText } from './run-reporter.ts'
-import { summaryText } from './summary-text.ts'
+import { summaryLines } from './summary-text.ts'
 
 export const stop: Action<{ readonly run: string; readonly by?: string; readonly json?: true }> = async (
   context,
@@ -68,5 +68,7 @@ function progressWords(summary: ShownRun['summary']): string {
 }
 
 function tell(context: CommandContext, { summary, reasons }: ShownRun, json: true | undefined): void {
-  context.out(json ? JSON.stringify({ ...summary, reasons }) : summaryText(summary, reasons, context.columns))
+  context.out(
+    json ? JSON.stringify({ ...summary, reasons }) : summaryLines(summary, reasons, context.columns),
+  )
 }

@@ -1,5 +1,6 @@
 /** An error as a person reads it: what was found, where, and what to do next. */
 import { describePlace, WaybillError } from '../model/errors.ts'
+import { type Line, toned } from '../shown-text.ts'
 import type { CommandContext } from './context.ts'
 
 export function describeError(error: unknown): string[] {
@@ -20,6 +21,9 @@ export function describeError(error: unknown): string[] {
     `  What to do: ${error.remedy}`,
   ]
 }
+
+/** The same for a terminal: what it is stands in the first line with words. */
+export const errorLines = (error: unknown): Line[] => toned(describeError(error), 1, 'bad')
 
 /**
  * Where it was thrown: what stands behind its words. None where they are not found, as then nobody can tell which lines of the stack are

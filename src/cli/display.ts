@@ -8,9 +8,9 @@ import type { BeginWatch } from '../runs/run-job.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
 import type { CommandContext } from './context.ts'
-import { describeError, errorAsJson } from './describe-error.ts'
+import { errorAsJson, errorLines } from './describe-error.ts'
 import { createRunReporter } from './run-reporter.ts'
-import { summaryText } from './summary-text.ts'
+import { summaryLines } from './summary-text.ts'
 
 /** @param quiet warnings and errors alone */
 export function watchOnTerminal(context: CommandContext, quiet: boolean): RunWatch {
@@ -63,8 +63,8 @@ async function reportRun(
     for (const one of summary.resumed === undefined ? [summary] : [summary.resumed, summary]) {
       // Its words are told as those of the error.
       const { detail: _, ...shown } = one
-      context.out(summaryText(shown, await reasonsOf(one.run), context.columns))
+      context.out(summaryLines(shown, await reasonsOf(one.run), context.columns))
     }
   }
-  if (error !== undefined) context.err(describeError(error))
+  if (error !== undefined) context.err(errorLines(error))
 }

@@ -1,6 +1,7 @@
 /** `waybill doctor`: looks the installation over and says what to do about each finding. Changes nothing. */
 import { type CheckFinding, exitOf } from '../operate/finding.ts'
 import { lookOver } from '../runs/look-over.ts'
+import type { Line, Tone } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { countCases } from './mapping-test.ts'
 
@@ -21,9 +22,17 @@ export const doctor: Action<DoctorOptions> = async (context, options) => {
   return exit
 }
 
-function doctorText(findings: readonly CheckFinding[]): string[] {
-  const lines = findings.flatMap(({ check, level, subject, found, details = [], remedy }) => [
-    `${level.padEnd(8)} ${check.padEnd(9)} ${subject === undefined ? '' : `${subject}: `}${found}`,
+const TONES = { ok: 'good', warning: 'attention', problem: 'bad' } as const satisfies Record<
+  CheckFinding['level'],
+  Tone
+>
+
+function doctorText(findings: readonly CheckFinding[]): Line[] {
+  const lines = findings.flatMap(({ check, level, subject, found, details = [], remedy }): Line[] => [
+    {
+      text: `${level.padEnd(8)} ${check.padEnd(9)} ${subject === undefined ? '' : `${subject}: `}${found}`,
+      tone: TONES[level],
+    },
     ...details.map((detail) => `                   ${detail}`),
     ...(remedy === undefined || level === 'ok' ? [] : [`                   What to do: ${remedy}`]),
   ])

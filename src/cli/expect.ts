@@ -5,7 +5,7 @@ import { EXIT } from '../model/errors.ts'
 import { lookForExpected } from '../runs/expectations.ts'
 import { localTime } from '../schedule/cron-line.ts'
 import type { Action } from './context.ts'
-import { describeError, errorAsJson } from './describe-error.ts'
+import { errorAsJson, errorLines } from './describe-error.ts'
 
 export interface ExpectOptions {
   /** Undefined: all jobs that expect anything. */
@@ -25,7 +25,7 @@ export const expect: Action<ExpectOptions> = async (context, { job, quiet, json 
       context.out('No job expects anything. See docs/jobs.md, "Expected".')
     for (const one of found) if (!quiet || exitOf(one) !== EXIT.ok) context.out(assessmentText(one))
   }
-  for (const { problem } of problems) context.err(describeError(problem))
+  for (const { problem } of problems) context.err(errorLines(problem))
   return exit
 }
 

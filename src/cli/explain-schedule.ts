@@ -6,7 +6,7 @@ import { type ExplainedExpectation, type ExplainedJob, explainJobs } from '../ru
 import { localTime } from '../schedule/cron-line.ts'
 import { utcTime } from '../shown-text.ts'
 import type { CommandContext } from './context.ts'
-import { describeError, errorAsJson } from './describe-error.ts'
+import { errorAsJson, errorLines } from './describe-error.ts'
 import { fittedTable, plainTable } from './plain-table.ts'
 import { toSecond, waitsText } from './run-reporter.ts'
 
@@ -23,7 +23,7 @@ export async function explainSchedule(
   else if (shown.length === 0) context.out('No job has a schedule. See docs/jobs.md, "Schedule".')
   else for (const one of shown) context.out(explainedText(one, context.columns))
   const problems = shown.flatMap(({ problem }) => problem ?? [])
-  for (const problem of problems) context.err(describeError(problem))
+  for (const problem of problems) context.err(errorLines(problem))
   return problems[0]?.exit ?? EXIT.ok
 }
 

@@ -23,7 +23,7 @@ import { joinBesideFile } from '../run/joined-exports.ts'
 import { doubtsOf } from '../runs/doubtful-mappings.ts'
 import { n } from '../shown-text.ts'
 import type { Action } from './context.ts'
-import { describeError, errorAsJson } from './describe-error.ts'
+import { errorAsJson, errorLines } from './describe-error.ts'
 import { fitLines, isSuspicious } from './fit-text.ts'
 import { plainTable } from './plain-table.ts'
 import { leftOutLine } from './summary-text.ts'
@@ -62,7 +62,7 @@ export const mappingCheck: Action<MappingCheckOptions> = async (context, options
     checked.push(one)
     if (options.json) continue
     if (one.error === undefined) context.out(checkedText(one))
-    else context.err(describeError(one.error))
+    else context.err(errorLines(one.error))
   }
   if (options.json) context.out(JSON.stringify({ mappings: checked.map(checkedJson) }))
   const wrong = checked.find(({ error }) => error !== undefined)?.error

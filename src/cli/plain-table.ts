@@ -1,6 +1,6 @@
 /** Tables for people: columns without lines, and where the output is a terminal no wider than that. */
 import Table from 'cli-table3'
-import { shown } from '../shown-text.ts'
+import { type Line, shown, type Tone } from '../shown-text.ts'
 
 /** Narrower than this, words would be read letter by letter. */
 const NARROWEST = 24
@@ -77,6 +77,16 @@ function wrapped(text: string, room: number): string[] {
     else lines[lines.length - 1] = `${line} ${word}`
   }
   return lines.filter((line) => line !== '').map((line) => ' '.repeat(INDENT) + line)
+}
+
+/** Each row, with all lines that it takes, in the tone of what it begins with. @param tones by the text of the first column */
+export function tonedRows(lines: readonly string[], tones: ReadonlyMap<string, Tone>): Line[] {
+  let tone: Tone | undefined
+  return lines.map((text) => {
+    const [first = ''] = text.trimStart().split(' ', 1)
+    if (!text.startsWith(' '.repeat(INDENT))) tone = tones.get(first) ?? tone
+    return tone === undefined ? text : { text, tone }
+  })
 }
 
 const longest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length))

@@ -6,10 +6,10 @@ import type { Person } from '../runs/resolve.ts'
 import { type SampleSize, verifiedBadly } from '../runs/verify.ts'
 import { counted } from '../shown-text.ts'
 import type { Action, CommandContext } from './context.ts'
-import { describeError, errorAsJson } from './describe-error.ts'
+import { errorAsJson, errorLines } from './describe-error.ts'
 import { beginOnTerminal, watchOnTerminal } from './display.ts'
 import { tellingWaits } from './run-reporter.ts'
-import { summaryText, verifiedText } from './summary-text.ts'
+import { summaryLines, verifiedText } from './summary-text.ts'
 
 export interface RerunOptions {
   readonly run: string
@@ -46,7 +46,7 @@ export const reconcile: Action<ReconcileOptions> = async (context, options) => {
     context.out(
       `Of run ${run}: ${found} in doubt found stored, ${missed} found not stored, ${inDoubt} in doubt still; ${batches} open batches settled; reads of profiles ${reads}`,
     )
-    context.out(summaryText(summary, reasons, context.columns))
+    context.out(summaryLines(summary, reasons, context.columns))
     if (verified !== undefined) context.out(verifiedText(verified))
   }
   const bad = inDoubt > 0 || (verified !== undefined && verifiedBadly(verified))
@@ -86,7 +86,7 @@ async function endRun(context: CommandContext, options: ResolveOptions): Promise
   if (options.json) context.out(JSON.stringify({ decision: 'give-up', records: 0, summary }))
   else {
     context.out([`Run ${summary.run} is given up: it will not be finished.`, ...hadInHand(summary)])
-    context.out(summaryText(summary, reasons, context.columns))
+    context.out(summaryLines(summary, reasons, context.columns))
   }
   return EXIT.ok
 }
@@ -108,7 +108,7 @@ async function acceptAll(context: CommandContext, options: ResolveOptions): Prom
   if (options.json) context.out(JSON.stringify({ decision: 'accept', records, summary }))
   else {
     context.out(`${count(records)} of run ${summary.run} ${records === 1 ? 'counts' : 'count'} as delivered.`)
-    context.out(summaryText(summary, reasons, context.columns))
+    context.out(summaryLines(summary, reasons, context.columns))
   }
   return EXIT.ok
 }
@@ -128,9 +128,9 @@ async function resendAll(context: CommandContext, options: ResolveOptions): Prom
   context.out(
     `${count(records)} of run ${summary.run} freed; run ${resent.summary.run} has sent what the gateway lacks.`,
   )
-  context.out(summaryText(resent.summary, resent.reasons, context.columns))
-  context.out(summaryText(summary, reasons, context.columns))
-  if (error !== undefined) context.err(describeError(error))
+  context.out(summaryLines(resent.summary, resent.reasons, context.columns))
+  context.out(summaryLines(summary, reasons, context.columns))
+  if (error !== undefined) context.err(errorLines(error))
   return resent.exit
 }
 

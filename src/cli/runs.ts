@@ -7,11 +7,11 @@ import { type ListedRun, type ListedRuns, listRuns, type RunQuestion, showRun } 
 import type { Trace } from '../runs/trace.ts'
 import { type TracedPerson, tracePerson } from '../runs/trace-person.ts'
 import type { TracedRow } from '../runs/trace-row.ts'
-import { counted, n, shownPath } from '../shown-text.ts'
+import { counted, type Line, n, shownPath, type Tone } from '../shown-text.ts'
 import type { Action, Since } from './context.ts'
-import { fittedTable } from './plain-table.ts'
+import { fittedTable, tonedRows } from './plain-table.ts'
 import { waitsText } from './run-reporter.ts'
-import { summaryText } from './summary-text.ts'
+import { summaryLines, toneOf } from './summary-text.ts'
 
 export interface RunsOptions {
   readonly limit: number
@@ -52,7 +52,7 @@ function nothingListed({ job, failed, state }: Omit<RunQuestion, 'since'>, since
     : `There are no runs${of} yet. Start one with: waybill run ${job ?? 'JOB'}`
 }
 
-function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): string[] {
+function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): Line[] {
   const head = [
     ...[
       'run',
@@ -85,7 +85,8 @@ function runsTable(listed: readonly ListedRun[], now: number, columns: number | 
       relatedText(one),
     ]
   })
-  return fittedTable(head, rows, { from: 4, to: 9 }, columns)
+  const tones = listed.map((one): [string, Tone] => [one.run, toneOf(one)])
+  return tonedRows(fittedTable(head, rows, { from: 4, to: 9 }, columns), new Map(tones))
 }
 
 const waitingLines = (listed: readonly ListedRun[]): string[] =>
@@ -150,7 +151,7 @@ export const show: Action<{ readonly run: string | undefined; readonly json?: tr
 ) => {
   const { summary, reasons } = await showRun(context, options.run)
   context.out(
-    options.json ? JSON.stringify({ ...summary, reasons }) : summaryText(summary, reasons, context.columns),
+    options.json ? JSON.stringify({ ...summary, reasons }) : summaryLines(summary, reasons, context.columns),
   )
   return EXIT.ok
 }

@@ -2,6 +2,7 @@
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts } from '../model/balance.ts'
+import { EXIT } from '../model/errors.ts'
 import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
 import { knownWords, leftBehindWords, owedWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-section.ts'
@@ -12,7 +13,7 @@ import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import type { SampleSize, Verified } from '../runs/verify.ts'
 import { BUILT_IN } from '../settings.ts'
-import { counted, n, shownPath } from '../shown-text.ts'
+import { counted, type Line, n, shownPath, type Tone, toned } from '../shown-text.ts'
 import { fittedTable, plainTable } from './plain-table.ts'
 import { toSecond, waitsLines } from './run-reporter.ts'
 
@@ -58,6 +59,14 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   else if (summary.pruned === undefined) lines.push('', 'Nothing is left to do.')
   return lines
 }
+
+/** The same for a terminal: what the run came to stands in the first line with words. */
+export const summaryLines = (...given: Parameters<typeof summaryText>): Line[] =>
+  toned(summaryText(...given), 1, toneOf(given[0]))
+
+/** Of a run that is not over nobody knows yet. */
+export const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =>
+  exit === EXIT.ok ? 'good' : exit === undefined || exit === EXIT.recordsLeftBehind ? 'attention' : 'bad'
 
 /** What was stored is all right; what was to follow it is not done yet. */
 function owedLine(summary: RunSummary): string[] {

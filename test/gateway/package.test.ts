@@ -197,4 +197,4 @@ it('runs its command from the bundle, with the licences of what is in it', async
   await run(process.execPath, ['--input-type=module', '--eval', program.join('\n')], { cwd: installed })
   const licences = await readFile(join(installed, 'dist/bundle/LICENSES.txt'), 'utf8')
   expect(licences).toMatch(/^zod \d+\.\d+\.\d+ \(MIT\)$/m)
-})
+}, 120_000)

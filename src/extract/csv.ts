@@ -22,6 +22,9 @@ export interface CsvForm {
 export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcoded }: CsvForm): RowFormat {
   const splitAll = cellSplitter(dialect)
   const delimiter = String.fromCharCode(dialect.delimiter)
+  const { widths } = dialect
+  const split = (text: string): string[] =>
+    widths === undefined ? text.split(delimiter) : cutByWidths(text, widths)
   const readAs = transcoded ? 'utf8' : 'latin1'
   const unreadable = (bytes: Buffer, frame: RowFrame, fault: FrameFault): Row =>
     unreadableRow(bytes, frame, fault, undefined, readAs)
@@ -49,7 +52,7 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
       ).values()
       return records.map(({ frame, text }): Row => {
         if (typeof text !== 'string') return text
-        const found = frame.quoted === true ? (quoted.next().value ?? []) : text.split(delimiter)
+        const found = frame.quoted === true ? (quoted.next().value ?? []) : split(text)
         const { row, line, byteOffset } = frame
         if (expected === undefined || found.length === expected.width)
           return { kind: 'cells', row, line, byteOffset, cells: found }
@@ -59,6 +62,19 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
       })
     },
   }
+}
+
+/** A line may end before its last cell does: blanks at its end are often left out. What stands behind all of them is a cell too many. */
+function cutByWidths(text: string, widths: readonly number[]): string[] {
+  const cells: string[] = []
+  let at = 0
+  for (const width of widths) {
+    if (at >= text.length) return cells
+    cells.push(text.slice(at, at + width))
+    at += width
+  }
+  const rest = text.slice(at)
+  return rest.trim() === '' ? cells : [...cells, rest]
 }
 
 /** Cells made as many as there are columns, or undefined where the mapping allows no such thing. */

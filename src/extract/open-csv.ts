@@ -193,6 +193,8 @@ async function headOf(content: AsyncIterable<Buffer>): Promise<Head> {
 
 /** Of a line that nobody has framed: where its quotes are broken, what stands between the delimiters. */
 function cellsOf(line: string, dialect: Dialect): readonly string[] {
+  // The trailer of a file of fixed widths has widths of its own: its words stand apart.
+  if (dialect.widths !== undefined) return line.trim().split(/\s+/)
   const isWhole = frameRecord(Buffer.from(line), 0, true, dialect)?.fault === undefined
   const cells = isWhole ? cellSplitter(dialect)([line])[0] : undefined
   return cells ?? line.split(String.fromCharCode(dialect.delimiter))

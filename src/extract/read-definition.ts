@@ -71,6 +71,9 @@ export const csvDefinition = z
       .min(1)
       .optional()
       .meta({ description: 'Names of the columns where there is no header.' }),
+    widths: z.array(z.int().min(1)).min(1).optional().meta({
+      description: 'Characters of each column, where columns stand below each other and nothing parts them.',
+    }),
     duplicates: z
       .enum(['refuse', 'number'])
       .default('refuse')
@@ -97,6 +100,13 @@ export const csvDefinition = z
       refuse('columns', 'must name the columns of a file without header')
     if (read.header !== 'none' && read.columns !== undefined)
       refuse('columns', 'is for `header: none`; here the header names the columns')
+    if (read.widths !== undefined && read.columns === undefined)
+      refuse(
+        'columns',
+        'must name the columns: a file of fixed widths has no header that could be told apart',
+      )
+    else if (read.widths !== undefined && read.widths.length !== read.columns?.length)
+      refuse('widths', `are ${read.widths.length} for ${read.columns?.length} columns`)
     const names = (read.columns ?? []).filter((name) => name !== '')
     if (new Set(names).size < names.length) refuse('columns', 'names a column more than once')
   })
@@ -121,6 +131,8 @@ export interface Dialect {
   readonly lenient: boolean
   /** What a comment line begins with. */
   readonly comment: Buffer | undefined
+  /** Characters of each cell, in the place of delimiters and quotes. */
+  readonly widths: readonly number[] | undefined
 }
 
 /** @param delimiter the one that the definition gives, or that was found */
@@ -128,8 +140,9 @@ export function dialectOf(read: CsvDefinition, delimiter: string): Dialect {
   const escapedBy = read.escape === 'doubled' || read.escape === read.quote ? undefined : read.escape
   return {
     delimiter: delimiter.charCodeAt(0),
-    quote: read.quote === 'none' ? NONE : read.quote.charCodeAt(0),
-    escapedBy: escapedBy === undefined ? NONE : escapedBy.charCodeAt(0),
+    widths: read.widths,
+    quote: read.quote === 'none' || read.widths !== undefined ? NONE : read.quote.charCodeAt(0),
+    escapedBy: escapedBy === undefined || read.widths !== undefined ? NONE : escapedBy.charCodeAt(0),
     lenient: read.quotes === 'lenient',
     comment: read.comment === undefined ? undefined : Buffer.from(read.comment),
   }

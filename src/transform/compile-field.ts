@@ -106,7 +106,7 @@ type Step = (text: string) => FieldText
 
 function compileSteps(context: CompileContext, definition: FieldSteps, path: KeyPath): Step[] {
   const steps: Step[] = []
-  const { emptyWhen, split, extract, case: letters, table } = definition
+  const { emptyWhen, split, extract, case: letters, table, otherwise } = definition
   if (emptyWhen !== undefined) {
     const blank = new Set(emptyWhen)
     steps.push((text) => (blank.has(text) ? '' : text))
@@ -127,7 +127,7 @@ function compileSteps(context: CompileContext, definition: FieldSteps, path: Key
   if (letters === 'lower') steps.push((text) => text.toLowerCase())
   if (table !== undefined) {
     const values = context.table(table, [...path, 'table'])
-    steps.push((text) => values.get(text) ?? NOT_IN_TABLE)
+    steps.push((text) => values.get(text) ?? otherwise ?? NOT_IN_TABLE)
   }
   return steps
 }

@@ -43,6 +43,7 @@ export interface FieldSteps {
   readonly extract?: string | undefined
   readonly case?: 'upper' | 'lower' | undefined
   readonly table?: string | Readonly<Record<string, string>> | undefined
+  readonly otherwise?: string | undefined
 }
 
 /** Exactly one of the first five is given. */
@@ -82,6 +83,7 @@ export const readKeys = {
 export const fieldKeys = {
   ...readKeys,
   table: told('Turns values into others: inline, or the name of a CSV in mappings/tables.', Table),
+  otherwise: told('What becomes of a value that the table does not have.', Text),
 }
 
 /** Refuses a field that is read from nothing, or from two things. */
@@ -92,6 +94,8 @@ export function checkSource(field: FieldObject, context: z.RefinementCtx): void 
   )
   if (first === undefined) refuse('from', 'is missing: a field needs from, firstOf, concat or expression')
   if (second !== undefined) refuse(second, `cannot stand beside ${first}: a field is read from one of them`)
+  if (field.otherwise !== undefined && field.table === undefined)
+    refuse('otherwise', 'is for table: what becomes of a value that it does not have')
   if (field.separator !== undefined && field.concat === undefined)
     refuse('separator', 'is for concat: it stands between the parts')
 }

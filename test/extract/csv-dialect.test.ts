@@ -6,6 +6,51 @@ import { allRows, brief, exportFile, rowsOf } from './export-file.ts'
 const csv = (read: object) => readDefinition.parse({ format: 'csv', ...read })
 const briefs = async (content: string, read: object) => (await rowsOf(content, csv(read))).map(brief)
 
+describe('fixed widths', () => {
+  const FIXED = { header: 'none', columns: ['id', 'day', 'value'], widths: [4, 8, 3] }
+
+  test('cut a line by characters, whatever delimiters and quotes stand in it', async () => {
+    const content = 'p-1 20260302 61\np-2,20260303 "2\nM\u00fc  20260304  7\n'
+    const rows = await rowsOf(content, csv(FIXED))
+    expect(rows.map(brief)).toEqual([
+      ['p-1 ', '20260302', ' 61'],
+      ['p-2,', '20260303', ' "2'],
+      ['M\u00fc  ', '20260304', '  7'],
+    ])
+    expect(rows.map(({ line, byteOffset }) => [line, byteOffset])).toEqual([
+      [1, 0],
+      [2, 16],
+      [3, 32],
+    ])
+  })
+
+  test('may end before the last cell does; a cell that is not there, or one too many, is told', async () => {
+    const content = 'p-1 202603026\np-2 20260303\np-3 20260304 61   \np-4 20260305 61 x\n'
+    expect(await briefs(content, FIXED)).toEqual([
+      ['p-1 ', '20260302', '6'],
+      'row-too-short',
+      ['p-3 ', '20260304', ' 61'],
+      'row-too-long',
+    ])
+    expect((await briefs(content, { ...FIXED, ragged: 'pad' }))[1]).toEqual(['p-2 ', '20260303', ''])
+  })
+
+  test('have a trailer whose words stand apart', async () => {
+    const read = csv({ ...FIXED, trailer: { match: '^TRL', count: { cell: 2 } } })
+    const path = await exportFile('p-1 20260302 61\nTRL 0000000001\n')
+    expect(await (await openExport(path, read)).controlTotal()).toEqual({ stated: 1, found: 1 })
+  })
+
+  test.each([
+    [{ widths: [1, 2] }, 'columns'],
+    [{ widths: [1, 2], header: 'none', columns: ['a'] }, 'widths'],
+    [{ widths: [0], header: 'none', columns: ['a'] }, 'widths'],
+  ])('%j are refused', (read, key) => {
+    const result = readDefinition.safeParse({ format: 'csv', ...read })
+    expect(result.error?.issues[0]?.path[0]).toBe(key)
+  })
+})
+
 describe('marks', () => {
   test('no quotes: a quote is text like any other', async () => {
     expect(await briefs('a|b\n"1|5\' 10"\n', { delimiter: '|', quote: 'none' })).toEqual([['"1', '5\' 10"']])

@@ -26,6 +26,9 @@ describe('a field', () => {
     [{ from: '$.a', table: { x: 'y' } }, 'X', fault('value-not-in-table')],
     [{ from: '$.a', table: { x: 'y' } }, 'constructor', fault('value-not-in-table')],
     [{ from: '$.a', table: { x: 'y' } }, '', text('')],
+    [{ from: '$.a', table: { x: 'y' }, otherwise: 'z' }, 'X', text('z')],
+    [{ from: '$.a', table: { x: 'y' }, otherwise: 'z' }, 'x', text('y')],
+    [{ from: '$.a', table: { x: 'y' }, otherwise: 'z' }, '', text('')],
     [{ from: '$.a', table: 'sexes' }, 'F', text('FEMALE')],
     [{ from: '$.a', case: 'upper' }, 'straße', text('STRASSE')],
     [{ from: '$.a', case: 'lower' }, 'MmHg', text('mmhg')],
@@ -95,6 +98,7 @@ describe('a field', () => {
   it.each([
     [{}, 'from: is missing'],
     [{ table: {} }, 'from: is missing'],
+    [{ from: '$.a', otherwise: 'x' }, 'otherwise: is for table'],
     [{ from: 'a', concat: ['b'] }, 'concat: cannot stand beside from'],
     [{ from: 'a', separator: ' ' }, 'separator: is for concat'],
     [{ from: 'a', split: { by: '^', take: 0 } }, 'split.take: counts parts from 1'],

@@ -3,18 +3,21 @@ import { AssertionError } from 'node:assert'
 import { randomUUID } from 'node:crypto'
 import type { Account } from '../conformance/case.ts'
 import { type Client, createClient, NoConnection } from '../conformance/client.ts'
+import { type MadeUp, notingClient } from '../conformance/made-up.ts'
 import { queryOf } from '../conformance/profile.ts'
 import { type CaseResult, checkSafely, SUITE } from '../conformance/suite.ts'
 import { parseBaseUrl } from '../gateway/connection-settings.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { printedToken } from '../runs/connect-gateway.ts'
 import type { Settings } from '../settings.ts'
+import { counted } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { plainTable } from './plain-table.ts'
 
 export interface GatewayCheckOptions {
   readonly check: string
   readonly account?: string
+  readonly madeUpUsers?: true
   readonly json?: true
 }
 
@@ -26,7 +29,7 @@ const LONGEST_ROW = 60
 
 export const gatewayCheck: Action<GatewayCheckOptions> = async (context, options) => {
   const baseUrl = addressOf(options.check)
-  const client = createClient({
+  const direct = createClient({
     baseUrl,
     ...(await credentialsOf(context.settings)),
     timeLimitMs: TIME_LIMIT_MS,
@@ -35,15 +38,25 @@ export const gatewayCheck: Action<GatewayCheckOptions> = async (context, options
     careTeamsPath: context.settings.careTeamsPath,
     requesterApiKey: context.settings.requesterApiKey,
   })
+  const stores = options.madeUpUsers === true
+  const client = notingClient(direct)
   try {
     const account = options.account === undefined ? undefined : accountOf(options.account)
     await greet(client, baseUrl, account)
-    const results = await checkSafely(SUITE, client, account)
-    context.out(options.json ? checkJson(baseUrl, results) : checkText(baseUrl, results))
+    const results = await checkSafely(SUITE, client, account, stores)
+    const madeUp = stores ? await client.takeAway() : undefined
+    context.out(
+      options.json
+        ? checkJson(baseUrl, results, madeUp)
+        : [...checkText(baseUrl, results), ...madeUpLines(madeUp)],
+    )
     return results.some(({ result }) => result === 'differs') ? EXIT.recordsLeftBehind : EXIT.ok
   } catch (cause) {
     if (!context.interrupt.aborted) throw cause
-    throw new WaybillError('interrupted', 'the check was interrupted', { remedy: 'Run the check again.' })
+    const remedy = stores
+      ? 'Run the check again. The users that it had made up, conformance-user-…, may still be there.'
+      : 'Run the check again.'
+    throw new WaybillError('interrupted', 'the check was interrupted', { remedy })
   }
 }
 
@@ -117,13 +130,21 @@ async function greet(client: Client, baseUrl: string, account: Account | undefin
 const count = (results: readonly CaseResult[], wanted: CaseResult['result']): number =>
   results.filter(({ result }) => result === wanted).length
 
-function checkJson(gateway: string, results: readonly CaseResult[]): string {
+function madeUpLines(madeUp: MadeUp | undefined): string[] {
+  if (madeUp === undefined) return []
+  const { users, requests, left } = madeUp
+  return [
+    `Made up: ${counted(users, 'user')} and ${counted(requests, 'request')} for medical records; ${left.length === 0 ? 'all were deleted' : `not deleted: ${left.join(', ')}`}.`,
+  ]
+}
+
+function checkJson(gateway: string, results: readonly CaseResult[], madeUp: MadeUp | undefined): string {
   const [passed, differs, notRun] = [
     count(results, 'passed'),
     count(results, 'differs'),
     count(results, 'not run'),
   ]
-  return JSON.stringify({ gateway, passed, differs, notRun, results })
+  return JSON.stringify({ gateway, passed, differs, notRun, results, ...(madeUp && { madeUp }) })
 }
 
 function checkText(gateway: string, results: readonly CaseResult[]): string[] {

@@ -28,6 +28,7 @@ export interface GatewayCommandOptions {
   readonly attached?: true
   readonly check?: string
   readonly account?: string
+  readonly madeUpUsers?: true
   readonly json?: true
 }
 
@@ -36,8 +37,9 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
     const { gatewayCheck } = await import('./gateway-check.ts')
     return gatewayCheck(context, { ...options, check: options.check })
   }
-  if (options.account !== undefined)
-    throw new WaybillError('usage-wrong', '--account is given without --check')
+  const given =
+    options.account !== undefined ? '--account' : options.madeUpUsers ? '--made-up-users' : undefined
+  if (given !== undefined) throw new WaybillError('usage-wrong', `${given} is given without --check`)
   const people = options.seed === undefined ? [] : readPeople(options.seed)
   const faults = options.faults === undefined ? undefined : await readFaultPlan(options.faults)
   const tie = options.attached ? await attach(context.input?.()) : undefined

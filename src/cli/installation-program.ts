@@ -209,6 +209,10 @@ export function addInstallationCommands(program: Command, call: Call): void {
       '--account <reference>',
       'with --check: read this account too (partnerAccountId, or accountId:ID)',
     )
+    .option(
+      '--made-up-users',
+      'with --check, on a staging gateway: also store, under users that it registers and deletes',
+    )
     .addOption(json())
     .addHelpText(
       'after',

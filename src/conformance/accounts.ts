@@ -1,5 +1,17 @@
-import { answered, at, type ConformanceCase, formed, inSection, jsonOf, kept, refused, TEXT } from './case.ts'
-import type { Client } from './client.ts'
+import {
+  answered,
+  at,
+  type ConformanceCase,
+  ERROR,
+  formed,
+  inSection,
+  jsonOf,
+  kept,
+  listAt,
+  refused,
+  TEXT,
+} from './case.ts'
+import type { Answer, Client } from './client.ts'
 import {
   BIOMETRICS,
   biometric,
@@ -16,7 +28,17 @@ async function deleted(client: Client, form: 'accountId' | 'partnerAccountId'): 
   const { account, accountId } = await register(client)
   await unregister(client, form === 'accountId' ? { reference: accountId, type: 'accountId' } : account)
   const json = [biometric(client, account)]
-  refused(await client.send('POST', BIOMETRICS, { json }), 'the account is deleted')
+  notTaken(await client.send('POST', BIOMETRICS, { json }), 'the account is deleted')
+}
+
+/** Whether the call is refused or lists the record among its errors, the document leaves open; it may not be taken. */
+function notTaken(answer: Answer, why: string): void {
+  if (answer.status < 200 || answer.status >= 300) refused(answer, why)
+  else {
+    const body = jsonOf(answer)
+    kept(listAt(body, 'data'), [], `data, as ${why}`)
+    formed(at(body, 'errors.0'), ERROR, `errors.0, as ${why}`)
+  }
 }
 
 /** Sections "Registration", "Endpoints: Accounts", "States: Account". */
@@ -54,7 +76,7 @@ export const ACCOUNT_CASES: readonly ConformanceCase[] = [
     'Registration must be completed before any user-centric call.': async (client) => {
       const stranger = { reference: client.unique('stranger'), type: 'partnerAccountId' } as const
       const json = [biometric(client, stranger)]
-      refused(await client.send('POST', BIOMETRICS, { json }), 'the account is not registered')
+      notTaken(await client.send('POST', BIOMETRICS, { json }), 'the account is not registered')
     },
     'Accounts can be deleted.': async (client) => unregister(client, (await register(client)).account),
   }),

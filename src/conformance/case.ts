@@ -96,6 +96,7 @@ export const MAP_OF_TEXTS = form(
   'an object, each value a string',
   (value) => isObject(value) && Object.values(value).every(TEXT.holds),
 )
+export const ERROR = form('an error', (value) => TEXT.holds(value) || isObject(value))
 export const oneOf = (...values: readonly unknown[]): Form =>
   form(`one of ${values.map((value) => JSON.stringify(value)).join(', ')}`, (value) => values.includes(value))
 

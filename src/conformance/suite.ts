@@ -11,6 +11,15 @@ import { ENVELOPE_CASES } from './envelope.ts'
 import { MEDICAL_RECORDS_CASES } from './medical-records.ts'
 import { MEDICAL_RECORDS_FIELD_CASES, MEDICAL_RECORDS_REFUSAL_CASES } from './medical-records-fields.ts'
 import { BIOMETRIC_CASES, CONDITION_CASES } from './observations.ts'
+import {
+  biometric,
+  careTeam,
+  condition,
+  createBiometrics,
+  createCareTeams,
+  createConditions,
+  register,
+} from './profile.ts'
 
 /** Every case, roughly in the order of the document. */
 export const SUITE: readonly ConformanceCase[] = [
@@ -42,24 +51,44 @@ const AT_ONCE = 4
 /**
  * Runs the cases that are safe against a gateway with other people's data: those that need nothing, and those that need
  * an account where one is named. The others are reported as not run.
+ * @param stores whether those are run, too, that register made-up users and store under them; without an account, those that need one read a made-up one
  * @throws whatever is no finding of a case: the reason of the client's signal, a defect
  */
 export async function checkSafely(
   cases: readonly ConformanceCase[],
   client: Client,
   account: Account | undefined,
+  stores = false,
 ): Promise<CaseResult[]> {
+  const named = account ?? (stores ? await furnished(client) : undefined)
   const limit = pLimit({ concurrency: AT_ONCE, rejectOnClear: true })
-  const results = cases.map((one) => limit(() => resultOf(one, () => runSafely(one, client, account))))
+  const results = cases.map((one) => limit(() => resultOf(one, () => runSafely(one, client, named, stores))))
   return Promise.all(results).finally(() => limit.clearQueue())
+}
+
+/** A made-up user of whom there is something to read; undefined where the gateway takes none: then the cases say why. */
+async function furnished(client: Client): Promise<Account | undefined> {
+  try {
+    const { account } = await register(client)
+    await createBiometrics(client, [biometric(client, account)])
+    await createConditions(client, [condition(client, account)])
+    await createCareTeams(client, [careTeam(account)])
+    return account
+  } catch (finding) {
+    if (finding instanceof AssertionError) return undefined
+    throw finding
+  }
 }
 
 async function runSafely(
   one: ConformanceCase,
   client: Client,
   account: Account | undefined,
+  stores: boolean,
 ): Promise<unknown> {
-  if (one.needs === 'nothing') return one.run(client)
+  if (one.needs === 'nothing' || (one.needs === 'writes' && stores)) return one.run(client)
+  if (one.needs === 'control' && stores)
+    throw new NothingToJudge('it takes what only a gateway under test can give')
   if (one.needs !== 'account') throw new NothingToJudge('it would store something')
   if (account === undefined) throw new NothingToJudge('no account is named')
   return one.run(client, account)

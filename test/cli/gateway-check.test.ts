@@ -76,6 +76,72 @@ test('the reference gateway differs in nothing, with an account and without', as
   expect([...asked].filter((call) => !call.startsWith('GET '))).toEqual(['POST /medical-records/requester'])
 })
 
+test('with made-up users the cases that store are run, too, and what they made up is gone behind them', async () => {
+  const { url, register, counts } = await startGateway()
+  await register('p-1')
+  const before = await counts()
+  const { waybill } = await createWorkplace(CREDENTIALS)
+  const ended = await waybill('gateway', '--check', url, '--made-up-users', '--json')
+  expect([ended.code, ended.err]).toEqual([0, ''])
+  const report = reportOf(ended)
+  expect(report.passed).toBeGreaterThan(200)
+  const { madeUp } = z
+    .object({ madeUp: z.object({ users: z.int(), requests: z.int(), left: z.array(z.string()) }) })
+    .parse(JSON.parse(ended.out))
+  expect(madeUp.users).toBeGreaterThan(50)
+  // Their authorizations were uploaded: such a request is not deleted any more.
+  const { medicalRecords, authorization, ...others } = z
+    .looseObject({ medicalRecords: z.int(), authorization: z.int() })
+    .parse(await counts())
+  expect([medicalRecords, authorization]).toEqual([madeUp.left.length, madeUp.left.length])
+  expect(before).toMatchObject(others)
+  for (const one of madeUp.left) expect(one).toMatch(/^conformance-/)
+})
+
+test('who is not registered may be listed among the errors of an answer of success', async () => {
+  const { url } = await startGateway()
+  const seen = await lyingGateway(url, (request, response) => {
+    if (request.url !== '/health-profile/biometrics') return false
+    const pieces: Uint8Array[] = []
+    request.on('data', (piece: Uint8Array) => pieces.push(piece))
+    request.on('end', async () => {
+      const { method = 'GET', headers } = request
+      const { host: _, connection: __, 'content-length': ___, ...given } = headers
+      const sent = Object.entries(given).map(([name, value]): [string, string] => [name, String(value)])
+      const answer = await fetch(url + request.url, { method, headers: sent, body: Buffer.concat(pieces) })
+      const type = { 'content-type': 'application/json' }
+      if (answer.status !== 404) return response.writeHead(answer.status, type).end(await answer.text())
+      const errors = [{ code: 404, message: 'account: not registered' }]
+      return response
+        .writeHead(201, type)
+        .end(JSON.stringify({ code: 201, message: 'CREATED', data: [], errors }))
+    })
+    return true
+  })
+  const { waybill } = await createWorkplace(CREDENTIALS)
+  const { results } = reportOf(await waybill('gateway', '--check', seen, '--made-up-users', '--json'))
+  const open = results.filter(({ row }) =>
+    /^(?:Registration must be completed|DELETE \/account|registered$)/.test(row),
+  )
+  expect(open.length).toBeGreaterThan(2)
+  expect(open.filter(({ result }) => result !== 'passed')).toEqual([])
+})
+
+test('what the gateway would not delete is named', async () => {
+  const { url } = await startGateway()
+  const seen = await lyingGateway(url, (request, response) => {
+    if (request.method !== 'DELETE' || !request.url?.startsWith('/account')) return false
+    response.writeHead(500).end()
+    return true
+  })
+  const { waybill } = await createWorkplace(CREDENTIALS)
+  const { code, out } = await waybill('gateway', '--check', seen, '--made-up-users')
+  expect(code).toBe(1)
+  expect(out).toMatch(
+    /^Made up: \d+ users and \d+ requests for medical records; not deleted: conformance-user-/m,
+  )
+})
+
 test('the key of the requester goes out with its calls alone', async () => {
   const { url } = await startGateway()
   const keys = new Set<string>()

@@ -4,6 +4,7 @@ import { lookOver } from '../runs/look-over.ts'
 import type { Line, Tone } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { countCases } from './mapping-test.ts'
+import { folded } from './plain-table.ts'
 
 export interface DoctorOptions {
   readonly sources?: true
@@ -18,7 +19,7 @@ export const doctor: Action<DoctorOptions> = async (context, options) => {
     countCases: (name) => countCases(settings, name),
   })
   const exit = exitOf(findings)
-  context.out(options.json ? JSON.stringify({ exit, findings }) : doctorText(findings))
+  context.out(options.json ? JSON.stringify({ exit, findings }) : doctorText(findings, context.columns))
   return exit
 }
 
@@ -27,15 +28,21 @@ const TONES = { ok: 'good', warning: 'attention', problem: 'bad' } as const sati
   Tone
 >
 
-function doctorText(findings: readonly CheckFinding[]): Line[] {
-  const lines = findings.flatMap(({ check, level, subject, found, details = [], remedy }): Line[] => [
-    {
-      text: `${level.padEnd(8)} ${check.padEnd(9)} ${subject === undefined ? '' : `${subject}: `}${found}`,
-      tone: TONES[level],
-    },
-    ...details.map((detail) => `                   ${detail}`),
-    ...(remedy === undefined || level === 'ok' ? [] : [`                   What to do: ${remedy}`]),
-  ])
+/** Blanks before what stands below a finding. */
+const HANG = 19
+
+function doctorText(findings: readonly CheckFinding[], columns: number | undefined): Line[] {
+  const lines = findings.flatMap(({ check, level, subject, found, details = [], remedy }): Line[] => {
+    const line = `${level.padEnd(8)} ${check.padEnd(9)} ${subject === undefined ? '' : `${subject}: `}${found}`
+    const below = remedy === undefined || level === 'ok' ? details : [...details, `What to do: ${remedy}`]
+    return [
+      ...folded([line], columns, HANG).map((text) => ({ text, tone: TONES[level] })),
+      ...folded(
+        below.map((text) => ' '.repeat(HANG) + text),
+        columns,
+      ),
+    ]
+  })
   const count = (wanted: CheckFinding['level']): number =>
     findings.filter(({ level }) => level === wanted).length
   const [problems, warnings] = [count('problem'), count('warning')]

@@ -67,6 +67,31 @@ function withTheRestBelow(
   return [names, ...lines.flatMap((line, at) => [line, ...wrapped(below[at] ?? '', room)])]
 }
 
+/** What stands in front of a line's words: `Because  `, and the same of blanks. */
+const LABEL = 9
+
+/**
+ * Lines of words no longer than a terminal is wide: what follows stands below the words of the line. Commands are left whole, as they are typed.
+ * @param columns undefined: nothing is folded
+ * @param hang blanks before what follows, of a line that begins with a word
+ */
+export function folded(lines: readonly string[], columns: number | undefined, hang = LABEL): string[] {
+  if (columns === undefined) return [...lines]
+  return lines.flatMap((line) => {
+    const lead = line.search(/\S/)
+    if (line.length <= columns || lead === INDENT) return [line]
+    const indent = ' '.repeat(lead === 0 ? hang : lead)
+    const [first = '', ...words] = line.trimStart().split(' ')
+    const made = [' '.repeat(lead) + first]
+    for (const word of words) {
+      const last = made.at(-1) ?? ''
+      if (last.length + 1 + word.length <= columns) made[made.length - 1] = `${last} ${word}`
+      else made.push(indent + word)
+    }
+    return made
+  })
+}
+
 /** Lines of words, indented. */
 function wrapped(text: string, room: number): string[] {
   const width = Math.max(NARROWEST, room - INDENT)

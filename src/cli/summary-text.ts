@@ -14,7 +14,7 @@ import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import type { SampleSize, Verified } from '../runs/verify.ts'
 import { BUILT_IN } from '../settings.ts'
 import { counted, type Line, n, shownPath, type Tone, toned } from '../shown-text.ts'
-import { fittedTable, plainTable } from './plain-table.ts'
+import { fittedTable, folded, plainTable } from './plain-table.ts'
 import { toSecond, waitsLines } from './run-reporter.ts'
 
 /** @param columns of the terminal that it is for; undefined: nothing is fitted to a width */
@@ -62,7 +62,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
 
 /** The same for a terminal: what the run came to stands in the first line with words. */
 export const summaryLines = (...given: Parameters<typeof summaryText>): Line[] =>
-  toned(summaryText(...given), 1, toneOf(given[0]))
+  toned(folded(summaryText(...given), given[2]), 1, toneOf(given[0]))
 
 /** Of a run that is not over nobody knows yet. */
 export const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =>

@@ -42,15 +42,20 @@ export const delivery = (name: string, rows: number, row = '61,5.1,70.5,kg,fine'
 /** Without what differs from time to time: ids, hours, places, processes. */
 export const steadily = (text: string, { store, workplace, hook }: Nights): string =>
   text
+    // Lines are folded by how long an address or a number is.
+    .replaceAll(/\n {9}(?=\S)/g, ' ')
+    .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
     .replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{6}/g, 'RUN-RUN-RUN-RUN-RUN-RUN')
+    .replaceAll(/in \d+\.\d s, \d+ rows\/s/g, 'in N s, N rows/s')
+    .replaceAll(/through for \d+ s/g, 'through for N s')
     .replaceAll(/after \d+\.\d s/g, 'after N s')
     .replaceAll(/\d+\.\d s of work/g, 'N s of work')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'INSTANT')
     .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'INSTANT')
     .replaceAll(/^Told by .*$/gm, 'Told by  HOST, home HOME')
     .replaceAll(workplace.folder, 'FOLDER')
-    .replaceAll(store.url, 'GATEWAY')
-    .replaceAll(hook.url, 'HOOK')
+    .replaceAll(store.url.replace(/\d+$/, 'PORT'), 'GATEWAY')
+    .replaceAll(hook.url.replace(/\d+$/, 'PORT'), 'GATEWAY')
 
 /** Title and text of the notices that were received. */
 export const noticesText = ({ hook }: Nights): string =>

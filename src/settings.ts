@@ -137,6 +137,9 @@ const SETTINGS = {
   metrics: parsed('WAYBILL_METRICS', listenAddress, '9464 or 0.0.0.0:9464'),
   /** Where the metrics of the last run are written. */
   metricsFile: path('WAYBILL_METRICS_FILE'),
+  /** Where traces of runs go by OTLP over HTTP; and what is sent beside them, like a key. */
+  otlpEndpoint: parsed('WAYBILL_OTLP_ENDPOINT', collectorAddress, 'http://127.0.0.1:4318'),
+  otlpHeaders: secret('WAYBILL_OTLP_HEADERS'),
   /** Path of the get-care-teams call, which the interface leaves open. */
   careTeamsPath: plain('WAYBILL_CARE_TEAMS_PATH'),
   bearerOnConditionsBulk: setting(
@@ -281,6 +284,14 @@ function byteCount(text: string): number | undefined {
 
 function fileCount(text: string): number | undefined {
   return /^[1-9]\d{0,2}$/.test(text) ? Number(text) : undefined
+}
+
+/** Without a query, as a path is put behind it. */
+function collectorAddress(text: string): string | undefined {
+  const url = URL.parse(text)
+  const isAddress =
+    url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash + url.username === ''
+  return isAddress ? text : undefined
 }
 
 /** A port of loopback (`9464`), or an address and a port (`0.0.0.0:9464`, `[::]:9464`); undefined for anything else. */

@@ -19,6 +19,7 @@ import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents, type RunListener } from '../run/events.ts'
 import { BUILT_IN, type Settings, wholeEnvironment } from '../settings.ts'
 import type { Application, GatewayConnection } from './application.ts'
+import type { Traces } from './traces.ts'
 
 /** As many as a job may send at once; the job's own ceiling is what holds. */
 const MOST_CONNECTIONS = 64
@@ -251,6 +252,7 @@ export async function withGateways<Result>(
 ): Promise<Result> {
   const { settings } = application
   const ledger = await application.openLedger()
+  const traces = await tracesOf(application)
   const connections = new Map<string, Promise<GatewayConnection>>()
   try {
     const connect = async (name: string): Promise<GatewayConnection> => {
@@ -264,7 +266,7 @@ export async function withGateways<Result>(
       folders: settings,
       home: settings.home,
       sources: sourceSettings(settings),
-      events: createRunEvents(listener),
+      events: createRunEvents(...(traces === undefined ? [] : [traces.listener]), listener),
       now: application.now,
       random: application.random,
       sleep: application.sleep,
@@ -285,7 +287,23 @@ export async function withGateways<Result>(
   } finally {
     for (const connection of connections.values()) await connection.then((one) => one.close()).catch(() => {})
     await ledger.close()
+    await traces?.end()
   }
+}
+
+/** Where the settings name a collector. */
+async function tracesOf({ settings, version, now }: Application): Promise<Traces | undefined> {
+  const { otlpEndpoint: endpoint, otlpHeaders = '' } = settings
+  if (endpoint === undefined) return undefined
+  const { openTraces } = await import('./traces.ts')
+  // `name=value` with commas between, as OpenTelemetry's own variable has it.
+  const headers = Object.fromEntries(
+    otlpHeaders.split(',').flatMap((one) => {
+      const at = one.indexOf('=')
+      return at < 1 ? [] : [[one.slice(0, at).trim(), decodeURIComponent(one.slice(at + 1).trim())]]
+    }),
+  )
+  return openTraces({ endpoint, headers, version, now })
 }
 
 export const sourceSettings = (settings: Settings): SourceSettings => ({

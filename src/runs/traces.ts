@@ -1,0 +1,143 @@
+/**
+ * Traces of runs, by OTLP over HTTP (OpenTelemetry): a span for each run, within it one for each export and each request with records, and what it
+ * waited for as events. Names, counts and codes as in the log; no health data. Loaded where an endpoint is set.
+ */
+import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import type { Counts } from '../model/balance.ts'
+import type { RunListener } from '../run/events.ts'
+
+export interface TraceSettings {
+  /** Of the collector: `/v1/traces` is put behind it, as OTLP has it. */
+  readonly endpoint: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly version: string
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+export interface Traces {
+  readonly listener: RunListener
+  /** Sends what is left. A collector that cannot be had is not waited for any longer, and fails nothing. */
+  end(): Promise<void>
+}
+
+/** Milliseconds that an export of spans may take: so long the end of a run may wait. */
+const EXPORT_MS = 3_000
+
+export function openTraces({ endpoint, headers, version, now }: TraceSettings): Traces {
+  const exporter = new OTLPTraceExporter({
+    url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,
+    headers: { ...headers },
+    timeoutMillis: EXPORT_MS,
+  })
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'waybill', 'service.version': version }),
+    spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: EXPORT_MS })],
+  })
+  const tracer = provider.getTracer('waybill', version)
+  let run: Span | undefined
+  const exports = new Map<string, Span>()
+  const within = () => (run === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, run))
+  const failed = (span: Span | undefined, message: string): unknown =>
+    span?.setStatus({ code: SpanStatusCode.ERROR, message })
+  const endRun = (): void => {
+    // Of a run that was stopped: they go on with the next process.
+    for (const span of exports.values()) span.end(now())
+    exports.clear()
+    run?.end(now())
+    run = undefined
+  }
+
+  return {
+    listener: {
+      runStarted({ id, job, gateway, resumed }) {
+        endRun()
+        run = tracer.startSpan(`run ${job}`, {
+          root: true,
+          startTime: now(),
+          attributes: {
+            'waybill.job': job,
+            'waybill.run': id,
+            'waybill.gateway': gateway,
+            'waybill.resumed': resumed,
+          },
+        })
+      },
+      exportStarted({ name, bytes }) {
+        const attributes = { 'waybill.export': name, 'waybill.export.bytes': bytes }
+        exports.set(name, tracer.startSpan('export', { startTime: now(), attributes }, within()))
+      },
+      exportEnded({ name, counts }) {
+        exports.get(name)?.setAttributes(attributesOf(counts)).end(now())
+        exports.delete(name)
+      },
+      exportFailed({ name, error }) {
+        const span =
+          exports.get(name) ??
+          tracer.startSpan('export', { startTime: now(), attributes: { 'waybill.export': name } }, within())
+        failed(span, error.code)
+        span.end(now())
+        exports.delete(name)
+      },
+      batchAnswered({
+        batchId,
+        kind,
+        records,
+        bytes,
+        attempt,
+        class: answer,
+        status,
+        requestId,
+        durationMs,
+      }) {
+        const span = tracer.startSpan(
+          `send ${kind}`,
+          {
+            kind: SpanKind.CLIENT,
+            startTime: now() - durationMs,
+            attributes: {
+              ...{ 'waybill.batch': batchId, 'waybill.records': records, 'waybill.attempt': attempt },
+              ...{ 'http.request.body.size': bytes, 'waybill.answer': answer, 'waybill.request': requestId },
+              ...(status === undefined ? {} : { 'http.response.status_code': status }),
+            },
+          },
+          within(),
+        )
+        if (answer !== 'accepted') failed(span, answer)
+        span.end(now())
+      },
+      waiting({ operation, waitMs, class: answer }) {
+        run?.addEvent('waiting', { operation, 'waybill.wait_ms': waitMs, 'waybill.answer': answer }, now())
+      },
+      runEnded({ state, reason }) {
+        run?.setAttributes({
+          'waybill.state': state,
+          ...(reason === null ? {} : { 'waybill.reason': reason }),
+        })
+        if (state !== 'finished') failed(run, reason ?? state)
+        endRun()
+      },
+    },
+    async end() {
+      endRun()
+      await provider.shutdown().catch(() => {})
+    },
+  }
+}
+
+const attributesOf = ({ rows, records }: Counts) => ({
+  ...{ 'waybill.rows.read': rows.read, 'waybill.rows.rejected': rows.rejected },
+  ...{ 'waybill.rows.skipped': rows.skipped },
+  'waybill.records.accepted': sumOf(records, 'accepted'),
+  'waybill.records.unchanged': sumOf(records, 'unchanged'),
+  'waybill.records.rejected': sumOf(records, 'rejected'),
+  'waybill.records.in_doubt': sumOf(records, 'inDoubt'),
+})
+
+const sumOf = (
+  records: Counts['records'],
+  outcome: 'accepted' | 'unchanged' | 'rejected' | 'inDoubt',
+): number => Object.values(records).reduce((sum, one) => sum + one[outcome], 0)

@@ -8,8 +8,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    // Two more than the machine has to have: many tests wait, for processes, sockets and time limits.
-    maxWorkers: 4,
+    // Three more than the machine has to have: many tests wait, for processes, sockets and time limits.
+    maxWorkers: 5,
     // No test changes a module that another sees; a fresh worker a file would cost a sixth of the time.
     isolate: false,
   },

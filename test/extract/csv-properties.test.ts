@@ -112,7 +112,7 @@ test('any table that csv-stringify writes in any dialect reads back the same, fr
       if (form.trailer)
         expect(await opened.controlTotal()).toEqual({ stated: rows.length, found: rows.length })
     }),
-    { numRuns: 150 },
+    { numRuns: 70 },
   )
 })
 
@@ -168,6 +168,6 @@ test('whatever the bytes and the dialect, nothing is lost between rows, and they
           expect(row.message).toMatch(/column \d|not closed|does not end/)
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 70 },
   )
 })

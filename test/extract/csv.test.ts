@@ -213,7 +213,7 @@ describe('properties', () => {
         expect(read).toEqual(rows.map((cells) => cells.map(([text]) => text)))
         expect(read).toEqual(parse(content, { record_delimiter: end, from: 2 }))
       }),
-      { numRuns: 150 },
+      { numRuns: 70 },
     )
   })
 
@@ -245,7 +245,7 @@ describe('properties', () => {
         // Each row but blank lines lies where it says, and between the rows nothing is left out but line ends.
         expect(leftOut(content, rows)).toMatch(/^[\r\n]*$/)
       }),
-      { numRuns: 250 },
+      { numRuns: 120 },
     )
   })
 })

@@ -219,7 +219,7 @@ test('any message can be the first that is read, wherever the bytes are cut', as
       for (const row of rows) expect(await allRows(path, HL7V2, row)).toEqual(rows.slice(row.row - 1))
       expect(rows.filter(({ kind }) => kind === 'json').length).toBeGreaterThan(0)
     }),
-    { numRuns: 60 },
+    { numRuns: 25 },
   )
 })
 

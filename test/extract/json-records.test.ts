@@ -314,7 +314,7 @@ describe('properties', () => {
         const deep = `{"x":${other},${around}"d":{"r":[${inner}],"z":${other}}}`
         expect((await rowsOf(deep, list('$.d.r[*]'))).map(brief)).toEqual(expected)
       }),
-      { numRuns: 90 },
+      { numRuns: 45 },
     )
   })
 
@@ -357,7 +357,7 @@ describe('properties', () => {
         expect(rows.slice(0, -1).map(brief)).not.toContain('rest-unreadable')
         if (!endsWell(text)) expect(rows.map((row) => row.kind)).toContain('unreadable')
       }),
-      { numRuns: 120 },
+      { numRuns: 60 },
     )
   })
 

@@ -66,6 +66,9 @@ const COMPILED = {
   skipLibCheck: false,
 }
 
+/** Programs of the page. */
+const PROGRAMS = blocks(page('docs/library.md'), 'ts')
+
 let folder: string
 let consumer: string
 
@@ -108,6 +111,16 @@ beforeAll(async () => {
     await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(PROJECT, 'node_modules', name), join(modules, name))
   }
+  // All that is compiled against it, at once.
+  await writeFile(join(consumer, 'package.json'), '{"type":"module"}')
+  const sources = [CONSUMER, ...PROGRAMS].map((text, at) => [
+    at === 0 ? 'program' : `library-${at - 1}`,
+    text,
+  ])
+  for (const [name, text = ''] of sources) await writeFile(join(consumer, `${name}.ts`), text)
+  const files = sources.map(([name]) => `${name}.ts`)
+  await writeFile(join(consumer, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILED, files }))
+  await run(join(BIN, 'tsc'), ['-p', consumer])
 }, 120_000)
 
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -119,13 +132,6 @@ it('is used by a program with types, and by node', async () => {
       ? json(200, { status: 'COMPLETE', bioAge: { year: 41, month: 3 } })
       : json(404, {})
   })
-  await writeFile(join(consumer, 'package.json'), '{"type":"module"}')
-  await writeFile(join(consumer, 'program.ts'), CONSUMER)
-  await writeFile(
-    join(consumer, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions: COMPILED, files: ['program.ts'] }),
-  )
-  await run(join(BIN, 'tsc'), ['-p', consumer])
   const { stdout } = await run(process.execPath, [join(consumer, 'program.js'), server.url])
   expect(JSON.parse(stdout)).toEqual({
     class: 'accepted',
@@ -175,15 +181,10 @@ it('runs its command from the bundle, with the licences of what is in it', async
   const readme = await readFile(join(installed, 'README.md'), 'utf8')
   for (const [, path = ''] of readme.matchAll(/\]\(([a-zA-Z][^):#]*)[^):]*\)/g))
     expect([path, existsSync(join(installed, path))]).toEqual([path, true])
-  // Programs of the page, as somebody writes them beside jobs and mappings.
-  const programs = blocks(page('docs/library.md'), 'ts')
-  for (const [at, text] of programs.entries()) await writeFile(join(consumer, `library-${at}.ts`), text)
-  const files = programs.map((_, at) => `library-${at}.ts`)
-  await writeFile(join(consumer, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILED, files }))
-  await run(join(BIN, 'tsc'), ['-p', consumer])
+  // As somebody has them beside jobs and mappings.
   const [runs = '', calls, test] = await Promise.all(
-    files.map(async (file) => {
-      const program = join(consumer, file.replace('.ts', '.js'))
+    PROGRAMS.map(async (_, at) => {
+      const program = join(consumer, `library-${at}.js`)
       return (await run(process.execPath, [program], place)).stdout
     }),
   )

@@ -20,17 +20,11 @@ export interface Entry {
  * A list may grow, shrink and be sorted otherwise from one export to the next: which of its results stands second says nothing. Of one list those of
  * one instant are told apart by their order; another instant is another result, and corrects none.
  */
-function placesIn(identity: Identity): (record: PreparedRecord) => string {
-  let counts: Map<string, number> | undefined
-  return ({ frame: { listedAs }, rule, observedAt }) => {
-    if (listedAs === undefined) return identity.rule(rule)
-    const at = `${listedAs}\n${observedAt}`
-    counts ??= new Map()
-    const before = counts.get(at) ?? 0
-    counts.set(at, before + 1)
-    return identity.listed(`${at}\n${before}`)
-  }
-}
+const placeOf = (
+  identity: Identity,
+  { frame: { listedAs }, rule, observedAt, before }: PreparedRecord,
+): string =>
+  listedAs === undefined ? identity.rule(rule) : identity.listed(`${listedAs}\n${observedAt}\n${before}`)
 
 /** Appends the entries of a row. @param entries of the chunk, so far */
 export function createEntries(
@@ -41,10 +35,9 @@ export function createEntries(
 ): Entry[] {
   const rowKey = identity.rowKey(row.key)
   const ofRow = transactionsOf(exportId, row.row)
-  const placeOf = placesIn(identity)
   for (const record of row.records) {
     const content = identity.content(record)
-    const ruleHash = placeOf(record)
+    const ruleHash = placeOf(identity, record)
     const transactionId = ofRow(record.rule, content)
     entries.push({ record, row, rowKey, content, ruleHash, transactionId, place: entries.length })
   }

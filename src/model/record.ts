@@ -150,6 +150,8 @@ export class PreparedRecord {
   /** JSON text for the frame's other holes. */
   readonly said: readonly string[]
   readonly provider: NamedProvider | undefined
+  /** Of a list: how many of its code and instant its row has before it, whatever of the row is looked at later. */
+  before = 0
 
   constructor(
     frame: RecordFrame,

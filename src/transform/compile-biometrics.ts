@@ -18,6 +18,7 @@ import {
 import {
   type CompiledRule,
   compileApplies,
+  isListed,
   type LeftOut,
   listedAs,
   ordinalRule,
@@ -121,6 +122,7 @@ export function compileBiometric(
 
   return {
     branch,
+    dateOf: isListed(name, branch) ? (scope, rowDate) => date?.read(scope) ?? rowDate : undefined,
     apply(scope, facts, rowDate, ordinals) {
       if (!condition.holds(scope)) return otherwise
       if (status !== undefined && !status.kept(scope)) return NOT_KEPT

@@ -10,6 +10,7 @@ import type { ConditionDefinition, FamilyDefinition, MedicationDefinition } from
 import {
   type CompiledRule,
   compileApplies,
+  isListed,
   listedAs,
   ordinalRule,
   type RuleSite,
@@ -42,6 +43,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
 
   return {
     branch,
+    dateOf: isListed(name, branch) ? (scope, rowDate) => date?.read(scope) ?? rowDate : undefined,
     apply(scope, facts, rowDate, ordinals) {
       if (!condition.holds(scope)) return otherwise
       const key = subject.read(scope)

@@ -17,6 +17,7 @@ import { compileBiometric } from './compile-biometrics.ts'
 import { compileCareTeam } from './compile-care-teams.ts'
 import { compileCondition } from './compile-conditions.ts'
 import { CompileContext, type ExportJoin, type MappingResources, type ReadName } from './compile-context.ts'
+import type { ObservedAt } from './compile-field.ts'
 import { compileMedicalRequest } from './compile-medical-records.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
 import type { DateDefinition, WhenDefinition } from './field-definition.ts'
@@ -163,6 +164,30 @@ function compileRules(
   return rules
 }
 
+/** @param places how many there are of each code and instant so far */
+function countBefore(
+  { frame: { listedAs }, observedAt }: PreparedRecord,
+  places: Map<string, number>,
+): number {
+  if (listedAs === undefined) return 0
+  const place = `${listedAs}\n${observedAt}`
+  const before = places.get(place) ?? 0
+  places.set(place, before + 1)
+  return before
+}
+
+/** One that could not be made stands where it would have stood: what is behind it keeps its place once it can be. */
+function countRejected(
+  { dateOf }: CompiledRule,
+  { rule }: RejectedRecord,
+  observedAt: ObservedAt | undefined,
+  places: Map<string, number>,
+): void {
+  if (dateOf === undefined || observedAt?.ok !== true) return
+  const place = `${rule.replace(/-\d+$/, '')}\n${observedAt.at}`
+  places.set(place, (places.get(place) ?? 0) + 1)
+}
+
 function assemble(
   row: CompiledRow,
   rules: readonly CompiledRule[],
@@ -198,6 +223,7 @@ function assemble(
     const records: PreparedRecord[] = []
     const rejected: RejectedRecord[] = []
     const ordinals = new Map<string, number>()
+    const places = new Map<string, number>()
     const leftOut: string[] = []
     for (const [branch, rulesThere] of branches) {
       for (const scope of names.scopes(root, branch)) {
@@ -214,10 +240,15 @@ function assemble(
           isTaken = true
           if (result instanceof PreparedRecord) {
             const issue = isOfProfile(result.kind) ? checkDate(result, born) : undefined
-            if (issue === undefined) records.push(result)
-            else rejected.push({ kind: result.kind, rule: result.rule, issue })
+            if (issue === undefined) {
+              result.before = countBefore(result, places)
+              records.push(result)
+            } else rejected.push({ kind: result.kind, rule: result.rule, issue })
           } else if ('leftOut' in result) leftOut.push(result.leftOut)
-          else rejected.push(result)
+          else {
+            rejected.push(result)
+            countRejected(rule, result, rule.dateOf?.(scope, observedAt), places)
+          }
         }
         if (isNotMeant && !isTaken) leftOut.push(NOT_MEANT.leftOut)
       }

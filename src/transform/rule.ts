@@ -30,6 +30,8 @@ export type RuleResult = PreparedRecord | RejectedRecord | undefined | LeftOut
 /** Looks at one scope of a row and gives a record, a rejection, or nothing. */
 export interface CompiledRule {
   readonly branch: number
+  /** Of a rule whose records are counted: when what stands in a scope was observed. */
+  readonly dateOf?: ((scope: Scope, rowDate: ObservedAt) => ObservedAt) | undefined
   readonly apply: (
     scope: Scope,
     facts: RowFacts,
@@ -97,7 +99,11 @@ export function recordRule(
 
 /** What its records are counted by, where a row can give several; else undefined. */
 export const listedAs = (name: string | undefined, of: string, branch: Branch): string | undefined =>
-  name !== undefined && branch === 0 ? undefined : (name ?? of)
+  isListed(name, branch) ? (name ?? of) : undefined
+
+/** Whether a row can give several records of a rule. */
+export const isListed = (name: string | undefined, branch: Branch): boolean =>
+  name === undefined || branch !== 0
 
 /**
  * The end of every record's JSON text: the source object, up to where the batch id goes (interface, "Source object").

@@ -1,4 +1,4 @@
-import { cp } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openClinic } from './clinic.ts'
@@ -11,7 +11,7 @@ accounts: { register: never }
 
 interface Result {
   readonly day: string
-  readonly value: number
+  readonly value: number | string
 }
 
 const bundle = (results: readonly Result[], diagnoses: readonly string[]): string =>
@@ -54,4 +54,34 @@ test('of a later Bundle only what is new is sent, wherever it stands among what 
   expect(await accepted('4.json', bundle([SPRING], ['E11.9']))).toEqual([0, 0])
   expect(await accepted('5.json', bundle([AUTUMN, SUMMER, SPRING], ['I10', 'E11.9']))).toEqual([0, 0])
   expect(await clinic.stored()).toEqual(['ann hba1c 5.1', 'ann hba1c 5.3', 'ann hba1c 5.5'])
+})
+
+test('of several of one instant each keeps its place: where the first could not be read and is corrected, and where the second is', async () => {
+  const clinic = await openClinic({ job: JOB })
+  await cp(
+    join(PROJECT, 'mappings/fhir-bundle.yaml'),
+    join(clinic.workplace.folder, 'mappings/fhir-bundle.yaml'),
+  )
+  const bad = { ...SPRING, value: 'hemolyzed' }
+  const second = { ...SPRING, value: 5.2 }
+  const run = async (name: string, ...results: Result[]) => {
+    await clinic.deliver(name, bundle(results, []))
+    return summaryOf(await clinic.run())
+  }
+  expect((await run('1.json', bad, second)).records.biometric).toMatchObject({ accepted: 1, rejected: 1 })
+  const first = { ...SPRING, value: 5.1 }
+  expect((await run('2.json', first, second)).records.biometric).toMatchObject({ accepted: 1 })
+  expect((await run('3.json', first, second, SUMMER)).records.biometric.accepted).toBe(1)
+
+  // The third of an instant is corrected by itself, in the rejects file.
+  const left = await run('4.json', first, second, bad, SUMMER)
+  expect(left.records.biometric.accepted).toBe(0)
+  const corrected = join(clinic.workplace.folder, 'corrected.csv')
+  const rejects = await readFile(left.exports.find((one) => one.name === '4.json')?.rejects ?? '', 'utf8')
+  await writeFile(corrected, rejects.replace('""hemolyzed""', '5.4'))
+  expect(summaryOf(await clinic.run('--file', corrected)).records.biometric.accepted).toBe(1)
+  expect(
+    (await run('5.json', first, second, { ...SPRING, value: 5.4 }, SUMMER)).records.biometric.accepted,
+  ).toBe(0)
+  expect(await clinic.stored()).toEqual(['ann hba1c 5.1', 'ann hba1c 5.2', 'ann hba1c 5.3', 'ann hba1c 5.4'])
 })

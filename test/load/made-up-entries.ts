@@ -31,6 +31,8 @@ export interface Made {
   readonly primary?: boolean | 'unsaid'
   /** Of a biometric record of a list. */
   readonly listedAs?: string
+  /** How many of its instant the list has before it. */
+  readonly before?: number
   readonly register?: () => RegistrationDraft | undefined
   /** Of the row, beside what its records hold. */
   readonly cells?: readonly string[]
@@ -81,7 +83,9 @@ export function biometric(made: Made = {}): PreparedRecord {
     ],
     holes: ['iso', 'value'],
   })
-  return new PreparedRecord(frame, rule, factsOf(all), observed(all), value, [])
+  const record = new PreparedRecord(frame, rule, factsOf(all), observed(all), value, [])
+  record.before = made.before ?? 0
+  return record
 }
 
 /** Interface, "Condition record, as sent". */

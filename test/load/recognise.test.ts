@@ -264,9 +264,18 @@ describe('results of a list that grows, shrinks and is sorted otherwise', () => 
   /** Of one row: at each instant a value; `hba1c-2` is whatever stands second. */
   const listed = (results: readonly (readonly [number, string])[]): Entry[] =>
     entriesOf(
-      results.map(([day, value], at) =>
-        biometric({ key: 'ann', rule: `hba1c-${at + 1}`, listedAs: 'hba1c', value, observedAt: day * LATER }),
-      ),
+      results.map(([day, value], at) => {
+        const before = results.slice(0, at).filter(([other]) => other === day).length
+        const observedAt = day * LATER
+        return biometric({
+          key: 'ann',
+          rule: `hba1c-${at + 1}`,
+          listedAs: 'hba1c',
+          value,
+          observedAt,
+          before,
+        })
+      }),
       { key: 'ann' },
     )
 

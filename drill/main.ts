@@ -150,7 +150,7 @@ const WRONG_WORDS = {
 } as const
 
 /** From so many rounds on, what never came about is a fault of the drill. */
-const ROUNDS_FOR_ALL = 200
+const ROUNDS_FOR_ALL = 300
 
 if (import.meta.main) {
   const { values } = parseArgs({

@@ -17,9 +17,12 @@ export function reasonsSection({ summary, reasons }: RunFacts): string {
 <h2>Why rows and records were left behind</h2>
 ${leftBehindWords(summary)
   .map((words) => `<p>New: ${html(words)}.</p>\n`)
-  .join(
-    '',
-  )}${reasons.length === 0 ? '<p class="none">Reasons are gone: the detail of the run was pruned.</p>' : reasonsTable(reasons)}
+  .join('')}${
+  reasons.length === 0
+    ? '<p class="none">Reasons are gone: the detail of the run was pruned.</p>'
+    : `${reasonsTable(reasons)}
+<p class="note">What each code means and what to do about it: <code>docs/reasons.md</code>, which comes with the program.</p>`
+}
 </section>`
 }
 

@@ -31,30 +31,45 @@ export interface ReportContext {
   readonly outputs?: readonly OutputFile[] | undefined
 }
 
-export const reportPage = (facts: RunFacts, context: ReportContext): string =>
-  htmlPage({
+export function reportPage(facts: RunFacts, context: ReportContext): string {
+  const sections = [
+    { id: 'balance', name: 'Balance', body: balanceSection(facts) },
+    { id: 'next', name: 'What to do next', body: nextSection(context.nextSteps) },
+    { id: 'kinds', name: 'Kinds', body: kindsSection(facts) },
+    { id: 'reasons', name: 'Reasons', body: reasonsSection(facts) },
+    { id: 'findings', name: 'Warnings and drift', body: findingsSection(facts) },
+    { id: 'throughput', name: 'Throughput', body: throughputSection(facts) },
+    { id: 'exports', name: 'Exports', body: exportsSection(facts) },
+    { id: 'files', name: 'Files', body: filesSection(facts, context.outputs) },
+  ].filter(({ body }) => body !== '')
+  return htmlPage({
     title: `${facts.summary.job} ${facts.summary.run}`,
     meta: { [RUN_META]: facts.summary.run, generator: `Waybill ${context.version}` },
     style: STYLE,
     body: [
       PATTERNS,
       runHeader(facts, context.writtenAt),
+      contents(sections),
       '<main>',
       runNotes(facts),
-      balanceSection(facts),
-      nextSection(context.nextSteps),
-      kindsSection(facts),
-      reasonsSection(facts),
-      findingsSection(facts),
-      throughputSection(facts),
-      exportsSection(facts),
-      filesSection(facts, context.outputs),
+      ...sections.map(({ body }) => body),
       '</main>',
       `<footer>Written ${utcText(context.writtenAt)} by Waybill ${html(context.version)} from its ledger. It holds names of files and rules, counts, codes and digests: nothing of a person.</footer>`,
     ]
       .filter((part) => part !== '')
       .join('\n'),
   })
+}
+
+interface Section {
+  /** Of its element, and its short name in the contents. */
+  readonly id: string
+  readonly name: string
+  readonly body: string
+}
+
+const contents = (sections: readonly Section[]): string =>
+  `<nav aria-label="Contents"><ul>${sections.map(({ id, name }) => `<li><a href="#${id}">${name}</a></li>`).join('')}</ul></nav>`
 
 export interface ReportParts extends FactSources {
   /** Of the program. */

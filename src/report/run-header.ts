@@ -2,8 +2,8 @@
 
 import { html } from '../html-page.ts'
 import { allRecords } from '../model/balance.ts'
-import { counted } from '../shown-text.ts'
-import { durationText, localText, utcText } from './figures.ts'
+import { counted, n } from '../shown-text.ts'
+import { countOf, durationText, localText, OUTCOMES, RECORD_OUTCOMES, utcText } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 
 /** How a run stands: `well`, all is accounted for; `left`, something was left behind; `open`, it is not at its end; `bad`, it failed. */
@@ -69,8 +69,33 @@ export function runHeader(
 <p class="what">Waybill run report</p>
 <h1>${html(summary.job)}</h1>
 <p class="verdict ${level}"><span aria-hidden="true">${MARKS[level]}</span> ${html(words)}</p>
+${outcomeLine(summary)}
 <dl>${facts.map(([name, text]) => `<div><dt>${name}</dt><dd>${text}</dd></div>`).join('')}</dl>
 </header>`
+}
+
+/** What is looked for first, before any picture: accepted and rejected always, the rest where there is some; rejected rows made no record. */
+function outcomeLine(summary: RunFacts['summary']): string {
+  const all = allRecords(summary)
+  const shares = RECORD_OUTCOMES.flatMap((outcome) => {
+    const count = countOf(all, outcome)
+    return count === 0 && outcome !== 'accepted' && outcome !== 'rejected' ? [] : [{ outcome, count }]
+  })
+  const items = [
+    ...shares.map(
+      ({ outcome, count }) =>
+        [outcome, `${OUTCOMES[outcome].mark} records ${OUTCOMES[outcome].name}`, count] as const,
+    ),
+    ...(summary.rows.rejected === 0
+      ? []
+      : [['rejected', `${OUTCOMES.rejected.mark} rows rejected`, summary.rows.rejected] as const]),
+  ]
+  return `<ul class="outcomes" aria-label="Outcomes">${items
+    .map(
+      ([outcome, words, count]) =>
+        `<li class="${outcome}"><strong>${n(count)}</strong> <span>${words}</span></li>`,
+    )
+    .join('')}</ul>`
 }
 
 /** Its folder is a matter of the machine that it ran on. */

@@ -40,6 +40,13 @@ footer { margin: 2.5rem 0 0; padding: 1rem 0 0; border-top: 1px solid var(--line
   border: 1px solid var(--own); border-left-width: .4rem; background: color-mix(in srgb, var(--own) 9%, transparent) }
 .verdict span { color: var(--own) }
 .well { --own: var(--accepted) } .left { --own: var(--rejected) } .open { --own: var(--pending) } .bad { --own: var(--unaccounted) }
+.outcomes { list-style: none; display: flex; flex-wrap: wrap; gap: .5rem 1.75rem; margin: 0 0 1.25rem; padding: 0 }
+.outcomes li { border-left: .25rem solid var(--own); padding-left: .6rem }
+.outcomes strong { display: block; font-size: 1.3rem; line-height: 1.2 }
+.outcomes span { color: var(--soft); font-size: .87em }
+nav { margin: 1.5rem 0 0; font-size: .87em }
+nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 0; padding: 0 }
+a { color: var(--accepted) }
 header dl { display: flex; flex-wrap: wrap; gap: .75rem 2rem; margin: 0 }
 dt { color: var(--soft); font-size: .87em }
 dd { margin: 0; overflow-wrap: anywhere }
@@ -120,7 +127,7 @@ details > :not(summary) { margin-top: .5rem }
   @page { margin: 14mm }
   body { padding: 0; max-width: none; font-size: 9.5pt }
   .wide { display: block }
-  .narrow, .numbers { display: none }
+  .narrow, .numbers, nav { display: none }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact }
   section { margin: 1rem 0 0; padding: 1rem 0 0 }
   h2 { break-after: avoid }

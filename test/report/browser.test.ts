@@ -66,6 +66,29 @@ describe('the report of a night', () => {
     await page.close()
   })
 
+  test('on a telephone what was accepted and rejected stands on the first screen, and the contents lead to each part', async () => {
+    const { page } = await openPage(browser, await written('night'))
+    await page.setViewportSize({ width: 360, height: 640 })
+    const item = page.locator('.outcomes li')
+    expect(await item.allInnerTexts()).toEqual([
+      ...['71,984\n✓ records accepted', '140\n= records unchanged'],
+      ...['115\n× records rejected', '22\n× rows rejected'],
+    ])
+    const box = await item.last().boundingBox()
+    expect((box?.y ?? Number.NaN) + (box?.height ?? 0)).toBeLessThan(640)
+    const links = page.locator('nav a')
+    expect(await links.count()).toBeGreaterThan(5)
+    for (const link of await links.all()) {
+      await page.evaluate('scrollTo(0, 0)')
+      await link.click()
+      await page.waitForFunction('scrollY > 0')
+      const part = page.locator(`section${await link.getAttribute('href')}`)
+      const place = await part.boundingBox()
+      expect(place?.y).toBeLessThan(640)
+    }
+    await page.close()
+  })
+
   test('shows the same counts wide and narrow', async () => {
     const { page } = await openPage(browser, await written('night'))
     const shown = async (width: number): Promise<Set<string>> => {

@@ -36,8 +36,13 @@ describe.each(Object.keys(REPORTS))('the page of a run: %s', (name) => {
 
   test('is well formed, and needs nothing from elsewhere', () => {
     expect(misnested(page)).toEqual([])
-    expect(page).not.toMatch(/<script|<link|<img|url\((?!#)|@import|\son\w+=|href=|src=/i)
+    expect(page).not.toMatch(/<script|<link|<img|url\((?!#)|@import|\son\w+=|href=(?!"#)|src=/i)
     expect(page).not.toMatch(/NaN|undefined|Infinity/)
+  })
+
+  test('its contents name each section once, in their order', () => {
+    const listed = [...page.matchAll(/<a href="#([a-z]+)">/g)].map(([, id]) => id)
+    expect(listed).toEqual([...page.matchAll(/<section id="([a-z]+)"/g)].map(([, id]) => id))
   })
 
   test('tells all counts of its summary', () => {

@@ -31,13 +31,9 @@ export const mappingInit: Action<MappingInitOptions> = async (context, options) 
     throw new WaybillError('usage-wrong', '--out names no YAML file', { remedy: 'Let it end in .yaml.' })
   const [files, synonyms] = await Promise.all([readCatalogFiles(folder, undefined), readSynonyms(folder)])
   const { catalog, units } = resourcesOf(files)
-  const sample = await readSample(options.sample).catch(withRemedy)
-  const drafted = draftSample(
-    name,
-    basename(options.sample),
-    sample,
-    createVocabulary(catalog, units, synonyms),
-  )
+  const vocabulary = createVocabulary(catalog, units, synonyms)
+  const sample = await readSample(options.sample, vocabulary).catch(withRemedy)
+  const drafted = draftSample(name, basename(options.sample), sample, vocabulary)
   const schemas = relative(dirname(file), join(folder, '../schemas'))
   const text = draftText(drafted.draft, `${schemas}/mapping.schema.json`)
   makeFolder(dirname(file), 0o777)

@@ -4,6 +4,8 @@ import { openExport } from '../../extract/open-export.ts'
 import { readDefinition } from '../../extract/read-definition.ts'
 import { WaybillError } from '../../model/errors.ts'
 import type { JsonValue, Row, RowFault } from '../../model/row.ts'
+import { headerBehindTitles, type Totals, totalsBelow, unitsBelowHeader } from './table-edges.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { list } from './write-draft.ts'
 
 /** A column of the table. */
@@ -36,7 +38,10 @@ export type Sample =
 const SAMPLED_ROWS = 5000
 
 /** @throws WaybillError as opening an export does; `export-unreadable` where it is neither CSV nor JSON */
-export async function readSample(path: string): Promise<Sample> {
+export async function readSample(
+  path: string,
+  vocabulary: Pick<Vocabulary, 'naming' | 'words'>,
+): Promise<Sample> {
   const messages = await messagesOf(path)
   if (messages !== undefined) return { kind: 'json', format: 'hl7v2', documents: messages }
   const ndjson = await documentsOf(path, 'ndjson')
@@ -44,7 +49,7 @@ export async function readSample(path: string): Promise<Sample> {
     return { kind: 'json', format: 'ndjson', documents: ndjson }
   const json = ndjson ?? (await documentsOf(path, 'json'))
   if (json !== undefined) return { kind: 'json', format: 'json', documents: json }
-  return { kind: 'table', table: await readCsvSample(path) }
+  return { kind: 'table', table: await readCsvSample(path, vocabulary) }
 }
 
 /** Undefined where it is not HL7 v2. */
@@ -87,9 +92,10 @@ interface Dialect {
   readonly encoding?: string
   readonly delimiter: string
   readonly quotes?: 'lenient'
-  readonly header?: 'none' | { readonly line: number }
+  readonly header?: 'none' | { readonly line?: number; readonly skip?: number }
   readonly columns?: readonly string[]
   readonly duplicates?: 'number'
+  readonly trailer?: Totals
 }
 
 const DELIMITERS = [',', ';', '\t', '|']
@@ -97,17 +103,50 @@ const DELIMITERS = [',', ';', '\t', '|']
 const LOOKED_AT = 60
 
 /** What extract proves of a CSV (encoding, delimiter), and what has to be weighed (a preamble, lenient quotes). */
-async function readCsvSample(path: string): Promise<SampleTable> {
-  const dialect = await findDialect(path)
-  const opened = await openSample(path, dialect)
-  const rows = opened.rows.flatMap((row) => (row.kind === 'cells' ? [row.cells] : []))
-  const columns = opened.columns.flatMap((name, at) => (name === '' ? [] : [{ at, path: name, name }]))
+async function readCsvSample(
+  path: string,
+  vocabulary: Pick<Vocabulary, 'naming' | 'words'>,
+): Promise<SampleTable> {
+  const found = await findDialect(path)
+  const opened = await openSample(path, found)
+  const whole = opened.rows.length < SAMPLED_ROWS
+  const [first, second] = opened.rows.map(cellsOf)
+  const units = found.header === 'none' ? undefined : unitsBelowHeader(first, second, vocabulary)
+  const below = opened.rows.slice(units === undefined ? 0 : 1)
+  const totals = whole ? totalsBelow(below.map(cellsOf), vocabulary.words.totals) : undefined
+  const data = below.slice(0, below.length - (totals?.length ?? 0))
+  const dialect: Dialect = {
+    ...found,
+    ...(units === undefined || found.header === 'none' ? {} : { header: { ...found.header, skip: 1 } }),
+    ...(totals === undefined ? {} : { trailer: totals }),
+  }
+  const rows = data.flatMap((row) => (row.kind === 'cells' ? [row.cells] : []))
+  const columns = opened.columns.flatMap((name, at) => {
+    const unit = units?.get(at)
+    return name === '' ? [] : [{ at, path: name, name: unit === undefined ? name : `${name} (${unit})` }]
+  })
   return {
     read: readLines(dialect),
-    notes: [...encodingNotes(dialect, opened.rows), ...faultNotes(opened.rows)],
+    notes: [...encodingNotes(dialect, data), ...edgeNotes(dialect), ...faultNotes(data)],
     columns,
     rows: rows.map((cells) => columns.map(({ at }) => cells[at] ?? '')),
   }
+}
+
+/** Also of a row that is too short or too long. */
+const cellsOf = (row: Row): readonly string[] => (row.kind === 'json' ? [] : (row.cells ?? []))
+
+function edgeNotes({ header, trailer }: Dialect): string[] {
+  return [
+    ...(typeof header === 'object' && header.skip !== undefined
+      ? ['The record below the header names units: it is no row.']
+      : []),
+    ...(trailer === undefined
+      ? []
+      : [
+          `DECIDE: the file ends with what looks like totals (${trailer.words.map((word) => `"${word}"`).join(', ')}), which are no rows. With read.trailer, a file without them is refused as cut off: does each have them?`,
+        ]),
+  ]
 }
 
 async function findDialect(path: string): Promise<Dialect> {
@@ -120,7 +159,7 @@ async function findDialect(path: string): Promise<Dialect> {
   const readable = opened?.rows.filter(({ kind }) => kind === 'cells').length ?? 0
   const usable = opened !== undefined && opened.columns.length > 1 && readable >= opened.rows.length / 2
   const dialect = usable
-    ? await pinned(path, marked, opened.columns)
+    ? await behindTitles(path, await pinned(path, marked, opened.columns))
     : ((await behindPreamble(path, marked)) ?? (opened === undefined ? plain : marked))
   return settled(path, dialect)
 }
@@ -190,6 +229,14 @@ async function pinned(path: string, dialect: Dialect, columns: readonly string[]
   return dialect
 }
 
+/** Titles that are as wide as the rows: a spreadsheet pads each line with delimiters. */
+async function behindTitles(path: string, dialect: Dialect): Promise<Dialect> {
+  const { rows } = await openSample(path, { ...dialect, header: 'none', columns: ['-'] })
+  const at = headerBehindTitles(rows.slice(0, LOOKED_AT).map(cellsOf))
+  const header = at === undefined ? undefined : rows[at]
+  return header === undefined ? dialect : { ...dialect, header: { line: header.line } }
+}
+
 /** Lines above the header are narrower: it is the first record that is as wide as most. */
 async function behindPreamble(path: string, dialect: Dialect): Promise<Dialect | undefined> {
   let best: { dialect: Dialect; rows: number } | undefined
@@ -229,18 +276,26 @@ async function settled(path: string, dialect: Dialect): Promise<Dialect> {
   return fewer ? lenient : named
 }
 
-function readLines({ delimiter, quotes, header, columns, duplicates, encoding }: Dialect): string[] {
+function readLines({ delimiter, quotes, header, columns, duplicates, encoding, trailer }: Dialect): string[] {
   const written = {
     encoding,
     delimiter: delimiter === ',' ? undefined : JSON.stringify(delimiter),
     quotes,
-    header: typeof header === 'object' ? `{ line: ${header.line} }` : header,
+    header: typeof header === 'object' ? flow(header) : header,
     columns: columns && list(columns),
     duplicates,
+    trailer:
+      trailer &&
+      `{ match: ${JSON.stringify(trailer.match)}${trailer.cell === undefined ? '' : `, count: { cell: ${trailer.cell} }`} }`,
   }
   const given = Object.entries(written).filter(([, text]) => text !== undefined)
   return ['format: csv', ...given.map(([key, text]) => `${key}: ${text}`)]
 }
+
+const flow = (members: Readonly<Record<string, number | undefined>>): string =>
+  `{ ${Object.entries(members)
+    .flatMap(([key, value]) => (value === undefined ? [] : [`${key}: ${value}`]))
+    .join(', ')} }`
 
 function faultNotes(rows: readonly Row[]): string[] {
   const faults = Map.groupBy(

@@ -31,6 +31,7 @@ const Words = z.strictObject({
   lastBesideFirst: mapOf(Texts),
   dates: lists('numbers', 'observed', 'timesOfDay', 'any', 'never', 'forms', 'days', 'times'),
   leftOut: Texts,
+  totals: Texts,
   otherwise: Texts,
   wide: lists(
     ...(['fasting', 'bloodPressure', 'diagnosed'] as const),

@@ -24,7 +24,7 @@ async function file(name: string): Promise<string> {
 
 /** Drafts from a sample; the draft is well-formed, fits the sample, and its cases can be run. Values of the first block of rows. */
 async function drafted(path: string) {
-  const sample = draftSample('tried', basename(path), await readSample(path), vocabulary)
+  const sample = draftSample('tried', basename(path), await readSample(path, vocabulary), vocabulary)
   const text = draftText(sample.draft, 's.json')
   const mapping = load(text)
   const opened = await openExport(path, mapping.read)
@@ -66,12 +66,76 @@ test.each([
   expect(draft.records.length).toBeGreaterThan(0)
 })
 
+/** Rows of people in pounds, all of whom would be plausible in kilograms, too. */
+const POUNDS = [
+  'E1,2026-03-01,120,150',
+  'E2,2026-03-01,130,180',
+  'E3,2026-03-02,118,140',
+  'E4,2026-03-02,140,210',
+]
+const NAMES = 'Employee ID,Screening Date,Systolic,Weight'
+
+describe('what stands above and below the rows', () => {
+  const draftOf = async (lines: readonly string[]) => {
+    const path = await file('edges.csv')
+    await writeFile(path, `${lines.join('\n')}\n`)
+    return drafted(path)
+  }
+
+  test('titles, a line of units and a total that counts the rows', async () => {
+    const { text, records } = await draftOf([
+      ...['Acme Wellness', 'Made 2026-03-03', NAMES, ',,mmHg,lb'],
+      ...POUNDS,
+      'Total,,4,',
+    ])
+    expect(text).toContain('header: { line: 3, skip: 1 }')
+    expect(text).toContain(String.raw`trailer: { match: "^\"?Total", count: { cell: 3 } }`)
+    expect(text).toContain('DECIDE: the file ends with what looks like totals ("Total")')
+    expect(text).toMatch(/body-weight: \{ from: Weight, unit: "?\[?lb/)
+    expect(records).toHaveLength(8)
+  })
+
+  test('titles that a spreadsheet has padded, units in brackets, totals of other words and widths', async () => {
+    const { text, records } = await draftOf([
+      ...['Acme Wellness,,,', ',,,', NAMES, ',,(mmHg),[kg]'],
+      ...POUNDS,
+      'Records: 4',
+      'End of report',
+    ])
+    expect(text).toContain('header: { line: 3, skip: 1 }')
+    expect(text).toContain(String.raw`trailer: { match: "^\"?(?:Records|End)", count: { cell: 1 } }`)
+    expect(text).toContain('body-weight: Weight')
+    expect(records).toHaveLength(8)
+  })
+
+  test.each([
+    ['a first row of words', [NAMES, 'E0,,,', ...POUNDS]],
+    ['a line of units that are none', [NAMES, 'id,date,mmHg,stone age', ...POUNDS]],
+    [
+      'a person who is called so',
+      [NAMES, ...POUNDS, 'Total-7,2026-03-02,118,140', 'Total,2026-03-02,118,140'],
+    ],
+    [
+      'one whose account begins so, among the rows',
+      [NAMES, 'Total-7,2026-03-02,118,140', ...POUNDS, 'Total,,5,'],
+    ],
+  ] as const)('is not taken for it: %s', async (name, lines) => {
+    const path = await file('edges.csv')
+    await writeFile(path, `${lines.join('\n')}\n`)
+    const sample = await readSample(path, vocabulary)
+    const text = draftText(draftSample('tried', 'edges.csv', sample, vocabulary).draft, 's.json')
+    expect(text).not.toMatch(/skip: 1/)
+    if (name !== 'a person who is called so') expect(text).not.toContain('trailer')
+    else expect(text).toContain('DECIDE: the file ends with what looks like totals')
+  })
+})
+
 test('windows-1252, semicolons and lines above the header are found, also where these lines have no semicolon', async () => {
   for (const above of ['Export der Praxis Müller;\r\n', 'Export\r\n', '']) {
     const path = await file('praxis.csv')
     const rows = [1, 2, 3, 4].map((n) => `P-${n};Jörg ${n};12${n}`)
     await writeFile(path, Buffer.from(`${above}id;name ä;sbp\r\n${rows.join('\r\n')}\r\n`, 'latin1'))
-    const { draft } = draftSample('tried', basename(path), await readSample(path), vocabulary)
+    const { draft } = draftSample('tried', basename(path), await readSample(path, vocabulary), vocabulary)
     const text = draftText(draft, 's.json')
     expect(text).toContain('encoding: windows-1252\n')
     expect(text).toContain('delimiter: ";"\n')
@@ -96,7 +160,7 @@ test.each([
   const path = await file('utf8.csv')
   bytes[bytes.lastIndexOf('gen')] = bad
   await writeFile(path, bytes)
-  const { draft } = draftSample('tried', basename(path), await readSample(path), vocabulary)
+  const { draft } = draftSample('tried', basename(path), await readSample(path, vocabulary), vocabulary)
   const text = draftText(draft, 's.json')
   expect(text).not.toContain('encoding:')
   expect(text).toContain(`DECIDE: 1 of 3 rows cannot be read (${fault}), first on line 4`)
@@ -113,7 +177,7 @@ test('an encoding of one byte a character is asked about, with its letters', asy
       Buffer.from(';118\n2;x;120\n'),
     ]),
   )
-  const { draft } = draftSample('tried', basename(path), await readSample(path), vocabulary)
+  const { draft } = draftSample('tried', basename(path), await readSample(path, vocabulary), vocabulary)
   const text = draftText(draft, 's.json')
   expect(text).toContain(
     'DECIDE: the file is not UTF-8. Read as windows-1252, its letters beyond ASCII are: \u00b3 \u0153.',
@@ -163,7 +227,7 @@ describe.skipIf(WITHOUT_CORPUS)('the corpus', () => {
       const { draft } = draftSample(
         'tried',
         'oru.json',
-        await readSample(corpusPath('json-shapes', shape, 'oru.json')),
+        await readSample(corpusPath('json-shapes', shape, 'oru.json'), vocabulary),
         vocabulary,
       )
       expect(draft.found).toEqual([])

@@ -27,14 +27,16 @@ export function draftSample(
       draft: draftTable(name, file, sample.table, vocabulary),
       rows: { kind: 'table', table: sample.table },
     }
+  const notes = sample.documents.every(isPatientBundle) ? [WHOLE_BUNDLES] : []
   const whole: JsonSample = {
     read: [`format: ${sample.format}`],
-    notes: [],
+    notes,
     rows: sample.documents,
     wrap: (row) => row,
   }
   const [document = null] = sample.documents
-  const within = sample.format === 'json' ? jsonRows(document) : undefined
+  const rowsWithin = sample.format === 'json' ? jsonRows(document) : undefined
+  const within = rowsWithin && { ...rowsWithin, notes: [...notes, ...rowsWithin.notes] }
   for (const candidate of [whole, ...(within === undefined ? [] : [within])]) {
     const shape = shapeOf(candidate.rows, shapes)
     if (shape === undefined) continue
@@ -67,6 +69,19 @@ const MOST_COLUMNS = 300
 
 const step = (name: string): string =>
   /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `.${name}` : `['${name.replaceAll(/[\\']/g, '\\$&')}']`
+
+/** A draft reads one kind of resource; who has whole Bundles hardly ever wants that. */
+const WHOLE_BUNDLES =
+  'DECIDE: these are FHIR Bundles of one patient each. mappings/fhir-bundle.yaml reads all of them: registration, observations, conditions and care teams. Copy that one, or keep this one for one kind of resource.'
+
+function isPatientBundle(document: JsonValue): boolean {
+  if (!isObject(document) || document['resourceType'] !== 'Bundle') return false
+  const { entry } = document
+  const patients = (Array.isArray(entry) ? (entry as readonly JsonValue[]) : []).filter(
+    (one) => isObject(one) && isObject(one['resource']) && one['resource']['resourceType'] === 'Patient',
+  )
+  return patients.length === 1
+}
 
 /** @param document the only one of a JSON file */
 function jsonRows(document: JsonValue): JsonSample {

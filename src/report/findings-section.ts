@@ -37,7 +37,7 @@ ${
             nameHtml(name),
             ...[level, measure, message].map(html),
           ]),
-          kind: 'drift',
+          kind: 'stacked drift',
         },
         DRIFT_SHOWN,
         'more differences',

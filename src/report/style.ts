@@ -119,6 +119,8 @@ details > :not(summary) { margin-top: .5rem }
   .stacked tr > * { padding: 0; border: 0 }
   .reasons td { grid-column: 2 }
   .reasons td:nth-child(2) { width: auto; padding: .45rem 0 0 }
+  .drift tr { grid-template-columns: max-content minmax(0, 1fr) }
+  .drift th, .drift td:last-child { grid-column: 1 / -1 }
   .files tr { grid-template-columns: minmax(0, 1fr) }
   .files .number { text-align: left }
 }

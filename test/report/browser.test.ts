@@ -66,7 +66,7 @@ describe('the report of a night', () => {
     await page.close()
   })
 
-  test('on a telephone what was accepted and rejected stands on the first screen, and the contents lead to each part', async () => {
+  test('on a telephone what was accepted and rejected stands on the first screen, what differs is not squeezed, and the contents lead to each part', async () => {
     const { page } = await openPage(browser, await written('night'))
     await page.setViewportSize({ width: 360, height: 640 })
     const item = page.locator('.outcomes li')
@@ -76,6 +76,8 @@ describe('the report of a night', () => {
     ])
     const box = await item.last().boundingBox()
     expect((box?.y ?? Number.NaN) + (box?.height ?? 0)).toBeLessThan(640)
+    const differs = await page.locator('.drift td:last-child').first().boundingBox()
+    expect(differs?.width).toBeGreaterThan(250)
     const links = page.locator('nav a')
     expect(await links.count()).toBeGreaterThan(5)
     for (const link of await links.all()) {

@@ -7,26 +7,18 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import type { CollectDefinition } from '../definitions/collect-definition.ts'
-import { type LoadedMapping, loadMapping } from '../definitions/definition-files.ts'
 import { makeFolder } from '../own-files.ts'
 import type { Arrival } from './arrival.ts'
 import type { RunDependencies } from './dependencies.ts'
 import type { FoundExport } from './find-exports.ts'
 import { ANY_RULES } from './found-delivery.ts'
+import { mappingOfIds } from './known-people.ts'
 import { plainSending } from './plain-sending.ts'
 
 const NAME = 'known-articles'
 
-const MAPPING = `mapping: ${NAME}
-read: { format: ndjson }
-row: { key: [$.contentId], account: { reference: $.contentId, type: accountId } }
-`
-
-/** Its mapping, by name. */
-export function knownArticlesMapping(): ReadonlyMap<string, LoadedMapping> {
-  const nothing = { biometrics: '{}', conditions: '{}', unitSpellings: 'spelling,unit\n', tables: {} }
-  return new Map([[NAME, loadMapping(JSON.stringify({ file: NAME, mapping: MAPPING, ...nothing }))]])
-}
+/** Of ids of articles. */
+export const knownArticlesMapping = (): ReturnType<typeof mappingOfIds> => mappingOfIds(NAME, 'contentId')
 
 const Listed = z.object({ contentId: z.string(), title: z.string().optional() })
 

@@ -12,16 +12,21 @@ import { ANY_RULES } from './found-delivery.ts'
 
 const NAME = 'known-people'
 
-const MAPPING = `mapping: ${NAME}
+/**
+ * The mapping of a list of ids that Waybill has written itself, by the name of both: ids need nothing of any catalog.
+ * @param member of each line that holds the id
+ */
+export function mappingOfIds(name: string, member: string): ReadonlyMap<string, LoadedMapping> {
+  const mapping = `mapping: ${name}
 read: { format: ndjson }
-row: { key: [$.accountId], account: { reference: $.accountId, type: accountId } }
+row: { key: [$.${member}], account: { reference: $.${member}, type: accountId } }
 `
-
-/** Its mapping, by name: account ids need nothing of any catalog. */
-export function knownPeopleMapping(): ReadonlyMap<string, LoadedMapping> {
   const nothing = { biometrics: '{}', conditions: '{}', unitSpellings: 'spelling,unit\n', tables: {} }
-  return new Map([[NAME, loadMapping(JSON.stringify({ file: NAME, mapping: MAPPING, ...nothing }))]])
+  return new Map([[name, loadMapping(JSON.stringify({ file: name, mapping, ...nothing }))]])
 }
+
+/** Of account ids. */
+export const knownPeopleMapping = (): ReadonlyMap<string, LoadedMapping> => mappingOfIds(NAME, 'accountId')
 
 /** People at a time. */
 const PAGE = 1_000

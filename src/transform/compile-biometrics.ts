@@ -6,7 +6,6 @@ import { CODE_SYSTEM_OID } from './codes.ts'
 import { type CompiledCode, compileCoded } from './compile-code.ts'
 import type { CompileContext, CompiledField, FieldText } from './compile-context.ts'
 import { type CompiledDate, compileField, type ObservedAt } from './compile-field.ts'
-import type { LongBiometricDefinition, WideBiometricDefinition } from './mapping-definition.ts'
 import {
   compileNumber,
   compileValue,
@@ -27,6 +26,7 @@ import {
   recordRule,
   rejected,
 } from './rule.ts'
+import type { LongBiometricDefinition, WideBiometricDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
 

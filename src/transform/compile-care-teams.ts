@@ -14,8 +14,8 @@ import type { CompileContext } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileWhen } from './compile-when.ts'
 import type { FieldDefinition } from './field-definition.ts'
-import type { CareTeamDefinition } from './mapping-definition.ts'
 import { type CompiledRule, compileApplies, type RuleSite, recordRule, rejected } from './rule.ts'
+import type { CareTeamDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 /** Said of every entry, of none, or by a condition: then also that it is not, or no longer, the primary care physician. */

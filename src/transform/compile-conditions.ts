@@ -6,7 +6,6 @@ import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'
 import { compileField } from './compile-field.ts'
 import { compileWhen } from './compile-when.ts'
-import type { ConditionDefinition, FamilyDefinition, MedicationDefinition } from './mapping-definition.ts'
 import {
   type CompiledRule,
   compileApplies,
@@ -17,6 +16,7 @@ import {
   recordRule,
   rejected,
 } from './rule.ts'
+import type { ConditionDefinition, FamilyDefinition, MedicationDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 const NO_STATUS = fault('status-missing', 'there is no status')

@@ -1,0 +1,186 @@
+/** The rules of a mapping as written: of measurements, conditions and care teams, in wide rows and in long ones (docs/mapping.md). */
+import { z } from 'zod'
+import {
+  checkSource,
+  DateDefinition,
+  FieldDefinition,
+  FieldObject,
+  fieldKeys,
+  readKeys,
+  refuser,
+  Table,
+  Text,
+  told,
+  WhenDefinition,
+} from './field-definition.ts'
+
+/** Marks of numbers as the vendor's country writes them. */
+const NumberFormat = z
+  .strictObject({
+    decimal: z.enum(['.', ',']).default('.'),
+    group: z.enum(['.', ',', ' ', "'"]).optional(),
+  })
+  .refine((format) => format.decimal !== format.group, {
+    message: 'must differ from the decimal mark',
+    path: ['group'],
+  })
+
+/** How values are written: for a rule, or in `row` for all of them. */
+export const valueKeys = {
+  number: told('Marks of numbers, like { decimal: "," }.', NumberFormat),
+  comparators: told(
+    'What becomes of bounds like <5: rejected, left out, or sent as the limit.',
+    z.enum(['reject', 'skip', 'limit']),
+  ),
+}
+
+/** Marks, for editors, where keys of the catalog stand; others may stand there, too. */
+export const keysOf = (section: 'biometrics' | 'conditions' | 'any') => ({ catalogKeys: section })
+
+/** What every rule has. */
+const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.optional() }
+
+/** What wide and long rules of measurements have in common. */
+const measurementKeys = {
+  ...valueKeys,
+  form: told('Heights as people say them in the United States.', z.literal('feet-and-inches')),
+  refRange: told('The column or path of the reference range.', FieldDefinition),
+  ...ruleKeys,
+}
+
+const UNIT_TOLD = 'the form tells the unit already: leave one of them out'
+
+/** Wide form: a rule named by its catalog key (or naming it) that reads a column. A bare unit is the unit itself. */
+export const WideBiometric = z.union([
+  z.string().min(1),
+  z
+    .strictObject({
+      ...fieldKeys,
+      ...measurementKeys,
+      catalog: z.string().meta(keysOf('biometrics')).optional(),
+      unit: told(
+        "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
+        z.union([z.string().min(1), FieldObject]),
+      ),
+    })
+    .superRefine((rule, context) => {
+      checkSource(rule, context)
+      if (rule.form !== undefined && rule.unit !== undefined) refuser(context)('unit', UNIT_TOLD)
+    }),
+])
+
+/** What a coded row says it is: by a code system of the catalog, or by the vendor's own code and a table. */
+const CodeDefinition = z
+  .strictObject({
+    ...readKeys,
+    system: told(
+      "The code system, where codes are the catalog's.",
+      z.enum(['LOINC', 'SNOMED', 'ICD-10-CM', 'ICD-9-CM']),
+    ),
+    table: Table.optional(),
+    unknown: z
+      .enum(['reject', 'skip'])
+      .default('reject')
+      .meta({ description: 'What becomes of codes that are not known.' }),
+  })
+  .superRefine(checkSource)
+  .refine((code) => (code.system === undefined) !== (code.table === undefined), {
+    message: 'needs either a system (LOINC, SNOMED, ICD-10-CM, ICD-9-CM) or a table',
+  })
+export type CodeDefinition = z.infer<typeof CodeDefinition>
+
+/** What a long rule is of: as a code that is read says, or always the same entry of the catalog. */
+const codedKeys = {
+  code: CodeDefinition.optional(),
+  catalog: z.string().min(1).meta(keysOf('any')).optional(),
+}
+
+function checkCoded(
+  { code, catalog }: { readonly code?: unknown; readonly catalog?: unknown },
+  context: z.RefinementCtx,
+): void {
+  const refuse = refuser(context)
+  if (code === undefined && catalog === undefined)
+    refuse('code', 'is missing: a rule of a list needs a code that is read, or a catalog entry')
+  if (code !== undefined && catalog !== undefined)
+    refuse('code', 'cannot stand beside catalog, which says what it is already')
+}
+
+export const LongBiometric = z
+  .strictObject({
+    ...measurementKeys,
+    ...codedKeys,
+    value: FieldDefinition,
+    unit: FieldDefinition.optional(),
+    status: z
+      .strictObject({ ...fieldKeys, keep: z.array(Text).min(1) })
+      .superRefine(checkSource)
+      .optional(),
+  })
+  .superRefine((rule, context) => {
+    if ((rule.form === undefined) !== (rule.unit === undefined)) return
+    const missing = 'is missing: a column, a path or { constant: mg/dL }'
+    refuser(context)('unit', rule.unit === undefined ? missing : UNIT_TOLD)
+  })
+  .superRefine(checkCoded)
+
+/** A bare word is the status itself. */
+const StatusDefinition = z.union([z.string().min(1), FieldObject])
+
+const Medication = z.strictObject({
+  code: FieldDefinition.meta({ description: 'Its code; where it is empty, the medication is left out.' }),
+  system: told('The code system of `code`.', z.enum(['RxNorm', 'NDC', 'ATC', 'SNOMED'])),
+  name: told('What it is called.', FieldDefinition),
+  when: WhenDefinition.optional(),
+})
+export type MedicationDefinition = z.infer<typeof Medication>
+
+const Family = z
+  .strictObject({
+    history: told('What the family history says; a bare word is sent as it stands.', StatusDefinition),
+    member: told(
+      'Relatives who have, or had, it: a list of fields, or the relatives each with its condition.',
+      z.union([z.array(FieldDefinition).min(1), z.record(z.string().min(1), WhenDefinition)]),
+    ),
+  })
+  .refine(({ history, member }) => (history ?? member) !== undefined, 'says nothing: give history or member')
+export type FamilyDefinition = z.infer<typeof Family>
+
+/** What a condition can have beside its status. */
+const conditionKeys = {
+  status: StatusDefinition,
+  medication: told('Medications that are taken for it.', z.array(Medication).min(1)),
+  family: told('The same condition in the family.', Family),
+  ...ruleKeys,
+}
+
+export const WideCondition = z.strictObject({
+  ...conditionKeys,
+  when: WhenDefinition,
+  catalog: z.string().meta(keysOf('conditions')).optional(),
+})
+
+export const LongCondition = z.strictObject({ ...codedKeys, ...conditionKeys }).superRefine(checkCoded)
+
+export const CareTeam = z.strictObject({
+  ...ruleKeys,
+  npi: FieldDefinition,
+  name: FieldDefinition,
+  type: told(
+    'A bare word is the type itself. Where it is not given, `PCP` goes out for rules with `primary`, and no type for others.',
+    z.union([z.string().min(1), FieldObject]),
+  ),
+  /** A condition says of each entry whether it is, or is no longer, the primary care physician. */
+  primary: z.union([z.boolean(), WhenDefinition]).default(false),
+  phoneNumber: FieldDefinition.optional(),
+  address: FieldDefinition.optional(),
+  city: FieldDefinition.optional(),
+  zip: FieldDefinition.optional(),
+  location: FieldDefinition.optional(),
+  profile: FieldDefinition.optional(),
+})
+
+export type WideBiometricDefinition = Exclude<z.infer<typeof WideBiometric>, string>
+export type LongBiometricDefinition = z.infer<typeof LongBiometric>
+export type ConditionDefinition = z.infer<typeof WideCondition> | z.infer<typeof LongCondition>
+export type CareTeamDefinition = z.infer<typeof CareTeam>

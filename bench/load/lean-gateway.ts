@@ -21,6 +21,8 @@ export interface LeanOptions {
   readonly perSecond?: number
   /** One record in so many is refused, and with it the batch in which it comes. */
   readonly refusesOneIn?: number
+  /** Its refusal says that something is wrong, and not which record it is about. */
+  readonly namesNobody?: boolean
   /** Records that a read of biometrics shows of everybody. */
   readonly shows?: number
   /** File into which the bulk bodies go as they come, a line each: path, a blank, the body. */
@@ -84,7 +86,7 @@ function takeRecords(path: string, text: string): { status: number; body: string
       status: 422,
       body: JSON.stringify({
         code: '422',
-        message: `data[${at}].value: is out of range`,
+        message: options.namesNobody ? 'a value is out of range' : `data[${at}].value: is out of range`,
         data: [],
         errors: [],
       }),

@@ -17,6 +17,8 @@ export interface GatewayErrorDetails {
   readonly gatewayMessage?: string | undefined
   /** The code of the envelope in which the gateway refused, where the body is one. */
   readonly envelopeCode?: number | undefined
+  /** The body in which the gateway refused, as JSON gives it. */
+  readonly refusal?: unknown
   readonly cause?: unknown
 }
 
@@ -34,6 +36,8 @@ export class GatewayError extends Error {
   readonly envelopeCode: number | undefined
   /** The gateway's own words, cut at 500 characters. They may repeat health data: for the rejects file, never for a log. */
   declare readonly gatewayMessage: string | undefined
+  /** What the gateway answered instead, as JSON gives it: to find out which record it means, never to be told. */
+  declare readonly refusal: unknown
 
   constructor(message: string, details: GatewayErrorDetails) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
@@ -42,8 +46,9 @@ export class GatewayError extends Error {
     this.status = details.status
     this.retryAfterMs = details.retryAfterMs
     this.envelopeCode = details.envelopeCode
-    // Not enumerable, so that a logger that prints an error's fields does not print this one.
-    Object.defineProperty(this, 'gatewayMessage', { value: details.gatewayMessage, enumerable: false })
+    // Not enumerable, so that a logger that prints an error's fields does not print these.
+    const { gatewayMessage, refusal } = details
+    Object.defineProperties(this, { gatewayMessage: { value: gatewayMessage }, refusal: { value: refusal } })
   }
 }
 

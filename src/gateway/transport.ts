@@ -245,6 +245,7 @@ export function createTransport(options: TransportOptions): Transport {
             retryAfterMs,
             gatewayMessage: wordsOfErrorBody(body),
             envelopeCode: codeOfErrorBody(body),
+            refusal: body,
           })
         }
         const result = read(answer, reader, method, fail)

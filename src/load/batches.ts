@@ -120,12 +120,6 @@ export function cutBatches(
 
 const EMPTY_BYTES = batchBytes([])
 
-/** The two halves of a batch that was refused as a whole. */
-export function halve(entries: readonly Entry[]): [Entry[], Entry[]] {
-  const middle = Math.ceil(entries.length / 2)
-  return [entries.slice(0, middle), entries.slice(middle)]
-}
-
 /** Records and bytes of a batch. */
 export type BatchSize = BatchLimits
 

@@ -9,7 +9,7 @@ import type { BatchIntent } from '../ledger/ledger.ts'
 import type { AccountIds, Entry, EntryOutcome, Verdict } from '../model/entry.ts'
 import type { RecordKind } from '../model/record.ts'
 import { spokenFor, watchBatch } from './batch-answer.ts'
-import { batchBytes, cutBatches, fits, halve, taken, tooLarge, writeBatch } from './batches.ts'
+import { batchBytes, cutBatches, fits, taken, tooLarge, writeBatch } from './batches.ts'
 import {
   type AnswerInOrder,
   type BatchToDeliver,
@@ -21,6 +21,7 @@ import {
 } from './delivery.ts'
 import { allDone } from './dispatcher.ts'
 import { inDoubt, refusalWords, rejection, toHeld, type Words } from './gateway-words.ts'
+import { halve, sendInParts } from './refused-parts.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import { Outgrown } from './sending.ts'
 
@@ -276,7 +277,7 @@ async function settleJudged(
   return [...outcomes, ...(await send(delivery, { ...batch, entries: again }, sent))]
 }
 
-/** After a definite refusal nothing of the batch is stored: it is cut in half until the bad records stand alone. */
+/** After a definite refusal nothing of the batch is stored: it is cut until the bad records stand alone. */
 async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError): Promise<EntryOutcome[]> {
   const { batch, batchId, row } = sent
   const status = error.status ?? null
@@ -288,8 +289,13 @@ async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError):
     return [outcome]
   }
   await delivery.ledger.splitBatch(row, error.class, status, delivery.now())
-  const halves = halve(batch.entries).map((entries) => send(delivery, { ...batch, entries }))
-  return (await allDone(halves)).flat()
+  return sendInParts(batch.entries, {
+    refusal: error.class === 'refused' ? error.refusal : undefined,
+    idOf: ({ transactionId }) => transactionId,
+    namesHold: batch.namesHold,
+    send: (entries, namesHold) => send(delivery, { ...batch, entries, namesHold }),
+    isRefused: ({ outcome }) => outcome === 'rejected',
+  })
 }
 
 export interface UnansweredBatch {

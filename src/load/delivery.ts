@@ -50,6 +50,8 @@ export interface BatchToDeliver extends ChunkKey {
   readonly kind: RecordKind
   readonly entries: readonly Entry[]
   readonly accountIds: AccountIds
+  /** Of the rest of a batch that was refused: whether the refusal named the right records. */
+  readonly namesHold?: Promise<boolean> | undefined
 }
 
 /** A batch that went out. */

@@ -28,6 +28,7 @@ import {
   type WantedRequest,
   wantedRequests,
 } from './medical-request-state.ts'
+import { sendInParts } from './refused-parts.ts'
 import type { Sending } from './sending.ts'
 
 /** The folder of authorizations. */
@@ -149,27 +150,36 @@ async function refuseTypes(
 
 const isNew = ({ known }: ToSubmit): boolean => known === undefined || known.state === 'withdrawn'
 
-/** Halves what was refused, until what is to blame stands alone. */
-async function submit(context: MedicalRecordsContext, batch: readonly ToSubmit[]): Promise<EntryOutcome[]> {
+/** Cuts what was refused until what is to blame stands alone. */
+async function submit(
+  context: MedicalRecordsContext,
+  batch: readonly ToSubmit[],
+  namesHold?: Promise<boolean>,
+): Promise<EntryOutcome[]> {
   const [only] = batch
   if (only === undefined) return []
-  const refused = async (code: string, words: Words): Promise<EntryOutcome[]> => {
+  const refused = async (code: string, words: Words, refusal?: unknown): Promise<EntryOutcome[]> => {
     if (batch.length === 1) return [rejection(only.entry, null, code, words)]
-    const middle = Math.ceil(batch.length / 2)
-    const halves = [batch.slice(0, middle), batch.slice(middle)]
-    return (await allDone(halves.map((half) => submit(context, half)))).flat()
+    return sendInParts(batch, {
+      ...{ refusal, namesHold },
+      idOf: ({ request }) => request.reference,
+      send: (part, hold) => submit(context, part, hold),
+      isRefused: ({ outcome }) => outcome === 'rejected',
+    })
   }
   let answer: UpsertAnswer
   try {
     answer = await upsert(context, batch)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    return refused(error.class === 'too-large' ? 'too-large' : 'refused', refusalWords(error))
+    return error.class === 'too-large'
+      ? refused('too-large', refusalWords(error))
+      : refused('refused', refusalWords(error), error.refusal)
   }
   // What an answer of success lists as wrong may be about any of them.
   if (answer.errors.length > 0) {
     const theirs = answer.errors.map(wordsOf).join('; ')
-    return refused('listed-as-error', { ours: '', theirs })
+    return refused('listed-as-error', { ours: '', theirs }, answer.errors)
   }
   const returned = new Map(answer.requests.map((one) => [one.referenceNumber, one]))
   if (batch.some(({ request }) => !returned.has(request.reference))) return refused('not-echoed', NOT_ECHOED)

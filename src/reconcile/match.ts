@@ -7,7 +7,7 @@
 import type { CreateAnswer, Echo } from '../gateway/answer.ts'
 import { AccountReferenceAsRead, accountIdOfEntity } from '../gateway/contract/account.ts'
 import { CareTeamReturned, ConditionReturned } from '../gateway/contract/health-profile.ts'
-import { documented, type EnvelopeError, epochMsOf } from '../gateway/contract/shared-objects.ts'
+import { documented, type EnvelopeError, epochMsOf, placesIn } from '../gateway/contract/shared-objects.ts'
 import type { AccountIds, Entry, Matched } from '../model/entry.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
 
@@ -196,16 +196,6 @@ function doubtedBy(errors: readonly EnvelopeError[], entries: readonly Entry[]):
     }
   }
   return new Map([...doubted].map(([entry, about]) => [entry, [...about].join('; ')]))
-}
-
-/** Whole numbers under `index` or `position`, wherever they stand in the error. */
-function placesIn(error: unknown): number[] {
-  if (typeof error !== 'object' || error === null) return []
-  return Object.entries(error).flatMap(([key, value]) => {
-    if (key !== 'index' && key !== 'position') return placesIn(value)
-    const place = numberOf(value)
-    return Number.isInteger(place) && place >= 0 ? [place] : []
-  })
 }
 
 /** `source.meta.persistentRecordId`: the transaction id, where the gateway keeps it. */

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   batchBytes,
-  halve,
   type PlannedBatch,
   planBatches,
   recordBytes,
@@ -123,18 +122,6 @@ describe('a plan', () => {
   it('of nothing is empty', () => {
     expect(planBatches([], { records: 1, bytes: 1 })).toEqual([])
   })
-})
-
-it('halves are the batch, in its order, and neither is empty', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 2, max: 600 }), (count) => {
-      const given = Array.from({ length: count }, () => entryOf(biometric))
-      const [left, right] = halve(given)
-      expect([...left, ...right]).toEqual(given)
-      expect(Math.abs(left.length - right.length)).toBeLessThanOrEqual(1)
-    }),
-    { numRuns: 20 },
-  )
 })
 
 it('a record is never longer than it is taken to be', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { WaybillError } from '../../src/model/errors.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { plan } from '../reference-gateway/struck-gateway.ts'
@@ -137,6 +138,9 @@ describe.each(KINDS)('delivering $kind records', ({ kind, make, path }) => {
   })
 })
 
+const Bodies = z.array(z.looseObject({ transactionId: z.string(), value: z.number() }))
+const isBad = ({ value }: { value: number }): boolean => value === 666
+
 describe('bisection', () => {
   it('finds one poisoned record among 500 with at most 2·log2(500)+1 further requests', async () => {
     const entries = people(500).with(
@@ -153,6 +157,35 @@ describe('bisection', () => {
     expect(loading.posts(BIOMETRICS) - 1).toBeLessThanOrEqual(2 * Math.log2(500) + 1)
     expect(await loading.storedIds('biometric')).toEqual(idsOf(without(entries, 310)))
     expect(await loading.acceptedInLedger()).toEqual(positionsOf(without(entries, 310)))
+  })
+
+  /** What a gateway says of the record at a place that it refuses, and the requests that it takes then. */
+  const SAYS: Record<string, [(at: number, id: string) => object, number]> = {
+    'by a path': [(at) => ({ message: `records[${at}].value: out of range` }), 3],
+    'by a pointer': [(at) => ({ message: `body/${at}/value must be <= 500` }), 3],
+    'by its transaction id': [(_at, id) => ({ errors: [{ message: `${id} refused` }] }), 3],
+    'by its place from 0 or 1': [(at) => ({ errors: [{ position: at }] }), 4],
+    'by a count from 1': [(at) => ({ message: `The value of record ${at + 1} of 64 is out of range` }), 4],
+    'of another record': [(at) => ({ message: `records[${(at + 7) % 64}].value: out of range` }), 17],
+    'of a record that was not sent': [() => ({ message: 'records[9999]: out of range' }), 13],
+  }
+
+  it.each(Object.entries(SAYS))('sends apart what a refusal names %s', async (_name, [says, requests]) => {
+    const entries = people(64).with(40, entryOf(biometric, { row: 41, person: 'person-41', value: '666' }))
+    const loading = await startLoading({
+      gateway: { open: true },
+      register: 'never',
+      faultOf: ({ path, body }) => {
+        const at = path === BIOMETRICS ? Bodies.parse(JSON.parse(body)).findIndex(isBad) : -1
+        if (at < 0) return PASS
+        const id = Bodies.parse(JSON.parse(body))[at]?.transactionId ?? ''
+        return { do: 'answer', status: 422, body: { code: 422, data: [], ...says(at, id) } }
+      },
+    })
+    const { outcomes } = await loading.load(entries)
+    expect(tally(outcomes)).toEqual({ accepted: 63, rejected: 1 })
+    expect(loading.posts(BIOMETRICS)).toBeLessThanOrEqual(requests)
+    expect(await loading.storedIds('biometric')).toEqual(idsOf(without(entries, 40)))
   })
 
   it('halves what is too large, and rejects a record that is too large alone', async () => {

@@ -57,6 +57,17 @@ export const EnvelopeError = z.union([
 ])
 export type EnvelopeError = z.infer<typeof EnvelopeError>
 
+/** Whole numbers under `index` or `position`, wherever they stand in an error. Which place is the first is not documented. */
+export function placesIn(error: unknown): number[] {
+  if (typeof error !== 'object' || error === null) return []
+  return Object.entries(error).flatMap(([key, value]) => {
+    if (key !== 'index' && key !== 'position') return placesIn(value)
+    const isNumber = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '')
+    const place = isNumber ? Number(value) : Number.NaN
+    return Number.isInteger(place) && place >= 0 ? [place] : []
+  })
+}
+
 /** What an answer says beside its data. `errors` may be absent, but where it is there it must be readable. */
 const envelopeOf = <Data extends z.ZodType>(data: Data) =>
   z.looseObject({

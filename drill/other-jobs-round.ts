@@ -1,6 +1,6 @@
 /**
  * A round with jobs of the other kinds, killed and started again: in the end every person is registered, every request stands as it was said last,
- * every PDF is there byte for byte, every test is finished, and each collection is whole and has each person once.
+ * every PDF is there byte for byte, every test is finished, every care team is as it was listed last, and each collection is whole and has each person once.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -12,6 +12,7 @@ import { DONE, RESUMABLE, unexpected } from './nightly-round.ts'
 import {
   jobsOf,
   lastSaid,
+  lastTeam,
   MAPPINGS,
   type OtherJobsPlan,
   papersText,
@@ -19,13 +20,14 @@ import {
   planOtherJobs,
   requestsText,
   rosterText,
+  teamsText,
 } from './other-jobs.ts'
 import type { RoundEnd } from './round.ts'
 import { WATCHED } from './round-plan.ts'
 import { createScene, type Ending, type Scene } from './scene.ts'
 import type { Wrong } from './verdict.ts'
 
-const JOBS = ['roster', 'papers', 'requests', 'collect'] as const
+const JOBS = ['roster', 'papers', 'requests', 'teams', 'collect'] as const
 /** More processes than this, and the job does not end by itself. */
 const MOST_PROCESSES = 14
 
@@ -66,6 +68,7 @@ export async function runOtherJobs(
     for (const job of JOBS) await untilDone(scene, job, [], blame)
     await scene.searchHome()
     await judgeGateway(plan, data, gateway.url, blame)
+    await judgeTeams(plan, gateway.url, blame)
     await judgeCollections(plan, join(folder, 'collected'), blame)
   } catch (error) {
     blame('stuck', error instanceof Error ? error.message : String(error))
@@ -75,7 +78,8 @@ export async function runOtherJobs(
   for (const words of scene.complaints) blame('words', words)
   const { processes, kills, passed, struck } = scene
   const of = (wrong: Wrong): number => found.filter(([one]) => one === wrong).length
-  const expected = plan.people.length + plan.requests.length + plan.papers.size
+  const teams = plan.people.reduce((sum, person) => sum + lastTeam(plan, person).length, 0)
+  const expected = plan.people.length + plan.requests.length + plan.papers.size + teams
   if (found.length === 0) await rm(folder, { recursive: true })
   return {
     ...{ round, theme: 'other-jobs', folder, processes, kills, passed, struck },
@@ -90,6 +94,7 @@ export async function runOtherJobs(
 
 async function deliver(plan: OtherJobsPlan, folder: string, night: number): Promise<void> {
   await writeFile(join(folder, `papers/papers_${night}.csv`), papersText(plan, night))
+  await writeFile(join(folder, `teams/teams_${night}.csv`), teamsText(plan, night))
   await writeFile(join(folder, `requests/requests_${night}.csv`), requestsText(plan, night))
   for (const { reference, authorizedFrom } of plan.requests)
     if (authorizedFrom === night)
@@ -163,6 +168,25 @@ async function judgeGateway(plan: OtherJobsPlan, data: string, url: string, blam
     const answer = await fetch(`${url}/bioage/result?${query}`, { headers: { 'x-api-key': 'drill' } })
     const text = await answer.text()
     if (!answer.ok || !text.includes('"COMPLETE"')) blame('lost', `the test of ${person} is not finished`)
+  }
+}
+
+const Team = z.object({ data: z.array(z.looseObject({ npi: z.string(), pcp: z.boolean().optional() })) })
+
+async function judgeTeams(plan: OtherJobsPlan, url: string, blame: Blame): Promise<void> {
+  for (const person of plan.people) {
+    const query = new URLSearchParams({ accountReference: person, accountReferenceType: 'partnerAccountId' })
+    const headers = { 'x-api-key': 'drill', authorization: 'Bearer drill' }
+    const answer = await fetch(`${url}/health-profile/care-teams?${query}`, { headers })
+    const { data } = Team.parse(await answer.json())
+    const there = data.map(({ npi }) => npi)
+    const wanted = lastTeam(plan, person)
+    for (const npi of wanted) if (!there.includes(npi)) blame('lost', `${npi} of ${person} is not there`)
+    for (const npi of there)
+      if (!wanted.includes(npi)) blame('altered', `${npi} of ${person} is listed no more, and stands`)
+    if (new Set(there).size !== there.length) blame('doubled', `an entry of ${person}`)
+    const marked = data.filter(({ pcp }) => pcp === true).map(({ npi }) => npi)
+    if (marked.join() !== wanted.slice(0, 1).join()) blame('marks', `${marked.join()} of ${person}`)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * The exports and faults of a round with jobs of the other kinds: a roster, requests for medical records with their PDFs, questionnaires on paper,
- * and a collection of what stands there. All of it is drawn from seed and number.
+ * whole care teams that shrink and grow, and a collection of what stands there. All of it is drawn from seed and number.
  */
 import { Random } from '../samples/random.ts'
 import type { DrawnFault, Pace } from './draw-faults.ts'
@@ -25,6 +25,8 @@ export interface OtherJobsPlan {
   /** Who has filled in a questionnaire, and the night in which it comes. */
   readonly papers: ReadonlyMap<string, number>
   readonly requests: readonly Requested[]
+  /** Of each night whom its export lists as the care team of whom; the first is the primary one. A person can be in none. */
+  readonly teams: ReadonlyMap<number, ReadonlyMap<string, readonly string[]>>
   readonly nights: number
   readonly batch: number
   readonly concurrency: number
@@ -49,7 +51,10 @@ const CALLS = [
   ...(['registerAccount', 'upsertMedicalRecords', 'uploadAuthorization', 'deleteMedicalRecords'] as const),
   ...(['searchMedicalRecords', 'listRequestTypes', 'readAssessmentPage', 'submitAnswers'] as const),
   ...(['readAgeResult', 'readBiometrics'] as const),
+  ...(['createCareTeams', 'listCareTeams', 'deleteCareTeams', 'setPrimaryCare'] as const),
 ] as const
+
+const NPIS = ['1234567893', '1003000126', '1013000124', '1023000122', '1033000120'] as const
 
 /** Each can be waited out: none refuses anything for good. */
 const KINDS = [
@@ -73,8 +78,9 @@ export function planOtherJobs(seed: number, round: number, pace: Pace): OtherJob
   const requests = people.flatMap((person, at) =>
     random.chance(0.6) ? [requestOf(random, nights, person, `req-${at}`)] : [],
   )
+  const teams = teamsOf(random, people, nights)
   return {
-    ...{ people, papers, requests, nights },
+    ...{ people, papers, requests, teams, nights },
     batch: random.pick([3, 7, 100]),
     concurrency: random.pick([1, 3, 8]),
     faults: Array.from({ length: random.integer(2, 5) }, () => faultOf(random, pace)),
@@ -89,6 +95,28 @@ export function planOtherJobs(seed: number, round: number, pace: Pace): OtherJob
       ),
   }
 }
+
+function teamsOf(random: Random, people: readonly string[], nights: number): OtherJobsPlan['teams'] {
+  const teams = new Map<number, Map<string, readonly string[]>>()
+  for (let night = 1; night <= nights; night++) {
+    const listed = new Map<string, readonly string[]>()
+    for (const person of people)
+      if (random.chance(0.7)) {
+        const left = [...NPIS]
+        const size = random.integer(0, 3)
+        listed.set(
+          person,
+          Array.from({ length: size }, () => left.splice(random.integer(0, left.length - 1), 1)[0] ?? ''),
+        )
+      }
+    teams.set(night, listed)
+  }
+  return teams
+}
+
+/** The care team that the newest export lists that has the person. */
+export const lastTeam = ({ teams }: OtherJobsPlan, person: string): readonly string[] =>
+  [...teams.values()].findLast((listed) => listed.has(person))?.get(person) ?? []
 
 function requestOf(random: Random, nights: number, person: string, reference: string): Requested {
   const from = random.integer(1, nights)
@@ -183,6 +211,17 @@ export const requestsText = ({ requests }: OtherJobsPlan, night: number): string
     }),
   ])
 
+/** A person without anybody has a row of their own, which lists nobody. */
+export const teamsText = ({ teams }: OtherJobsPlan, night: number): string =>
+  csv([
+    ['id', 'day', 'npi', 'name', 'primary'],
+    ...[...(teams.get(night) ?? [])].flatMap(([id, npis]) =>
+      (npis.length === 0 ? [''] : npis).map((npi, at) => [
+        ...[id, `2026-03-0${night}`, npi, `Practice ${npi}${MARK}`, at === 0 ? 'Y' : 'N'],
+      ]),
+    ),
+  ])
+
 /** Bytes that are no text, so that whoever reads them as such is found out. */
 export const pdfOf = (reference: string): Buffer =>
   Buffer.concat([
@@ -209,6 +248,16 @@ assessment:
     activity-kinds: [walks]
     sleep-hours: sleep
 `,
+  'drill-teams': `mapping: drill-teams
+read: { format: csv }
+row:
+  key: [id, npi]
+  account: { reference: id }
+  observedAt: { from: day, format: yyyy-MM-dd, zone: UTC }
+  source: { name: Drill, type: screening, sendingSystem: drill }
+careTeams:
+  doctor: { when: { npi: present }, npi: npi, name: name, primary: { primary: Y } }
+`,
   'drill-requests': `mapping: drill-requests
 read: { format: csv }
 row: { key: [ref], account: { reference: id } }
@@ -230,6 +279,7 @@ export const jobsOf = ({ batch, concurrency }: OtherJobsPlan): Readonly<Record<s
   return {
     roster: reading('roster'),
     papers: reading('papers'),
+    teams: `${reading('teams')}careTeams: { missing: delete }\n`,
     requests: `${reading('requests')}medicalRecords: { authorizations: ../authorizations }\n`,
     collect: `job: collect
 people: { exports: { from: ../roster, match: "*.csv" }, mapping: drill-roster }

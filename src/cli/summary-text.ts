@@ -4,7 +4,7 @@ import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
 import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
-import { knownWords, leftBehindWords, owedWords } from '../reconcile/new-and-known.ts'
+import { knownWords, leftBehindWords, owedWords, unjudgedWords } from '../reconcile/new-and-known.ts'
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-section.ts'
 import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from '../report/kinds-section.ts'
 import { type MergedReason, mergeReasons } from '../report/reasons-section.ts'
@@ -40,8 +40,12 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     '',
     `Accounts ${n(accounts.registered)} registered, ${n(accounts.known)} known, ${n(accounts.refused)} refused; ${counted(primaryCare.marked, 'primary care physician')} marked` +
       (primaryCare.unmarked === 0 ? '' : `, ${n(primaryCare.unmarked)} unmarked`) +
-      (careTeams.replaced === 0 ? '' : `; ${counted(careTeams.replaced, 'care team')} replaced`),
+      (careTeams.replaced === 0 ? '' : `; ${counted(careTeams.replaced, 'care team')} replaced`) +
+      (careTeams.removed === 0
+        ? ''
+        : `; ${counted(careTeams.removed, 'care team')} deleted, no longer listed`),
     ...owedLine(summary),
+    ...unjudgedLine(summary),
     `Requests ${n(requests.sent)} sent, ${counted(requests.retried, 'retry', 'retries')}; ${counted(requests.readBack, 'read')} of profiles`,
   ]
   lines.push(...collectionLines(summary))
@@ -72,6 +76,10 @@ export const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =
 function owedLine(summary: RunSummary): string[] {
   const owed = owedWords(summary)
   return owed === undefined ? [] : [`Owed     ${owed}: the next run does it`]
+}
+
+function unjudgedLine({ careTeams: { unjudged } }: RunSummary): string[] {
+  return unjudged === 0 ? [] : [`Kept     ${unjudgedWords(unjudged)}`]
 }
 
 /** `Not told mail to oncall@hospital.example (it answered 404; is tried again)` */

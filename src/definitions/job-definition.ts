@@ -167,6 +167,10 @@ export const JobDefinition = z
           .enum(['add', 'replace', 'keep'])
           .default('add')
           .meta({ description: 'What is done with an entry whose NPI the account has with other fields.' }),
+        missing: z.enum(['keep', 'delete']).default('keep').meta({
+          description:
+            'What is done with entries of the job that a later export no longer lists; `delete` for exports that list all of a person.',
+        }),
         acrossAccounts: z
           .boolean()
           .default(false)

@@ -56,6 +56,7 @@ import type {
   AboutToSend,
   BatchIntent,
   BatchSettlement,
+  CareTeamListing,
   ChunkKey,
   ChunkSettlement,
   ChunkStart,
@@ -63,6 +64,7 @@ import type {
   KnownAccount,
   KnownCareTeam,
   KnownRequest,
+  MissingCareTeam,
   ProfileKey,
   ProfileStart,
   Receipted,
@@ -108,6 +110,7 @@ export { latestSaid } from './left-records.ts'
 export type {
   BatchIntent,
   BatchSettlement,
+  CareTeamListing,
   ChunkKey,
   ChunkSettlement,
   ChunkStart,
@@ -117,6 +120,8 @@ export type {
   KnownAccount,
   KnownCareTeam,
   KnownRequest,
+  ListedCareTeam,
+  MissingCareTeam,
   OwedDeletion,
   ProfileKey,
   ProfileStart,
@@ -134,7 +139,10 @@ export {
   type RunStart,
   readTallies,
   type Tallies,
+  THE_PERSON,
   UNDATED,
+  UNKNOWN_PERSON,
+  UNUSABLE,
 } from './run-writes.ts'
 export type { DeadlineRecord, DeadlineState, DeliveryRecord } from './tables.ts'
 export { processName } from './tables.ts'
@@ -207,6 +215,12 @@ export interface RunLedger {
   /** Does not wait for the disk: a person who is registered twice is told as known. */
   saveAccounts(gateway: string, accounts: readonly KnownAccount[], at: number): Promise<void>
   saveCareTeams(gateway: string, entries: readonly KnownCareTeam[]): Promise<void>
+  /** Writes down what is owed of providers who are listed no more, and forgets that they were. */
+  noteMissing(
+    gateway: string,
+    missing: readonly MissingCareTeam[],
+    owing: readonly KnownCareTeam[],
+  ): Promise<void>
   /** Does not wait for the disk: a request may be sent again. */
   saveMedicalRequests(gateway: string, requests: readonly KnownRequest[]): Promise<void>
   endRun(end: RunEnd): Promise<void>
@@ -334,6 +348,17 @@ export interface Ledger {
   collected(jobId: number, people: readonly string[]): Promise<ReadonlyMap<string, CollectedBefore>>
   /** Care-team entries by account, for those that are known to have any. */
   careTeams(gateway: string, accounts: readonly string[]): Promise<Map<string, KnownCareTeam[]>>
+  /** What the job's exports have listed of accounts, for those that they have. */
+  listedCareTeams(jobId: number, accounts: readonly string[]): Promise<Map<string, CareTeamListing>>
+  /**
+   * The first providers whom the export of that arrival no longer lists, of people of whom all that it says can be used.
+   * @returns `unreadable` where a row of it cannot be read at all: nobody knows whom it would have listed
+   */
+  missingCareTeams(
+    jobId: number,
+    arrival: number,
+    limit: number,
+  ): Promise<readonly MissingCareTeam[] | 'unreadable'>
   /** Requests for medical records that the gateway was sent, by hashed reference number. */
   medicalRequests(gateway: string, references: readonly string[]): Promise<Map<string, KnownRequest>>
   /** Accounts of which a mark or a deletion is owed, by their hashes, those behind `after`. */

@@ -120,6 +120,8 @@ export interface ChunkSettlement extends ChunkKey {
   /** What of earlier runs the chunk has settled. */
   readonly ruling?: Ruling | undefined
   readonly careTeams?: { readonly gateway: string; readonly entries: readonly KnownCareTeam[] } | undefined
+  /** Where the job's exports list all care teams of a person. */
+  readonly listed?: readonly ListedCareTeam[] | undefined
   readonly tallies: ChunkTallies
   /** Of a run that collects. */
   readonly collected?: CollectedChunk | undefined
@@ -172,11 +174,43 @@ export interface KnownCareTeam {
   readonly content: string | null
   /** The newest last. */
   readonly deletions: readonly OwedDeletion[]
+  /** The account has none of the provider any more: the ledger forgets that it had. */
+  readonly isGone?: true
 }
 
-/** Entries of a provider that were replaced are to be deleted, once what replaces them stands. */
+/** What a row of an export that lists all care teams says. */
+export interface ListedCareTeam {
+  /** Hashed reference, 32 hex digits; `UNKNOWN_PERSON` of a row that cannot be read. */
+  readonly account: string
+  /** Hashed NPI, 32 hex digits; `THE_PERSON`, or `UNUSABLE` of a word that is of no use. */
+  readonly npi: string
+  /** When it was observed: milliseconds since the epoch. */
+  readonly at: number
+}
+
+export const UNKNOWN_PERSON = ''
+export const THE_PERSON = ''
+export const UNUSABLE = '00'
+
+/** What a job's exports have listed of a person. */
+export interface CareTeamListing {
+  /** Of the newest export that has the person. */
+  readonly arrival: number
+  /** Hashed NPIs that are listed and were not missing since. */
+  readonly npis: ReadonlySet<string>
+}
+
+/** A provider whom the newest export that has the person no longer lists. */
+export interface MissingCareTeam {
+  readonly account: string
+  readonly npi: string
+  /** Of the newest entry that the job has listed: milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** Entries of a provider that were replaced are to be deleted, once what replaces them stands; those that an export no longer lists, at once. */
 export interface OwedDeletion {
-  /** Of each entry that replaces them, the ids by which a list may show it: the gateway's and ours. */
+  /** Of each entry that replaces them, the ids by which a list may show it: the gateway's and ours. None: the export lists them no more. */
   readonly by: readonly (readonly string[])[]
   /** When those were observed: nothing that is newer goes. Milliseconds since the epoch. */
   readonly until: number
@@ -257,7 +291,14 @@ const TalliesText = z.object({
   /** `owed`: accounts whose mark could not be set or taken away; the next run does it. */
   primaryCare: z.object({ marked: count, unmarked: count, owed: count }),
   /** `owed`: marks, and providers of an account whose replaced entries could not be deleted; the next run does both. */
-  careTeams: z.object({ replaced: count, owed: count }),
+  careTeams: z.object({
+    replaced: count,
+    /** Entries that an export no longer lists, of an account and a provider, deleted. */
+    removed: count.default(0),
+    owed: count,
+    /** Exports that list all, of which nobody knows what they no longer list, as a row cannot be read. */
+    unjudged: count.default(0),
+  }),
 })
 
 /** Counts that belong to a run as a whole. */
@@ -270,7 +311,7 @@ export const noTallies = (): Tallies => ({
   accounts: { registered: 0, known: 0, refused: 0 },
   requests: { sent: 0, retried: 0, readBack: 0 },
   primaryCare: { marked: 0, unmarked: 0, owed: 0 },
-  careTeams: { replaced: 0, owed: 0 },
+  careTeams: { replaced: 0, removed: 0, owed: 0, unjudged: 0 },
 })
 
 /** @param text JSON, as the ledger keeps it */

@@ -202,6 +202,19 @@ interface CareTeamTable {
  */
 export type CareTeamMark = 'none' | 'set' | 'withdrawn' | 'to-set' | 'to-unset'
 
+/** Which providers a job's exports list of whom, where they list all. */
+interface CareTeamListedTable {
+  job_id: number
+  /** Hashed reference of the person; empty: of a row that cannot be read, nobody knows of whom. */
+  account: Uint8Array
+  /** Hashed NPI. Empty: that the export has the person; one byte: that it says something of them that is of no use. */
+  npi: Uint8Array
+  /** Of the export that has said so last. */
+  arrival: number
+  /** When the newest entry was observed: milliseconds since the epoch. */
+  at: number
+}
+
 /** Of whom a job has collected, and a hash of what: no health data. */
 interface CollectedTable {
   job_id: number
@@ -294,6 +307,7 @@ export interface LedgerTables {
   held: HeldTable
   account: AccountTable
   care_team: CareTeamTable
+  care_team_listed: CareTeamListedTable
   timetable: TimetableTable
   pause: PauseTable
   fire: FireTable

@@ -50,7 +50,7 @@ export async function replaceAll<Person extends ListedAccount>(
           if (!isDone && unlisted.some(({ status }) => status === 'stored') && !late.includes(person))
             late.push(person)
           if (remove.length === 0 || refused.get(person)?.has(npi)) continue
-          const error = await deleteEntries(context, person, remove)
+          const error = await deleteEntries(context, person, remove, 'replaced')
           if (error === undefined) {
             person.listed = person.listed?.filter((one) => !remove.includes(one))
             continue
@@ -113,12 +113,13 @@ export async function deleteEntries(
   { gateway, sending, tallies }: CareTeamContext,
   { owner }: Pick<MarkedAccount, 'owner'>,
   had: readonly HadCareTeam[],
+  because: 'replaced' | 'removed',
 ): Promise<GatewayError | undefined> {
   const ids = had.flatMap(({ id }) => id ?? [])
   try {
     // Not found: an attempt without an answer has deleted it.
     await sending.idempotent('delete care team', () => gateway.careTeams.delete(owner, { id: ids }))
-    tallies.careTeams.replaced++
+    tallies.careTeams[because]++
     return undefined
   } catch (error) {
     if (error instanceof GatewayError) return error

@@ -19,7 +19,7 @@ import type { Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'
 import {
   type CareTeamAccount,
-  type ChangedCareTeam,
+  type CareTeamRules,
   fieldsOf,
   type HadCareTeam,
   type MarkStep,
@@ -28,15 +28,17 @@ import {
 import { refusalWords, told, type Words } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
 
-export interface CareTeamContext {
+export interface CareTeamContext extends CareTeamRules {
   readonly gateway: Gateway
   readonly gatewayName: string
-  readonly ledger: Pick<Ledger, 'careTeams' | 'registeredBy' | 'owedCareTeams' | 'heldContents'>
+  readonly ledger: Pick<
+    Ledger,
+    'careTeams' | 'registeredBy' | 'owedCareTeams' | 'heldContents' | 'missingCareTeams'
+  >
   readonly runId: string
   readonly sending: Sending
   readonly identity: Identity
   readonly tallies: Tallies
-  readonly changed: ChangedCareTeam
   /** Milliseconds for which a list may be late. */
   readonly readLagMs: number
   readonly pause: (ms: number) => Promise<void>
@@ -238,11 +240,14 @@ export interface OwedBook {
 export const isMarkOwed = ({ mark }: { readonly mark: CareTeamMark }): boolean =>
   mark === 'to-set' || mark === 'to-unset'
 
-/** Deletions are the affair of jobs that replace: no other deletes anything. */
+/** Nothing takes its place: an export lists it no more. */
+export const isMissing = ({ by }: OwedDeletion): boolean => by.length === 0
+
+/** Deletions are the affair of jobs that replace, or delete what is missing: no other deletes anything. */
 export const owesDeletion = (
   { deletions }: Pick<KnownCareTeam, 'deletions'>,
-  changed: ChangedCareTeam,
-): boolean => changed === 'replace' && deletions.length > 0
+  { changed, missing }: CareTeamRules,
+): boolean => deletions.some((one) => (isMissing(one) ? missing === 'delete' : changed === 'replace'))
 
 export function createOwedBook(tallies: Pick<Tallies, 'primaryCare' | 'careTeams'>): OwedBook {
   const owed = new Set<string>()
@@ -265,9 +270,9 @@ export function createOwedBook(tallies: Pick<Tallies, 'primaryCare' | 'careTeams
 }
 
 /** Takes up what an earlier process has written down. */
-export function noteOwed(book: OwedBook, known: readonly KnownCareTeam[], changed: ChangedCareTeam): void {
+export function noteOwed(book: OwedBook, known: readonly KnownCareTeam[], rules: CareTeamRules): void {
   for (const one of known) {
     if (isMarkOwed(one)) book.mark(one.account, true)
-    if (owesDeletion(one, changed)) book.deletion(one.account, one.npi, true)
+    if (owesDeletion(one, rules)) book.deletion(one.account, one.npi, true)
   }
 }

@@ -9,6 +9,7 @@ import {
   type CareTeamContext,
   carryOutMark,
   isMarkOwed,
+  isMissing,
   knownNow,
   listCareTeams,
   type MarkedAccount,
@@ -30,7 +31,7 @@ export async function settleOwed(
   context: CareTeamContext,
   save: (known: readonly KnownCareTeam[]) => Promise<void>,
 ): Promise<void> {
-  const { gatewayName, ledger, changed } = context
+  const { gatewayName, ledger } = context
   let after = ''
   for (;;) {
     const hashes = await ledger.owedCareTeams(gatewayName, after, ACCOUNTS_AT_ONCE)
@@ -42,8 +43,8 @@ export async function settleOwed(
     const saved: KnownCareTeam[] = []
     await allDone(
       [...known].map(async ([hash, ofOne]) => {
-        if (!ofOne.some((one) => isMarkOwed(one) || owesDeletion(one, changed))) return
-        noteOwed(context.owed, ofOne, changed)
+        if (!ofOne.some((one) => isMarkOwed(one) || owesDeletion(one, context))) return
+        noteOwed(context.owed, ofOne, context)
         const accountId = ofOne.find((one) => one.accountId !== null)?.accountId ?? null
         if (accountId === null) return
         const owner = { reference: accountId, type: 'accountId' as const }
@@ -81,14 +82,17 @@ async function settleAccount(
   inDoubt: ReadonlySet<string>,
 ): Promise<KnownCareTeam[]> {
   const { changed, now } = context
-  const { has, known } = await settleDeletions(context, person, listed, (content) => inDoubt.has(content))
+  const isInDoubt = (content: string): boolean => inDoubt.has(content)
+  const { has, known, without } = await settleDeletions(context, person, listed, isInDoubt)
   const before = new Map(person.known.map((one) => [one.npi, one.deletions]))
   const deletions = new Map(
     known.flatMap(({ npi, deletions: left }) => (left === before.get(npi) ? [] : [[npi, left] as const])),
   )
   const account = { wanted: [], has, known }
   const written = (marks: Parameters<typeof knownNow>[2]): KnownCareTeam[] =>
-    knownNow(person, { ...account, known: person.known }, marks, deletions, now())
+    knownNow(person, { ...account, known: person.known }, marks, deletions, now()).map((one) =>
+      without.has(one.npi) ? { ...one, isGone: true } : one,
+    )
   if (!known.some(isMarkOwed)) return written(new Map())
 
   const { mark } = planCareTeam(account, changed)
@@ -111,11 +115,17 @@ async function settleDeletions(
   person: MarkedAccount,
   listed: readonly HadCareTeam[],
   isInDoubt: (content: string) => boolean,
-): Promise<{ readonly has: readonly HadCareTeam[]; readonly known: readonly KnownCareTeam[] }> {
+): Promise<{
+  readonly has: readonly HadCareTeam[]
+  readonly known: readonly KnownCareTeam[]
+  /** Providers of whom the account has nothing any more. */
+  readonly without: ReadonlySet<string>
+}> {
   let has = listed
   const known: KnownCareTeam[] = []
+  const without = new Set<string>()
   for (const one of person.known) {
-    if (!owesDeletion(one, context.changed)) {
+    if (!owesDeletion(one, context)) {
       known.push(one)
       continue
     }
@@ -125,18 +135,21 @@ async function settleDeletions(
       has.filter((had) => had.npi === npi),
       isInDoubt,
     )
-    const error = remove.length === 0 ? undefined : await deleteEntries(context, person, remove)
+    const because = one.deletions.some(isMissing) ? 'removed' : 'replaced'
+    const error = remove.length === 0 ? undefined : await deleteEntries(context, person, remove, because)
     if (error !== undefined) {
       known.push(one)
       continue
     }
     // A deletion that was never answered, or that somebody else has done.
-    if (isGone) context.tallies.careTeams.replaced++
+    if (isGone) context.tallies.careTeams[because]++
     has = has.filter((had) => !remove.includes(had))
     context.owed.deletion(person.hash, npi, left.length > 0)
     const isMarkGone = one.mark === 'set' && remove.some(({ isMarked }) => isMarked)
     const deletions = isDeepStrictEqual(left, one.deletions) ? one.deletions : left
-    known.push({ ...one, deletions, ...(isMarkGone ? { mark: 'to-set' } : {}) })
+    const mark = isMarkGone ? (because === 'removed' ? 'none' : 'to-set') : one.mark
+    known.push({ ...one, deletions, mark })
+    if (because === 'removed' && left.length === 0 && !has.some((had) => had.npi === npi)) without.add(npi)
   }
-  return { has, known }
+  return { has, known, without }
 }

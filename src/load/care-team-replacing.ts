@@ -5,6 +5,7 @@
 import { type KnownCareTeam, type OwedDeletion, UNDATED } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import { parseTransactionId } from '../model/ids.ts'
+import { isMissing } from './care-team-marks.ts'
 import {
   type CareTeamAccount,
   type HadCareTeam,
@@ -138,7 +139,9 @@ export function dueDeletion(
       const isOlder = ({ listedAt }: HadCareTeam): boolean => (listedAt ?? byLedger) <= owed.until
       const earlier = left.slice(0, -1).flatMap((one) => one.inDoubt.filter(isInDoubt))
       const open = [...earlier, ...inDoubt.filter((content) => !isOf(content, owed))]
-      const remove = has.filter((one) => !standing.includes(one) && isOlder(one))
+      const isOthers = ({ ours }: HadCareTeam): boolean =>
+        isMissing(owed) && ours !== undefined && parseTransactionId(ours) === undefined
+      const remove = has.filter((one) => !standing.includes(one) && isOlder(one) && !isOthers(one))
       return {
         remove,
         isGone: remove.length === 0 && left.some(({ isSeen }) => isSeen),

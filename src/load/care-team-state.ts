@@ -15,6 +15,13 @@ import { recordText } from './batches.ts'
 /** What is done with an entry whose NPI the account has with other fields. */
 export type ChangedCareTeam = 'add' | 'replace' | 'keep'
 
+/** By the job. */
+export interface CareTeamRules {
+  readonly changed: ChangedCareTeam
+  /** What is done with an entry that a later export no longer lists. */
+  readonly missing: 'keep' | 'delete'
+}
+
 /** A field of another type than documented is none that was sent: it counts as not there. */
 const text = z.string().optional().catch(undefined)
 const Fields = z.object({

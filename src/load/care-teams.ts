@@ -14,6 +14,7 @@ import {
   type Deletions,
   type FollowUpFailure,
   isMarkOwed,
+  isMissing,
   knownNow,
   listCareTeams,
   owesDeletion,
@@ -59,6 +60,8 @@ export interface FinishedCareTeams {
 
 interface Person extends ListedAccount {
   readonly entries: readonly Entry[]
+  /** What the ledger has of providers who were missing, and are listed again: nothing of theirs is to be deleted. */
+  readonly listedAgain: readonly KnownCareTeam[]
 }
 
 /**
@@ -188,9 +191,13 @@ export async function careTeamsOf(
       const owing = people.filter(
         (person) =>
           !active.includes(person) &&
-          person.known.some((one) => one.accountId === null && owesDeletion(one, context.changed)),
+          person.known.some((one) => one.accountId === null && owesDeletion(one, context)),
       )
       await allDone(owing.map(async (person) => known.push(...(await settleOwedOf(context, person)))))
+      for (const one of people.flatMap(({ listedAgain }) => listedAgain)) {
+        context.owed.deletion(one.account, one.npi, false)
+        if (!known.some(({ account, npi }) => account === one.account && npi === one.npi)) known.push(one)
+      }
       return { failures, known }
     },
   }
@@ -238,12 +245,18 @@ async function peopleOf(
   const empty = await ledger.registeredBy(gatewayName, withNone, runId)
   return own.map(({ hash, account, entries: ofOne }) => {
     const id = accountIds(account)
+    const npis = new Set(ofOne.map(({ record }) => identity.npi(record.evidence.npi ?? '')))
+    const before = known.get(hash) ?? []
+    const listedAgain = before
+      .filter(({ npi, deletions }) => npis.has(npi) && deletions.some(isMissing))
+      .map((one) => ({ ...one, deletions: [] }))
     return {
       hash,
       owner: id === undefined ? account : { reference: id, type: 'accountId' as const },
       accountId: id ?? null,
       entries: ofOne,
-      known: known.get(hash) ?? [],
+      known: before.map((one) => listedAgain.find(({ npi }) => npi === one.npi) ?? one),
+      listedAgain,
       isEmpty: empty.has(hash),
       listed: undefined,
     }

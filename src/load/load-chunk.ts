@@ -8,6 +8,7 @@ import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './
 import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
+import { listingOf } from './care-team-missing.ts'
 import { careTeamsOf } from './care-teams.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
@@ -26,7 +27,10 @@ import {
 import { loadRoster } from './roster.ts'
 
 export interface LoadContext extends Delivery {
-  readonly memory: Pick<Ledger, 'delivered' | 'held' | 'heldSeries' | 'batchesOf' | 'exceptionsOf'>
+  readonly memory: Pick<
+    Ledger,
+    'delivered' | 'held' | 'heldSeries' | 'batchesOf' | 'exceptionsOf' | 'listedCareTeams'
+  >
   readonly accounts: AccountsContext
   readonly careTeams: CareTeamContext
   readonly medicalRecords: MedicalRecordsContext
@@ -149,7 +153,16 @@ async function load(
     { delivered, held },
     { arrival: chunk.arrival, news, doubts: context.held },
   )
-  note(recognised.unchanged.map((entry) => ({ entry, outcome: 'unchanged' })))
+  const teams = entries.filter(({ record }) => record.kind === 'careTeam')
+  const listing = teams.length === 0 ? undefined : await listingOf(context, teams, chunk)
+  const isListedAgain = (entry: Entry): boolean =>
+    entry.record.kind === 'careTeam' && listing?.isListedAgain(entry) === true
+  const listedAgain = recognised.unchanged.filter(isListedAgain)
+  const unchanged =
+    listedAgain.length === 0
+      ? recognised.unchanged
+      : recognised.unchanged.filter((entry) => !isListedAgain(entry))
+  note(unchanged.map((entry) => ({ entry, outcome: 'unchanged' })))
   note(recognised.held.map(stillInDoubt))
   note(
     recognised.unclear.map((entry) => ({
@@ -157,10 +170,15 @@ async function load(
       isUnclear: true,
     })),
   )
-  const fresh = joined(
+  const isUnlisted = (entry: Entry): boolean =>
+    entry.record.kind === 'careTeam' && listing?.isUnlisted(entry) === true
+  const said = joined(
     recognised.fresh,
     recognised.restated.map(({ entry }) => entry),
   )
+  const unlisted = teams.length === 0 ? [] : said.filter(isUnlisted)
+  note(unlisted.map((entry) => ({ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' })))
+  const fresh = joined(outcomes.without(said), listedAgain)
   const earlier = chunk.resumed ? await recallChunk(memory, chunk, fresh) : nothingEarlier(fresh)
   note(earlier.outcomes)
   const isTaken = ({ content }: Entry): boolean => perhapsSent.taken.has(content)
@@ -234,7 +252,7 @@ async function load(
 
   const careTeams = await careTeamsOf(
     context.careTeams,
-    entries.filter(({ record }) => record.kind === 'careTeam'),
+    teams.filter((entry) => !isUnlisted(entry)),
     accounts,
     chunk.arrival,
     (entry) => chunk.resumed || isDoubtful(entry),

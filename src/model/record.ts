@@ -377,11 +377,15 @@ export interface SkippedRow extends Origin {
   /** The same for each element of the row. */
   readonly leftOut: readonly string[]
   readonly warnings: readonly Warning[]
+  /** Where all rules have left it out: whose row it is. */
+  readonly account?: AccountKey
 }
 
 export interface RejectedRow extends Origin {
   readonly outcome: 'rejected'
   readonly issue: Issue
+  /** Whose row it is, where that can be told. */
+  readonly account?: AccountKey
 }
 
 /** Exactly one outcome for each row read: rows read = mapped + skipped + rejected. */

@@ -28,7 +28,11 @@ export function newAndKnown(
   }
 }
 
-/** `2 marks and 1 deletion of replaced care-team entries`; nothing where nothing is owed. The next run does it. */
+/** Of exports that list all care teams of a person. */
+export const unjudgedWords = (exports: number): string =>
+  `nothing was deleted for being listed no more: ${counted(exports, 'export has a row', 'exports have rows')} that cannot be read, and nobody knows whom it would have listed`
+
+/** `2 marks and 1 deletion of a care-team entry`; nothing where nothing is owed. The next run does it. */
 export function owedWords({
   primaryCare,
   careTeams,
@@ -44,13 +48,7 @@ export function owedWords({
       : [counted(marks, 'mark of a primary care physician', 'marks of primary care physicians')]),
     ...(deletions === 0
       ? []
-      : [
-          counted(
-            deletions,
-            'deletion of a replaced care-team entry',
-            'deletions of replaced care-team entries',
-          ),
-        ]),
+      : [counted(deletions, 'deletion of a care-team entry', 'deletions of care-team entries')]),
   ]
   return words.length === 0 ? undefined : words.join(' and ')
 }

@@ -25,6 +25,8 @@ export interface ExpectedOfCareTeam {
   readonly newest?: number
   /** Whether a deletion of the provider's replaced entries is owed. */
   readonly owesDeletion: boolean
+  /** Whether a later export lists the provider no more, in a job that deletes what is missing. */
+  readonly isRemoved: boolean
 }
 
 /** @param profile undefined where it cannot be read */
@@ -35,6 +37,7 @@ export function compareWithProfile(
 ): Comparison {
   if (profile === undefined) return HIDDEN
   const comparison = compareRecord(entry, profile)
+  if (expected?.isRemoved && comparison.verdict === 'missing') return HIDDEN
   if (expected === undefined || (comparison.verdict !== 'equal' && comparison.verdict !== 'differs'))
     return comparison
   const { npi } = entry.record.evidence

@@ -3,7 +3,7 @@ import { scaleLinear } from 'd3-scale'
 import { html } from '../html-page.ts'
 import { allRecords, type CodeCount, kindsShown, type RecordCounts } from '../model/balance.ts'
 import { KIND_NAMES } from '../model/record.ts'
-import { owedWords } from '../reconcile/new-and-known.ts'
+import { owedWords, unjudgedWords } from '../reconcile/new-and-known.ts'
 import { counted, n } from '../shown-text.ts'
 import {
   countOf,
@@ -97,6 +97,8 @@ function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: R
     facts.push(['primary care physicians', `${n(marked)} marked, ${n(unmarked)} unmarked`])
   if (careTeams.replaced > 0)
     facts.push(['care teams with an older entry', `${n(careTeams.replaced)} replaced`])
+  if (careTeams.removed > 0) facts.push(['care teams no longer listed', `${n(careTeams.removed)} deleted`])
+  if (careTeams.unjudged > 0) facts.push(['care teams kept', unjudgedWords(careTeams.unjudged)])
   const owed = owedWords({ primaryCare, careTeams })
   if (owed !== undefined) facts.push(['owed at the gateway', `${owed}: the next run does it`])
   if (leftOut.length > 0) facts.push(['left out by the mapping', html(codeCountWords(leftOut))])

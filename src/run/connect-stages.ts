@@ -192,6 +192,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
         identity,
         tallies,
         changed: careTeams.changed,
+        missing: careTeams.missing,
         runId: runLedger.lease.runId,
         readLagMs: delivery.readLagMs,
         pause: delivery.pause,

@@ -7,6 +7,7 @@
  * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
  * batch; settlement.ts settles it.
  */
+import { noteMissing } from '../load/care-team-missing.ts'
 import { settleOwed } from '../load/care-team-owed.ts'
 import { loadChunk } from '../load/load-chunk.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
@@ -26,7 +27,7 @@ import { openAppended } from './receipts.ts'
 import { columnsInFront, rejectsPath } from './rejects.ts'
 import { resumptionOf, rowsOf } from './resume.ts'
 import { assertReadWhole, openRows } from './rows.ts'
-import { leftBehind, settleChunk } from './settlement.ts'
+import { leftBehind, listsCareTeams, settleChunk } from './settlement.ts'
 import { exitOf, type RunSummary, summarise } from './summary.ts'
 
 export interface JobEnd {
@@ -202,6 +203,8 @@ async function carryOut(
       await pipeline.drain()
     }
     await assertReadWhole(opened, record, counts)
+    if (listsCareTeams(stages, record))
+      await noteMissing({ ...stages.load.careTeams, runLedger }, stages.load.jobId, arrival)
     const findings = toLookAt((await watch?.end(runLedger, record.id)) ?? [])
     await runLedger.endExport(record.id, 'finished', null)
     assertBalanced(counts, record.name)

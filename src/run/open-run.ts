@@ -139,13 +139,13 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
 /** What is owed by now, an earlier process has written down: what that one has counted since may be done by this one. */
 async function countOwed(
   { ledger, gatewayName }: Pick<World, 'ledger' | 'gatewayName'>,
-  { owed, tallies, changed }: RunStages['load']['careTeams'],
+  { owed, tallies, changed, missing }: RunStages['load']['careTeams'],
 ): Promise<void> {
   tallies.primaryCare.owed = 0
   tallies.careTeams.owed = 0
   const accounts = await ledger.owedCareTeams(gatewayName, '', Number.MAX_SAFE_INTEGER)
   const known = await ledger.careTeams(gatewayName, accounts)
-  noteOwed(owed, [...known.values()].flat(), changed)
+  noteOwed(owed, [...known.values()].flat(), { changed, missing })
 }
 
 /**

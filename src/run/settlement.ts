@@ -14,6 +14,7 @@ import {
   type RunOrigin,
   type Said,
 } from '../ledger/ledger.ts'
+import { listedBy } from '../load/care-team-missing.ts'
 import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
 import type { Memory } from '../load/recognise.ts'
@@ -82,6 +83,12 @@ export async function settleChunk(
       outcome.batchId === null ? toException(outcome) : undefined,
     ),
     careTeams: { gateway: context.load.accounts.gatewayName, entries: loaded.careTeams },
+    listed: listsCareTeams(context, record)
+      ? listedBy(
+          context.identity,
+          chunk.rows.map(({ outcome }) => outcome),
+        )
+      : undefined,
     ruling,
     // Of a chunk that is loaded once more, after a kill, the last time counts.
     tallies: { accounts: loaded.accounts },
@@ -90,6 +97,16 @@ export async function settleChunk(
   })
   return counts
 }
+
+/** Whether it lists all care teams of a person, and is read as a whole: then what it lists no more is missing. */
+export const listsCareTeams = (
+  { load, isBackfill, limit }: Pick<RunStages, 'load' | 'isBackfill' | 'limit'>,
+  { reading }: Pick<ExportRecord, 'reading'>,
+): boolean =>
+  load.careTeams.missing === 'delete' &&
+  reading === 'whole' &&
+  !isBackfill &&
+  limit === Number.POSITIVE_INFINITY
 
 /**
  * Row keys under which something was accepted, or did not get through against what stands, with what was delivered under them, oldest

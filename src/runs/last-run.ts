@@ -117,7 +117,7 @@ async function readLastRun(
   const states = (summary?.exports ?? []).map(({ state }) => state)
   const { accounts, careTeams, requests } = summary ?? {
     accounts: { registered: 0, known: 0, refused: 0 },
-    careTeams: { replaced: 0, owed: 0 },
+    careTeams: { replaced: 0, removed: 0, owed: 0, unjudged: 0 },
     requests: { sent: 0, retried: 0, readBack: 0 },
   }
   return {

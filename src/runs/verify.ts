@@ -95,6 +95,7 @@ async function expectedOfGroup(
   const account = again.accountOf(first)
   const known = (await ledger.careTeams(again.run.gateway, [account])).get(account) ?? []
   const bearer = bearerOf(again, group, known)
+  const listing = (await ledger.listedCareTeams(again.run.job_id, [account])).get(account)
   return (entry) => {
     const own = again.npiOf(entry.record.evidence.npi ?? '')
     const ofProvider = known.find(({ npi }) => npi === own)
@@ -102,6 +103,7 @@ async function expectedOfGroup(
       isBearer: entry === bearer,
       ...(again.replaces && ofProvider !== undefined ? { newest: ofProvider.observedAt } : {}),
       owesDeletion: ofProvider !== undefined && ofProvider.deletions.length > 0,
+      isRemoved: listing !== undefined && !listing.npis.has(own),
     }
   }
 }

@@ -19,7 +19,8 @@ import type { Scope } from './scope.ts'
 
 export type RowIdentity =
   | { readonly ok: true; readonly key: string; readonly account: SentAccount }
-  | { readonly ok: false; readonly issue: Issue }
+  /** With the person where their reference can be read. */
+  | { readonly ok: false; readonly issue: Issue; readonly account?: SentAccount }
 
 export interface CompiledRow {
   readonly skip: CompiledCondition | undefined
@@ -71,19 +72,21 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       if (account === '') return refused('account-missing', reference, 'there is no reference of the person')
       const lost = damaged(context, 'account-damaged', reference, account)
       if (lost !== undefined) return { ok: false, issue: lost }
+      const person = { reference: account, type }
       const parts: string[] = []
       for (const field of key) {
         const part = field.read(scope)
-        if (typeof part !== 'string') return refused(part.code, field, part.message)
+        if (typeof part !== 'string') return { ...refused(part.code, field, part.message), account: person }
         const rounded = damaged(context, 'key-damaged', field, part)
-        if (rounded !== undefined) return { ok: false, issue: rounded }
+        if (rounded !== undefined) return { ok: false, issue: rounded, account: person }
         parts.push(part)
       }
       if (parts.every((part) => part === ''))
-        return refused('key-missing', key[0], 'every part of the row key is empty')
+        return { ...refused('key-missing', key[0], 'every part of the row key is empty'), account: person }
       const paying = sponsor === undefined ? '' : sponsor.read(scope)
-      if (typeof paying !== 'string') return refused(paying.code, sponsor, paying.message)
-      const sent = { reference: account, type, ...(paying === '' ? {} : { sponsor: paying }) }
+      if (typeof paying !== 'string')
+        return { ...refused(paying.code, sponsor, paying.message), account: person }
+      const sent = paying === '' ? person : { ...person, sponsor: paying }
       return { ok: true, key: parts.join('|'), account: sent }
     },
     register: register && birth && compileRegistration(context, register, birth),

@@ -214,11 +214,14 @@ function assemble(
         ...{ leftOut: ['skipWhen'], warnings: checks.warnings([]) },
       }
     const identity = row.identify(root)
-    if (!identity.ok) return { ...origin, outcome: 'rejected', issue: identity.issue }
+    if (!identity.ok) {
+      const { issue, account } = identity
+      return { ...origin, outcome: 'rejected', issue, ...(account && { account }) }
+    }
     const { key, account } = identity
     const facts = createRowFacts(account, key)
     const rowDate = rowDated ? row.observedAt.read(root) : undefined
-    if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue }
+    if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue, account }
     const born = row.bornAt(root)
     const records: PreparedRecord[] = []
     const rejected: RejectedRecord[] = []
@@ -256,7 +259,7 @@ function assemble(
     checkBloodPressure(checks, records, rejected)
     const warnings = checks.warnings(rejected)
     if (records.length === 0 && rejected.length === 0 && leftOut.length > 0)
-      return { ...origin, outcome: 'skipped', reason: 'nothing-kept', leftOut, warnings }
+      return { ...origin, outcome: 'skipped', reason: 'nothing-kept', leftOut, warnings, account }
     return {
       ...origin,
       outcome: 'mapped',

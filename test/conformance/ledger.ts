@@ -11,6 +11,9 @@ import {
   noTallies,
   type RunLedger,
   type Tallies,
+  THE_PERSON,
+  UNKNOWN_PERSON,
+  UNUSABLE,
 } from '../../src/ledger/ledger.ts'
 import { unpackHolds } from '../../src/ledger/packed-records.ts'
 
@@ -1078,6 +1081,58 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.registeredBy('gateway', keys, run.lease.runId)).toEqual(new Set([rowKey(0)]))
       expect(await ledger.registeredBy('gateway', keys, 'another')).toEqual(new Set())
       expect(await ledger.registeredBy('another', keys, run.lease.runId)).toEqual(new Set())
+    })
+
+    it('knows whom exports list, and whom the newest one that has a person lists no more', async () => {
+      const { run, exportRow, chunkSettled } = await openChunk()
+      const [ann, bob] = [rowKey(1), rowKey(2)]
+      const [first, second] = [rowKey(11), rowKey(12)]
+      let chunk = 1
+      const list = async (arrival: number, ...listed: readonly (readonly [string, string, number])[]) => {
+        if (chunk > 1)
+          await run.openChunk(exportRow, {
+            number: chunk,
+            firstRow: 1,
+            firstLine: 2,
+            byteOffset: 50,
+            rows: 3,
+          })
+        const rows = listed.map(([account, npi, at]) => ({ account, npi, at }))
+        const said = { arrival, byBackfill: false }
+        await run.settleChunk(chunkSettled({ chunk: chunk++, said, listed: rows, delivered: [], held: [] }))
+      }
+      const listing = (arrival: number, ...npis: string[]) => ({ arrival, npis: new Set(npis) })
+      await list(4, [ann, THE_PERSON, 0], [ann, first, 70], [ann, second, 60], [bob, THE_PERSON, 0])
+      expect(await ledger.missingCareTeams(jobId, 4, 9)).toEqual([])
+      await list(6, [ann, THE_PERSON, 0], [ann, first, 50])
+      expect(await ledger.listedCareTeams(jobId, [ann, bob, rowKey(3)])).toEqual(
+        new Map([
+          [ann, listing(6, first, second)],
+          [bob, listing(4)],
+        ]),
+      )
+      const missing = [{ account: ann, npi: second, at: 60 }]
+      expect(await ledger.missingCareTeams(jobId, 6, 9)).toEqual(missing)
+      expect(await ledger.missingCareTeams(jobId, 6, 0)).toEqual([])
+      expect(await ledger.missingCareTeams(jobId + 1, 6, 9)).toEqual([])
+      await run.noteMissing('gateway', missing, [])
+      expect(await ledger.missingCareTeams(jobId, 6, 9)).toEqual([])
+      // An older export, read again, says nothing of a person whom a later one has.
+      await list(4, [ann, THE_PERSON, 0], [ann, second, 60], [bob, second, 60])
+      expect(await ledger.listedCareTeams(jobId, [ann, bob])).toEqual(
+        new Map([
+          [ann, listing(6, first)],
+          [bob, listing(4, second)],
+        ]),
+      )
+      await list(8, [ann, THE_PERSON, 0], [ann, UNUSABLE, 0], [bob, THE_PERSON, 0])
+      expect(await ledger.missingCareTeams(jobId, 8, 9)).toEqual([{ account: bob, npi: second, at: 60 }])
+      await list(8, [UNKNOWN_PERSON, UNUSABLE, 0])
+      expect(await ledger.missingCareTeams(jobId, 8, 9)).toBe('unreadable')
+      await list(9, [ann, THE_PERSON, 0])
+      expect(await ledger.missingCareTeams(jobId, 9, 9)).toEqual([{ account: ann, npi: first, at: 70 }])
+      await ledger.forgetPerson('gateway', [ann], null)
+      expect(await ledger.listedCareTeams(jobId, [ann])).toEqual(new Map())
     })
 
     it('knows of care teams the newest date of each NPI, one mark an account, and who owes a mark or a deletion', async () => {

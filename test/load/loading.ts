@@ -203,6 +203,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       identity: IDENTITY,
       tallies,
       changed: options.changed ?? 'add',
+      missing: 'keep',
       runId: 'run-1',
       readLagMs: 5_000,
       pause,

@@ -102,7 +102,12 @@ test.each<[string, number | undefined, { isReplacing?: boolean; owesDeletion?: b
     npi: evidence.npi,
     observedAt: after === undefined ? undefined : observedAt + after,
   }
-  const by = { isBearer: false, owesDeletion: false, ...(isReplacing ? { newest: observedAt + DAY } : {}) }
+  const by = {
+    isBearer: false,
+    owesDeletion: false,
+    isRemoved: false,
+    ...(isReplacing ? { newest: observedAt + DAY } : {}),
+  }
   expect(compareWithProfile(team, [own, beside], { ...by, ...expected })).toEqual(
     differs ? { verdict: 'differs', fields: ['replaced'] } : { verdict: 'equal' },
   )

@@ -224,7 +224,11 @@ describe('how a run stands', () => {
     [
       'left',
       '2 marks owed, 1 deletion owed',
-      { ...clean, primaryCare: { marked: 0, unmarked: 0, owed: 2 }, careTeams: { replaced: 0, owed: 3 } },
+      {
+        ...clean,
+        primaryCare: { marked: 0, unmarked: 0, owed: 2 },
+        careTeams: { replaced: 0, removed: 0, owed: 3, unjudged: 0 },
+      },
     ],
     [
       'left',

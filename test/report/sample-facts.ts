@@ -60,7 +60,7 @@ export function summaryWith(more: Partial<RunFacts['summary']> = {}): RunFacts['
     accounts: { registered: 4971, known: 390, refused: 5 },
     requests: { sent: 11_950, retried: 3, readBack: 0 },
     primaryCare: { marked: 3402, unmarked: 0, owed: 0 },
-    careTeams: { replaced: 0, owed: 0 },
+    careTeams: { replaced: 0, removed: 0, owed: 0, unjudged: 0 },
     files: {},
     startedAt: new Date(BEGAN).toISOString(),
     durationMs: 14_089,

@@ -242,6 +242,7 @@ describe('long measurements in nested rows', () => {
         reason: 'nothing-kept',
         leftOut: [why, why],
         warnings: [],
+        account: { reference: expect.any(String), type: 'accountId' },
       })
     }
     expect(mapped(mapLong(document(obx({ status: 'P' }), obx({})))).records).toHaveLength(1)

@@ -24,8 +24,18 @@ export const readDeletions = (text: string | null): OwedDeletion[] =>
 export async function saveCareTeams(
   writer: Writer,
   gateway: string,
-  entries: readonly KnownCareTeam[],
+  known: readonly KnownCareTeam[],
 ): Promise<void> {
+  const { gone = [], there: entries = [] } = Object.groupBy(known, ({ isGone }) =>
+    isGone ? 'gone' : 'there',
+  )
+  for (const { account, npi } of gone)
+    await writer
+      .deleteFrom('care_team')
+      .where('gateway', '=', gateway)
+      .where('account', '=', Buffer.from(account, 'hex'))
+      .where('npi', '=', Buffer.from(npi, 'hex'))
+      .execute()
   for (let start = 0; start < entries.length; start += ROWS_AT_ONCE) {
     const values = entries.slice(start, start + ROWS_AT_ONCE).map((entry) => ({
       gateway,

@@ -20,9 +20,11 @@ export async function forgetPerson(
   const people = [...hashes, ...byId.map(({ reference }) => reference)]
   await writer.deleteFrom('account').where('gateway', '=', gateway).where('reference', 'in', people).execute()
   await writer.deleteFrom('care_team').where('gateway', '=', gateway).where('account', 'in', people).execute()
+  const jobs = writer.selectFrom('job').select('id').where('gateway', '=', gateway)
   await writer
-    .deleteFrom('collected')
-    .where('person', 'in', people)
-    .where('job_id', 'in', (query) => query.selectFrom('job').select('id').where('gateway', '=', gateway))
+    .deleteFrom('care_team_listed')
+    .where('account', 'in', people)
+    .where('job_id', 'in', jobs)
     .execute()
+  await writer.deleteFrom('collected').where('person', 'in', people).where('job_id', 'in', jobs).execute()
 }

@@ -82,6 +82,8 @@ const SHAPE = [
     primary key (gateway, account, npi)) without rowid`,
   `create index care_team_owed on care_team (gateway, account)
     where (mark in ('to-set', 'to-unset') or deletions is not null)`,
+  `create table care_team_listed (job_id integer not null, account blob not null, npi blob not null, arrival integer not null,
+    at integer not null, primary key (job_id, account, npi)) without rowid`,
   `create table collected (job_id integer not null, person blob not null, content blob, run_id text not null,
     primary key (job_id, person)) without rowid`,
   `create table medical_request (gateway text not null, reference blob not null, content blob not null, state text not null,

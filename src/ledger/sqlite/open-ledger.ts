@@ -8,6 +8,7 @@ import { advanceRun } from '../states.ts'
 import type { LedgerTables } from '../tables.ts'
 import { acknowledgementsOf } from './acknowledgements.ts'
 import { readBehind } from './backup.ts'
+import { readListing, readMissing } from './care-team-listing.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './database.ts'
 import { deliveredOf } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
@@ -311,6 +312,8 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     knownAccounts: (gateway, after, limit) => read((db) => readKnownAccounts(db, gateway, after, limit)),
     collected: (jobId, people) => read((db) => readCollected(db, jobId, people)),
     careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
+    listedCareTeams: (jobId, accounts) => read((db) => readListing(db, jobId, accounts)),
+    missingCareTeams: (jobId, arrival, limit) => read((db) => readMissing(db, jobId, arrival, limit)),
     medicalRequests: (gateway, references) => read((db) => readMedicalRequests(db, gateway, references)),
     owedCareTeams: (gateway, after, limit) => read((db) => readOwedCareTeams(db, gateway, after, limit)),
     heldContents: (contents) => read((db) => readHeldContents(db, contents)),

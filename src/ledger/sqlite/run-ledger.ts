@@ -16,6 +16,7 @@ import { type Held, packHolds } from '../packed-records.ts'
 import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
+import { forgetListed, saveListed } from './care-team-listing.ts'
 import { saveCareTeams } from './care-teams.ts'
 import type { LedgerDatabase, Statements } from './database.ts'
 import type { Delivered, Upkeep } from './delivered.ts'
@@ -192,6 +193,11 @@ export function createRunLedger(
       }, 'for-nothing')
     },
     saveCareTeams: (gateway, entries) => writeShared((writer) => saveCareTeams(writer, gateway, entries)),
+    noteMissing: (gateway, missing, owing) =>
+      writeShared(async (writer) => {
+        await saveCareTeams(writer, gateway, owing)
+        await forgetListed(writer, lease.jobId, missing)
+      }),
     saveMedicalRequests: (gateway, requests) =>
       writeShared((writer) => saveMedicalRequests(writer, gateway, requests), 'for-nothing'),
     endRun: (end) =>
@@ -346,6 +352,8 @@ async function settleChunk(
   forgetPlanned(statements, settlement)
   if (settlement.careTeams !== undefined)
     await saveCareTeams(writer, settlement.careTeams.gateway, settlement.careTeams.entries)
+  if (settlement.listed !== undefined)
+    saveListed(statements, lease.jobId, settlement.said.arrival, settlement.listed)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
   for (const { rowKey, rule, content, series } of settlement.held) {
     await writer

@@ -65,7 +65,7 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
 }
 
 /** A line may end before its last cell does: blanks at its end are often left out. What stands behind all of them is a cell too many. */
-function cutByWidths(text: string, widths: readonly number[]): string[] {
+export function cutByWidths(text: string, widths: readonly number[]): string[] {
   const cells: string[] = []
   let at = 0
   for (const width of widths) {

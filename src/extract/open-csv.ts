@@ -65,7 +65,7 @@ export async function openCsv(path: string, compression: Compression, read: CsvD
 }
 
 /** The content as UTF-8, up to the trailer. */
-interface TextSource {
+export interface TextSource {
   readonly path: string
   /** Offset of the first character. */
   readonly start: number
@@ -77,7 +77,11 @@ interface TextSource {
   text(from: number): AsyncIterable<Buffer>
 }
 
-async function openText(path: string, compression: Compression, read: CsvDefinition): Promise<TextSource> {
+export async function openText(
+  path: string,
+  compression: Compression,
+  read: Pick<CsvDefinition, 'encoding' | 'trailer'>,
+): Promise<TextSource> {
   const head = await headOf(readContent(path, compression, 0))
   const encoding = findEncoding(path, head.bytes, read.encoding)
   const all = (from: number) => decoded(path, compression, encoding, from)
@@ -110,7 +114,7 @@ function decoded(
 /** @param seekable whether reading can begin anywhere: then the tail of the file suffices */
 async function trailerOf(
   path: string,
-  { trailer }: CsvDefinition,
+  { trailer }: Pick<CsvDefinition, 'trailer'>,
   start: number,
   seekable: boolean,
   all: (from: number) => AsyncIterable<Buffer>,

@@ -17,6 +17,7 @@ import { ByteWindow, readRows } from './framing.ts'
 import { type ControlTotal, openCsv } from './open-csv.ts'
 import { openHl7v2 } from './open-hl7v2.ts'
 import { ndjsonFormat, openJson } from './open-json.ts'
+import { openRecords } from './open-records.ts'
 import type { ReadDefinition } from './read-definition.ts'
 
 export interface OpenExport {
@@ -77,6 +78,7 @@ export async function openExport(
       ...common,
     }
   if (read.format === 'hl7v2') return { ...(await openHl7v2(path, compression, read)), ...common }
+  if (read.format === 'records') return { ...(await openRecords(path, compression, read)), ...common }
   const byteOffset = await textStart(path, readContent(path, compression, 0))
   const rows = (from: Origin = { row: 1, line: 1, byteOffset }) =>
     readRows(

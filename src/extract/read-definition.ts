@@ -195,12 +195,94 @@ const hl7v2Definition = z.strictObject({
 
 export type Hl7v2Definition = z.infer<typeof hl7v2Definition>
 
-/** CSV in its dialects, one JSON document a line, one JSON document with a list of rows, or messages of HL7 v2. */
+const recordType = z.string().regex(/^[A-Za-z0-9_]{1,20}$/, 'is a word of letters and digits')
+const recordColumns = z.array(z.string().trim().min(1)).min(1)
+
+/** What stands behind the type of a record. */
+const recordDefinition = z.strictObject({
+  in: recordType
+    .optional()
+    .meta({ description: 'The type of the record that it belongs to; without it, that of the row.' }),
+  columns: recordColumns,
+  widths: z.array(z.int().min(1)).min(1).optional().meta({
+    description: 'Characters of each column, behind the type, in files of fixed widths.',
+  }),
+})
+
+const recordsDefinition = z
+  .strictObject({
+    format: z.literal('records'),
+    encoding: csvDefinition.shape.encoding,
+    delimiter: z.union([mark], { error: 'must be one ASCII character' }).default(','),
+    quote: z.union([z.literal('none'), mark], { error: 'must be one ASCII character, or none' }).default('"'),
+    typeWidth: z.int().min(1).max(20).optional().meta({
+      description: 'Characters that the type takes at the start of each line, in files of fixed widths.',
+    }),
+    row: recordType.meta({ description: 'The type that begins a row; what follows belongs to it.' }),
+    types: z
+      .record(
+        recordType,
+        z.union([
+          recordColumns.transform((columns): z.infer<typeof recordDefinition> => ({ columns })),
+          recordDefinition,
+        ]),
+      )
+      .meta({ description: 'Of each type the names of its columns.' }),
+    skip: z
+      .array(recordType)
+      .default([])
+      .meta({ description: 'Types that belong to no row: headers, trailers.' }),
+    count: z
+      .strictObject({ type: recordType, cell: z.int().min(1) })
+      .optional()
+      .meta({
+        description:
+          'Where a record says how many rows there are: its type, and the cell, from 1, behind it.',
+      }),
+  })
+  .superRefine((read, context) => {
+    const refuse = (path: (string | number)[], message: string): void =>
+      context.addIssue({ code: 'custom', path, message })
+    const types = new Map<string, z.infer<typeof recordDefinition>>(Object.entries(read.types))
+    if (!types.has(read.row)) refuse(['row'], 'is none of the types')
+    if (read.delimiter === read.quote) refuse(['delimiter'], 'must differ from the quote')
+    for (const [type, { in: parent, columns, widths }] of types) {
+      const at = ['types', type]
+      if (read.skip.includes(type)) refuse(at, 'is one of those that `skip` leaves out')
+      if (read.typeWidth !== undefined && read.typeWidth < type.length)
+        refuse(at, `is longer than the ${read.typeWidth} characters of a type`)
+      if ((widths?.length ?? columns.length) !== columns.length)
+        refuse([...at, 'widths'], `are ${widths?.length} for ${columns.length} columns`)
+      if ((widths === undefined) !== (read.typeWidth === undefined))
+        refuse([...at, 'widths'], 'go with typeWidth: either all types have widths, or none')
+      if (new Set(columns).size < columns.length) refuse([...at, 'columns'], 'names a column more than once')
+      for (const [other, { in: above = read.row }] of types)
+        if (other !== read.row && above === type && columns.includes(other))
+          refuse([...at, 'columns'], `names a column as the type ${other}, whose records stand beside it`)
+      if (type === read.row) {
+        if (parent !== undefined) refuse([...at, 'in'], 'begins a row, and belongs to none')
+        continue
+      }
+      const seen = new Set([type])
+      for (let above = parent ?? read.row; above !== read.row; above = types.get(above)?.in ?? read.row) {
+        if (!types.has(above) || seen.has(above)) {
+          refuse([...at, 'in'], 'leads to no row')
+          break
+        }
+        seen.add(above)
+      }
+    }
+  })
+
+export type RecordsDefinition = z.infer<typeof recordsDefinition>
+
+/** CSV in its dialects, one JSON document a line, one JSON document with a list of rows, messages of HL7 v2, or records of several types. */
 export const readDefinition = z.discriminatedUnion('format', [
   csvDefinition,
   ndjsonDefinition,
   jsonDefinition,
   hl7v2Definition,
+  recordsDefinition,
 ])
 
 export type ReadDefinition = z.infer<typeof readDefinition>

@@ -48,6 +48,7 @@ export type RowFault =
   | 'row-too-large'
   | 'row-json-invalid'
   | 'row-message-invalid'
+  | 'row-record-misplaced'
   | 'row-member-missing'
   | 'rest-unreadable'
   | 'row-encoding-invalid'

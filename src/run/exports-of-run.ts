@@ -236,7 +236,10 @@ async function verifyExport(
   { read }: LoadedMapping,
   watch: DriftWatch | undefined,
 ): Promise<void> {
-  const trailer = read.format === 'hl7v2' || (read.format === 'csv' && read.trailer?.count !== undefined)
+  const trailer =
+    read.format === 'hl7v2' ||
+    (read.format === 'csv' && read.trailer?.count !== undefined) ||
+    (read.format === 'records' && read.count !== undefined)
   if (rows === undefined && !trailer && watch === undefined) return
   const opened = await openExport(file, read, limits, version)
   const came =

@@ -8,6 +8,7 @@ import { readMessage } from '../extract/hl7v2-message.ts'
 import { memberAt } from '../extract/json-path.ts'
 import { readJson } from '../extract/json-text.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
+import { readRecords } from '../extract/open-records.ts'
 import { csvDefinition, type ReadDefinition } from '../extract/read-definition.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonValue, Origin, Row, RowFault } from '../model/row.ts'
@@ -169,15 +170,16 @@ function jsonRow(columns: readonly string[], read: ReadDefinition): (note: Note)
     const line = { exportName: note.exportName, rule: note.rule }
     // What could not be read stands there as it came.
     const isMessage = read.format === 'hl7v2' && !text.startsWith('{')
-    const reading = isMessage ? readMessage(text) : readJson(text)
-    if ('problem' in reading)
-      return unread(
-        origin,
-        line,
-        isMessage ? 'row-message-invalid' : 'row-json-invalid',
-        reading.problem,
-        text,
-      )
+    const isRecords = read.format === 'records' && !text.startsWith('{')
+    const reading = isMessage ? readMessage(text) : isRecords ? readRecords(text, read) : readJson(text)
+    if ('problem' in reading) {
+      const fault = isMessage
+        ? 'row-message-invalid'
+        : isRecords
+          ? 'row-record-misplaced'
+          : 'row-json-invalid'
+      return unread(origin, line, fault, reading.problem, text)
+    }
     const value = memberAt(reading.value, within)
     if (value === undefined) {
       const message = 'the element lacks the member to which read.records leads'

@@ -33,6 +33,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'row-quote-not-closed': 'either',
   'row-too-large': 'data',
   'row-message-invalid': 'data',
+  'row-record-misplaced': 'data',
   'row-json-invalid': 'data',
   'row-member-missing': 'either',
   'rest-unreadable': 'redelivery',

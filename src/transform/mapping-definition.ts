@@ -34,7 +34,7 @@ const MOST_LEVELS = 24
 /** How transform understands the export; extract has its own reading of the same block. */
 const ReadBlock = z
   .looseObject({
-    format: z.enum(['csv', 'ndjson', 'json', 'hl7v2']),
+    format: z.enum(['csv', 'ndjson', 'json', 'hl7v2', 'records']),
     /** `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`, `{ dx: { from: dx_codes, by: ";" } }` */
     each: told(
       'Named levels of a row, each behind those that it lies in: the elements of a list, or the parts of a text.',
@@ -125,7 +125,7 @@ const Join = z
       .string()
       .regex(/^[^/\\]+$/, 'is a file name, without a folder')
       .optional(),
-    read: z.looseObject({ format: z.enum(['csv', 'ndjson', 'json', 'hl7v2']) }).optional(),
+    read: z.looseObject({ format: z.enum(['csv', 'ndjson', 'json', 'hl7v2', 'records']) }).optional(),
     /** Elements of the row's own document. */
     within: z.string().min(1).optional(),
     /** What holds the key in what is joined: of a table, a column. */

@@ -13,7 +13,7 @@ describe('a job', () => {
       exports: [{ from: 'inbox', match: '*.csv' }],
       mapping: 'm',
       accounts: { register: 'missing' },
-      careTeams: { changed: 'add', acrossAccounts: false },
+      careTeams: { changed: 'add', missing: 'keep', acrossAccounts: false },
       submit: {
         concurrency: 8,
         batch: { records: 500, bytes: 1_048_576 },

@@ -73,6 +73,19 @@ export async function judgeJob(parts: ExpectationParts, job: Job): Promise<Asses
   return found
 }
 
+/** Whether a look has found, and told, that exports of the job are missing by now. */
+export async function isToldMissing(
+  { ledger, now }: Pick<ExpectationParts, 'ledger' | 'now'>,
+  job: Job,
+): Promise<boolean> {
+  for (const watched of watchedSources(job)) {
+    const due = passedDeadline(watched, now())?.due
+    const judged = await ledger.expectations.judged(watched.key)
+    if (judged.some((one) => one.due === due && one.state === 'missing')) return true
+  }
+  return false
+}
+
 /** What came by a deadline is complete only when it has been at rest for as long as the job says: so much later it is judged. */
 const passedDeadline = ({ source, expect }: WatchedSource, now: number): Deadline | undefined =>
   latestDeadline({ cron: expect.by, zone: expect.zone }, now - source.stableForMs)

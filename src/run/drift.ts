@@ -91,9 +91,10 @@ export function rowDrift(
   rules: DriftDefinition,
 ): DriftFinding[] {
   const known = earlier.map(({ profile, accepted }): Known => ({ value: profile.rows, accepted }))
-  const change = changeFrom(rows, known, rules.after, (now, usual) =>
-    usual === 0 ? (now === 0 ? 0 : 1) : Math.abs(now - usual) / usual,
-  )
+  const change = changeFrom(rows, known, {
+    ...{ after: rules.after, warn: rules.rows.warn, row: rules.after },
+    distance: (now, usual) => (usual === 0 ? (now === 0 ? 0 : 1) : Math.abs(now - usual) / usual),
+  })
   return judge('rows', change, rules.rows, (usual) => `${number(rows)}, usually ${number(usual)}`)
 }
 
@@ -139,7 +140,10 @@ export function valueDrift(
       const value = shareOf(profile)
       return value === undefined ? [] : [{ value, accepted }]
     })
-    const change = changeFrom(now, known, rules.after, (one, other) => Math.abs(one - other))
+    const change = changeFrom(now, known, {
+      ...{ after: rules.after, warn: rules[measure].warn, row: measure === 'skipped' ? rules.after : 1 },
+      distance: (one, other) => Math.abs(one - other),
+    })
     return judge(
       measure,
       change,
@@ -223,19 +227,34 @@ interface Change {
   readonly size: number
   /** What it is compared with. */
   readonly usual: number
+  /** The latest deliveries were like it, and were told. */
+  readonly isKnown: boolean
 }
 
-/** From what is usual, the median, or from what was accepted, whichever is nearer. */
+interface Comparison {
+  /** So many earlier deliveries are needed. */
+  readonly after: number
+  /** What is further away is told, */
+  readonly warn: number
+  /** and no more once so many deliveries in a row were told. */
+  readonly row: number
+  distance(now: number, usual: number): number
+}
+
+/** From what is usual, the median, or from what was accepted, whichever is nearer. @param known latest first */
 export function changeFrom(
   now: number,
   known: readonly Known[],
-  after: number,
-  distance: (now: number, usual: number) => number,
+  { after, warn, row, distance }: Comparison,
 ): Change | undefined {
   if (known.length < after) return undefined
   const usual = median(known.map(({ value }) => value))
+  const latest = known.slice(0, row).map(({ value }) => value)
   const references = [usual, ...known.filter(({ accepted }) => accepted).map(({ value }) => value)]
-  return { size: Math.min(...references.map((reference) => distance(now, reference))), usual }
+  const isKnown =
+    latest.length === row &&
+    latest.every((value) => distance(value, usual) > warn && distance(now, value) <= warn)
+  return { size: Math.min(...references.map((reference) => distance(now, reference))), usual, isKnown }
 }
 
 export function judge(
@@ -245,7 +264,8 @@ export function judge(
   message: (usual: number) => string,
 ): DriftFinding[] {
   if (change === undefined) return []
-  const level = change.size > limits.stop ? 'stop' : change.size > limits.warn ? 'warn' : undefined
+  const isNews = change.size > limits.warn && !change.isKnown
+  const level = change.size > limits.stop ? 'stop' : isNews ? 'warn' : undefined
   return level === undefined
     ? []
     : [{ measure, level, message: message(change.usual), change: Number(change.size.toFixed(3)) }]

@@ -78,6 +78,8 @@ export interface DriftedExport {
   readonly name: string
   readonly sha256: string
   readonly findings: readonly DriftFinding[]
+  /** That its file is strangely small is told: fewer rows than usual are no news. */
+  readonly isSmall: boolean
 }
 
 export type RunEvent =

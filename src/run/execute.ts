@@ -131,7 +131,7 @@ async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | un
  */
 async function carryOut(
   { stages, runLedger, events }: OpenRun,
-  { record, mapping, limits, watch, position }: ExportStep,
+  { record, mapping, limits, watch, isSmall = false, position }: ExportStep,
 ): Promise<ExportEnd> {
   const { opened, mapper, all } = await openRows(stages, record, mapping, limits)
   const lastWords = lastWordsOf(stages, record, all)
@@ -209,7 +209,7 @@ async function carryOut(
     await runLedger.endExport(record.id, 'finished', null)
     assertBalanced(counts, record.name)
     const { name, sha256 } = record
-    if (findings.length > 0) events.emit({ type: 'exportDrifted', name, sha256, findings })
+    if (findings.length > 0) events.emit({ type: 'exportDrifted', name, sha256, findings, isSmall })
     events.emit({ type: 'exportEnded', name: record.name, counts })
     return { counts }
   } catch (error) {

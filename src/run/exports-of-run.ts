@@ -25,6 +25,8 @@ export interface ExportStep {
   readonly limits: ContentLimits
   /** Undefined where it is not compared with earlier deliveries. */
   readonly watch: DriftWatch | undefined
+  /** Its file is strangely small, and that is told. */
+  readonly isSmall?: boolean
   /** Of a backfill: which of its deliveries it is in, where it is still there. */
   readonly position?: RangePosition | undefined
 }
@@ -34,7 +36,7 @@ export interface BroughtExport {
   readonly start: ExportStart
   readonly watch: DriftWatch | undefined
   readonly here:
-    | { readonly received: ReceivedExport; readonly mapping: LoadedMapping }
+    | { readonly received: ReceivedExport; readonly mapping: LoadedMapping; readonly isSmall: boolean }
     | { readonly error: WaybillError }
 }
 
@@ -64,8 +66,9 @@ export async function* bringExports(
     const mapping = mappings.get(found.mapping)
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
-    const small = memory && (await smallOfRun(memory.ledger, found, memory.now))
-    if (small !== undefined) events.emit({ type: 'exportSmall', ...small })
+    const sized = memory && (await smallOfRun(memory.ledger, found, memory.now))
+    if (sized?.isTold === false) events.emit({ type: 'exportSmall', ...sized.small })
+    const isSmall = sized !== undefined
     const addresses = new Set(begun.flatMap((one) => (one.mapping === mapping.name ? one.path : [])))
     const { name } = found.delivery
     const path = found.source.address(name)
@@ -97,7 +100,7 @@ export async function* bringExports(
         yield failed(start, error, watch)
         continue
       }
-      yield { start, watch, here: { received: one, mapping: joined } }
+      yield { start, watch, here: { received: one, mapping: joined, isSmall } }
     }
     // The next one may need the room.
     await arrival.clearUnpacked()
@@ -122,7 +125,8 @@ export async function* startExports(
     if ('error' in here) run.events.emit({ type: 'exportFailed', name: start.name, error: here.error })
     else {
       const { file, version, limits } = here.received
-      yield { record: { ...record, path: file, version }, mapping: here.mapping, limits, watch }
+      const { mapping, isSmall } = here
+      yield { record: { ...record, path: file, version }, mapping, limits, watch, isSmall }
     }
   }
 }

@@ -54,7 +54,10 @@ function rejectDrift(what: string, now: MeasuredProfile, rules: Limits, before: 
     return value === undefined ? [] : [{ value, accepted }]
   })
   // Fewer rejects than ever are no trouble.
-  const change = changeFrom(current, known, rules.after, (one, other) => Math.max(0, one - other))
+  const change = changeFrom(current, known, {
+    ...{ after: rules.after, warn: rules.rejects.warn, row: rules.after },
+    distance: (one, other) => Math.max(0, one - other),
+  })
   return judge(
     'rejects',
     change,
@@ -81,9 +84,12 @@ function medianDrift(
   // The standard error of a median of normal values, by the distance of their quartiles.
   const error = (0.93 * Math.max(spread, q3 - q1)) / Math.sqrt(values)
   const medians = known.map(({ quartiles: [, value], accepted }): Known => ({ value, accepted }))
-  const change = changeFrom(now, medians, rules.after, (one, other) => {
-    const moved = Math.abs(one - other)
-    return moved <= BEYOND_CHANCE * error ? 0 : moved / Math.max(Math.abs(other), Number.EPSILON)
+  const change = changeFrom(now, medians, {
+    ...{ after: rules.after, warn: rules.values.warn, row: 1 },
+    distance(one, other) {
+      const moved = Math.abs(one - other)
+      return moved <= BEYOND_CHANCE * error ? 0 : moved / Math.max(Math.abs(other), Number.EPSILON)
+    },
   })
   const moved = judge('values', change, rules.values, (usual) => {
     const times = usual === 0 ? '' : ` (${Number((now / usual).toPrecision(3))} times)`
@@ -116,9 +122,11 @@ function daysDrift(
     daysSpanned === undefined ? [] : [{ value: daysSpanned, accepted }],
   )
   if (now === undefined || !Number.isFinite(values.warn)) return []
-  const change = changeFrom(now, known, after, (one, other) =>
-    one > other * SPREAD && one > other + MONTH ? (one - other) / Math.max(other, 1) : 0,
-  )
+  const change = changeFrom(now, known, {
+    ...{ after, warn: 0, row: after },
+    distance: (one, other) =>
+      one > other * SPREAD && one > other + MONTH ? (one - other) / Math.max(other, 1) : 0,
+  })
   return judge(
     'values',
     change,

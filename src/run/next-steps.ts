@@ -83,7 +83,17 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   const open = reasons.filter(isOpen(summary))
   const left = leftCounts(summary, reasons, open)
   const leftOf = leftSteps(summary, open, left, typed)
-  const steps = [...exportSteps(summary, typed), ...leftOf]
+  const anew = left.rejected === 0 ? [] : (summary.anew ?? [])
+  const steps = [
+    ...exportSteps(summary, typed),
+    ...anew.map((one) =>
+      step(
+        `${one.export} came again, with other content, and was read. What is wrong of that`,
+        command('show', one.run),
+      ),
+    ),
+    ...leftOf,
+  ]
   const isOver = state !== 'failed' || isAcknowledged(summary, summary.reason)
   const all = isOver ? steps : [...steps, ...failedSteps(summary, reasons, typed)]
   const stays = all.length > 0 && (!isOver || left.rejected > 0 || steps.length > leftOf.length)

@@ -87,15 +87,16 @@ interface FoundSized {
 }
 
 /**
- * Whether an export that a run is about to begin with is strangely small, and nobody has been told: no run has begun with it before, and
- * it was not there when exports had to have arrived. What the same run has taken before it says nothing of what is usual.
+ * Whether an export that a run is about to begin with is strangely small. No run has begun with it before, and what the same run has taken
+ * before it says nothing of what is usual.
  * @param begunAt when the run was begun
+ * @returns `isTold`: it was there when exports had to have arrived, and was told then
  */
 export async function smallOfRun(
   ledger: Pick<Ledger, 'expectations'>,
   { delivery, source, sized }: FoundSized,
   begunAt: number,
-): Promise<SmallDelivery | undefined> {
+): Promise<{ readonly small: SmallDelivery; readonly isTold: boolean } | undefined> {
   if (sized === undefined) return undefined
   const taken = await takenFrom(ledger, sized.key, source.address)
   const own = fileKey(delivery)
@@ -104,8 +105,8 @@ export async function smallOfRun(
   const [small] = smallOnes(sized.share, [delivery], earlier)
   if (small === undefined) return undefined
   const judged = await ledger.expectations.judged(sized.key)
-  if (judged.some(({ known }) => knownKeys(known)?.has(own))) return undefined
-  return { ...small, source: sized.key.source, mapping: sized.key.mapping }
+  const isTold = judged.some(({ known }) => knownKeys(known)?.has(own) === true)
+  return { small: { ...small, source: sized.key.source, mapping: sized.key.mapping }, isTold }
 }
 
 /** Keys of the files that a judgement has found; undefined where nobody could look. @param known as the ledger keeps it */

@@ -77,6 +77,8 @@ export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly settingsName?: string
   /** Whom it was to be told to and was not, or not yet, where it was asked for; not there where all know. */
   readonly untold?: readonly UntoldTarget[]
+  /** Exports of which something was rejected and that came anew, with the run that has read that to its end, where it was asked for. */
+  readonly anew?: readonly { readonly export: string; readonly run: string }[]
   /** The run of which it took up what was left behind. */
   readonly origin?: RunOrigin
   /** Of a backfill: its range, the folder of its exports where that is not the place of the job, and what else it was begun with. */
@@ -294,6 +296,20 @@ export async function readSince(
     if (read.size === new Set(names).size) break
   }
   return read
+}
+
+/** Exports of the run, of those named, that came again with other content: corrected, as a rule. */
+export async function cameAnew(
+  ledger: Pick<Ledger, 'runs' | 'exportsOf'>,
+  run: RunRecord & { readonly job: string },
+  names: readonly string[],
+): Promise<NonNullable<RunSummary['anew']>> {
+  const own = new Set((await ledger.exportsOf(run.id)).map(({ sha256 }) => sha256))
+  const anew: { export: string; run: string }[] = []
+  for (const [name, later] of await readSince(ledger, run, names))
+    if ((await ledger.exportsOf(later)).some((one) => one.name === name && !own.has(one.sha256)))
+      anew.push({ export: name, run: later })
+  return anew
 }
 
 /** `owner` is `host:pid`; instants in ISO 8601, UTC. */

@@ -6,7 +6,7 @@ import type { RunState } from '../ledger/states.ts'
 import type { CodeCount } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
 import { mostHeldBack, reasonsOfRun } from '../run/held-back.ts'
-import { activityOf, type RunActivity, type RunSummary, summarise } from '../run/summary.ts'
+import { activityOf, cameAnew, type RunActivity, type RunSummary, summarise } from '../run/summary.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, withKnownLedger } from './application.ts'
 
@@ -121,11 +121,18 @@ export const showRun = (application: Application, name = 'latest'): Promise<Show
     const found = await summarise(ledger, settings.home, run.id)
     const untold = await ledger.notifications.untold(run.job_id, run.id)
     const gateway = await readGatewayName(settings, found.job)
+    const reasons = await reasonsOfRun(ledger, run.id)
+    const rejected = reasons.filter(
+      ({ outcome, count, settled }) => outcome === 'rejected' && count > settled,
+    )
+    const names = new Set(rejected.map(({ exportName }) => exportName))
+    const anew = await cameAnew(ledger, run, [...names])
     const summary = {
       ...found,
+      ...(anew.length === 0 ? {} : { anew }),
       ...(activity === undefined ? {} : { activity }),
       ...(untold.length === 0 ? {} : { untold }),
       ...(gateway === found.gateway ? {} : { settingsName: gateway }),
     }
-    return { summary, reasons: await reasonsOfRun(ledger, run.id) }
+    return { summary, reasons }
   })

@@ -5,6 +5,7 @@ import type { Job } from '../definitions/definition-files.ts'
 import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
 import type { Target } from '../definitions/notify-definition.ts'
 import { smallNotice } from '../expect/expectation-notices.ts'
+import { isToldMissing } from '../expect/expectation-watch.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import type { Attach } from '../notify/channel.ts'
@@ -26,6 +27,7 @@ import { nextSteps, type Step } from '../run/next-steps.ts'
 import { exitOf, type RunSummary, summarise } from '../run/summary.ts'
 import { shellWord } from '../shown-text.ts'
 import type { Application } from './application.ts'
+import { isNothingFound } from './scheduled-jobs.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
 /** What was thrown and told already. */
@@ -76,7 +78,10 @@ export async function runAndTell(
   const events = deps.events.with({
     runStarted: ({ id }) => void begun.add(id),
     exportSmall: (small) => note(smallNotice(about(), [...begun].at(-1) ?? '', small)),
-    exportDrifted: (drifted) => note(driftNotice(about(), [...begun].at(-1) ?? '', drifted)),
+    exportDrifted({ findings: all, isSmall, ...drifted }) {
+      const findings = isSmall ? all.filter(({ measure }) => measure !== 'rows') : all
+      if (findings.length > 0) note(driftNotice(about(), [...begun].at(-1) ?? '', { ...drifted, findings }))
+    },
   })
   try {
     const end = await work({ ...deps, events })
@@ -98,7 +103,9 @@ export async function runAndTell(
         else if (id === [...begun].at(-1)) await teller.tell(brokenOffNotice(about(), id, error), targets)
       }
       const isTold = typeof refusals === 'boolean' ? refusals : await refusals(error)
-      if (!stopped && isTold) await tellRefusal(teller, deps, about(), targets, error)
+      // That nothing has come is told once, by whoever looked for it.
+      const isKnown = isNothingFound(error) && (await isToldMissing(deps, job))
+      if (!stopped && isTold && !isKnown) await tellRefusal(teller, deps, about(), targets, error)
     })
     if (typeof error === 'object' && error !== null) TOLD.add(error)
     throw error

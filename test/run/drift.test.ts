@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { comparesDrift, DriftDefinition } from '../../src/definitions/job-definition.ts'
 import { columnDrift, pathDrift, rowDrift, valueDrift } from '../../src/run/drift.ts'
 import { type ColumnProfile, ExportProfile } from '../../src/run/export-profile.ts'
@@ -160,6 +160,14 @@ describe('the number of rows', () => {
   })
 })
 
+test('other numbers of rows are told until so many in a row had them as the job compares', () => {
+  const of = (...rows: number[]) => earlier(...rows.map((one) => profile({ rows: one })))
+  const limits = rules({ after: 3 })
+  expect(rowDrift(3, of(3, 3, 80, 80, 80, 80), limits)).toHaveLength(1)
+  expect(rowDrift(3, of(3, 3, 3, 80, 80, 80, 80), limits)).toEqual([])
+  expect(rowDrift(3, of(80, 3, 3, 80, 80, 80, 80), limits)).toHaveLength(1)
+})
+
 describe('shares', () => {
   const usual = profile({
     columns: [column('a', { empty: 10 })],
@@ -232,6 +240,22 @@ describe('shares', () => {
     { what: 'too few rows', now: { taken: 19, codes: {}, rules: { pulse: 0 } }, found: [] },
   ])('$what', ({ now, found }) => {
     expect(compare(now)).toEqual(found)
+  })
+
+  it('that stay changed are told once, and again where they change further, or come back after a usual one', () => {
+    const pounds = (share: number): ExportProfile =>
+      profile({ ...usual, units: { weight: { kg: 100 - share, '[lb_av]': share } } })
+    const measures = (now: number, ...latest: number[]): number =>
+      compare(pounds(now), [...earlier(...latest.map(pounds)), ...earlier(...Array(9).fill(pounds(0)))])
+        .length
+    expect(measures(30)).toBe(2)
+    expect(measures(30, 30)).toBe(0)
+    expect(measures(55, 30)).toBe(2)
+    expect(measures(30, 0, 30)).toBe(2)
+    // By steps that were small enough not to be told.
+    expect(measures(30, 15)).toBe(2)
+    // What the job stops for is never usual.
+    expect(measures(70, 70)).toBe(2)
   })
 
   it('are compared once there are deliveries enough that can be compared', () => {

@@ -112,6 +112,18 @@ describe('what to type next', () => {
     expect(commands(nextSteps(summary({ backfill: taken, exports })))).toEqual([`${typed} --accept-drift`])
   })
 
+  it('of an export that came again is to look at the run that has read it, before what is put right by hand', () => {
+    const anew = [{ export: 'day.csv', run: 'later' }]
+    const open = nextSteps(summary({ anew, ...rejecting(1) }), [reason('unit-unknown')])
+    expect(open[0]).toMatchObject({ commands: ['waybill show later'] })
+    expect(open.at(-1)?.commands).toEqual([ACKNOWLEDGE])
+    const settled = [{ run: 'later', count: 1 }]
+    const put = nextSteps(summary({ anew, settled, ...rejecting(1) }), [
+      reason('unit-unknown', { settled: 1 }),
+    ])
+    expect(put).toEqual([])
+  })
+
   it('of a run that was given up is to begin anew', () => {
     const given = summary({ state: 'failed', reason: 'given-up', ...rejecting(1) })
     expect(commands(nextSteps(given, [reason('unit-unknown')]))).toEqual(['waybill run clinic'])

@@ -157,6 +157,27 @@ it('holds the build of today alone, with the definitions that the reference gate
   expect(await readdir(join(dist, definitions))).toEqual(await readdir(join(PROJECT, 'src', definitions)))
 })
 
+it('puts its command on the PATH by npm i -g, from where it makes a folder for a first run', async () => {
+  // No registry is asked: what the bundle holds need not be installed.
+  const manifest = join(folder, 'package', 'package.json')
+  const { dependencies: _, ...alone } = JSON.parse(await readFile(manifest, 'utf8'))
+  await writeFile(manifest, JSON.stringify(alone))
+  const tarball = join(folder, 'global.tgz')
+  await run('tar', ['-czf', tarball, '-C', folder, 'package'])
+  const prefix = join(folder, 'prefix')
+  const env = {
+    PATH: `${join(prefix, 'bin')}:${process.env['PATH']}`,
+    ...{ npm_config_prefix: prefix, npm_config_offline: 'true', npm_config_cache: join(folder, 'cache') },
+  }
+  await run('npm', ['i', '-g', tarball], { cwd: folder, env })
+  const place = { cwd: await mkdtemp(join(folder, 'first-')), env }
+  const { stdout: version } = await run('waybill', ['--version'], place)
+  expect(version.trim()).toBe(alone.version)
+  const { stdout: begun } = await run('waybill', ['init'], place)
+  expect(begun).toContain('Wrote    jobs/nightly-screenings.yaml')
+  expect(existsSync(join(place.cwd, 'mappings/acme-onsite.yaml'))).toBe(true)
+})
+
 it('runs its command from the bundle, with the licences of what is in it', async () => {
   const installed = join(consumer, 'node_modules', 'waybill')
   const launcher = join(installed, 'bin', 'waybill.js')

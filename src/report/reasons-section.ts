@@ -4,14 +4,16 @@ import { html } from '../html-page.ts'
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { addKnown, knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
+import type { RunSummary } from '../run/summary.ts'
 import { n } from '../shown-text.ts'
+import { type Explanations, explained } from './explanations.ts'
 import { foldedTable, nameHtml, OUTCOMES } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 
 const SHOWN = 20
 const NAMED = 4
 
-export function reasonsSection({ summary, reasons }: RunFacts): string {
+export function reasonsSection({ summary, reasons }: RunFacts, explanations: Explanations): string {
   if (reasons.length === 0 && summary.pruned === undefined) return ''
   return `<section id="reasons">
 <h2>Why rows and records were left behind</h2>
@@ -20,20 +22,37 @@ ${leftBehindWords(summary)
   .join('')}${
   reasons.length === 0
     ? '<p class="none">Reasons are gone: the detail of the run was pruned.</p>'
-    : `${reasonsTable(reasons)}
-<p class="note">What each code means and what to do about it: <code>docs/reasons.md</code>, which comes with the program.</p>`
+    : `${reasonsTable(reasons, explanations)}
+${meanings(summary, new Set(reasons.map(({ code }) => code)), explanations)}
+<p class="note">All codes: <code>docs/reasons.md</code>, which comes with the program.</p>`
 }
 </section>`
 }
 
-function reasonsTable(reasons: readonly Reason[]): string {
+/** What the codes of the table lead to. */
+function meanings(summary: RunSummary, codes: ReadonlySet<string>, explanations: Explanations): string {
+  const told = [...codes].flatMap((code) => {
+    const found = explanations.get(code)
+    return found === undefined ? [] : [{ code, ...found }]
+  })
+  if (told.length === 0) return ''
+  const one = ({ code, means, remedy }: (typeof told)[number]): string =>
+    `<dt id="reason-${html(code)}"><code>${html(code)}</code></dt>
+<dd>${explained(means, summary)}${remedy === '' ? '' : `<br><span class="soft">What to do:</span> ${explained(remedy, summary)}`}</dd>`
+  return `<h3>What they mean, and what to do</h3>
+<dl class="meanings">
+${told.map(one).join('\n')}
+</dl>`
+}
+
+function reasonsTable(reasons: readonly Reason[], explanations: Explanations): string {
   const merged = mergeReasons(reasons)
   const most = merged[0]?.count ?? 0
   return foldedTable(
     {
       label: 'Reasons, most frequent first',
       columns: [{ head: 'count', number: true }, { head: '' }, { head: 'reason' }, { head: 'where' }],
-      lines: merged.map((reason) => lineOf(reason, most)),
+      lines: merged.map((reason) => lineOf(reason, most, explanations)),
       kind: 'stacked reasons',
     },
     SHOWN,
@@ -44,6 +63,7 @@ function reasonsTable(reasons: readonly Reason[]): string {
 function lineOf(
   { outcome, stage, code, field, message, count, settled, rules, exports, ...known }: MergedReason,
   most: number,
+  explanations: Explanations,
 ): string[] {
   const face = Object.entries(OUTCOMES).find(([name]) => name === outcome)?.[1]
   const words = [
@@ -55,7 +75,7 @@ function lineOf(
   return [
     n(count),
     `<span class="share ${html(outcome)}" style="width:${((100 * count) / most).toFixed(2)}%"></span>`,
-    `<code>${html(code)}</code> <span class="outcome">${html(words.join(', '))}</span><br>${html(wordsOf({ field, message }))}`,
+    `${explanations.has(code) ? `<a href="#reason-${html(code)}"><code>${html(code)}</code></a>` : `<code>${html(code)}</code>`} <span class="outcome">${html(words.join(', '))}</span><br>${html(wordsOf({ field, message }))}`,
     `${names(
       rules.map((rule) => html(rule ?? 'the row as a whole')),
       'rules',

@@ -3,6 +3,7 @@ import { html, htmlPage } from '../html-page.ts'
 import { nextSteps, type Step } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { balanceSection } from './balance-section.ts'
+import { type Explanations, readExplanations } from './explanations.ts'
 import { PATTERNS, utcText } from './figures.ts'
 import { filesSection, type OutputFile } from './files-section.ts'
 import { findingsSection, nextSection } from './findings-section.ts'
@@ -27,6 +28,8 @@ export interface ReportContext {
   readonly version: string
   /** Lines that say what to type next, as `waybill show` prints them; none where nothing is left to do. */
   readonly nextSteps: readonly Step[]
+  /** What codes of reasons mean. */
+  readonly explanations: Explanations
   /** Files of the run as they lie in the home; undefined where nobody has looked. */
   readonly outputs?: readonly OutputFile[] | undefined
 }
@@ -36,7 +39,7 @@ export function reportPage(facts: RunFacts, context: ReportContext): string {
     { id: 'balance', name: 'Balance', body: balanceSection(facts) },
     { id: 'next', name: 'What to do next', body: nextSection(context.nextSteps) },
     { id: 'kinds', name: 'Kinds', body: kindsSection(facts) },
-    { id: 'reasons', name: 'Reasons', body: reasonsSection(facts) },
+    { id: 'reasons', name: 'Reasons', body: reasonsSection(facts, context.explanations) },
     { id: 'findings', name: 'Warnings and drift', body: findingsSection(facts) },
     { id: 'throughput', name: 'Throughput', body: throughputSection(facts) },
     { id: 'exports', name: 'Exports', body: exportsSection(facts) },
@@ -90,6 +93,7 @@ export async function runReport(parts: ReportParts, runId: string): Promise<stri
     writtenAt: now,
     version,
     nextSteps: nextSteps(summary, reasons),
+    explanations: await readExplanations(),
     outputs: await outputsOf?.(summary),
   })
 }

@@ -91,6 +91,20 @@ describe('the report of a night', () => {
     await page.close()
   })
 
+  test.each([360, 1280])('leads from a reason to what it means, %i pixels wide', async (width) => {
+    const { page, complaints } = await openPage(browser, await written('night'), width)
+    const link = page.locator('#reasons table a').first()
+    await link.click()
+    const meaning = page.locator(`.meanings dt[id="${(await link.getAttribute('href'))?.slice(1)}"]`)
+    expect(await meaning.textContent()).toBe(await link.textContent())
+    const box = await meaning.boundingBox()
+    expect(box?.y).toBeGreaterThanOrEqual(0)
+    expect(box?.y).toBeLessThan(800)
+    await photograph(page, `night-reason-${width}`)
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+
   test('shows the same counts wide and narrow', async () => {
     const { page } = await openPage(browser, await written('night'))
     const shown = async (width: number): Promise<Set<string>> => {

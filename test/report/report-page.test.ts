@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { readExplanations } from '../../src/report/explanations.ts'
 import { durationText, foldedTable, localText, nameHtml, utcText } from '../../src/report/figures.ts'
 import { nextSection } from '../../src/report/findings-section.ts'
 import { sharesOf } from '../../src/report/kinds-section.ts'
 import { mergeReasons } from '../../src/report/reasons-section.ts'
 import { isReportOf, reportPage } from '../../src/report/report-page.ts'
 import { verdictOf } from '../../src/report/run-header.ts'
+import { REMEDIES } from '../../src/run/remedies.ts'
 import { exportWith, factsWith, kinds, made, RUN, rows, summaryWith, workOf } from './sample-facts.ts'
 import { CONTEXT, REPORTS, reason } from './sample-reports.ts'
 
@@ -263,6 +265,37 @@ test('what is known is told apart, by reason and in all', () => {
   expect(text).toContain('New: 3 of 7 left behind; 4 known since 2026-11-18.')
   expect(text).toContain('transform, 4 known since 2026-11-18')
   expect(text.match(/known since/g)).toHaveLength(2)
+})
+
+test('a reason leads to what it means and what to do, in the page itself; one of another version to nothing', () => {
+  const reasons = [
+    reason(3, 'row-quote-broken', 'words'),
+    reason(2, 'in-doubt', 'words'),
+    reason(2, 'registration-fails', 'words'),
+    reason(1, 'of-the-future', 'words'),
+  ]
+  const page = reportPage(factsWith({}, { reasons }), CONTEXT)
+  const targets = [...page.matchAll(/<a href="#(reason-[^"]+)">/g)].map(([, target = '']) => target)
+  expect(targets).toEqual(['reason-row-quote-broken', 'reason-in-doubt', 'reason-registration-fails'])
+  for (const target of targets) expect(page.split(`<dt id="${target}">`)).toHaveLength(2)
+  expect(page).toContain('<code>of-the-future</code>')
+  const text = textOf(page)
+  expect(text).toContain('a quote inside a cell, or text behind a closing quote')
+  expect(text).toContain(
+    'What to do: ask the vendor to double quotes (RFC 4180), or set read.quote in the mapping',
+  )
+  // A link of the docs leads nowhere from here, and a command names the run.
+  expect(text).toContain('then waybill resolve : in doubt')
+  expect(text).toContain(`waybill rerun ${RUN}`)
+  expect(page).not.toContain('.md#')
+})
+
+test('every reason that leaves something behind is explained, each by itself', async () => {
+  const explanations = await readExplanations()
+  const unexplained = Object.keys(REMEDIES).filter((code) => !explanations.has(code))
+  expect(unexplained).toEqual([])
+  for (const [code, { means, remedy }] of explanations)
+    expect([code, means, remedy].join(' ')).not.toMatch(/\bthe same$|\bas above\b|\bthe same \|/)
 })
 
 test('reasons in the same words are one line, most frequent first', () => {

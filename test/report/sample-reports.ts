@@ -1,4 +1,5 @@
 /** Pages of runs of every kind, as they are opened in the browser. */
+import { readExplanations } from '../../src/report/explanations.ts'
 import type { ReportContext } from '../../src/report/report-page.ts'
 import type { RunFacts } from '../../src/report/run-facts.ts'
 import { BEGAN, exportWith, factsWith, kinds, made, RUN, records, rows, workOf } from './sample-facts.ts'
@@ -172,6 +173,7 @@ export const REPORTS: Readonly<Record<string, RunFacts>> = {
 }
 
 export const CONTEXT: ReportContext = {
+  explanations: await readExplanations(),
   writtenAt: BEGAN + HOUR,
   version: '0.1.0',
   nextSteps: [

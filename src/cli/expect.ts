@@ -6,6 +6,7 @@ import { lookForExpected } from '../runs/expectations.ts'
 import { localTime } from '../schedule/cron-line.ts'
 import type { Action } from './context.ts'
 import { errorAsJson, errorLines } from './describe-error.ts'
+import { folded } from './plain-table.ts'
 
 export interface ExpectOptions {
   /** Undefined: all jobs that expect anything. */
@@ -23,7 +24,8 @@ export const expect: Action<ExpectOptions> = async (context, { job, quiet, json 
   } else {
     if (jobs.length + problems.length === 0 && !quiet)
       context.out('No job expects anything. See docs/jobs.md, "Expected".')
-    for (const one of found) if (!quiet || exitOf(one) !== EXIT.ok) context.out(assessmentText(one))
+    for (const one of found)
+      if (!quiet || exitOf(one) !== EXIT.ok) context.out(assessmentText(one, context.columns))
   }
   for (const { problem } of problems) context.err(errorLines(problem))
   return exit
@@ -32,9 +34,10 @@ export const expect: Action<ExpectOptions> = async (context, { job, quiet, json 
 const exitOf = ({ state, small, error }: Assessment): number =>
   error?.exit ?? (state === 'missing' || small.length > 0 ? EXIT.recordsLeftBehind : EXIT.ok)
 
-function assessmentText(assessment: Assessment): string[] {
+function assessmentText(assessment: Assessment, columns: number | undefined): string[] {
   const { watched, deadline, state } = assessment
   const head = `${watched.key.job}: ${state}: ${countWords(assessment)}`
   const next = `Then     by ${localTime(deadline.next, watched.expect.zone)}`
-  return [head, ...[...assessmentLines(assessment), next].map((line) => `  ${line}`), '']
+  const lines = folded([...assessmentLines(assessment), next], columns && columns - 2)
+  return [...folded([head], columns), ...lines.map((line) => `  ${line}`), '']
 }

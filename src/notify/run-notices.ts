@@ -15,6 +15,7 @@ import {
   newWords,
   owedWords,
 } from '../reconcile/new-and-known.ts'
+import type { DriftFinding } from '../run/drift.ts'
 import { type Step, stepLines } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { counted, n, utcTime } from '../shown-text.ts'
@@ -73,6 +74,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
           ]),
       ...(summary.soFar ? [balanceWords(summary)] : []),
       ...failed.slice(0, AT_MOST).map(({ name, error }) => `Export   not sent: ${name} (${error})`),
+      ...differsLines(summary.drift.filter(({ level }) => level === 'stop')),
       ...(owed === undefined ? [] : [`Owed     ${owed}: the next run does it`]),
       ...leftBehindWords(summary).map((words) => `New      ${words}`),
       ...reasonLines(grouped, run),
@@ -173,6 +175,9 @@ interface Drifted {
   readonly findings: readonly Omit<RunSummary['drift'][number], 'export'>[]
 }
 
+const differsLines = (findings: readonly Pick<DriftFinding, 'measure' | 'message'>[]): string[] =>
+  findings.slice(0, AT_MOST).map(({ measure, message }) => `Differs  ${measure}: ${message}`)
+
 /** An export was read to its end and differs from earlier deliveries: told once of each content. @param run its id */
 export function driftNotice({ job, gateway, at }: About, run: string, drifted: Drifted): UnsentNotice {
   const { name, sha256, findings } = drifted
@@ -190,7 +195,7 @@ export function driftNotice({ job, gateway, at }: About, run: string, drifted: D
     text: [
       `Run      ${run} has read it to its end; nothing was held back`,
       `Export   ${name}`,
-      ...findings.slice(0, AT_MOST).map(({ measure, message }) => `Differs  ${measure}: ${message}`),
+      ...differsLines(findings),
       ...(more > 0 ? [`         and ${n(more)} more: waybill show ${run}`] : []),
     ],
     next: ['  Ask the vendor whether that is right. What became of it', `    waybill show ${run}`],

@@ -40,7 +40,10 @@ export const delivery = (name: string, rows: number, row = '61,5.1,70.5,kg,fine'
   HEADER + Array.from({ length: rows }, (_, at) => `${name}-${at},2026-03-02,${row}\n`).join('')
 
 /** Without what differs from time to time: ids, hours, places, processes. */
-export const steadily = (text: string, { store, workplace, hook }: Nights): string =>
+export const steadily = (
+  text: string,
+  { store, workplace, hook }: Pick<Nights, 'store' | 'workplace'> & { readonly hook?: Nights['hook'] },
+): string =>
   text
     // Lines are folded by how long an address or a number is.
     .replaceAll(/\n {9}(?=\S)/g, ' ')
@@ -55,7 +58,7 @@ export const steadily = (text: string, { store, workplace, hook }: Nights): stri
     .replaceAll(/^Told by .*$/gm, 'Told by  HOST, home HOME')
     .replaceAll(workplace.folder, 'FOLDER')
     .replaceAll(store.url.replace(/\d+$/, 'PORT'), 'GATEWAY')
-    .replaceAll(hook.url.replace(/\d+$/, 'PORT'), 'GATEWAY')
+    .replaceAll((hook ?? store).url.replace(/\d+$/, 'PORT'), 'GATEWAY')
 
 /** Title and text of the notices that were received. */
 export const noticesText = ({ hook }: Nights): string =>

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { CLINIC, HEADER, openClinic } from '../cli/clinic.ts'
 import type { Ended } from '../cli/command-line.ts'
-import { runIds } from '../cli/nights.ts'
+import { runIds, steadily } from '../cli/nights.ts'
 import { startReferenceStore } from '../cli/reference-store.ts'
 import { mountDisk } from '../faults/mounted-disk.ts'
 
@@ -80,9 +80,15 @@ async function openYear() {
   let now = ''
   let suggested = new Set<string>()
   let heard = 0
+  let seen: string[] = []
   const say = async (...args: string[]): Promise<Ended> => {
-    const ended = await workplace.waybillAt(now, ...args)
+    const ahead = Date.parse(now) - Date.now()
+    const ended = await workplace.waybillWith(
+      (context) => ({ ...context, now: () => context.now() + ahead, columns: 80 }),
+      ...args,
+    )
     for (const one of suggestedIn(ended.out + ended.err)) suggested.add(one)
+    seen.push(`$ waybill ${args.join(' ')}`, ended.out + ended.err)
     return ended
   }
   /** What was told since it was asked last. */
@@ -90,7 +96,10 @@ async function openYear() {
     const lines = (await readFile(at('told.txt'), 'utf8').catch(() => '')).split('\n').filter(Boolean)
     const news = lines.slice(heard).map((line): Told => Told.parse(JSON.parse(line)))
     heard = lines.length
-    for (const { data } of news) for (const one of suggestedIn(data.text.join('\n'))) suggested.add(one)
+    for (const { data } of news) {
+      for (const one of suggestedIn(data.text.join('\n'))) suggested.add(one)
+      seen.push([data.title, ...data.text, ''].join('\n'))
+    }
     return news.map(
       ({ type, data }) => `${type.replace('waybill.', '')}: ${data.title.slice('Waybill: '.length)}`,
     )
@@ -102,6 +111,7 @@ async function openYear() {
   }
   const night = async (day: string, content: string | undefined): Promise<NightOf> => {
     suggested = new Set()
+    seen = []
     if (content !== undefined) await deliver(day, content, '01:00')
     now = `${day}T01:35Z`
     const expected = await say('expect', 'clinic', '--quiet')
@@ -114,6 +124,17 @@ async function openYear() {
     ...{ at, disk, night, told },
     /** As it stands in commands. */
     home: disk === undefined ? 'home' : join(disk, 'home'),
+    /** What a person has seen since the night began, at 80 columns. */
+    async golden(name: string) {
+      const text = steadily(seen.join('\n'), { store, workplace })
+        .replaceAll(disk ?? 'no disk', 'DISK')
+        .replaceAll(/[\d.]+ [kM]B\b/g, 'N MB')
+        .replaceAll(/[\d,]+ s (behind|ahead of)/g, 'N s off')
+        // Lines are folded by how long a path is.
+        .replaceAll(/\n {10,}(?=\S)/g, ' ')
+      expect(text).not.toMatch(/\d{4}-\d\d-\d\d-\d/)
+      await expect(text).toMatchFileSnapshot(join(import.meta.dirname, `../cli/golden/night-${name}.txt`))
+    },
     /** A night of which nobody is to hear anything. */
     async quiet(...days: string[]) {
       for (const day of days)
@@ -130,7 +151,13 @@ async function openYear() {
       const red = runIds(await workplace.waybillAt(now, 'runs', '--failed', '--json'))
       for (const run of red) await say('show', run)
       const latest = listed.match(/\d{8}T\d{6}Z-[0-9a-f]{6}/)?.[0] ?? ''
-      return { listed, latest, red, metrics: readFileSync(at('clinic.prom'), 'utf8') }
+      // Wherever its lines were folded.
+      return {
+        listed: listed.replaceAll(/\s+/g, ' '),
+        latest,
+        red,
+        metrics: readFileSync(at('clinic.prom'), 'utf8'),
+      }
     },
     /** Types a command that Waybill has suggested since the night began, and sees that it is content; but for the doctor, who looks at all. */
     async type(command: string): Promise<Ended> {
@@ -168,6 +195,7 @@ test('a year of nights', async () => {
   expect(late.exits).toEqual([1, 2])
   expect(late.told).toEqual(['export-late: clinic: 0 of 1 export by Tue 2026-02-03 01:30 +00:00, 1 missing'])
   expect((await morning('2026-02-03')).metrics).toContain('waybill_last_run_exit_code{job="clinic"} 2')
+  await year.golden('late')
   await again('2026-02-03', people('2026-02-03'))
   expect((await type('waybill expect clinic')).out).toContain('late: 1 of 1 export')
   await type('waybill run clinic')
@@ -206,6 +234,7 @@ test('a year of nights', async () => {
   const afterDrifted = await morning('2026-05-12')
   expect(afterDrifted.red).toHaveLength(1)
   expect(afterDrifted.listed).toContain('1 export failed (export-drifted)')
+  await year.golden('drifted')
   await again('2026-05-12', people('2026-05-12'))
   await type('waybill run clinic')
   await clean('2026-05-12')
@@ -279,6 +308,7 @@ test('a year of nights', async () => {
     expect(full.exits).toEqual([2, 2])
     expect(full.told).toEqual(['run-refused: clinic was not run (disk-full)'])
     expect((await type('waybill doctor')).out).toContain('0 bytes free on its disk')
+    await year.golden('disk-full')
     await type('waybill prune --older-than 180d')
     await type('waybill run clinic')
     await rm(join(disk, 'others'))

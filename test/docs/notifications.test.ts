@@ -40,6 +40,7 @@ describe('docs/notifications.md', () => {
     const summary = {
       ...details,
       ...noTallies(),
+      drift: [],
       job: 'nightly',
       gateway: 'https://gateway.example',
     } as unknown as RunSummary

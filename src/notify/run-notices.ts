@@ -15,7 +15,6 @@ import {
   newWords,
   owedWords,
 } from '../reconcile/new-and-known.ts'
-import type { DriftFinding } from '../run/drift.ts'
 import { type Step, stepLines } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { counted, n, utcTime } from '../shown-text.ts'
@@ -175,8 +174,9 @@ interface Drifted {
   readonly findings: readonly Omit<RunSummary['drift'][number], 'export'>[]
 }
 
-const differsLines = (findings: readonly Pick<DriftFinding, 'measure' | 'message'>[]): string[] =>
-  findings.slice(0, AT_MOST).map(({ measure, message }) => `Differs  ${measure}: ${message}`)
+const differsLines = (
+  findings: readonly Pick<RunSummary['drift'][number], 'measure' | 'message'>[],
+): string[] => findings.slice(0, AT_MOST).map(({ measure, message }) => `Differs  ${measure}: ${message}`)
 
 /** An export was read to its end and differs from earlier deliveries: told once of each content. @param run its id */
 export function driftNotice({ job, gateway, at }: About, run: string, drifted: Drifted): UnsentNotice {

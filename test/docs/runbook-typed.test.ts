@@ -135,7 +135,7 @@ test('rows and records were rejected', async () => {
   expect(looked).toContain('the ledger is new')
   expect(looked).toMatch(/[1-9]\d* reads of profiles/)
   expect(new Set(await clinic.stored()).size).toBe((await clinic.stored()).length)
-}, 60_000)
+}, 120_000)
 
 test('records are in doubt; a backfill is not finished; a job is held', async () => {
   const scene = await openHistory()
@@ -220,7 +220,7 @@ test('records are in doubt; a backfill is not finished; a job is held', async ()
   expect(await stopping).toContain('interrupted (asked-to-stop)')
   await chapter('Exit code 130')('waybill run JOB', 0)
   expect(await stored()).toBe(27)
-}, 60_000)
+}, 120_000)
 
 test('the gateway, the settings, the job, the schedule', async () => {
   const clinic = await openFaultyClinic({ patience: '1s', submit: 'concurrency: 1' })
@@ -268,7 +268,7 @@ test('the gateway, the settings, the job, the schedule', async () => {
   const missed = chapter('fire-missed')
   expect(await missed('waybill schedule --explain', 0)).toContain('missed')
   await missed('waybill run JOB', 0)
-}, 60_000)
+}, 120_000)
 
 test('exports are late, small, drifted, empty-handed; a threshold is passed', async () => {
   const midnight = Math.floor(Date.now() / 86_400_000) * 86_400_000
@@ -349,7 +349,7 @@ notify: { command: "true" }
   expect(await passed('waybill mapping diff OLD NEW EXPORT', 1, { OLD, NEW, EXPORT: file })).toContain('10')
   await passed('waybill run JOB', 0)
   await chapter('Warnings of the doctor')('waybill notify JOB', 0)
-}, 60_000)
+}, 120_000)
 
 test.skipIf(!MOUNTS)(
   'the disk is full',

@@ -22,7 +22,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .showHelpAfterError('  What to do: See the form of the command and an example with --help.')
     .addHelpText(
       'after',
-      '\nExit codes: 0 all accepted or unchanged, 1 something was rejected or is in doubt, 2 wrong use, settings or files,\n3 gateway unreachable or credentials refused, 4 stopped by stopWhen, 5 another run holds the job, 70 a defect of Waybill,\n130 interrupted.',
+      '\nExit codes: 0 all accepted or unchanged, 1 something was rejected or is in doubt, 2 wrong use, settings or files,\n3 gateway unreachable or credentials refused, 4 stopped by stopWhen, 5 another run holds the job, 6 a collection could not\nbe delivered, 70 a defect of Waybill, 130 interrupted.',
     )
 
   program

@@ -159,13 +159,15 @@ const peopleLine = ({ asked, ...became }: PeopleCounts): string => {
 /** Where what was collected is, or lies aside until the run is over. */
 function collectionLines({ collection }: RunSummary): string[] {
   if (collection === undefined) return []
-  const { folder, files, isWhole } = collection
+  const { folder, aside, files, isWhole } = collection
+  const place = aside === undefined ? shownPath(folder) : folder
   const words = Object.entries(files).map(([name, { lines }]) => `${name} (${counted(lines, 'line')})`)
   return isWhole
-    ? ['', `Collected ${shownPath(folder)}: ${words.join(', ')}; manifest.json has sizes and SHA-256`]
+    ? ['', `Collected ${place}: ${words.join(', ')}; manifest.json has sizes and SHA-256`]
     : [
         '',
-        `Collected so far ${words.join(', ')}; put in its place when the run is over: ${shownPath(folder)}`,
+        `Collected so far ${words.join(', ')}; put in its place when the run is over: ${place}`,
+        ...(aside === undefined ? [] : [`Until it is delivered, it lies in ${shownPath(aside)}`]),
       ]
 }
 

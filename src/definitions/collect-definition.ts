@@ -1,7 +1,10 @@
 /** What a job collects from the gateway, of whom, and where to (docs/collect.md). */
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { ExportDefinition } from './export-definition.ts'
+import { S3Written } from '../extract/sources/s3.ts'
+import { SftpWritten } from '../extract/sources/sftp.ts'
+import type { RemotePlace } from '../extract/sources/source.ts'
+import { ExportDefinition, remotePlace } from './export-definition.ts'
 
 /** Kinds of what is collected of people. */
 export const COLLECTED_OF_PEOPLE = [
@@ -60,8 +63,7 @@ export const PeopleDefinition = z.union([
 ])
 export type PeopleDefinition = z.infer<typeof PeopleDefinition>
 
-export const TargetDefinition = z.strictObject({
-  folder: z.string().min(1).meta({ description: 'A folder, relative to the job file.' }),
+const asWritten = {
   format: z.enum(['ndjson', 'csv']).default('ndjson').meta({
     description: 'One NDJSON file with a line for each person, or CSV with a file for each kind.',
   }),
@@ -69,8 +71,29 @@ export const TargetDefinition = z.strictObject({
     .enum(['all', 'changed'])
     .default('all')
     .meta({ description: 'Everybody, or those alone of whom something has changed since the last time.' }),
-})
+}
+export const TargetDefinition = z.union([
+  z.strictObject({
+    folder: z.string().min(1).meta({ description: 'A folder, relative to the job file.' }),
+    ...asWritten,
+  }),
+  z.strictObject({ ...SftpWritten.shape, ...asWritten }),
+  z.strictObject({ ...S3Written.shape, ...asWritten }),
+])
 export type TargetDefinition = z.infer<typeof TargetDefinition>
 
-/** @param folder of the job file */
-export const targetFolder = (to: TargetDefinition, folder: string): string => resolve(folder, to.folder)
+export interface TargetPlace {
+  /** A folder here, in which collections are written. */
+  readonly folder: string
+  /** Where they go from there. */
+  readonly remote?: RemotePlace
+}
+
+/**
+ * @param base folder of the job file
+ * @param aside folder for collections that go elsewhere
+ */
+export const targetPlace = (to: TargetDefinition, base: string, aside: string): TargetPlace =>
+  'folder' in to
+    ? { folder: resolve(base, to.folder) }
+    : { folder: aside, remote: remotePlace(to, undefined, base) }

@@ -7,7 +7,7 @@ import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content.ts'
 import { FolderWritten, folderPlace } from '../extract/sources/folder.ts'
 import { S3Written, s3Place } from '../extract/sources/s3.ts'
 import { SftpWritten, sftpPlace } from '../extract/sources/sftp.ts'
-import type { SourcePlace } from '../extract/sources/source.ts'
+import type { RemotePlace, SourcePlace } from '../extract/sources/source.ts'
 import type { ExpectationKey } from '../ledger/ledger.ts'
 import { readCronLine } from '../schedule/cron-line.ts'
 import { zoneFault } from '../transform/dates.ts'
@@ -195,6 +195,13 @@ export function jobSource(
 function placeOf(from: ExportDefinition['from'], archive: string | undefined, folder: string): SourcePlace {
   if (typeof from === 'string')
     return folderPlace({ folder: resolve(folder, from), archive: archive && resolve(folder, archive) })
-  if ('s3' in from) return s3Place({ ...from.s3, archive })
-  return sftpPlace({ ...from.sftp, archive }, folder)
+  return remotePlace(from, archive, folder)
 }
+
+/** @param folder of the job file */
+export const remotePlace = (
+  written: z.infer<typeof S3Written> | z.infer<typeof SftpWritten>,
+  archive: string | undefined,
+  folder: string,
+): RemotePlace =>
+  's3' in written ? s3Place({ ...written.s3, archive }) : sftpPlace({ ...written.sftp, archive }, folder)

@@ -12,6 +12,8 @@ export const EXIT = {
   gatewayUnavailable: 3,
   stoppedByThreshold: 4,
   jobHeld: 5,
+  /** All is collected, and where it is to go does not take it. */
+  notDelivered: 6,
   /** A defect of Waybill itself: EX_SOFTWARE of sysexits.h. */
   defect: 70,
   interrupted: 130,
@@ -177,6 +179,11 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy:
       'Check that the folder of `to` may be written and that its disk has free space, then {again}: it goes on where it stopped.',
+  },
+  'collection-not-delivered': {
+    exit: EXIT.notDelivered,
+    remedy:
+      'Check address, network, credentials and rights of `to`, and the room there, then {again}: what was collected is delivered, and nobody is asked again.',
   },
   'collection-lost': {
     exit: EXIT.wrongUse,

@@ -23,6 +23,7 @@ import type { AccountKey, MappedRow } from '../model/record.ts'
 import { writeBodies } from './article-bodies.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import { Collection, openCollection } from './collection-files.ts'
+import type { Destination } from './deliver-collection.ts'
 
 /** What stands in the place of a loaded chunk. */
 export interface WorkedChunk extends LoadedChunk {
@@ -59,8 +60,9 @@ export interface CollectingParts {
   readonly read: Read
   readonly what: CollectDefinition
   readonly to: TargetDefinition
-  /** Of the target. */
+  /** Of the target, or in the home where that is elsewhere. */
   readonly folder: string
+  readonly destination: Destination | undefined
   readonly job: string
   readonly startedAt: number
   readonly now: () => number
@@ -90,7 +92,9 @@ export function createCollecting(parts: CollectingParts): Collecting {
   const asking = { gateway, read, language, deprecated, requests }
   const before = parts.before === null ? undefined : Collection.parse(JSON.parse(parts.before))
   const heads = filesOf(format, kinds)
-  const files = openCollection(parts.folder, runId, heads, before, runLedger.assertHeld)
+  const files = openCollection(
+    ...([parts.folder, runId, heads, before, runLedger.assertHeld, parts.destination] as const),
+  )
 
   const ask = async (account: AccountKey, accountId: string | undefined): Promise<CollectedPerson> =>
     collectPerson(asking, kinds, {
@@ -182,14 +186,14 @@ export function createCollecting(parts: CollectingParts): Collecting {
         startedAt: new Date(parts.startedAt).toISOString(),
         collectedAt: new Date(parts.now()).toISOString(),
       }
-      if (!kinds.includes('articles')) {
-        await runLedger.noteCollection(JSON.stringify(await files.publish(about)))
-        return
+      const publish = async (): Promise<Collection> => {
+        if (!kinds.includes('articles')) return files.publish(about)
+        const gone = await parts.gone()
+        const texts = new Map([[GONE, { text: gone.join(''), lines: gone.length }]])
+        return files.publish({ ...about, gone: gone.length }, { texts, files: writeBodies })
       }
-      const gone = await parts.gone()
-      await files.append(new Map([[GONE, { text: gone.join(''), lines: gone.length }]]))
-      const told = { ...about, gone: gone.length }
-      await runLedger.noteCollection(JSON.stringify(await files.publish(told, writeBodies)))
+      await runLedger.noteCollection(JSON.stringify(await publish()))
+      files.clear()
     },
   }
 }

@@ -5,19 +5,22 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, lstatSync, rmSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
 import { makeFolder, openOwn } from '../own-files.ts'
+import { type Destination, deliverCollection, MANIFEST } from './deliver-collection.ts'
 import { type AppendedFile, openAppended } from './receipts.ts'
 
 const Written = z.object({ lines: z.int(), bytes: z.int() })
 
 /** What a run has collected, as its ledger keeps it. */
 export const Collection = z.object({
-  /** Where it is once it is whole. */
+  /** Where it is once it is whole: a path, `sftp://…`, `s3://…`. */
   folder: z.string(),
+  /** Of one that goes elsewhere: the folder here in which it is written, until it is there. */
+  aside: z.string().optional(),
   files: z.record(z.string(), Written.extend({ sha256: z.string().optional() })),
   /** Whether it is there. */
   isWhole: z.boolean(),
@@ -26,16 +29,26 @@ export type Collection = z.infer<typeof Collection>
 
 export interface CollectionFiles {
   /** Appends and syncs. @param texts by the name of the file, with how many lines each has */
-  append(texts: ReadonlyMap<string, { readonly text: string; readonly lines: number }>): Promise<Collection>
+  append(texts: CollectedTexts): Promise<Collection>
   /**
+   * Puts what was collected in its place, and delivers it where that is elsewhere.
    * @param about what else the manifest says; given the files with their SHA-256
-   * @param derive makes files of what was collected, in the folder that is about to be put in its place
+   * @param derive writes what follows from all that was collected: texts are appended, files made in the folder that is given
    */
-  publish(about: object, derive?: (folder: string) => Promise<void>): Promise<Collection>
+  publish(about: object, derive?: Derivation): Promise<Collection>
+  /** Removes what was delivered: to be called when the ledger knows that it was. */
+  clear(): void
 }
 
+export interface Derivation {
+  readonly texts: CollectedTexts
+  readonly files: (folder: string) => Promise<void>
+}
+
+type CollectedTexts = ReadonlyMap<string, { readonly text: string; readonly lines: number }>
+
 /**
- * @param folder of the target; the collection becomes a folder of it, named by the run
+ * @param folder of the target, or in the home where it is elsewhere; the collection becomes a folder of it, named by the run
  * @param heads the files, each with what stands at its head
  * @param before what an earlier process of the run has settled
  * @throws WaybillError `collection-lost` where that is not there any more
@@ -46,6 +59,7 @@ export function openCollection(
   heads: ReadonlyMap<string, string>,
   before: Collection | undefined,
   assertHeld: () => Promise<void>,
+  destination?: Destination,
 ): CollectionFiles {
   const aside = join(folder, `.${run}.part`)
   const whole = join(folder, run)
@@ -67,7 +81,10 @@ export function openCollection(
     return file
   }
   const collection = (isWhole: boolean): Collection => ({
-    ...{ folder: whole, files: Object.fromEntries(written), isWhole },
+    ...(destination === undefined
+      ? { folder: whole }
+      : { folder: addressIn(destination.place.shown, run), aside: folder }),
+    ...{ files: Object.fromEntries(written), isWhole },
   })
   const appendTo = async (name: string, text: string, lines: number): Promise<void> => {
     const head = written.get(name)?.bytes ? '' : (heads.get(name) ?? '')
@@ -78,51 +95,67 @@ export function openCollection(
     work().catch((cause: unknown) => {
       if (cause instanceof WaybillError && cause.code !== 'home-unusable') throw cause
       const reason = cause instanceof Error ? cause.message : String(cause)
-      throw new WaybillError('target-unusable', `the collection cannot be written: ${reason}`, {
+      const code = destination === undefined ? 'target-unusable' : 'home-unusable'
+      throw new WaybillError(code, `the collection cannot be written: ${reason}`, {
         place: { file: folder },
         cause,
       })
     })
+  const append = async (texts: CollectedTexts): Promise<void> => {
+    for (const [name, { text, lines }] of texts) await appendTo(name, text, lines)
+  }
+  const makeWhole = async (about: object, derive: Derivation | undefined): Promise<void> => {
+    if (derive !== undefined) await append(derive.texts)
+    for (const name of heads.keys()) {
+      await appendTo(name, '', 0)
+      await files.get(name)?.close()
+      const path = join(aside, name)
+      // One in which nothing stands is there, too.
+      await (await openOwn(folder, path)).close()
+      const { lines = 0, bytes = 0 } = written.get(name) ?? {}
+      written.set(name, { lines, bytes, sha256: await sha256Of(path) })
+    }
+    await derive?.files(aside)
+    const listed = [...written].map(([name, one]) => ({ name, ...one }))
+    const manifest = await openOwn(folder, join(aside, MANIFEST))
+    try {
+      await manifest.truncate(0)
+      await manifest.write(`${JSON.stringify({ ...about, files: listed }, undefined, 2)}\n`, 0)
+      await manifest.sync()
+    } finally {
+      await manifest.close()
+    }
+    await assertHeld()
+    await rename(aside, whole)
+    const parent = await open(folder)
+    await parent.sync().finally(() => parent.close())
+  }
   return {
     append: (texts) =>
       usable(async () => {
-        for (const [name, { text, lines }] of texts) await appendTo(name, text, lines)
+        await append(texts)
         return collection(false)
       }),
-    publish: (about, derive) =>
-      usable(async () => {
-        if (isThere) return collection(true)
-        for (const name of heads.keys()) {
-          await appendTo(name, '', 0)
-          await files.get(name)?.close()
-          const path = join(aside, name)
-          // One in which nothing stands is there, too.
-          await (await openOwn(folder, path)).close()
-          const { lines = 0, bytes = 0 } = written.get(name) ?? {}
-          written.set(name, { lines, bytes, sha256: await sha256Of(path) })
-        }
-        await derive?.(aside)
-        const listed = [...written].map(([name, one]) => ({ name, ...one }))
-        const manifest = await openOwn(folder, join(aside, 'manifest.json'))
-        try {
-          await manifest.truncate(0)
-          await manifest.write(`${JSON.stringify({ ...about, files: listed }, undefined, 2)}\n`, 0)
-          await manifest.sync()
-        } finally {
-          await manifest.close()
-        }
-        await assertHeld()
-        await rename(aside, whole)
-        const parent = await open(folder)
-        await parent.sync().finally(() => parent.close())
-        return collection(true)
-      }),
+    async publish(about, derive) {
+      if (!isThere && before?.isWhole !== true) await usable(() => makeWhole(about, derive))
+      if (destination !== undefined && before?.isWhole !== true)
+        await deliverCollection(destination, whole, run)
+      return collection(true)
+    },
+    clear() {
+      if (destination !== undefined) rmSync(whole, { recursive: true, force: true })
+    },
   }
 }
 
+/** @param base with or without a slash, or a dot, at its end */
+const addressIn = (base: string, name: string): string => `${base.replace(/(\/\.?)*$/, '')}/${name}`
+
 /** Removes what a run that will not be finished has put aside. */
-export const forgetCollection = ({ folder }: Collection, run: string): void =>
-  rmSync(join(folder, '..', `.${run}.part`), { recursive: true, force: true })
+export function forgetCollection({ folder, aside }: Collection, run: string): void {
+  rmSync(join(aside ?? dirname(folder), `.${run}.part`), { recursive: true, force: true })
+  if (aside !== undefined) rmSync(join(aside, run), { recursive: true, force: true })
+}
 
 async function sha256Of(path: string): Promise<string> {
   const sum = createHash('sha256')

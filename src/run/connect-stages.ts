@@ -1,6 +1,6 @@
 /** Connects the stages of a run: one way of sending, one memory, one reconciler for all of its exports. */
 import { dirname, join } from 'node:path'
-import { targetFolder } from '../definitions/collect-definition.ts'
+import { targetPlace } from '../definitions/collect-definition.ts'
 import { authorizationsFolder, type Job } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Ledger, PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
@@ -136,12 +136,18 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     late: new Map(),
   }
   const { collect, to } = job.definition
+  const target = to && targetPlace(to, dirname(job.file), join(home, 'undelivered'))
   const collecting =
     collect &&
     to &&
+    target &&
     createCollecting({
       ...{ ledger, runLedger, gateway, gatewayName, identity, read: sending.read, what: collect, to },
-      folder: targetFolder(to, dirname(job.file)),
+      folder: target.folder,
+      destination: target.remote && {
+        ...{ place: target.remote, secrets: deps.sources, signal: parts.signal },
+        assertHeld: runLedger.assertHeld,
+      },
       ...{ job: job.definition.job, startedAt: parts.startedAt, before: parts.collection ?? null, now },
       gone: () => goneArticles(home, job.definition.job, runLedger.lease.runId),
     })

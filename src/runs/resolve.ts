@@ -8,8 +8,10 @@ import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import { spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
+import { Collection, forgetCollection } from '../run/collection-files.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import type { JobEnd } from '../run/execute.ts'
+import { forgetKnownPeople } from '../run/known-people.ts'
 import { type Receipt, receiptsOfSent } from '../run/receipts.ts'
 import { doubtsOfGivenUp, isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
@@ -195,6 +197,8 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
     const receipted = await receipt(await takenInOpenChunks(deps.ledger, run.id))
     // Nobody goes on with what was fetched and unpacked for it.
     await createSpool(spoolFolder(deps.home, run.job_id, kindOf(run))).clear()
+    await forgetKnownPeople(deps.home, run.id)
+    if (run.collection !== null) forgetCollection(Collection.parse(JSON.parse(run.collection)), run.id)
     const at = deps.now()
     const resolution = { run: run.id, decision: 'give-up', ...person, at } as const
     await runLedger.endRun({ state: 'failed', endedAt: at, reason: 'given-up', resolution, ...receipted })

@@ -80,13 +80,21 @@ export class NotAnswered extends Error {
 }
 
 /** @throws NotAnswered; what becomes of the answer then is of no matter any more */
-export async function answered<Answer>(what: string, ms: number, answer: Promise<Answer>): Promise<Answer> {
+export const answered = <Answer>(what: string, ms: number, answer: Promise<Answer>): Promise<Answer> =>
+  advancing(what, ms, () => answer)
+
+/** @param begin is handed what it calls with every step: the limit is that of one step. @throws NotAnswered */
+export async function advancing<Answer>(
+  what: string,
+  ms: number,
+  begin: (step: () => void) => Promise<Answer>,
+): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new NotAnswered(what, ms)), ms)
   })
   try {
-    return await Promise.race([answer, late])
+    return await Promise.race([begin(() => timer?.refresh()), late])
   } finally {
     clearTimeout(timer)
   }

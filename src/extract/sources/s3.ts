@@ -1,8 +1,19 @@
 /** Exports in S3-compatible storage. Credentials come by the default chain of the AWS SDK: environment, profile, role. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
-import { receiveFile } from './receive-file.ts'
-import { archiveNames, type ExportSource, type ListedFile, listingOf, type SourcePlace } from './source.ts'
+import { receiveFile, withRetries } from './receive-file.ts'
+import {
+  archiveNames,
+  type ListedFile,
+  listingOf,
+  notDelivered,
+  type RemotePlace,
+  type RemoteSource,
+} from './source.ts'
 
 /** Tries of one request, by the SDK. */
 const TRIES = 4
@@ -22,10 +33,10 @@ const S3Settings = z.strictObject({
     .optional(),
 })
 
-/** `from` of a job: a prefix of a bucket. */
+/** `from` and `to` of a job: a prefix of a bucket. */
 export const S3Written = z.strictObject({ s3: S3Settings })
 
-export const s3Place = (place: S3Place): SourcePlace => ({
+export const s3Place = (place: S3Place): RemotePlace => ({
   shown: `s3://${place.bucket}/${place.prefix}`,
   open: () => createS3Source(place),
 })
@@ -42,12 +53,13 @@ function isSafeAddress(text: string): boolean {
 }
 
 /** The SDK is loaded where a job uses it, and only there. */
-export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Promise<ExportSource> {
+export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Promise<RemoteSource> {
   const {
     CopyObjectCommand,
     DeleteObjectCommand,
     GetObjectCommand,
     HeadObjectCommand,
+    PutObjectCommand,
     paginateListObjectsV2,
     S3Client,
     S3ServiceException,
@@ -58,6 +70,8 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
   const client = new S3Client({
     region,
     maxAttempts: TRIES,
+    // It would write to the console that it does not send a stream again.
+    logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: silentMs },
     // Other storage has seldom a host name for each bucket, nor checksums beyond its entity tags.
     ...(endpoint === undefined
@@ -93,6 +107,19 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       return true
     } catch (error) {
       if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return false
+      throw error
+    }
+  }
+  /** No credentials, no rights, no bucket: another try finds the same. */
+  const isRefusal = (error: unknown): boolean =>
+    error instanceof S3ServiceException && [401, 403, 404].includes(error.$metadata.httpStatusCode ?? 0)
+  /** Of an object that was put there so. Who may not look is told what one who finds nothing is. */
+  const sumOf = async (key: string): Promise<string | undefined> => {
+    try {
+      return (await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }))).Metadata?.['sha256']
+    } catch (error) {
+      const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+      if (status === 404 || status === 403) return undefined
       throw error
     }
   }
@@ -166,8 +193,34 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
         throw failed(`archiving ${name}`, name, error)
       }
     },
+    async put(name, file) {
+      const key = `${prefix}${name}`
+      try {
+        const { size } = await stat(file)
+        const sum = createHash('sha256')
+        await pipeline(createReadStream(file), sum)
+        const sha256 = sum.digest('hex')
+        // The SDK does not send a stream again.
+        await withRetries(async () => {
+          if ((await sumOf(key)) === sha256) return
+          const Body = createReadStream(file)
+          const object = { Bucket: bucket, Key: key, Body, ContentLength: size, Metadata: { sha256 } }
+          try {
+            await client.send(new PutObjectCommand(object))
+          } catch (error) {
+            throw isRefusal(error) ? notDelivered(address(name), error) : error
+          } finally {
+            Body.destroy()
+          }
+        })
+      } catch (error) {
+        throw notDelivered(address(name), error)
+      }
+    },
     close: async () => client.destroy(),
   }
 }
+
+const silent = (): void => {}
 
 const asFolder = (prefix: string): string => (prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`)

@@ -3,20 +3,21 @@
  * long its answer is waited for, and the key of the server is checked.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { posix, resolve } from 'node:path'
 import type Client from 'ssh2-sftp-client'
 import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
-import { answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
+import { advancing, answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
 import {
   archiveNames,
   type Delivery,
-  type ExportSource,
   folderRefused,
   listingOf,
-  type SourcePlace,
+  notDelivered,
+  type RemotePlace,
+  type RemoteSource,
 } from './source.ts'
 
 const SftpSettings = z.strictObject({
@@ -37,11 +38,11 @@ const SftpSettings = z.strictObject({
   keyFile: z.string().min(1).optional(),
 })
 
-/** `from` of a job: a folder on an SFTP server. */
+/** `from` and `to` of a job: a folder on an SFTP server. */
 export const SftpWritten = z.strictObject({ sftp: SftpSettings })
 
 /** @param base folder of the job file */
-export function sftpPlace(written: SftpPlace, base: string): SourcePlace {
+export function sftpPlace(written: SftpPlace, base: string): RemotePlace {
   const { user, host, port, folder, hostKey, keyFile } = written
   const place = {
     ...written,
@@ -64,7 +65,7 @@ export function createSftpSource(
   place: SftpPlace,
   password: string | undefined,
   answerMs = ANSWER_MS,
-): ExportSource {
+): RemoteSource {
   const { host, port, user, folder } = place
   const base = `sftp://${user}@${host}:${port}/${folder.replace(/^\.?\/*|\/+$/g, '')}`.replace(/\/$/, '')
   const address = (name: string): string => `${base}/${name}`
@@ -102,6 +103,21 @@ export function createSftpSource(
     }).catch((error: unknown) => {
       throw error instanceof WaybillError ? error : unreachable(base, error)
     })
+  /** Of several files at once, one makes their folder. */
+  const made = new Map<string, Promise<void>>()
+  const makeOnce = (server: SftpConnection, path: string): Promise<void> => {
+    const making =
+      made.get(path) ??
+      server
+        .exists(path)
+        .then((isThere) => (isThere ? undefined : server.makeFolder(path)))
+        .catch((error: unknown) => {
+          made.delete(path)
+          throw error
+        })
+    made.set(path, making)
+    return making
+  }
   const look = (name: string): Promise<Delivery> =>
     ask(name, async (server) => {
       const { size, modifyTime } = await server.stat(at(name))
@@ -169,6 +185,24 @@ export function createSftpSource(
         throw new Error('names never end')
       })
     },
+    async put(name, file) {
+      const path = at(name)
+      const part = posix.join(posix.dirname(path), `.${posix.basename(path)}.part`)
+      try {
+        const { size } = await stat(file)
+        await ask(name, async (server) => {
+          // A try that was not answered may have put it there.
+          if ((await server.exists(path)) && (await server.stat(path)).size === size) return
+          await makeOnce(server, posix.dirname(path))
+          await server.write(file, part)
+          const came = (await server.stat(part)).size
+          if (came !== size) throw new Error(`${came} of ${size} bytes came there`)
+          await server.rename(part, path)
+        })
+      } catch (error) {
+        throw notDelivered(address(name), error)
+      }
+    },
     close: () => disconnect((server) => server.end()),
   }
 }
@@ -212,6 +246,8 @@ export interface SftpConnection {
   exists(path: string): Promise<boolean>
   makeFolder(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
+  /** Over what is there. For its owner alone, as far as the server does that. */
+  write(file: string, path: string): Promise<void>
   /** From a byte on to the last one. */
   read(path: string, from: number, last: number): AsyncIterable<Uint8Array>
   /** Takes leave, for a moment. Never rejects. */
@@ -276,6 +312,11 @@ export async function connectSftp(
     },
     async rename(from, to) {
       await timely(`moving ${from}`, client.rename(from, to))
+    },
+    async write(file, path) {
+      await advancing(`writing ${path}`, answerMs, (step) =>
+        client.fastPut(file, path, { mode: 0o600, step }),
+      )
     },
     read(path, from, last) {
       const content = client.createReadStream(path, { start: from, end: last })

@@ -57,6 +57,26 @@ export interface ExportSource {
   close(): Promise<void>
 }
 
+/** A source elsewhere, which collections are delivered to as well. */
+export interface RemoteSource extends ExportSource {
+  /**
+   * Puts a file there: whole, or it is not there under that name. Once more it is looked for first, and not put twice.
+   * @param name of Waybill's own, with its folders, which are made
+   * @param file here
+   * @throws WaybillError `collection-not-delivered`, `source-untrusted`
+   */
+  put(name: string, file: string): Promise<void>
+}
+
+/** @param address of what was to be put there */
+export function notDelivered(address: string, error: unknown): WaybillError {
+  if (error instanceof WaybillError && error.code === 'source-untrusted') return error
+  // The words of a source that cannot be read are about exports.
+  const cause = error instanceof WaybillError ? (error.cause ?? error) : error
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new WaybillError('collection-not-delivered', `${address} was not taken: ${why}`, { cause })
+}
+
 /** Where a job's exports lie, as its `from` says. */
 export interface SourcePlace {
   /** As people are told of it. No credential. */
@@ -64,6 +84,11 @@ export interface SourcePlace {
   /** It is a folder of this machine: looking there asks nobody. With the folder of its archive. */
   readonly local?: { readonly archive: string | undefined }
   open(secrets: SourceSecrets): Promise<ExportSource>
+}
+
+/** Where collections go as well, as `to` of a job says. */
+export interface RemotePlace extends SourcePlace {
+  open(secrets: SourceSecrets): Promise<RemoteSource>
 }
 
 /** The folder that a source is to list is not there to be listed. @param what is wrong with it: `is missing` */

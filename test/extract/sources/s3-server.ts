@@ -7,14 +7,18 @@ interface StoredObject {
   readonly body: Buffer
   readonly etag: string
   readonly at: Date
+  /** SHA-256 that whoever put it there has written beside it. */
+  readonly sha256?: string | undefined
 }
 
 export interface S3Server {
   readonly endpoint: string
   readonly objects: Map<string, StoredObject>
-  put(key: string, body: Uint8Array): void
+  put(key: string, body: Uint8Array, sha256?: string): void
   /** Called with every GET of an object: it may change objects, or say after how many bytes the answer breaks off, or nothing more comes. */
   onGet: ((key: string, from: number) => { breakAfter?: number; goesSilent?: true } | undefined) | undefined
+  /** Called with every PUT of an object, when so many bytes of it have come; what is done with it then. */
+  onPut: ((key: string, bytes: number) => 'cut' | 'refuse' | undefined) | undefined
   readonly requests: string[]
   /** Keys that every listing has besides, wherever they lie. */
   alsoLists: readonly string[]
@@ -36,11 +40,12 @@ export async function startS3Server(): Promise<S3Server> {
   const started: S3Server = {
     endpoint: `http://127.0.0.1:${port}`,
     objects: new Map(),
-    put(key, body) {
+    put(key, body, sha256) {
       const etag = `"${createHash('md5').update(body).digest('hex')}"`
-      started.objects.set(key, { body: Buffer.from(body), etag, at: new Date() })
+      started.objects.set(key, { body: Buffer.from(body), etag, at: new Date(), sha256 })
     },
     onGet: undefined,
+    onPut: undefined,
     requests: [],
     alsoLists: [],
     async stop() {
@@ -67,9 +72,13 @@ async function serve(s3: S3Server, request: IncomingMessage, response: ServerRes
   }
   const source = request.headers['x-amz-copy-source']
   if (request.method === 'PUT' && typeof source === 'string') return copy(s3, key, source, request, response)
+  if (request.method === 'PUT') return receive(s3, key, request, response)
   const object = s3.objects.get(key)
   if (object === undefined) return refuse(response, 404, request.method === 'HEAD' ? '' : 'NoSuchKey')
-  const headers = { etag: object.etag, 'last-modified': object.at.toUTCString() }
+  const headers = {
+    ...{ etag: object.etag, 'last-modified': object.at.toUTCString() },
+    ...(object.sha256 === undefined ? {} : { 'x-amz-meta-sha256': object.sha256 }),
+  }
   if (request.method === 'HEAD')
     response.writeHead(200, { ...headers, 'content-length': object.body.length }).end()
   else get(s3, key, request, response)
@@ -116,6 +125,27 @@ function get(s3: S3Server, key: string, request: IncomingMessage, response: Serv
   if (breakAfter === undefined) response.end(body)
   else if (goesSilent) response.write(body.subarray(0, breakAfter))
   else response.write(body.subarray(0, breakAfter), () => setImmediate(() => response.destroy()))
+}
+
+async function receive(
+  s3: S3Server,
+  key: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  if (s3.onPut?.(key, 0) === 'refuse') return refuse(response, 403, 'AccessDenied')
+  for await (const chunk of request) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (s3.onPut?.(key, bytes) === 'cut') return void request.destroy()
+  }
+  // Storage takes a body whole or not at all.
+  if (bytes !== Number(request.headers['content-length'])) return refuse(response, 400, 'IncompleteBody')
+  const { 'x-amz-meta-sha256': sha256 } = request.headers
+  s3.put(key, Buffer.concat(chunks), typeof sha256 === 'string' ? sha256 : undefined)
+  response.writeHead(200, { etag: s3.objects.get(key)?.etag }).end()
 }
 
 function copy(

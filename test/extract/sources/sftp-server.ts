@@ -1,6 +1,6 @@
 /** An SFTP server over a folder, on loopback. */
 import { once } from 'node:events'
-import { type FileHandle, lstat, mkdir, open, readdir, rename, stat } from 'node:fs/promises'
+import { chmod, type FileHandle, lstat, mkdir, open, readdir, rename, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type AuthContext, type Connection, type FileEntry, Server, type SFTPWrapper, utils } from 'ssh2'
@@ -15,6 +15,8 @@ export interface SftpServer {
   readonly userKey: string
   /** Called after so many bytes of a file were read; may change files or cut the connection. */
   onRead: ((path: string, offset: number, cut: () => void) => Promise<void>) | undefined
+  /** Called after so many bytes of a file were written; may cut the connection. */
+  onWrite: ((path: string, offset: number, cut: () => void) => void) | undefined
   /** Whether a request is never answered (`STAT`, `READ`; `SFTP`: that for the subsystem); the connection stays. */
   isSilent: ((request: string) => boolean) | undefined
   /** Names that every listing has besides, as those of plain files. */
@@ -54,6 +56,7 @@ export async function startSftpServer(root: string): Promise<SftpServer> {
     hostKey: publicKey(host.public),
     userKey: user.private,
     onRead: undefined,
+    onWrite: undefined,
     isSilent: undefined,
     alsoLists: [],
     connections: 0,
@@ -133,8 +136,25 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
       { filename, longname: filename, attrs: { mode: 0, uid: 0, gid: 0, size: 0, atime: 0, mtime: 0 } },
     ])
   })
-  sftp.on('OPEN', (id, path) =>
-    answer('OPEN', id, async () => sftp.handle(id, keep({ path, handle: await open(at(path)) }))),
+  sftp.on('OPEN', (id, path, flags) =>
+    answer('OPEN', id, async () => {
+      const handle = await open(at(path), utils.sftp.flagsToString(flags) ?? 'r')
+      sftp.handle(id, keep({ path, handle }))
+    }),
+  )
+  sftp.on('WRITE', (id, handle, offset, data) =>
+    answer('WRITE', id, async () => {
+      const file = files.get(handle.toString())
+      await file?.handle?.write(data, 0, data.length, offset)
+      server.onWrite?.(file?.path ?? '', offset, cut)
+      sftp.status(id, STATUS_CODE.OK)
+    }),
+  )
+  sftp.on('FSETSTAT', (id, handle, { mode }) =>
+    answer('FSETSTAT', id, async () => {
+      if (mode !== undefined) await chmod(at(files.get(handle.toString())?.path ?? ''), mode)
+      sftp.status(id, STATUS_CODE.OK)
+    }),
   )
   sftp.on('READ', (id, handle, offset, length) =>
     answer('READ', id, async () => {

@@ -15,7 +15,7 @@ const MOST_PROCESSES = 14
 /** With a summary; an unexpected error ends with 1 too. */
 export const DONE: ReadonlySet<number | null> = new Set([0, 1])
 /** Stopped, to be resumed: the gateway refused the credentials or could not be reached; another one holds the job. */
-export const RESUMABLE: ReadonlySet<number | null> = new Set([3, 5])
+export const RESUMABLE: ReadonlySet<number | null> = new Set([3, 5, 6])
 
 const RUN = ['run', 'drill', '--json']
 

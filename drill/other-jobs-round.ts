@@ -7,7 +7,9 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
+import { hostKeyFingerprint } from '../src/extract/sources/sftp.ts'
 import { startReferenceGateway } from '../src/reference-gateway/server.ts'
+import { startSftpServer, USER } from '../test/extract/sources/sftp-server.ts'
 import { DONE, RESUMABLE, unexpected } from './nightly-round.ts'
 import {
   jobsOf,
@@ -43,7 +45,8 @@ export async function runOtherJobs(
   await rm(folder, { recursive: true, force: true })
   for (const name of ['jobs', ...JOBS, 'authorizations', 'collected'])
     await mkdir(join(folder, name), { recursive: true })
-  for (const [name, text] of Object.entries(jobsOf(plan)))
+  const sftp = plan.cuts && (await startCuttingServer(folder, plan.cuts))
+  for (const [name, text] of Object.entries(jobsOf(plan, sftp?.to ?? '{ folder: ../collected }')))
     await writeFile(join(folder, 'jobs', `${name}.yaml`), text)
   for (const [name, text] of Object.entries(MAPPINGS)) await writeFile(join(mappings, `${name}.yaml`), text)
   await writeFile(join(folder, 'roster/roster.csv'), rosterText(plan))
@@ -74,6 +77,7 @@ export async function runOtherJobs(
     blame('stuck', error instanceof Error ? error.message : String(error))
   } finally {
     await gateway.close()
+    await sftp?.server.stop()
   }
   for (const words of scene.complaints) blame('words', words)
   const { processes, kills, passed, struck } = scene
@@ -90,6 +94,19 @@ export async function runOtherJobs(
       ...{ marks: of('marks'), words: of('words'), stuck: of('stuck') },
     },
   }
+}
+
+/** Takes what is put into `collected` of the folder. */
+async function startCuttingServer(folder: string, cuts: readonly number[]) {
+  const server = await startSftpServer(folder)
+  let writes = 0
+  server.onWrite = (_path, _offset, cut) => {
+    if (cuts.includes(++writes)) cut()
+  }
+  const { port, hostKey } = server
+  await writeFile(join(folder, 'id'), server.userKey, { mode: 0o600 })
+  const to = `{ sftp: { host: 127.0.0.1, port: ${port}, user: ${USER}, folder: collected, keyFile: ../id, hostKey: "${hostKeyFingerprint(hostKey)}" } }`
+  return { server, to }
 }
 
 async function deliver(plan: OtherJobsPlan, folder: string, night: number): Promise<void> {
@@ -206,6 +223,9 @@ async function judgeCollections(plan: OtherJobsPlan, folder: string, blame: Blam
   for (const name of names.filter((one) => one.endsWith('.part'))) blame('words', `${name} is left over`)
   for (const name of names.filter((one) => !one.endsWith('.part'))) {
     const manifest = Manifest.parse(JSON.parse(await readFile(join(folder, name, 'manifest.json'), 'utf8')))
+    const listed = ['manifest.json', ...manifest.files.map((one) => one.name)].sort()
+    const there = (await readdir(join(folder, name))).sort()
+    if (there.join() !== listed.join()) blame('words', `${name} holds ${there.join()}`)
     const { asked = 0, collected = 0, none = 0, refused = 0, unchanged = 0 } = manifest.people
     if (asked !== plan.people.length) blame('words', `${name}: ${asked} people were asked about`)
     if (asked !== collected + none + refused + unchanged)

@@ -32,6 +32,8 @@ export interface OtherJobsPlan {
   readonly concurrency: number
   readonly faults: readonly DrawnFault[]
   readonly faultSeed: number
+  /** Where collections go to an SFTP server: the writes, counted from 1, with which it cuts the connection. */
+  readonly cuts: readonly number[] | undefined
   /** How the processes of a job of a night end, before one may go on to its end. */
   endings(): readonly Ending[]
 }
@@ -85,6 +87,9 @@ export function planOtherJobs(seed: number, round: number, pace: Pace): OtherJob
     concurrency: random.pick([1, 3, 8]),
     faults: Array.from({ length: random.integer(2, 5) }, () => faultOf(random, pace)),
     faultSeed: random.integer(1, 1_000_000),
+    cuts: random.chance(0.5)
+      ? Array.from({ length: random.integer(0, 4) }, () => random.integer(1, 8))
+      : undefined,
     endings: () =>
       Array.from(
         { length: random.pick([0, 1, 1, 2]) },
@@ -272,7 +277,11 @@ medicalRecords:
 `,
 }
 
-export const jobsOf = ({ batch, concurrency }: OtherJobsPlan): Readonly<Record<string, string>> => {
+/** @param to where the collection goes, as a job says it */
+export const jobsOf = (
+  { batch, concurrency }: OtherJobsPlan,
+  to: string,
+): Readonly<Record<string, string>> => {
   const submit = `submit: { concurrency: ${concurrency}, batch: { records: ${batch} } }\n`
   const reading = (name: string): string =>
     `job: ${name}\nexports: { from: ../${name}, match: "*.csv" }\nmapping: drill-${name}\n${submit}`
@@ -284,7 +293,7 @@ export const jobsOf = ({ batch, concurrency }: OtherJobsPlan): Readonly<Record<s
     collect: `job: collect
 people: { exports: { from: ../roster, match: "*.csv" }, mapping: drill-roster }
 collect: { what: [ageResult, requestStatus], requests: [{ type: Attending Physician Statement, subType: Life Insurance }] }
-to: { folder: ../collected }
+to: ${to}
 ${submit}`,
   }
 }

@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import { chmod, type FileHandle, lstat, mkdir, open, readdir, rename, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { type AuthContext, type Connection, type FileEntry, Server, type SFTPWrapper, utils } from 'ssh2'
+import ssh2, { type AuthContext, type Connection, type FileEntry, type SFTPWrapper } from 'ssh2'
 
+// Node sees no names in it.
+const { Server, utils } = ssh2
 const { STATUS_CODE } = utils.sftp
 
 export interface SftpServer {

@@ -9,6 +9,7 @@ import { type CaseResult, checkSafely, SUITE } from '../conformance/suite.ts'
 import { parseBaseUrl } from '../gateway/connection-settings.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { printedToken } from '../runs/connect-gateway.ts'
+import { knownAccount } from '../runs/crosswalk.ts'
 import type { Settings } from '../settings.ts'
 import { counted } from '../shown-text.ts'
 import type { Action } from './context.ts'
@@ -17,6 +18,8 @@ import { plainTable } from './plain-table.ts'
 export interface GatewayCheckOptions {
   readonly check: string
   readonly account?: string
+  /** One that the ledger knows. */
+  readonly knownAccount?: true
   readonly madeUpUsers?: true
   readonly json?: true
 }
@@ -41,7 +44,12 @@ export const gatewayCheck: Action<GatewayCheckOptions> = async (context, options
   const stores = options.madeUpUsers === true
   const client = notingClient(direct)
   try {
-    const account = options.account === undefined ? undefined : accountOf(options.account)
+    const account =
+      options.account !== undefined
+        ? accountOf(options.account)
+        : options.knownAccount
+          ? await knownAccount(context, baseUrl)
+          : undefined
     await greet(client, baseUrl, account)
     const results = await checkSafely(SUITE, client, account, stores)
     const madeUp = stores ? await client.takeAway() : undefined

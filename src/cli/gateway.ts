@@ -28,6 +28,7 @@ export interface GatewayCommandOptions {
   readonly attached?: true
   readonly check?: string
   readonly account?: string
+  readonly knownAccount?: true
   readonly madeUpUsers?: true
   readonly json?: true
 }
@@ -37,8 +38,11 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
     const { gatewayCheck } = await import('./gateway-check.ts')
     return gatewayCheck(context, { ...options, check: options.check })
   }
-  const given =
-    options.account !== undefined ? '--account' : options.madeUpUsers ? '--made-up-users' : undefined
+  const given = [
+    ...(options.account === undefined ? [] : ['--account']),
+    ...(options.knownAccount ? ['--known-account'] : []),
+    ...(options.madeUpUsers ? ['--made-up-users'] : []),
+  ][0]
   if (given !== undefined) throw new WaybillError('usage-wrong', `${given} is given without --check`)
   const people = options.seed === undefined ? [] : readPeople(options.seed)
   const faults = options.faults === undefined ? undefined : await readFaultPlan(options.faults)

@@ -209,6 +209,12 @@ export function addInstallationCommands(program: Command, call: Call): void {
       '--account <reference>',
       'with --check: read this account too (partnerAccountId, or accountId:ID)',
     )
+    .addOption(
+      new Option(
+        '--known-account',
+        'with --check: read an account that the ledger knows at this gateway',
+      ).conflicts('account'),
+    )
     .option(
       '--made-up-users',
       'with --check, on a staging gateway: also store, under users that it registers and deletes',

@@ -21,6 +21,8 @@ import {
   register,
 } from './profile.ts'
 
+import { READ_CASES } from './reads.ts'
+
 /** Every case, roughly in the order of the document. */
 export const SUITE: readonly ConformanceCase[] = [
   ...ENVELOPE_CASES,
@@ -35,6 +37,7 @@ export const SUITE: readonly ConformanceCase[] = [
   ...MEDICAL_RECORDS_CASES,
   ...AUTHENTICATION_CASES,
   ...MEDICAL_RECORDS_REFUSAL_CASES,
+  ...READ_CASES,
 ]
 
 /** What became of a case. `words` say what differs, or why it was not run; they hold no value of a record. */

@@ -118,3 +118,20 @@ async function make(to: string): Promise<FileHandle> {
     })
   }
 }
+
+/**
+ * An account that the gateway has given, as the ledger has it.
+ * @param gateway its address
+ * @throws WaybillError `ledger-not-found`; `usage-wrong` where it has none
+ */
+export const knownAccount = (
+  application: Application,
+  gateway: string,
+): Promise<{ readonly reference: string; readonly type: 'accountId' }> =>
+  withKnownLedger(application, async (ledger) => {
+    const [first] = await ledger.knownAccounts(gateway.replace(/\/+$/, ''), '', 1)
+    if (first !== undefined) return { reference: first.accountId, type: 'accountId' }
+    throw new WaybillError('usage-wrong', `the ledger knows no account of ${gateway}`, {
+      remedy: 'Name one with --account, or run a job that registers people there.',
+    })
+  })

@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { closedPort, serveRaw } from '../gateway/loopback.ts'
 import { biometric, condition, startGateway } from '../reference-gateway/gateway-under-test.ts'
+import { openClinic, REGISTERED_ROW } from './clinic.ts'
 import { createWorkplace, type Ended } from './command-line.ts'
+import { startReferenceStore } from './reference-store.ts'
 
 const CREDENTIALS = { WAYBILL_API_KEY: 'key', WAYBILL_ACCESS_TOKEN: 'token' }
 
@@ -63,17 +65,38 @@ test('the reference gateway differs in nothing, with an account and without', as
 
   const plain = await waybill('gateway', '--check', url)
   expect(plain).toMatchObject({ code: 0, err: '' })
-  expect(plain.out).toMatch(/: \d+ cases passed, 0 differ, \d+ were not run \(.*no account is named/)
+  expect(plain.out).toMatch(/: 4\d cases passed, 0 differ, \d+ were not run \(.*no account is named/)
 
   const named = await waybill('gateway', '--check', seen, '--account', 'p-1', '--json')
   const report = reportOf(named)
   expect(named.code).toBe(0)
   expect(report.results.filter(({ result }) => result === 'differs')).toEqual([])
   expect(report.passed + report.notRun).toBe(report.results.length)
-  expect(report.passed).toBeGreaterThan(60)
+  expect(report.passed).toBeGreaterThan(75)
   expect(await counts()).toEqual(before)
   // A search is the one POST that stores nothing.
   expect([...asked].filter((call) => !call.startsWith('GET '))).toEqual(['POST /medical-records/requester'])
+})
+
+test('an account that the ledger knows is read, and nothing is made up where it knows none', async () => {
+  const clinic = await openClinic({
+    mapping: `mapping: clinic\n${REGISTERED_ROW}biometrics: { heart-rate: pulse }\n`,
+    job: 'exports: { from: ../inbox, match: "*.csv" }\nmapping: clinic\n',
+    store: await startReferenceStore(),
+  })
+  const { waybill } = clinic.workplace
+  const url = clinic.workplace.environment['WAYBILL_GATEWAY_URL'] ?? ''
+  await clinic.deliver(
+    'day.csv',
+    'id,day,first,last,born,gender,zip,pulse\nann,2026-03-02,A,B,1980-02-03,FEMALE,04884,61\n',
+  )
+  expect((await clinic.run()).code).toBe(0)
+  const { results } = reportOf(await waybill('gateway', '--check', url, '--known-account', '--json'))
+  const read = results.find(({ section, row }) => section === 'Biometric record, as read' && row === 'value')
+  expect(read?.result).toBe('passed')
+  const { url: other } = await startGateway()
+  const unknown = await waybill('gateway', '--check', other, '--known-account')
+  expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('knows no account')])
 })
 
 test('with made-up users the cases that store are run, too, and what they made up is gone behind them', async () => {
@@ -180,6 +203,33 @@ test('what a gateway answers otherwise is named, without a value of it', async (
   expect(out).toMatch(/Content item +List item.* +differs +title: the document has a string; came a number/)
   expect(out).toMatch(/Authentication +X-API-Key +differs +.*X-API-Key is missing; came 200/)
   expect(out).not.toContain('secret')
+})
+
+test('reads of who is nobody, that hold something, need no key, or fail by the type of a reference, are differences', async () => {
+  const { url } = await startGateway()
+  const json = { 'content-type': 'application/json' }
+  const liar = await lyingGateway(url, ({ url: asked = '', headers }, response) => {
+    if (asked.startsWith('/bioage/completed/questions'))
+      response.writeHead(200, json).end('[{"assessmentId":"a"}]')
+    else if (asked.startsWith('/health-profile/conditions') && headers['x-api-key'] === undefined)
+      response.writeHead(200, json).end('{"data":{"data":[]}}')
+    else if (asked.startsWith('/health-profile/biometrics') && asked.includes('Type=accountId'))
+      response.writeHead(500).end()
+    else if (asked.startsWith('/bioage/assessments/') && headers['accept-language'] === 'xx')
+      response.writeHead(406).end()
+    else return false
+    return true
+  })
+  const { waybill } = await createWorkplace(CREDENTIALS)
+  const { results } = reportOf(await waybill('gateway', '--check', liar, '--json'))
+  const differing = results.filter(({ result }) => result === 'differs')
+  expect(differing.map(({ section, row }) => `${section}: ${row.slice(0, 30)}`).sort()).toEqual([
+    'Account reference (request bodies, field account): User-identifying query paramet',
+    'Authentication: Accept-Language',
+    'Authentication: X-API-Key',
+    'Endpoints: Age assessment: GET /bioage/completed/question',
+    'Endpoints: Biometrics: GET /health-profile/biometrics',
+  ])
 })
 
 test('HTML, a redirect, an answer without an end and one that breaks off are differences', async () => {

@@ -3,10 +3,13 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { takeTest } from '../../src/conformance/age-assessment.ts'
 import type { Account, Control } from '../../src/conformance/case.ts'
 import { type Client, createClient } from '../../src/conformance/client.ts'
+import { createRoi, upserted } from '../../src/conformance/medical-records.ts'
 import {
   biometric,
+  careTeam,
   condition,
   createBiometrics,
+  createCareTeams,
   createConditions,
   DIASTOLIC,
   HYPERTENSION,
@@ -53,6 +56,9 @@ beforeAll(async () => {
   account = user.account
   await createBiometrics(client, [biometric(client, account), biometric(client, account, DIASTOLIC)])
   await createConditions(client, [condition(client, account), condition(client, account, HYPERTENSION)])
+  await createCareTeams(client, [careTeam(account)])
+  const request = await createRoi(client)
+  await upserted(client, { ...request, patient: { ...request.patient, ...account } })
   await takeTest(client, { ...user, token: await control.tokenOf(account) })
 })
 afterAll(() => gateway.close())

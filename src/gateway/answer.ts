@@ -101,12 +101,25 @@ export function readItems<Item>(
  * @throws UnreadableAnswer
  */
 export function checkAccount(asked: Pick<Account, 'reference' | 'type'>, named: readonly unknown[]): void {
-  const found = named.flatMap((account) => documented(AccountReferenceAsRead, account) ?? [])
+  const found = distinct(named).flatMap((account) => documented(AccountReferenceAsRead, account) ?? [])
   const of = (...types: readonly string[]) => found.filter(({ type }) => types.includes(type))
   const references = of('partnerAccountId').map(({ reference }) => reference)
   checkOne(asked.type === 'partnerAccountId' ? [asked.reference, ...references] : references)
   const ids = of('accountId', 'entity').map(({ reference }) => accountIdOfEntity(reference))
   checkOne(asked.type === 'accountId' ? [asked.reference, ...ids] : ids)
+}
+
+/** Mostly all name the same account: what is the same is looked at once. */
+function distinct(named: readonly unknown[]): unknown[] {
+  const seen = new Map<unknown, Set<unknown>>()
+  return named.filter((account) => {
+    if (typeof account !== 'object' || account === null) return false
+    const type = 'type' in account ? account.type : undefined
+    const reference = 'reference' in account ? account.reference : undefined
+    const references = seen.get(type) ?? new Set()
+    seen.set(type, references)
+    return references.size < references.add(reference).size
+  })
 }
 
 /** @param ids what should be the same account. @throws UnreadableAnswer */

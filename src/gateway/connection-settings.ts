@@ -21,10 +21,10 @@ export function parseBaseUrl(text: string): URL {
 
 /** The address of a path of the interface below the base URL. */
 export function resolvePath(base: URL, path: string, query?: URLSearchParams): URL {
-  const url = new URL(base)
-  url.pathname = base.pathname.replace(/\/+$/, '') + path
-  url.search = query?.toString() ?? ''
-  return url
+  const below = base.pathname.replace(/\/+$/, '') + path.replace(/[?#]/g, encodeURIComponent)
+  const search = query?.toString() ?? ''
+  // Read once: a load makes one for each request.
+  return new URL(`${base.origin}${below}${search === '' ? '' : `?${search}`}`)
 }
 
 /**

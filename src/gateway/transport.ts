@@ -221,7 +221,7 @@ export function createTransport(options: TransportOptions): Transport {
       const requestId = options.nextRequestId()
       const startedAt = options.now()
       const { method } = ENDPOINTS[call.endpoint]
-      const operation = operationOf(call.endpoint)
+      const operation = OPERATIONS.get(call.endpoint) ?? call.endpoint
       const path = pathOf(call)
       const fail: Fail = (what, details) =>
         new GatewayError(`${operation}: ${method} ${path} ${what}`, { ...details, requestId })
@@ -266,7 +266,10 @@ export function createTransport(options: TransportOptions): Transport {
 
 type Fail = (what: string, details: Omit<GatewayErrorDetails, 'requestId'>) => GatewayError
 
-/** The endpoint's name as words: `create biometrics bulk`. */
-function operationOf(endpoint: EndpointName): string {
-  return endpoint.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-}
+/** The endpoints' names as words: `create biometrics bulk`. */
+const OPERATIONS: ReadonlyMap<string, string> = new Map(
+  Object.keys(ENDPOINTS).map((name) => [
+    name,
+    name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
+  ]),
+)

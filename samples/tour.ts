@@ -1,6 +1,6 @@
 /**
  * `npm run tour`: a job of every kind, one after the other, against a gateway that this program starts: a roster, screenings, questionnaires on
- * paper, requests for medical records, and a collection of what stands there then. All people are made up. What it made stays in `.waybill/tour`, or in the folder
+ * paper, requests for medical records, a collection of what stands there then, and the articles. All people are made up. What it made stays in `.waybill/tour`, or in the folder
  * that is named.
  */
 import { spawn } from 'node:child_process'
@@ -115,6 +115,7 @@ try {
   for (const request of late) await authorize(request)
   await step('a PDF that came late', 'rerun', requests.run)
   const collected = await step('collect what stands there', 'run', 'tour-collect')
+  await step('mirror the articles', 'run', 'tour-articles')
   say()
   say(table.toString())
   say()

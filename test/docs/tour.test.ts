@@ -58,6 +58,8 @@ it('npm run tour goes through a job of every kind, and tells what became of it',
     read: String(PEOPLE),
     accepted: String(PEOPLE),
   })
+  expect(told.get('mirror the articles')).toMatchObject({ job: 'tour-articles', left: '0', exit: '0' })
+  expect(Number(told.get('mirror the articles')?.accepted)).toBeGreaterThan(0)
   expect(out).toContain(`requestStatus: ${REQUESTS} of ${REQUESTS} people`)
   expect(out).toContain(`ageResult: ${PEOPLE - 1} of ${PEOPLE - 1} people`)
   expect(existsSync(join(folder, 'tour/home/ledger.sqlite'))).toBe(true)

@@ -1,9 +1,12 @@
 import { defineConfig } from 'vitest/config'
+import { CHECKED_CATALOG } from './build/bundle.ts'
 
 // Behind UTC, and not by whole hours: what goes by the zone of the machine gets another day, and another minute.
 process.env['TZ'] = 'America/St_Johns'
 
 export default defineConfig({
+  // As in the bundle: to parse and check the catalog takes a third of a command's time.
+  plugins: [CHECKED_CATALOG],
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,

@@ -40,6 +40,18 @@ function withoutFacade(
     .join(' ')
 }
 
+/** Puts the shipped catalog, checked, into `src/definitions/checked-catalog.ts`; the tests run with it, too. */
+export const CHECKED_CATALOG = {
+  name: 'checked-catalog',
+  transform: {
+    filter: { id: /\/src\/definitions\/checked-catalog\.ts$/ },
+    async handler(code: string): Promise<string> {
+      const checked = JSON.stringify(JSON.stringify(await shippedCatalog()))
+      return code.replace(/(?<=^export const CHECKED\b.* = )undefined\b/m, () => `JSON.parse(${checked})`)
+    },
+  },
+}
+
 /** @param folder where the files go, in place of what is there @param entries name of a file, and the module it begins with */
 export async function bundle(folder: string, entries: Readonly<Record<string, string>>): Promise<void> {
   const { rolldown } = await import('rolldown')
@@ -53,19 +65,7 @@ export async function bundle(folder: string, entries: Readonly<Record<string, st
         name: 'builtins-without-facade',
         renderChunk: (code: string) => code.replace(OF_BUILTIN, withoutFacade),
       },
-      {
-        name: 'checked-catalog',
-        transform: {
-          filter: { id: /\/src\/definitions\/checked-catalog\.ts$/ },
-          async handler(code: string): Promise<string> {
-            const checked = JSON.stringify(JSON.stringify(await shippedCatalog()))
-            return code.replace(
-              /(?<=^export const CHECKED\b.* = )undefined$/m,
-              () => `JSON.parse(${checked})`,
-            )
-          },
-        },
-      },
+      CHECKED_CATALOG,
       {
         name: 'own-place',
         transform: {

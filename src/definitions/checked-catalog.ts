@@ -12,7 +12,7 @@ export interface CheckedCatalog {
   readonly conditions: Readonly<Record<string, ConditionEntry>>
 }
 
-/** None where the sources are started as they stand. */
+/** None where the sources are started as they stand, and not by the tests. */
 export const CHECKED: CheckedCatalog | undefined = undefined
 
 /** SHA-256 of all that a catalog hangs on. */

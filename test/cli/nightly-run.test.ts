@@ -18,7 +18,7 @@ test('the shipped job on samples like the shipped ones: all accounted for, by th
   await workplace.job('nightly-screenings', shipped.replace(/^job: .*$|^gateway: built-in$/gm, ''))
   const inbox = join(workplace.folder, 'samples/inbox')
   await mkdir(inbox, { recursive: true })
-  const expected = await generateSamples({ out: inbox, participants: 1_000, messages: 100 })
+  const expected = await generateSamples({ out: inbox, participants: 400, messages: 50 })
   const { acme, northlab } = expected
   if (northlab === undefined) throw new Error('the lab file is part of the samples')
 
@@ -86,7 +86,7 @@ test('from an id that the gateway stored back to file, line, rule, batch and tri
 test('rejects and receipts can be read by their owner alone', async () => {
   const store = await startReferenceStore()
   const workplace = await createWorkplace(store.environment)
-  await generateSamples({ out: workplace.folder, participants: 300, messages: 0 })
+  await generateSamples({ out: workplace.folder, participants: 100, messages: 0 })
   await workplace.job('small', 'exports: { from: .., match: "acme_*.csv", mapping: acme-onsite }\n')
   const ended = await workplace.waybill('run', 'small', '--json')
   expect(ended.code).toBe(1)

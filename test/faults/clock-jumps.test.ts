@@ -1,9 +1,7 @@
 /** A clock that is set while a run is on: whatever the run makes of it, nothing is lost and nothing sent twice. */
-import { spawn } from 'node:child_process'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openClinic } from '../cli/clinic.ts'
-import { ended, Summary, summaryOf } from '../cli/command-line.ts'
+import { summaryOf } from '../cli/command-line.ts'
 import { startReferenceStore } from '../cli/reference-store.ts'
 import { answer, PASS, startFaultProxy } from './fault-proxy.ts'
 
@@ -32,19 +30,13 @@ submit: { concurrency: 2, batch: { records: 10 }, patience: 5m, readLag: 100ms }
 `,
   })
   await clinic.deliver('a.csv', EXPORT)
-  const first = await ended(
-    spawn(
-      process.execPath,
-      [
-        join(import.meta.dirname, 'jumping-clock-process.ts'),
-        String(reads),
-        String(jump),
-        ...['run', 'clinic', '--json'],
-      ],
-      { cwd: clinic.workplace.folder, env: { PATH: process.env['PATH'], ...clinic.workplace.environment } },
-    ),
+  let left = reads
+  const first = await clinic.workplace.waybillWith(
+    (context) => ({ ...context, now: () => context.now() + (left-- > 0 ? 0 : jump) }),
+    ...['run', 'clinic', '--json'],
   )
-  const summary = Summary.parse(JSON.parse(first.out))
+  expect(left).toBeLessThan(0)
+  const summary = summaryOf(first)
   expect([0, 3]).toContain(first.code)
   expect(summary.balanced).toBe(true)
   expect(summary.durationMs).toBeGreaterThanOrEqual(0)

@@ -7,15 +7,15 @@ import { planRound, type RoundPlan } from '../../drill/round-plan.ts'
 import type { Ending } from '../../drill/scene.ts'
 import { Fault, FaultPlan } from '../../src/reference-gateway/fault-plan.ts'
 
-test('four rounds of kills and faults, one with a backfill that gives way: nothing lost, nothing doubled, nothing altered, all accounted for', async () => {
+test('three rounds of kills and faults, one with a backfill that gives way: nothing lost, nothing doubled, nothing altered, all accounted for', async () => {
   const said: string[] = []
-  const { rounds, failed, totals, backfills } = await drill({ rounds: 4, seed: 85 }, (text) =>
+  const { rounds, failed, totals, backfills } = await drill({ rounds: 3, seed: 85 }, (text) =>
     said.push(text),
   )
   expect(said.join('')).toBe('')
-  expect({ rounds, failed: failed.length }).toEqual({ rounds: 4, failed: 0 })
+  expect({ rounds, failed: failed.length }).toEqual({ rounds: 3, failed: 0 })
   expect(totals).toMatchObject({ lost: 0, doubled: 0, altered: 0 })
-  expect(totals.expected).toBeGreaterThan(300)
+  expect(totals.expected).toBeGreaterThan(200)
   expect(totals.processes).toBeGreaterThan(4)
   expect(backfills.rounds).toBe(1)
   expect(backfills.gaveWay).toBeGreaterThan(0)

@@ -30,7 +30,7 @@ export interface Row {
   readonly letPass?: number
   /** No answer comes in the time that the client waits for one. */
   readonly late?: true
-  /** Read alike for every call: one of each client over HTTP shows it. */
+  /** Read alike for every call: one of each client over HTTP and one of each way of answering show it. */
   readonly once?: true
 }
 
@@ -117,7 +117,7 @@ export const ROWS: readonly Row[] = [
     ({ given, ...outcome }): Row => ({
       fault: { do: 'store-then-answer', ...given },
       outcome: { ...outcome, stored: 'all', ...(outcome.class === 'ambiguous' ? {} : { lie: true }) },
-      ...('retryAfter' in given ? { once: true } : {}),
+      once: true,
     }),
   ),
   row({ do: 'store-then-answer', status: 200 }, successWithErrors('all')),
@@ -154,7 +154,7 @@ export const ROWS: readonly Row[] = [
   row({ do: 'slow', ms: 600, before: 'storing' }, LOST_AFTER, LATE),
 
   ...(['truncated', 'broken-json', 'html', 'empty', 'wrong-shape', 'empty-object'] as const).map((as) =>
-    row({ do: 'garble', as }, UNREADABLE),
+    row({ do: 'garble', as }, UNREADABLE, { once: true }),
   ),
   row({ do: 'garble', as: 'bare-array' }, UNREADABLE),
   row({ do: 'garble', as: 'endless' }, UNREADABLE),

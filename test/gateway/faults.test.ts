@@ -117,8 +117,13 @@ function expectSaid(end: Ended, outcome: Outcome, write: StruckWrite): void {
   else expect(gatewayMessage ?? '').toContain(outcome.words ?? '')
 }
 
-/** By got, and by node:http. */
-const READ_FOR: readonly StruckWrite['name'][] = ['biometrics.create', 'biometrics.createBulk']
+/** By got, and by node:http; and one of each way of answering. */
+const READ_FOR: readonly StruckWrite['name'][] = [
+  'biometrics.create',
+  'biometrics.createBulk',
+  'accounts.register',
+  'careTeams.delete',
+]
 
 /** A row's name: the fault as it stands in a plan. */
 const named = <One extends { readonly fault: Struck }>(row: One) => ({

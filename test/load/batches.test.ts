@@ -10,7 +10,8 @@ import {
 import type { Entry } from '../../src/model/entry.ts'
 import { biometric, careTeam, condition, DAY_MS, entryOf, OBSERVED_AT, people } from './made-up-entries.ts'
 
-const lengthOf = (held: readonly Entry[]): number => writeBatch(Buffer.alloc(1 << 20), held, BATCH_ID).length
+const ROOM = Buffer.alloc(1 << 20)
+const lengthOf = (held: readonly Entry[]): number => writeBatch(ROOM, held, BATCH_ID).length
 const BATCH_ID = `${'f'.repeat(16)}-99999-condition-${'f'.repeat(8)}`
 
 const entries: fc.Arbitrary<Entry[]> = fc

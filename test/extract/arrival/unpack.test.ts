@@ -60,8 +60,8 @@ const zeros = (bytes: number): Readable =>
     })(),
   )
 
-/** Long enough that what comes out passes every ratio, and too long to be held. */
-const BOMB_BYTES = 128 * 1024 ** 2
+/** Just beyond what is harmless, whatever the ratio. */
+const BOMB_BYTES = 65 * 1024 ** 2
 
 describe('zip', () => {
   it('with one file is that file, as it is on the disk for its owner alone', async () => {
@@ -177,8 +177,8 @@ describe('decompression bombs', () => {
   })
 
   it('are not what a small file of repeated rows is', async () => {
-    const rows = await allRows(await exportFile(gzipSync(`a\n${'1\n'.repeat(1_000_000)}`)))
-    expect(rows).toHaveLength(1_000_000)
+    const rows = await allRows(await exportFile(gzipSync(`a\n${'1\n'.repeat(100_000)}`)))
+    expect(rows).toHaveLength(100_000)
   })
 })
 
@@ -358,7 +358,7 @@ describe('PGP', () => {
   })
 
   it('that inflates beyond the limits is refused', async () => {
-    const file = await encrypt(Buffer.alloc(80 * 1024 ** 2), { compressed: true })
+    const file = await encrypt(Buffer.alloc(BOMB_BYTES), { compressed: true })
     expect((await stat(file)).size).toBeLessThan(200_000)
     await expect(unpacked(file, { pgp: await keys() })).rejects.toMatchObject({ code: 'export-too-large' })
   })

@@ -45,6 +45,8 @@ export function marksIn(texts: Iterable<readonly [string, Buffer | string]>): st
   const found: string[] = []
   for (const [where, content] of texts) {
     const bytes = Buffer.from(content)
+    // Room that is held free.
+    if (bytes.equals(Buffer.alloc(bytes.length))) continue
     const text = bytes.toString('latin1')
     const letters = bare(text)
     for (const mark of MARKS) {

@@ -30,7 +30,7 @@ interface Shape {
 /** A delivery of people of its own: nothing in it was delivered before. */
 function delivery(name: string, shape: Shape = {}): string {
   const {
-    rows = 100,
+    rows = 50,
     header = 'id,day,pulse,a1c,weight,unit,remark',
     weight = (row) => `${60.5 + (row % 20)},kg`,
     pulse = (row) => String(61 + (row % 9)),
@@ -66,10 +66,10 @@ const pounds = (row: number): string =>
 
 test('by default drift is warned about, by the run and by show, and the export is sent', async () => {
   const clinic = await openWatched('')
-  await clinic.deliver('b1.csv', delivery('b1', { rows: 40, header: RENAMED, weight: pounds }))
+  await clinic.deliver('b1.csv', delivery('b1', { rows: 20, header: RENAMED, weight: pounds }))
   const expected = [
     'b1.csv warn columns: "remark" may be named "comment" now: it stands in its place',
-    'b1.csv warn rows: 40, usually 100',
+    'b1.csv warn rows: 20, usually 50',
     'b1.csv warn mix: body-weight in [lb_av] 50.0 %, usually 0.0 %',
     'b1.csv warn mix: body-weight in kg 50.0 %, usually 100.0 %',
   ]
@@ -78,7 +78,7 @@ test('by default drift is warned about, by the run and by show, and the export i
   expect([dry.code, driftOf(dry)]).toEqual([0, expected])
   const ended = await clinic.run()
   expect([ended.code, driftOf(ended)]).toEqual([0, expected])
-  expect(summaryOf(ended).records.biometric.accepted).toBe(3 * 40)
+  expect(summaryOf(ended).records.biometric.accepted).toBe(3 * 20)
   const { out } = await clinic.workplace.waybill('show')
   expect(out).toMatch(/warn +b1.csv +columns +"remark" may be named "comment" now/)
 
@@ -91,7 +91,7 @@ test('where the job says so nothing of it is sent, the others are, until it is a
   const clinic = await openWatched('drift: { columns: stop, rows: { stop: 55% }, mix: { stop: 30% } }\n')
   await clinic.deliver('b1.csv', delivery('b1', { header: RENAMED }))
   await clinic.deliver('b2.csv', delivery('b2', { weight: pounds }))
-  await clinic.deliver('b3.csv', delivery('b3', { rows: 40 }))
+  await clinic.deliver('b3.csv', delivery('b3', { rows: 20 }))
   const before = clinic.requests()
   const dry = await clinic.run('--dry-run')
   expect(dry.code).toBe(1)
@@ -107,39 +107,39 @@ test('where the job says so nothing of it is sent, the others are, until it is a
   ])
   expect(clinic.requests()).toBe(before)
   expect(stopped.err).toContain(
-    'b3.csv differs from earlier deliveries by more than the job allows: rows: 40, usually 100',
+    'b3.csv differs from earlier deliveries by more than the job allows: rows: 20, usually 50',
   )
   expect(stopped.err).not.toContain('b1-0')
   expect(driftOf(stopped)).toEqual([
     'b1.csv stop columns: "remark" may be named "comment" now: it stands in its place',
     'b2.csv stop mix: body-weight in [lb_av] 50.0 %, usually 0.0 %',
     'b2.csv stop mix: body-weight in kg 50.0 %, usually 100.0 %',
-    'b3.csv stop rows: 40, usually 100',
+    'b3.csv stop rows: 20, usually 50',
   ])
   expect(driftOf(dry)).toEqual(driftOf(stopped))
 
   await clinic.deliver('c.csv', delivery('c'))
   const other = await clinic.run()
-  expect(summaryOf(other).records.biometric.accepted).toBe(3 * 100)
+  expect(summaryOf(other).records.biometric.accepted).toBe(3 * 50)
 
   const accepted = await clinic.run('--accept-drift')
   expect(accepted.code).toBe(0)
-  expect(summaryOf(accepted).records.biometric.accepted).toBe(3 * (100 + 100 + 40))
+  expect(summaryOf(accepted).records.biometric.accepted).toBe(3 * (50 + 50 + 20))
   expect(driftOf(accepted)).toEqual(driftOf(stopped).map((one) => one.replace(' stop ', ' accepted ')))
 
   // What is like an accepted one goes through; what is unlike all of them does not.
-  await clinic.deliver('d1.csv', delivery('d1', { header: RENAMED, weight: pounds, rows: 45 }))
-  await clinic.deliver('d2.csv', delivery('d2', { rows: 10 }))
+  await clinic.deliver('d1.csv', delivery('d1', { header: RENAMED, weight: pounds, rows: 22 }))
+  await clinic.deliver('d2.csv', delivery('d2', { rows: 5 }))
   const last = await clinic.run()
   expect(summaryOf(last).exports.filter(({ error }) => error !== undefined)).toMatchObject([
     { name: 'd2.csv' },
   ])
-  expect(summaryOf(last).records.biometric.accepted).toBe(3 * 45)
+  expect(summaryOf(last).records.biometric.accepted).toBe(3 * 22)
 }, 60_000)
 
 test('empty values and a code that is gone', async () => {
   const clinic = await openWatched('drift: { empty: { stop: 50% }, mix: { warn: 10% } }\n')
-  await clinic.deliver('b1.csv', delivery('b1', { pulse: (row) => (row < 70 ? '' : String(61 + (row % 9))) }))
+  await clinic.deliver('b1.csv', delivery('b1', { pulse: (row) => (row < 35 ? '' : String(61 + (row % 9))) }))
   // What the mapping reads has an error of its own.
   await clinic.deliver('b2.csv', delivery('b2', { header: RENAMED.replace('pulse', 'heart') }))
   const ended = await clinic.run()
@@ -157,7 +157,7 @@ test('empty values and a code that is gone', async () => {
 test('a part is not taken for the whole', async () => {
   const clinic = await openWatched('drift: { rows: { stop: 20% } }\n')
   await clinic.deliver('b1.csv', delivery('b1'))
-  const part = await clinic.run('--limit', '30')
+  const part = await clinic.run('--limit', '15')
   expect([part.code, driftOf(part)]).toEqual([0, []])
   const whole = await clinic.run()
   expect([whole.code, driftOf(whole)]).toEqual([0, []])
@@ -176,14 +176,14 @@ test.each([{ drift: 'drift: { rows: { stop: 90% }, mix: { stop: 20% } }\n' }, { 
     })
     for (const name of ['a1', 'a2', 'a3']) await clinic.deliver(`${name}.csv`, delivery(name))
     await clinic.run()
-    await clinic.deliver('b1.csv', delivery('b1', { rows: 30 }))
+    await clinic.deliver('b1.csv', delivery('b1', { rows: 15 }))
     down = true
     expect((await clinic.run()).code).toBe(3)
     down = false
     const resumed = await clinic.run()
     expect(resumed.code).toBe(0)
-    expect(driftOf(resumed)).toEqual(['b1.csv warn rows: 30, usually 100'])
-    expect(await store.records('biometric')).toHaveLength(3 * 330)
+    expect(driftOf(resumed)).toEqual(['b1.csv warn rows: 15, usually 50'])
+    expect(await store.records('biometric')).toHaveLength(3 * 165)
     const ledger = new DatabaseSync(join(clinic.workplace.home, 'ledger.sqlite'), { readOnly: true })
     expect(ledger.prepare('select count(*) as profiles from profile').get()).toEqual({ profiles: 4 })
     ledger.close()
@@ -228,17 +228,17 @@ test.each(['', 'drift: { mix: { stop: 50% } }\n'])(
     const mapping = CLINIC.replace('{ format: csv }', read)
     await writeFile(join(clinic.workplace.folder, 'mappings/clinic.yaml'), mapping)
     const [whole, other] = await Promise.all([
-      clinic.deliver('t1.csv', `${delivery('t1')}TRL,100\n`),
-      clinic.deliver('t2.csv', `${delivery('t2')}TRL,101\n`),
+      clinic.deliver('t1.csv', `${delivery('t1')}TRL,50\n`),
+      clinic.deliver('t2.csv', `${delivery('t2')}TRL,51\n`),
     ])
     const before = clinic.requests()
     const stopped = await clinic.run('--file', other)
     expect(stopped.code).toBe(2)
     expect(summaryOf(stopped).exports).toMatchObject([{ name: 't2.csv', error: 'export-not-as-announced' }])
-    expect(stopped.err).toContain('its number of rows, by its trailer, should be 101, and is 100')
+    expect(stopped.err).toContain('its number of rows, by its trailer, should be 51, and is 50')
     expect(clinic.requests()).toBe(before)
     const sent = summaryOf(await clinic.run('--file', whole))
-    expect(sent.records.biometric.accepted).toBe(3 * 100)
+    expect(sent.records.biometric.accepted).toBe(3 * 50)
   },
   60_000,
 )

@@ -20,23 +20,6 @@ async function withRequests() {
   return { ...gateway, found }
 }
 
-it('answers the original query plus results, as an upsert returned them', async () => {
-  const { upsert, call } = await startRequester()
-  const { body } = await upsert(roi())
-  const query = {
-    page: 1,
-    limit: 100,
-    sort: { any: [1] },
-    filter: [{ patient: { zip: '00000' }, request: { type: '', subTyp: 'Personal' } }],
-    unlisted: true,
-  }
-  expect((await call('POST', PATH, query)).body).toEqual({
-    code: 200,
-    message: '200 OK',
-    data: [{ ...query, results: body.data }],
-  })
-})
-
 describe('finds, in the order in which reference numbers were created,', () => {
   it.each<[string, unknown[], string[]]>([
     ['by last name, whatever its case', [filter({ lastName: 'pERSON' })], ['c', 'a', 'd', 'b']],

@@ -114,7 +114,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
       'after',
       '\nIt reads WAYBILL_LOG_FILE and the files that were put aside.\n\nExample:\n  waybill logs 20260302T071500Z-4f2a9c',
     )
-    .action(call(['run'], async () => (await import('./logs.ts')).logs))
+    .action(call(['run'], async () => (await import('./runs.ts')).logs))
 
   program
     .command('stop')
@@ -210,7 +210,7 @@ export function createProgram(version: string, perform: Perform, output: OutputC
       'after',
       '\nExample:\n  waybill acknowledge 20260302T071500Z-4f2a9c --note "the vendor cannot correct them"\n  waybill acknowledge --reason code-unknown',
     )
-    .action(call(['run'], async () => (await import('./acknowledge.ts')).acknowledge))
+    .action(call(['run'], async () => (await import('./rerun.ts')).acknowledge))
 
   program
     .command('reconcile')

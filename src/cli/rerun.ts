@@ -1,6 +1,7 @@
-/** `waybill rerun`, `reconcile` and `resolve`: what to do about what a run has left behind. */
+/** `waybill rerun`, `reconcile`, `resolve` and `acknowledge`: what to do about what a run has left behind. */
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { RunSummary } from '../run/summary.ts'
+import { acknowledge as acknowledgeRuns } from '../runs/acknowledge.ts'
 import { abandon, accept, beginRerun, reconcile as reconcileRun, resend } from '../runs/actions.ts'
 import type { Person } from '../runs/resolve.ts'
 import { type SampleSize, verifiedBadly } from '../runs/verify.ts'
@@ -143,3 +144,33 @@ export function personOf({ user }: Pick<CommandContext, 'user'>, deciding: Decid
 }
 
 const count = (records: number): string => `${counted(records, 'record')} in doubt`
+
+export interface AcknowledgeOptions extends Deciding {
+  readonly run: string | undefined
+  readonly reason?: string
+  readonly undo?: true
+  readonly json?: true
+}
+
+export const acknowledge: Action<AcknowledgeOptions> = async (context, options) => {
+  const { run, reason, undo = false } = options
+  const done = await acknowledgeRuns(context, { run, reason, undo }, personOf(context, options))
+  if (options.json) {
+    context.out(JSON.stringify({ ...done, undo }))
+    return EXIT.ok
+  }
+  const { runs, left, inDoubt } = done
+  const which = `${reason === undefined ? '' : ` for ${reason}`} ${runs.length === 1 ? runs.join() : `in ${counted(runs.length, 'run')}`}`
+  context.out([
+    `${undo ? 'No longer acknowledged' : 'Acknowledged'}:${which}`,
+    ...(inDoubt === 0
+      ? []
+      : [
+          `${counted(inDoubt, 'record is', 'records are')} in doubt, and must be decided on: waybill show ${runs[0]}`,
+        ]),
+    left === 0
+      ? 'No run needs somebody.'
+      : `${counted(left, 'run needs', 'runs need')} somebody: waybill runs --failed`,
+  ])
+  return EXIT.ok
+}

@@ -1,13 +1,15 @@
-/** `waybill runs`, `show` and `trace`: what runs came to. */
+/** `waybill runs`, `show`, `trace` and `logs`: what runs came to, and what the log says of one. */
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { toLookAt } from '../run/next-steps.ts'
 import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
 import { type ListedRun, type ListedRuns, listRuns, type RunQuestion, showRun } from '../runs/listed-runs.ts'
+import { type LogLine, logOfRun } from '../runs/run-log.ts'
 import type { Trace } from '../runs/trace.ts'
 import { type TracedPerson, tracePerson } from '../runs/trace-person.ts'
 import type { TracedRow } from '../runs/trace-row.ts'
 import { counted, type Line, n, shownPath, type Tone } from '../shown-text.ts'
+import { logLineText } from '../telemetry/logger.ts'
 import type { Action, Since } from './context.ts'
 import { fittedTable, tonedRows } from './plain-table.ts'
 import { waitsText } from './run-reporter.ts'
@@ -246,4 +248,23 @@ function traceText(traced: Trace): string[] {
   }
   for (const { run, at } of traced.pruned) lines.push('', `Run          ${run}: pruned on ${at.slice(0, 10)}`)
   return lines
+}
+
+export const logs: Action<{ readonly run: string | undefined; readonly json?: true }> = async (
+  context,
+  { run, json },
+) => {
+  if (json === true) {
+    const lines: LogLine[] = []
+    for await (const line of logOfRun(context, run)) lines.push(line)
+    context.out(JSON.stringify({ lines }))
+    return EXIT.ok
+  }
+  let found = false
+  for await (const { run: _run, ...line } of logOfRun(context, run)) {
+    found = true
+    context.out(logLineText(line))
+  }
+  if (!found) context.out('The log says nothing of this run: it was begun without it, or the lines are gone.')
+  return EXIT.ok
 }

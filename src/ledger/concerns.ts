@@ -24,7 +24,7 @@ export interface LeaseRequest {
   readonly owner: string
   readonly now: number
   readonly ttlMs: number
-  /** Whether the holder lets the job go when another one asks for it (right-of-way.ts). */
+  /** Whether the holder lets the job go when another one asks for it (leases.ts). */
   readonly givesWay?: boolean | undefined
 }
 

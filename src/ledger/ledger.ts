@@ -144,7 +144,8 @@ export {
   UNKNOWN_PERSON,
   UNUSABLE,
 } from './run-writes.ts'
-export type { DeadlineRecord, DeadlineState, DeliveryRecord } from './tables.ts'
+export type { DeadlineState } from './states.ts'
+export type { DeadlineRecord, DeliveryRecord } from './tables.ts'
 export { processName } from './tables.ts'
 export type {
   BatchRecord,

@@ -38,6 +38,12 @@ export type FireState = 'due' | 'missed' | 'running' | 'interrupted' | 'ended' |
 /** `miss` of one that is running: the job was held. `interrupt` is also said of what a process that is gone has left running. */
 export type FireEvent = 'begin' | 'miss' | 'skip' | 'end' | 'interrupt' | 'resume'
 
+/**
+ * What was found when exports had to have arrived. `seen`: the first of an expectation, which is not told of. `arrived`: in time; `late`: by now; `missing`: not as many as expected;
+ * `unreachable`: nobody could look.
+ */
+export type DeadlineState = 'seen' | 'arrived' | 'late' | 'missing' | 'unreachable'
+
 /** `given-up`: not tried any more. */
 export type NotificationState = 'pending' | 'delivered' | 'given-up'
 /** `fail`: it is tried again later. */

@@ -1,7 +1,15 @@
 /** The ledger's tables as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
-import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'
+import type { ColumnType, Generated, Selectable } from 'kysely'
 import type { DecisionTable, ExceptionTable, ResolutionTable } from './exception-tables.ts'
-import type { BatchState, ChunkState, FireState, NotificationState, RunState } from './states.ts'
+import type {
+  DeadlineTable,
+  DeliveryTable,
+  FireTable,
+  NotificationTable,
+  PauseTable,
+  TimetableTable,
+} from './schedule-tables.ts'
+import type { BatchState, ChunkState, RunState } from './states.ts'
 
 /** A job as known to one gateway: what was delivered to one gateway was not delivered to another. */
 interface JobTable {
@@ -248,48 +256,6 @@ interface CopyTable {
   taken_at: number
 }
 
-/** When a job is due, as the schedule has seen it last. */
-interface TimetableTable {
-  job_id: number
-  cron: string
-  zone: string
-  /** Fires up to this instant are written down. */
-  seen_until: number
-}
-
-/** A job of which the schedule begins nothing. */
-interface PauseTable {
-  job_id: number
-  person: string
-  note: string | null
-  at: number
-}
-
-/** Null until it is known. */
-type Later<T> = ColumnType<T | null, T | null | undefined, T | null>
-
-/** An instant at which a job was due, and what became of it. */
-interface FireTable {
-  job_id: number
-  due: number
-  state: FireState
-  /** The fire whose run makes up for this one: itself, or a later one. Null where it ran at its time, or nothing makes up for it. */
-  made_up_by: Later<number>
-  /** Of the process that began its run. */
-  owner: Later<string>
-  run_id: Later<string>
-  begun_at: Later<number>
-  ended_at: Later<number>
-  /** Exit code that its run came to. */
-  exit: Later<number>
-  /** Code of the error that ended its run. */
-  error: Later<string>
-  /** Why it did not run at its time. */
-  reason: Later<string>
-  /** Who held the job, or where its file was wrong. */
-  detail: Later<string>
-}
-
 export interface LedgerTables {
   job: JobTable
   lease: LeaseTable
@@ -324,17 +290,11 @@ export type ExportRecord = Selectable<ExportTable>
 export type ChunkRecord = Selectable<ChunkTable>
 export type BatchRecord = Selectable<BatchTable> & Pick<BatchHoldsTable, 'holds'>
 export type ExceptionRecord = Selectable<ExceptionTable>
-export type DecisionRecord = Selectable<DecisionTable>
 export type LeaseRecord = Selectable<LeaseTable>
 export type FireRecord = Selectable<FireTable>
 export type NotificationRow = Selectable<NotificationTable>
-export type NewRun = Insertable<RunTable>
-export type NewExport = Insertable<ExportTable>
-export type NewChunk = Insertable<ChunkTable>
-export type NewBatch = Insertable<BatchTable>
-export type NewException = Insertable<ExceptionTable>
 
-export interface LeaseTable {
+interface LeaseTable {
   job_id: number
   run_id: string
   /** `host:pid#…`: of one process alone. */
@@ -351,76 +311,12 @@ export interface LeaseTable {
 }
 
 /** Who waits for a job whose holder gives way, and until when that counts unless it is said again. */
-export interface WaitingTable {
+interface WaitingTable {
   job_id: number
   owner: string
   since: number
   expires_at: number
 }
-
-/** A notice on its way to one target. A target is told of a subject once. */
-export interface NotificationTable {
-  id: Generated<number>
-  /** The same in every try, so that a receiver knows one that it has. */
-  message_id: string
-  job_id: number
-  kind: string
-  subject: string
-  /** Tells the targets of a job apart: a digest, as addresses and commands may hold secrets. */
-  target: string
-  /** Names the target for people, without secrets. */
-  address: string
-  /** JSON. */
-  notice: string
-  state: NotificationState
-  /** How often delivery was begun. */
-  attempts: ColumnType<number, number | undefined, number>
-  /** Not tried before: while a process delivers it, the instant at which that one is taken for dead. */
-  next_at: number
-  created_at: number
-  delivered_at: ColumnType<number | null, number | null | undefined, number | null>
-  /** Why it could not be delivered the last time. No secret. */
-  error: ColumnType<string | null, string | null | undefined, string | null>
-}
-
-/** A file that a run has begun with, as its source listed it: by the job's name, whatever the gateway. */
-export interface DeliveryTable {
-  job: string
-  mapping: string
-  address: string
-  modified_at: number
-  bytes: number
-  name: string
-  /** When the first run that did was begun. */
-  taken_at: number
-  /** When the latest one was. */
-  seen_at: number
-}
-
-/** What was found when exports had to have arrived. */
-export interface DeadlineTable {
-  job: string
-  mapping: string
-  /** Place and pattern. */
-  source: string
-  /** Cron line and zone. */
-  timetable: string
-  due: number
-  judged_at: number
-  state: DeadlineState
-  expected: number
-  arrived: number
-  /** How many of them are strangely small. */
-  small: number
-  /** JSON: the files that have arrived by then, which do not count for a later deadline. Null where nobody could look. */
-  known: string | null
-}
-
-/**
- * `seen`: the first of an expectation, which is not told of. `arrived`: in time; `late`: by now; `missing`: not as many as expected;
- * `unreachable`: nobody could look.
- */
-export type DeadlineState = 'seen' | 'arrived' | 'late' | 'missing' | 'unreachable'
 
 export type DeliveryRecord = Selectable<DeliveryTable>
 export type DeadlineRecord = Selectable<DeadlineTable>

@@ -155,3 +155,27 @@ export function unreadColumns(reads: readonly ReadName[], columns: readonly stri
 
 /** A name without what people write differently: case, spaces, punctuation. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')
+
+/** A column that is called like the unit of another one: `weight_unit`, `unit of weight`. */
+const UNIT =
+  /^(?:(.+?)[\s_.-]*(?:units?|uom|einheit(?:en)?|unit[eé]s?|unidad(?:es)?)|(?:units?|uom|einheit|unit[eé]|unidad)[\s_.-]+(?:(?:of|de|von|der)[\s_.-]+)?(.+))$/i
+
+/** Wide rules that say a unit, or that of the catalog, though each row tells its own in a column that nobody reads. */
+export function unreadUnits(
+  { biometrics = {} }: MappingDefinition,
+  unread: readonly string[],
+): { readonly rule: string; readonly column: string }[] {
+  if (Array.isArray(biometrics)) return []
+  const units = new Map(
+    unread.flatMap((column) => {
+      const [, before, behind] = UNIT.exec(column) ?? []
+      const named = before ?? behind
+      return named === undefined ? [] : [[named.toLowerCase(), column] as const]
+    }),
+  )
+  return Object.entries(biometrics).flatMap(([rule, written]) => {
+    const [from, unit] = typeof written === 'string' ? [written, undefined] : [written.from, written.unit]
+    const column = typeof unit === 'object' ? undefined : units.get(from?.toLowerCase() ?? '')
+    return column === undefined ? [] : [{ rule, column }]
+  })
+}

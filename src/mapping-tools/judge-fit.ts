@@ -7,7 +7,7 @@ import type { BiometricEntry, Catalog } from '../transform/catalog.ts'
 import type { ReadName } from '../transform/compile-context.ts'
 import type { FitFinding, MappingDefinition } from '../transform/mapping-definition.ts'
 import type { Units } from '../transform/units.ts'
-import { unreadColumns } from './coverage.ts'
+import { unreadColumns, unreadUnits } from './coverage.ts'
 import { createFit, type FitFacts, type RuleFacts } from './fit-facts.ts'
 import { FEWEST_VALUES, HIGHER_IN_MEN } from './fit-people.ts'
 
@@ -86,7 +86,11 @@ const YEARS_OF_BIRTH = 25 * 365
 function judgeFit(facts: FitFacts, measure: FitMeasure): Suspicion[] {
   return [
     ...facts.rules.flatMap((rule) => ruleFindings(rule, facts, measure)),
-    ...unitFindings(measure),
+    ...unreadUnits(measure.definition, measure.unread).map(({ rule, column }) => ({
+      finding: 'unit-unread' as const,
+      rule,
+      message: `the column "${column}" is not read: do all values have one unit? Else write unit: { from: ${column} }`,
+    })),
     ...rowFindings(facts),
     ...peopleFindings(facts),
     ...dateFindings(facts, measure),
@@ -192,29 +196,6 @@ function valueFindings(
         ),
       ]
     : []
-}
-
-/** A column that is called like the unit of another one: `weight_unit`, `unit of weight`. */
-const UNIT =
-  /^(?:(.+?)[\s_.-]*(?:units?|uom|einheit(?:en)?|unit[eé]s?|unidad(?:es)?)|(?:units?|uom|einheit|unit[eé]|unidad)[\s_.-]+(?:(?:of|de|von|der)[\s_.-]+)?(.+))$/i
-
-/** Wide rules that say a unit, or that of the catalog, though each row tells its own. */
-function unitFindings({ definition: { biometrics = {} }, unread }: FitMeasure): Suspicion[] {
-  if (Array.isArray(biometrics)) return []
-  const units = new Map(
-    unread.flatMap((column) => {
-      const [, before, behind] = UNIT.exec(column) ?? []
-      const named = before ?? behind
-      return named === undefined ? [] : [[named.toLowerCase(), column] as const]
-    }),
-  )
-  return Object.entries(biometrics).flatMap(([rule, written]): Suspicion[] => {
-    const [from, unit] = typeof written === 'string' ? [written, undefined] : [written.from, written.unit]
-    const column = typeof unit === 'object' ? undefined : units.get(from?.toLowerCase() ?? '')
-    if (column === undefined) return []
-    const message = `the column "${column}" is not read: do all values have one unit? Else write unit: { from: ${column} }`
-    return [{ finding: 'unit-unread', rule, message }]
-  })
 }
 
 /** What it may mean that the median is unusual: `; in kg it would be 80: is that the unit?` */

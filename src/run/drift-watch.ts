@@ -19,8 +19,7 @@ import {
   valueDrift,
 } from './drift.ts'
 import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
-import { fitFindings, measureDrift } from './measure-drift.ts'
-import { outcomeDrift } from './outcome-drift.ts'
+import { fitFindings, measureDrift, outcomeDrift } from './measure-drift.ts'
 
 /** Finished deliveries that an export is compared with. */
 export const DELIVERIES_COMPARED = 20

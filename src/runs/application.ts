@@ -4,6 +4,7 @@
  */
 
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Job, readJob } from '../definitions/definition-files.ts'
 import { chooseGateway } from '../definitions/jobs.ts'
@@ -12,7 +13,7 @@ import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import { modeText } from '../own-files.ts'
+import { modeText, openOwn } from '../own-files.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -141,4 +142,26 @@ export function readOrMakeKey(file: string, fresh: string, needed: boolean): str
     })
   }
   return key
+}
+
+/** Holds the instant at which the ledger was last copied: the copy itself lies somewhere else. */
+const lastBackupOf = (home: string): string => join(home, 'last-backup')
+
+/** Notes that the ledger was copied. Never throws: the copy is there all the same. */
+export async function noteBackup(home: string, at: number): Promise<void> {
+  const handle = await openOwn(home, lastBackupOf(home)).catch(() => undefined)
+  try {
+    await handle?.truncate()
+    await handle?.write(`${new Date(at).toISOString()}\n`, 0)
+  } catch {
+    // A full disk: it is told by other means.
+  } finally {
+    await handle?.close()
+  }
+}
+
+/** When the ledger was last copied, in milliseconds since the epoch; undefined where none was made, or nobody can tell. */
+export async function lastBackupAt(home: string): Promise<number | undefined> {
+  const at = Date.parse((await readFile(lastBackupOf(home), 'utf8').catch(() => '')).trim())
+  return Number.isNaN(at) ? undefined : at
 }

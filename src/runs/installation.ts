@@ -6,8 +6,7 @@ import { type Pruned, prune } from '../operate/prune.ts'
 import { measureOutputFiles } from '../report/files-section.ts'
 import { runReport } from '../report/report-page.ts'
 import { nameRun } from './amend-run.ts'
-import { type Application, ledgerFile, withKnownLedger } from './application.ts'
-import { noteBackup } from './last-backup.ts'
+import { type Application, ledgerFile, noteBackup, withKnownLedger } from './application.ts'
 
 export interface PrunedInstallation extends Pruned {
   /** What the ledger's file has given back; undefined of a dry run. */

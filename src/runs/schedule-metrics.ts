@@ -10,8 +10,7 @@ import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.t
 import type { ListenAddress } from '../settings.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { type Application, ledgerFile } from './application.ts'
-import { lastBackupAt } from './last-backup.ts'
+import { type Application, lastBackupAt, ledgerFile } from './application.ts'
 import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
 export interface ScheduleMetrics {

@@ -1,10 +1,10 @@
 /** Answers to the paged test (interface, "Answer submission"): what a row says to each question; options are the page's to know. */
 import { AnswersRecord, createFrame, type Fault, fault, type TestAnswer } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
-import type { AssessmentDefinition } from './assessment-definition.ts'
 import type { CompiledField } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import type { FieldDefinition } from './field-definition.ts'
+import type { AssessmentDefinition } from './mapping-definition.ts'
 import { type CompiledRule, type RuleSite, rejected } from './rule.ts'
 import { branchOf } from './scope.ts'
 

@@ -3,7 +3,6 @@
  * together by compile.ts.
  */
 import { z } from 'zod'
-import { AssessmentDefinition } from './assessment-definition.ts'
 import { CatalogExtension } from './catalog.ts'
 import { Checks } from './checks.ts'
 import {
@@ -25,6 +24,21 @@ import {
   WideBiometric,
   WideCondition,
 } from './rule-definition.ts'
+
+/** Of the section `assessment` (docs/assessment.md): one answer; several, of which each may be empty; or one for each fact of the question. */
+const Answers = z.union([
+  z.strictObject({ facts: z.record(z.string().min(1), FieldDefinition) }),
+  z.array(FieldDefinition).min(1),
+  FieldDefinition,
+])
+
+export const AssessmentDefinition = z.strictObject({
+  answers: z.record(z.string().min(1), Answers).meta({
+    description:
+      'By the id of the question: the field that says which option was chosen, by its id, its value or its text.',
+  }),
+})
+export type AssessmentDefinition = z.infer<typeof AssessmentDefinition>
 
 const word = (message: string) => z.string().regex(/^[a-z][A-Za-z0-9_]*$/, message)
 

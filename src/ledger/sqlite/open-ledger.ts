@@ -6,15 +6,14 @@ import { type Lease, type Ledger, noTallies, type ProfileKey, readTallies, type 
 import { backfillText } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
 import type { LedgerTables } from '../tables.ts'
-import { acknowledgementsOf } from './acknowledgements.ts'
 import { readBehind } from './backup.ts'
 import { readListing, readMissing } from './care-team-listing.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './database.ts'
+import { acknowledgementsOf, pausesOf } from './decisions.ts'
 import { deliveredOf } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
-import { forgetPerson } from './forget-person.ts'
 import {
   acquireLease,
   askToStop,
@@ -23,6 +22,7 @@ import {
   nameRun,
   readHolder,
   releaseLease,
+  rightOfWay,
 } from './leases.ts'
 import { leftBehind } from './left-behind.ts'
 import {
@@ -39,11 +39,9 @@ import {
 import { readMedicalRequests } from './medical-requests.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { notificationsOf } from './notifications.ts'
-import { pausesOf } from './pauses.ts'
 import { isPerhapsSent, readPerhapsSent } from './perhaps-sent.ts'
-import { pruning } from './pruning.ts'
+import { forgetPerson, pruning } from './pruning.ts'
 import { countKnown, readMostFrequent, readReasons } from './reasons.ts'
-import { rightOfWay } from './right-of-way.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { countRuns, readOpenExports, readRuns } from './runs.ts'
 import { readStanding } from './standing.ts'

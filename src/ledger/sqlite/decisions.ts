@@ -1,5 +1,5 @@
-/** What people have acknowledged: it stays as it is, and needs nobody any more. */
-import type { Acknowledgements } from '../concerns.ts'
+/** What people decide of jobs and runs: a job is paused; what a run has left behind stays as it is, and needs nobody any more. */
+import type { Acknowledgements, Pauses } from '../concerns.ts'
 import type { Exclusive } from './exclusive.ts'
 
 export const acknowledgementsOf = ({ read, write }: Pick<Exclusive, 'read' | 'write'>): Acknowledgements => ({
@@ -40,5 +40,31 @@ export const acknowledgementsOf = ({ read, write }: Pick<Exclusive, 'read' | 'wr
           .values({ run_id, decision: 'undo-acknowledge', person: by, note, at, code: code ?? null })
           .execute()
       return runs
+    }),
+})
+
+export const pausesOf = ({ read, write }: Pick<Exclusive, 'read' | 'write'>): Pauses => ({
+  of: (jobId) =>
+    read((db) =>
+      db
+        .selectFrom('pause')
+        .select(['person as by', 'note', 'at'])
+        .where('job_id', '=', jobId)
+        .executeTakeFirst(),
+    ),
+  begin: (jobId, { by, note, at }) =>
+    write(async (writer) => {
+      const begun = await writer
+        .insertInto('pause')
+        .values({ job_id: jobId, person: by, note, at })
+        .onConflict((conflict) => conflict.doNothing())
+        .returning('job_id')
+        .execute()
+      return begun.length > 0
+    }),
+  end: (jobId) =>
+    write(async (writer) => {
+      const ended = await writer.deleteFrom('pause').where('job_id', '=', jobId).returning('job_id').execute()
+      return ended.length > 0
     }),
 })

@@ -5,6 +5,19 @@ const PATH = '/health-profile/biometrics'
 const CONDITIONS = '/health-profile/conditions'
 
 describe('a biometric', () => {
+  it('is answered with 201, in the order sent, under the account as sent', async () => {
+    const { call, register } = await startGateway()
+    await register('p-1')
+    const sponsored = { ...account('p-1'), sponsor: 's' }
+    const sent = [biometric({ account: sponsored }), biometric({ transactionId: 't-2' })]
+    const { status, body } = await call('POST', PATH, sent)
+    expect([status, body.code, body.message]).toEqual([201, 201, '201 CREATED'])
+    expect(body.data).toMatchObject([
+      { transactionId: 't-1', account: sponsored, observationDate: '2024-03-01T14:05:00.000Z' },
+      { transactionId: 't-2', account: account('p-1') },
+    ])
+  })
+
   it('is stored as it is sent, twice where sent twice, with fields that are not known', async () => {
     const { call, register, records } = await startGateway()
     await register('p-1')
@@ -102,6 +115,14 @@ it('opens an account for records of one that is not registered where it is open,
   expect(await counts()).toMatchObject({ account: 1, biometric: 1 })
   const id = await register('p-1')
   expect((await call('GET', `${PATH}?${of(id, 'accountId')}`)).body.data).toHaveLength(1)
+})
+
+it('takes the URL form of the account that ends in its id', async () => {
+  const { call, register } = await startGateway()
+  const id = await register('p-1')
+  await call('POST', PATH, [biometric()])
+  const entity = encodeURIComponent(`https://gateway.example/accounts/${id}`)
+  expect((await call('GET', `${PATH}?entity=${entity}`)).body.data).toHaveLength(1)
 })
 
 it.each([

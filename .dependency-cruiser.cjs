@@ -110,7 +110,7 @@ module.exports = {
         MODEL,
         '^src/html-page.ts$',
         '^src/ledger/(ledger|concerns).ts$',
-        '^src/run/(summary|drift|held-back).ts$',
+        '^src/run/(summary|drift-finding|held-back).ts$',
         '^src/run/next-steps.ts$',
         '^src/reconcile/new-and-known.ts$',
       ],

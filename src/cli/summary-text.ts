@@ -8,7 +8,7 @@ import { knownWords, leftBehindWords, owedWords, unjudgedWords } from '../reconc
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-section.ts'
 import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from '../report/kinds-section.ts'
 import { type MergedReason, mergeReasons } from '../report/reasons-section.ts'
-import type { ExportDrift } from '../run/drift.ts'
+import type { ExportDrift } from '../run/drift-finding.ts'
 import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import type { SampleSize, Verified } from '../runs/verify.ts'

@@ -13,7 +13,7 @@ import {
 import { isExportProblem, type WaybillError } from '../model/errors.ts'
 import type { Issue } from '../model/record.ts'
 import { type ChunkRow, cutChunks } from './chunks.ts'
-import type { ExportDrift } from './drift.ts'
+import type { ExportDrift } from './drift-finding.ts'
 import { bringExports } from './exports-of-run.ts'
 import type { CountPlan, CountWorld } from './plan.ts'
 import { assertReadWhole, openReading } from './rows.ts'

@@ -8,7 +8,7 @@ import type { BatchAnswer } from '../load/batch-answer.ts'
 import type { ToldOutage } from '../load/sending.ts'
 import type { Counts } from '../model/balance.ts'
 import type { WaybillError } from '../model/errors.ts'
-import type { DriftFinding } from './drift.ts'
+import type { DriftFinding } from './drift-finding.ts'
 import type { SmallDelivery } from './small-exports.ts'
 
 /** Of an export, so far; `counts` goes on counting, and holds what an earlier process has settled of it. */

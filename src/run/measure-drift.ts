@@ -5,15 +5,8 @@
 import type { DriftDefinition } from '../definitions/job-definition.ts'
 import type { Suspicion } from '../mapping-tools/judge-fit.ts'
 import { counted, n } from '../shown-text.ts'
-import {
-  changeFrom,
-  type DriftFinding,
-  type EarlierDelivery,
-  judge,
-  type Known,
-  percent,
-  share,
-} from './drift.ts'
+import { type EarlierDelivery, percent, share } from './drift.ts'
+import { changeFrom, type DriftFinding, judge, type Known } from './drift-finding.ts'
 import { type ExportProfile, type MeasuredProfile, median } from './export-profile.ts'
 
 type Limits = Pick<DriftDefinition, 'values' | 'rejects' | 'after'>

@@ -2,13 +2,13 @@
  * Exports on an SFTP server. One connection, opened with the first question and again when it broke. Every question has a limit to how
  * long its answer is waited for, and the key of the server is checked.
  */
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { posix, resolve } from 'node:path'
 import type Client from 'ssh2-sftp-client'
 import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
+import { hostKeyCheck } from './host-key.ts'
 import { advancing, answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
 import {
   archiveNames,
@@ -344,67 +344,3 @@ export const unreachable = (base: string, cause: unknown): WaybillError =>
     `${base} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`,
     { cause },
   )
-
-/** @returns `SHA256:…`, as `ssh-keygen -l` prints it */
-export function hostKeyFingerprint(key: Uint8Array): string {
-  return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
-}
-
-/**
- * @param pinned a fingerprint, or the path of a known_hosts file
- * @returns whether a key is that of the host
- * @throws WaybillError `source-untrusted` where the file cannot be read or does not know the host
- */
-export async function hostKeyCheck(
-  pinned: string,
-  host: string,
-  port: number,
-): Promise<(key: Uint8Array) => boolean> {
-  if (pinned.startsWith('SHA256:')) {
-    const expected = pinned.replace(/=+$/, '')
-    return (key) => equal(Buffer.from(hostKeyFingerprint(key)), Buffer.from(expected))
-  }
-  const text = await readFile(pinned, 'utf8').catch((cause) => {
-    throw new WaybillError('source-untrusted', 'The known_hosts file cannot be read.', {
-      place: { file: pinned },
-      remedy: 'Name a known_hosts file in `hostKey`, or the fingerprint of the server, SHA256:….',
-      cause,
-    })
-  })
-  const name = port === 22 ? host : `[${host}]:${port}`
-  const lines = text.split(/\r?\n/).flatMap((line) => readLine(line))
-  const own = lines.filter(({ hosts }) => isFor(hosts, name))
-  const revoked = own.filter(({ mark }) => mark === '@revoked')
-  const known = own.filter(({ mark }) => mark === undefined)
-  if (known.length === 0)
-    throw new WaybillError('source-untrusted', `The known_hosts file does not know ${name}.`, {
-      place: { file: pinned },
-      remedy: 'Add its key (`ssh-keyscan`), after its operator has confirmed the fingerprint.',
-    })
-  return (key) => known.some((line) => equal(line.key, key)) && !revoked.some((line) => equal(line.key, key))
-}
-
-interface KnownHost {
-  readonly mark: string | undefined
-  readonly hosts: string
-  readonly key: Uint8Array
-}
-
-function readLine(line: string): KnownHost[] {
-  const fields = line.trim().split(/\s+/)
-  const mark = fields[0]?.startsWith('@') ? fields.shift() : undefined
-  const [hosts = '', type = '', key = ''] = fields
-  return hosts === '' || hosts.startsWith('#') || type === '' || key === ''
-    ? []
-    : [{ mark, hosts, key: Buffer.from(key, 'base64') }]
-}
-
-/** Names in clear, divided by commas, or one hashed name: `|1|salt|HMAC-SHA1 of the name`. */
-function isFor(hosts: string, name: string): boolean {
-  const [, version, salt = '', hashed = ''] = hosts.split('|')
-  if (version !== '1') return hosts.split(',').includes(name)
-  const mac = createHmac('sha1', Buffer.from(salt, 'base64')).update(name).digest()
-  return equal(mac, Buffer.from(hashed, 'base64'))
-}
-
-const equal = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && timingSafeEqual(a, b)

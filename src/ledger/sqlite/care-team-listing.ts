@@ -11,7 +11,7 @@ import {
 import type { LedgerTables } from '../tables.ts'
 import type { Statements } from './database.ts'
 import type { Writer } from './exclusive.ts'
-import { hex, slices } from './lookups.ts'
+import { hex, rowsOf } from './lookups.ts'
 
 type Database = Kysely<LedgerTables>
 
@@ -41,18 +41,18 @@ export async function readListing(
 ): Promise<Map<string, CareTeamListing>> {
   const npis = new Map<string, Set<string>>()
   const arrivals = new Map<string, number>()
-  for (const keys of slices(accounts)) {
-    const rows = await database
+  const rows = await rowsOf(accounts, (keys) =>
+    database
       .selectFrom('care_team_listed')
       .select(['account', 'npi', 'arrival'])
       .where('job_id', '=', jobId)
       .where('account', 'in', keys)
-      .execute()
-    for (const { account, npi, arrival } of rows) {
-      const person = hex(account)
-      if (hex(npi) === THE_PERSON) arrivals.set(person, arrival)
-      else npis.set(person, (npis.get(person) ?? new Set()).add(hex(npi)))
-    }
+      .execute(),
+  )
+  for (const { account, npi, arrival } of rows) {
+    const person = hex(account)
+    if (hex(npi) === THE_PERSON) arrivals.set(person, arrival)
+    else npis.set(person, (npis.get(person) ?? new Set()).add(hex(npi)))
   }
   return new Map(
     [...arrivals].map(([person, arrival]) => [person, { arrival, npis: npis.get(person) ?? new Set() }]),

@@ -18,18 +18,18 @@ export async function readHeld(
   const found = new Map<string, Map<string, HeldUnder>>()
   const ofJob = database.selectFrom('held').where('job_id', '=', jobId)
   if (!(await isAny(ofJob.select('job_id')))) return found
-  for (const keys of slices(rowKeys)) {
-    const rows = await ofJob
+  const rows = await rowsOf(rowKeys, (keys) =>
+    ofJob
       .select(['row_key', 'content', 'rule', 'arrival', 'by_backfill'])
       .where('row_key', 'in', keys)
-      .execute()
-    for (const { row_key, content, rule, arrival, by_backfill } of rows) {
-      const contents = found.get(hex(row_key)) ?? new Map()
-      found.set(
-        hex(row_key),
-        contents.set(hex(content), { rule: hex(rule), arrival, byBackfill: by_backfill === 1 }),
-      )
-    }
+      .execute(),
+  )
+  for (const { row_key, content, rule, arrival, by_backfill } of rows) {
+    const contents = found.get(hex(row_key)) ?? new Map()
+    found.set(
+      hex(row_key),
+      contents.set(hex(content), { rule: hex(rule), arrival, byBackfill: by_backfill === 1 }),
+    )
   }
   return found
 }
@@ -54,18 +54,16 @@ export async function readAccounts(
   gateway: string,
   references: readonly string[],
 ): Promise<Map<string, KnownAccount>> {
-  const found = new Map<string, KnownAccount>()
-  for (const keys of slices(references)) {
-    const rows = await database
+  const rows = await rowsOf(references, (keys) =>
+    database
       .selectFrom('account')
-      .select(['reference', 'account_id', 'sent_before'])
+      .select(['reference', 'account_id as accountId', 'sent_before as sentBefore'])
       .where('gateway', '=', gateway)
       .where('reference', 'in', keys)
-      .execute()
-    for (const { reference, account_id: accountId, sent_before: sentBefore } of rows)
-      found.set(hex(reference), { reference: hex(reference), accountId, sentBefore })
-  }
-  return found
+      .execute(),
+  )
+  const known = rows.map((row) => ({ ...row, reference: hex(row.reference) }))
+  return new Map(known.map((one) => [one.reference, one]))
 }
 
 export async function readRegisteredBy(
@@ -74,18 +72,16 @@ export async function readRegisteredBy(
   references: readonly string[],
   runId: string,
 ): Promise<Set<string>> {
-  const found = new Set<string>()
-  for (const keys of slices(references)) {
-    const rows = await database
+  const rows = await rowsOf(references, (keys) =>
+    database
       .selectFrom('account')
       .select('reference')
       .where('gateway', '=', gateway)
       .where('reference', 'in', keys)
       .where('registered_by', '=', runId)
-      .execute()
-    for (const { reference } of rows) found.add(hex(reference))
-  }
-  return found
+      .execute(),
+  )
+  return new Set(rows.map(({ reference }) => hex(reference)))
 }
 
 export async function readKnownAccounts(
@@ -111,18 +107,17 @@ export async function readCollected(
   jobId: number,
   people: readonly string[],
 ): Promise<Map<string, CollectedBefore>> {
-  const found = new Map<string, CollectedBefore>()
-  for (const keys of slices(people)) {
-    const rows = await database
+  const rows = await rowsOf(people, (keys) =>
+    database
       .selectFrom('collected')
-      .select(['person', 'content', 'run_id'])
+      .select(['person', 'content', 'run_id as run'])
       .where('job_id', '=', jobId)
       .where('person', 'in', keys)
-      .execute()
-    for (const { person, content, run_id: run } of rows)
-      found.set(hex(person), { run, content: content && hex(content) })
-  }
-  return found
+      .execute(),
+  )
+  return new Map(
+    rows.map(({ person, content, run }) => [hex(person), { run, content: content && hex(content) }]),
+  )
 }
 
 export async function readCareTeams(
@@ -130,41 +125,20 @@ export async function readCareTeams(
   gateway: string,
   accounts: readonly string[],
 ): Promise<Map<string, KnownCareTeam[]>> {
-  const found = new Map<string, KnownCareTeam[]>()
-  for (const keys of slices(accounts)) {
-    const rows = await database
+  const rows = await rowsOf(accounts, (keys) =>
+    database
       .selectFrom('care_team')
-      .selectAll()
+      .select(['account', 'npi', 'mark', 'content', 'deletions', 'observed_at as observedAt'])
+      .select(['stored_at as storedAt', 'account_id as accountId', 'heard_at as heardAt'])
       .where('gateway', '=', gateway)
       .where('account', 'in', keys)
-      .execute()
-    for (const row of rows) {
-      const account = hex(row.account)
-      const entries = found.get(account) ?? []
-      found.set(account, entries)
-      const {
-        observed_at: observedAt,
-        stored_at: storedAt,
-        mark,
-        account_id: accountId,
-        heard_at: heardAt,
-      } = row
-      const content = row.content && hex(row.content)
-      const deletions = readDeletions(row.deletions)
-      entries.push({
-        account,
-        npi: hex(row.npi),
-        observedAt,
-        storedAt,
-        mark,
-        accountId,
-        heardAt,
-        content,
-        deletions,
-      })
-    }
-  }
-  return found
+      .execute(),
+  )
+  const known = rows.map(({ account, npi, content, deletions, ...more }) => ({
+    ...{ account: hex(account), npi: hex(npi), ...more },
+    ...{ content: content && hex(content), deletions: readDeletions(deletions) },
+  }))
+  return Map.groupBy(known, ({ account }) => account)
 }
 
 /** Accounts of which a mark or a deletion is owed, in the order of their hashes. */
@@ -192,18 +166,21 @@ export async function readHeldContents(
   database: Database,
   contents: readonly string[],
 ): Promise<Set<string>> {
-  const found = new Set<string>()
-  for (const keys of slices(contents)) {
-    const rows = await database.selectFrom('held').select('content').where('content', 'in', keys).execute()
-    for (const { content } of rows) found.add(hex(content))
-  }
-  return found
+  const rows = await rowsOf(contents, (keys) =>
+    database.selectFrom('held').select('content').where('content', 'in', keys).execute(),
+  )
+  return new Set(rows.map(({ content }) => hex(content)))
 }
 
-export function* slices(keys: readonly string[]): Generator<Uint8Array[]> {
-  for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
-    yield keys.slice(start, start + KEYS_AT_ONCE).map((key) => Buffer.from(key, 'hex'))
-  }
+/** What a query finds of all the keys: it is asked of so many at a time. */
+export async function rowsOf<Row>(
+  keys: readonly string[],
+  find: (some: Uint8Array[]) => Promise<Row[]>,
+): Promise<Row[]> {
+  const found: Row[][] = []
+  for (let start = 0; start < keys.length; start += KEYS_AT_ONCE)
+    found.push(await find(keys.slice(start, start + KEYS_AT_ONCE).map((key) => Buffer.from(key, 'hex'))))
+  return found.flat()
 }
 
 export const hex = (bytes: Uint8Array): string =>

@@ -3,28 +3,23 @@ import { type Kysely, sql } from 'kysely'
 import type { KnownRequest } from '../ledger.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { Writer } from './exclusive.ts'
-import { hex, slices } from './lookups.ts'
+import { hex, rowsOf } from './lookups.ts'
 
 export async function readMedicalRequests(
   database: Kysely<LedgerTables>,
   gateway: string,
   references: readonly string[],
 ): Promise<Map<string, KnownRequest>> {
-  const found = new Map<string, KnownRequest>()
-  for (const keys of slices(references)) {
-    const rows = await database
+  const rows = await rowsOf(references, (keys) =>
+    database
       .selectFrom('medical_request')
-      .select(['reference', 'content', 'state', 'heard_at', 'run_id'])
+      .select(['reference', 'content', 'state', 'heard_at as heardAt', 'run_id as run'])
       .where('gateway', '=', gateway)
       .where('reference', 'in', keys)
-      .execute()
-    for (const { reference, content, state, heard_at: heardAt, run_id: run } of rows)
-      found.set(hex(reference), {
-        ...{ reference: hex(reference), content: hex(content) },
-        ...{ state, heardAt, run },
-      })
-  }
-  return found
+      .execute(),
+  )
+  const known = rows.map((row) => ({ ...row, reference: hex(row.reference), content: hex(row.content) }))
+  return new Map(known.map((one) => [one.reference, one]))
 }
 
 /** @param requests as many as one upsert carries at most, or those of a chunk that were said again */

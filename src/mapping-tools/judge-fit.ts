@@ -84,18 +84,23 @@ const MOST = 0.6
 const YEARS_OF_BIRTH = 25 * 365
 
 function judgeFit(facts: FitFacts, measure: FitMeasure): Suspicion[] {
-  return [
+  const found: Suspicion[] = [
     ...facts.rules.flatMap((rule) => ruleFindings(rule, facts, measure)),
     ...unreadUnits(measure.definition, measure.unread).map(({ rule, column }) => ({
       finding: 'unit-unread' as const,
       rule,
       message: `the column "${column}" is not read: do all values have one unit? Else write unit: { from: ${column} }`,
     })),
-    ...rowFindings(facts),
-    ...peopleFindings(facts),
-    ...dateFindings(facts, measure),
   ]
+  const tell: Tell = (finding, message) => found.push({ finding, rule: null, message })
+  judgeRows(facts, tell)
+  judgePeople(facts, tell)
+  judgeDates(facts, measure, tell)
+  return found
 }
+
+/** Takes what is of no rule. */
+type Tell = (finding: FitFinding, message: string) => void
 
 /** With the reasons for which the mapping expects some. */
 function withReasons(found: readonly Suspicion[], { expected = [] }: MappingDefinition): Suspicion[] {
@@ -259,10 +264,7 @@ function rawMedian(
   return { value: (median - zero) / (conversion.convert(1) - zero), unit: units.resolve(unit) ?? unit }
 }
 
-function rowFindings({ rows, reasons, leftOut, keys, rules }: FitFacts): Suspicion[] {
-  const found: Suspicion[] = []
-  const tell = (finding: FitFinding, message: string): void =>
-    void found.push({ finding, rule: null, message })
+function judgeRows({ rows, reasons, leftOut, keys, rules }: FitFacts, tell: Tell): void {
   const made = rules.reduce((sum, one) => sum + one.made, 0)
   const refused = rules.reduce((sum, one) => sum + total(one.rejected), 0)
   if (rows.read >= FEWEST_VALUES) {
@@ -291,13 +293,9 @@ function rowFindings({ rows, reasons, leftOut, keys, rules }: FitFacts): Suspici
       'key-shared',
       `${percent(keys.replaced / keys.rows)} of the rows have the key of an earlier row and other content: each takes the place of the one before. Does the key name everything that tells rows apart?`,
     )
-  return found
 }
 
-function peopleFindings({ people, rows, sexes, bySex }: FitFacts): Suspicion[] {
-  const found: Suspicion[] = []
-  const tell = (finding: FitFinding, message: string): void =>
-    void found.push({ finding, rule: null, message })
+function judgePeople({ people, rows, sexes, bySex }: FitFacts, tell: Tell): void {
   if (people.different === 1 && rows.mapped >= FEWEST_VALUES)
     tell('one-person', `all ${rows.mapped} rows are of one person: is it the right column?`)
   if (people.mixed >= 2 && people.mixed / people.repeated >= QUARTER)
@@ -328,13 +326,13 @@ function peopleFindings({ people, rows, sexes, bySex }: FitFacts): Suspicion[] {
       'sexes-inverted',
       `the median of ${inverted.join(', ')} is higher in women than in men: is the table of the gender inverted?`,
     )
-  return found
 }
 
-function dateFindings({ dates, rules, people }: FitFacts, { definition, unread }: FitMeasure): Suspicion[] {
-  const found: Suspicion[] = []
-  const tell = (finding: FitFinding, message: string): void =>
-    void found.push({ finding, rule: null, message })
+function judgeDates(
+  { dates, rules, people }: FitFacts,
+  { definition, unread }: FitMeasure,
+  tell: Tell,
+): void {
   const { rows, days, months } = dates
   const future = rules.reduce((sum, { rejected }) => sum + (rejected['date-in-future'] ?? 0), 0)
   const records = rules.reduce((sum, { made, rejected }) => sum + made + total(rejected), 0)
@@ -343,7 +341,7 @@ function dateFindings({ dates, rules, people }: FitFacts, { definition, unread }
       'dates-in-future',
       `${percent(future / records)} of the records lie in the future: are day and month swapped, or is it another date?`,
     )
-  if (rows < SOME) return found
+  if (rows < SOME) return
   if (dates.firstTwelve === rows && months >= 3 && days >= 5)
     tell(
       'first-twelve-days',
@@ -367,7 +365,6 @@ function dateFindings({ dates, rules, people }: FitFacts, { definition, unread }
       'born-when-observed',
       `the dates of people who are seen once each lie ${Math.round(dates.span / 365)} years apart: is it their date of birth?`,
     )
-  return found
 }
 
 /** A column that tells the time of day. */

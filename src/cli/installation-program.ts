@@ -1,7 +1,7 @@
 /** The commands that keep an installation well, check its mappings, and serve a gateway to try things against. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { DURATION } from '../definitions/quantity.ts'
-import { bindingOf, type TokenOwner } from '../reference-gateway/token-binding.ts'
+import type { TokenOwner } from '../reference-gateway/credentials.ts'
 import { type Call, json, wholeNumber } from './context.ts'
 
 /** Options of `gateway` that say how it serves. */
@@ -237,4 +237,16 @@ function binding(text: string, before: Record<string, TokenOwner> = {}): Record<
   const bound = bindingOf(text)
   if (bound === undefined) throw new InvalidArgumentError('It must be TOKEN=REFERENCE.')
   return { ...before, [bound.token]: bound.owner }
+}
+
+/**
+ * Reads a binding: `TOKEN=REFERENCE`, where REFERENCE is a partner account id or
+ * `accountId:ID`; the token may end in `=` (RFC 6750 section 2.1). Undefined where it has another form.
+ */
+export function bindingOf(text: string): { readonly token: string; readonly owner: TokenOwner } | undefined {
+  const [, token, accountId, partnerAccountId] = /^([^\s=]+=*)=(?:accountId:(.+)|([^=].*))$/s.exec(text) ?? []
+  if (token === undefined) return undefined
+  if (accountId !== undefined) return { token, owner: { reference: accountId, type: 'accountId' } }
+  if (partnerAccountId === undefined || partnerAccountId === 'accountId:') return undefined
+  return { token, owner: { reference: partnerAccountId, type: 'partnerAccountId' } }
 }

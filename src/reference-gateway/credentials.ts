@@ -1,8 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import type { AccountReference } from '../gateway/contract/account.ts'
 import { ENDPOINTS, type Endpoint } from '../gateway/contract/endpoints.ts'
 import { Refusal } from './refusal.ts'
-import type { TokenOwner } from './token-binding.ts'
+
+/** Whom a bearer token stands for. */
+export type TokenOwner = Pick<AccountReference, 'reference' | 'type'>
 
 /** The bearer tokens of the gateway: which pass, whom they stand for, and which have expired. */
 export interface TokenBook {

@@ -7,7 +7,7 @@ import { createAssessmentStore, serveAssessmentPages } from './assessment-pages.
 import { serveCareTeams } from './care-teams.ts'
 import { serveContent } from './content.ts'
 import { serveControl } from './control.ts'
-import { checkControlSecret, checkCredentials, createTokenBook } from './credentials.ts'
+import { checkControlSecret, checkCredentials, createTokenBook, type TokenOwner } from './credentials.ts'
 import { createFaultBook, serveFaultControl } from './fault-book.ts'
 import type { FaultPlan } from './fault-plan.ts'
 import { inflictFaults } from './inflict-faults.ts'
@@ -24,7 +24,6 @@ import {
 } from './refusal.ts'
 import { readJsonBodies } from './serve-endpoint.ts'
 import { openStore } from './store.ts'
-import type { TokenOwner } from './token-binding.ts'
 
 const HOST = '127.0.0.1'
 /** Characters of a path parameter; fastify's own bound of 100 would hide longer reference numbers. */

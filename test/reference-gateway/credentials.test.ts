@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { bindingOf } from '../../src/cli/installation-program.ts'
 import { ENDPOINTS, type Endpoint } from '../../src/gateway/contract/endpoints.ts'
 import { createTokenBook } from '../../src/reference-gateway/credentials.ts'
-import { bindingOf } from '../../src/reference-gateway/token-binding.ts'
 import { biometric, condition, registration, startGateway } from './gateway-under-test.ts'
 
 const KEY = { 'x-api-key': 'key' }

@@ -120,7 +120,7 @@ test('a replaced entry whose deletion is refused is owed, and deleted by a later
   for (const night of [1, 2]) {
     const refused = await clinic.run()
     expect({ night, code: refused.code, ...JSON.parse(refused.out).careTeams }).toEqual({
-      ...{ night, code: 1, replaced: 0, owed: 1 },
+      ...{ night, code: 1, replaced: 0, removed: 0, owed: 1, unjudged: 0 },
     })
     const shown = await clinic.workplace.waybill('show', summaryOf(refused).run)
     expect(shown.out).toContain('Owed     1 deletion of a replaced care-team entry: the next run does it')

@@ -123,7 +123,7 @@ test('a replaced entry whose deletion is refused is owed, and deleted by a later
       ...{ night, code: 1, replaced: 0, removed: 0, owed: 1, unjudged: 0 },
     })
     const shown = await clinic.workplace.waybill('show', summaryOf(refused).run)
-    expect(shown.out).toContain('Owed     1 deletion of a replaced care-team entry: the next run does it')
+    expect(shown.out).toContain('Owed     1 deletion of a care-team entry: the next run does it')
     expect(shown.out).toMatch(
       /Owed at the gateway: 1 deletion .* The next run does it.*\n {4}waybill run clinic\n/,
     )

@@ -95,7 +95,7 @@ export function registerLastRun(registry: Registry): LastRunMetrics {
   ])
   const careTeams = gauge(
     'last_run_care_teams',
-    'Care-team entries that the last run of the job has replaced, and marks and deletions that it has left owed.',
+    'Care-team entries that the last run of the job has replaced or removed, what it has left owed, and exports that it could not judge.',
     ['job', 'outcome'],
   )
   const requests = gauge('last_run_requests', 'Requests of the last run of the job by what they were.', [

@@ -177,6 +177,7 @@ it.each(['WRITE', 'RENAME'])(
     server.isSilent = (request) => request === what && silent-- > 0
     await source.put('people.ndjson', own)
     expect((await there())['people.ndjson']?.equals(CONTENT)).toBe(true)
-    expect(server.connections).toBe(2)
+    // On a busy machine other answers may come too late, too.
+    expect(server.connections).toBeGreaterThan(1)
   },
 )

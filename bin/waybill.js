@@ -28,7 +28,7 @@ async function start() {
 const [major = 0] = process.versions.node.split('.').map(Number)
 if (major < 24) {
   process.stderr.write(
-    `Waybill needs Node 24 or newer; this is ${process.versions.node}. In the project folder, "npm ci" brings Node 24, and "npx waybill" uses it.\n`,
+    `Waybill needs Node 24 or newer; this is ${process.versions.node}. "npm i -g node@24" brings one. In the project folder, "npm ci" does, and "npx waybill" uses it.\n`,
   )
   process.exitCode = 2
 } else await start()

@@ -138,6 +138,13 @@ async function main(): Promise<void> {
 
 if (resolve(process.argv[1] ?? '') === fileURLToPath(import.meta.url)) {
   await main().catch((error: unknown) => {
+    if (error instanceof Error && error.message.startsWith('Cannot find native binding')) {
+      process.stderr.write(
+        'waybill: no bundle was made, as npm has left out what rolldown needs here: npm does that on a Node older than 20.19. Type "npm i -g node@24", then "npm ci" again.\n',
+      )
+      process.exitCode = 1
+      return
+    }
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error
     process.stdout.write(
       'waybill: the sources are started as they stand, as the packages for development are missing\n',

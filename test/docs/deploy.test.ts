@@ -1,7 +1,7 @@
 /** What docs/deploy.md shows is what systemd, cron and Kubernetes take, and what Waybill does. Tools that a machine lacks are skipped visibly. */
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
@@ -11,11 +11,11 @@ import { z } from 'zod'
 import { firesAfter } from '../../src/schedule/fires.ts'
 import { VARIABLES } from '../../src/settings.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
+import { createWorkplace } from '../cli/command-line.ts'
 import { blocks, PROJECT, page, sections, tableRows } from './pages.ts'
 
 const text = page('docs/deploy.md')
-/** The first block installs. */
-const [, settings = ''] = blocks(text, 'sh')
+const settings = blocks(text, 'sh').find((block) => block.startsWith('# /etc/waybill/settings')) ?? ''
 const [crontab = ''] = blocks(text, 'text')
 const UNITS = new Map(
   blocks(text, 'ini').map((unit) => [/^# \/etc\/systemd\/system\/(.+)$/m.exec(unit)?.[1] ?? '', unit]),
@@ -81,13 +81,74 @@ describe('the settings file', () => {
   it('names settings that there are, one home, and where a Node is', () => {
     const { PATH, ...own } = read
     expect(VARIABLES).toEqual(expect.arrayContaining(Object.keys(own)))
-    expect(PATH?.split(':')[0]).toBe('/opt/waybill/node_modules/.bin')
+    // Where npm of Debian and of Node's own packages puts commands, and where systemd looks for them.
+    expect(PATH?.split(':')).toEqual(['/usr/local/bin', '/usr/bin', '/bin'])
     for (const [name, unit] of UNITS) {
       if (!name.endsWith('.service')) continue
       expect(valuesOf(unit, 'EnvironmentFile')).toEqual([settings.split(/[ ,]/)[1]])
       expect(own['WAYBILL_HOME']).toBe(`/var/lib/${valuesOf(unit, 'StateDirectory')}`)
       expect(unit).not.toContain('WAYBILL_HOME')
     }
+  })
+})
+
+/** Typed by hand on an empty machine; why no test types them. */
+const NOT_TYPED: Readonly<Record<string, string>> = {
+  'apt-get': 'root, and a registry',
+  npm: 'a registry; test/gateway/package.test.ts packs and installs without one',
+  useradd: 'root',
+  install: 'root and the user waybill',
+  runuser: 'root and the user waybill',
+  systemctl: 'a system that systemd has started',
+}
+
+describe('the commands of the page', () => {
+  const typed = blocks(text, 'sh')
+    .filter((block) => block !== settings)
+    .flatMap((block) => block.trim().split('\n'))
+  const first = (line: string): string => line.replace(/^\w+=\S+ /, '').split(' ')[0] ?? ''
+
+  it('are tested here, or left out with a reason', () => {
+    expect(new Set(typed.map(first))).toEqual(new Set([...Object.keys(NOT_TYPED), 'cd', 'waybill']))
+  })
+
+  it('make the places that settings and units name, for the user whom the units name', () => {
+    const { WAYBILL_HOME = '', WAYBILL_API_KEY_FILE = '' } = parseEnv(settings)
+    const made = typed
+      .filter((line) => first(line) === 'install')
+      .map((line) => [line.split(' ').at(-1), / -m (\d+)/.exec(line)?.[1]])
+    expect(made).toEqual([
+      [valuesOf(UNITS.get('waybill.service') ?? '', 'WorkingDirectory')[0], '0750'],
+      [WAYBILL_HOME, '0700'],
+      [dirname(WAYBILL_API_KEY_FILE), '0750'],
+      ['/etc/waybill/settings', '0640'],
+      [WAYBILL_API_KEY_FILE, '0640'],
+    ])
+    const [user] = valuesOf(UNITS.get('waybill.service') ?? '', 'User')
+    expect(
+      typed
+        .find((line) => first(line) === 'useradd')
+        ?.split(' ')
+        .at(-1),
+    ).toBe(user)
+  })
+
+  it('count and send the sample as waybill init has made it', async () => {
+    const { folder, environment } = await createWorkplace()
+    const env = { PATH: process.env['PATH'], WAYBILL_HOME: environment['WAYBILL_HOME'] }
+    const launcher = join(PROJECT, 'bin/waybill.js')
+    const codes: (string | number)[][] = []
+    for (const line of typed.map((one) => one.replace(/\s+#.*/, ''))) {
+      if (first(line) !== 'waybill') continue
+      // A few rows of it are enough.
+      const few = line.includes(' run ') ? ' --limit 20' : ''
+      const script = `${line.replace(/\bwaybill\b/, `"${launcher}"`)}${few}`
+      const { status, stderr } = spawnSync('/bin/sh', ['-c', script], { cwd: folder, env, encoding: 'utf8' })
+      expect(stderr).not.toMatch(/^error/m)
+      codes.push([line.replace(/.*\bwaybill (\w+).*/, '$1'), status ?? -1])
+    }
+    expect(codes.map(([name]) => name)).toEqual(['init', 'run', 'run', 'doctor'])
+    expect(codes.slice(0, 3).every(([, code]) => code === 0 || code === 1)).toBe(true)
   })
 })
 
@@ -142,10 +203,8 @@ describe.skipIf(!systemd)('systemd (where systemd-analyze is on the PATH)', () =
     await writeFile(program, '#!/bin/sh\n')
     await chmod(program, 0o755)
     const files = [...UNITS].map(([name, unit]) => {
-      expect(unit.match(/\/opt\/waybill\/bin\/waybill\.js/g)?.length ?? 0).toBe(
-        name.endsWith('.service') ? 1 : 0,
-      )
-      return { file: join(folder, name), unit: unit.replace('/opt/waybill/bin/waybill.js', program) }
+      expect(unit.match(/^ExecStart=waybill /gm)?.length ?? 0).toBe(name.endsWith('.service') ? 1 : 0)
+      return { file: join(folder, name), unit: unit.replace('ExecStart=waybill ', `ExecStart=${program} `) }
     })
     for (const { file, unit } of files) await writeFile(file, unit)
     // What stands beside the units on this machine, and what may be wrong with that, is not looked at.
@@ -213,15 +272,19 @@ accounts: { register: never }
       WAYBILL_API_KEY_FILE: key,
       WAYBILL_ACCESS_TOKEN_COMMAND: `'echo ${clinic.store.environment['WAYBILL_ACCESS_TOKEN']}'`,
     }
+    // Where npm puts the command, and the Node that it finds there.
+    const bin = join(folder, 'bin')
+    await mkdir(bin)
+    await symlink(join(PROJECT, 'bin/waybill.js'), join(bin, 'waybill'))
+    await symlink(process.execPath, join(bin, 'node'))
     const placed = settings
-      .replaceAll('/opt/waybill', PROJECT)
+      .replace('PATH=/usr/local/bin', `PATH=${bin}`)
       .replace(/^(WAYBILL_\w+)=.*$/gm, (_, name: string) => `${name}=${here[name]}`)
     await writeFile(join(folder, 'settings'), placed)
     for (const { command } of lines) {
       const typed = command
         .replaceAll('/srv/waybill', folder)
         .replaceAll('/etc/waybill/settings', join(folder, 'settings'))
-        .replaceAll('/opt/waybill', PROJECT)
       // What Debian's cron and cronie give a command.
       const env = { HOME: '/', LOGNAME: 'waybill', PATH: '/usr/bin:/bin', SHELL: '/bin/sh' }
       const { stdout, stderr } = await run('/bin/sh', ['-c', typed], { env, cwd: '/' })

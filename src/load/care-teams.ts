@@ -6,6 +6,7 @@
 import type { KnownCareTeam } from '../ledger/ledger.ts'
 import type { Entry, EntryOutcome, Outcomes } from '../model/entry.ts'
 import { parseTransactionId } from '../model/ids.ts'
+import type { AccountKey } from '../model/record.ts'
 import type { ResolvedAccounts } from './accounts.ts'
 import { type ListedAccount, replaceAll } from './care-team-deletions.ts'
 import {
@@ -66,6 +67,7 @@ interface Person extends ListedAccount {
 
 /**
  * @param entries care-team entries of the chunk
+ * @param listed whose whole care teams it lists, also where it lists nobody: what is owed of them is done
  * @param arrival of their export: a later one has a higher number
  * @param isUncertain whether an entry may have been sent of which the ledger does not know
  * @param isReplaced whether something else stands by now in the place of a record that was delivered
@@ -73,13 +75,14 @@ interface Person extends ListedAccount {
 export async function careTeamsOf(
   context: CareTeamContext,
   entries: readonly Entry[],
+  listed: readonly AccountKey[],
   accounts: Pick<ResolvedAccounts, 'accountIds'>,
   arrival: number,
   isUncertain: (entry: Entry) => boolean,
   isReplaced: (entry: Entry) => boolean,
 ): Promise<CareTeamsOfChunk> {
   const { identity } = context
-  const people = await peopleOf(context, entries, accounts)
+  const people = await peopleOf(context, entries, listed, accounts)
   const npis = new Map(entries.map((entry) => [entry, identity.npi(entry.record.evidence.npi ?? '')]))
   const fields = new Map(entries.map((entry) => [entry, fieldsSent(entry)]))
 
@@ -228,15 +231,16 @@ function whoseEntry(entry: Entry, has: readonly HadCareTeam[]): { readBack?: tru
 async function peopleOf(
   { gatewayName, identity, ledger, runId }: CareTeamContext,
   entries: readonly Entry[],
+  listed: readonly AccountKey[],
   { accountIds }: Pick<ResolvedAccounts, 'accountIds'>,
 ): Promise<Person[]> {
   const byReference = Map.groupBy(entries, ({ record }) => record.account.reference)
-  const own = [...byReference.values()].flatMap((ofOne) => {
-    const [first] = ofOne
-    if (first === undefined) return []
-    const { account } = first.record
-    return [{ hash: identity.account(account), account, entries: ofOne }]
-  })
+  const accounts = [...listed, ...entries.map(({ record }) => record.account)]
+  const own = [...new Map(accounts.map((account) => [account.reference, account])).values()].map(
+    (account) => ({
+      ...{ hash: identity.account(account), account, entries: byReference.get(account.reference) ?? [] },
+    }),
+  )
   const known = await ledger.careTeams(
     gatewayName,
     own.map(({ hash }) => hash),

@@ -4,6 +4,7 @@
  */
 import type { ChunkKey, KnownCareTeam, Ledger, PerhapsSent } from '../ledger/ledger.ts'
 import { type Entry, type EntryOutcome, Outcomes, type StoredAs, type Verdict } from '../model/entry.ts'
+import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
@@ -56,6 +57,8 @@ export interface LoadContext extends Delivery {
 export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly exportId: string
   readonly entries: readonly Entry[]
+  /** Whose care teams it lists, also where it lists nobody; empty where it does not list all. */
+  readonly listed: readonly AccountKey[]
   /** Whether an earlier process may have sent some of it. */
   readonly resumed: boolean
   /** Of entries, those that are the last word of the export. */
@@ -253,6 +256,7 @@ async function load(
   const careTeams = await careTeamsOf(
     context.careTeams,
     teams.filter((entry) => !isUnlisted(entry)),
+    chunk.listed,
     accounts,
     chunk.arrival,
     (entry) => chunk.resumed || isDoubtful(entry),

@@ -167,6 +167,7 @@ async function carryOut(
       isBackfill: stages.isBackfill,
       isAgain: record.reading !== 'whole' || arrival !== record.id,
       resumed: resumption.open.has(number),
+      listed: listsCareTeams(stages, record) ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
       lastWords,
     }).catch(stopped)
   }

@@ -182,6 +182,17 @@ test('one that was deleted without an answer, and is listed again, is sent again
   expect(await shown('ann')).toEqual([LANE, REED])
 })
 
+test('where the gateway has told no account id, the deletion is owed until the person comes again, with whomever or nobody', async () => {
+  const { night, shown, clinic } = await open(({ path }) =>
+    path === '/account/register' ? { do: 'pass-then-answer', status: 409 } : PASS,
+  )
+  await night(`ann:${REED}*`, `bob:${LANE}`)
+  const second = await night(`ann:${REED}-`, `bob:${MOSS}`)
+  expect(second).toMatchObject({ code: 1, careTeams: { removed: 0, owed: 2 } })
+  expect(await summaryOf(clinic)).toMatchObject({ code: 0, careTeams: { removed: 2, owed: 0 } })
+  expect([await shown('ann'), await shown('bob')]).toEqual([[], [MOSS]])
+})
+
 test('a backfill deletes nothing, and brings back nobody whom the newest export does not list', async () => {
   const { night, shown, clinic } = await open()
   await night(`ann:${REED}`, `ann:${LANE}`)

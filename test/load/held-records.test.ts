@@ -91,7 +91,7 @@ describe('records in doubt since an earlier run', () => {
       ],
     })
     const speaks = { arrival: 1, isBackfill: false, isAgain: false }
-    const chunk = { exportRow, chunk: 2, exportId: EXPORT_ID, ...speaks, resumed: false }
+    const chunk = { exportRow, chunk: 2, exportId: EXPORT_ID, ...speaks, resumed: false, listed: [] }
     const lastWords = async () => new Set<Entry>()
     const { outcomes } = await loadChunk(loading.context, { ...chunk, entries: [entry], lastWords })
     expect(tally(outcomes)).toEqual({ accepted: 1 })
@@ -188,6 +188,7 @@ describe('while an older record of a series is asked about', () => {
     const { outcomes } = await loadChunk(context, {
       ...chunk,
       entries: placed([older, newer, newest]),
+      listed: [],
       lastWords,
     })
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'accepted', 'accepted'])

@@ -238,6 +238,7 @@ export async function startLoading(options: LoadingOptions = {}) {
           entries,
           resumed,
         },
+        listed: [],
         lastWords: async (replaced) => new Set(replaced),
       })
       addTallies(tallies, { accounts: loaded.accounts })

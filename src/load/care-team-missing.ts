@@ -78,6 +78,7 @@ export async function listingOf(
   entries: readonly Entry[],
   { arrival, isBackfill }: Speaks,
 ): Promise<Listing> {
+  if (entries.length === 0) return NOTHING_LISTED
   const hashes = new Map(
     entries.map(({ record: { account } }) => [account.reference, identity.account(account)]),
   )
@@ -91,6 +92,7 @@ export async function listingOf(
     return { npi, ...(listing && { listing }), ...(had && { had }) }
   }
   const isUnlisted = (entry: Entry): boolean => {
+    if (entry.record.kind !== 'careTeam') return false
     const { listing, npi } = of(entry)
     if (listing === undefined || careTeams.missing === 'keep') return false
     return (isBackfill || listing.arrival > arrival) && !listing.npis.has(npi)
@@ -98,6 +100,7 @@ export async function listingOf(
   return {
     isUnlisted,
     isListedAgain(entry) {
+      if (entry.record.kind !== 'careTeam') return false
       const { listing, had } = of(entry)
       if (listing === undefined || isUnlisted(entry)) return false
       return had === undefined || had.deletions.some(isMissing)

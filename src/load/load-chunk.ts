@@ -157,14 +157,11 @@ async function load(
     { arrival: chunk.arrival, news, doubts: context.held },
   )
   const teams = entries.filter(({ record }) => record.kind === 'careTeam')
-  const listing = teams.length === 0 ? undefined : await listingOf(context, teams, chunk)
-  const isListedAgain = (entry: Entry): boolean =>
-    entry.record.kind === 'careTeam' && listing?.isListedAgain(entry) === true
-  const listedAgain = recognised.unchanged.filter(isListedAgain)
+  const listing = await listingOf(context, teams, chunk)
+  const listedAgain = recognised.unchanged.filter(listing.isListedAgain)
+  const again = new Set(listedAgain)
   const unchanged =
-    listedAgain.length === 0
-      ? recognised.unchanged
-      : recognised.unchanged.filter((entry) => !isListedAgain(entry))
+    again.size === 0 ? recognised.unchanged : recognised.unchanged.filter((entry) => !again.has(entry))
   note(unchanged.map((entry) => ({ entry, outcome: 'unchanged' })))
   note(recognised.held.map(stillInDoubt))
   note(
@@ -173,13 +170,11 @@ async function load(
       isUnclear: true,
     })),
   )
-  const isUnlisted = (entry: Entry): boolean =>
-    entry.record.kind === 'careTeam' && listing?.isUnlisted(entry) === true
   const said = joined(
     recognised.fresh,
     recognised.restated.map(({ entry }) => entry),
   )
-  const unlisted = teams.length === 0 ? [] : said.filter(isUnlisted)
+  const unlisted = said.filter(listing.isUnlisted)
   note(unlisted.map((entry) => ({ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' })))
   const fresh = joined(outcomes.without(said), listedAgain)
   const earlier = chunk.resumed ? await recallChunk(memory, chunk, fresh) : nothingEarlier(fresh)
@@ -255,7 +250,7 @@ async function load(
 
   const careTeams = await careTeamsOf(
     context.careTeams,
-    teams.filter((entry) => !isUnlisted(entry)),
+    teams.filter((entry) => !listing.isUnlisted(entry)),
     chunk.listed,
     accounts,
     chunk.arrival,

@@ -248,6 +248,13 @@ export const JobDefinition = z
   })
   .superRefine((job, context) => {
     checkCollection(job, context)
+    const mappings = new Set(job.exports.map(({ mapping = job.mapping }) => mapping))
+    if (job.careTeams.missing === 'delete' && mappings.size > 1)
+      context.addIssue({
+        code: 'custom',
+        path: ['careTeams', 'missing'],
+        message: 'needs a job with one mapping: whom an export does not list, one of another mapping may',
+      })
     for (const [at, { mapping, expect }] of job.exports.entries()) {
       if (expect !== undefined && expect.zone === undefined && job.schedule === undefined) {
         context.addIssue({

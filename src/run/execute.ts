@@ -27,7 +27,7 @@ import { openAppended } from './receipts.ts'
 import { columnsInFront, rejectsPath } from './rejects.ts'
 import { resumptionOf, rowsOf } from './resume.ts'
 import { assertReadWhole, openRows } from './rows.ts'
-import { leftBehind, listsCareTeams, settleChunk } from './settlement.ts'
+import { leftBehind, settleChunk } from './settlement.ts'
 import { exitOf, type RunSummary, summarise } from './summary.ts'
 
 export interface JobEnd {
@@ -137,6 +137,7 @@ async function carryOut(
   const lastWords = lastWordsOf(stages, record, all)
   const inFront = columnsInFront(opened.columns, mapping.read)
   const arrival = await stages.ledger.arrivalOf(stages.load.jobId, record)
+  const listsTeams = listsCareTeams(stages, record, mapping)
   const resumption = resumptionOf(await stages.ledger.chunksOf(record.id))
   const { counts } = resumption
   const rejects = openAppended(
@@ -167,13 +168,16 @@ async function carryOut(
       isBackfill: stages.isBackfill,
       isAgain: record.reading !== 'whole' || arrival !== record.id,
       resumed: resumption.open.has(number),
-      listed: listsCareTeams(stages, record) ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
+      listed: listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
       lastWords,
     }).catch(stopped)
   }
   const settle = async (begun: Chunk, loaded: WorkedChunk): Promise<void> => {
     const chunk = loaded.collected === undefined ? begun : { ...begun, rows: loaded.collected.rows }
-    addCounts(counts, await settleChunk(stages, { record, inFront, arrival }, rejects, chunk, loaded))
+    addCounts(
+      counts,
+      await settleChunk(stages, { record, inFront, arrival, listsTeams }, rejects, chunk, loaded),
+    )
     open.delete(chunk.number)
     stages.inHand(-chunk.entries.length)
     const left = () => leftBehind(record, chunk, loaded)
@@ -204,8 +208,7 @@ async function carryOut(
       await pipeline.drain()
     }
     await assertReadWhole(opened, record, counts)
-    if (listsCareTeams(stages, record))
-      await noteMissing({ ...stages.load.careTeams, runLedger }, stages.load.jobId, arrival)
+    if (listsTeams) await noteMissing({ ...stages.load.careTeams, runLedger }, stages.load.jobId, arrival)
     const findings = toLookAt((await watch?.end(runLedger, record.id)) ?? [])
     await runLedger.endExport(record.id, 'finished', null)
     assertBalanced(counts, record.name)
@@ -232,3 +235,15 @@ function settleOwedOf({ stages: { load }, runLedger }: OpenRun): Promise<void> {
   const { careTeams } = load
   return settleOwed(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
 }
+
+/** Whether it lists all care teams of a person, and is read as a whole: then what it lists no more is missing. */
+const listsCareTeams = (
+  { load, isBackfill, limit }: OpenRun['stages'],
+  { reading }: ExportStep['record'],
+  { definition }: ExportStep['mapping'],
+): boolean =>
+  load.careTeams.missing === 'delete' &&
+  definition.careTeams !== undefined &&
+  reading === 'whole' &&
+  !isBackfill &&
+  limit === Number.POSITIVE_INFINITY

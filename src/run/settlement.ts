@@ -36,12 +36,14 @@ export interface SettledExport {
   /** Columns that stand in front in its rejects file. */
   readonly inFront: readonly string[]
   readonly arrival: number
+  /** Whether it lists all care teams of a person, and is read as a whole: then what it lists no more is missing. */
+  readonly listsTeams: boolean
 }
 
 /** Writes rejects and receipts, then, in one transaction, everything that the ledger must know of the chunk. */
 export async function settleChunk(
   context: RunStages,
-  { record, inFront, arrival }: SettledExport,
+  { record, inFront, arrival, listsTeams }: SettledExport,
   rejects: AppendedFile,
   chunk: Chunk,
   loaded: WorkedChunk,
@@ -83,7 +85,7 @@ export async function settleChunk(
       outcome.batchId === null ? toException(outcome) : undefined,
     ),
     careTeams: { gateway: context.load.accounts.gatewayName, entries: loaded.careTeams },
-    listed: listsCareTeams(context, record)
+    listed: listsTeams
       ? listedBy(
           context.identity,
           chunk.rows.map(({ outcome }) => outcome),
@@ -97,16 +99,6 @@ export async function settleChunk(
   })
   return counts
 }
-
-/** Whether it lists all care teams of a person, and is read as a whole: then what it lists no more is missing. */
-export const listsCareTeams = (
-  { load, isBackfill, limit }: Pick<RunStages, 'load' | 'isBackfill' | 'limit'>,
-  { reading }: Pick<ExportRecord, 'reading'>,
-): boolean =>
-  load.careTeams.missing === 'delete' &&
-  reading === 'whole' &&
-  !isBackfill &&
-  limit === Number.POSITIVE_INFINITY
 
 /**
  * Row keys under which something was accepted, or did not get through against what stands, with what was delivered under them, oldest

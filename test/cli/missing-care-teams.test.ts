@@ -1,4 +1,5 @@
 /** `careTeams.missing: delete`: what an export that lists all no longer lists is deleted, and nothing else. By the command line. */
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -109,6 +110,18 @@ describe('a provider whom the export no longer lists', () => {
     const file = await clinic.deliver('part.csv', HEADER + rows(`ann:${LANE}`, `bob:${MOSS}`))
     await clinic.run('--file', file, '--limit', '1')
     expect(await shown('ann')).toEqual([LANE, REED])
+  })
+
+  test('stays where the mapping has no care teams any more', async () => {
+    const { night, shown, clinic } = await open()
+    await night(`ann:${REED}`)
+    const file = join(clinic.workplace.folder, 'mappings/clinic.yaml')
+    await writeFile(
+      file,
+      MAPPING.replace(/careTeams:.*/s, 'conditions:\n  asthma: { when: { active: Z }, status: active }\n'),
+    )
+    expect(await night(`ann:${LANE}`)).toMatchObject({ careTeams: { removed: 0, owed: 0 } })
+    expect(await shown('ann')).toEqual([REED])
   })
 
   test('stays where others have brought it', async () => {

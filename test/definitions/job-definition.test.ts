@@ -6,6 +6,8 @@ const JOB = { job: 'nightly', exports: { from: 'inbox', match: '*.csv' }, mappin
 
 const expecting = (expect: object) => ({ ...JOB, exports: [{ ...JOB.exports, expect }] })
 
+const TWO_MAPPINGS = ['a', 'b'].map((mapping) => ({ from: 'in', match: `${mapping}.csv`, mapping }))
+
 describe('a job', () => {
   it('needs little, and has the defaults of the design', () => {
     expect(JobDefinition.parse(JOB)).toEqual({
@@ -73,6 +75,7 @@ describe('a job', () => {
     [{ ...JOB, stopWhen: { rejectedRows: '500%' } }, 'stopWhen.rejectedRows'],
     [{ ...JOB, schedule: { cron: '15 2 * * *' } }, 'schedule.zone'],
     [{ ...JOB, schedule: { cron: '15 2 * * *', zone: 'New York' } }, 'schedule.zone'],
+    [{ ...JOB, careTeams: { missing: 'delete' }, exports: TWO_MAPPINGS }, 'careTeams.missing'],
     [{ ...JOB, retries: 3 }, ''],
     [expecting({ by: '30 1 * * 1-5' }), 'exports.0.expect.zone'],
     [expecting({ by: '30 25 * * *', zone: 'Etc/UTC' }), 'exports.0.expect.by'],

@@ -30,7 +30,7 @@ export function newAndKnown(
 
 /** Of exports that list all care teams of a person. */
 export const unjudgedWords = (exports: number): string =>
-  `nothing was deleted for being listed no more: ${counted(exports, 'export has a row', 'exports have rows')} that cannot be read, and nobody knows whom it would have listed`
+  `all care teams: rows of ${counted(exports, 'export')} cannot be read, and nobody knows whom they list`
 
 /** `2 marks and 1 deletion of a care-team entry`; nothing where nothing is owed. The next run does it. */
 export function owedWords({

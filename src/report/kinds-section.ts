@@ -98,7 +98,7 @@ function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: R
   if (careTeams.replaced > 0)
     facts.push(['care teams with an older entry', `${n(careTeams.replaced)} replaced`])
   if (careTeams.removed > 0) facts.push(['care teams no longer listed', `${n(careTeams.removed)} deleted`])
-  if (careTeams.unjudged > 0) facts.push(['care teams kept', unjudgedWords(careTeams.unjudged)])
+  if (careTeams.unjudged > 0) facts.push(['kept', unjudgedWords(careTeams.unjudged)])
   const owed = owedWords({ primaryCare, careTeams })
   if (owed !== undefined) facts.push(['owed at the gateway', `${owed}: the next run does it`])
   if (leftOut.length > 0) facts.push(['left out by the mapping', html(codeCountWords(leftOut))])

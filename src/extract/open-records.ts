@@ -224,10 +224,15 @@ function assemble(
       else owner[type] = [node]
     }
     // What is below the one before belongs to that one.
-    for (const [other, up] of above) if (up === type) last.delete(other)
+    for (const other of above.keys()) if (isBelow(other, type, above)) last.delete(other)
     last.set(type, node)
   }
   return { row: root }
+}
+
+function isBelow(one: string, type: string, above: RecordForm['above']): boolean {
+  const up = above.get(one)
+  return up !== undefined && (up === type || isBelow(up, type, above))
 }
 
 /** Ends with the first row: whether there is any. */

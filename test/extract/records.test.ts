@@ -100,6 +100,20 @@ describe('records of several types', () => {
     expect(brief(rows.at(-1) ?? expect.fail())).toEqual({ patient: 'last', born: '1990' })
   })
 
+  test.each([
+    ['NTE', ['OBX|c|1', 'OBR|o2', 'NTE|n'], 'a record of the type NTE stands before any OBX'],
+    ['ZNT', ['OBX|c|1', 'NTE|n', 'OBR|o2', 'ZNT|z'], 'a record of the type ZNT stands before any NTE'],
+  ])('never belong to one that is over: %s', async (_type, given, message) => {
+    const types = {
+      ...READ.types,
+      NTE: { in: 'OBX', columns: ['note'] },
+      ZNT: { in: 'NTE', columns: ['more'] },
+    }
+    const read = readDefinition.parse({ ...READ, types })
+    const [row] = await rowsOf(lines('PID|p', 'OBR|o1', ...given), read)
+    expect(row).toMatchObject({ kind: 'unreadable', fault: 'row-record-misplaced', message })
+  })
+
   test('are counted against what the file says of its rows', async () => {
     const total = async (...all: string[]) =>
       (await openExport(await exportFile(lines(...all)), records)).controlTotal()

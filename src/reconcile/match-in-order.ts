@@ -9,13 +9,12 @@ import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { AccountIds, Entry } from '../model/entry.ts'
 import type { PreparedRecord, RecordFrame } from '../model/record.ts'
 import {
-  type Compared,
+  ComparedAnswer,
   type EchoLayout,
   layoutOf,
   type Mark,
   type PlaceKind,
   type ReadEcho,
-  recognise,
 } from './echo-layout.ts'
 import { JsonScan, OTHERWISE } from './json-scan.ts'
 
@@ -96,7 +95,7 @@ class EchoReader {
   #marks: Mark[] | undefined
   /** Where it begins. */
   #from = 0
-  readonly #compared: Compared
+  readonly #compared: ComparedAnswer
   /** The date that was read last: the records of a row have the same. */
   #instant = ''
   #instantMs: number | undefined
@@ -105,10 +104,10 @@ class EchoReader {
     this.#scan = scan
     this.#forms = forms
     this.#accountIds = accountIds
-    this.#compared = {
+    this.#compared = new ComparedAnswer(scan.bytes, {
       instant: (text) => this.#epochMs(text),
       isAccount: (id, { record }) => accountIdOfEntity(id) === accountIds(record.account),
-    }
+    })
   }
 
   /** Reads an echo; gives the gateway's id. @throws OTHERWISE where it is not certainly that of this record */
@@ -117,10 +116,10 @@ class EchoReader {
     const scan = this.#scan
     const layout = this.#forms.layouts.get(frame)
     const from = scan.place
-    const found = layout && recognise(layout, scan.bytes, from, entry, this.#compared)
-    if (found !== undefined) {
-      scan.goTo(found.to)
-      return found.id
+    const to = layout === undefined ? -1 : this.#compared.endOf(layout, from, entry)
+    if (to !== -1) {
+      scan.goTo(to)
+      return this.#compared.id
     }
     this.#marks = frame.kind === 'careTeam' ? undefined : []
     this.#from = from

@@ -8,6 +8,7 @@ import {
   PreparedRecord,
   type RecordFrame,
   type RegistrationDraft,
+  type RowFacts,
 } from '../../src/model/record.ts'
 
 export const EXPORT_ID = '0123456789abcdef'
@@ -65,8 +66,14 @@ function frameOf(parts: Parameters<typeof createFrame>[0]): RecordFrame {
   return frame
 }
 
-const factsOf = ({ person, key }: { readonly person: string; readonly key: string }) =>
-  createRowFacts(accountOf(person), key)
+/** One for all records of a row, likewise. */
+const facts = new Map<string, RowFacts>()
+function factsOf({ person, key }: { readonly person: string; readonly key: string }): RowFacts {
+  const text = JSON.stringify([person, key])
+  const known = facts.get(text) ?? createRowFacts(accountOf(person), key)
+  facts.set(text, known)
+  return known
+}
 
 /** Interface, "Biometric record, as sent". */
 export function biometric(made: Made = {}): PreparedRecord {

@@ -17,21 +17,39 @@ export interface Held {
 const ELSEWHERE = 2
 const STEPS = 3
 
-export function packHolds(records: readonly Held[]): Uint8Array {
-  const rules = [...new Set(records.map((record) => record.rule))]
-  const indexes = new Map(rules.map((rule, index) => [rule, index]))
-  const names = Buffer.from(JSON.stringify(rules))
+/** A record as it is packed: its content hash as numbers, the first four bytes and the last. */
+export interface Packable {
+  readonly row: { readonly row: number }
+  readonly record: { readonly rule: string }
+  readonly first: number
+  readonly last: number
+}
+
+export const packHolds = (records: readonly Held[]): Uint8Array =>
+  packEntries(
+    records.map(({ row, rule, content }) => ({
+      ...{ row: { row }, record: { rule } },
+      first: Number.parseInt(content.slice(0, 8), 16) | 0,
+      last: Number.parseInt(content.slice(8), 16) | 0,
+    })),
+  )
+
+export function packEntries(records: readonly Packable[]): Uint8Array {
+  const indexes = new Map<string, number>()
+  for (const { record } of records) if (!indexes.has(record.rule)) indexes.set(record.rule, indexes.size)
+  const names = Buffer.from(JSON.stringify([...indexes.keys()]))
   const bytes = Buffer.allocUnsafe(5 + names.length + records.length * 18)
   let at = writeVarint(bytes, 0, names.length)
   at += names.copy(bytes, at)
   let previous = 0
-  for (const { row, rule, content } of records) {
+  for (const { row: ofRow, record, first, last } of records) {
+    const { row } = ofRow
     const step = row - previous
     previous = row
     const isNear = step === 0 || step === 1
-    at = writeVarint(bytes, at, (indexes.get(rule) ?? 0) * STEPS + (isNear ? step : ELSEWHERE))
+    at = writeVarint(bytes, at, (indexes.get(record.rule) ?? 0) * STEPS + (isNear ? step : ELSEWHERE))
     if (!isNear) at = writeVarint(bytes, at, step < 0 ? -step * 2 - 1 : step * 2)
-    at += bytes.write(content, at, 8, 'hex')
+    at = bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
   }
   return bytes.subarray(0, at)
 }

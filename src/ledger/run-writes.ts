@@ -5,7 +5,6 @@
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
 import type { DeliveredRow, HeldRecord, Resolution, Ruling, Said } from './left-records.ts'
-import type { Held } from './packed-records.ts'
 import type { RunState } from './states.ts'
 import type { CareTeamMark, MedicalRequestState, Reading, RunPart, RunRecord, Selection } from './tables.ts'
 
@@ -71,7 +70,9 @@ export interface ChunkKey {
 export interface BatchIntent extends ChunkKey {
   readonly batchId: string
   readonly kind: string
-  readonly holds: readonly Held[]
+  readonly records: number
+  /** As `packHolds` gives them. */
+  readonly holds: Uint8Array
   readonly at: number
 }
 
@@ -102,8 +103,8 @@ export interface BatchSettlement extends ChunkKey, Receipted {
   readonly answer: string
   readonly status: number | null
   readonly attempts: number
-  /** What the gateway has taken of it. */
-  readonly accepted: readonly Held[] | 'all'
+  /** What the gateway has taken of it, likewise. */
+  readonly accepted: Uint8Array | 'all'
   readonly exceptions: readonly Exception[]
   readonly at: number
 }

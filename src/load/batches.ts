@@ -168,14 +168,17 @@ export function createSizeLimits(): SizeLimits {
 /** Bytes that batch id, field names and punctuation add, at most: the batch id has 42 characters, or a few more. */
 const FRAME_BYTES = 150
 
-export function recordText({ record, transactionId }: Entry, batchId: string): string {
+export function recordText(
+  { record, transactionId }: Pick<Entry, 'record' | 'transactionId'>,
+  batchId: string,
+): string {
   const open = record.kind === 'careTeam' ? '{' : `{"transactionId":"${transactionId}",`
   return `${open}${record.content}${batchId}","persistentRecordId":"${transactionId}"}}}`
 }
 
 /** An upper bound of the record's length on the wire. */
-export function recordBytes({ record, transactionId }: Entry): number {
-  return record.contentBytes + 2 * transactionId.length + FRAME_BYTES
+export function recordBytes({ record, idLength }: Entry): number {
+  return record.contentBytes + 2 * idLength + FRAME_BYTES
 }
 
 /** An upper bound of a batch's length on the wire, in bytes. */
@@ -196,7 +199,8 @@ function put(buffer: Buffer, bytes: Uint8Array, at: number): number {
 export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: string): Buffer {
   const behind = Buffer.from(`${batchId}","persistentRecordId":"`)
   let at = buffer.write('[')
-  for (const { record, transactionId } of entries) {
+  for (const entry of entries) {
+    const { record, transactionId } = entry
     if (record.kind === 'careTeam') at = put(buffer, OPEN, at)
     else {
       at = put(buffer, OPEN_WITH_ID, at)

@@ -6,6 +6,7 @@ import type { CreateAnswer, Answer as GatewayAnswer } from '../gateway/answer.ts
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { BatchIntent } from '../ledger/ledger.ts'
+import { packEntries } from '../ledger/packed-records.ts'
 import type { AccountIds, Entry, EntryOutcome, Verdict } from '../model/entry.ts'
 import type { RecordKind } from '../model/record.ts'
 import { spokenFor, watchBatch } from './batch-answer.ts'
@@ -20,7 +21,7 @@ import {
   settle,
 } from './delivery.ts'
 import { allDone } from './dispatcher.ts'
-import { inDoubt, refusalWords, rejection, toHeld, type Words } from './gateway-words.ts'
+import { inDoubt, refusalWords, rejection, type Words } from './gateway-words.ts'
 import { halve, sendInParts } from './refused-parts.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import { Outgrown } from './sending.ts'
@@ -49,7 +50,7 @@ export async function planned(
   delivery: Delivery,
   batches: readonly (BatchToDeliver & Pick<PlannedRow, 'bytes' | 'hidesOlder'>)[],
 ): Promise<PlannedRow[]> {
-  const intents = batches.map((batch) => intentOf(delivery, batch, batchIdOf(delivery, batch)))
+  const intents = batches.map((batch) => intentOf(delivery, batch))
   const rows = await delivery.ledger.planBatches(intents)
   return intents.flatMap(({ batchId }, at) => {
     const [row, batch] = [rows[at], batches[at]]
@@ -59,19 +60,14 @@ export async function planned(
   })
 }
 
-const batchIdOf = ({ identity }: Delivery, { exportId, chunk, kind, entries }: BatchToDeliver): string =>
-  identity.batchId(
-    exportId,
-    chunk,
-    kind,
-    entries.map((entry) => entry.transactionId),
-  )
-
 const intentOf = (
-  { now }: Delivery,
-  { exportRow, chunk, kind, entries }: BatchToDeliver,
-  batchId: string,
-): BatchIntent => ({ exportRow, chunk, batchId, kind, holds: entries.map(toHeld), at: now() })
+  { identity, now }: Delivery,
+  { exportRow, exportId, chunk, kind, entries }: BatchToDeliver,
+): BatchIntent => {
+  const holds = packEntries(entries)
+  const batchId = identity.batchId(exportId, chunk, kind, holds)
+  return { exportRow, chunk, batchId, kind, records: entries.length, holds, at: now() }
+}
 
 /**
  * Delivers a batch that has not been sent yet.
@@ -94,9 +90,9 @@ async function send(
 ): Promise<EntryOutcome[]> {
   const { ledger, sending, sizes } = delivery
   const { kind, entries } = batch
-  const batchId = plannedAs?.batchId ?? batchIdOf(delivery, batch)
+  const { batchId } = plannedAs ?? intentOf(delivery, batch)
   const begin = async (): Promise<number> => {
-    if (plannedAs === undefined) return ledger.beginBatch(intentOf(delivery, batch, batchId))
+    if (plannedAs === undefined) return ledger.beginBatch(intentOf(delivery, batch))
     await ledger.sendBatch(plannedAs.row, delivery.now(), plannedAs.hidesOlder)
     return plannedAs.row
   }

@@ -6,6 +6,7 @@
 import type { CreateAnswer } from '../gateway/answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { ChunkKey, RunLedger } from '../ledger/ledger.ts'
+import { packEntries } from '../ledger/packed-records.ts'
 import type {
   AccountIds,
   Entry,
@@ -19,7 +20,7 @@ import type { Identity } from '../model/ids.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
 import type { BatchWatch } from './batch-answer.ts'
 import type { BodyBuffers, SizeLimits } from './batches.ts'
-import { toException, toHeld } from './gateway-words.ts'
+import { toException } from './gateway-words.ts'
 import type { Cause } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
 
@@ -101,7 +102,7 @@ export async function settle(
     accepted:
       outcomes.length === sent.batch.entries.length && outcomes.every(isAccepted)
         ? 'all'
-        : outcomes.filter(isAccepted).map(({ entry }) => toHeld(entry)),
+        : packEntries(outcomes.filter(isAccepted).map(({ entry }) => entry)),
     exceptions: outcomes.flatMap((outcome) => toException(outcome) ?? []),
     at: delivery.now(),
   })

@@ -3,7 +3,7 @@
  * drawn from it have those that are known to be of nobody. Pure. Then outcomes that are no success, as rejects file and ledger take them.
  */
 import type { GatewayError } from '../gateway/gateway-error.ts'
-import type { Exception, Held } from '../ledger/ledger.ts'
+import type { Exception } from '../ledger/ledger.ts'
 import type { Entry, EntryOutcome, Reason } from '../model/entry.ts'
 import { recordText } from './batches.ts'
 
@@ -157,13 +157,6 @@ const words = (text: string): string[] => text.split(/\s+/).filter((word) => wor
 export const KNOWN_WORDS: ReadonlyMap<string, string> = new Map(
   [...words(TERMS), ...words(FIELDS)].map((word) => [word.toLowerCase(), word]),
 )
-
-/** How the ledger names an entry within its batch. */
-export const toHeld = ({ row, record, content }: Entry): Held => ({
-  row: row.row,
-  rule: record.rule,
-  content,
-})
 
 /** The ledger's line for an outcome that is not a success. */
 export function toException(outcome: EntryOutcome): Exception | undefined {

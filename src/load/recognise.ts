@@ -195,16 +195,14 @@ const isOf = ({ rule, content }: DeliveredRecord, entry: Entry | undefined): boo
 /** Rows with more records are looked at record by record. */
 const MOST_OF_A_ROW = 40
 
+const isAlike = (one: Entry | undefined, other: Entry | undefined): boolean =>
+  one === undefined || other === undefined || one.hasContentOf(other) || one.ruleHash === other.ruleHash
+
 /** No two of one content, and no two of one rule. */
 function areDistinct(entries: readonly Entry[], from: number, to: number): boolean {
   if (to - from > MOST_OF_A_ROW) return false
   for (let one = from; one < to; one++)
-    for (let other = one + 1; other < to; other++)
-      if (
-        entries[one]?.content === entries[other]?.content ||
-        entries[one]?.ruleHash === entries[other]?.ruleHash
-      )
-        return false
+    for (let other = one + 1; other < to; other++) if (isAlike(entries[one], entries[other])) return false
   return true
 }
 

@@ -1,20 +1,92 @@
 /** A record on its way: with its origin, its hashes and its id. */
-import { type Identity, transactionsOf } from './ids.ts'
+import { contentDigits, type Identity, idStart } from './ids.ts'
 import type { AccountKey, MappedRow, PreparedRecord, Stage } from './record.ts'
 
-export interface Entry {
-  readonly record: PreparedRecord
+/** What the entries of a row share. */
+interface OfRow {
   readonly row: MappedRow
-  /** Hashed row key. */
   readonly rowKey: string
-  /** Content hash, 16 hex digits. */
-  readonly content: string
+  /** Of their transaction ids. */
+  readonly idStart: string
+}
+
+/**
+ * Thousands wait at once until their chunk is settled. So an entry keeps numbers, and its ids are made when they are asked for: what is
+ * kept is what costs, as each collection of garbage moves it.
+ */
+export class Entry {
+  readonly record: PreparedRecord
+  private readonly of: OfRow
+  /** The content hash: its first four bytes, and its last. */
+  readonly first: number
+  readonly last: number
   /** Hash of its place in the row, 8 hex digits: what stands in the same place later corrects it. */
   readonly ruleHash: string
-  readonly transactionId: string
   /** Its place in its chunk, from 0. */
   readonly place: number
+
+  constructor(
+    record: PreparedRecord,
+    of: OfRow,
+    [first = 0, last = 0]: ArrayLike<number> & Iterable<number>,
+    ruleHash: string,
+    place: number,
+  ) {
+    this.record = record
+    this.of = of
+    this.first = first
+    this.last = last
+    this.ruleHash = ruleHash
+    this.place = place
+  }
+
+  get row(): MappedRow {
+    return this.of.row
+  }
+
+  /** Hashed row key. */
+  get rowKey(): string {
+    return this.of.rowKey
+  }
+
+  get idStart(): string {
+    return this.of.idStart
+  }
+
+  /** Content hash, 16 hex digits. */
+  get content(): string {
+    return contentDigits(this.first, this.last)
+  }
+
+  hasContentOf({ first, last }: Entry): boolean {
+    return this.first === first && this.last === last
+  }
+
+  /** Of its transaction id. */
+  get idLength(): number {
+    return this.of.idStart.length + this.record.rule.length + 9
+  }
+
+  get transactionId(): string {
+    return `${this.of.idStart}${this.record.rule}-${this.content.slice(0, 8)}`
+  }
 }
+
+class SentUnder extends Entry {
+  private readonly id: string
+
+  constructor(entry: Entry, id: string) {
+    super(entry.record, entry, [entry.first, entry.last], entry.ruleHash, entry.place)
+    this.id = id
+  }
+
+  override get transactionId(): string {
+    return this.id
+  }
+}
+
+/** The record as it was sent from another export: under the transaction id that it had there. */
+export const sentUnder = (entry: Entry, transactionId: string): Entry => new SentUnder(entry, transactionId)
 
 /**
  * A list may grow, shrink and be sorted otherwise from one export to the next: which of its results stands second says nothing. Of one list those of
@@ -33,14 +105,11 @@ export function createEntries(
   row: MappedRow,
   entries: Entry[] = [],
 ): Entry[] {
-  const rowKey = identity.rowKey(row.key)
-  const ofRow = transactionsOf(exportId, row.row)
-  for (const record of row.records) {
-    const content = identity.content(record)
-    const ruleHash = placeOf(identity, record)
-    const transactionId = ofRow(record.rule, content)
-    entries.push({ record, row, rowKey, content, ruleHash, transactionId, place: entries.length })
-  }
+  const of = { row, rowKey: identity.rowKey(row.key), idStart: idStart(exportId, row.row) }
+  for (const record of row.records)
+    entries.push(
+      new Entry(record, of, identity.contentWords(record), placeOf(identity, record), entries.length),
+    )
   return entries
 }
 

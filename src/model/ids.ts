@@ -3,7 +3,7 @@
  * The same export, mapping and key give the same ids; nothing comes from a clock, a counter or chance.
  */
 import { hash } from 'node:crypto'
-import type { AccountKey, PreparedRecord, RecordKind, RowFacts } from './record.ts'
+import type { AccountKey, ObservedTime, PreparedRecord, RecordKind, RowFacts } from './record.ts'
 import { type SipKey, sipHash24 } from './siphash.ts'
 
 /** Digits by which row numbers are padded in transaction ids. */
@@ -12,9 +12,11 @@ const CHUNK_DIGITS = 5
 
 export interface Identity {
   /**
-   * Hash of a record as sent, without its ids, and of its mark: 16 hex digits. Same content, same record. Quickest where records of one row
-   * follow each other.
+   * Hash of a record as sent, without its ids, and of its mark: two words, which are used again with the next call. Same content, same record.
+   * Quickest where records of one row and instant follow each other.
    */
+  contentWords(record: PreparedRecord): Int32Array
+  /** The same as 16 hex digits. */
   content(record: PreparedRecord): string
   /** Hash of a row's key: 32 hex digits. */
   rowKey(key: string): string
@@ -35,7 +37,7 @@ export interface Identity {
   /** Hash of what was collected of a person: 16 hex digits. */
   collected(content: string): string
   /** `<export id>-<chunk>-<kind>-<8 hex digits over what it carries>`. */
-  batchId(exportId: string, chunk: number, kind: RecordKind, transactionIds: readonly string[]): string
+  batchId(exportId: string, chunk: number, kind: RecordKind, carried: Uint8Array): string
 }
 
 /**
@@ -44,21 +46,30 @@ export interface Identity {
  */
 export function createIdentity(key: string): Identity {
   const keyed = (domain: string, text: string): string => hash('sha256', `${key}\n${domain}\n${text}`, 'hex')
+  const batchKey = Buffer.from(`${key}\nbatch\n`)
   // A mapping has some dozen rules, and each record asks.
   const rules = new Map<string, string>()
   const contentHash = createContentHash()
   let row: RowFacts | undefined
-  let rowSecret: SipKey = [0, 0, 0, 0]
+  let instant: ObservedTime | undefined
+  let secret: SipKey = [0, 0, 0, 0]
+  const contentWords = (record: PreparedRecord): Int32Array => {
+    const { facts, observed } = record
+    if (facts !== row || observed !== instant) {
+      const { at, iso } = observed
+      const digits = keyed('row', `${facts.accountJson}\n${facts.keyJson}\n${at}\n${iso}`)
+      const word = (from: number): number => Number.parseInt(digits.slice(from, from + 8), 16) | 0
+      secret = [word(0), word(8), word(16), word(24)]
+      row = facts
+      instant = observed
+    }
+    return contentHash(secret, record)
+  }
   return {
+    contentWords,
     content(record) {
-      const { facts } = record
-      if (facts !== row) {
-        const secret = keyed('row', `${facts.accountJson}\n${facts.keyJson}`)
-        const word = (at: number): number => Number.parseInt(secret.slice(at, at + 8), 16) | 0
-        rowSecret = [word(0), word(8), word(16), word(24)]
-        row = facts
-      }
-      return contentHash(rowSecret, record)
+      const [first = 0, last = 0] = contentWords(record)
+      return contentDigits(first, last)
     },
     rowKey: (rowKey) => keyed('row-key', rowKey).slice(0, 32),
     rule(rule) {
@@ -75,14 +86,24 @@ export function createIdentity(key: string): Identity {
     request: (reference) => keyed('request', reference).slice(0, 32),
     requestBody: (body) => keyed('request-body', body).slice(0, 16),
     collected: (content) => keyed('collected', content).slice(0, 16),
-    batchId: (exportId, chunk, kind, transactionIds) =>
-      `${exportId}-${String(chunk).padStart(CHUNK_DIGITS, '0')}-${kind}-${keyed('batch', transactionIds.join('\n')).slice(0, 8)}`,
+    batchId(exportId, chunk, kind, carried) {
+      const hashed = hash('sha256', Buffer.concat([batchKey, carried]), 'hex').slice(0, 8)
+      return `${exportId}-${String(chunk).padStart(CHUNK_DIGITS, '0')}-${kind}-${hashed}`
+    },
   }
 }
 
-/** Hashes what a record says beside its row: 16 hex digits. No JSON text holds a zero byte, which keeps its parts apart. */
-function createContentHash(): (rowSecret: SipKey, record: PreparedRecord) => string {
-  const hashed = Buffer.alloc(8)
+const digits = Buffer.alloc(8)
+
+/** A content hash as 16 hex digits. */
+export function contentDigits(first: number, last: number): string {
+  digits.writeInt32BE(first, 0)
+  digits.writeInt32BE(last, 4)
+  return digits.toString('hex')
+}
+
+/** Hashes what a record says beside its row and instant. No JSON text holds a zero byte, which keeps its parts apart. */
+function createContentHash(): (secret: SipKey, record: PreparedRecord) => Int32Array {
   let message = Buffer.alloc(1024)
   const write = (hole: string, from: number): number => {
     // A unit of UTF-16 takes three bytes at most; the zero behind it one.
@@ -95,32 +116,29 @@ function createContentHash(): (rowSecret: SipKey, record: PreparedRecord) => str
     }
     return from + hole.length
   }
-  return (rowSecret, record) => {
+  return (secret, record) => {
     const { frame, provider } = record
     const { digest, holes } = frame
     for (let at = 0; at < digest.length; at++) message[at] = digest[at] ?? 0
     let length = digest.length
     for (let hole = 0; hole < holes.length; hole++) {
+      const kind = holes[hole]
+      if (kind === 'iso' || kind === 'epochMs') continue
       length = write(record.inHole(hole), length)
       message[length++] = 0
     }
     if (provider?.primary !== undefined) message[length++] = provider.primary ? 1 : 2
-    const words = sipHash24(rowSecret, message, length)
-    hashed.writeInt32LE(words[0] ?? 0, 0)
-    hashed.writeInt32LE(words[1] ?? 0, 4)
-    return hashed.toString('hex')
+    return sipHash24(secret, message, length)
   }
 }
 
 /** `<export id>-<row>-<rule>-<content>`: leads back to file, row and rule without an index of records. */
 export const transactionId = (exportId: string, row: number, rule: string, content: string): string =>
-  transactionsOf(exportId, row)(rule, content)
+  `${idStart(exportId, row)}${rule}-${content.slice(0, 8)}`
 
-/** The same for all records of a row. */
-export function transactionsOf(exportId: string, row: number): (rule: string, content: string) => string {
-  const start = `${exportId}-${String(row).padStart(ROW_DIGITS, '0')}-`
-  return (rule, content) => `${start}${rule}-${content.slice(0, 8)}`
-}
+/** What the transaction ids of a row begin with. */
+export const idStart = (exportId: string, row: number): string =>
+  `${exportId}-${String(row).padStart(ROW_DIGITS, '0')}-`
 
 const TRANSACTION_ID = /^([0-9a-f]{16})-(\d{6,})-([a-z0-9]+(?:-[a-z0-9]+)*)-([0-9a-f]{8})$/
 

@@ -94,6 +94,8 @@ export interface Compared {
 }
 
 const NONE = -1
+const HYPHEN = 0x2d
+const HEX_DIGITS = '0123456789abcdef'
 
 /** An answer that is compared with layouts, an echo after the other. */
 export class ComparedAnswer {
@@ -121,9 +123,8 @@ export class ComparedAnswer {
       if (at === NONE) return NONE
       const kind = places[place]
       if (kind === 'transactionId') {
-        const { length } = entry.transactionId
-        const isOurs =
-          firstId === NONE ? this.#isAt(at, entry.transactionId) : this.#isSame(firstId, at, length)
+        const length = entry.idLength
+        const isOurs = firstId === NONE ? this.#isIdAt(at, entry) : this.#isSame(firstId, at, length)
         if (!isOurs) return NONE
         firstId = at
         at += length
@@ -192,6 +193,18 @@ export class ComparedAnswer {
     for (; at + 4 <= length; at += 4)
       if (this.#view.getInt32(one + at, true) !== this.#view.getInt32(other + at, true)) return false
     for (; at < length; at++) if (this.#bytes[one + at] !== this.#bytes[other + at]) return false
+    return true
+  }
+
+  /** Its transaction id, part by part: no text is made of it. */
+  #isIdAt(from: number, { idStart, record, first }: Entry): boolean {
+    if (!this.#isAt(from, idStart)) return false
+    let at = from + idStart.length
+    if (!this.#isAt(at, record.rule)) return false
+    at += record.rule.length
+    if (this.#bytes[at] !== HYPHEN) return false
+    for (let shift = 28; shift >= 0; shift -= 4)
+      if (this.#bytes[++at] !== HEX_DIGITS.charCodeAt((first >>> shift) & 15)) return false
     return true
   }
 

@@ -54,38 +54,35 @@ export const receiptsOfSent = (sentAs: SentAs, learnedFrom: LearnedFrom): Receip
   [...sentAs.values()].flatMap((record) => (record === null ? [] : receiptOf(record, learnedFrom)))
 
 /** @param sentAs of what was sent before, and has been found now */
-export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): Receipt[] {
-  const receipts: Receipt[] = []
+export function* receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): Generator<Receipt> {
   const found = new Set<string>()
   for (const one of outcomes) {
-    const { transactionId, content } = one.entry
     if (one.outcome === 'accepted') {
-      const { batchId, status, gatewayId, readBack, ageResult } = one
+      const { entry, batchId, status, gatewayId, readBack, ageResult } = one
       const learnedFrom = readBack === true ? 'read-back' : undefined
-      receipts.push({ transactionId, batchId, status, gatewayId, learnedFrom, ageResult })
+      yield { transactionId: entry.transactionId, batchId, status, gatewayId, learnedFrom, ageResult }
     }
-    if (one.outcome !== 'unchanged' || one.found !== true || found.has(content)) continue
+    if (one.outcome !== 'unchanged' || one.found !== true) continue
+    const { transactionId, content } = one.entry
+    if (found.has(content)) continue
     const sent = sentAs.get(content)
     if (sent === null || (sent === undefined && one.readBack !== true)) continue
     found.add(content)
     const shown = { transactionId: one.storedAs ?? transactionId, batchId: null, status: null }
-    receipts.push(
-      sent === undefined || one.storedAs !== undefined
-        ? { ...shown, learnedFrom: 'read-back' }
-        : receiptOf(sent, 'read-back'),
-    )
+    yield sent === undefined || one.storedAs !== undefined
+      ? { ...shown, learnedFrom: 'read-back' }
+      : receiptOf(sent, 'read-back')
   }
-  return receipts
 }
 
-export async function receiptsText(receipts: readonly Receipt[]): Promise<Uint8Array> {
-  if (receipts.length === 0) return new Uint8Array()
-  const text = Buffer.allocUnsafe(receipts.reduce((bytes, receipt) => bytes + mostBytes(receipt), 0))
+export async function receiptsText(receipts: Iterable<Receipt>): Promise<Uint8Array> {
+  let text = Buffer.allocUnsafe(FIRST_BYTES)
   let at = 0
   let told: Receipt | undefined
   let behindId = ''
   for (const one of receipts) {
     const { transactionId, batchId, status, gatewayId, learnedFrom, ageResult } = one
+    if (at + mostBytes(one) > text.length) text = Buffer.concat([text], 2 * (at + mostBytes(one)))
     // Those of a batch follow each other.
     if (batchId !== told?.batchId || status !== told.status) {
       told = one
@@ -103,8 +100,14 @@ export async function receiptsText(receipts: readonly Receipt[]): Promise<Uint8A
     if (ageResult !== undefined) at += text.write(`,"ageResult":${JSON.stringify(ageResult)}`, at)
     at += text.write('}\n', at)
   }
-  return compress(text.subarray(0, at), { level: constants.Z_BEST_SPEED, chunkSize: PIECE_BYTES })
+  return at === 0
+    ? NOTHING
+    : compress(text.subarray(0, at), { level: constants.Z_BEST_SPEED, chunkSize: PIECE_BYTES })
 }
+
+const NOTHING = new Uint8Array()
+/** For a small chunk; it grows with more. */
+const FIRST_BYTES = 64 * 1024
 
 /** Names, punctuation, status; a character of an id that JSON escapes takes six bytes. */
 const mostBytes = ({ transactionId, batchId, gatewayId = '', ageResult }: Receipt): number =>

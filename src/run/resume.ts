@@ -3,6 +3,7 @@
  * them has under way, and of which nobody knows yet whether it was stored, may be in the exports of the other, too.
  */
 import type { BatchRecord, ChunkRecord, ExportRecord, Held, Ledger, RunRecord } from '../ledger/ledger.ts'
+import { packHolds } from '../ledger/packed-records.ts'
 import { addCounts, type Counts, noCounts, readCounts } from '../model/balance.ts'
 import type { Origin } from '../model/row.ts'
 import type { RowsBefore } from './chunks.ts'
@@ -39,7 +40,7 @@ export const settlementOf = ({ id, attempts }: BatchRecord, accepted: readonly H
   answer: 'ambiguous',
   status: null,
   attempts,
-  accepted,
+  accepted: packHolds(accepted),
   exceptions: [],
 })
 

@@ -149,9 +149,9 @@ function byRowKey(outcomes: readonly EntryOutcome[]): Map<string, EntryOutcome[]
 /** It was known, and is still so. */
 const isSaidAgain = (one: EntryOutcome): boolean => one.outcome === 'unchanged' && one.found !== true
 
-/** A row has some dozen records, rarely more. */
+/** A row has some dozen records, rarely more. By the first half of each hash: that two share it is rare, and is looked at more closely. */
 const areDistinct = (ofKey: readonly EntryOutcome[]): boolean =>
-  new Set(ofKey.map(({ entry }) => entry.content)).size === ofKey.length
+  new Set(ofKey.map(({ entry }) => entry.first)).size === ofKey.length
 
 function afterChunk(
   before: readonly DeliveredRecord[],

@@ -1,9 +1,8 @@
 /** Settles by read-back what a run has open or in doubt. Reads profiles; sends nothing. */
 
 import type { ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
-import { unpackHolds } from '../ledger/packed-records.ts'
-import { toHeld } from '../load/gateway-words.ts'
-import type { Entry } from '../model/entry.ts'
+import { type Held, unpackHolds } from '../ledger/packed-records.ts'
+import { type Entry, sentUnder } from '../model/entry.ts'
 import { receiptsOfSent } from '../run/receipts.ts'
 import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
 import { type OpenRows, selectRows } from '../run/rows.ts'
@@ -49,8 +48,7 @@ async function settleOpen(
     rows ??= await again.openRows(record)
     const entries = new Map<string, Entry>()
     for await (const ofRow of again.entriesOfChunk(record.export_id, rows, chunk))
-      for (const entry of ofRow)
-        entries.set(positionOf({ ...entry, row: entry.row.row, rule: entry.record.rule }), entry)
+      for (const entry of ofRow) entries.set(positionOf(heldOf(entry)), entry)
     for (const batch of batches) {
       const sent = unpackHolds(batch.holds).flatMap((held) => entries.get(positionOf(held)) ?? [])
       const verdicts = await again.readBack(sent)
@@ -59,7 +57,7 @@ async function settleOpen(
         [...verdicts.values()].some((one) => one === 'hidden' || one === 'unreadable')
       )
         continue
-      const stored = sent.filter((entry) => verdicts.get(entry) === 'stored').map(toHeld)
+      const stored = sent.filter((entry) => verdicts.get(entry) === 'stored').map(heldOf)
       // Of a run that goes on, the chunk has its receipts once it is settled.
       const receipts = isGivenUp(again.run) ? receiptsOfBatch(record, batch, stored, 'read-back') : []
       const receipted = await again.receipt(receipts)
@@ -70,8 +68,9 @@ async function settleOpen(
   return settled
 }
 
-const positionOf = ({ row, rule, content }: { row: number; rule: string; content: string }): string =>
-  `${row}\n${rule}\n${content}`
+const heldOf = ({ row, record, content }: Entry): Held => ({ row: row.row, rule: record.rule, content })
+
+const positionOf = ({ row, rule, content }: Held): string => `${row}\n${rule}\n${content}`
 
 async function settleDoubts(
   ledger: Ledger,
@@ -91,9 +90,7 @@ async function settleDoubts(
     const doubtful = new Set(left.map(({ content }) => content))
     const sent = sentIds(left)
     const entries = [...open.values()].flatMap((entry) =>
-      doubtful.has(entry.content)
-        ? [{ ...entry, transactionId: sent.get(entry.content) ?? entry.transactionId }]
-        : [],
+      doubtful.has(entry.content) ? [sentUnder(entry, sent.get(entry.content) ?? entry.transactionId)] : [],
     )
     open = new Map()
     const events = new Map<string, LeftEvent>()

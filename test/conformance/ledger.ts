@@ -15,7 +15,7 @@ import {
   UNKNOWN_PERSON,
   UNUSABLE,
 } from '../../src/ledger/ledger.ts'
-import { unpackHolds } from '../../src/ledger/packed-records.ts'
+import { packHolds, unpackHolds } from '../../src/ledger/packed-records.ts'
 
 export interface OpenedLedger {
   readonly ledger: Ledger
@@ -107,7 +107,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         chunk: 1,
         batchId: 'batch-1',
         kind: 'biometric',
-        holds,
+        records: holds.length,
+        holds: packHolds(holds),
         at: NOW,
       }
       const settled = (id: number, fields: Partial<BatchSettlement> = {}): BatchSettlement => ({
@@ -117,7 +118,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         answer: 'accepted',
         status: 201,
         attempts: 2,
-        accepted: holds.slice(0, 1),
+        accepted: packHolds(holds.slice(0, 1)),
         exceptions: [exception()],
         at: NOW + 5,
         ...fields,
@@ -712,7 +713,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const { run, exportRow, intent, settled, chunkSettled } = await openChunk()
         const holding = (chunk: number, batchId: string, at: number): BatchIntent => ({
           ...{ ...intent, chunk, batchId },
-          holds: [{ row: at, rule: 'systolic-bp', content: content(at) }],
+          records: 1,
+          holds: packHolds([{ row: at, rule: 'systolic-bp', content: content(at) }]),
         })
         const exportId = (await ledger.exportRecord(exportRow))?.export_id
         const sent = (row: number, batchId: string) =>

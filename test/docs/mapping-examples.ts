@@ -171,7 +171,7 @@ export function results(outcome: RowOutcome): Result[] {
     facts: [`rejected ${issue.code}`],
   }))
   const made = outcome.records.map((record) => {
-    const body = Body.parse(wire(record, outcome))
+    const body = Body.parse(wire(record))
     const { value, unit } = record.evidence
     const warned = mapped(outcome).warnings.filter(({ rule }) => rule === record.rule)
     const facts = [
@@ -206,7 +206,7 @@ const Body = z.looseObject({
 export function sent(outcome: RowOutcome): unknown[] {
   const row = mapped(outcome)
   return row.records.map((record) => {
-    const { transactionId: _id, ...body } = wire(record, row)
+    const { transactionId: _id, ...body } = wire(record)
     const { meta, ...source } = z.looseObject({ meta: Keys }).parse(body['source'])
     const { batchId: _batch, persistentRecordId: _record, ...kept } = meta
     return { ...body, source: { ...source, meta: kept } }

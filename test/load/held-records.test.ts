@@ -122,7 +122,9 @@ describe('records in doubt since an earlier run', () => {
     const found = new Map([[content, 'find' as const]])
     const { ruling, sentAs } = await releaseDoubts(ledger, context.jobId, found, runLedger.lease.runId)
     expect(ruling.decisions).toMatchObject([{ event: 'deliver' }])
-    expect(receiptsOf([{ entry, outcome: 'unchanged', found: true, readBack: true }], sentAs)).toEqual([])
+    expect([...receiptsOf([{ entry, outcome: 'unchanged', found: true, readBack: true }], sentAs)]).toEqual(
+      [],
+    )
     expect(receiptsOfSent(sentAs, 'read-back')).toEqual([])
   })
 

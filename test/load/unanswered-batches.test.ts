@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toHeld } from '../../src/load/gateway-words.ts'
+import { packEntries } from '../../src/ledger/packed-records.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import {
   BIOMETRICS,
@@ -51,7 +51,8 @@ async function leftOpen(
       chunk: 1,
       batchId: `batch-${at}`,
       kind: 'biometric',
-      holds: entries.map(toHeld),
+      records: entries.length,
+      holds: packEntries(entries),
       at: loading.clock.now,
     })
   return loading

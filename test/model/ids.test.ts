@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createIdentity, parseTransactionId, transactionId } from '../../src/model/ids.ts'
-import { biometric, careTeam, condition, EXPORT_ID } from '../load/made-up-entries.ts'
+import { biometric, careTeam, condition, EXPORT_ID, OBSERVED_AT } from '../load/made-up-entries.ts'
 
 const one = createIdentity('a key')
 const same = createIdentity('a key')
@@ -16,7 +16,7 @@ describe('identity', () => {
           identity.content(biometric({ person: text })),
           identity.rowKey(text),
           identity.account(account(text)),
-          identity.batchId(EXPORT_ID, 1, 'biometric', [text]),
+          identity.batchId(EXPORT_ID, 1, 'biometric', Buffer.from(text)),
         ]
         expect(ids(same)).toEqual(ids(one))
         for (const [at, id] of ids(other).entries()) expect(id).not.toBe(ids(one)[at])
@@ -38,11 +38,12 @@ describe('identity', () => {
 
   it('gives records the same hash where their text and mark are the same, and another where they are not', () => {
     const word = fc.oneof(fc.constantFrom('a', 'b', 'ü', '', '"', '\\u0000'), fc.string({ unit: 'binary' }))
+    const observedAt = fc.constantFrom(OBSERVED_AT, OBSERVED_AT + 1)
     const made = fc.oneof(
       fc
-        .record({ person: word, key: word, value: fc.constantFrom('1', '10', '1.0') })
+        .record({ person: word, key: word, value: fc.constantFrom('1', '10', '1.0'), observedAt })
         .map((one) => biometric(one)),
-      fc.record({ person: word, key: word }).map((one) => condition(one)),
+      fc.record({ person: word, key: word, observedAt }).map((one) => condition(one)),
       fc
         .record({
           ...{ person: word, name: fc.oneof(word, fc.constant('ü'.repeat(2_000))) },
@@ -62,11 +63,11 @@ describe('identity', () => {
     expect(one.content(condition())).toMatch(/^[0-9a-f]{16}$/)
     expect(one.rowKey('k')).toMatch(/^[0-9a-f]{32}$/)
     expect(one.account(account('p'))).toMatch(/^[0-9a-f]{32}$/)
-    expect(one.batchId(EXPORT_ID, 7, 'careTeam', ['a', 'b'])).toMatch(
+    expect(one.batchId(EXPORT_ID, 7, 'careTeam', Buffer.from('ab'))).toMatch(
       /^0123456789abcdef-00007-careTeam-[0-9a-f]{8}$/,
     )
-    expect(one.batchId(EXPORT_ID, 7, 'careTeam', ['a', 'b'])).not.toBe(
-      one.batchId(EXPORT_ID, 7, 'careTeam', ['b', 'a']),
+    expect(one.batchId(EXPORT_ID, 7, 'careTeam', Buffer.from('ab'))).not.toBe(
+      one.batchId(EXPORT_ID, 7, 'careTeam', Buffer.from('ba')),
     )
   })
 })

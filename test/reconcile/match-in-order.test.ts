@@ -205,8 +205,9 @@ describe('an answer in order', () => {
           ...(isResolved.includes(entry.record.kind) ? { account: account(entry) } : {}),
         }))
         const [echo = {}, other = {}]: (Record<string, unknown> | undefined)[] = [echoed[at], echoed[from]]
-        // Both records of a row have its date, one as a text and one as a number.
-        const isRow = Math.floor(at / 2) === Math.floor(from / 2) && name === 'observationDate'
+        // Both records of a row have its date, one as a text and one as a number, and its person, perhaps named in two ways.
+        const isRow =
+          Math.floor(at / 2) === Math.floor(from / 2) && (name === 'observationDate' || name === 'account')
         const isSame = isRow || JSON.stringify(echo[name]) === JSON.stringify(other[name])
         if (other[name] === undefined) return
         echo[name] = other[name]

@@ -100,7 +100,7 @@ const asking = (number: number, reference: string): Chunk => {
     entries: one.entries.map((entry) => {
       const { frame, rule, facts, observed } = entry.record
       const request = { reference, body: '{}', isWithdrawn: false, authorization: undefined }
-      return { ...entry, record: new RequestRecord(frame, rule, facts, observed, request) }
+      return entryOf(() => new RequestRecord(frame, rule, facts, observed, request))
     }),
   }
 }

@@ -65,7 +65,7 @@ it('names what the profile shows, not what the record would be called here', asy
   const entry = entryOf(biometric, { row: 1, key: 'a', value: '70', rule: 'pulse', person: 'ann' })
   const storedAs = 'aaaabbbbccccdddd-000007-pulse-00000000'
   const outcome = { entry, outcome: 'unchanged', found: true, readBack: true, storedAs } as const
-  expect(receiptsOf([outcome], new Map())).toMatchObject([{ transactionId: storedAs }])
+  expect([...receiptsOf([outcome], new Map())]).toMatchObject([{ transactionId: storedAs }])
 })
 
 it('of a chunk without any are no bytes', async () => {

@@ -19,7 +19,7 @@ function checkOutcome(outcome: RowOutcome): MappedRow | undefined {
   const rules = [...row.records, ...row.rejected].map(({ rule }) => rule)
   expect(new Set(rules).size).toBe(rules.length)
   for (const record of row.records) {
-    const body = wire(record, row)
+    const body = wire(record)
     expect(body['account']).toEqual(row.account)
     expect(body).toMatchObject({ source: { meta: { resourceKey: row.key.toWellFormed() } } })
     expect(

@@ -75,17 +75,8 @@ export function faults(outcome: RowOutcome): string[] {
 const SENT = { biometric: BiometricSent, condition: ConditionSent, careTeam: CareTeamSent }
 
 /** The record as it goes over the wire, read back by the contract's schema of its kind. */
-export function wire(record: PreparedRecord, row: MappedRow): Record<string, unknown> {
-  const entry = {
-    record,
-    row,
-    rowKey: 'k',
-    content: 'c',
-    ruleHash: 'r',
-    transactionId: 'e-000007-rule-c',
-    place: 0,
-  }
-  const body: unknown = JSON.parse(recordText(entry, 'batch-1'))
+export function wire(record: PreparedRecord): Record<string, unknown> {
+  const body: unknown = JSON.parse(recordText({ record, transactionId: 'e-000007-rule-c' }, 'batch-1'))
   const { kind } = record
   if (!isOfProfile(kind)) throw new TypeError('an account is not sent as a record')
   return SENT[kind].strict().parse(body)
@@ -93,7 +84,7 @@ export function wire(record: PreparedRecord, row: MappedRow): Record<string, unk
 
 export const wires = (outcome: RowOutcome): Record<string, unknown>[] => {
   const row = mapped(outcome)
-  return row.records.map((record) => wire(record, row))
+  return row.records.map((record) => wire(record))
 }
 
 /** `line key: message` of each finding in a wrong mapping, and heads of mappings to make wrong. */

@@ -12,7 +12,7 @@ import type {
   Receipted,
   RunLedger,
 } from '../ledger.ts'
-import { type Held, packHolds } from '../packed-records.ts'
+import { packHolds } from '../packed-records.ts'
 import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
@@ -145,7 +145,7 @@ export function createRunLedger(
     splitBatch: (id, answer, status, at) =>
       writeHot((statements) => {
         moveBatch(statements, place, id, 'split', { answer, status, settled_at: at })
-        replaceHolds(statements, id, [])
+        replaceHolds(statements, id, packHolds([]))
       }, 'for-nothing'),
     async rule(ruling, at) {
       const rows = ruling.delivered ?? []
@@ -254,21 +254,21 @@ async function addExport(writer: Writer, runId: string, start: ExportStart): Pro
 
 const insertBatch = (
   statements: Statements,
-  { batchId, exportRow, chunk, kind, holds, at }: BatchIntent,
+  { batchId, exportRow, chunk, kind, records, holds, at }: BatchIntent,
   state: BatchState,
   place: string | null,
 ): number => {
   const id = statements.insert(
     `insert into batch (batch_id, export_row, chunk, kind, records, state, attempts, place, begun_at)
     values (?, ?, ?, ?, ?, ?, 1, ?, ?)`,
-    ...[batchId, exportRow, chunk, kind, holds.length, state, place, at],
+    ...[batchId, exportRow, chunk, kind, records, state, place, at],
   )
-  statements.run('insert into batch_holds (batch, holds) values (?, ?)', id, packHolds(holds))
+  statements.run('insert into batch_holds (batch, holds) values (?, ?)', id, holds)
   return id
 }
 
-function replaceHolds(statements: Statements, batch: number, holds: readonly Held[]): void {
-  statements.run('update batch_holds set holds = ? where batch = ?', packHolds(holds), batch)
+function replaceHolds(statements: Statements, batch: number, holds: Uint8Array): void {
+  statements.run('update batch_holds set holds = ? where batch = ?', holds, batch)
 }
 
 function forgetPlanned(statements: Statements, { exportRow, chunk }: ChunkKey): void {

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type DeliveredRow, noTallies } from '../src/ledger/ledger.ts'
 import { openLedger } from '../src/ledger/sqlite/open-ledger.ts'
+import { wordsOf } from '../src/model/ids.ts'
 import { CHUNK_SIZE } from '../src/run/chunks.ts'
 import { drawGrowth } from './growth-picture.ts'
 
@@ -31,7 +32,7 @@ function rowOf(row: number): DeliveredRow {
   const contents = Array.from({ length: 4 }, (_, at) => hash('sha256', `content ${row} ${at}`)).join('')
   const records = RULES.map((rule, at) => {
     const content = contents.slice(at * 16, (at + 1) * 16)
-    return { rule, content, arrival: 1, byBackfill: false, isContested: false }
+    return { rule, ...wordsOf(content), arrival: 1, byBackfill: false, isContested: false }
   })
   return { rowKey: keyOf(row), records }
 }

@@ -3,6 +3,7 @@
  * with the places of the rows. What is merged as the ledger grows is thus 22 bytes a row, whatever the row holds. A filter beside each piece of
  * a segment tells of nearly every key that is not there. Pure.
  */
+import type { ContentWords } from '../model/ids.ts'
 import type { DeliveredRecord, DeliveredRow } from './left-records.ts'
 import { readVarint, writeVarint } from './packed-records.ts'
 
@@ -64,7 +65,6 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
     const start = at
     offsets.push(at)
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
-    let contents = ''
     const runs: number[] = []
     let next = -1
     for (const record of records) {
@@ -72,13 +72,10 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
       if (word === next) runs.push((runs.pop() ?? 0) + 1)
       else runs.push(word, 1)
       next = word + 1
-      contents += record.content
     }
     at = writeVarint(bytes, at, runs.length / 2)
     for (const number of runs) at = writeVarint(bytes, at, number)
-    const written = bytes.write(contents, at, 'hex')
-    if (written !== records.length * CONTENT_BYTES) throw new Error('a content has not 16 hex digits')
-    at += written
+    for (const { first, last } of records) at = bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
     // The next row is likely to be as long.
     if (words.size + at + (at - start) > PACK_BYTES) close()
   }
@@ -86,7 +83,7 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
   return packs
 }
 
-type Word = Omit<DeliveredRecord, 'content'>
+type Word = Omit<DeliveredRecord, keyof ContentWords>
 
 /** Rule and export of records: few of each pack, and in most rows in the same order. */
 class Words {
@@ -151,12 +148,11 @@ export function readPack(packed: Uint8Array): PackReader {
       const first = readVarint(bytes, cursor)
       ofRecords.push(...words.slice(first, first + readVarint(bytes, cursor)))
     }
-    const length = ofRecords.length * CONTENT_BYTES
-    const contents = bytes.toString('hex', cursor.at, cursor.at + length)
-    cursor.at += length
-    const records = ofRecords.map(({ rule, arrival, byBackfill, isContested }, at) => {
-      const content = contents.slice(at * 2 * CONTENT_BYTES, (at + 1) * 2 * CONTENT_BYTES)
-      return { rule, content, arrival, byBackfill, isContested }
+    const records = ofRecords.map(({ rule, arrival, byBackfill, isContested }) => {
+      const first = bytes.readInt32BE(cursor.at)
+      const last = bytes.readInt32BE(cursor.at + 4)
+      cursor.at += CONTENT_BYTES
+      return { rule, first, last, arrival, byBackfill, isContested }
     })
     return { rowKey, records }
   }

@@ -1,4 +1,5 @@
 /** What runs left behind, as the ledger gives it, and what can be said of it later. */
+import type { ContentWords } from '../model/ids.ts'
 import type { Decided } from './exception-tables.ts'
 import type { LeftEvent } from './states.ts'
 import type { Selection } from './tables.ts'
@@ -27,11 +28,9 @@ export interface HeldUnder extends Said {
   readonly rule: string
 }
 
-export interface DeliveredRecord extends Said {
+export interface DeliveredRecord extends Said, ContentWords {
   /** Hash, 8 hex digits. */
   readonly rule: string
-  /** Hash, 16 hex digits. */
-  readonly content: string
   /** Something else was said since, and did not get through: whoever says this one again has the last word. */
   readonly isContested: boolean
 }
@@ -68,8 +67,12 @@ export interface Ruled {
   readonly run?: string
 }
 
-export interface HeldRecord extends Pick<DeliveredRecord, 'rule' | 'content'> {
+export interface HeldRecord {
   readonly rowKey: string
+  /** Hash, 8 hex digits. */
+  readonly rule: string
+  /** Hash, 16 hex digits. */
+  readonly content: string
   /**
    * Hash of its series, 16 hex digits, where its profile could not be read: what is newer waits, as it would hide this one. Null where a
    * newer one hides it already.

@@ -4,6 +4,7 @@
  * one before, in the next one, or elsewhere (varint; elsewhere: then the difference of the row numbers, zigzag varint), and the 8 bytes of its
  * content hash. Pure.
  */
+import { type ContentWords, wordsOf } from '../model/ids.ts'
 
 /** One record of a batch, by position and hash. */
 export interface Held {
@@ -17,20 +18,17 @@ export interface Held {
 const ELSEWHERE = 2
 const STEPS = 3
 
-/** A record as it is packed: its content hash as numbers, the first four bytes and the last. */
-export interface Packable {
+/** A record as it is packed. */
+export interface Packable extends ContentWords {
   readonly row: { readonly row: number }
   readonly record: { readonly rule: string }
-  readonly first: number
-  readonly last: number
 }
 
 export const packHolds = (records: readonly Held[]): Uint8Array =>
   packEntries(
     records.map(({ row, rule, content }) => ({
       ...{ row: { row }, record: { rule } },
-      first: Number.parseInt(content.slice(0, 8), 16) | 0,
-      last: Number.parseInt(content.slice(8), 16) | 0,
+      ...wordsOf(content),
     })),
   )
 

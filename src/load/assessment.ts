@@ -15,7 +15,7 @@ import { AnswersRecord } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { allDone } from './dispatcher.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
-import type { Memory } from './recognise.ts'
+import { isKnown, type Memory } from './recognise.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
 import { pageKey, submissionOf } from './test-page.ts'
@@ -46,9 +46,8 @@ export async function loadAssessments(
 ): Promise<AnsweredTests> {
   const rowKeys = [...new Set(entries.map(({ rowKey }) => rowKey))]
   const delivered = await context.memory.delivered(context.jobId, rowKeys)
-  const isKnown = ({ rowKey, content }: Entry): boolean =>
-    delivered.get(rowKey)?.some((one) => one.content === content) === true
-  const open = entries.filter((entry) => !isKnown(entry))
+  const wasTaken = (entry: Entry): boolean => isKnown(delivered.get(entry.rowKey) ?? [], entry)
+  const open = entries.filter((entry) => !wasTaken(entry))
   const accounts = await resolveAccounts(context.accounts, open, 'await', resumed ? [] : undefined)
   const limit = pLimit(context.concurrency)
   const byPerson = Map.groupBy(open, ({ record }) => record.account.reference)
@@ -68,7 +67,7 @@ export async function loadAssessments(
       }),
     ),
   )
-  const known = entries.filter(isKnown).map((entry): EntryOutcome => ({ entry, outcome: 'unchanged' }))
+  const known = entries.filter(wasTaken).map((entry): EntryOutcome => ({ entry, outcome: 'unchanged' }))
   const outcomes = [...known, ...answered.flat()].sort((a, b) => a.entry.place - b.entry.place)
   return { outcomes, accounts: accounts.counts, memory: { delivered, held: new Map() } }
 }

@@ -200,15 +200,11 @@ export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: s
   const behind = Buffer.from(`${batchId}","persistentRecordId":"`)
   let at = buffer.write('[')
   for (const entry of entries) {
-    const { record, transactionId } = entry
+    const { record } = entry
     if (record.kind === 'careTeam') at = put(buffer, OPEN, at)
-    else {
-      at = put(buffer, OPEN_WITH_ID, at)
-      at += buffer.write(transactionId, at)
-      at = put(buffer, NEXT_MEMBER, at)
-    }
+    else at = put(buffer, NEXT_MEMBER, entry.writeId(buffer, put(buffer, OPEN_WITH_ID, at)))
     at = put(buffer, behind, record.writeContent(buffer, at))
-    at += buffer.write(transactionId, at)
+    at = entry.writeId(buffer, at)
     at = put(buffer, CLOSE, at)
   }
   // In the place of the last comma.

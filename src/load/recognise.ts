@@ -4,6 +4,7 @@
  */
 import type { DeliveredRecord, HeldUnder } from '../ledger/ledger.ts'
 import type { Entry, EntryOutcome } from '../model/entry.ts'
+import { type ContentWords, contentDigits, hasSameContent } from '../model/ids.ts'
 import type { MappedRow } from '../model/record.ts'
 
 /** What the ledger knows under the row keys of a chunk. */
@@ -69,20 +70,22 @@ export function disputed(entries: readonly Entry[], delivered: Memory['delivered
   return entries.filter((entry) => {
     const records = delivered.get(entry.rowKey)
     if (records === undefined) return false
-    const isReplaced = isKnown(records, entry.content) && !isStanding(records, entry.content)
+    const isReplaced = isKnown(records, entry) && !isStanding(records, entry)
     return isReplaced || isSaidOtherwise(entry, records, speaks)
   })
 }
 
 /** By the export itself, when it was read before. */
 function isSaidOtherwise(
-  { ruleHash, content, record }: Entry,
+  entry: Entry,
   records: readonly DeliveredRecord[],
   { arrival, isAgain }: Speaks,
 ): boolean {
-  if (!isAgain || record.kind === 'careTeam') return false
+  if (!isAgain || entry.record.kind === 'careTeam') return false
   // Though it no longer stands: what a later export has put in its place does not make its earlier word news.
-  return records.some((one) => one.rule === ruleHash && one.content !== content && one.arrival === arrival)
+  return records.some(
+    (one) => one.rule === entry.ruleHash && !hasSameContent(one, entry) && one.arrival === arrival,
+  )
 }
 
 /**
@@ -99,27 +102,28 @@ export function isOutdated(
   if (records === undefined || entry.record.kind === 'careTeam') return false
   if (isSaidOtherwise(entry, records, speaks) && !lastWords.has(entry)) return true
   const stands = standingOf(records, entry.ruleHash)
-  if (stands === undefined || stands.content === entry.content) return false
+  if (stands === undefined || hasSameContent(stands, entry)) return false
   return !speaks.isBackfill && !stands.byBackfill && stands.arrival > speaks.arrival
 }
 
 /** Whether something else stands in its place. */
-export function isReplaced({ rowKey, ruleHash, content }: Entry, delivered: Memory['delivered']): boolean {
-  const stands = standingOf(delivered.get(rowKey) ?? [], ruleHash)
-  return stands !== undefined && stands.content !== content
+export function isReplaced(entry: Entry, delivered: Memory['delivered']): boolean {
+  const stands = standingOf(delivered.get(entry.rowKey) ?? [], entry.ruleHash)
+  return stands !== undefined && !hasSameContent(stands, entry)
 }
 
 const standingOf = (records: readonly DeliveredRecord[], rule: string): DeliveredRecord | undefined =>
   records.findLast((one) => one.rule === rule)
 
-const isKnown = (records: readonly DeliveredRecord[], content: string): boolean =>
-  records.some((one) => one.content === content)
+/** Whether it was delivered, be it replaced since. */
+export const isKnown = (records: readonly DeliveredRecord[], entry: ContentWords): boolean =>
+  records.some((one) => hasSameContent(one, entry))
 
 /** Whether it is the last word of a rule. It is asked of every record of an export that comes again. */
-function isStanding(records: readonly DeliveredRecord[], content: string): boolean {
+function isStanding(records: readonly DeliveredRecord[], entry: Entry): boolean {
   for (let at = 0; at < records.length; at++) {
     const one = records[at]
-    if (one?.content === content && !isSaidBehind(records, at, one.rule)) return true
+    if (one !== undefined && hasSameContent(one, entry) && !isSaidBehind(records, at, one.rule)) return true
   }
   return false
 }
@@ -131,7 +135,7 @@ function isSaidBehind(records: readonly DeliveredRecord[], place: number, rule: 
 
 /** Rule → content that stands at the gateway. */
 const standing = (records: readonly DeliveredRecord[]): Map<string, string> =>
-  new Map(records.map(({ rule, content }) => [rule, content]))
+  new Map(records.map((one) => [one.rule, contentDigits(one)]))
 
 /** What a row key stands for while a chunk is looked through. */
 interface Standing {
@@ -189,14 +193,14 @@ function usualRows(
   }
 }
 
-const isOf = ({ rule, content }: DeliveredRecord, entry: Entry | undefined): boolean =>
-  rule === entry?.ruleHash && content === entry.content
+const isOf = (one: DeliveredRecord, entry: Entry | undefined): boolean =>
+  one.rule === entry?.ruleHash && hasSameContent(one, entry)
 
 /** Rows with more records are looked at record by record. */
 const MOST_OF_A_ROW = 40
 
 const isAlike = (one: Entry | undefined, other: Entry | undefined): boolean =>
-  one === undefined || other === undefined || one.hasContentOf(other) || one.ruleHash === other.ruleHash
+  one === undefined || other === undefined || hasSameContent(one, other) || one.ruleHash === other.ruleHash
 
 /** No two of one content, and no two of one rule. */
 function areDistinct(entries: readonly Entry[], from: number, to: number): boolean {
@@ -260,10 +264,11 @@ export function recognise(
       held.push(entry)
       continue
     }
-    const wasDelivered = delivered !== undefined && isKnown(delivered, content)
+    const wasDelivered = delivered !== undefined && isKnown(delivered, entry)
     const earlier = current?.entries ?? []
     if (earlier.length > 0 && (same !== undefined || wasDelivered)) {
-      const stood = delivered?.findLast(({ rule }) => rule === ruleHash)?.content
+      const last = delivered?.findLast(({ rule }) => rule === ruleHash)
+      const stood = last && contentDigits(last)
       restated.push({ entry, earlier, stood, isNews: !wasDelivered || news.has(entry) })
     } else if (wasDelivered && !news.has(entry)) {
       unchanged.push(entry)

@@ -10,6 +10,9 @@ interface OfRow {
   readonly idStart: string
 }
 
+const HYPHEN = 0x2d
+export const hexDigit = (value: number): number => (value < 10 ? 0x30 : 0x57) + value
+
 /**
  * Thousands wait at once until their chunk is settled. So an entry keeps numbers, and its ids are made when they are asked for: what is
  * kept is what costs, as each collection of garbage moves it.
@@ -55,16 +58,24 @@ export class Entry {
 
   /** Content hash, 16 hex digits. */
   get content(): string {
-    return contentDigits(this.first, this.last)
-  }
-
-  hasContentOf({ first, last }: Entry): boolean {
-    return this.first === first && this.last === last
+    return contentDigits(this)
   }
 
   /** Of its transaction id. */
   get idLength(): number {
     return this.of.idStart.length + this.record.rule.length + 9
+  }
+
+  /** Writes its transaction id, part by part: no text is made of it. Gives the place behind it. */
+  writeId(bytes: Uint8Array, start: number): number {
+    const { idStart } = this.of
+    const { rule } = this.record
+    let at = start
+    for (let unit = 0; unit < idStart.length; unit++) bytes[at++] = idStart.charCodeAt(unit)
+    for (let unit = 0; unit < rule.length; unit++) bytes[at++] = rule.charCodeAt(unit)
+    bytes[at++] = HYPHEN
+    for (let shift = 28; shift >= 0; shift -= 4) bytes[at++] = hexDigit((this.first >>> shift) & 15)
+    return at
   }
 
   get transactionId(): string {

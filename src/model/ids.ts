@@ -69,7 +69,7 @@ export function createIdentity(key: string): Identity {
     contentWords,
     content(record) {
       const [first = 0, last = 0] = contentWords(record)
-      return contentDigits(first, last)
+      return contentDigits({ first, last })
     },
     rowKey: (rowKey) => keyed('row-key', rowKey).slice(0, 32),
     rule(rule) {
@@ -93,10 +93,25 @@ export function createIdentity(key: string): Identity {
   }
 }
 
+/** A content hash as numbers: its first four bytes, and its last. */
+export interface ContentWords {
+  readonly first: number
+  readonly last: number
+}
+
+export const hasSameContent = (one: ContentWords, other: ContentWords): boolean =>
+  one.first === other.first && one.last === other.last
+
+/** @param content 16 hex digits */
+export const wordsOf = (content: string): ContentWords => ({
+  first: Number.parseInt(content.slice(0, 8), 16) | 0,
+  last: Number.parseInt(content.slice(8), 16) | 0,
+})
+
 const digits = Buffer.alloc(8)
 
 /** A content hash as 16 hex digits. */
-export function contentDigits(first: number, last: number): string {
+export function contentDigits({ first, last }: ContentWords): string {
   digits.writeInt32BE(first, 0)
   digits.writeInt32BE(last, 4)
   return digits.toString('hex')

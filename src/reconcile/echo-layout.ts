@@ -3,7 +3,7 @@
  * two echoes of an answer that were read field by field; the others are compared with it in a few steps. Whatever is not exactly like
  * it is read field by field again.
  */
-import type { Entry } from '../model/entry.ts'
+import { type Entry, hexDigit } from '../model/entry.ts'
 
 /**
  * What stands in a place: it must be the record's own, but for `id`, which the gateway gives, and what nobody compares: `text`, and `batchId`, which
@@ -95,7 +95,6 @@ export interface Compared {
 
 const NONE = -1
 const HYPHEN = 0x2d
-const HEX_DIGITS = '0123456789abcdef'
 
 /** An answer that is compared with layouts, an echo after the other. */
 export class ComparedAnswer {
@@ -204,7 +203,7 @@ export class ComparedAnswer {
     at += record.rule.length
     if (this.#bytes[at] !== HYPHEN) return false
     for (let shift = 28; shift >= 0; shift -= 4)
-      if (this.#bytes[++at] !== HEX_DIGITS.charCodeAt((first >>> shift) & 15)) return false
+      if (this.#bytes[++at] !== hexDigit((first >>> shift) & 15)) return false
     return true
   }
 

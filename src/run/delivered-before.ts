@@ -1,5 +1,6 @@
 /** How many records of a chunk an earlier run of the job has brought to the gateway as they are: what a dry run counts, which sends nothing. */
 import type { Ledger } from '../ledger/ledger.ts'
+import { isKnown } from '../load/recognise.ts'
 import type { Entry } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
 import { RequestRecord } from '../model/record.ts'
@@ -32,7 +33,5 @@ export const countDelivered =
       }).length
     }
     const known = await ledger.delivered(jobId, [...new Set(entries.map(({ rowKey }) => rowKey))])
-    const isKnown = ({ rowKey, content }: Entry): boolean =>
-      known.get(rowKey)?.some((one) => one.content === content) === true
-    return entries.filter(isKnown).length
+    return entries.filter((entry) => isKnown(known.get(entry.rowKey) ?? [], entry)).length
   }

@@ -3,8 +3,9 @@
  * did not get through before; not where the same file is read once more, nor where the export itself says something else further down.
  */
 import type { ExportRecord, Ledger } from '../ledger/ledger.ts'
+import { isKnown } from '../load/recognise.ts'
 import { createEntries, type Entry } from '../model/entry.ts'
-import type { Identity } from '../model/ids.ts'
+import { contentDigits, type Identity } from '../model/ids.ts'
 import type { OpenRows } from './rows.ts'
 
 interface LastWordsContext {
@@ -43,7 +44,7 @@ export function lastWordsOf(
       for (const entry of entries) {
         const stands = delivered.get(entry.rowKey)?.findLast(({ rule }) => rule === entry.ruleHash)
         const place = placeOf(entry)
-        const before = last.get(place)?.content ?? stands?.content
+        const before = last.get(place)?.content ?? (stands && contentDigits(stands))
         if (before !== undefined && before !== entry.content)
           last.set(place, { content: entry.content, since: entry.row.row })
       }
@@ -88,8 +89,7 @@ export function lastWordsOf(
 
   return async (entries) => {
     const delivered = await ledger.delivered(load.jobId, [...new Set(entries.map(({ rowKey }) => rowKey))])
-    const wasDelivered = ({ rowKey, content }: Entry): boolean =>
-      delivered.get(rowKey)?.some((one) => one.content === content) === true
+    const wasDelivered = (entry: Entry): boolean => isKnown(delivered.get(entry.rowKey) ?? [], entry)
     const [replaced, others] = [entries.filter(wasDelivered), entries.filter((entry) => !wasDelivered(entry))]
     const last = await lastReading()
     // All that a mapping says that has changed since.

@@ -11,7 +11,7 @@ import type {
   Ruled,
   Ruling,
 } from '../ledger/ledger.ts'
-import { transactionId } from '../model/ids.ts'
+import { hasSameContent, transactionId, wordsOf } from '../model/ids.ts'
 import type { SentAs } from './receipts.ts'
 
 /** Events by which it is learned that the gateway has what was sent before. */
@@ -75,10 +75,10 @@ export async function releaseDoubts(
 const isSame =
   (one: DeliveredRecord) =>
   ({ rule, content }: KnownHeld): boolean =>
-    one.rule === rule && one.content === content
+    one.rule === rule && hasSameContent(one, wordsOf(content))
 
 const known = ({ rule, content, arrival, byBackfill }: KnownHeld): DeliveredRecord => ({
-  ...{ rule, content, arrival, byBackfill },
+  ...{ rule, ...wordsOf(content), arrival, byBackfill },
   isContested: false,
 })
 

@@ -21,7 +21,7 @@ import type { Memory } from '../load/recognise.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import type { Entry, EntryOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
-import { type Identity, transactionId } from '../model/ids.ts'
+import { hasSameContent, type Identity, transactionId } from '../model/ids.ts'
 import { isOfProfile } from '../model/record.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import type { WorkedChunk } from './collecting.ts'
@@ -115,8 +115,8 @@ export function newlyDelivered(
     if (ofKey.every(isSaidAgain) && !known.some(({ isContested }) => isContested)) return []
     if (known.length === 0 && !held.has(rowKey) && ofKey.every(isWithGateway) && areDistinct(ofKey)) {
       const { arrival, byBackfill } = said
-      const records = ofKey.map(({ entry: { ruleHash: rule, content } }) => {
-        return { rule, content, arrival, byBackfill, isContested: false }
+      const records = ofKey.map(({ entry: { ruleHash: rule, first, last } }) => {
+        return { rule, first, last, arrival, byBackfill, isContested: false }
       })
       return [{ rowKey, records }]
     }
@@ -161,16 +161,17 @@ function afterChunk(
 ): readonly DeliveredRecord[] {
   let records = before
   for (const one of outcomes) {
-    const { ruleHash: rule, content } = one.entry
-    const isOther = (known: DeliveredRecord): boolean => known.rule !== rule || known.content !== content
+    const { ruleHash: rule, first, last } = one.entry
+    const isOther = (known: DeliveredRecord): boolean =>
+      known.rule !== rule || !hasSameContent(known, one.entry)
     if (isWithGateway(one)) {
       const { arrival, byBackfill } = saidLast(one.entry)
-      records = [...records.filter(isOther), { rule, content, arrival, byBackfill, isContested: false }]
+      records = [...records.filter(isOther), { rule, first, last, arrival, byBackfill, isContested: false }]
       continue
     }
     const stands = records.findLast((known) => known.rule === rule)
     if (stands === undefined) continue
-    const isStandingStill = one.outcome === 'unchanged' && stands.content === content
+    const isStandingStill = one.outcome === 'unchanged' && hasSameContent(stands, one.entry)
     // Most say again what nobody contests: of them nothing is written.
     const isLater = isStandingStill && stands.isContested && !said.byBackfill && said.arrival > stands.arrival
     const isNewlyContested = one.outcome !== 'unchanged' && !stands.isContested

@@ -16,6 +16,7 @@ import {
   UNUSABLE,
 } from '../../src/ledger/ledger.ts'
 import { packHolds, unpackHolds } from '../../src/ledger/packed-records.ts'
+import { wordsOf } from '../../src/model/ids.ts'
 
 export interface OpenedLedger {
   readonly ledger: Ledger
@@ -34,7 +35,8 @@ const rowKey = (at: number): string => hex(`row ${at}`, 32)
 const content = (at: number): string => hex(`c ${at}`, 16)
 const record = (at: number) => ({ rule: hex(`r ${at % 7}`, 8), content: content(at) })
 const said = (at: number) => ({
-  ...record(at),
+  rule: record(at).rule,
+  ...wordsOf(content(at)),
   arrival: 2 ** 30 - 1 - at,
   byBackfill: at % 3 === 0,
   isContested: at % 2 === 1,

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { DeliveredRow } from '../../src/ledger/ledger.ts'
 import type { Pace } from '../../src/ledger/sqlite/delivered.ts'
+import { wordsOf } from '../../src/model/ids.ts'
 
 /** So that a few hundred rows have segments of many levels, merged in many pieces. */
 export const SMALL_PACE: Pace = { fanOut: 2, entries: 16, removed: 1, packs: 1 }
@@ -16,7 +17,7 @@ export const chunkRows = (chunk: number): DeliveredRow[] =>
     const isAgain = at % 2 === 0 && chunk >= back
     const contents = hash(`content ${chunk} ${at}`)
     const records = [0, 1, 2, 3].map((nth) => ({
-      ...{ rule: hash(`rule ${nth}`).slice(0, 8), content: contents.slice(nth * 16, (nth + 1) * 16) },
+      ...{ rule: hash(`rule ${nth}`).slice(0, 8), ...wordsOf(contents.slice(nth * 16, (nth + 1) * 16)) },
       ...{ arrival: chunk, byBackfill: false, isContested: false },
     }))
     return {

@@ -57,7 +57,8 @@ const rows = fc.uniqueArray(
     records: fc.array(
       fc.record({
         rule: fc.constantFrom('00000000', 'ffffffff'),
-        content: fc.constantFrom('0123456789abcdef', 'ffffffffffffffff', '0000000000000000'),
+        first: fc.constantFrom(0x01234567, -1, 0),
+        last: fc.constantFrom(0x01234567, -1, 0),
         arrival: fc.nat(9),
         byBackfill: fc.boolean(),
         isContested: fc.boolean(),

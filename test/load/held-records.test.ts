@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { loadChunk } from '../../src/load/load-chunk.ts'
 import type { Entry } from '../../src/model/entry.ts'
+import { wordsOf } from '../../src/model/ids.ts'
 import { receiptsOf, receiptsOfSent } from '../../src/run/receipts.ts'
 import { releaseDoubts } from '../../src/run/settle-doubts.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
@@ -86,7 +87,10 @@ describe('records in doubt since an earlier run', () => {
       delivered: [
         {
           rowKey,
-          records: [content, content.replaceAll(/[0-9a-f]/g, '0')].map((one) => ({ ...said, content: one })),
+          records: [content, content.replaceAll(/[0-9a-f]/g, '0')].map((one) => ({
+            ...said,
+            ...wordsOf(one),
+          })),
         },
       ],
     })

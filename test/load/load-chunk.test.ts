@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { wordsOf } from '../../src/model/ids.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, failureOf, idsOf, startLoading, tally } from './loading.ts'
 import {
@@ -75,7 +76,7 @@ describe('a chunk', () => {
           records: [
             {
               rule: delivered.ruleHash,
-              content: delivered.content,
+              ...wordsOf(delivered.content),
               arrival: 1,
               byBackfill: false,
               isContested: false,

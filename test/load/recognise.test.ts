@@ -3,14 +3,15 @@ import { describe, expect, it } from 'vitest'
 import type { DeliveredRecord } from '../../src/ledger/ledger.ts'
 import { disputed, fateOfRestated, isOutdated, type Memory, recognise } from '../../src/load/recognise.ts'
 import type { Entry, EntryOutcome } from '../../src/model/entry.ts'
+import { hasSameContent, wordsOf } from '../../src/model/ids.ts'
 import { newlyDelivered } from '../../src/run/settlement.ts'
 import { biometric, entriesOf, entryOf } from './made-up-entries.ts'
 
 const nothing: Memory = { delivered: new Map(), held: new Map() }
 const remember = (...entries: Entry[]): Memory['delivered'] => {
-  const records = ({ ruleHash: rule, content }: Entry): DeliveredRecord => ({
+  const records = ({ ruleHash: rule, first, last }: Entry): DeliveredRecord => ({
     rule,
-    content,
+    ...{ first, last },
     arrival: 1,
     byBackfill: false,
     isContested: false,
@@ -51,7 +52,7 @@ function createModel(refuses: (value: string | undefined) => boolean = () => fal
     const arrival = again ?? ++arrivals
     const speaks = { arrival, isBackfill: false, isAgain: again !== undefined }
     const wasDelivered = ({ rowKey, content }: Entry) =>
-      delivered.get(rowKey)?.some((one) => one.content === content) === true
+      delivered.get(rowKey)?.some((one) => hasSameContent(one, wordsOf(content))) === true
     const isNews = (entry: Entry) =>
       !wasDelivered(entry) || again === undefined || left.get(again)?.has(positionOf(entry)) === true
     const lastWords = new Set(
@@ -171,8 +172,8 @@ describe('recognise', () => {
 
 describe('what an export had corrected itself, once a later export has replaced that', () => {
   const [refused, corrected, later] = [make(1, 'a', '77'), make(2, 'a', '95'), make(1, 'a', '54')]
-  const records = [corrected, later].map(({ ruleHash: rule, content }, at) => ({
-    ...{ rule, content, arrival: at + 1, byBackfill: false, isContested: false },
+  const records = [corrected, later].map(({ ruleHash: rule, first, last }, at) => ({
+    ...{ rule, first, last, arrival: at + 1, byBackfill: false, isContested: false },
   }))
   const delivered = new Map([[refused.rowKey, records]])
   it.each([

@@ -83,6 +83,7 @@ export interface PartlyKnown {
 }
 
 const isAccepted = ({ outcome }: EntryOutcome): boolean => outcome === 'accepted'
+const isLeft = ({ outcome }: EntryOutcome): boolean => outcome === 'rejected' || outcome === 'in-doubt'
 
 export async function settle(
   delivery: Delivery,
@@ -103,7 +104,7 @@ export async function settle(
       outcomes.length === sent.batch.entries.length && outcomes.every(isAccepted)
         ? 'all'
         : packEntries(outcomes.filter(isAccepted).map(({ entry }) => entry)),
-    exceptions: outcomes.flatMap((outcome) => toException(outcome) ?? []),
+    exceptions: outcomes.filter(isLeft).flatMap((outcome) => toException(outcome) ?? []),
     at: delivery.now(),
   })
 }

@@ -355,7 +355,8 @@ async function seriesThatWait(
 /** Until the gateway can no longer be late with what was sent without the ledger's knowing what has become of it. */
 async function waitForLate(context: LoadContext, unsent: readonly Entry[]): Promise<void> {
   const { behindSince, perhapsSent, readLagMs } = context
-  const perhaps = unsent.some(({ content }) => perhapsSent.unanswered.has(content))
+  const perhaps =
+    perhapsSent.unanswered.size > 0 && unsent.some(({ content }) => perhapsSent.unanswered.has(content))
   const since = [
     ...(behindSince !== undefined && unsent.length > 0 ? [behindSince] : []),
     ...(perhapsSent.until !== undefined && perhaps ? [perhapsSent.until] : []),

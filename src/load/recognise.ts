@@ -197,7 +197,7 @@ const isOf = (one: DeliveredRecord, entry: Entry | undefined): boolean =>
   one.rule === entry?.ruleHash && hasSameContent(one, entry)
 
 /** Rows with more records are looked at record by record. */
-const MOST_OF_A_ROW = 40
+export const MOST_OF_A_ROW = 40
 
 const isAlike = (one: Entry | undefined, other: Entry | undefined): boolean =>
   one === undefined || other === undefined || hasSameContent(one, other) || one.ruleHash === other.ruleHash

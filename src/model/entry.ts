@@ -141,20 +141,23 @@ export interface Reason {
  */
 export type PassedOver = 'care-team-kept' | 'care-team-outdated' | 'outdated'
 
+export interface AcceptedOutcome {
+  readonly entry: Entry
+  readonly outcome: 'accepted'
+  /** Null of an account: it is registered by itself. */
+  readonly batchId: string | null
+  readonly status: number | null
+  /** The gateway's id of the record, where the answer gave one. */
+  readonly gatewayId?: string
+  /** Learned from reading the profile, not from the answer. */
+  readonly readBack?: true
+  /** Of a test: the age result, for its receipt. */
+  readonly ageResult?: object
+}
+
 /** What became of an entry. Exactly one for each. */
 export type EntryOutcome = { readonly entry: Entry } & (
-  | {
-      readonly outcome: 'accepted'
-      /** Null of an account: it is registered by itself. */
-      readonly batchId: string | null
-      readonly status: number | null
-      /** The gateway's id of the record, where the answer gave one. */
-      readonly gatewayId?: string
-      /** Learned from reading the profile, not from the answer. */
-      readonly readBack?: true
-      /** Of a test: the age result, for its receipt. */
-      readonly ageResult?: object
-    }
+  | AcceptedOutcome
   | { readonly outcome: 'rejected'; readonly batchId: string | null; readonly reason: Reason }
   | {
       readonly outcome: 'in-doubt'
@@ -233,7 +236,7 @@ export class Outcomes {
   }
 
   /** In the order of the chunk. */
-  all(): EntryOutcome[] {
+  all(): readonly EntryOutcome[] {
     return this.#byPlace.filter((outcome) => outcome !== undefined)
   }
 }

@@ -9,7 +9,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { PlacedRecord } from '../ledger/ledger.ts'
-import type { EntryOutcome } from '../model/entry.ts'
+import type { AcceptedOutcome, EntryOutcome } from '../model/entry.ts'
 import { isDiskFull, WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import { openOwn } from '../own-files.ts'
@@ -54,14 +54,11 @@ export const receiptsOfSent = (sentAs: SentAs, learnedFrom: LearnedFrom): Receip
   [...sentAs.values()].flatMap((record) => (record === null ? [] : receiptOf(record, learnedFrom)))
 
 /** @param sentAs of what was sent before, and has been found now */
-export function* receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): Generator<Receipt> {
+export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): (Receipt | AcceptedOutcome)[] {
+  const receipts: (Receipt | AcceptedOutcome)[] = []
   const found = new Set<string>()
   for (const one of outcomes) {
-    if (one.outcome === 'accepted') {
-      const { entry, batchId, status, gatewayId, readBack, ageResult } = one
-      const learnedFrom = readBack === true ? 'read-back' : undefined
-      yield { transactionId: entry.transactionId, batchId, status, gatewayId, learnedFrom, ageResult }
-    }
+    if (one.outcome === 'accepted') receipts.push(one)
     if (one.outcome !== 'unchanged' || one.found !== true) continue
     const { transactionId, content } = one.entry
     if (found.has(content)) continue
@@ -69,19 +66,23 @@ export function* receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): 
     if (sent === null || (sent === undefined && one.readBack !== true)) continue
     found.add(content)
     const shown = { transactionId: one.storedAs ?? transactionId, batchId: null, status: null }
-    yield sent === undefined || one.storedAs !== undefined
-      ? { ...shown, learnedFrom: 'read-back' }
-      : receiptOf(sent, 'read-back')
+    receipts.push(
+      sent === undefined || one.storedAs !== undefined
+        ? { ...shown, learnedFrom: 'read-back' }
+        : receiptOf(sent, 'read-back'),
+    )
   }
+  return receipts
 }
 
-export async function receiptsText(receipts: Iterable<Receipt>): Promise<Uint8Array> {
+/** @param receipts of what an answer names, the outcomes themselves: they are most */
+export async function receiptsText(receipts: readonly (Receipt | AcceptedOutcome)[]): Promise<Uint8Array> {
   let text = Buffer.allocUnsafe(FIRST_BYTES)
   let at = 0
-  let told: Receipt | undefined
+  let told: Receipt | AcceptedOutcome | undefined
   let behindId = ''
   for (const one of receipts) {
-    const { transactionId, batchId, status, gatewayId, learnedFrom, ageResult } = one
+    const { batchId, status, gatewayId, ageResult } = one
     if (at + mostBytes(one) > text.length) text = Buffer.concat([text], 2 * (at + mostBytes(one)))
     // Those of a batch follow each other.
     if (batchId !== told?.batchId || status !== told.status) {
@@ -90,12 +91,14 @@ export async function receiptsText(receipts: Iterable<Receipt>): Promise<Uint8Ar
     }
     // None of these ids but the gateway's own can hold a character that JSON escapes. Piece by piece: no text is made of them.
     at += text.write('{"transactionId":"', at)
-    at += text.write(transactionId, at)
+    if ('entry' in one) at = one.entry.writeId(text, at)
+    else at += text.write(one.transactionId, at)
     at += text.write(behindId, at)
     if (gatewayId !== undefined) {
       at += text.write(',"gatewayId":', at)
       at += text.write(JSON.stringify(gatewayId), at)
     }
+    const learnedFrom = 'entry' in one ? one.readBack && 'read-back' : one.learnedFrom
     if (learnedFrom !== undefined) at += text.write(`,"learnedFrom":"${learnedFrom}"`, at)
     if (ageResult !== undefined) at += text.write(`,"ageResult":${JSON.stringify(ageResult)}`, at)
     at += text.write('}\n', at)
@@ -110,12 +113,16 @@ const NOTHING = new Uint8Array()
 const FIRST_BYTES = 64 * 1024
 
 /** Names, punctuation, status; a character of an id that JSON escapes takes six bytes. */
-const mostBytes = ({ transactionId, batchId, gatewayId = '', ageResult }: Receipt): number =>
-  150 +
-  transactionId.length +
-  (batchId?.length ?? 0) +
-  6 * gatewayId.length +
-  (ageResult === undefined ? 0 : 20 + Buffer.byteLength(JSON.stringify(ageResult)))
+function mostBytes(one: Receipt | AcceptedOutcome): number {
+  const { batchId, gatewayId = '', ageResult } = one
+  return (
+    150 +
+    ('entry' in one ? one.entry.idLength : one.transactionId.length) +
+    (batchId?.length ?? 0) +
+    6 * gatewayId.length +
+    (ageResult === undefined ? 0 : 20 + Buffer.byteLength(JSON.stringify(ageResult)))
+  )
+}
 
 export interface AppendedFile {
   readonly path: string

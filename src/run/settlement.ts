@@ -17,7 +17,7 @@ import {
 import { listedBy } from '../load/care-team-missing.ts'
 import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
-import type { Memory } from '../load/recognise.ts'
+import { type Memory, MOST_OF_A_ROW } from '../load/recognise.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import type { Entry, EntryOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -64,6 +64,9 @@ export async function settleChunk(
   const said = { arrival, byBackfill: context.isBackfill }
   const { ruling, sentAs } = await rulingOf(context, record, said, chunk.rows, loaded.outcomes)
   await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
+  // Whom the gateway knows the crosswalk tells, and its requests a table of their own; of either a chunk has nothing else.
+  const kind = loaded.outcomes[0]?.entry.record.kind
+  const isRemembered = kind !== undefined && (isOfProfile(kind) || kind === 'assessment')
   const collected = loaded.collected && (await context.collecting?.append(loaded.collected))
   await context.runLedger.settleChunk({
     exportRow: record.id,
@@ -71,14 +74,7 @@ export async function settleChunk(
     counts: JSON.stringify(counts),
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
-    // Whom the gateway knows the crosswalk tells, and its requests a table of their own.
-    delivered: newlyDelivered(
-      loaded.memory,
-      loaded.outcomes.filter(
-        ({ entry: { record } }) => isOfProfile(record.kind) || record.kind === 'assessment',
-      ),
-      said,
-    ),
+    delivered: isRemembered ? newlyDelivered(loaded.memory, loaded.outcomes, said) : [],
     held: heldBy(context.identity, loaded.outcomes),
     said,
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
@@ -149,9 +145,14 @@ function byRowKey(outcomes: readonly EntryOutcome[]): Map<string, EntryOutcome[]
 /** It was known, and is still so. */
 const isSaidAgain = (one: EntryOutcome): boolean => one.outcome === 'unchanged' && one.found !== true
 
-/** A row has some dozen records, rarely more. By the first half of each hash: that two share it is rare, and is looked at more closely. */
-const areDistinct = (ofKey: readonly EntryOutcome[]): boolean =>
-  new Set(ofKey.map(({ entry }) => entry.first)).size === ofKey.length
+/** By the first half of each hash: that two share it is rare, and is looked at more closely, like a row with more records than most. */
+function areDistinct(ofKey: readonly EntryOutcome[]): boolean {
+  if (ofKey.length > MOST_OF_A_ROW) return false
+  for (let one = 0; one < ofKey.length; one++)
+    for (let other = one + 1; other < ofKey.length; other++)
+      if (ofKey[one]?.entry.first === ofKey[other]?.entry.first) return false
+  return true
+}
 
 function afterChunk(
   before: readonly DeliveredRecord[],
@@ -187,12 +188,14 @@ export const isWithGateway = (one: EntryOutcome): boolean =>
   one.outcome === 'accepted' || (one.outcome === 'unchanged' && one.found === true)
 
 export function heldBy(identity: Identity, outcomes: readonly EntryOutcome[]): HeldRecord[] {
-  return outcomes.flatMap((one) => {
+  const held: HeldRecord[] = []
+  for (const one of outcomes) {
     // What is unclear was delivered: it is not it that is in doubt.
-    if (one.outcome !== 'in-doubt' || one.isUnclear) return []
+    if (one.outcome !== 'in-doubt' || one.isUnclear) continue
     const { rowKey, content, ruleHash: rule, record } = one.entry
-    return [{ rowKey, content, rule, series: one.isAsked ? identity.series(record.series) : null }]
-  })
+    held.push({ rowKey, content, rule, series: one.isAsked ? identity.series(record.series) : null })
+  }
+  return held
 }
 
 /**

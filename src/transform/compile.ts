@@ -198,6 +198,9 @@ function assemble(
   const branches = [...Map.groupBy(rules, (rule) => rule.branch)].sort(([a], [b]) => a - b)
   const rowDated = row.observedAt.branch === 0
   const checkDate = compileDateCheck(checks, now)
+  // Of a row.
+  const ordinals = new Map<string, number>()
+  const places = new Map<string, number>()
 
   return (source) => {
     const { row: ordinal, line, byteOffset } = source
@@ -225,8 +228,8 @@ function assemble(
     const born = row.bornAt(root)
     const records: PreparedRecord[] = []
     const rejected: RejectedRecord[] = []
-    const ordinals = new Map<string, number>()
-    const places = new Map<string, number>()
+    ordinals.clear()
+    places.clear()
     const leftOut: string[] = []
     for (const [branch, rulesThere] of branches) {
       for (const scope of names.scopes(root, branch)) {

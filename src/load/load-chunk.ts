@@ -146,7 +146,7 @@ async function load(
   const held = await memory.held(jobId, rowKeys)
   const isHeld = ({ rowKey, content }: Entry): boolean => held.get(rowKey)?.has(content) === true
   const delivered = await memory.delivered(jobId, rowKeys)
-  const inDispute = disputed(entries, delivered, chunk)
+  const inDispute = disputed(entries, { delivered, held }, chunk)
   const lastWords = inDispute.length === 0 ? new Set<Entry>() : await chunk.lastWords(inDispute)
   const holds = context.held === 'hold'
   // What is in doubt is looked for, though the same was delivered before and has been replaced.

@@ -65,9 +65,12 @@ export interface Speaks {
  * Entries that are new only if they are the last word of their export: their content was replaced since it was delivered, or it was not
  * delivered yet, and the export has said something else in its place that was.
  */
-export function disputed(entries: readonly Entry[], delivered: Memory['delivered'], speaks: Speaks): Entry[] {
+export function disputed(entries: readonly Entry[], memory: Memory, speaks: Speaks): Entry[] {
+  const { delivered } = memory
   if (delivered.size === 0) return []
-  return entries.filter((entry) => {
+  const isUsual = usualRows(entries, memory)
+  return entries.filter((entry, at) => {
+    if (isUsual(at) !== undefined) return false
     const records = delivered.get(entry.rowKey)
     if (records === undefined) return false
     const isReplaced = isKnown(records, entry) && !isStanding(records, entry)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { DeliveredRecord } from '../../src/ledger/ledger.ts'
 import { disputed, fateOfRestated, isOutdated, type Memory, recognise } from '../../src/load/recognise.ts'
-import type { Entry, EntryOutcome } from '../../src/model/entry.ts'
+import { Entry, type EntryOutcome } from '../../src/model/entry.ts'
 import { hasSameContent, wordsOf } from '../../src/model/ids.ts'
 import { newlyDelivered } from '../../src/run/settlement.ts'
 import { biometric, entriesOf, entryOf } from './made-up-entries.ts'
@@ -56,7 +56,9 @@ function createModel(refuses: (value: string | undefined) => boolean = () => fal
     const isNews = (entry: Entry) =>
       !wasDelivered(entry) || again === undefined || left.get(again)?.has(positionOf(entry)) === true
     const lastWords = new Set(
-      disputed(entries, delivered, speaks).filter((entry) => isNews(entry) && isLastWord(entry, entries)),
+      disputed(entries, { delivered, held: new Map() }, speaks).filter(
+        (entry) => isNews(entry) && isLastWord(entry, entries),
+      ),
     )
     const { fresh, restated } = recognise(
       entries,
@@ -123,6 +125,16 @@ describe('recognise', () => {
         expect(new Set(identities).size).toBe(identities.length)
       }),
     )
+  })
+
+  it('takes two contents that share half of their hash for two', () => {
+    const { record, row, rowKey, idStart, ruleHash } = make(1, 'a', '1')
+    const hashed = (first: number, last: number) =>
+      new Entry(record, { row, rowKey, idStart }, [first, last], ruleHash, 0)
+    const memory = { ...nothing, delivered: remember(hashed(1, 2)) }
+    expect(recognise([hashed(1, 2)], memory, NEWEST).unchanged).toHaveLength(1)
+    for (const other of [hashed(1, 3), hashed(3, 2)])
+      expect(recognise([other], memory, NEWEST).fresh).toHaveLength(1)
   })
 
   it('does not send what was delivered, nor what is in doubt', () => {

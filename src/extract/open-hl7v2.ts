@@ -4,7 +4,7 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { WaybillError } from '../model/errors.ts'
-import type { Origin, Row } from '../model/row.ts'
+import type { JsonValue, Origin, Row } from '../model/row.ts'
 import { type Compression, readContent, textStart } from './content.ts'
 import { encodingOf } from './encoding.ts'
 import {
@@ -48,8 +48,12 @@ export async function openHl7v2(
   await assertHl7v2(path, window(start))
   const first: Origin = { row: 1, line: 1, byteOffset: start }
   return {
-    seekable: compression.kind === 'plain',
-    rows: (from = first) => readRows(window(from.byteOffset), from, messageFormat(read.encoding)),
+    // Which patient of its message a row is only the count from the start tells.
+    seekable: compression.kind === 'plain' && read.rows === 'messages',
+    rows: (from = first) =>
+      read.rows === 'messages'
+        ? readRows(window(from.byteOffset), from, messageFormat(read.encoding))
+        : patientsOf(readRows(window(start), first, messageFormat(read.encoding)), from.row),
     async controlTotal() {
       let [stated, found] = [0, 0]
       let isStated = false
@@ -65,6 +69,30 @@ export async function openHl7v2(
       return isStated ? { stated, found } : undefined
     },
   }
+}
+
+/** A row each, as a message that has only that patient. @param from ordinal of the first that is wanted */
+async function* patientsOf(
+  messages: AsyncIterable<readonly Row[]>,
+  from: number,
+): AsyncGenerator<readonly Row[]> {
+  let row = 0
+  for await (const block of messages) {
+    const rows = block.flatMap(apart).map((one): Row => ({ ...one, row: ++row }))
+    if (row >= from) yield rows.filter((one) => one.row >= from)
+  }
+}
+
+function apart(message: Row): readonly Row[] {
+  const value = message.kind === 'json' ? message.value : null
+  if (typeof value !== 'object' || value === null || !('PATIENT_RESULT' in value)) return [message]
+  const { PATIENT_RESULT: patients } = value
+  if (!Array.isArray(patients) || patients.length < 2) return [message]
+  return patients.map((patient: JsonValue): Row => {
+    const own = { ...value, PATIENT_RESULT: [patient] }
+    const { row, line, byteOffset } = message
+    return { kind: 'json', row, line, byteOffset, value: own, text: JSON.stringify(own) }
+  })
 }
 
 async function assertHl7v2(path: string, window: ByteWindow): Promise<void> {

@@ -191,6 +191,10 @@ const hl7v2Definition = z.strictObject({
     )
     .default('auto')
     .meta({ description: 'Character encoding of all messages; auto goes by MSH-18 of each.' }),
+  rows: z.enum(['messages', 'patients']).default('messages').meta({
+    description:
+      'patients: each PATIENT_RESULT of a message is a row, with all else of the message around it.',
+  }),
 })
 
 export type Hl7v2Definition = z.infer<typeof hl7v2Definition>

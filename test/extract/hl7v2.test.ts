@@ -223,6 +223,37 @@ test('any message can be the first that is read, wherever the bytes are cut', as
   )
 })
 
+describe('rows: patients', () => {
+  const PATIENTS = readDefinition.parse({ format: 'hl7v2', rows: 'patients' })
+  const messages = [
+    ...[MSH, 'PID|1||A', 'OBX|1', 'OBX|2', 'PID|2||B', 'OBX|3', 'NTE|n'],
+    ...['MSH', MSH, 'PID|1||C', MSH, 'NTE|nobody', MSH, 'PID|1||D', 'PID|2||E', 'PID|3||F'],
+  ].join('\r')
+
+  test('are messages that have one patient each, with all else of their message', async () => {
+    const rows = await rowsOf(messages, PATIENTS)
+    expect(rows.map(({ row, line }) => [row, line])).toEqual(
+      [1, 1, 8, 9, 11, 13, 13, 13].map((line, at) => [at + 1, line]),
+    )
+    const alone = (...segments: string[]) => documentOf(...segments)
+    expect(rows.map(brief)).toEqual([
+      await alone('PID|1||A', 'OBX|1', 'OBX|2'),
+      await alone('PID|2||B', 'OBX|3', 'NTE|n'),
+      'row-message-invalid',
+      await alone('PID|1||C'),
+      await alone('NTE|nobody'),
+      ...(await Promise.all(['PID|1||D', 'PID|2||E', 'PID|3||F'].map((pid) => alone(pid)))),
+    ])
+    for (const row of rows) if (row.kind === 'json') expect(JSON.parse(row.text)).toEqual(row.value)
+  })
+
+  test('can be read from any of them on', async () => {
+    const path = await exportFile(messages)
+    const rows = await allRows(path, PATIENTS)
+    for (const row of rows) expect(await allRows(path, PATIENTS, row)).toEqual(rows.slice(row.row - 1))
+  })
+})
+
 describe.skipIf(CORPUS === undefined)('messages of others', () => {
   const files = globSync('hl7v2/**/*.hl7', { cwd: CORPUS ?? '.' })
   test('there are some', () => expect(files.length).toBeGreaterThan(10))

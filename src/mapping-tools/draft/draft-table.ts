@@ -101,7 +101,7 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   )
   const taken = new Set([...used, ...[...leftOut, ...registered.values()].map(({ path }) => path)])
   const reference = findReference(profile, taken, words)
-  const observed = findObserved(columns, reference?.column, words)
+  const observed = findObserved(columns, reference?.column, words, long !== undefined)
   for (const column of [reference?.column, observed.column, observed.time?.column])
     if (column) taken.add(column.path)
   const kind = long === undefined ? 'a row is a visit' : 'a row is one finding, told by a code'

@@ -11,6 +11,8 @@ export interface Observed {
   readonly column: ColumnProfile | undefined
   /** Without a column: those that it could be. */
   readonly candidates: readonly ColumnProfile[]
+  /** Its name says that it is a date, beside words that are not understood. */
+  readonly doubtful?: boolean
   /** Of days alone: the column of the time of day. */
   readonly time?: TimeColumn | undefined
 }
@@ -21,13 +23,18 @@ export interface TimeColumn {
   readonly form: string | undefined
 }
 
-/** @param reference the column that names the person */
+/**
+ * @param reference the column that names the person
+ * @param finding whether a row is one finding
+ */
 export function findObserved(
   columns: readonly ColumnProfile[],
   reference: ColumnProfile | undefined,
   words: Words,
+  finding: boolean,
 ): Observed {
-  const { observed, any, never } = words.dates
+  const { found, any, between, timesOfDay, never } = words.dates
+  const observed = [...words.dates.observed, ...found]
   const dated = columns.filter(({ dates }) => dates !== undefined)
   const instants = new Map(dated.map((column) => [column, instantsOf(column)]))
   const newest = Math.max(...[...instants.values()].map((sorted) => sorted.at(-1) ?? -Infinity))
@@ -45,9 +52,12 @@ export function findObserved(
   const ranks = candidates.map((column) => ({ column, rank: rankOf(column) }))
   const best = Math.min(...ranks.map(({ rank }) => rank))
   const [winner, another] = ranks.filter(({ rank }) => rank === best)
-  return winner !== undefined && another === undefined && best < Infinity
-    ? { column: winner.column, candidates: [], time: timeBeside(winner.column, columns, words) }
-    : { column: undefined, candidates }
+  if (winner === undefined || another !== undefined || best === Infinity)
+    return { column: undefined, candidates }
+  const { column } = winner
+  const known = [...words.dates.observed, ...(finding ? found : []), ...any, ...between, ...timesOfDay]
+  const doubtful = column.outside.some((word) => !hasWord([word], known))
+  return { column, candidates: [], doubtful, time: timeBeside(column, columns, words) }
 }
 
 const TIME_FORMS: readonly (readonly [form: string, looksLike: RegExp])[] = [
@@ -122,7 +132,7 @@ export const MONTH_OR_DAY =
   'DECIDE: month first or day first? No number above 12 in the sample tells; ask the vendor'
 
 /** The lines of `observedAt`, with all that has to be decided of it. */
-export function observedLines({ column, candidates, time }: Observed): DraftLine[] {
+export function observedLines({ column, candidates, doubtful, time }: Observed): DraftLine[] {
   const dates = column?.dates
   if (column === undefined || dates === undefined) {
     const named = candidates.map(({ path, dates: its }) => `${scalar(path)} (${its?.forms.join(', ')})`)
@@ -135,6 +145,10 @@ export function observedLines({ column, candidates, time }: Observed): DraftLine
   const { forms, unread, ambiguous, offset, timed } = dates
   const [only = ''] = forms
   const notes: DraftLine[] = []
+  if (doubtful === true)
+    notes.push(
+      note(`DECIDE: does ${scalar(column.name)} say when it was observed? No other date is likelier.`),
+    )
   if (unread > 0)
     notes.push(note(`${unread} of the cells looked at are no such dates; their rows are rejected.`))
   if (only === 'EXCEL')

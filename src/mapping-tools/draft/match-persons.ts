@@ -30,9 +30,10 @@ export function findReference(
   { reference: { people, after, before, others, last } }: Words,
 ): { column: ColumnProfile; sure: boolean } | undefined {
   const names = [
-    ...people.flatMap((person) => after.map((number) => `${person} ${number}`)),
-    ...people.flatMap((person) => before.map((number) => `${number} ${person}`)),
-    ...[...others, ...people, ...last],
+    ...people.flatMap((person) => idsOf(person, { after, before })),
+    ...others,
+    ...people,
+    ...last,
   ]
   const free = columns.filter(({ filled, path }) => filled.length > 0 && !taken.has(path))
   const byName = columnCalled(free, names)
@@ -45,6 +46,11 @@ export function findReference(
   return column && { column, sure: false }
 }
 
+const idsOf = (person: string, { after, before }: Pick<Words['reference'], 'after' | 'before'>): string[] => [
+  ...after.map((number) => `${person} ${number}`),
+  ...before.map((number) => `${number} ${person}`),
+]
+
 /** What people are registered with. */
 export const REGISTER = ['firstName', 'lastName', 'dateOfBirth', 'gender', 'postalCode'] as const
 export type RegisterKey = (typeof REGISTER)[number]
@@ -53,11 +59,18 @@ export type Registered = ReadonlyMap<RegisterKey, ColumnProfile>
 
 export function findRegistration(
   columns: readonly ColumnProfile[],
-  { register, lastBesideFirst }: Words,
+  { register, reference, lastBesideFirst }: Words,
 ): Registered {
   const found = new Map<RegisterKey, ColumnProfile>()
+  // Of an employee beside whom another has the id, nothing is known: it may be that of a spouse.
+  const named = reference.people.find(
+    (person) => columnCalled(columns, idsOf(person, reference)) !== undefined,
+  )
+  const people = named === undefined ? register.whose : [...register.whose, named]
   for (const key of REGISTER) {
-    const column = columnCalled(columns, register[key])
+    const names = register[key]
+    const ofPeople = people.flatMap((one) => names.flatMap((name) => [`${one} ${name}`, `${name} ${one}`]))
+    const column = columnCalled(columns, [...names, ...ofPeople])
     if (column !== undefined) found.set(key, column)
   }
   const beside = lastBesideFirst.get(found.get('firstName')?.words.join('') ?? '')

@@ -188,7 +188,7 @@ export interface CareTeams {
 
 /** Columns of National Provider Identifiers, whose check digit holds, with what stands beside them under the same name. */
 export function matchCareTeams(
-  { words: { wide } }: Vocabulary,
+  { words: { wide, reference } }: Vocabulary,
   columns: readonly ColumnProfile[],
 ): CareTeams {
   const lines: DraftLine[] = []
@@ -197,19 +197,24 @@ export function matchCareTeams(
     const invalid = filled.filter((cell) => !isNpi(cell)).length
     const most = words.includes('npi') ? 0.5 : MOST
     if (invalid === filled.length || filled.length - invalid < filled.length * most) continue
-    const prefix = words.filter((word) => word !== 'npi' && word !== 'id')
+    const prefix = words
+      .map((word) => word.replace(/npi$/, ''))
+      .filter((word) => word !== '' && !reference.after.includes(word))
+    const others = columns.filter((column) => column.path !== path)
     const beside = (names: readonly string[]): ColumnProfile | undefined =>
       columnCalled(
-        columns,
-        names.map((name) => [...prefix, name].join(' ')),
+        others,
+        names.flatMap((name) => [[...prefix, name].join(' '), [name, ...prefix].join(' ')]),
       )
-    const name = beside(wide.providerName)
+    const name = beside(wide.providerName) ?? (prefix.length === 0 ? undefined : beside(['']))
     if (name === undefined) {
       lines.push(decide(`${scalar(path)} holds NPIs, but no column has the name that belongs to them.`))
       continue
     }
     const phone = beside(wide.providerPhone)
-    const primary = prefix.length > 0 && prefix.every((word) => wide.primary.includes(word))
+    const primary =
+      prefix.some((word) => wide.primary.includes(word)) &&
+      prefix.every((word) => [...wide.primary, ...wide.physician].includes(word))
     const keys = [
       `when: { ${scalar(path)}: present }`,
       `npi: ${scalar(path)}`,

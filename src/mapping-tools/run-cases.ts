@@ -24,7 +24,11 @@ import {
 } from './cases.ts'
 
 /** Rows of an export that is given as text, read as the mapping says. */
-export type ReadText = (text: string) => Promise<{
+/** @param isRow whether the text is a row as JSON, whatever the format of exports */
+export type ReadText = (
+  text: string,
+  isRow?: boolean,
+) => Promise<{
   readonly columns?: readonly string[] | undefined
   readonly rows: readonly Row[]
 }>
@@ -92,7 +96,8 @@ async function outcomes(
   }
   try {
     // One document is one line, whatever the format: between its tokens a line end is white space.
-    const opened = await readText(one.text ?? one.document?.replaceAll(/\r?\n/g, ' ') ?? '')
+    const document = one.document?.replaceAll(/\r?\n/g, ' ')
+    const opened = await readText(one.text ?? document ?? '', document !== undefined)
     const map = mapping.bind(opened.columns, one.name, now)
     return opened.rows.map((row) => fullRow(map(row)))
   } catch (error) {
@@ -104,12 +109,13 @@ async function outcomes(
 /** Reads an export that is given as text, through a file, as exports are read from files alone. The text is UTF-8, whatever encoding the vendor's files have. */
 export function textReader(read: ReadDefinition): ReadText {
   const definition = read.format === 'csv' ? { ...read, encoding: 'utf-8' as const } : read
-  return async (text) => {
+  const isAssembled = read.format === 'hl7v2' || read.format === 'records'
+  return async (text, isRow = false) => {
     const folder = await mkdtemp(joinPath(tmpdir(), 'waybill-case-'))
     try {
       const path = joinPath(folder, 'case')
       await writeFile(path, text)
-      const opened = await openExport(path, definition)
+      const opened = await openExport(path, isRow && isAssembled ? { format: 'ndjson' } : definition)
       const rows: Row[] = []
       for await (const block of opened.rows()) rows.push(...block)
       return { columns: opened.columns, rows }

@@ -177,7 +177,7 @@ function finalStates(seen: ReadonlySet<string>, { final, finalLetters }: Words['
 }
 
 /** Whether all texts of a column are states of results, and more than letters that stand for anything. */
-function holdsStates({ distinct }: ColumnProfile, { cells }: Words): boolean {
+export function holdsStates({ distinct }: ColumnProfile, { cells }: Words): boolean {
   const words = [...cells.final, ...cells.notFinal]
   const letters = [...cells.finalLetters, ...cells.notFinalLetters]
   const texts = [...distinct]

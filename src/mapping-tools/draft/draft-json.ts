@@ -85,7 +85,7 @@ export function draftShape(
 }
 
 /** A sample, by paths. */
-interface Reader {
+export interface Reader {
   /** The path at which most elements hold something that fits; the first of equals. */
   best(paths: readonly string[], fits?: (text: string) => boolean): string | undefined
   /** The same, noted as used. */
@@ -97,7 +97,7 @@ interface Reader {
   texts(paths: readonly string[]): string[][]
 }
 
-function readerOf(rows: readonly JsonValue[], each: JsonShape['each']): Reader {
+export function readerOf(rows: readonly JsonValue[], each: JsonShape['each']): Reader {
   const names = jsonNames({ each }, () => {})
   // Each level of a shape lies in the one before it.
   const branch = (1 << Object.keys(each).length) - 1

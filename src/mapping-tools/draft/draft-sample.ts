@@ -1,6 +1,7 @@
 /** The draft of a mapping for whatever a sample turned out to be, and the rows of its cases; where in JSON the rows are. */
 import type { JsonValue } from '../../model/row.ts'
 import { draftShape, type JsonSample } from './draft-json.ts'
+import { draftRecords, recordLevels } from './draft-records.ts'
 import { draftTable } from './draft-table.ts'
 import { type JsonShape, readShapes } from './json-shapes.ts'
 import type { Column, Sample, SampleTable } from './read-sample.ts'
@@ -27,6 +28,11 @@ export function draftSample(
       draft: draftTable(name, file, sample.table, vocabulary),
       rows: { kind: 'table', table: sample.table },
     }
+  if (sample.kind === 'records') {
+    const { documents: rows, notes } = sample
+    const read = { read: recordLevels(sample), notes, rows, wrap: (row: JsonValue) => row }
+    return { draft: draftRecords(name, file, sample, vocabulary), rows: { kind: 'json', sample: read } }
+  }
   const notes = sample.documents.every(isPatientBundle) ? [WHOLE_BUNDLES] : []
   const whole: JsonSample = {
     read: [`format: ${sample.format}`],

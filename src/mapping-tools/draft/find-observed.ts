@@ -147,7 +147,7 @@ export function observedLines({ column, candidates, doubtful, time }: Observed):
   const notes: DraftLine[] = []
   if (doubtful === true)
     notes.push(
-      note(`DECIDE: does ${scalar(column.name)} say when it was observed? No other date is likelier.`),
+      note(`DECIDE: does ${scalar(column.path)} say when it was observed? No other date is likelier.`),
     )
   if (unread > 0)
     notes.push(note(`${unread} of the cells looked at are no such dates; their rows are rejected.`))

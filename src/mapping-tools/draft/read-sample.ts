@@ -4,9 +4,10 @@ import { openExport } from '../../extract/open-export.ts'
 import { readDefinition } from '../../extract/read-definition.ts'
 import { WaybillError } from '../../model/errors.ts'
 import type { JsonValue, Row, RowFault } from '../../model/row.ts'
+import { type RecordTypes, recordTypesOf } from './record-types.ts'
 import { headerBehindTitles, type Totals, totalsBelow, unitsBelowHeader } from './table-edges.ts'
 import type { Vocabulary } from './vocabulary.ts'
-import { list } from './write-draft.ts'
+import { list, scalar } from './write-draft.ts'
 
 /** A column of the table. */
 export interface Column {
@@ -33,6 +34,15 @@ export type Sample =
       readonly format: 'json' | 'ndjson' | 'hl7v2'
       readonly documents: readonly JsonValue[]
     }
+  | {
+      /** Lines of several types, as documents in which each type's cells are called `cell_1` and so on. */
+      readonly kind: 'records'
+      /** Lines of the `read` block beside those of types and levels. */
+      readonly read: readonly string[]
+      readonly notes: readonly string[]
+      readonly types: RecordTypes['types']
+      readonly documents: readonly JsonValue[]
+    }
 
 /** Rows that are looked at. */
 const SAMPLED_ROWS = 5000
@@ -49,7 +59,60 @@ export async function readSample(
     return { kind: 'json', format: 'ndjson', documents: ndjson }
   const json = ndjson ?? (await documentsOf(path, 'json'))
   if (json !== undefined) return { kind: 'json', format: 'json', documents: json }
-  return { kind: 'table', table: await readCsvSample(path, vocabulary) }
+  return (await readRecordsSample(path)) ?? { kind: 'table', table: await readCsvSample(path, vocabulary) }
+}
+
+/** What the cells of a record are called, of which nothing is known but their places. */
+export const cellNames = (cells: number): string[] =>
+  Array.from({ length: cells }, (_, at) => `cell_${at + 1}`)
+
+/** Undefined where it is no flat file of several record types. */
+async function readRecordsSample(path: string): Promise<Sample | undefined> {
+  const encoding = await encodingOf(path)
+  for (const delimiter of DELIMITERS) {
+    const dialect = { ...encoding, delimiter }
+    const lines = await openSample(path, { format: 'csv', ...dialect, header: 'none', columns: ['-'] })
+    const found = recordTypesOf(lines.rows.map(cellsOf), lines.rows.length < SAMPLED_ROWS)
+    if (found === undefined) continue
+    const { types, skip, count } = found
+    const [row] = types
+    if (row === undefined) continue
+    const skipped = skip.filter((type) => type !== count?.type)
+    const { rows } = await openSample(path, {
+      ...{ format: 'records', ...dialect, row: row.name, skip: skipped },
+      types: Object.fromEntries(
+        types.map(({ name, above, cells }) => [
+          name,
+          { columns: cellNames(cells), ...(above === undefined ? {} : { in: above }) },
+        ]),
+      ),
+      ...(count === undefined ? {} : { count }),
+    })
+    const levels = types.flatMap(({ name, above }) =>
+      above === undefined ? [] : [`${name} belongs to ${above}`],
+    )
+    return {
+      kind: 'records',
+      types,
+      read: [
+        'format: records',
+        ...Object.entries(dialect).map(([key, value]) => `${key}: ${JSON.stringify(value)}`),
+        `row: ${scalar(row.name)}`,
+        ...(skipped.length === 0 ? [] : [`skip: ${list(skipped)}`]),
+        ...(count === undefined ? [] : [`count: { type: ${scalar(count.type)}, cell: ${count.cell} }`]),
+      ],
+      notes: [
+        ...encodingNotes(encoding, lines.rows),
+        `DECIDE: these seem to be records of several types, told by their first cell: ${[`${row.name} begins a row`, ...levels].join(', ')}, by the order of the lines alone.`,
+        ...(skip.length === 0
+          ? []
+          : [`DECIDE: lines of ${skip.join(', ')} stand above or below the rows, and are none.`]),
+        ...faultNotes(rows),
+      ],
+      documents: rows.flatMap((one) => (one.kind === 'json' ? [one.value] : [])),
+    }
+  }
+  return undefined
 }
 
 /** Undefined where it is not HL7 v2. */
@@ -151,10 +214,7 @@ function edgeNotes({ header, trailer }: Dialect): string[] {
 
 async function findDialect(path: string): Promise<Dialect> {
   const plain: Dialect = { format: 'csv', delimiter: 'auto', duplicates: 'number' }
-  // Without a header, so that nothing of the file keeps its bytes from being looked at.
-  const { rows } = await openSample(path, { ...plain, delimiter: ',', header: 'none', columns: ['-'] })
-  const encoding = (await isOneByteEach(path, rows)) ? { encoding: ONE_BYTE } : {}
-  const marked: Dialect = { ...plain, ...encoding }
+  const marked: Dialect = { ...plain, ...(await encodingOf(path)) }
   const opened = await attempt(path, marked)
   const readable = opened?.rows.filter(({ kind }) => kind === 'cells').length ?? 0
   const usable = opened !== undefined && opened.columns.length > 1 && readable >= opened.rows.length / 2
@@ -167,6 +227,13 @@ async function findDialect(path: string): Promise<Dialect> {
 /** What most files are that are not UTF-8 and have one byte a character. It reads those of others, too: somebody has to look. */
 const ONE_BYTE = 'windows-1252'
 const BEYOND_ASCII = /[^\p{ASCII}\ufeff]/u
+
+/** Nothing where it is one that needs no name. */
+async function encodingOf(path: string): Promise<Pick<Dialect, 'encoding'>> {
+  // Without a header, so that nothing of the file keeps its bytes from being looked at.
+  const { rows } = await openSample(path, { format: 'csv', header: 'none', columns: ['-'] })
+  return (await isOneByteEach(path, rows)) ? { encoding: ONE_BYTE } : {}
+}
 
 /**
  * Whether no row beyond ASCII is UTF-8. Where one is, the others are damaged: letters of another encoding hardly ever make UTF-8.
@@ -191,12 +258,10 @@ async function isOneByteEach(path: string, rows: readonly Row[]): Promise<boolea
 const MOST_LETTERS = 30
 
 /** Names of people are not shown, but their letters are, by which an encoding is recognised. */
-function encodingNotes({ encoding }: Dialect, rows: readonly Row[]): string[] {
+function encodingNotes({ encoding }: Pick<Dialect, 'encoding'>, rows: readonly Row[]): string[] {
   if (encoding === undefined) return []
   const letters = new Set(
-    rows.flatMap((row) =>
-      row.kind === 'cells' ? [...row.cells.join('')].filter((one) => BEYOND_ASCII.test(one)) : [],
-    ),
+    rows.flatMap((row) => [...cellsOf(row).join('')].filter((one) => BEYOND_ASCII.test(one))),
   )
   const shown = [...letters].sort().slice(0, MOST_LETTERS).join(' ')
   return [

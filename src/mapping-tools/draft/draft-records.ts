@@ -1,0 +1,258 @@
+/**
+ * A mapping drafted from records of several types. Their cells have no names: what each holds is told by its texts alone, and asked. Where two cells
+ * could be the same, no rule is written.
+ */
+import type { JsonValue } from '../../model/row.ts'
+import { holdsStates, type LongMatch, matchLong, tableCode } from './coded-rules.ts'
+import { readerOf } from './draft-json.ts'
+import { assembleDraft, lookedAt } from './draft-table.ts'
+import { findObserved, type Observed, observedLines } from './find-observed.ts'
+import { matchCareTeams } from './match-wide.ts'
+import { type ColumnProfile, MOST, type Profile, profileColumns } from './profile-columns.ts'
+import { cellNames, type Sample } from './read-sample.ts'
+import type { Vocabulary } from './vocabulary.ts'
+import { type Draft, type DraftLine, decide, indent, line, list, note, scalar } from './write-draft.ts'
+
+type RecordsSample = Extract<Sample, { kind: 'records' }>
+
+/** What is known of a type: where it lies, and what its cells hold. */
+interface Drafted {
+  readonly type: string
+  /** From itself up to the one that begins a row. */
+  readonly chain: readonly string[]
+  readonly profile: Profile
+  readonly match: LongMatch | undefined
+  readonly observed: Observed
+  readonly notes: readonly DraftLine[]
+}
+
+/** The `read` block of the draft, levels included. */
+export function recordLevels({ read, types }: RecordsSample): string[] {
+  const levels = types.slice(1).map(({ name, above }) => {
+    const owner = above === types[0]?.name ? '$' : levelOf(above ?? '')
+    const step = /^[A-Za-z_]/.test(name) ? `.${name}` : `['${name}']`
+    return [levelOf(name), `${owner}${step}[*]`] as const
+  })
+  return [
+    ...read,
+    'types:',
+    ...types.map(({ name, above, cells }) => {
+      const columns = list(cellNames(cells))
+      const lies = above === undefined || above === types[0]?.name
+      return `  ${scalar(name)}: ${lies ? columns : `{ in: ${scalar(above)}, columns: ${columns} }`}`
+    }),
+    ...(levels.length === 0
+      ? []
+      : [`each: { ${levels.map(([level, path]) => `${level}: ${JSON.stringify(path)}`).join(', ')} }`]),
+  ]
+}
+
+/** A level is named in small letters. */
+const levelOf = (type: string): string =>
+  /^[A-Za-z]/.test(type) ? type.toLowerCase() : `type_${type.toLowerCase()}`
+
+export function draftRecords(
+  name: string,
+  file: string,
+  sample: RecordsSample,
+  vocabulary: Vocabulary,
+): Draft {
+  const { types, documents } = sample
+  const [row] = types
+  const drafted = types.map(({ name: type }) => draftType(type, sample, vocabulary))
+  const own = drafted[0]?.profile.columns ?? []
+  const person = personOf(own, documents.length)
+  const columns = drafted.flatMap(({ profile }) => profile.columns)
+  const found = drafted.flatMap(({ match }) => match ?? [])
+  const [first] = drafted.filter(({ match }) => match !== undefined)
+  const observed = first?.observed ?? { column: undefined, candidates: [] }
+  const rulesIn = (section: LongMatch['section']): DraftLine[] =>
+    drafted.flatMap(({ type, match, observed: its }) => {
+      if (match?.section !== section) return []
+      const dated = its.column?.path === observed.column?.path ? [] : observedLines(its).map(indent)
+      return [decide(`the cells of ${type} are read by what stands in them alone.`), ...match.lines, ...dated]
+    })
+  const dates = drafted.flatMap(({ match, observed: its }) => (match && its.column ? [its.column.path] : []))
+  const used = new Set([...found.flatMap((match) => [...match.used]), ...dates])
+  return assembleDraft(
+    {
+      ...{
+        name,
+        sample: file,
+        notes: sample.notes,
+        read: recordLevels(sample),
+        reference: person?.path,
+        observed,
+      },
+      kind: `records of several types; ${lookedAt(documents.length)}`,
+      profile: {
+        columns,
+        rows: documents.length,
+        emptyWhen: [...new Set(drafted.flatMap(({ profile }) => profile.emptyWhen))],
+        decimalComma:
+          drafted.find(({ profile }) => profile.decimalComma !== 'none')?.profile.decimalComma ?? 'none',
+      },
+      identity: [
+        line(
+          `key: ${list([person?.path ?? '$'])}`,
+          'DECIDE: what tells a row of the vendor from all others?',
+        ),
+        line('account:'),
+        line(
+          `  reference: ${scalar(person?.path ?? '$')}`,
+          `DECIDE: which cell of ${row?.name ?? ''} names the person?`,
+        ),
+      ],
+      registered: new Map(),
+      sourceType: 'laboratory',
+      biometrics: [...drafted.flatMap(({ notes }) => notes), ...rulesIn('biometrics')],
+      conditions: rulesIn('conditions'),
+      careTeams: drafted.flatMap(({ profile }) =>
+        matchCareTeams(vocabulary, profile.columns).lines.map(({ yaml, note: told }) =>
+          note([told ?? 'DECIDE:', yaml ?? ''].join(' ')),
+        ),
+      ),
+      found: found.flatMap((match) => match.found),
+      coded: used,
+      unused: columns.map(({ path }) => path).filter((path) => !used.has(path) && path !== person?.path),
+      finding: true,
+    },
+    vocabulary,
+  )
+}
+
+/** Filled and different in every row; of several, the first that is no date. */
+const personOf = (columns: readonly ColumnProfile[], rows: number): ColumnProfile | undefined =>
+  columns.find(
+    ({ distinct, filled, dates }) => dates === undefined && filled.length === rows && distinct.size === rows,
+  ) ?? columns.find(({ filled, dates }) => dates === undefined && filled.length === rows)
+
+function draftType(type: string, { types, documents }: RecordsSample, vocabulary: Vocabulary): Drafted {
+  const chain: string[] = []
+  for (let at: string | undefined = type; at !== undefined; at = types.find(({ name }) => name === at)?.above)
+    chain.push(at)
+  const columnsOf = (of: string): string[] => {
+    const { above, cells = 0 } = types.find(({ name }) => name === of) ?? {}
+    return cellNames(cells).map((cell) => `${above === undefined ? '$' : levelOf(of)}.${cell}`)
+  }
+  const profile = profileOf(chain.slice(0, 1).flatMap(columnsOf), chain, documents, types, vocabulary)
+  const { columns, several } = named(profile.columns, vocabulary)
+  const match = several === undefined ? matchLong(vocabulary, columns) : undefined
+  const observed = chain
+    .map((of) =>
+      findObserved(
+        profileOf(columnsOf(of), chain, documents, types, vocabulary).columns.map(asDate),
+        undefined,
+        vocabulary.words,
+        true,
+      ),
+    )
+    .find(({ column, candidates }) => column !== undefined || candidates.length > 0)
+  const numbers = columns.filter(({ name }) => name === 'number').map(({ path }) => path)
+  const notes =
+    several !== undefined
+      ? [
+          decide(
+            `which cell of ${type} is the ${several.what}: ${several.paths.join(' or ')}? No rule is written.`,
+          ),
+        ]
+      : match === undefined && numbers.length > 0
+        ? [
+            decide(
+              `${type} has numbers and no codes that are known: what are ${numbers.join(', ')}? No rule is written.`,
+            ),
+          ]
+        : []
+  return {
+    ...{ type, chain, match, notes, profile: { ...profile, columns } },
+    observed: { column: undefined, candidates: [], ...observed, doubtful: true },
+  }
+}
+
+/** Cells of one type, row by row of the records of another that lies in it. */
+function profileOf(
+  paths: readonly string[],
+  chain: readonly string[],
+  documents: readonly JsonValue[],
+  types: RecordsSample['types'],
+  vocabulary: Vocabulary,
+): Profile {
+  const each = Object.fromEntries(
+    chain
+      .slice(0, -1)
+      .reverse()
+      .map((type) => {
+        const above = types.find(({ name }) => name === type)?.above
+        return [levelOf(type), `${above === chain.at(-1) ? '$' : levelOf(above ?? '')}['${type}'][*]`]
+      }),
+  )
+  const columns = paths.map((path) => ({ path, name: path.replace(/^.*\./, '') }))
+  return profileColumns(
+    { read: [], notes: [], columns, rows: readerOf(documents, each).texts(paths) },
+    vocabulary,
+  )
+}
+
+const asDate = (column: ColumnProfile): ColumnProfile => called(column, 'date')
+
+const called = (column: ColumnProfile, name: string): ColumnProfile => ({
+  ...column,
+  name,
+  words: [name],
+  outside: [name],
+})
+
+const RANGE = /^(?:[<>]=?\s*[\d.,]+|[\d.,]+\s*-\s*[\d.,]+)$/
+
+/** Columns by what they hold; or what several could be of which there is one. */
+function named(
+  columns: readonly ColumnProfile[],
+  vocabulary: Vocabulary,
+): {
+  readonly columns: readonly ColumnProfile[]
+  readonly several?: { readonly what: string; readonly paths: readonly string[] }
+} {
+  const { units, words } = vocabulary
+  const kindOf = (column: ColumnProfile): string => {
+    const { filled, distinct, numbers, dates, path } = column
+    const share = (fits: (text: string) => boolean): boolean =>
+      distinct.size > 0 && [...distinct].filter(fits).length >= distinct.size * MOST
+    if (filled.length === 0) return 'empty'
+    if (dates !== undefined) return 'date'
+    if (numbers.length >= filled.length * MOST)
+      return numbers.every(Number.isInteger) && isCounted(numbers) ? 'place' : 'number'
+    if (share((text) => RANGE.test(text))) return 'range'
+    // Letters of units are letters of states, too: F, P, C.
+    if (holdsStates(column, words) || [...distinct].every((text) => words.cells.finalLetters.includes(text)))
+      return 'status'
+    // And letters of what is too high or low: H, L, N.
+    if (
+      [...distinct].some((text) => !/^[A-Z]$/i.test(text)) &&
+      share((text) => units.resolve(text) !== undefined)
+    )
+      return 'unit'
+    const { known, unknown } = tableCode(
+      path,
+      filled.map((text) => [text, text]),
+      vocabulary,
+    )
+    return known >= 2 && known >= unknown / 2 ? 'test' : 'text'
+  }
+  const kinds = columns.map((column) => called(column, kindOf(column)))
+  const valued = kinds.map((column) => (column.name === 'number' ? called(column, 'value') : column))
+  const coded = matchLong(vocabulary, valued)
+  if (coded === undefined) return { columns: kinds }
+  const twice = ['value', 'unit', 'range']
+    .map((what) => ({
+      what,
+      paths: valued.flatMap(({ name, path }) => (name === what && path !== coded.code.path ? [path] : [])),
+    }))
+    .find(({ paths }) => paths.length > 1)
+  return coded.section === 'conditions' || twice === undefined
+    ? { columns: valued }
+    : { columns: kinds, several: twice }
+}
+
+/** 1, 2, 3 … from each new beginning: places in a list. */
+const isCounted = (numbers: readonly number[]): boolean =>
+  numbers.length > 1 && numbers.every((number, at) => number === 1 || number === (numbers[at - 1] ?? 0) + 1)

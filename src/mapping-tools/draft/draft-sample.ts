@@ -1,5 +1,6 @@
 /** The draft of a mapping for whatever a sample turned out to be, and the rows of its cases; where in JSON the rows are. */
 import type { JsonValue } from '../../model/row.ts'
+import { draftBundle, isPatientBundle } from './draft-bundle.ts'
 import { draftShape, type JsonSample } from './draft-json.ts'
 import { draftRecords, recordLevels } from './draft-records.ts'
 import { draftTable } from './draft-table.ts'
@@ -33,17 +34,20 @@ export function draftSample(
     const read = { read: recordLevels(sample), notes, rows, wrap: (row: JsonValue) => row }
     return { draft: draftRecords(name, file, sample, vocabulary), rows: { kind: 'json', sample: read } }
   }
-  const notes = sample.documents.every(isPatientBundle) ? [WHOLE_BUNDLES] : []
   const whole: JsonSample = {
     read: [`format: ${sample.format}`],
-    notes,
+    notes: [],
     rows: sample.documents,
     wrap: (row) => row,
   }
   const [document = null] = sample.documents
-  const rowsWithin = sample.format === 'json' ? jsonRows(document) : undefined
-  const within = rowsWithin && { ...rowsWithin, notes: [...notes, ...rowsWithin.notes] }
+  const within = sample.format === 'json' ? jsonRows(document) : undefined
   for (const candidate of [whole, ...(within === undefined ? [] : [within])]) {
+    if (candidate.rows.every(isPatientBundle))
+      return {
+        draft: draftBundle(name, file, candidate, vocabulary),
+        rows: { kind: 'json', sample: candidate },
+      }
     const shape = shapeOf(candidate.rows, shapes)
     if (shape === undefined) continue
     const rows = candidate.rows.filter(shape.recognises)
@@ -75,19 +79,6 @@ const MOST_COLUMNS = 300
 
 const step = (name: string): string =>
   /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `.${name}` : `['${name.replaceAll(/[\\']/g, '\\$&')}']`
-
-/** A draft reads one kind of resource; who has whole Bundles hardly ever wants that. */
-const WHOLE_BUNDLES =
-  'DECIDE: these are FHIR Bundles of one patient each. mappings/fhir-bundle.yaml reads all of them: registration, observations, conditions and care teams. Copy that one, or keep this one for one kind of resource.'
-
-function isPatientBundle(document: JsonValue): boolean {
-  if (!isObject(document) || document['resourceType'] !== 'Bundle') return false
-  const { entry } = document
-  const patients = (Array.isArray(entry) ? (entry as readonly JsonValue[]) : []).filter(
-    (one) => isObject(one) && isObject(one['resource']) && one['resource']['resourceType'] === 'Patient',
-  )
-  return patients.length === 1
-}
 
 /** @param document the only one of a JSON file */
 function jsonRows(document: JsonValue): JsonSample {

@@ -43,10 +43,6 @@ export function assembleDraft(parts: Parts, { words }: Vocabulary): Draft {
     providers = [],
     ...draft
   } = parts
-  const title = draft.name
-    .split('-')
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join(' ')
   const gender = registered.get('gender')
   const coded = profile.columns.filter(({ path }) => draft.coded.has(path))
   const dated = [observed.column, registered.get('dateOfBirth'), ...coded]
@@ -56,10 +52,7 @@ export function assembleDraft(parts: Parts, { words }: Vocabulary): Draft {
       ...identity,
       ...registerLines(registered, words).map(indent),
       ...observedLines(observed),
-      line(
-        `source: { name: ${scalar(title)}, type: ${sourceType}, sendingSystem: ${scalar(draft.name)} }`,
-        'DECIDE: name and type go out with every record',
-      ),
+      sourceLine(draft.name, sourceType),
       ...skip,
       ...conventionLines(profile),
     ],
@@ -79,6 +72,18 @@ export function assembleDraft(parts: Parts, { words }: Vocabulary): Draft {
     ]),
     yesOrNo: [...words.cells.yes, ...words.cells.no],
   }
+}
+
+/** @param name of the mapping */
+export function sourceLine(name: string, type: string): DraftLine {
+  const title = name
+    .split('-')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(' ')
+  return line(
+    `source: { name: ${scalar(title)}, type: ${type}, sendingSystem: ${scalar(name)} }`,
+    'DECIDE: name and type go out with every record',
+  )
 }
 
 const timeForms = (form: string): DateForms => ({

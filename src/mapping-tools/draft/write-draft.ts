@@ -47,6 +47,7 @@ export interface Draft {
   /** Lines within `read`, `row` and the sections of rules. */
   readonly read: readonly string[]
   readonly row: readonly DraftLine[]
+  readonly joins?: readonly DraftLine[]
   readonly biometrics: readonly DraftLine[]
   readonly conditions: readonly DraftLine[]
   readonly careTeams: readonly DraftLine[]
@@ -84,8 +85,8 @@ export function draftText(draft: Draft, schema: string): string {
     '',
     'row:',
     ...draft.row.map(lineText),
-    ...(['biometrics', 'conditions', 'careTeams'] as const).flatMap((section) => {
-      const rules = draft[section]
+    ...(['joins', 'biometrics', 'conditions', 'careTeams'] as const).flatMap((section) => {
+      const rules = draft[section] ?? []
       // A section that has comments alone is none.
       const head = rules.some(({ yaml }) => yaml !== undefined) ? `${section}:` : `# ${section}:`
       return rules.length === 0 ? [] : ['', head, ...rules.map(lineText)]

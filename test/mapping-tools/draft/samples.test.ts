@@ -249,25 +249,23 @@ test.each([
   ['two patients', 'json', 2, false],
   ['none', 'json', 0, false],
   ['one patient a line', 'ndjson', 1, true],
-] as const)(
-  'Bundles of %s: whether the mapping of whole Bundles is named',
-  async (_, format, patients, named) => {
-    const path = await file(`bundle.${format}`)
-    const resources = [
-      ...Array.from({ length: patients }, (_, at) => ({ resourceType: 'Patient', id: `p${at}` })),
-      ...['o1', 'o2'].map((id) => ({
-        ...{ resourceType: 'Observation', id, subject: { reference: 'Patient/p0' }, status: 'final' },
-        code: { coding: [{ system: 'http://loinc.org', code: '4548-4' }] },
-        ...{ effectiveDateTime: '2026-02-05', valueQuantity: { value: 5.1, code: '%' } },
-      })),
-    ]
-    const entry = resources.map((resource) => ({ resource }))
-    const bundle = JSON.stringify({ resourceType: 'Bundle', type: 'collection', entry })
-    await writeFile(path, format === 'json' ? bundle : `${bundle}\n${bundle}\n`)
-    const sample = await readSample(path, vocabulary)
-    const text = draftText(draftSample('tried', basename(path), sample, vocabulary).draft, 's.json')
-    expect(
-      text.includes('DECIDE: these are FHIR Bundles of one patient each. mappings/fhir-bundle.yaml'),
-    ).toBe(named)
-  },
-)
+] as const)('Bundles of %s: whether they are read whole', async (_, format, patients, whole) => {
+  const path = await file(`bundle.${format}`)
+  const resources = [
+    ...Array.from({ length: patients }, (_, at) => ({ resourceType: 'Patient', id: `p${at}` })),
+    ...['o1', 'o2'].map((id) => ({
+      ...{ resourceType: 'Observation', id, subject: { reference: 'Patient/p0' }, status: 'final' },
+      code: { coding: [{ system: 'http://loinc.org', code: '4548-4' }] },
+      ...{ effectiveDateTime: '2026-02-05', valueQuantity: { value: 5.1, code: '%' } },
+    })),
+  ]
+  const entry = resources.map((resource) => ({ resource }))
+  const bundle = JSON.stringify({ resourceType: 'Bundle', type: 'collection', entry })
+  await writeFile(path, format === 'json' ? bundle : `${bundle}\n${bundle}\n`)
+  const sample = await readSample(path, vocabulary)
+  const text = draftText(draftSample('tried', basename(path), sample, vocabulary).draft, 's.json')
+  expect(text.includes('FHIR Bundles of one patient each, read as mappings/fhir-bundle.yaml does')).toBe(
+    whole,
+  )
+  expect(text.includes('\ncareTeams:\n')).toBe(whole)
+})

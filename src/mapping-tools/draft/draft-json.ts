@@ -36,7 +36,9 @@ export function draftShape(
       return path === undefined ? [] : [[part, path] as const]
     }),
   )
-  const observed = read.take(shape.observedAt, (text) => /^\d{4}-?\d{2}-?\d{2}/.test(text))
+  const isDay = (text: string): boolean => /^\d{4}-?\d{2}-?\d{2}/.test(text)
+  const sure = read.take(shape.observedAt, isDay)
+  const observed = sure ?? read.take(shape.written, isDay)
   const results = shape.biometrics && resultRules(shape.biometrics, read, vocabulary)
   const diagnoses = shape.conditions && conditionRules(shape.conditions, read, vocabulary)
   // Results within results, where the sample has some.
@@ -53,8 +55,9 @@ export function draftShape(
   const levels = Object.entries(components?.each ?? shape.each).map(
     ([level, path]) => `${level}: ${JSON.stringify(path)}`,
   )
-  const identity = [reference, key].flatMap((path) => path ?? [])
-  const personal = new Set([...identity, observed, ...registered.values()])
+  const told = shape.ofOneResult === true ? [observed, results?.code] : []
+  const identity = [...new Set([reference, key, ...told].flatMap((path) => path ?? []))]
+  const personal = new Set([reference, key, observed, ...registered.values()])
   const found = [results, components?.rules, diagnoses].flatMap((rules) => rules?.found ?? [])
   const registration = [...registered].flatMap(([part, path]) => {
     const its = column(path)
@@ -73,7 +76,7 @@ export function draftShape(
       line(`  reference: ${scalar(reference ?? key ?? '$')}`),
     ],
     registered: new Map(registration),
-    observed: { column: column(observed), candidates: [] },
+    observed: { column: column(observed), candidates: [], doubtful: sure === undefined },
     biometrics: [...(results?.lines ?? []), ...(components?.rules.lines ?? [])],
     conditions: diagnoses?.lines ?? [],
     careTeams: [],
@@ -134,6 +137,8 @@ export function readerOf(rows: readonly JsonValue[], each: JsonShape['each']): R
 }
 
 interface Rules {
+  /** The path of the code. */
+  readonly code?: string
   readonly lines: readonly DraftLine[]
   readonly found: readonly string[]
 }
@@ -153,7 +158,7 @@ function resultRules(paths: ResultPaths, read: Reader, vocabulary: Vocabulary): 
   const coded = codeOf(code, read.textsAt(code), named, vocabulary)
   const states = read.textsAt(status).filter((text) => text !== '')
   const parts = { value, unit, range, status: status === undefined ? status : { path: status, states } }
-  return { lines: resultLines(coded, parts, vocabulary.words), found: coded.found }
+  return { code, lines: resultLines(coded, parts, vocabulary.words), found: coded.found }
 }
 
 function codeOf(

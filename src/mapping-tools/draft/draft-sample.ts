@@ -4,7 +4,7 @@ import { draftBundle, isPatientBundle } from './draft-bundle.ts'
 import { draftShape, type JsonSample } from './draft-json.ts'
 import { draftRecords, recordLevels } from './draft-records.ts'
 import { draftTable } from './draft-table.ts'
-import { type JsonShape, readShapes } from './json-shapes.ts'
+import { type JsonShape, readShapes, shapeByNames } from './json-shapes.ts'
 import type { Column, Sample, SampleTable } from './read-sample.ts'
 import type { Vocabulary } from './vocabulary.ts'
 import type { Draft } from './write-draft.ts'
@@ -48,7 +48,7 @@ export function draftSample(
         draft: draftBundle(name, file, candidate, vocabulary),
         rows: { kind: 'json', sample: candidate },
       }
-    const shape = shapeOf(candidate.rows, shapes)
+    const shape = shapeOf(candidate.rows, shapes, vocabulary)
     if (shape === undefined) continue
     const rows = candidate.rows.filter(shape.recognises)
     const others = candidate.rows.length - rows.length
@@ -63,10 +63,14 @@ export function draftSample(
 }
 
 /** The shape that most rows have. */
-function shapeOf(rows: readonly JsonValue[], shapes: readonly JsonShape[]): JsonShape | undefined {
+function shapeOf(
+  rows: readonly JsonValue[],
+  shapes: readonly JsonShape[],
+  vocabulary: Vocabulary,
+): JsonShape | undefined {
   const counted = shapes.map((shape) => ({ shape, count: rows.filter(shape.recognises).length }))
   const best = counted.reduce((most, one) => (one.count > most.count ? one : most))
-  return best.count > 0 && best.count >= rows.length / 4 ? best.shape : undefined
+  return best.count > 0 && best.count >= rows.length / 4 ? best.shape : shapeByNames(rows, vocabulary)
 }
 
 type Members = Readonly<Record<string, JsonValue>>

@@ -5,7 +5,9 @@ import { z } from 'zod'
 import type { JsonValue } from '../../model/row.ts'
 import { compileSteps, follow, SEVERAL } from '../../transform/scope.ts'
 import { parseYaml } from '../../yaml-file.ts'
+import { findHl7, Hl7Names } from './hl7-names.ts'
 import { REGISTER } from './match-persons.ts'
+import type { Vocabulary } from './vocabulary.ts'
 
 const Paths = z.array(z.string())
 const Levels = z.record(z.string(), z.string())
@@ -18,6 +20,8 @@ const Places = z.strictObject({
   reference: Paths,
   register: z.partialRecord(z.enum(REGISTER), Paths).default({}),
   observedAt: Paths,
+  /** Asked about, where nothing says when it was observed. */
+  written: Paths.default([]),
   /** Beside the code, what it is called. */
   biometrics: Results.optional(),
   /** Results within a result, by a level of their own: what there is of them is as in `biometrics`. */
@@ -39,6 +43,7 @@ const Converter = z.strictObject({
 
 const Shapes = z.strictObject({
   hl7: Places,
+  names: Hl7Names,
   converters: z.array(Converter),
   shapes: z.array(z.strictObject({ ...Named, ...Places.shape })),
 })
@@ -47,20 +52,37 @@ export interface JsonShape extends Places {
   readonly kind: string
   readonly recognises: (document: JsonValue) => boolean
   readonly each: Readonly<Record<string, string>>
+  /** A row is one result, which its key must name. */
+  readonly ofOneResult?: boolean
 }
 export type ResultPaths = z.infer<typeof Results>
 
 const FILE = fileURLToPath(new URL('json-shapes.yaml', import.meta.url))
 
+const readFile = (): z.infer<typeof Shapes> =>
+  parseYaml(readFileSync(FILE, 'utf8'), FILE, Shapes, 'catalog-invalid', 'text').value
+
+/** The shape of HL7 v2 whose converter is not known, by the names of its members; undefined where it is none. */
+export function shapeByNames(
+  rows: readonly JsonValue[],
+  vocabulary: Pick<Vocabulary, 'naming' | 'words'>,
+): JsonShape | undefined {
+  const { hl7, names } = readFile()
+  const found = findHl7(rows, names, vocabulary)
+  return (
+    found && {
+      ...Places.parse(leadingTo(hl7, found.pathsOf)),
+      kind: 'results, by the names that HL7 v2 has for their parts',
+      ofOneResult: Object.keys(found.each).length === 0,
+      recognises: () => true,
+      each: found.each,
+    }
+  )
+}
+
 /** @throws WaybillError `catalog-invalid` where the file is not as it is shipped */
 export function readShapes(): JsonShape[] {
-  const { hl7, converters, shapes } = parseYaml(
-    readFileSync(FILE, 'utf8'),
-    FILE,
-    Shapes,
-    'catalog-invalid',
-    'text',
-  ).value
+  const { hl7, converters, shapes } = readFile()
   const written = converters.map((converter) => ({
     ...Places.parse(leadingTo(hl7, (place) => pathsOf(converter, place))),
     kind: converter.kind,

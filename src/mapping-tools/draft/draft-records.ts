@@ -2,7 +2,6 @@
  * A mapping drafted from records of several types. Their cells have no names: what each holds is told by its texts alone, and asked. Where two cells
  * could be the same, no rule is written.
  */
-import type { JsonValue } from '../../model/row.ts'
 import { holdsStates, type LongMatch, matchLong, tableCode } from './coded-rules.ts'
 import { readerOf } from './draft-json.ts'
 import { assembleDraft, lookedAt } from './draft-table.ts'
@@ -11,45 +10,50 @@ import { matchCareTeams } from './match-wide.ts'
 import { type ColumnProfile, MOST, type Profile, profileColumns } from './profile-columns.ts'
 import { cellNames, type Sample } from './read-sample.ts'
 import type { Vocabulary } from './vocabulary.ts'
-import { type Draft, type DraftLine, decide, indent, line, list, note, scalar } from './write-draft.ts'
+import { type Draft, type DraftLine, decide, indent, line, list, note, scalar, step } from './write-draft.ts'
 
 type RecordsSample = Extract<Sample, { kind: 'records' }>
 
 /** What is known of a type: where it lies, and what its cells hold. */
 interface Drafted {
   readonly type: string
-  /** From itself up to the one that begins a row. */
-  readonly chain: readonly string[]
   readonly profile: Profile
   readonly match: LongMatch | undefined
   readonly observed: Observed
   readonly notes: readonly DraftLine[]
 }
 
-/** The `read` block of the draft, levels included. */
-export function recordLevels({ read, types }: RecordsSample): string[] {
-  const levels = types.slice(1).map(({ name, above }) => {
-    const owner = above === types[0]?.name ? '$' : levelOf(above ?? '')
-    const step = /^[A-Za-z_]/.test(name) ? `.${name}` : `['${name}']`
-    return [levelOf(name), `${owner}${step}[*]`] as const
-  })
+type Types = RecordsSample['types']
+
+/** The level of each type but the one that begins a row, and the path that leads to it. */
+const levelsOf = (types: Types): ReadonlyMap<string, readonly [level: string, path: string]> =>
+  new Map(
+    types.slice(1).map(({ name, above = '' }) => {
+      const owner = above === types[0]?.name ? '$' : levelOf(above)
+      return [name, [levelOf(name), `${owner}${step(name)}[*]`]] as const
+    }),
+  )
+
+/** In small letters. */
+const levelOf = (type: string): string =>
+  /^(?!context$)[a-z]/i.test(type) ? type.toLowerCase() : `type_${type.toLowerCase()}`
+
+/** The `read` block of the draft. */
+export function recordLines({ read, types }: RecordsSample): string[] {
+  const levels = [...levelsOf(types).values()]
   return [
     ...read,
     'types:',
     ...types.map(({ name, above, cells }) => {
       const columns = list(cellNames(cells))
-      const lies = above === undefined || above === types[0]?.name
-      return `  ${scalar(name)}: ${lies ? columns : `{ in: ${scalar(above)}, columns: ${columns} }`}`
+      const isDirect = above === undefined || above === types[0]?.name
+      return `  ${scalar(name)}: ${isDirect ? columns : `{ in: ${scalar(above)}, columns: ${columns} }`}`
     }),
     ...(levels.length === 0
       ? []
       : [`each: { ${levels.map(([level, path]) => `${level}: ${JSON.stringify(path)}`).join(', ')} }`]),
   ]
 }
-
-/** A level is named in small letters. */
-const levelOf = (type: string): string =>
-  /^[A-Za-z]/.test(type) ? type.toLowerCase() : `type_${type.toLowerCase()}`
 
 export function draftRecords(
   name: string,
@@ -80,7 +84,7 @@ export function draftRecords(
         name,
         sample: file,
         notes: sample.notes,
-        read: recordLevels(sample),
+        read: recordLines(sample),
         reference: person?.path,
         observed,
       },
@@ -127,26 +131,16 @@ const personOf = (columns: readonly ColumnProfile[], rows: number): ColumnProfil
     ({ distinct, filled, dates }) => dates === undefined && filled.length === rows && distinct.size === rows,
   ) ?? columns.find(({ filled, dates }) => dates === undefined && filled.length === rows)
 
-function draftType(type: string, { types, documents }: RecordsSample, vocabulary: Vocabulary): Drafted {
+function draftType(type: string, sample: RecordsSample, vocabulary: Vocabulary): Drafted {
   const chain: string[] = []
-  for (let at: string | undefined = type; at !== undefined; at = types.find(({ name }) => name === at)?.above)
-    chain.push(at)
-  const columnsOf = (of: string): string[] => {
-    const { above, cells = 0 } = types.find(({ name }) => name === of) ?? {}
-    return cellNames(cells).map((cell) => `${above === undefined ? '$' : levelOf(of)}.${cell}`)
-  }
-  const profile = profileOf(chain.slice(0, 1).flatMap(columnsOf), chain, documents, types, vocabulary)
+  const aboveOf = (of: string): string | undefined => sample.types.find(({ name }) => name === of)?.above
+  for (let at: string | undefined = type; at !== undefined; at = aboveOf(at)) chain.push(at)
+  const profile = profileOf(type, chain, sample, vocabulary)
   const { columns, several } = named(profile.columns, vocabulary)
   const match = several === undefined ? matchLong(vocabulary, columns) : undefined
   const observed = chain
-    .map((of) =>
-      findObserved(
-        profileOf(columnsOf(of), chain, documents, types, vocabulary).columns.map(asDate),
-        undefined,
-        vocabulary.words,
-        true,
-      ),
-    )
+    .map((of) => profileOf(of, chain, sample, vocabulary).columns.map(asDate))
+    .map((cells) => findObserved(cells, undefined, vocabulary.words, true))
     .find(({ column, candidates }) => column !== undefined || candidates.length > 0)
   const numbers = columns.filter(({ name }) => name === 'number').map(({ path }) => path)
   const notes =
@@ -164,33 +158,27 @@ function draftType(type: string, { types, documents }: RecordsSample, vocabulary
           ]
         : []
   return {
-    ...{ type, chain, match, notes, profile: { ...profile, columns } },
+    ...{ type, match, notes, profile: { ...profile, columns } },
     observed: { column: undefined, candidates: [], ...observed, doubtful: true },
   }
 }
 
-/** Cells of one type, row by row of the records of another that lies in it. */
+/** Cells of a type, of each record of the first of a chain, which lies in it. */
 function profileOf(
-  paths: readonly string[],
+  type: string,
   chain: readonly string[],
-  documents: readonly JsonValue[],
-  types: RecordsSample['types'],
+  { types, documents }: RecordsSample,
   vocabulary: Vocabulary,
 ): Profile {
+  const levels = levelsOf(types)
   const each = Object.fromEntries(
-    chain
-      .slice(0, -1)
-      .reverse()
-      .map((type) => {
-        const above = types.find(({ name }) => name === type)?.above
-        return [levelOf(type), `${above === chain.at(-1) ? '$' : levelOf(above ?? '')}['${type}'][*]`]
-      }),
+    [...levels].flatMap(([name, level]) => (chain.includes(name) ? [level] : [])),
   )
-  const columns = paths.map((path) => ({ path, name: path.replace(/^.*\./, '') }))
-  return profileColumns(
-    { read: [], notes: [], columns, rows: readerOf(documents, each).texts(paths) },
-    vocabulary,
-  )
+  const names = cellNames(types.find(({ name }) => name === type)?.cells ?? 0)
+  const [owner = '$'] = levels.get(type) ?? []
+  const columns = names.map((name) => ({ path: `${owner}.${name}`, name }))
+  const rows = readerOf(documents, each).texts(columns.map(({ path }) => path))
+  return profileColumns({ read: [], notes: [], columns, rows }, vocabulary)
 }
 
 const asDate = (column: ColumnProfile): ColumnProfile => called(column, 'date')

@@ -2,12 +2,12 @@
 import type { JsonValue } from '../../model/row.ts'
 import { draftBundle, isPatientBundle } from './draft-bundle.ts'
 import { draftShape, type JsonSample } from './draft-json.ts'
-import { draftRecords, recordLevels } from './draft-records.ts'
+import { draftRecords, recordLines } from './draft-records.ts'
 import { draftTable } from './draft-table.ts'
 import { type JsonShape, readShapes, shapeByNames } from './json-shapes.ts'
 import type { Column, Sample, SampleTable } from './read-sample.ts'
 import type { Vocabulary } from './vocabulary.ts'
-import type { Draft } from './write-draft.ts'
+import { type Draft, step } from './write-draft.ts'
 
 export interface DraftedSample {
   readonly draft: Draft
@@ -31,7 +31,7 @@ export function draftSample(
     }
   if (sample.kind === 'records') {
     const { documents: rows, notes } = sample
-    const read = { read: recordLevels(sample), notes, rows, wrap: (row: JsonValue) => row }
+    const read = { read: recordLines(sample), notes, rows, wrap: (row: JsonValue) => row }
     return { draft: draftRecords(name, file, sample, vocabulary), rows: { kind: 'json', sample: read } }
   }
   const whole: JsonSample = {
@@ -80,9 +80,6 @@ const isObject = (value: JsonValue | undefined): value is Members =>
 
 const DEEPEST = 4
 const MOST_COLUMNS = 300
-
-const step = (name: string): string =>
-  /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `.${name}` : `['${name.replaceAll(/[\\']/g, '\\$&')}']`
 
 /** @param document the only one of a JSON file */
 function jsonRows(document: JsonValue): JsonSample {

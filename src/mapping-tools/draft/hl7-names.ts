@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { JsonValue } from '../../model/row.ts'
 import { hasWord, joined, nameWords } from './names.ts'
 import type { Vocabulary } from './vocabulary.ts'
+import { step } from './write-draft.ts'
 
 const Spellings = z.record(
   z.string(),
@@ -37,6 +38,8 @@ interface Leaf {
   readonly place: string
   /** How many members lead to the segment, or to the object that holds its fields. */
   readonly segment: number
+  /** And how many to the field. */
+  readonly field: number
 }
 
 const LOOKED_AT = 200
@@ -54,8 +57,9 @@ export function findHl7(
   const trails = new Map<string, Trail>()
   const lists = new Set<string>()
   for (const row of rows.slice(0, LOOKED_AT)) collect(row, [], trails, lists)
+  const beside = segmentsIn(trails.values(), names)
   const leaves = [...trails.values()].flatMap(
-    (trail) => placeOf(trail, names, siblings(trail, trails, names)) ?? [],
+    (trail) => placeOf(trail, names, beside.get(keyOf(trail.slice(0, -1)))) ?? [],
   )
   // A goal, the value before, somebody of the family.
   const isOthers = (name: string): boolean => hasWord(nameWords(name, naming).outside, words.otherwise)
@@ -75,18 +79,15 @@ export function findHl7(
       ? [trail]
       : []
   })
-  const nameOf = (trail: Trail): string =>
-    `level_${levels.findIndex((level) => keyOf(level) === keyOf(trail)) + 1}`
-  const pathOf = ({ trail, place, segment }: Leaf): string => {
+  const called = levelNames(levels)
+  const nameOf = (trail: Trail): string => called.get(keyOf(trail)) ?? '$'
+  const pathOf = (leaf: Leaf): string => {
+    const { trail, place } = leaf
     const isRoot = /^(?:PID|MSH)/.test(place)
     const base = isRoot
       ? undefined
       : levels.findLast((level) => keyOf(trail.slice(0, level.length)) === keyOf(level))
-    return written(base === undefined ? '$' : nameOf(base), trail, {
-      from: base?.length ?? 0,
-      segment,
-      lists,
-    })
+    return written(base === undefined ? '$' : nameOf(base), leaf, base?.length ?? 0, lists)
   }
   return {
     each: Object.fromEntries(
@@ -95,12 +96,29 @@ export function findHl7(
         const start = above === undefined ? '$' : nameOf(above)
         return [
           nameOf(level),
-          `${written(start, level, { from: above?.length ?? 0, segment: 0, lists: new Set() })}[*]`,
+          `${start}${level
+            .slice(above?.length ?? 0)
+            .map(step)
+            .join('')}[*]`,
         ]
       }),
     ),
     pathsOf: (place) => [...new Set(at(place).map(pathOf))],
   }
+}
+
+/** By their last members, in small letters. */
+function levelNames(levels: readonly Trail[]): ReadonlyMap<string, string> {
+  const names = new Map<string, string>()
+  for (const level of levels) {
+    const plain = (level.at(-1) ?? '')
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '_')
+      .replace(/^[^a-z]+|_+$/g, '')
+    const isFree = plain !== '' && plain !== 'context' && ![...names.values()].includes(plain)
+    names.set(keyOf(level), isFree ? plain : `level_${names.size + 1}`)
+  }
+  return names
 }
 
 function collect(value: JsonValue, trail: Trail, trails: Map<string, Trail>, lists: Set<string>): void {
@@ -116,14 +134,16 @@ function collect(value: JsonValue, trail: Trail, trails: Map<string, Trail>, lis
   } else if (trail.length > 0) trails.set(keyOf(trail), trail)
 }
 
-/** Segments of which something stands beside a member, so that it need not name its own. */
-function siblings(trail: Trail, trails: ReadonlyMap<string, Trail>, names: Hl7Names): ReadonlySet<string> {
-  const above = keyOf(trail.slice(0, -1))
-  return new Set(
-    [...trails.values()]
-      .filter((other) => keyOf(other.slice(0, -1)) === above)
-      .flatMap((other) => fieldNamed(other.at(-1) ?? '', undefined, names)?.place.slice(0, 3) ?? []),
-  )
+/** Segments of which something stands in an object, so that other members of it need not name theirs. */
+function segmentsIn(trails: Iterable<Trail>, names: Hl7Names): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>()
+  for (const trail of trails) {
+    const segment = fieldNamed(trail.at(-1) ?? '', undefined, names)?.place.slice(0, 3)
+    if (segment === undefined) continue
+    const above = keyOf(trail.slice(0, -1))
+    found.set(above, (found.get(above) ?? new Set()).add(segment))
+  }
+  return found
 }
 
 const NUMBERED = /^([a-z]{2}[a-z0-9])[\s._-]?(\d{1,2})(?:[\s._-](\d{1,2}))?$/i
@@ -158,9 +178,10 @@ function fieldNamed(
   return { place: `${segment}.${field}`, component: part }
 }
 
-function placeOf(trail: Trail, names: Hl7Names, beside: ReadonlySet<string>): Leaf | undefined {
+function placeOf(trail: Trail, names: Hl7Names, beside: ReadonlySet<string> | undefined): Leaf | undefined {
   let segment: { readonly name: string; readonly length: number } | undefined
   let field: string | undefined
+  let fieldAt = 0
   let component: string | undefined
   for (const [index, name] of trail.entries()) {
     const called = joined(name)
@@ -179,11 +200,12 @@ function placeOf(trail: Trail, names: Hl7Names, beside: ReadonlySet<string>): Le
     const isLast = index === trail.length - 1
     const found = fieldNamed(
       name,
-      segment === undefined ? (isLast && beside.size > 0 ? beside : undefined) : new Set([segment.name]),
+      segment === undefined ? (isLast ? beside : undefined) : new Set([segment.name]),
       names,
     )
     if (found !== undefined) {
       field = found.place
+      fieldAt = index + 1
       component = found.component === undefined ? undefined : String(Number(found.component))
       segment ??= { name: field.slice(0, 3), length: index }
       continue
@@ -196,26 +218,22 @@ function placeOf(trail: Trail, names: Hl7Names, beside: ReadonlySet<string>): Le
   }
   return field === undefined || segment === undefined || !field.startsWith(segment.name)
     ? undefined
-    : { trail, place: `${field}.${component ?? '1'}`, segment: segment.length }
+    : { trail, place: `${field}.${component ?? '1'}`, segment: segment.length, field: fieldAt }
 }
 
-const step = (name: string): string =>
-  /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `.${name}` : `['${name.replaceAll(/[\\']/g, '\\$&')}']`
-
-/** The path behind what it starts from: of the lists above a segment one element may lead on, of those within it the first is taken. */
+/** The path behind what it starts from: of the lists above a segment one element may lead on, of repetitions the first is taken. */
 function written(
   start: string,
-  trail: Trail,
-  {
-    from,
-    segment,
-    lists,
-  }: { readonly from: number; readonly segment: number; readonly lists: ReadonlySet<string> },
+  { trail, segment, field }: Pick<Leaf, 'trail' | 'segment' | 'field'>,
+  from: number,
+  lists: ReadonlySet<string>,
 ): string {
   return trail.slice(from).reduce((path, name, offset) => {
     const at = from + offset + 1
-    if (!lists.has(keyOf(trail.slice(0, at)))) return path + step(name)
     const next = trail[at]
-    return `${path}${step(name)}${at > segment || next === undefined ? '[0]' : `[?@${step(next)}]`}`
+    const isList = lists.has(keyOf(trail.slice(0, at)))
+    // A field with components may be repeated in another message.
+    if (at > segment && (isList || (at === field && next !== undefined))) return `${path}${step(name)}[0]`
+    return path + step(name) + (isList && next !== undefined ? `[?@${step(next)}]` : '')
   }, start)
 }

@@ -36,7 +36,6 @@ const Converter = z.strictObject({
   ...Named,
   segments: z.record(z.enum(['PID', 'MSH', 'OBR', 'OBX']), z.string()),
   firstField: z.record(z.string(), z.coerce.number()).default({}),
-  types: z.array(z.string()).default(['']),
   component: Paths,
   whole: Paths.default([]),
 })
@@ -111,7 +110,7 @@ function leadingTo(value: unknown, pathsAt: (place: string) => readonly string[]
 
 /** The paths of a component as a converter writes it. @param place `PID.5.2` */
 function pathsOf(
-  { segments, firstField, types, component, whole }: z.infer<typeof Converter>,
+  { segments, firstField, component, whole }: z.infer<typeof Converter>,
   place: string,
 ): string[] {
   const [segment = '', field = '', part = ''] = place.split('.')
@@ -123,8 +122,7 @@ function pathsOf(
     index: Number(field) - (firstField[segment] ?? 1),
     place: Number(part) - 1,
   }
-  const fill = (template: string, type: string): string =>
-    template.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(name === 'type' ? type : known[name]))
-  const ofComponent = types.flatMap((type) => component.map((template) => fill(template, type)))
-  return part === '1' ? [...ofComponent, ...whole.map((template) => fill(template, ''))] : ofComponent
+  return [...component, ...(part === '1' ? whole : [])].map((template) =>
+    template.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(known[name])),
+  )
 }

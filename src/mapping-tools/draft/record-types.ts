@@ -40,6 +40,8 @@ export function recordTypesOf(
   const byType = Map.groupBy(lines, ({ type }) => type)
   if (byType.size < 2 || byType.size > MOST_TYPES || ![...byType.keys()].every((type) => CODE.test(type)))
     return undefined
+  // Levels are named in small letters.
+  if (new Set([...byType.keys()].map((type) => type.toLowerCase())).size < byType.size) return undefined
   const isOnce = ({ type }: Line): boolean => byType.get(type)?.length === 1
   const first = lines.findIndex((line) => !isOnce(line))
   const end = lines.findLastIndex((line) => !isOnce(line)) + 1

@@ -32,6 +32,10 @@ export const scalar = (text: string): string =>
 
 export const list = (texts: readonly string[]): string => `[${texts.map(scalar).join(', ')}]`
 
+/** A member, as a path goes on to it. */
+export const step = (name: string): string =>
+  /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `.${name}` : `['${name.replaceAll(/[\\']/g, '\\$&')}']`
+
 /** With every text in quotes, for words that YAML could take for something else. */
 export const quoted = (texts: readonly string[]): string =>
   `[${texts.map((text) => JSON.stringify(text)).join(', ')}]`

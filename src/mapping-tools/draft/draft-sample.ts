@@ -43,7 +43,7 @@ export function draftSample(
   const [document = null] = sample.documents
   const within = sample.format === 'json' ? jsonRows(document) : undefined
   for (const candidate of [whole, ...(within === undefined ? [] : [within])]) {
-    if (candidate.rows.every(isPatientBundle))
+    if (candidate.rows.length > 0 && candidate.rows.every(isPatientBundle))
       return {
         draft: draftBundle(name, file, candidate, vocabulary),
         rows: { kind: 'json', sample: candidate },

@@ -48,7 +48,7 @@ const KNOWN = /^(PID|MSH|OBR|OBX)$/
 
 const keyOf = (trail: Trail): string => JSON.stringify(trail)
 
-/** Undefined where no codes with values are found. */
+/** Undefined where no codes of results are found. */
 export function findHl7(
   rows: readonly JsonValue[],
   names: Hl7Names,
@@ -64,9 +64,12 @@ export function findHl7(
   // A goal, the value before, somebody of the family.
   const isOthers = (name: string): boolean => hasWord(nameWords(name, naming).outside, words.otherwise)
   const known = leaves.filter(({ trail, segment }) => !trail.slice(0, segment).some(isOthers))
-  const value = known.find(({ place }) => place === 'OBX.5.1')
-  if (value === undefined) return undefined
-  const own = value.trail.slice(0, value.segment)
+  const result =
+    known.find(({ place }) => place === 'OBX.5.1') ??
+    // Without a value, only what is called by its number.
+    known.find(({ place, trail }) => place === 'OBX.3.1' && NUMBERED.test(trail.at(-1) ?? ''))
+  if (result === undefined) return undefined
+  const own = result.trail.slice(0, result.segment)
   const isBeside = ({ trail, segment }: Leaf): boolean => keyOf(trail.slice(0, segment)) === keyOf(own)
   const at = (place: string): Leaf[] =>
     known.filter((leaf) => leaf.place === place && (!place.startsWith('OBX') || isBeside(leaf)))

@@ -92,12 +92,19 @@ test.each(CONVERTED)('%s', (_, document, paths) => {
 })
 
 test.each([
+  ['no values', { results: [{ code: '4548-4' }] }],
   ['no codes', { results: [{ value: '5.1' }] }],
   ['names that could be anything', { code: '4548-4', value: '5.1', unit: '%' }],
   ['a goal', { goal: { results: [RESULT] } }],
   ['lists in lists', { results: [[RESULT]] }],
 ])('%s: no results', (_, document) => {
   expect(shapeOf(document)).toBeUndefined()
+})
+
+test('results by their numbers without values are results, and asked about', () => {
+  const { text } = draftedJson('ndjson', { PID_3: 'P1', OBX: [{ OBX_3: '4548-4', OBX_5: null }] })
+  expect(text).toContain('each: { obx: "$.OBX[*]" }')
+  expect(text).toContain('DECIDE: no codes or no values were found')
 })
 
 test('where a row is one result, its key says which', () => {

@@ -11,7 +11,7 @@ import { draftText } from '../../../src/mapping-tools/draft/write-draft.ts'
 import { runCases, textReader } from '../../../src/mapping-tools/run-cases.ts'
 import { corpusPath, WITHOUT_CORPUS } from '../../corpus/corpus-file.ts'
 import { load } from '../../transform/mapping-under-test.ts'
-import { vocabulary } from './drafting.ts'
+import { draftedJson, vocabulary } from './drafting.ts'
 
 const NOW = Date.parse('2026-11-01T00:00:00Z')
 
@@ -268,4 +268,9 @@ test.each([
     whole,
   )
   expect(text.includes('\ncareTeams:\n')).toBe(whole)
+})
+
+test('a Bundle without resources is none of a patient', () => {
+  const { text } = draftedJson('json', { resourceType: 'Bundle', entry: [{ request: { method: 'GET' } }] })
+  expect(text).not.toContain('FHIR Bundles')
 })

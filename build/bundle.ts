@@ -71,7 +71,8 @@ export async function bundle(folder: string, entries: Readonly<Record<string, st
         transform: {
           filter: { code: /import\.meta\./ },
           handler(code: string, id: string): string {
-            const place = id.startsWith(SOURCES) ? join(BUILT, relative(SOURCES, id)) : id
+            // The bundler's own module has no path; wherever it is called from, it is to ask for packages from here.
+            const place = id.startsWith(SOURCES) ? join(BUILT, relative(SOURCES, id)) : resolve(PROJECT, id)
             const file = `new URL(${JSON.stringify(relative(folder, place))}, import.meta.url)`
             return code
               .replaceAll('createRequire(import.meta.url)(', 'require(')

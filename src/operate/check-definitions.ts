@@ -14,7 +14,7 @@ import type { NotifySettings } from '../definitions/notify-definition.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import { type Arrival, type SourceSettings, withPassingArrival } from '../run/arrival.ts'
 import { counted } from '../shown-text.ts'
-import type { Check, CheckFinding } from './finding.ts'
+import { type Check, type CheckFinding, finding, type Level } from './finding.ts'
 
 export interface SourceLook {
   readonly sources: SourceSettings
@@ -29,12 +29,12 @@ export async function checkJobs(folders: DefinitionFolders, look: SourceLook): P
   const names = (await definitionsIn(folders.jobs)).sort()
   if (names.length === 0)
     return [
-      {
-        check: 'job',
-        level: 'warning',
-        found: `there is none in ${folders.jobs}`,
-        remedy: 'Check WAYBILL_JOBS, or write one: docs/jobs.md.',
-      },
+      finding(
+        'job',
+        'warning',
+        `there is none in ${folders.jobs}`,
+        'Check WAYBILL_JOBS, or write one: docs/jobs.md.',
+      ),
     ]
   return withPassingArrival(look.sources, async (arrival) => {
     const findings: CheckFinding[] = []
@@ -68,22 +68,16 @@ async function checkSource(
   look: SourceLook,
 ): Promise<CheckFinding[]> {
   await readDecidedMapping(folders, source.mapping, job.catalog)
+  const subject = job.definition.job
   const told = (found: string): CheckFinding[] => [
-    {
-      check: 'job',
-      level: 'ok',
-      subject: job.definition.job,
-      found: `${source.from}/${source.match}: ${found}`,
-    },
+    finding('job', 'ok', `${source.from}/${source.match}: ${found}`, undefined, { subject }),
   ]
   if (source.place.local === undefined && !look.servers) return told('not asked (--sources asks it)')
   const { complete, refused } = await arrival.look(source, look.now)
   return [
     ...told(`${counted(complete.length, 'export')} there`),
     ...refused.flatMap(({ refused: error }) =>
-      error === undefined
-        ? []
-        : [{ ...problemOf('job', job.definition.job, error), level: 'warning' as const }],
+      error === undefined ? [] : [{ ...problemOf('job', subject, error), level: 'warning' as const }],
     ),
   ]
 }
@@ -104,12 +98,12 @@ export async function checkMappings(
     )
   if (findings.length > 0) return findings
   return [
-    {
-      check: 'mapping',
-      level: 'warning',
-      found: `there is none in ${folders.mappings}`,
-      remedy: 'Check WAYBILL_MAPPINGS, or draft one with `waybill mapping init SAMPLE`.',
-    },
+    finding(
+      'mapping',
+      'warning',
+      `there is none in ${folders.mappings}`,
+      'Check WAYBILL_MAPPINGS, or draft one with `waybill mapping init SAMPLE`.',
+    ),
   ]
 }
 
@@ -118,26 +112,19 @@ async function checkMapping(
   name: string,
   testCases: TestCases,
 ): Promise<CheckFinding> {
-  const common = { check: 'mapping', subject: name } as const
+  const told = (level: Level, found: string, remedy?: string): CheckFinding =>
+    finding('mapping', level, `well-formed; ${found}`, remedy, { subject: name })
   const { undecided } = await readMapping(folders, name)
-  if (undecided.length > 0)
-    return {
-      ...common,
-      level: 'warning',
-      found: `well-formed; a draft that nobody has decided yet on line ${undecided.join(', ')}, so no job can run with it`,
-      remedy: `waybill mapping check ${name}`,
-    }
+  if (undecided.length > 0) {
+    const found = `a draft that nobody has decided yet on line ${undecided.join(', ')}, so no job can run with it`
+    return told('warning', found, `waybill mapping check ${name}`)
+  }
   const tested = await testCases(name)
-  if (tested === undefined) return { ...common, level: 'ok', found: 'well-formed; it has no cases' }
+  if (tested === undefined) return told('ok', 'it has no cases')
   const { cases, failed } = tested
   const of = `of ${cases} ${cases === 1 ? 'case' : 'cases'}`
-  if (failed === 0) return { ...common, level: 'ok', found: `well-formed; ${of} all pass` }
-  return {
-    ...common,
-    level: 'problem',
-    found: `well-formed; ${of} ${failed} ${failed === 1 ? 'fails' : 'fail'}`,
-    remedy: `waybill mapping test ${name}`,
-  }
+  if (failed === 0) return told('ok', `${of} all pass`)
+  return told('problem', `${of} ${failed} ${failed === 1 ? 'fails' : 'fail'}`, `waybill mapping test ${name}`)
 }
 
 /** What cannot be read is a finding, and keeps nothing else from being looked at. */
@@ -158,8 +145,8 @@ function problemOf(check: Check, subject: string, error: WaybillError): CheckFin
   const where = error.place === undefined ? '' : ` (${describePlace(error.place)})`
   const found = `${error.code}: ${error.message}${error.message.includes(where.slice(2, -1)) ? '' : where}`
   const details = error.findings.map(({ place, message }) => `${describePlace(place)}: ${message}`)
-  return {
-    ...{ check, level: 'problem', subject, found, remedy: error.remedy },
+  return finding(check, 'problem', found, error.remedy, {
+    subject,
     ...(details.length === 0 ? {} : { details }),
-  }
+  })
 }

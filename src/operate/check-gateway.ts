@@ -8,7 +8,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { RequestEvent } from '../gateway/transport.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
-import type { CheckFinding, Level } from './finding.ts'
+import { type CheckFinding, finding, type Level } from './finding.ts'
 
 /** In milliseconds, for each call, its answer's body included. */
 export const LOOK_TIMEOUTS: Partial<Timeouts> = { request: 10_000 }
@@ -35,16 +35,29 @@ export interface GatewayLook {
 
 /** @throws WaybillError `interrupted` */
 export async function checkGateway(access: GatewayAccess): Promise<GatewayLook> {
-  const { signal } = access
+  const { url, now, nobody, signal } = access
+  let clock: GatewayLook['clock']
   let gateway: ReturnType<GatewayAccess['open']> | undefined
   const end = (): void => gateway?.close()
+  const look = async (): Promise<CheckFinding[]> => {
+    const noToken = await refusalOf(access.accessToken)
+    const keyed = await failureOf(async () => {
+      gateway = access.open(({ date }) => {
+        if (date !== undefined) clock = { date, cameAt: now() }
+      })
+      await gateway.content.listArticles()
+    })
+    const answered = judgeKey(url, keyed)
+    if (noToken !== undefined) return [answered, tokenProblem(noToken)]
+    const isThere = keyed === undefined || (keyed instanceof GatewayError && keyed.status !== undefined)
+    if (!isThere) return [answered, UNTRIED]
+    const account = { reference: nobody, type: 'partnerAccountId' } as const
+    return [answered, judgeToken(await failureOf(async () => gateway?.biometrics.read(account)))]
+  }
   signal.addEventListener('abort', end, { once: true })
   try {
-    const looked = await look(access, (onRequest) => {
-      gateway = access.open(onRequest)
-      return gateway
-    })
-    if (!signal.aborted) return looked
+    const findings = await look()
+    if (!signal.aborted) return { findings, clock }
   } finally {
     signal.removeEventListener('abort', end)
     end()
@@ -52,28 +65,6 @@ export async function checkGateway(access: GatewayAccess): Promise<GatewayLook> 
   throw new WaybillError('interrupted', 'the look at the gateway was interrupted', {
     remedy: 'Run `waybill doctor` again.',
   })
-}
-
-async function look(
-  { url, now, nobody, accessToken }: GatewayAccess,
-  open: GatewayAccess['open'],
-): Promise<GatewayLook> {
-  let clock: GatewayLook['clock']
-  let gateway: ReturnType<GatewayAccess['open']> | undefined
-  const noToken = await refusalOf(accessToken)
-  const keyed = await failureOf(async () => {
-    gateway = open(({ date }) => {
-      if (date !== undefined) clock = { date, cameAt: now() }
-    })
-    await gateway.content.listArticles()
-  })
-  const answered = judgeKey(url, keyed)
-  if (noToken !== undefined) return { findings: [answered, tokenProblem(noToken)], clock }
-  const isThere = keyed === undefined || (keyed instanceof GatewayError && keyed.status !== undefined)
-  if (!isThere) return { findings: [answered, UNTRIED], clock }
-  const account = { reference: nobody, type: 'partnerAccountId' } as const
-  const bearing = await failureOf(async () => gateway?.biometrics.read(account))
-  return { findings: [answered, judgeToken(bearing)], clock }
 }
 
 type Failure = GatewayError | WaybillError
@@ -100,12 +91,8 @@ const ADDRESS = 'Set WAYBILL_GATEWAY_URL to the address that the gateway itself 
 
 /** Of a call that carries the key alone. */
 function judgeKey(url: string, failure: Failure | undefined): CheckFinding {
-  const told = (level: Level, found: string, remedy?: string): CheckFinding => ({
-    check: 'gateway',
-    level,
-    found: `${url} ${found}`,
-    ...(remedy === undefined ? {} : { remedy }),
-  })
+  const told = (level: Level, found: string, remedy?: string): CheckFinding =>
+    finding('gateway', level, `${url} ${found}`, remedy)
   const takesKey = `answers ${url.startsWith('https:') ? 'over TLS' : 'without TLS, on this machine'} and takes the key`
   if (failure === undefined) return told('ok', takesKey)
   if (failure instanceof WaybillError)
@@ -145,37 +132,28 @@ function judgeToken(failure: Failure | undefined): CheckFinding {
   if (failure instanceof WaybillError) return tokenProblem(failure)
   const { status } = failure
   if (failure.class === 'stale-token')
-    return {
-      check: 'token',
-      level: 'problem',
-      found: `the gateway refuses it (HTTP ${status})`,
-      remedy: 'Get a new one; with WAYBILL_ACCESS_TOKEN_COMMAND Waybill gets it itself.',
-    }
+    return finding(
+      'token',
+      'problem',
+      `the gateway refuses it (HTTP ${status})`,
+      'Get a new one; with WAYBILL_ACCESS_TOKEN_COMMAND Waybill gets it itself.',
+    )
   if (failure.class === 'refused' && (status ?? 0) >= 400) return TAKEN
-  const how = status === undefined ? '' : ` (HTTP ${status})`
-  return {
-    check: 'token',
-    level: 'warning',
-    found: `the gateway did not say whether it takes it${how}`,
-    remedy: 'Look again when the gateway is well.',
-  }
+  const found = `the gateway did not say whether it takes it${status === undefined ? '' : ` (HTTP ${status})`}`
+  return finding('token', 'warning', found, 'Look again when the gateway is well.')
 }
 
-const TAKEN: CheckFinding = { check: 'token', level: 'ok', found: 'the gateway takes it' }
+const TAKEN = finding('token', 'ok', 'the gateway takes it')
 
-const UNTRIED: CheckFinding = {
-  check: 'token',
-  level: 'warning',
-  found: 'not tried, as the gateway cannot be had',
-  remedy: 'Look again when the gateway answers.',
-}
+const UNTRIED = finding(
+  'token',
+  'warning',
+  'not tried, as the gateway cannot be had',
+  'Look again when the gateway answers.',
+)
 
-const tokenProblem = (error: WaybillError): CheckFinding => ({
-  check: 'token',
-  level: 'problem',
-  found: wordsOf(error),
-  remedy: error.remedy,
-})
+const tokenProblem = (error: WaybillError): CheckFinding =>
+  finding('token', 'problem', wordsOf(error), error.remedy)
 
 const wordsOf = ({ place, message }: WaybillError): string =>
   place === undefined ? message : `${describePlace(place)}: ${message}`

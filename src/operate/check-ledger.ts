@@ -9,7 +9,7 @@ import type {
 } from '../ledger/sqlite/inspect.ts'
 import { backfillCommand, rangeOf } from '../run/backfill-range.ts'
 import { counted, n, shellWord, sizeText } from '../shown-text.ts'
-import type { CheckFinding, Level } from './finding.ts'
+import { type CheckFinding, finding, type Level } from './finding.ts'
 
 export interface LedgerSurroundings {
   /** Whether the process of a holder is known to be gone: then the next run takes over. */
@@ -26,12 +26,8 @@ export function checkLedger(
   facts: LedgerFacts | undefined,
   { isDead, gatewayOf, settingOf, isTold }: LedgerSurroundings,
 ): CheckFinding[] {
-  const told = (level: Level, found: string, remedy?: string): CheckFinding => ({
-    check: 'ledger',
-    level,
-    found,
-    ...(remedy === undefined ? {} : { remedy }),
-  })
+  const told = (level: Level, found: string, remedy?: string): CheckFinding =>
+    finding('ledger', level, found, remedy)
   if (facts === undefined) return [told('ok', 'there is none yet; the first run makes it')]
   if (facts.damage.length > 0)
     return [

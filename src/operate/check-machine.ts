@@ -8,7 +8,7 @@ import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { modeText } from '../own-files.ts'
 import { n, sizeText } from '../shown-text.ts'
-import type { CheckFinding } from './finding.ts'
+import { type CheckFinding, finding } from './finding.ts'
 
 /** A backfill of some millions of records writes as much: ledger, receipts and rejects. */
 const LITTLE_BYTES = 1024 ** 3
@@ -16,17 +16,15 @@ const TOO_LITTLE_BYTES = 50 * 1024 ** 2
 
 export async function checkHome(home: string): Promise<CheckFinding[]> {
   const found = await stat(home).catch((error: unknown) => codeOf(error))
-  const problem = (text: string, remedy: string): CheckFinding[] => [
-    { check: 'home', level: 'problem', found: text, remedy },
-  ]
+  const problem = (text: string, remedy: string): CheckFinding[] => [finding('home', 'problem', text, remedy)]
   if (found === 'ENOENT')
     return [
-      {
-        check: 'home',
-        level: 'warning',
-        found: `${home} is not there yet; the first run makes it`,
-        remedy: 'Where there were runs already, WAYBILL_HOME is wrong: a new home knows nothing of them.',
-      },
+      finding(
+        'home',
+        'warning',
+        `${home} is not there yet; the first run makes it`,
+        'Where there were runs already, WAYBILL_HOME is wrong: a new home knows nothing of them.',
+      ),
     ]
   if (typeof found === 'string')
     return problem(`${home} cannot be looked at (${found})`, 'Check WAYBILL_HOME and who owns its folders.')
@@ -45,17 +43,9 @@ export async function checkHome(home: string): Promise<CheckFinding[]> {
 
 function modeOf(home: string, mode: number): CheckFinding {
   if ((mode & 0o077) === 0)
-    return {
-      check: 'home',
-      level: 'ok',
-      found: `${home} is there, mode ${modeText(mode)}, and may be written`,
-    }
-  return {
-    check: 'home',
-    level: 'warning',
-    found: `${home} may be entered by others (mode ${modeText(mode)})`,
-    remedy: `Rejects files hold health data: chmod 700 ${home}`,
-  }
+    return finding('home', 'ok', `${home} is there, mode ${modeText(mode)}, and may be written`)
+  const found = `${home} may be entered by others (mode ${modeText(mode)})`
+  return finding('home', 'warning', found, `Rejects files hold health data: chmod 700 ${home}`)
 }
 
 /** Told by name; the others are counted. */
@@ -77,7 +67,7 @@ async function filesOf(home: string): Promise<CheckFinding[]> {
     if (paths.length === 0) return []
     const more = paths.length - MOST_TOLD
     const details = [...paths.slice(0, MOST_TOLD), ...(more > 0 ? [`and ${n(more)} more`] : [])]
-    return [{ check: 'home', level: 'warning', found: `${n(paths.length)} ${words}`, details, remedy }]
+    return [finding('home', 'warning', `${n(paths.length)} ${words}`, remedy, { details })]
   }
   return [
     ...told(loose, 'of its files and folders may be used by others', `chmod -R go= ${home}`),
@@ -92,9 +82,9 @@ async function filesOf(home: string): Promise<CheckFinding[]> {
 /** @param bytes that a user without privileges can still write */
 export function roomOf(bytes: number): CheckFinding {
   const found = `${sizeText(bytes)} free on its disk`
-  if (bytes >= LITTLE_BYTES) return { check: 'home', level: 'ok', found }
+  if (bytes >= LITTLE_BYTES) return finding('home', 'ok', found)
   const remedy = 'Make room: `waybill prune --older-than 180d --dry-run` tells what old runs take.'
-  return { check: 'home', level: bytes < TOO_LITTLE_BYTES ? 'problem' : 'warning', found, remedy }
+  return finding('home', bytes < TOO_LITTLE_BYTES ? 'problem' : 'warning', found, remedy)
 }
 
 const MOST_OFF_MS = 2 * 60_000
@@ -109,25 +99,26 @@ export function checkClock(
   gatewayAt: { readonly date: string; readonly cameAt: number } | undefined,
 ): CheckFinding {
   if (latestRunAt !== undefined && now < latestRunAt)
-    return {
-      check: 'clock',
-      level: 'problem',
-      found: `it says ${instant(now)}, which is before the latest run began (${instant(latestRunAt)})`,
-      remedy: 'Set the clock before anything is run: leases and the order of runs hang on it.',
-    }
+    return finding(
+      'clock',
+      'problem',
+      `it says ${instant(now)}, which is before the latest run began (${instant(latestRunAt)})`,
+      'Set the clock before anything is run: leases and the order of runs hang on it.',
+    )
   const date = gatewayAt === undefined ? Number.NaN : Date.parse(gatewayAt.date)
   if (gatewayAt === undefined || Number.isNaN(date))
-    return { check: 'clock', level: 'ok', found: `${instant(now)}; there is no other to compare it with` }
+    return finding('clock', 'ok', `${instant(now)}; there is no other to compare it with`)
   const off = gatewayAt.cameAt - date
   const seconds = Math.round(Math.abs(off) / 1000)
   if (Math.abs(off) <= MOST_OFF_MS)
-    return { check: 'clock', level: 'ok', found: `${instant(now)}, within 2 minutes of the gateway's` }
-  return {
-    check: 'clock',
-    level: 'warning',
-    found: `${n(seconds)} s ${off > 0 ? 'ahead of' : 'behind'} the gateway's`,
-    remedy: 'Let the machine keep its clock by NTP. Schedules and leases hang on it.',
-  }
+    return finding('clock', 'ok', `${instant(now)}, within 2 minutes of the gateway's`)
+  const found = `${n(seconds)} s ${off > 0 ? 'ahead of' : 'behind'} the gateway's`
+  return finding(
+    'clock',
+    'warning',
+    found,
+    'Let the machine keep its clock by NTP. Schedules and leases hang on it.',
+  )
 }
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()
@@ -137,16 +128,10 @@ export async function checkLogFile(path: string | undefined): Promise<CheckFindi
   if (path === undefined) return []
   const wrong = await hindrance(path)
   if (wrong === undefined) return []
-  return [
-    {
-      check: 'settings',
-      level: 'problem',
-      subject: 'WAYBILL_LOG_FILE',
-      found: `${path} cannot be written: ${wrong}`,
-      remedy:
-        'Name a file in a folder that the user who runs Waybill may write, or give that user the right.',
-    },
-  ]
+  const remedy =
+    'Name a file in a folder that the user who runs Waybill may write, or give that user the right.'
+  const subject = 'WAYBILL_LOG_FILE'
+  return [finding('settings', 'problem', `${path} cannot be written: ${wrong}`, remedy, { subject })]
 }
 
 async function hindrance(path: string): Promise<string | undefined> {

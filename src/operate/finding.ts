@@ -19,6 +19,15 @@ export interface CheckFinding {
   readonly remedy?: string
 }
 
+/** @param remedy undefined: nothing is to be done */
+export const finding = (
+  check: Check,
+  level: Level,
+  found: string,
+  remedy?: string,
+  more: Pick<CheckFinding, 'subject' | 'details'> = {},
+): CheckFinding => ({ check, level, ...more, found, ...(remedy === undefined ? {} : { remedy }) })
+
 /** 2 where something must be put right here; 3 where that is the gateway, or what it is entered with, alone. */
 export function exitOf(findings: readonly CheckFinding[]): ExitCode {
   const problems = findings.filter(({ level }) => level === 'problem')

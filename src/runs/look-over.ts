@@ -10,7 +10,7 @@ import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
 import { checkGateway, type GatewayLook, LOOK_TIMEOUTS } from '../operate/check-gateway.ts'
 import { checkLedger } from '../operate/check-ledger.ts'
 import { checkClock, checkHome, checkLogFile } from '../operate/check-machine.ts'
-import type { CheckFinding } from '../operate/finding.ts'
+import { type CheckFinding, finding } from '../operate/finding.ts'
 import { gatewaySetting } from '../run/next-steps.ts'
 import { BUILT_IN, type Settings } from '../settings.ts'
 import { type Application, ledgerFile } from './application.ts'
@@ -44,15 +44,11 @@ export async function lookOver(application: Application, looking: Looking): Prom
 }
 
 function checkSettings(findings: readonly Finding[]): CheckFinding[] {
-  if (findings.length === 0)
-    return [{ check: 'settings', level: 'ok', found: 'all that are needed are there' }]
-  return findings.map(({ place, message }) => ({
-    check: 'settings',
-    level: 'problem',
-    subject: describePlace(place),
-    found: message,
-    remedy: 'Correct it in the environment or the .env file: docs/settings.md.',
-  }))
+  if (findings.length === 0) return [finding('settings', 'ok', 'all that are needed are there')]
+  const remedy = 'Correct it in the environment or the .env file: docs/settings.md.'
+  return findings.map(({ place, message }) =>
+    finding('settings', 'problem', message, remedy, { subject: describePlace(place) }),
+  )
 }
 
 /** By job. */
@@ -79,7 +75,7 @@ async function lookAtLedger(
     const found = `${file} cannot be opened: ${error instanceof Error ? error.message : String(error)}`
     const remedy =
       'Check who owns it. Where it is damaged, keep it and restore the latest backup: docs/runbook.md.'
-    return [[{ check: 'ledger', level: 'problem', found, remedy }], undefined]
+    return [[finding('ledger', 'problem', found, remedy)], undefined]
   }
 }
 
@@ -93,16 +89,17 @@ async function lookAtGateways(
   gateways: ReadonlyMap<string, string>,
 ): Promise<GatewayLook> {
   const { settings } = application
-  const of = (finding: Omit<CheckFinding, 'check'>): GatewayLook => ({
-    findings: [{ check: 'gateway', ...finding }],
+  const notAsked = (...told: Parameters<typeof finding>): GatewayLook => ({
+    findings: [finding(...told)],
     clock: undefined,
   })
   if (settingsFindings.some(({ place }) => OF_GATEWAY.test(place.key ?? '')))
-    return of({
-      level: 'warning',
-      found: 'not asked, as its settings are wrong',
-      remedy: 'Correct the settings named above.',
-    })
+    return notAsked(
+      'gateway',
+      'warning',
+      'not asked, as its settings are wrong',
+      'Correct the settings named above.',
+    )
   const named = new Set([
     ...(settings.gatewayUrl === undefined ? [] : [settings.gatewayUrl]),
     ...gateways.values(),
@@ -112,13 +109,12 @@ async function lookAtGateways(
   for (const name of named)
     looks.push(
       name === BUILT_IN
-        ? of({ level: 'ok', found: 'the built-in one, a stand-in on this machine; runs start it themselves' })
+        ? notAsked('gateway', 'ok', 'the built-in one, a stand-in on this machine; runs start it themselves')
         : await lookAtGateway(application, name),
     )
   if (looks.length === 0) {
     const found = 'none is set: neither WAYBILL_GATEWAY_URL nor a job names one'
-    const { remedy } = new WaybillError('gateway-not-set', found)
-    return { findings: [{ check: 'settings', level: 'problem', found, remedy }], clock: undefined }
+    return notAsked('settings', 'problem', found, new WaybillError('gateway-not-set', found).remedy)
   }
   return {
     findings: looks.flatMap(({ findings }) => findings),

@@ -1,7 +1,7 @@
 /** Runs a shell command with the notice on its standard input, and a few facts in its environment. */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { type Channel, type Message, NotDelivered, payloadOf, secondsOf } from './channel.ts'
+import { type Channel, type Message, NotDelivered, payloadOf, secondsOf } from './notice.ts'
 
 export interface CommandOptions {
   /** For `/bin/sh -c`. */

@@ -1,7 +1,7 @@
 /** Sends notices as mail, in plain text, with what goes with them. */
 import { createTransport } from 'nodemailer'
 import { z } from 'zod'
-import { type Attach, type Channel, NotDelivered, secondsOf } from './channel.ts'
+import { type Attach, type Channel, NotDelivered, secondsOf } from './notice.ts'
 
 export interface EmailOptions {
   /** `smtp://` or `smtps://` with user and password, where the server wants them. */

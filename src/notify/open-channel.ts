@@ -2,7 +2,7 @@
 
 import type { NotifySettings, Target } from '../definitions/notify-definition.ts'
 import { shown } from '../shown-text.ts'
-import { type Attach, type Channel, NotDelivered } from './channel.ts'
+import { type Attach, type Channel, NotDelivered } from './notice.ts'
 
 /** Milliseconds that one try may take. */
 const WEBHOOK_MS = 5_000

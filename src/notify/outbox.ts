@@ -5,8 +5,7 @@
 import pRetry, { AbortError } from 'p-retry'
 import { keyOf, nameOf, type Target } from '../definitions/notify-definition.ts'
 import type { Ledger, NotificationRecord } from '../ledger/ledger.ts'
-import { type Channel, type Message, NotDelivered, readNotice } from './channel.ts'
-import type { Notice } from './notice.ts'
+import { type Channel, type Message, NotDelivered, type Notice, readNotice } from './notice.ts'
 
 /** Delivered beside each other at most. */
 const AT_ONCE = 4

@@ -179,19 +179,19 @@ const differsLines = (
 ): string[] => findings.slice(0, AT_MOST).map(({ measure, message }) => `Differs  ${measure}: ${message}`)
 
 /** An export was read to its end and differs from earlier deliveries: told once of each content. @param run its id */
-export function driftNotice({ job, gateway, at }: About, run: string, drifted: Drifted): UnsentNotice {
+export function driftNotice(about: About, run: string, drifted: Drifted): UnsentNotice {
   const { name, sha256, findings } = drifted
   const isEmptyHanded = findings.some(({ measure }) => measure === 'empty-handed')
   const measures = [...new Set(findings.map(({ measure }) => measure))].join(', ')
   const more = findings.length - AT_MOST
   return {
-    ...{ job, gateway, at },
+    ...about,
     kind: isEmptyHanded ? 'export-empty-handed' : 'export-drifted',
     subject: `${name} ${sha256.slice(0, 16)}`,
     failure: true,
     title: isEmptyHanded
-      ? `Waybill: ${job}: all rows of ${name} were skipped`
-      : `Waybill: ${job}: ${name} differs from earlier deliveries (${measures})`,
+      ? `Waybill: ${about.job}: all rows of ${name} were skipped`
+      : `Waybill: ${about.job}: ${name} differs from earlier deliveries (${measures})`,
     text: [
       `Run      ${run} has read it to its end; nothing was held back`,
       `Export   ${name}`,
@@ -204,27 +204,21 @@ export function driftNotice({ job, gateway, at }: About, run: string, drifted: D
 }
 
 /** Of whom it is told, and when. */
-export interface About {
-  readonly job: string
-  readonly gateway: string
-  /** Milliseconds since the epoch. */
-  readonly at: number
-}
+export type About = Pick<UnsentNotice, 'job' | 'gateway' | 'at'>
 
 /**
  * An error kept the job from being run. Of one that nobody foresaw, nothing is told but that: its words may hold anything.
  * @param latestRun of the job: the same error is told again once another one has begun
  */
-export function refusalNotice({ job, gateway, at }: About, error: unknown, latestRun?: string): UnsentNotice {
+export function refusalNotice(about: About, error: unknown, latestRun?: string): UnsentNotice {
+  const { job } = about
   const { code, exit, lines } = wordsOf(error)
   const digest = hash('sha256', JSON.stringify(lines), 'hex').slice(0, 16)
   return {
+    ...about,
     kind: 'run-refused',
-    job,
-    gateway,
     subject: `${code} ${digest} after ${latestRun ?? 'no run'}`,
     failure: true,
-    at,
     title: `Waybill: ${job} was not run (${code})`,
     text: lines,
     next: ['  waybill doctor', `  waybill run ${job}`],
@@ -233,15 +227,14 @@ export function refusalNotice({ job, gateway, at }: About, error: unknown, lates
 }
 
 /** As a run that was stopped, where the ledger cannot even say how far it has come. */
-export function brokenOffNotice({ job, gateway, at }: About, run: string, error: unknown): UnsentNotice {
+export function brokenOffNotice(about: About, run: string, error: unknown): UnsentNotice {
+  const { job, at } = about
   const { code, exit, lines } = wordsOf(error)
   return {
+    ...about,
     kind: 'run-stopped',
-    job,
-    gateway,
     subject: `${run} ${code} ${iso(at)}`,
     failure: true,
-    at,
     title: `Waybill: ${job} was stopped (${code})`,
     text: [`Run      ${run}; how far it has come cannot be read`, ...lines],
     next: ['  waybill doctor', `  waybill run ${job}`],
@@ -275,15 +268,13 @@ export interface Holder {
 }
 
 /** The job is held by another process: told once of each holding. */
-export function heldNotice({ job, gateway, at }: About, { owner, run, since }: Holder): UnsentNotice {
+export function heldNotice(about: About, { owner, run, since }: Holder): UnsentNotice {
   return {
+    ...about,
     kind: 'job-held',
-    job,
-    gateway,
     subject: `${run} ${owner} ${iso(since)}`,
     failure: true,
-    at,
-    title: `Waybill: ${job} was not run, as it is being run already`,
+    title: `Waybill: ${about.job} was not run, as it is being run already`,
     text: [`Held by  ${owner}`, `Run      ${run}`, `Since    ${utc(since)}`],
     next: [`  waybill show ${run}`, '  waybill doctor'],
     data: { owner, run, since: iso(since) },
@@ -294,19 +285,13 @@ export function heldNotice({ job, gateway, at }: About, { owner, run, since }: H
  * A run was found that nobody is running any more: its process was killed, or its machine is gone.
  * @param goesOn whether whoever tells it takes the run up as well
  */
-export function deadRunNotice(
-  { job, gateway, at }: About,
-  { owner, run, since }: Holder,
-  goesOn: boolean,
-): UnsentNotice {
+export function deadRunNotice(about: About, { owner, run, since }: Holder, goesOn: boolean): UnsentNotice {
   return {
+    ...about,
     kind: 'run-stopped',
-    job,
-    gateway,
     subject: `${run} ${owner} ${iso(since)}`,
     failure: true,
-    at,
-    title: `Waybill: ${job} was stopped: its process is gone`,
+    title: `Waybill: ${about.job} was stopped: its process is gone`,
     text: [
       `Run      ${run}, begun or taken up ${utc(since)}`,
       `Process  ${owner}`,
@@ -317,7 +302,7 @@ export function deadRunNotice(
   }
 }
 
-const iso = (at: number): string => new Date(at).toISOString()
+export const iso = (at: number): string => new Date(at).toISOString()
 
 /** As people read it; what is sorted and compared is in the data. */
 export const utc = (at: number): string => `${utcTime(at)} UTC`

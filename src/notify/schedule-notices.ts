@@ -4,25 +4,20 @@ import type { FireRecord } from '../ledger/ledger.ts'
 import type { WaybillError } from '../model/errors.ts'
 import { n } from '../shown-text.ts'
 import type { UnsentNotice } from './notice.ts'
-import { type About, findingLines, utc } from './run-notices.ts'
+import { type About, findingLines, iso, utc } from './run-notices.ts'
 
 /** Fires that are named, at most. */
 const AT_MOST = 5
 
 /** @param version changes with the file, so that a problem which comes back is told again */
-export function brokenNotice(
-  { job, gateway, at }: About,
-  problem: WaybillError,
-  version: string,
-): UnsentNotice {
+export function brokenNotice(about: About, problem: WaybillError, version: string): UnsentNotice {
+  const { job } = about
   const digest = hash('sha256', JSON.stringify([problem.message, problem.findings]), 'hex').slice(0, 16)
   return {
+    ...about,
     kind: 'job-broken',
-    job,
-    gateway,
     subject: `${digest} ${version}`,
     failure: true,
-    at,
     title: `Waybill: ${job} is not run until it is corrected (${problem.code})`,
     text: [problem.message, ...findingLines(problem.findings), `What to do: ${problem.remedy}`],
     next: ['  waybill doctor', `  waybill schedule --explain ${job}`],
@@ -36,18 +31,16 @@ export function brokenNotice(
  * @param jobs their names, as they were read last
  */
 export function goneNotice(
-  { job, gateway, at }: About,
+  about: About,
   problem: WaybillError | undefined,
   jobs: readonly string[],
 ): UnsentNotice {
-  const known = `${jobs.slice(0, AT_MOST).join(', ')}${jobs.length > AT_MOST ? ` and ${(jobs.length - AT_MOST).toLocaleString('en-US')} more` : ''}`
+  const known = `${jobs.slice(0, AT_MOST).join(', ')}${jobs.length > AT_MOST ? ` and ${n(jobs.length - AT_MOST)} more` : ''}`
   return {
+    ...about,
     kind: 'jobs-gone',
-    job,
-    gateway,
-    subject: iso(at).slice(0, 10),
+    subject: iso(about.at).slice(0, 10),
     failure: true,
-    at,
     title: `Waybill: the jobs folder of the schedule ${problem === undefined ? 'holds no job any more' : `cannot be read (${problem.code})`}`,
     text: [
       ...(problem === undefined ? [] : [problem.message]),
@@ -67,25 +60,24 @@ export function goneNotice(
  * @param moved at least one; each is told by the one process that has moved it
  */
 export function missedNotice(
-  { job, gateway, at }: About,
+  about: About,
   reason: string,
   moved: readonly [FireRecord, ...FireRecord[]],
 ): UnsentNotice {
+  const { job } = about
   const fires = moved.toSorted((a, b) => a.due - b.due)
   const [first = moved[0]] = fires
   const last = fires.at(-1) ?? first
   const [detail] = fires.flatMap((fire) => fire.detail ?? [])
-  const one = fires.length === 1
-  const which = one
-    ? `its fire of ${utc(first.due)}`
-    : `${n(fires.length)} fires, from ${utc(first.due)} to ${utc(last.due)}`
+  const which =
+    fires.length === 1
+      ? `its fire of ${utc(first.due)}`
+      : `${n(fires.length)} fires, from ${utc(first.due)} to ${utc(last.due)}`
   return {
+    ...about,
     kind: 'fire-missed',
-    job,
-    gateway,
     subject: `${iso(first.due)} ${reason}`,
     failure: true,
-    at,
     title: `Waybill: ${job} missed ${which} (${reason})`,
     text: [
       ...fires.slice(0, AT_MOST).map((fire) => `Due      ${utc(fire.due)}: ${becomes(fire)}`),
@@ -112,5 +104,3 @@ function becomes({ due, state, made_up_by }: FireRecord): string {
     ? 'not made up for, as the job says `missed: skip`'
     : 'made up for by a run of its own, as soon as the one before it is over'
 }
-
-const iso = (at: number): string => new Date(at).toISOString()

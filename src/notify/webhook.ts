@@ -1,7 +1,7 @@
 /** Posts notices as JSON, signed by Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec 1.0.0). */
 import type { OptionsInit } from 'got'
 import { Webhook } from 'standardwebhooks'
-import { type Channel, NotDelivered, payloadOf, secondsOf } from './channel.ts'
+import { type Channel, NotDelivered, payloadOf, secondsOf } from './notice.ts'
 
 export interface WebhookOptions {
   readonly url: string

@@ -8,8 +8,7 @@ import { smallNotice } from '../expect/expectation-notices.ts'
 import { isToldMissing } from '../expect/expectation-watch.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
-import type { Attach } from '../notify/channel.ts'
-import type { UnsentNotice } from '../notify/notice.ts'
+import type { Attach, UnsentNotice } from '../notify/notice.ts'
 import {
   type About,
   brokenOffNotice,

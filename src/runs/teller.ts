@@ -2,8 +2,13 @@
 import { readTargets } from '../definitions/jobs.ts'
 import { nameOf, type Target } from '../definitions/notify-definition.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
-import type { Attach, Message } from '../notify/channel.ts'
-import { type Installation, sentFrom, type UnsentNotice } from '../notify/notice.ts'
+import {
+  type Attach,
+  type Installation,
+  type Message,
+  sentFrom,
+  type UnsentNotice,
+} from '../notify/notice.ts'
 import { openChannel } from '../notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
 import type { Application } from './application.ts'

@@ -1,7 +1,7 @@
 /** What every channel of notifications does, whatever carries it. */
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { type Channel, NotDelivered } from '../../src/notify/channel.ts'
+import { type Channel, NotDelivered } from '../../src/notify/notice.ts'
 import { MESSAGE } from '../notify/sample-notice.ts'
 
 /** `hangs`: takes what it is given, and never says so. */

@@ -1,7 +1,7 @@
 import PostalMime from 'postal-mime'
 import { expect, it } from 'vitest'
-import { NotDelivered } from '../../src/notify/channel.ts'
 import { createEmail } from '../../src/notify/email.ts'
+import { NotDelivered } from '../../src/notify/notice.ts'
 import { describeChannel, limitOf } from '../conformance/notify-channel.ts'
 import { closedPort, serveTcp } from '../gateway/loopback.ts'
 import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'

@@ -1,5 +1,4 @@
-import type { Message } from '../../src/notify/channel.ts'
-import type { Notice, UnsentNotice } from '../../src/notify/notice.ts'
+import type { Message, Notice, UnsentNotice } from '../../src/notify/notice.ts'
 
 export const NOTICE: Notice = {
   kind: 'run-ended',

@@ -11,7 +11,7 @@ import {
   type WatchedSource,
   watchedSources,
 } from './assess.ts'
-import { expectationNotices } from './expectation-notices.ts'
+import { expectationNotices } from './expectation-text.ts'
 import { type Deadline, latestDeadline, lateUntil } from './judge.ts'
 
 /** What is missing is looked for again after this time, and so is a source that could not be reached. */

@@ -9,7 +9,7 @@ import { firesAfter, type Timetable } from '../schedule/fires.ts'
 import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { Counted, Metrics } from '../telemetry/metrics.ts'
 import { type Application, lastBackupAt, ledgerFile } from './application.ts'
 import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
@@ -107,7 +107,7 @@ export const countEnd = (metrics: Metrics | undefined): readonly ((run: LastRun)
     : [
         metrics.lastRun,
         ({ job, exit }) => {
-          metrics.jobEnded(job, exit)
+          metrics.count('job_exits', { job, exit: String(exit) })
           // Also where the run ended before it could tell.
           metrics.underWay(job, false)
         },
@@ -156,15 +156,15 @@ export function countSchedule(
       events.recovered()
     },
     ended(job, fire) {
-      metrics.fired(job, fire.state)
+      metrics.count('fires', { job, state: fire.state })
       events.ended(job, fire)
     },
     missed(...told) {
-      metrics.fired(told[0], told[1].state)
+      metrics.count('fires', { job: told[0], state: told[1].state })
       events.missed(...told)
     },
     skipped(...told) {
-      metrics.fired(told[0], told[1].state)
+      metrics.count('fires', { job: told[0], state: told[1].state })
       events.skipped(...told)
     },
   }
@@ -176,36 +176,32 @@ export function countSchedule(
  */
 export function countRuns(metrics: Metrics, job: string) {
   let tallies: Readonly<Tallies> | undefined
-  let before = tallyCounts(undefined)
-  let settled = settledCounts(undefined)
+  const tallied = createGrowth(metrics)
+  const settled = createGrowth(metrics)
   const countTallies = (): void => {
-    const now = tallyCounts(tallies)
-    for (const [at, { add, count }] of now.entries()) add(metrics, job, count - (before[at]?.count ?? 0))
-    before = now
+    if (tallies !== undefined) tallied.count(tallyCounts(job, tallies))
   }
   return {
     runStarted(run) {
       tallies = run.tallies
-      before = tallyCounts(tallies)
+      tallied.begin(tallies === undefined ? [] : tallyCounts(job, tallies))
       metrics.underWay(job, true)
     },
     exportStarted({ counts }) {
-      settled = settledCounts(counts)
+      settled.begin(settledCounts(job, counts))
     },
     exportAdvanced({ counts, left }) {
-      const now = settledCounts(counts)
-      for (const [at, { add, count }] of now.entries()) add(metrics, job, count - (settled[at]?.count ?? 0))
-      settled = now
+      settled.count(settledCounts(job, counts))
       countTallies()
       for (const { outcome, stage, code } of left())
-        if (outcome === 'rejected') metrics.rejected(job, stage, code)
+        if (outcome === 'rejected') metrics.count('rejects', { job, stage, code })
     },
     exportDrifted({ findings }) {
-      for (const { measure } of findings) metrics.drifted(job, measure)
+      for (const { measure } of findings) metrics.count('drift', { job, measure })
     },
-    exportEnded: () => metrics.exported(job, 'finished'),
-    exportFailed: () => metrics.exported(job, 'failed'),
-    waiting: (event) => metrics.waited(event.class),
+    exportEnded: () => metrics.count('exports', { job, state: 'finished' }),
+    exportFailed: () => metrics.count('exports', { job, state: 'failed' }),
+    waiting: (event) => metrics.count('gateway_waits', { class: event.class }),
     runEnded({ state, workedMs }) {
       countTallies()
       metrics.underWay(job, false)
@@ -214,47 +210,40 @@ export function countRuns(metrics: Metrics, job: string) {
   } satisfies RunListener
 }
 
-/** A number that grows, and the counter that it is added to. */
-interface Counted {
-  readonly count: number
-  readonly add: (metrics: Metrics, job: string, more: number) => void
+/** Counts by how much numbers have grown since they were counted last. */
+function createGrowth(metrics: Metrics) {
+  let before: readonly Counted[] = []
+  return {
+    begin(now: readonly Counted[]) {
+      before = now
+    },
+    count(now: readonly Counted[]) {
+      for (const [at, [name, labels, count = 0]] of now.entries())
+        metrics.count(name, labels, count - (before[at]?.[2] ?? 0))
+      before = now
+    },
+  }
 }
 
-function tallyCounts(tallies: Readonly<Tallies> | undefined): Counted[] {
-  if (tallies === undefined) return []
-  const { accounts, requests } = tallies
+function tallyCounts(job: string, { accounts, requests }: Readonly<Tallies>): Counted[] {
+  const { sent, retried, readBack } = requests
   return [
-    ...Object.entries(accounts).map(([outcome, count]) => ({
-      count,
-      add: (metrics: Metrics, job: string, more: number) => metrics.accounts(job, outcome, more),
-    })),
-    ...(
-      [
-        ['sent', requests.sent],
-        ['retried', requests.retried],
-        ['read-back', requests.readBack],
-      ] as const
-    ).map(([request, count]) => ({
-      count,
-      add: (metrics: Metrics, job: string, more: number) => metrics.requests(job, request, more),
-    })),
+    ...Object.entries(accounts).map(([outcome, count]): Counted => ['accounts', { job, outcome }, count]),
+    ...Object.entries({ sent, retried, 'read-back': readBack }).map(
+      ([request, count]): Counted => ['requests', { job, request }, count],
+    ),
   ]
 }
 
-function settledCounts(counts: Counts | undefined): Counted[] {
-  if (counts === undefined) return []
-  const { rows, records } = counts
+function settledCounts(job: string, { rows, records }: Counts): Counted[] {
   return [
-    ...(['mapped', 'skipped', 'rejected'] as const).map((outcome) => ({
-      count: rows[outcome],
-      add: (metrics: Metrics, job: string, more: number) => metrics.rows(job, outcome, more),
-    })),
+    ...(['mapped', 'skipped', 'rejected'] as const).map(
+      (outcome): Counted => ['rows', { job, outcome }, rows[outcome]],
+    ),
     ...Object.entries(records).flatMap(([kind, { accepted, rejected, unchanged, inDoubt }]) =>
-      Object.entries({ accepted, rejected, unchanged, 'in-doubt': inDoubt }).map(([outcome, count]) => ({
-        count,
-        add: (metrics: Metrics, job: string, more: number) =>
-          metrics.records(job, KIND_LABELS[kind] ?? kind, outcome, more),
-      })),
+      Object.entries({ accepted, rejected, unchanged, 'in-doubt': inDoubt }).map(
+        ([outcome, count]): Counted => ['records', { job, kind: KIND_LABELS[kind] ?? kind, outcome }, count],
+      ),
     ),
   ]
 }

@@ -37,117 +37,96 @@ export interface LastRun {
   readonly requests: Readonly<Record<string, number>>
 }
 
-export interface LastRunMetrics {
-  /** Takes the place of what was told of the job before. */
-  tell(run: LastRun): void
-  /** The job is on a schedule, and has not run yet: so that an alert on its age holds. */
-  never(job: string): void
-  /** The job is no more. */
-  forget(job: string): void
+/** Names without `waybill_`, and what each has beside the label `job`. */
+const GAUGES: Readonly<Record<string, readonly [help: string, ...labels: string[]]>> = {
+  last_run_timestamp_seconds: ['When the last run of the job ended.'],
+  last_clean_run_timestamp_seconds: [
+    'When a run of the job last ended with exit code 0. 0: never, as far as the latest runs tell.',
+  ],
+  last_run_exit_code: ['Exit code of the last run of the job.'],
+  last_run_duration_seconds: ['How long the last run of the job was at work, over all resumptions.'],
+  records_in_doubt: ['Records of the job that are held in doubt, of all runs.'],
+  last_run_exports: ['Exports of the last run of the job by state.', 'state'],
+  last_run_rows: ['Rows that the last run of the job has read, by outcome.', 'outcome'],
+  last_run_records: ['Records of the last run of the job by kind and outcome.', 'kind', 'outcome'],
+  last_run_rejects: [
+    'Rows and records that the last run of the job has rejected, by stage and code.',
+    ...['stage', 'code'],
+  ],
+  last_run_drift: [
+    'In how many respects exports of the last run of the job differ from earlier deliveries, by measure.',
+    'measure',
+  ],
+  last_run_left_behind: [
+    'Rows and records that the last run of the job has left behind: new, or known of an earlier run.',
+    'share',
+  ],
+  last_run_accounts: ['Accounts that the last run of the job has met, by outcome.', 'outcome'],
+  last_run_care_teams: [
+    'Care-team entries that the last run of the job has replaced or removed, what it has left owed, and exports that it could not judge.',
+    'outcome',
+  ],
+  last_run_requests: ['Requests of the last run of the job by what they were.', 'request'],
 }
 
-export function registerLastRun(registry: Registry): LastRunMetrics {
-  const gauge = (name: string, help: string, labels: readonly string[]): Gauge =>
-    new Gauge({ name: `waybill_${name}`, help, labelNames: labels, registers: [registry] })
-  const endedAt = gauge('last_run_timestamp_seconds', 'When the last run of the job ended.', ['job'])
-  const cleanAt = gauge(
-    'last_clean_run_timestamp_seconds',
-    'When a run of the job last ended with exit code 0. 0: never, as far as the latest runs tell.',
-    ['job'],
-  )
-  const exit = gauge('last_run_exit_code', 'Exit code of the last run of the job.', ['job'])
-  const duration = gauge(
-    'last_run_duration_seconds',
-    'How long the last run of the job was at work, over all resumptions.',
-    ['job'],
-  )
-  const inDoubt = gauge('records_in_doubt', 'Records of the job that are held in doubt, of all runs.', [
-    'job',
-  ])
-  const exports = gauge('last_run_exports', 'Exports of the last run of the job by state.', ['job', 'state'])
-  const rows = gauge('last_run_rows', 'Rows that the last run of the job has read, by outcome.', [
-    'job',
-    'outcome',
-  ])
-  const records = gauge('last_run_records', 'Records of the last run of the job by kind and outcome.', [
-    'job',
-    'kind',
-    'outcome',
-  ])
-  const rejects = gauge(
-    'last_run_rejects',
-    'Rows and records that the last run of the job has rejected, by stage and code.',
-    ['job', 'stage', 'code'],
-  )
-  const drift = gauge(
-    'last_run_drift',
-    'In how many respects exports of the last run of the job differ from earlier deliveries, by measure.',
-    ['job', 'measure'],
-  )
-  const leftBehind = gauge(
-    'last_run_left_behind',
-    'Rows and records that the last run of the job has left behind: new, or known of an earlier run.',
-    ['job', 'share'],
-  )
-  const accounts = gauge('last_run_accounts', 'Accounts that the last run of the job has met, by outcome.', [
-    'job',
-    'outcome',
-  ])
-  const careTeams = gauge(
-    'last_run_care_teams',
-    'Care-team entries that the last run of the job has replaced or removed, what it has left owed, and exports that it could not judge.',
-    ['job', 'outcome'],
-  )
-  const requests = gauge('last_run_requests', 'Requests of the last run of the job by what they were.', [
-    'job',
-    'request',
-  ])
-  const told = new Map<string, LastRun>()
+/** The values of its other labels, and the number. */
+type Sample = readonly [gauge: string, labels: Readonly<Record<string, string>>, value: number]
 
-  const samplesOf = (run: LastRun): Sample[] => {
-    const { job } = run
-    const byLabel = (of: Gauge, label: string, counts: Readonly<Record<string, number>>): Sample[] =>
-      Object.entries(counts).map(([value, count]) => [of, { job, [label]: value }, count])
-    return [
-      [endedAt, { job }, run.endedAt / 1000],
-      [cleanAt, { job }, (run.cleanEndedAt ?? 0) / 1000],
-      [exit, { job }, run.exit],
-      [duration, { job }, run.durationMs / 1000],
-      [inDoubt, { job }, run.inDoubt],
-      ...byLabel(exports, 'state', run.exports),
-      ...byLabel(rows, 'outcome', run.rows),
-      ...Object.entries(run.records).flatMap(([kind, outcomes]) =>
-        Object.entries(outcomes).map(([outcome, count]): Sample => [records, { job, kind, outcome }, count]),
+function samplesOf(run: LastRun): Sample[] {
+  const by = (label: string, counts: Readonly<Record<string, number>>, gauge: string): Sample[] =>
+    Object.entries(counts).map(([value, count]) => [gauge, { [label]: value }, count])
+  return [
+    ['last_run_timestamp_seconds', {}, run.endedAt / 1000],
+    ['last_clean_run_timestamp_seconds', {}, (run.cleanEndedAt ?? 0) / 1000],
+    ['last_run_exit_code', {}, run.exit],
+    ['last_run_duration_seconds', {}, run.durationMs / 1000],
+    ['records_in_doubt', {}, run.inDoubt],
+    ...by('state', run.exports, 'last_run_exports'),
+    ...by('outcome', run.rows, 'last_run_rows'),
+    ...Object.entries(run.records).flatMap(([kind, outcomes]) =>
+      Object.entries(outcomes).map(
+        ([outcome, count]): Sample => ['last_run_records', { kind, outcome }, count],
       ),
-      ...run.rejects.map(({ stage, code, count }): Sample => [rejects, { job, stage, code }, count]),
-      ...byLabel(drift, 'measure', run.drift),
-      ...byLabel(leftBehind, 'share', run.leftBehind),
-      ...byLabel(accounts, 'outcome', run.accounts),
-      ...byLabel(careTeams, 'outcome', run.careTeams),
-      ...byLabel(requests, 'request', run.requests),
-    ]
+    ),
+    ...run.rejects.map(({ stage, code, count }): Sample => ['last_run_rejects', { stage, code }, count]),
+    ...by('measure', run.drift, 'last_run_drift'),
+    ...by('share', run.leftBehind, 'last_run_left_behind'),
+    ...by('outcome', run.accounts, 'last_run_accounts'),
+    ...by('outcome', run.careTeams, 'last_run_care_teams'),
+    ...by('request', run.requests, 'last_run_requests'),
+  ]
+}
+
+export function registerLastRun(registry: Registry) {
+  const gauges = new Map(
+    Object.entries(GAUGES).map(([name, [help, ...labels]]) => [
+      name,
+      new Gauge({ name: `waybill_${name}`, help, labelNames: ['job', ...labels], registers: [registry] }),
+    ]),
+  )
+  const told = new Map<string, readonly Sample[]>()
+  const tell = (job: string, samples: readonly Sample[]): void => {
+    forget(job)
+    for (const [gauge, labels, value] of samples) gauges.get(gauge)?.set({ job, ...labels }, value)
+    told.set(job, samples)
   }
   const forget = (job: string): void => {
-    for (const gauge of [endedAt, cleanAt]) gauge.remove({ job })
-    const last = told.get(job)
-    if (last === undefined) return
-    for (const [of, labels] of samplesOf(last)) of.remove(labels)
+    for (const [gauge, labels] of told.get(job) ?? []) gauges.get(gauge)?.remove({ job, ...labels })
     told.delete(job)
   }
   return {
-    tell(run) {
-      forget(run.job)
-      for (const [of, labels, value] of samplesOf(run)) of.set(labels, value)
-      told.set(run.job, run)
-    },
-    never(job) {
-      for (const gauge of [endedAt, cleanAt]) gauge.set({ job }, 0)
-    },
+    /** Takes the place of what was told of the job before. */
+    tell: (run: LastRun) => tell(run.job, samplesOf(run)),
+    /** The job is on a schedule, and has not run yet: so that an alert on its age holds. */
+    never: (job: string) =>
+      tell(job, [
+        ['last_run_timestamp_seconds', {}, 0],
+        ['last_clean_run_timestamp_seconds', {}, 0],
+      ]),
+    /** The job is no more. */
     forget,
   }
 }
-
-type Sample = readonly [gauge: Gauge, labels: Readonly<Record<string, string>>, value: number]
 
 /** Written whole or not at all: the collector may read at any instant. It reads what ends in `.prom`, which the copy in the making does not. */
 export async function writeLastRun(path: string, run: LastRun): Promise<void> {

@@ -1,10 +1,15 @@
+/** The fault plan: read and checked, and asked of each request which of its faults strike; it can be replaced while the gateway runs. */
+import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ENDPOINTS, type EndpointName } from '../gateway/contract/endpoints.ts'
 import { WaybillError } from '../model/errors.ts'
 import { parseYaml } from '../yaml-file.ts'
-import { KINDS } from './fault-kinds.ts'
-import { endpointsOf, type Group, isGroup } from './fault-targets.ts'
+import { KINDS, type StrikeKey } from './fault-kinds.ts'
+import { drawnBy, endpointsOf, type Group, isAbout, isGroup } from './fault-targets.ts'
+import { checked } from './refusal.ts'
+import { textOf } from './serve-endpoint.ts'
 
 export type FaultKind = keyof typeof KINDS
 type Schema = (typeof KINDS)[FaultKind]['schema']
@@ -68,4 +73,162 @@ export async function readFaultPlan(file: string): Promise<FaultPlan> {
     })
   }
   return parseYaml(text, file, FaultPlan, 'usage-wrong').value
+}
+
+/** What decides whether a request is struck. */
+export interface RequestFacts {
+  readonly endpoint: EndpointName
+  readonly method: string
+  /** Path and query. */
+  readonly url: string
+  /** As it was parsed; undefined where there is none. */
+  readonly body: unknown
+  /** Epoch milliseconds of the gateway's clock. */
+  readonly nowMs: number
+}
+
+/** A fault that strikes a request. */
+export interface Strike {
+  readonly fault: Fault
+  /** Of what the strike leaves to chance: with the place of the fault in the plan, and which of the requests that match it this is, from 1. */
+  readonly key: StrikeKey
+}
+
+/** A plan with its counters. They are all that changes: the rest follows from the plan and the sequence of requests. */
+export interface LoadedPlan {
+  readonly plan: FaultPlan
+  readonly loadedMs: number
+  readonly faults: readonly Counted[]
+}
+
+/** Ordinals that are kept of one fault. */
+const MOST_ORDINALS = 1000
+
+/** A fault with what it has seen. */
+const counted = (fault: Fault) => ({
+  fault,
+  targets: targetsOf(fault.do, fault.on),
+  matched: 0,
+  struck: 0,
+  /** Ordinals of the latest strikes. */
+  ordinals: [] as number[],
+  struckByBody: new Map<string, number>(),
+  window: { number: -1, passed: 0 },
+})
+type Counted = ReturnType<typeof counted>
+
+export const loadPlan = (plan: FaultPlan, loadedMs: number): LoadedPlan => ({
+  plan,
+  loadedMs,
+  faults: plan.faults.map(counted),
+})
+
+/**
+ * The faults that strike a request, in the order of the plan, and counts them. Kinds that let it go on do; the first other
+ * one ends the walk, and the faults behind it do not see the request.
+ */
+export function chooseFaults(loaded: LoadedPlan, facts: RequestFacts): Strike[] {
+  const strikes: Strike[] = []
+  for (const [index, counted] of loaded.faults.entries()) {
+    if (!counted.targets.has(facts.endpoint) || !isConcerned(loaded, index, counted, facts)) continue
+    counted.matched++
+    const key = [loaded.plan.seed, index, counted.matched] as const
+    if (!isDue(counted, key, facts)) continue
+    counted.struck++
+    counted.ordinals.push(counted.matched)
+    if (counted.ordinals.length > MOST_ORDINALS) counted.ordinals.shift()
+    strikes.push({ fault: counted.fault, key })
+    if (KINDS[counted.fault.do].behaviour.goesOn !== true) break
+  }
+  return strikes
+}
+
+/** What a request must be to be numbered at all: about whom the fault is, and what its kind asks: a poisoned record, an hour of outage, one request too many. */
+function isConcerned(
+  { plan, loadedMs }: LoadedPlan,
+  index: number,
+  { fault, window }: Counted,
+  { body, url, nowMs }: RequestFacts,
+): boolean {
+  const { having } = fault.when
+  if (having !== undefined && !isAbout(having, body, url)) return false
+  const batch: readonly unknown[] = Array.isArray(body) ? body : []
+  const asked = { batch, seed: plan.seed, index, sinceMs: nowMs - loadedMs, window }
+  return KINDS[fault.do].behaviour.concerns?.(fault, asked) ?? true
+}
+
+function isDue(counted: Counted, key: StrikeKey, facts: RequestFacts): boolean {
+  const { when } = counted.fault
+  const ordinal = key[2]
+  const { nth, every = 1, after = 0, first = ordinal, chance = 1, times = counted.struck + 1 } = when
+  const due =
+    (nth === undefined || [nth].flat().includes(ordinal)) &&
+    ordinal % every === 0 &&
+    ordinal > after &&
+    ordinal <= first &&
+    counted.struck < times &&
+    (chance === 1 || drawnBy(...key) < chance)
+  return due && isDueForBody(counted, facts)
+}
+
+function isDueForBody({ struckByBody, fault }: Counted, { body, method, url }: RequestFacts): boolean {
+  const { perBody } = fault.when
+  if (perBody === undefined) return true
+  const content = body === undefined ? '' : body instanceof Uint8Array ? body : textOf(body)
+  // Of a body, the method and path count too: what is sent elsewhere is something else.
+  const name = `${method} ${url} ${hash('sha256', content)}`
+  const before = struckByBody.get(name) ?? 0
+  if (before >= perBody) return false
+  struckByBody.set(name, before + 1)
+  return true
+}
+
+/** The fault plan of a gateway, which can be replaced while it runs. */
+export type FaultBook = ReturnType<typeof createFaultBook>
+
+export function createFaultBook(given: FaultPlan | undefined, clock: () => number) {
+  let loaded: LoadedPlan | undefined
+  /** Takes another plan, or none; all counters begin anew. */
+  const load = (plan: FaultPlan | undefined): void => {
+    loaded = plan === undefined ? undefined : loadPlan(plan, clock())
+  }
+  load(given)
+  return {
+    /** Whether there is a plan. */
+    isLoaded: () => loaded !== undefined,
+    load,
+    /** The faults that strike the request, counted; with the time at which their plan was loaded. */
+    choose: (facts: RequestFacts) => ({
+      strikes: loaded === undefined ? [] : chooseFaults(loaded, facts),
+      loadedMs: loaded?.loadedMs ?? 0,
+    }),
+    /** What the control endpoint tells: the plan with its defaults, and in its order how many requests each fault was asked about, how many it struck, and which, from 1. */
+    report: () => ({
+      plan: loaded?.plan ?? null,
+      loadedAt: loaded?.loadedMs ?? null,
+      faults: (loaded?.faults ?? []).map(({ fault, matched, struck, ordinals }) => {
+        return { do: fault.do, matched, struck, ordinals: [...ordinals] }
+      }),
+    }),
+  }
+}
+
+/**
+ * The fault plan at run time; not of the interface, without credentials, and never struck itself:
+ * - `PUT /_reference/faults`: takes another plan (JSON); the counters begin anew. 400 naming all that is wrong with it;
+ * - `GET /_reference/faults`: the plan, and how often each fault was asked and has struck;
+ * - `DELETE /_reference/faults`: no faults any more.
+ */
+export function serveFaultControl(app: FastifyInstance, book: FaultBook): void {
+  app.get('/_reference/faults', async () => book.report())
+
+  app.put('/_reference/faults', async (request) => {
+    book.load(checked(FaultPlan, request.body, 'plan'))
+    return book.report()
+  })
+
+  app.delete('/_reference/faults', async (_, reply) => {
+    book.load(undefined)
+    return reply.code(204).send()
+  })
 }

@@ -1,17 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { FaultBook, Strike } from './fault-book.ts'
 import { KINDS, type Later, type Struck, type Struckable } from './fault-kinds.ts'
+import type { FaultBook, Strike } from './fault-plan.ts'
 import { holdConnections } from './held-connections.ts'
 import { readHorizon } from './store.ts'
 
 /** What is still to be done to a request's answer. */
 interface Pending extends Partial<Later> {
   readonly waitMs: number
-  readonly strike: Strike | undefined
-  readonly struck: Struck | undefined
+  readonly struck: (Struck & Strike) | undefined
 }
 
-const behaviourOf = ({ fault }: Strike) => KINDS[fault.do].behaviour
+const behaviourOf = ({ fault }: Pick<Strike, 'fault'>) => KINDS[fault.do].behaviour
 
 /**
  * Strikes calls of the interface as the plan says: before storing once credentials passed and the body was read, after
@@ -36,18 +35,12 @@ export function inflictFaults(app: FastifyInstance, book: FaultBook, gateway: St
     })
     if (strikes.length === 0) return void done()
     const strike = strikes.find((one) => behaviourOf(one).goesOn !== true)
-    const struck =
-      strike === undefined
-        ? undefined
-        : { ...gateway, request, reply, connections, loadedMs, key: strike.key }
+    const struck = strike && { ...gateway, ...strike, request, reply, connections, loadedMs }
 
     connections.wait(request, reply, waitBefore('storing', strikes), () => {
-      const told =
-        strike === undefined || struck === undefined
-          ? undefined
-          : behaviourOf(strike).before?.(strike.fault, struck)
+      const told = struck && behaviourOf(struck).before?.(struck.fault, struck)
       const later = typeof told === 'object' && 'later' in told ? told : {}
-      pending.set(request, { waitMs: waitBefore('answering', strikes), strike, struck, ...later })
+      pending.set(request, { waitMs: waitBefore('answering', strikes), struck, ...later })
       if (told === 'taken') return
       if (told instanceof Error) return done(told)
       if (told !== undefined && 'payload' in told) return void reply.send(told.payload)
@@ -61,11 +54,11 @@ export function inflictFaults(app: FastifyInstance, book: FaultBook, gateway: St
     const waiting = pending.get(request)
     if (waiting === undefined) return void done(null, payload)
     pending.delete(request)
-    const { waitMs, strike, struck, later } = waiting
+    const { waitMs, struck, later } = waiting
 
     connections.wait(request, reply, waitMs, () => {
-      if (strike === undefined || struck === undefined || reply.statusCode >= 400) return done(null, payload)
-      const told = behaviourOf(strike).after?.(strike.fault, struck, payload) ?? {
+      if (struck === undefined || reply.statusCode >= 400) return done(null, payload)
+      const told = behaviourOf(struck).after?.(struck.fault, struck, payload) ?? {
         payload: later === undefined ? payload : later(payload),
       }
       if (told === 'taken') return

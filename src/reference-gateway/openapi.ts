@@ -1,49 +1,23 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import * as accountReference from '../gateway/contract/account.ts'
-import * as registration from '../gateway/contract/account.ts'
-import * as ageResult from '../gateway/contract/age-assessment.ts'
-import * as assessmentPage from '../gateway/contract/age-assessment.ts'
+import * as account from '../gateway/contract/account.ts'
+import * as ageAssessment from '../gateway/contract/age-assessment.ts'
 import * as content from '../gateway/contract/content.ts'
 import { ENDPOINTS, type Endpoint, type EndpointName } from '../gateway/contract/endpoints.ts'
-import * as biometric from '../gateway/contract/health-profile.ts'
-import * as careTeam from '../gateway/contract/health-profile.ts'
-import * as condition from '../gateway/contract/health-profile.ts'
-import * as medicalRecordsRequest from '../gateway/contract/medical-records.ts'
-import * as code from '../gateway/contract/shared-objects.ts'
-import * as envelope from '../gateway/contract/shared-objects.ts'
-import * as observationDate from '../gateway/contract/shared-objects.ts'
-import * as source from '../gateway/contract/shared-objects.ts'
-import { ErrorEnvelope } from '../gateway/contract/shared-objects.ts'
+import * as healthProfile from '../gateway/contract/health-profile.ts'
+import * as medicalRecords from '../gateway/contract/medical-records.ts'
+import * as sharedObjects from '../gateway/contract/shared-objects.ts'
 import { ArticleQuery } from './content.ts'
 
 /** What the contract exports by name; a schema among it is published under that name. */
 const CONTRACT: Readonly<Record<string, unknown>> = {
-  ...accountReference,
-  ...ageResult,
-  ...assessmentPage,
-  ...biometric,
-  ...careTeam,
-  ...code,
-  ...condition,
-  ...content,
-  ...envelope,
-  ...medicalRecordsRequest,
-  ...observationDate,
-  ...registration,
-  ...source,
+  ...{ ...account, ...ageAssessment, ...content },
+  ...{ ...healthProfile, ...medicalRecords, ...sharedObjects },
 }
+const { ErrorEnvelope } = sharedObjects
 
 /** JSON Schema of draft 2020-12, which is that of OpenAPI 3.1. */
 export type JsonSchema = Readonly<Record<string, unknown>>
-
-/** Schemas as they are published. */
-export interface PublishedSchemas {
-  /** JSON Schema of one of the schemas asked for: a reference where the contract has a name for it. */
-  of(schema: z.ZodType): JsonSchema
-  /** The named schemas that are referred to, straight or through others, in the order of their names. */
-  readonly components: Readonly<Record<string, JsonSchema>>
-}
 
 const COMPONENTS = '#/components/schemas/'
 
@@ -51,7 +25,7 @@ const COMPONENTS = '#/components/schemas/'
  * Writes schemas as JSON Schema that refers to the contract's named schemas.
  * @param io the form that is sent to be checked (`input`), or that which comes of it (`output`)
  */
-export function publishSchemas(schemas: readonly z.ZodType[], io: 'input' | 'output'): PublishedSchemas {
+function publishSchemas(schemas: readonly z.ZodType[], io: 'input' | 'output') {
   const registry = z.registry<{ id: string }>()
   for (const [id, schema] of Object.entries(CONTRACT)) {
     if (schema instanceof z.ZodType) registry.add(schema, { id })
@@ -66,17 +40,13 @@ export function publishSchemas(schemas: readonly z.ZodType[], io: 'input' | 'out
     uri: (id) => COMPONENTS + id,
   }).schemas
 
-  const idOf = (schema: z.ZodType): string => {
-    const id = registry.get(schema)?.id
-    if (id === undefined) throw new TypeError('the schema was not handed in')
-    return id
-  }
   const textOf = (id: string): JsonSchema => {
     const { $schema: _, $id: __, ...schema } = { ...written[id] }
     return schema
   }
+  /** JSON Schema of one of the schemas asked for: a reference where the contract has a name for it. */
   const of = (schema: z.ZodType): JsonSchema => {
-    const id = idOf(schema)
+    const id = registry.get(schema)?.id ?? ''
     return named.has(id) ? { $ref: COMPONENTS + id } : textOf(id)
   }
 
@@ -89,17 +59,16 @@ export function publishSchemas(schemas: readonly z.ZodType[], io: 'input' | 'out
     }
   }
   for (const schema of schemas) follow(of(schema))
+  /** The named schemas that are referred to, straight or through others, in the order of their names. */
   const components = Object.fromEntries([...referred].sort().map((name) => [name, textOf(name)]))
   return { of, components }
 }
+type PublishedSchemas = ReturnType<typeof publishSchemas>
 
-/** What the contract does not say of the interface. */
-export interface OpenApiOptions {
-  /** Version of the program that serves the document. */
-  readonly version: string
-  /** By operation, the queries of calls whose parameters the interface does not name: those that are served here. */
-  readonly queries: Readonly<Record<string, z.ZodType | undefined>>
-}
+/** Queries of calls whose parameters the interface does not name: those that are served here. */
+const QUERIES: Readonly<Record<string, z.ZodType | undefined>> = {
+  listArticles: ArticleQuery,
+} satisfies Partial<Record<EndpointName, z.ZodType>>
 
 /** What a reader has to know beyond the schemas. */
 const NOTES: Readonly<Record<string, string | undefined>> = {
@@ -127,7 +96,7 @@ const CALLS: readonly (readonly [string, Endpoint])[] = Object.entries(ENDPOINTS
  * The interface as OpenAPI 3.1: each call of `ENDPOINTS` an operation of its name, tagged with its section, with the
  * schemas of the contract. Bodies that are sent are described in the form that goes in, answers in the form that comes out.
  */
-export function describeInterface({ version, queries }: OpenApiOptions) {
+function describeInterface(version: string) {
   const sent = publishSchemas(
     CALLS.flatMap(([, { request }]) => request ?? []),
     'input',
@@ -139,13 +108,7 @@ export function describeInterface({ version, queries }: OpenApiOptions) {
 
   const paths: Record<string, Record<string, unknown>> = {}
   for (const [name, endpoint] of CALLS) {
-    const query = endpoint.query ?? queries[name]
-    const described = operation(
-      name,
-      { ...endpoint, ...(query === undefined ? {} : { query }) },
-      sent,
-      answered,
-    )
+    const described = operation(name, endpoint, sent, answered)
     paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: described }
   }
   return {
@@ -177,7 +140,7 @@ export function describeInterface({ version, queries }: OpenApiOptions) {
 function operation(name: string, endpoint: Endpoint, sent: PublishedSchemas, answered: PublishedSchemas) {
   const { section, summary, apiKey, bearer, contentType, request, success, deprecated } = endpoint
   const note = NOTES[name]
-  const parameters = parametersOf(endpoint)
+  const parameters = parametersOf(endpoint, endpoint.query ?? QUERIES[name])
   return {
     operationId: name,
     tags: [section],
@@ -210,7 +173,7 @@ function operation(name: string, endpoint: Endpoint, sent: PublishedSchemas, ans
 }
 
 /** Path and query parameters, and the headers beside the credentials (sections "Authentication", "Versioning"). */
-function parametersOf({ parameters, query, version, localised }: Endpoint) {
+function parametersOf({ parameters, version, localised }: Endpoint, query: z.ZodType | undefined) {
   const header = (name: string, required: boolean, schema: JsonSchema) => ({
     name,
     in: 'header',
@@ -254,7 +217,7 @@ function fieldsOf(schema: z.ZodType, place: 'path' | 'query') {
 export function serveOpenApi(app: FastifyInstance, version: string): void {
   let text: string | undefined
   app.get('/openapi.json', async (_, reply) => {
-    text ??= JSON.stringify(describeInterface({ version, queries: { listArticles: ArticleQuery } }))
+    text ??= JSON.stringify(describeInterface(version))
     return reply.type('application/json; charset=utf-8').send(text)
   })
 }

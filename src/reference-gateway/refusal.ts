@@ -81,14 +81,14 @@ export function answerError(
   reply: FastifyReply,
 ): void {
   const status = statusOf(error)
-  const code = envelopeCode(status, request)
-  const ours =
-    error instanceof Refusal
-      ? error.faults
-      : [{ message: status === 500 ? `internal error (${error.code})` : error.message }]
   if (status === 401) reply.header('www-authenticate', 'Bearer')
-  reply.code(status).send(envelopeOf(status, code, ours))
+  reply.code(status).send(envelopeOf(status, envelopeCode(status, request), faultsIn(error)))
 }
+
+const faultsIn = (error: FastifyError | Refusal): readonly Fault[] =>
+  error instanceof Refusal
+    ? error.faults
+    : [{ message: statusOf(error) === 500 ? `internal error (${error.code})` : error.message }]
 
 /** The envelope of a refusal: `data` is empty, and the items of `errors` bear its code too. */
 export function envelopeOf(status: number, code: number | string, faults: readonly Fault[]) {
@@ -175,17 +175,12 @@ export function answerRequesterError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  if (error instanceof RequesterRefusal && error.phrase !== undefined) {
-    reply.code(400).send(wrappedBody(error.phrase, error.reasons))
-  } else if (error instanceof RequesterRefusal) {
-    reply.code(400).send(bareBody(error.reasons))
-  } else if (error instanceof Refusal && error.status === 400) {
-    reply.code(400).send(bareBody(error.faults.map(({ message }) => ({ code: 1, message }))))
-  } else if (!(error instanceof Refusal) && error.statusCode === 400) {
-    reply.code(400).send(bareBody([{ code: 1, message: error.message }]))
-  } else {
-    answerError(error, request, reply)
-  }
+  if (statusOf(error) !== 400) return void answerError(error, request, reply)
+  const { phrase, reasons } =
+    error instanceof RequesterRefusal
+      ? error
+      : { reasons: faultsIn(error).map(({ message }) => ({ code: 1 as const, message })) }
+  reply.code(400).send(phrase === undefined ? bareBody(reasons) : wrappedBody(phrase, reasons))
 }
 
 /** What is wrong with an item of an array that was sent. */

@@ -8,8 +8,7 @@ import { serveCareTeams } from './care-teams.ts'
 import { serveContent } from './content.ts'
 import { serveControl } from './control.ts'
 import { checkControlSecret, checkCredentials, createTokenBook, type TokenOwner } from './credentials.ts'
-import { createFaultBook, serveFaultControl } from './fault-book.ts'
-import type { FaultPlan } from './fault-plan.ts'
+import { createFaultBook, type FaultPlan, serveFaultControl } from './fault-plan.ts'
 import { inflictFaults } from './inflict-faults.ts'
 import { serveRequester } from './medical-records.ts'
 import { readRequestTypes } from './medical-records-rules.ts'
@@ -76,7 +75,7 @@ export interface ReferenceGateway {
 }
 
 /**
- * Serves the interface on loopback, with `/openapi.json`, and on a path of its own `/_reference` (`control.ts`, `fault-book.ts`).
+ * Serves the interface on loopback, with `/openapi.json`, and on a path of its own `/_reference` (`control.ts`, `fault-plan.ts`).
  * It stores exactly what it is sent: nothing is idempotent. A batch is stored whole or not at all.
  * Throws `usage-wrong` where the data file or the assessment file cannot be used or the port is taken.
  */

@@ -5,7 +5,18 @@ import { allRecords } from '../model/balance.ts'
 import { KIND_NAMES, RECORD_KINDS } from '../model/record.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { n } from '../shown-text.ts'
-import { countOf, numbers, OUTCOMES, type Outcome, px, RECORD_OUTCOMES, table } from './figures.ts'
+import {
+  countOf,
+  counts,
+  numbers,
+  OUTCOMES,
+  type Outcome,
+  outcomeBox,
+  px,
+  RECORD_OUTCOMES,
+  table,
+  words,
+} from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 
 const HEADS = ['came in', 'rows became', 'records made', 'records became']
@@ -47,7 +58,7 @@ function balanceTable({ rows, records }: RunFacts['summary']): string {
   ] as const
   return table({
     label: 'The balance in numbers',
-    columns: [{ head: 'what' }, { head: 'count', number: true }],
+    columns: [...words('what'), ...counts('count')],
     lines: lines.map(([name, count]) => [name, n(count)]),
     kind: 'short',
   })
@@ -139,17 +150,17 @@ const recordsTold = ({ records }: FlowCounts): number =>
 const outcomesTold = (counts: FlowCounts['records']['biometric']): number =>
   RECORD_OUTCOMES.reduce((total, outcome) => total + countOf(counts, outcome), 0)
 
+/** What rows or records became. */
+const becoming =
+  (what: 'row' | 'record', column: number, scale: number) =>
+  (outcome: Outcome, count: number, parts: readonly Branch[] = []): Branch => ({
+    ...{ id: `${what}-${outcome}`, column, name: OUTCOMES[outcome].name },
+    ...{ count, outcome, parts, scale },
+  })
+
 function rowsOf(counts: FlowCounts, scale: number, ofMapped: readonly Branch[]): Branch {
   const { read, mapped, skipped, rejected } = counts.rows
-  const end = (outcome: Outcome, count: number, parts: readonly Branch[] = []): Branch => ({
-    id: `row-${outcome}`,
-    column: 1,
-    name: OUTCOMES[outcome].name,
-    count,
-    outcome,
-    parts,
-    scale,
-  })
+  const end = becoming('row', 1, scale)
   const parts = [
     end('mapped', mapped, ofMapped),
     end('skipped', skipped),
@@ -163,15 +174,7 @@ function rowsOf(counts: FlowCounts, scale: number, ofMapped: readonly Branch[]):
 const kindsOf = ({ records }: FlowCounts, column: number, scale: number): Branch[] =>
   RECORD_KINDS.map((kind) => {
     const of = records[kind]
-    const end = (outcome: Outcome, count: number): Branch => ({
-      id: `record-${outcome}`,
-      column: column + 1,
-      name: OUTCOMES[outcome].name,
-      count,
-      outcome,
-      parts: [],
-      scale,
-    })
+    const end = becoming('record', column + 1, scale)
     const parts = [
       ...RECORD_OUTCOMES.map((outcome) => end(outcome, countOf(of, outcome))),
       end('unaccounted', of.made - outcomesTold(of)),
@@ -283,12 +286,10 @@ function linkSvg(link: PlacedLink): string {
 
 function nodeSvg({ outcome, ...node }: PlacedNode): string {
   const { x, y, height } = boxOf(node)
-  const box = `x="${px(x)}" y="${px(y)}" width="${NODE_WIDTH}" height="${px(height)}"`
-  return `<rect class="node ${outcome ?? 'neutral'}" ${box}/>${
-    outcome === 'rejected' || outcome === 'in-doubt' || outcome === 'unaccounted' || outcome === 'pending'
-      ? `<rect fill="url(#${outcome}-pattern)" ${box}/>`
-      : ''
-  }`
+  return outcomeBox(
+    outcome ?? 'neutral',
+    `x="${px(x)}" y="${px(y)}" width="${NODE_WIDTH}" height="${px(height)}"`,
+  )
 }
 
 /** Text above a node lies on what leaves the nodes beside it: it has a ground of its own. */

@@ -82,6 +82,12 @@ export type RecordOutcome = (typeof RECORD_OUTCOMES)[number]
 export const countOf = (counts: RecordCounts, outcome: RecordOutcome): number =>
   counts[outcome === 'in-doubt' ? 'inDoubt' : outcome]
 
+const PATTERNED: ReadonlySet<string> = new Set(['rejected', 'in-doubt', 'unaccounted', 'pending'])
+
+/** A box in the colour of an outcome, with its pattern over it where it has one. @param box place and size, as attributes */
+export const outcomeBox = (outcome: Outcome | 'neutral', box: string): string =>
+  `<rect class="node ${outcome}" ${box}/>${PATTERNED.has(outcome) ? `<rect fill="url(#${outcome}-pattern)" ${box}/>` : ''}`
+
 /** Patterns that lie over the colours of what was not delivered, so that it can be told without seeing colours. Used by every picture. */
 const stripes = (name: string, turn: number, gap: number): string =>
   `<pattern id="${name}-pattern" width="${gap}" height="${gap}" patternUnits="userSpaceOnUse" patternTransform="rotate(${turn})"><path d="M0 0V${gap}" class="over"/></pattern>`
@@ -99,6 +105,10 @@ export interface Column {
   /** Numbers stand to the right. */
   readonly number?: true
 }
+
+/** Columns of words, and columns of numbers. */
+export const words = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head }))
+export const counts = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, number: true }))
 
 /** Cells are HTML; the first of a line names it. */
 export type Line = readonly string[]

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { html } from '../html-page.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { counted, n } from '../shown-text.ts'
-import { foldedTable, nameHtml } from './figures.ts'
+import { counts, foldedTable, nameHtml, words } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 
 const SHOWN = 12
@@ -20,7 +20,7 @@ export function filesSection(
   const came = foldedTable(
     {
       label: 'Exports with their digests',
-      columns: [{ head: 'export' }, { head: 'bytes', number: true }, { head: 'SHA-256' }],
+      columns: [...words('export'), ...counts('bytes'), ...words('SHA-256')],
       lines: exports.map(({ name, bytes, sha256 }) => [nameHtml(name), n(bytes), digest(sha256)]),
       kind: 'stacked files',
     },
@@ -40,7 +40,7 @@ function mappings(exports: RunFacts['exports']): string {
   return foldedTable(
     {
       label: 'Mappings with their digests',
-      columns: [{ head: 'mapping' }, { head: 'read' }, { head: 'SHA-256' }],
+      columns: words('mapping', 'read', 'SHA-256'),
       lines: same.flatMap((all) => {
         const [first] = all
         if (first === undefined) return []
@@ -71,12 +71,7 @@ function writtenFiles(
   return `${note}${foldedTable(
     {
       label: 'Rejects and receipts with their digests',
-      columns: [
-        { head: 'written, in the home' },
-        { head: 'bytes', number: true },
-        { head: 'mode' },
-        { head: 'SHA-256' },
-      ],
+      columns: [...words('written, in the home'), ...counts('bytes'), ...words('mode', 'SHA-256')],
       lines: outputs.map(({ path, found }) => [
         nameHtml(path),
         ...(found === undefined

@@ -3,7 +3,7 @@ import { html } from '../html-page.ts'
 import type { ExportDrift } from '../run/drift-finding.ts'
 import type { Step } from '../run/next-steps.ts'
 import { n } from '../shown-text.ts'
-import { foldedTable, nameHtml } from './figures.ts'
+import { counts, foldedTable, nameHtml, words } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 
 const SHOWN = 12
@@ -18,7 +18,7 @@ ${
     : foldedTable(
         {
           label: 'Warnings, most frequent first',
-          columns: [{ head: 'count', number: true }, { head: 'warning' }],
+          columns: [...counts('count'), ...words('warning')],
           lines: warnings.map(({ code, count }) => [n(count), `<code>${html(code)}</code>`]),
           kind: 'short',
         },
@@ -32,7 +32,7 @@ ${
     : `${drift.length > DRIFT_SHOWN ? `<p>${driftCounts(drift)}. The largest first.</p>\n` : ''}${foldedTable(
         {
           label: 'How exports differ from earlier deliveries',
-          columns: [{ head: 'export' }, { head: 'drift' }, { head: 'what' }, { head: 'differs' }],
+          columns: words('export', 'drift', 'what', 'differs'),
           lines: largestFirst(drift).map(({ export: name, level, measure, message }) => [
             nameHtml(name),
             ...[level, measure, message].map(html),

@@ -7,13 +7,16 @@ import { owedWords, unjudgedWords } from '../reconcile/new-and-known.ts'
 import { counted, n } from '../shown-text.ts'
 import {
   countOf,
+  counts,
   foldedTable,
   nameHtml,
   OUTCOMES,
+  outcomeBox,
   px,
   RECORD_OUTCOMES,
   type RecordOutcome,
   table,
+  words,
 } from './figures.ts'
 import type { ExportFacts, RunFacts } from './run-facts.ts'
 
@@ -24,20 +27,15 @@ const NARROWEST = 2
 export function kindsSection({ summary }: RunFacts): string {
   const { records } = summary
   const hasRecords = allRecords({ records }).made > 0
-  const line = (name: string, counts: RecordCounts): string[] => [
+  const line = (name: string, of: RecordCounts): string[] => [
     name,
-    n(counts.made),
-    shareBar(counts),
-    ...RECORD_OUTCOMES.map((outcome) => n(countOf(counts, outcome))),
+    n(of.made),
+    shareBar(of),
+    ...RECORD_OUTCOMES.map((outcome) => n(countOf(of, outcome))),
   ]
   const columns = [
-    { head: 'records' },
-    { head: 'made', number: true as const },
-    { head: 'shares' },
-    ...RECORD_OUTCOMES.map((outcome) => ({
-      head: `${OUTCOMES[outcome].mark} ${OUTCOMES[outcome].name}`,
-      number: true as const,
-    })),
+    ...[...words('records'), ...counts('made'), ...words('shares')],
+    ...counts(...RECORD_OUTCOMES.map((outcome) => `${OUTCOMES[outcome].mark} ${OUTCOMES[outcome].name}`)),
   ]
   return `<section id="kinds">
 <h2>Outcomes by kind</h2>
@@ -73,14 +71,9 @@ export function sharesOf(
 }
 
 function shareBar(counts: RecordCounts): string {
-  const parts = sharesOf(counts, BAR_WIDTH).map(({ outcome, x, width }) => {
-    const box = `x="${px(x)}" width="${px(width)}" height="12"`
-    const pattern =
-      outcome === 'accepted' || outcome === 'unchanged'
-        ? ''
-        : `<rect fill="url(#${outcome}-pattern)" ${box}/>`
-    return `<rect class="node ${outcome}" ${box}/>${pattern}`
-  })
+  const parts = sharesOf(counts, BAR_WIDTH).map(({ outcome, x, width }) =>
+    outcomeBox(outcome, `x="${px(x)}" width="${px(width)}" height="12"`),
+  )
   return `<svg class="bar" viewBox="0 0 ${BAR_WIDTH} 12" width="${BAR_WIDTH}" height="12" aria-hidden="true">${parts.join('')}</svg>`
 }
 
@@ -138,12 +131,9 @@ ${foldedTable(
   {
     label: 'Exports, and what became of their rows',
     columns: [
-      { head: 'export' },
-      ...['rows', 'mapped', 'skipped', 'rejected', 'records', 'not delivered'].map((head) => ({
-        head,
-        number: true as const,
-      })),
-      { head: 'state' },
+      ...words('export'),
+      ...counts('rows', 'mapped', 'skipped', 'rejected', 'records', 'not delivered'),
+      ...words('state'),
     ],
     lines: order.map(lineOf),
     kind: 'exports',

@@ -1,13 +1,15 @@
-/** Why rows and records were left behind, most frequent first. What befell many rules or exports in the same words is one line. */
-
+/**
+ * Why rows and records were left behind, most frequent first. What befell many rules or exports in the same words is one line. What the codes
+ * mean, and what to do about them, is as docs/reasons.md says it, which comes with the program.
+ */
+import { readFile } from 'node:fs/promises'
 import { html } from '../html-page.ts'
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { addKnown, knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { n } from '../shown-text.ts'
-import { type Explanations, explained } from './explanations.ts'
-import { foldedTable, nameHtml, OUTCOMES } from './figures.ts'
+import { counts, foldedTable, nameHtml, OUTCOMES, words } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 
 const SHOWN = 20
@@ -51,7 +53,7 @@ function reasonsTable(reasons: readonly Reason[], explanations: Explanations): s
   return foldedTable(
     {
       label: 'Reasons, most frequent first',
-      columns: [{ head: 'count', number: true }, { head: '' }, { head: 'reason' }, { head: 'where' }],
+      columns: [...counts('count'), ...words('', 'reason', 'where')],
       lines: merged.map((reason) => lineOf(reason, most, explanations)),
       kind: 'stacked reasons',
     },
@@ -66,7 +68,7 @@ function lineOf(
   explanations: Explanations,
 ): string[] {
   const face = Object.entries(OUTCOMES).find(([name]) => name === outcome)?.[1]
-  const words = [
+  const told = [
     face === undefined ? outcome : `${face.mark} ${face.name}`,
     stage,
     ...knownWords(known),
@@ -75,7 +77,7 @@ function lineOf(
   return [
     n(count),
     `<span class="share ${html(outcome)}" style="width:${((100 * count) / most).toFixed(2)}%"></span>`,
-    `${explanations.has(code) ? `<a href="#reason-${html(code)}"><code>${html(code)}</code></a>` : `<code>${html(code)}</code>`} <span class="outcome">${html(words.join(', '))}</span><br>${html(wordsOf({ field, message }))}`,
+    `${explanations.has(code) ? `<a href="#reason-${html(code)}"><code>${html(code)}</code></a>` : `<code>${html(code)}</code>`} <span class="outcome">${html(told.join(', '))}</span><br>${html(wordsOf({ field, message }))}`,
     `${names(
       rules.map((rule) => html(rule ?? 'the row as a whole')),
       'rules',
@@ -121,3 +123,35 @@ export function mergeReasons(reasons: readonly Reason[]): MergedReason[] {
     })
     .sort((a, b) => b.count - a.count)
 }
+
+/** In Markdown: words, and code between backquotes. */
+export interface Explanation {
+  readonly means: string
+  /** Empty where nothing is to be done. */
+  readonly remedy: string
+}
+
+/** By code. */
+export type Explanations = ReadonlyMap<string, Explanation>
+
+/** None where the page did not come along: the report then names the page alone. */
+export const readExplanations = async (): Promise<Explanations> =>
+  explanationsOf(await readFile(new URL('../../docs/reasons.md', import.meta.url), 'utf8').catch(() => ''))
+
+/** @param page in Markdown: rows of tables whose first cell is a code, or several with the same meaning */
+export function explanationsOf(page: string): Explanations {
+  const rows = [...page.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+) \| (.*) \|$/gm)]
+  return new Map(
+    rows.flatMap(([, codes = '', cells = '']) => {
+      const [means = '', remedy = ''] = cells.split(' | ').map((cell) => cell.replace(/^\* /, ''))
+      return [...codes.matchAll(/`([^`]+)`/g)].map(([, code = '']) => [code, { means, remedy }] as const)
+    }),
+  )
+}
+
+/** As HTML. Links lead nowhere from a page that travels alone: their words stay. @param run in the place of RUN, in commands */
+export const explained = (markdown: string, { job, run }: { readonly job: string; readonly run: string }) =>
+  html(markdown.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, '$1')).replaceAll(
+    /`([^`]+)`/g,
+    (_, code: string) => `<code>${code.replace(/\bRUN\b/, html(run)).replace(/\bJOB\b/, html(job))}</code>`,
+  )

@@ -4,13 +4,16 @@ import { stack } from 'd3-shape'
 import { counted, n } from '../shown-text.ts'
 import {
   countOf,
+  counts,
   durationText,
   numbers,
   OUTCOMES,
+  outcomeBox,
   px,
   RECORD_OUTCOMES,
   type RecordOutcome,
   table,
+  words,
 } from './figures.ts'
 import { type Bin, type RunFacts, type Throughput, throughputOf } from './run-facts.ts'
 
@@ -84,12 +87,9 @@ export function throughputPicture(
       const bin = bins[at]
       if (bin === undefined || end === start) return []
       const left = x(bin.at)
-      const box = `x="${px(left)}" y="${px(y(end))}" width="${px(Math.max(0.5, x(bin.at + bin.length) - left - 1))}" height="${px(y(start) - y(end))}"`
-      const pattern =
-        layer.key === 'accepted' || layer.key === 'unchanged'
-          ? ''
-          : `<rect fill="url(#${layer.key}-pattern)" ${box}/>`
-      return [`<rect class="node ${layer.key}" ${box}/>${pattern}`]
+      const width = Math.max(0.5, x(bin.at + bin.length) - left - 1)
+      const box = `x="${px(left)}" y="${px(y(end))}" width="${px(width)}" height="${px(y(start) - y(end))}"`
+      return [outcomeBox(layer.key, box)]
     }),
   )
   const levels = y
@@ -165,10 +165,7 @@ function throughputTable({ bins, pauses }: Throughput): string {
           .join(', ')}.</p>`
   return `${table({
     label: 'Throughput in numbers',
-    columns: [
-      { head: 'time at work' },
-      ...['rows', 'records', 'records a second'].map((head) => ({ head, number: true as const })),
-    ],
+    columns: [...words('time at work'), ...counts('rows', 'records', 'records a second')],
     lines,
     kind: 'short',
   })}${told}`

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { chooseFaults, loadPlan, type RequestFacts } from '../../src/reference-gateway/fault-book.ts'
 import { secondsToNextWindow } from '../../src/reference-gateway/fault-kinds.ts'
-import { FaultPlan } from '../../src/reference-gateway/fault-plan.ts'
+import {
+  chooseFaults,
+  FaultPlan,
+  loadPlan,
+  type RequestFacts,
+} from '../../src/reference-gateway/fault-plan.ts'
 import { type FaultGiven, plan } from './struck-gateway.ts'
 
 const request = (facts: Partial<RequestFacts> = {}): RequestFacts => ({

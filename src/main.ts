@@ -4,7 +4,7 @@
 import { styleText } from 'node:util'
 import { CommanderError } from 'commander'
 import { createApplication, programVersion } from './application.ts'
-import type { CommandContext, Perform } from './cli/context.ts'
+import type { CommandContext, Perform, SettingsWanted } from './cli/context.ts'
 import { errorAsJson, errorLines, logFailure } from './cli/describe-error.ts'
 import { createProgram } from './cli/program.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
@@ -128,10 +128,10 @@ export async function runCommandLine(
 async function buildContext(
   version: string,
   { environment, folder, out, err, paint, ...surroundings }: Surroundings,
-  tolerance?: 'as-they-are',
+  wanted: SettingsWanted,
 ): Promise<CommandContext> {
   const { settings, findings: settingsFindings } =
-    tolerance === undefined
+    wanted === 'in-order'
       ? { settings: readSettings(environment, folder), findings: [] }
       : examineSettings(environment, folder)
   return {

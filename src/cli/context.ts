@@ -1,6 +1,6 @@
 /** What commands are handed: the application, and the streams of a terminal. Options that several commands take. */
 import type { Readable } from 'node:stream'
-import { InvalidArgumentError, Option } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { Duration } from '../definitions/export-definition.ts'
 import type { Finding } from '../model/errors.ts'
 import type { Application } from '../runs/application.ts'
@@ -26,38 +26,57 @@ export interface CommandContext extends Application {
 /** A command's action: returns its exit code. */
 export type Action<Options> = (context: CommandContext, options: Options) => Promise<number>
 
-/**
- * Runs an action with a context made for it; gives the exit code on.
- * @param settings `as-they-are`: the action is performed although settings are wrong, and told of them
- */
+/** `as-they-are`: the action is performed although settings are wrong, and told of them. */
+export type SettingsWanted = 'in-order' | 'as-they-are'
+
+/** Runs an action with a context made for it; gives the exit code on. */
 export type Perform = (
   action: (context: CommandContext) => Promise<number>,
-  settings?: 'as-they-are',
+  settings: SettingsWanted,
 ) => Promise<void>
 
-/**
- * What commander is to call for a command.
- * @param names of its arguments, as its action knows them
- * @param load its action: loaded when it is called
- */
-export type Call = <Options>(
-  names: readonly string[],
-  load: () => Promise<Action<Options>>,
-  settings?: 'as-they-are',
-) => (...given: unknown[]) => Promise<void>
+/** A command of the command line, and what most of them have. */
+export class WaybillCommand extends Command {
+  readonly #perform: Perform
 
-/** Arguments come first, then the options, then the command itself. */
-export const callOf =
-  (perform: Perform): Call =>
-  <Options>(names: readonly string[], load: () => Promise<Action<Options>>, settings?: 'as-they-are') =>
-  (...given) => {
-    const typed = Object.fromEntries(names.map((name, at) => [name, given[at]]))
-    const options = { ...typed, ...(given[names.length] as object) } as Options
-    return perform(async (context) => (await load())(context, options), settings)
+  constructor(perform: Perform, name?: string) {
+    super(name)
+    this.#perform = perform
   }
 
-export const json = (): Option =>
-  new Option('--json', 'print one JSON object on standard output; logs go to standard error')
+  override createCommand(name?: string): WaybillCommand {
+    return new WaybillCommand(this.#perform, name)
+  }
+
+  /** Shown behind the options. */
+  note(text: string): this {
+    return this.addHelpText('after', `\n${text}`)
+  }
+
+  examples(...lines: readonly string[]): this {
+    return this.note(`Example:\n  ${lines.join('\n  ')}`)
+  }
+
+  /**
+   * @param names of its arguments, as its action knows them
+   * @param load its action: loaded when it is called
+   * @param prints whether it prints JSON, too
+   */
+  performs<Options>(
+    names: readonly string[],
+    load: () => Promise<Action<Options>>,
+    settings: SettingsWanted = 'in-order',
+    prints = true,
+  ): this {
+    if (prints) this.option('--json', 'print one JSON object on standard output; logs go to standard error')
+    // Arguments come first, then the options, then the command itself.
+    return this.action((...given: unknown[]) => {
+      const typed = Object.fromEntries(names.map((name, at) => [name, given[at]]))
+      const options = { ...typed, ...(given[names.length] as object) } as Options
+      return this.#perform(async (context) => (await load())(context, options), settings)
+    })
+  }
+}
 
 /** The instant that is meant, in milliseconds since the epoch. @param now the same */
 export type Since = (now: number) => number

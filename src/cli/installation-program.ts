@@ -1,8 +1,8 @@
 /** The commands that keep an installation well, check its mappings, and serve a gateway to try things against. */
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { DURATION } from '../definitions/quantity.ts'
 import type { TokenOwner } from '../reference-gateway/credentials.ts'
-import { type Call, json, wholeNumber } from './context.ts'
+import { type WaybillCommand, wholeNumber } from './context.ts'
 
 /** Options of `gateway` that say how it serves. */
 const SERVING = [
@@ -10,24 +10,28 @@ const SERVING = [
   ...['assessment', 'faults', 'uploadLifetime', 'open', 'seed', 'attached'],
 ]
 
-export function addInstallationCommands(program: Command, call: Call): void {
+export function addInstallationCommands(program: WaybillCommand): void {
   program
     .command('init')
     .description('make a folder in which the sample job runs; overwrites nothing')
     .argument('[folder]', 'where; without it, here')
-    .addOption(json())
-    .addHelpText('after', '\nExample:\n  mkdir screenings && cd screenings && waybill init')
-    .action(call(['folder'], async () => (await import('./init.ts')).init, 'as-they-are'))
+    .examples('mkdir screenings && cd screenings && waybill init')
+    .performs(['folder'], async () => (await import('./init.ts')).init, 'as-they-are')
   program
     .command('completion')
     .description('print what a shell needs to complete commands, options, jobs and mappings')
     .argument('<shell>', 'bash, zsh or fish')
-    .addHelpText('after', '\nExample:\n  source <(waybill completion bash)')
-    .action(call(['shell'], async () => (await import('./completion.ts')).completion, 'as-they-are'))
+    .examples('source <(waybill completion bash)')
+    .performs(['shell'], async () => (await import('./completion.ts')).completion, 'as-they-are', false)
   program
     .command('complete', { hidden: true })
     .argument('[words...]')
-    .action(call(['words'], async () => (await import('./completion.ts')).complete(program), 'as-they-are'))
+    .performs(
+      ['words'],
+      async () => (await import('./completion.ts')).complete(program),
+      'as-they-are',
+      false,
+    )
   const mapping = program.command('mapping').description('check, test, compare and preview mapping files')
   mapping
     .command('init')
@@ -35,24 +39,16 @@ export function addInstallationCommands(program: Command, call: Call): void {
     .argument('<sample>', 'path of an export: CSV, NDJSON or JSON')
     .option('--name <name>', 'of the mapping; without it, from the file name')
     .option('--out <path>', 'where to write it; without it, NAME.yaml in the mappings folder')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  waybill mapping init samples/inbox/acme_screening_20260302.csv --name acme',
-    )
-    .action(call(['sample'], async () => (await import('./mapping-init.ts')).mappingInit))
+    .examples('waybill mapping init samples/inbox/acme_screening_20260302.csv --name acme')
+    .performs(['sample'], async () => (await import('./mapping-init.ts')).mappingInit)
   mapping
     .command('check')
     .description('report every problem of mappings and their cases, with file, line and key')
     .argument('[mapping...]', 'names of files in the mappings folder, or paths; without any, all')
     .option('--export <path>', 'say how it fits this export: columns, and what each rule gives')
     .option('--rows <n>', 'of the export, look at so many rows', wholeNumber, 10_000)
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  waybill mapping check acme-onsite --export samples/inbox/acme_screening_20260302.csv',
-    )
-    .action(call(['mappings'], async () => (await import('./mapping-check.ts')).mappingCheck))
+    .examples('waybill mapping check acme-onsite --export samples/inbox/acme_screening_20260302.csv')
+    .performs(['mappings'], async () => (await import('./mapping-check.ts')).mappingCheck)
   mapping
     .command('test')
     .description('run the cases beside mappings: rows, and what is to become of them')
@@ -61,12 +57,11 @@ export function addInstallationCommands(program: Command, call: Call): void {
       'names of files in the mappings folder, or paths; without any, all that have cases',
     )
     .option('--update', 'write what came out into the cases, for review as a diff')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  waybill mapping test\n  waybill mapping test acme-onsite --update && git diff mappings/acme-onsite.cases.yaml',
+    .examples(
+      'waybill mapping test',
+      'waybill mapping test acme-onsite --update && git diff mappings/acme-onsite.cases.yaml',
     )
-    .action(call(['mappings'], async () => (await import('./mapping-test.ts')).mappingTest))
+    .performs(['mappings'], async () => (await import('./mapping-test.ts')).mappingTest)
   mapping
     .command('diff')
     .description('show which records would change; prints health data, sends nothing')
@@ -74,12 +69,11 @@ export function addInstallationCommands(program: Command, call: Call): void {
     .argument('<new>', 'the same, of the mapping that is to take its place')
     .argument('<export>', 'path of an export to try both on')
     .option('--examples <n>', 'how many changes to show', wholeNumber, 10)
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  git show HEAD:mappings/acme-onsite.yaml > before.yaml\n  waybill mapping diff before.yaml acme-onsite samples/inbox/acme_screening_20260302.csv',
+    .examples(
+      'git show HEAD:mappings/acme-onsite.yaml > before.yaml',
+      'waybill mapping diff before.yaml acme-onsite samples/inbox/acme_screening_20260302.csv',
     )
-    .action(call(['before', 'after', 'sample'], async () => (await import('./mapping-diff.ts')).mappingDiff))
+    .performs(['before', 'after', 'sample'], async () => (await import('./mapping-diff.ts')).mappingDiff)
   mapping
     .command('preview')
     .description('show rows of an export as records; prints health data, sends nothing')
@@ -89,12 +83,11 @@ export function addInstallationCommands(program: Command, call: Call): void {
     .option('--limit <n>', 'how many rows', wholeNumber, 3)
     .option('--full', 'records as the JSON that would be sent')
     .option('--html <file>', 'write a page instead of printing')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  waybill mapping preview acme-onsite samples/inbox/acme_screening_20260302.csv --row 17\n  waybill mapping preview acme-onsite samples/inbox/acme_screening_20260302.csv --limit 50 --html preview.html',
+    .examples(
+      'waybill mapping preview acme-onsite samples/inbox/acme_screening_20260302.csv --row 17',
+      'waybill mapping preview acme-onsite samples/inbox/acme_screening_20260302.csv --limit 50 --html preview.html',
     )
-    .action(call(['mapping', 'sample'], async () => (await import('./mapping-preview.ts')).mappingPreview))
+    .performs(['mapping', 'sample'], async () => (await import('./mapping-preview.ts')).mappingPreview)
   mapping
     .command('edit')
     .description('a page on this machine that shows rows as records and follows the mapping as you save it')
@@ -102,68 +95,62 @@ export function addInstallationCommands(program: Command, call: Call): void {
     .argument('<export>', 'path of an export')
     .option('--port <n>', 'port of 127.0.0.1; 0 takes a free one', wholeNumber, 0)
     .option('--limit <n>', 'how many rows; as many that have something rejected are added', wholeNumber, 50)
-    .addHelpText(
-      'after',
-      '\nIt shows health data, to whoever opens the address that it prints. Nothing is sent. Ctrl-C ends it.\n\nExample:\n  waybill mapping edit acme-onsite samples/inbox/acme_screening_20260302.csv',
+    .note(
+      'It shows health data, to whoever opens the address that it prints. Nothing is sent. Ctrl-C ends it.',
     )
-    .action(call(['mapping', 'sample'], async () => (await import('./mapping-edit.ts')).mappingEdit))
+    .examples('waybill mapping edit acme-onsite samples/inbox/acme_screening_20260302.csv')
+    .performs(
+      ['mapping', 'sample'],
+      async () => (await import('./mapping-edit.ts')).mappingEdit,
+      'in-order',
+      false,
+    )
 
   program
     .command('doctor')
     .description('look over settings, home, ledger, clock, gateway, token, jobs and mappings; change nothing')
     .option('--sources', 'also list what lies on the SFTP servers and in the S3 buckets of jobs')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExit code 0: all is well or worth a warning, 2: something must be put right, 3: the gateway cannot be had.\n\nExample:\n  waybill doctor --sources',
+    .note(
+      'Exit code 0: all is well or worth a warning, 2: something must be put right, 3: the gateway cannot be had.',
     )
-    .action(call([], async () => (await import('./doctor.ts')).doctor, 'as-they-are'))
+    .examples('waybill doctor --sources')
+    .performs([], async () => (await import('./doctor.ts')).doctor, 'as-they-are')
 
   program
     .command('report')
     .description('write what became of a run as one HTML page, to keep or to mail; it holds no health data')
     .argument('[run]', 'id of the run; without it, the latest')
     .option('--out <file>', 'where to; without it, RUN.html in this folder')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nAn earlier report of the same run is replaced, any other file is left alone.\n\nExample:\n  waybill report\n  waybill report 20260302T071500Z-4f2a9c --out /reports/monday.html',
-    )
-    .action(call(['run'], async () => (await import('./report.ts')).report))
+    .note('An earlier report of the same run is replaced, any other file is left alone.')
+    .examples('waybill report', 'waybill report 20260302T071500Z-4f2a9c --out /reports/monday.html')
+    .performs(['run'], async () => (await import('./report.ts')).report)
 
   program
     .command('expect')
     .description('say whether the exports have arrived that jobs expect by now, and tell who is to be told')
     .argument('[job]', 'name of a job; without it, all jobs that expect anything')
     .option('--quiet', 'print nothing of what has arrived as it should')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExit code 0: they have, 1: some are missing or strangely small, 2: nobody could look, or a job file is wrong.\n\nExample:\n  waybill expect nightly-screenings',
+    .note(
+      'Exit code 0: they have, 1: some are missing or strangely small, 2: nobody could look, or a job file is wrong.',
     )
-    .action(call(['job'], async () => (await import('./expect.ts')).expect))
+    .examples('waybill expect nightly-screenings')
+    .performs(['job'], async () => (await import('./expect.ts')).expect)
 
   program
     .command('notify')
     .description('send a test notification to all targets of a job')
     .argument('<job>', 'name of a file in the jobs folder, without .yaml')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExit code 0: all have taken it, 1: some have not, 2: the job names none, or a setting is missing.\n\nExample:\n  waybill notify nightly-screenings',
-    )
-    .action(call(['job'], async () => (await import('./notify.ts')).notify))
+    .note('Exit code 0: all have taken it, 1: some have not, 2: the job names none, or a setting is missing.')
+    .examples('waybill notify nightly-screenings')
+    .performs(['job'], async () => (await import('./notify.ts')).notify)
 
   program
     .command('backup')
     .description('copy the ledger, also while a run is on')
     .argument('<file>', 'where to; never overwritten')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nThe key of the installation is not in it: keep that, too.\n\nExample:\n  waybill backup /backups/ledger-2026-03-02.sqlite',
-    )
-    .action(call(['file'], async () => (await import('./prune.ts')).backup))
+    .note('The key of the installation is not in it: keep that, too.')
+    .examples('waybill backup /backups/ledger-2026-03-02.sqlite')
+    .performs(['file'], async () => (await import('./prune.ts')).backup)
 
   program
     .command('prune')
@@ -174,9 +161,8 @@ export function addInstallationCommands(program: Command, call: Call): void {
         .makeOptionMandatory(),
     )
     .option('--dry-run', 'count what would go; change nothing')
-    .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill prune --older-than 180d --dry-run')
-    .action(call([], async () => (await import('./prune.ts')).prune))
+    .examples('waybill prune --older-than 180d --dry-run')
+    .performs([], async () => (await import('./prune.ts')).prune)
 
   program
     .command('gateway')
@@ -219,12 +205,16 @@ export function addInstallationCommands(program: Command, call: Call): void {
       '--made-up-users',
       'with --check, on a staging gateway: also store, under users that it registers and deletes',
     )
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nThe paged test answers for the user that the bearer token stands for. Bind tokens here, or while it runs with\nPOST /_reference/tokens {"token": …, "account": {"reference": …, "type": "partnerAccountId"}}; such a token is accepted\nbeside those of --token.\n\nExample:\n  waybill gateway --port 8790 --data gateway.sqlite\n  waybill gateway --bind token-1=participant-17 token-2=accountId:4711\n  waybill gateway --seed people.csv\n  waybill gateway --check https://gateway.example/api --account participant-17',
+    .note(
+      'The paged test answers for the user that the bearer token stands for. Bind tokens here, or while it runs with\nPOST /_reference/tokens {"token": …, "account": {"reference": …, "type": "partnerAccountId"}}; such a token is accepted\nbeside those of --token.',
     )
-    .action(call([], async () => (await import('./gateway.ts')).gateway))
+    .examples(
+      'waybill gateway --port 8790 --data gateway.sqlite',
+      'waybill gateway --bind token-1=participant-17 token-2=accountId:4711',
+      'waybill gateway --seed people.csv',
+      'waybill gateway --check https://gateway.example/api --account participant-17',
+    )
+    .performs([], async () => (await import('./gateway.ts')).gateway)
 }
 
 function age(text: string): number {

@@ -64,7 +64,14 @@ function withTheRestBelow(
       .filter((words) => words !== '')
       .join('; '),
   )
-  return [names, ...lines.flatMap((line, at) => [line, ...wrapped(below[at] ?? '', room)])]
+  const width = Math.max(NARROWEST + INDENT, room)
+  return [
+    names,
+    ...lines.flatMap((line, at) => {
+      const words = below[at] ?? ''
+      return words === '' ? [line] : [line, ...wrapped(words, width, INDENT)]
+    }),
+  ]
 }
 
 /** What stands in front of a line's words: `Because  `, and the same of blanks. */
@@ -80,28 +87,20 @@ export function folded(lines: readonly string[], columns: number | undefined, ha
   return lines.flatMap((line) => {
     const lead = line.search(/\S/)
     if (line.length <= columns || lead === INDENT) return [line]
-    const indent = ' '.repeat(lead === 0 ? hang : lead)
-    const [first = '', ...words] = line.trimStart().split(' ')
-    const made = [' '.repeat(lead) + first]
-    for (const word of words) {
-      const last = made.at(-1) ?? ''
-      if (last.length + 1 + word.length <= columns) made[made.length - 1] = `${last} ${word}`
-      else made.push(indent + word)
-    }
-    return made
+    return wrapped(line.trimStart(), columns, lead, lead === 0 ? hang : lead)
   })
 }
 
-/** Lines of words, indented. */
-function wrapped(text: string, room: number): string[] {
-  const width = Math.max(NARROWEST, room - INDENT)
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1)
-    if (line === undefined || line.length + 1 + word.length > width) lines.push(word)
-    else lines[lines.length - 1] = `${line} ${word}`
+/** The words in lines no longer than that. @param lead blanks before the first line @param hang before the others */
+function wrapped(text: string, width: number, lead: number, hang = lead): string[] {
+  const [first = '', ...words] = text.split(' ')
+  const lines = [' '.repeat(lead) + first]
+  for (const word of words) {
+    const last = lines.at(-1) ?? ''
+    if (last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(' '.repeat(hang) + word)
   }
-  return lines.filter((line) => line !== '').map((line) => ' '.repeat(INDENT) + line)
+  return lines
 }
 
 /** Each row, with all lines that it takes, in the tone of what it begins with. @param tones by the text of the first column */
@@ -125,6 +124,12 @@ const isNumber = (numbers: Numbers, at: number): boolean =>
 /** No cell is more than one line, but for what is wrapped. */
 const shownCells = (cells: readonly string[]): string[] => cells.map(shown)
 
+const NO_LINES = Object.fromEntries(
+  ['top', 'bottom', 'left', 'mid', 'right'].flatMap((side) =>
+    [side, `${side}-mid`, `${side}-left`, `${side}-right`].map((place) => [place, '']),
+  ),
+)
+
 function linesOf(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -136,23 +141,7 @@ function linesOf(
     head: [...head],
     colAligns: head.map((_, at) => (isNumber(numbers, at) ? 'right' : 'left')),
     style: { head: [], border: [], 'padding-left': 1, 'padding-right': 1, compact: true },
-    chars: {
-      top: '',
-      'top-mid': '',
-      'top-left': '',
-      'top-right': '',
-      bottom: '',
-      'bottom-mid': '',
-      'bottom-left': '',
-      'bottom-right': '',
-      left: '',
-      'left-mid': '',
-      mid: '',
-      'mid-mid': '',
-      right: '',
-      'right-mid': '',
-      middle: ' ',
-    },
+    chars: { ...NO_LINES, middle: ' ' },
   })
   for (const cells of rows) table.push([...cells])
   return table.toString().split('\n')

@@ -1,17 +1,20 @@
 /** The command line (commander): one file a command, loaded when it is called, so that `--help` answers at once. */
-import { Command, InvalidArgumentError, Option, type OutputConfiguration } from 'commander'
+import { InvalidArgumentError, Option, type OutputConfiguration } from 'commander'
 import type { ShownState } from '../runs/listed-runs.ts'
 import type { SampleSize } from '../runs/verify.ts'
 import { type ListenAddress, listenAddress } from '../settings.ts'
-import { callOf, json, type Perform, positiveNumber, since, wholeNumber } from './context.ts'
+import { type Perform, positiveNumber, since, WaybillCommand, wholeNumber } from './context.ts'
 import { addInstallationCommands } from './installation-program.ts'
 
 const RUN_STATES: readonly ShownState[] = ['under-way', 'stopped', 'interrupted', 'finished', 'failed']
 
 /** @param output where help and errors of use are written; default: the streams of the process */
-export function createProgram(version: string, perform: Perform, output: OutputConfiguration = {}): Command {
-  const call = callOf(perform)
-  const program = new Command('waybill')
+export function createProgram(
+  version: string,
+  perform: Perform,
+  output: OutputConfiguration = {},
+): WaybillCommand {
+  const program = new WaybillCommand(perform, 'waybill')
     .configureOutput(output)
     .description(
       'Carries health-screening exports into a health-profile gateway and proves what became of every row.',
@@ -20,9 +23,8 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .exitOverride()
     .configureHelp({ showGlobalOptions: false })
     .showHelpAfterError('  What to do: See the form of the command and an example with --help.')
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 all accepted or unchanged, 1 something was rejected or is in doubt, 2 wrong use, settings or files,\n3 gateway unreachable or credentials refused, 4 stopped by stopWhen, 5 another run holds the job, 6 a collection could not\nbe delivered, 70 a defect of Waybill, 130 interrupted.',
+    .note(
+      'Exit codes: 0 all accepted or unchanged, 1 something was rejected or is in doubt, 2 wrong use, settings or files,\n3 gateway unreachable or credentials refused, 4 stopped by stopWhen, 5 another run holds the job, 6 a collection could not\nbe delivered, 70 a defect of Waybill, 130 interrupted.',
     )
 
   program
@@ -36,12 +38,11 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .option('--dry-run', 'map and count; send nothing, write nothing')
     .option('--watch', 'where another process runs the job, follow that run to its end')
     .option('--quiet', 'no progress, no summary')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  waybill run nightly-screenings\n  waybill run nightly-screenings --file samples/inbox/acme_screening_20260302.csv --json',
+    .examples(
+      'waybill run nightly-screenings',
+      'waybill run nightly-screenings --file samples/inbox/acme_screening_20260302.csv --json',
     )
-    .action(call(['job'], async () => (await import('./run.ts')).run))
+    .performs(['job'], async () => (await import('./run.ts')).run)
 
   program
     .command('backfill')
@@ -54,24 +55,23 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .option('--accept-drift', 'take exports as they are, however they differ from earlier deliveries')
     .option('--dry-run', 'print the plan: exports, sizes, rows, time; send nothing, write nothing')
     .option('--quiet', 'no progress, no summary')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nIt gives way to other runs at the same gateway. What was delivered before is not sent again.\n\nExample:\n  waybill backfill nightly-screenings --from 2026-01-01 --to 2026-03-31 --dry-run\n  waybill backfill nightly-screenings --from 2026-01-01 --to 2026-03-31 --in /archive/acme --rate 5',
+    .note('It gives way to other runs at the same gateway. What was delivered before is not sent again.')
+    .examples(
+      'waybill backfill nightly-screenings --from 2026-01-01 --to 2026-03-31 --dry-run',
+      'waybill backfill nightly-screenings --from 2026-01-01 --to 2026-03-31 --in /archive/acme --rate 5',
     )
-    .action(call(['job'], async () => (await import('./backfill.ts')).backfill))
+    .performs(['job'], async () => (await import('./backfill.ts')).backfill)
 
   program
     .command('schedule')
     .description('run jobs when they are due, until interrupted')
     .option('--explain [job]', 'run nothing: show the last fires and the next five, of one job or of all')
     .option('--metrics <address>', 'serve metrics there: a port of loopback (9464), or host:port', address)
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nJobs are read again each minute. SIGTERM ends it: what is under way is finished, and goes on at the next start.\n\nExample:\n  waybill schedule --metrics 9464\n  waybill schedule --explain nightly-screenings',
+    .note(
+      'Jobs are read again each minute. SIGTERM ends it: what is under way is finished, and goes on at the next start.',
     )
-    .action(call([], async () => (await import('./schedule.ts')).schedule))
+    .examples('waybill schedule --metrics 9464', 'waybill schedule --explain nightly-screenings')
+    .performs([], async () => (await import('./schedule.ts')).schedule)
 
   program
     .command('runs')
@@ -82,51 +82,40 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .option('--failed', 'those alone that did not come to their end, or have left something behind')
     .option('--since <when>', 'those begun since then: a day (UTC), or how long ago, like 7d', since)
     .addOption(new Option('--state <state>', 'those in this state alone').choices(RUN_STATES))
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  waybill runs --limit 5\n  waybill runs --job nightly-screenings --failed',
-    )
-    .action(call([], async () => (await import('./runs.ts')).runs))
+    .examples('waybill runs --limit 5', 'waybill runs --job nightly-screenings --failed')
+    .performs([], async () => (await import('./runs.ts')).runs)
 
   program
     .command('show')
     .description('show what became of a run: its balance, and why things were rejected')
     .argument('[run]', 'id of the run; without it, the latest')
-    .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill show\n  waybill show 20260302T071500Z-4f2a9c')
-    .action(call(['run'], async () => (await import('./runs.ts')).show))
+    .examples('waybill show', 'waybill show 20260302T071500Z-4f2a9c')
+    .performs(['run'], async () => (await import('./runs.ts')).show)
 
   program
     .command('watch')
     .description('follow a run that is under way, in whatever process, until it ends; then show it')
     .argument('[run]', 'id of the run; without it, the latest')
-    .addOption(json())
-    .addHelpText('after', '\nCtrl-C ends the watching, not the run.\n\nExample:\n  waybill watch latest')
-    .action(call(['run'], async () => (await import('./control.ts')).watch))
+    .note('Ctrl-C ends the watching, not the run.')
+    .examples('waybill watch latest')
+    .performs(['run'], async () => (await import('./control.ts')).watch)
 
   program
     .command('logs')
     .description('show what the log file says of a run, oldest first')
     .argument('[run]', 'id of the run; without it, the latest')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nIt reads WAYBILL_LOG_FILE and the files that were put aside.\n\nExample:\n  waybill logs 20260302T071500Z-4f2a9c',
-    )
-    .action(call(['run'], async () => (await import('./runs.ts')).logs))
+    .note('It reads WAYBILL_LOG_FILE and the files that were put aside.')
+    .examples('waybill logs 20260302T071500Z-4f2a9c')
+    .performs(['run'], async () => (await import('./runs.ts')).logs)
 
   program
     .command('stop')
     .description('stop a run that is under way, in whatever process; the next run of its job goes on with it')
     .argument('<run>', 'id of the run, or latest')
     .option('--by <name>', 'who stops it; without it the user of this machine')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nWhat is under way is finished. It waits until the run has ended.\n\nExample:\n  waybill stop 20260302T071500Z-4f2a9c',
-    )
-    .action(call(['run'], async () => (await import('./control.ts')).stop))
+    .note('What is under way is finished. It waits until the run has ended.')
+    .examples('waybill stop 20260302T071500Z-4f2a9c')
+    .performs(['run'], async () => (await import('./control.ts')).stop)
 
   program
     .command('pause')
@@ -134,17 +123,15 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .argument('<job>', 'name of a file in the jobs folder, without .yaml')
     .option('--by <name>', 'who pauses it; without it the user of this machine')
     .option('--note <text>', 'why; it is kept in the ledger and shown: no health data')
-    .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill pause nightly-screenings --note "the vendor is moving"')
-    .action(call(['job'], async () => (await import('./control.ts')).pause))
+    .examples('waybill pause nightly-screenings --note "the vendor is moving"')
+    .performs(['job'], async () => (await import('./control.ts')).pause)
 
   program
     .command('resume')
     .description('let the schedule go on with a job that was paused')
     .argument('<job>', 'name of a file in the jobs folder, without .yaml')
-    .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill resume nightly-screenings')
-    .action(call(['job'], async () => (await import('./control.ts')).resume))
+    .examples('waybill resume nightly-screenings')
+    .performs(['job'], async () => (await import('./control.ts')).resume)
 
   program
     .command('trace')
@@ -159,9 +146,8 @@ export function createProgram(version: string, perform: Perform, output: OutputC
       'all records of a row of the latest export of that name, like acme_20260302.csv:17',
       exportRow,
     )
-    .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill trace 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa')
-    .action(call(['transaction'], async () => (await import('./runs.ts')).trace))
+    .examples('waybill trace 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa')
+    .performs(['transaction'], async () => (await import('./runs.ts')).trace)
 
   program
     .command('rerun')
@@ -171,9 +157,8 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .argument('<run>', 'id of the run')
     .addOption(new Option('--only <what>', 'take up this alone').choices(['rejected', 'in-doubt'] as const))
     .option('--quiet', 'no progress, no summary')
-    .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill rerun 20260302T071500Z-4f2a9c --only rejected')
-    .action(call(['run'], async () => (await import('./rerun.ts')).rerun))
+    .examples('waybill rerun 20260302T071500Z-4f2a9c --only rejected')
+    .performs(['run'], async () => (await import('./rerun.ts')).rerun)
 
   program
     .command('resolve')
@@ -188,12 +173,11 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .option('--transaction <id...>', 'these records alone')
     .option('--by <name>', 'who decides; without it the user of this machine')
     .option('--note <text>', 'why; it is kept in the ledger and shown: no health data')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  waybill resolve 20260302T071500Z-4f2a9c --accept\n  waybill resolve 20260302T071500Z-4f2a9c --resend --transaction 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa',
+    .examples(
+      'waybill resolve 20260302T071500Z-4f2a9c --accept',
+      'waybill resolve 20260302T071500Z-4f2a9c --resend --transaction 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa',
     )
-    .action(call(['run'], async () => (await import('./rerun.ts')).resolve))
+    .performs(['run'], async () => (await import('./rerun.ts')).resolve)
 
   program
     .command('acknowledge')
@@ -205,12 +189,11 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .option('--undo', 'take it back')
     .option('--by <name>', 'who says so; without it the user of this machine')
     .option('--note <text>', 'why; it is kept in the ledger and shown: no health data')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExample:\n  waybill acknowledge 20260302T071500Z-4f2a9c --note "the vendor cannot correct them"\n  waybill acknowledge --reason code-unknown',
+    .examples(
+      'waybill acknowledge 20260302T071500Z-4f2a9c --note "the vendor cannot correct them"',
+      'waybill acknowledge --reason code-unknown',
     )
-    .action(call(['run'], async () => (await import('./rerun.ts')).acknowledge))
+    .performs(['run'], async () => (await import('./rerun.ts')).acknowledge)
 
   program
     .command('reconcile')
@@ -223,12 +206,12 @@ export function createProgram(version: string, perform: Perform, output: OutputC
       ),
     )
     .option('--seed <text>', 'with --sample: decides who is in it; without it the id of the run')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExit code 1: something is in doubt still, differs, or is missing.\n\nExample:\n  waybill reconcile 20260302T071500Z-4f2a9c\n  waybill reconcile 20260302T071500Z-4f2a9c --verify --sample 5%',
+    .note('Exit code 1: something is in doubt still, differs, or is missing.')
+    .examples(
+      'waybill reconcile 20260302T071500Z-4f2a9c',
+      'waybill reconcile 20260302T071500Z-4f2a9c --verify --sample 5%',
     )
-    .action(call(['run'], async () => (await import('./rerun.ts')).reconcile))
+    .performs(['run'], async () => (await import('./rerun.ts')).reconcile)
 
   const accounts = program.command('accounts').description('who has which account; erase accounts')
   accounts
@@ -239,9 +222,8 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .argument('<job>', 'name of a file in the jobs folder, without .yaml')
     .requiredOption('--out <file>', 'where to write it: CSV, readable by its owner alone')
     .option('--file <path...>', 'take these files instead of those that the job finds')
-    .addOption(json())
-    .addHelpText('after', '\nExample:\n  waybill accounts export roster --out crosswalk.csv')
-    .action(call(['job'], async () => (await import('./accounts.ts')).accountsExport))
+    .examples('waybill accounts export roster --out crosswalk.csv')
+    .performs(['job'], async () => (await import('./accounts.ts')).accountsExport)
 
   accounts
     .command('erase')
@@ -250,14 +232,11 @@ export function createProgram(version: string, perform: Perform, output: OutputC
     .option('--job <job>', 'at the gateway of this job; without it, that of WAYBILL_GATEWAY_URL')
     .option('--dry-run', 'count them, and delete nothing')
     .option('--yes', 'do not ask')
-    .addOption(json())
-    .addHelpText(
-      'after',
-      '\nExit code 1: the gateway refused some of them.\n\nExample:\n  waybill accounts erase --file leavers.csv --dry-run',
-    )
-    .action(call([], async () => (await import('./accounts.ts')).accountsErase))
+    .note('Exit code 1: the gateway refused some of them.')
+    .examples('waybill accounts erase --file leavers.csv --dry-run')
+    .performs([], async () => (await import('./accounts.ts')).accountsErase)
 
-  addInstallationCommands(program, call)
+  addInstallationCommands(program)
 
   return program
 }

@@ -1,9 +1,9 @@
 /** `waybill rerun`, `reconcile`, `resolve` and `acknowledge`: what to do about what a run has left behind. */
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { RunSummary } from '../run/summary.ts'
-import { acknowledge as acknowledgeRuns } from '../runs/acknowledge.ts'
 import { abandon, accept, beginRerun, reconcile as reconcileRun, resend } from '../runs/actions.ts'
 import type { Person } from '../runs/resolve.ts'
+import { acknowledge as acknowledgeRuns } from '../runs/resolve.ts'
 import { type SampleSize, verifiedBadly } from '../runs/verify.ts'
 import { counted } from '../shown-text.ts'
 import type { Action, CommandContext } from './context.ts'

@@ -3,8 +3,15 @@ import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { toLookAt } from '../run/next-steps.ts'
 import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
-import { type ListedRun, type ListedRuns, listRuns, type RunQuestion, showRun } from '../runs/listed-runs.ts'
-import { type LogLine, logOfRun } from '../runs/run-log.ts'
+import {
+  type ListedRun,
+  type ListedRuns,
+  type LogLine,
+  listRuns,
+  logOfRun,
+  type RunQuestion,
+  showRun,
+} from '../runs/listed-runs.ts'
 import type { Trace } from '../runs/trace.ts'
 import { type TracedPerson, tracePerson } from '../runs/trace-person.ts'
 import type { TracedRow } from '../runs/trace-row.ts'

@@ -7,9 +7,9 @@ import type {
   UndeliveredNotifications,
   UnfinishedRun,
 } from '../ledger/sqlite/inspect.ts'
-import { backfillCommand, rangeOf } from '../run/backfill-range.ts'
-import { counted, n, shellWord, sizeText } from '../shown-text.ts'
+import { counted, n, sizeText } from '../shown-text.ts'
 import { type CheckFinding, finding, type Level } from './finding.ts'
+import { commandOf } from './prune.ts'
 
 export interface LedgerSurroundings {
   /** Whether the process of a holder is known to be gone: then the next run takes over. */
@@ -67,8 +67,8 @@ export function checkLedger(
           'warning',
           `run ${one.run} of ${one.job} is not finished (${stateOf(one)})${elsewhere(one, gatewayOf(one.job))}`,
           one.gateway === gatewayOf(one.job)
-            ? commandOf(one)
-            : `${settingOf(one.gateway)} ${commandOf(one)} (or, to end it as it is: waybill resolve ${one.run} --give-up)`,
+            ? goOn(one)
+            : `${settingOf(one.gateway)} ${goOn(one)} (or, to end it as it is: waybill resolve ${one.run} --give-up)`,
         ),
       ),
     ...facts.givenUp.map((one) => told('ok', givenUpText(one, gatewayOf(one.job)))),
@@ -106,10 +106,7 @@ function givenUpText(one: GivenUpRun, gateway: string): string {
   return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: whether ${n(records)} of its records ${many ? 'are' : 'is'} stored was never answered; profiles are read before that job sends ${many ? 'any of them' : 'it'}. To look now: waybill reconcile ${run}`
 }
 
-/** What goes on with it. */
-function commandOf({ job, backfill, folder }: UnfinishedRun): string {
-  const range = rangeOf({ backfill: backfill ?? null, backfill_folder: folder ?? null })
-  return range === undefined ? `waybill run ${shellWord(job)}` : backfillCommand(job, range)
-}
+const goOn = ({ job, backfill, folder }: UnfinishedRun): string =>
+  commandOf({ job, backfill: backfill ?? null, backfill_folder: folder ?? null })
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()

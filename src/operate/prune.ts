@@ -195,7 +195,8 @@ export function planPrune(runs: readonly PrunableRun[], before: number): PrunePl
   return { prune, keep }
 }
 
-function commandOf(run: PrunableRun): string {
+/** What goes on with a run that is not finished. */
+export function commandOf(run: Pick<PrunableRun, 'job' | 'backfill' | 'backfill_folder'>): string {
   const range = rangeOf(run)
   return range === undefined ? `waybill run ${shellWord(run.job)}` : backfillCommand(run.job, range)
 }

@@ -14,7 +14,6 @@ import type { JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import { doubtsOfGivenUp } from '../run/resume.ts'
-import { summarise } from '../run/summary.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
 import { backfillJob, backfillSources, noneInRange } from './backfill.ts'
@@ -26,7 +25,7 @@ import {
   planBackfill,
 } from './backfill-plan.ts'
 import { type RunWatch, sourceSettings, withRunDependencies } from './connect-gateway.ts'
-import type { ShownRun } from './listed-runs.ts'
+import { type ShownRun, shownRun } from './listed-runs.ts'
 import { type Reconciled, reconcileRun } from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
 import { withRunAgain } from './run-again.ts'
@@ -195,9 +194,9 @@ export async function reconcile(
         return { ...settled, reads: again.reads, verified, run }
       })
     })
-    const summary = await summarise(ledger, deps.home, run.id)
-    const inDoubt = allRecords(summary).inDoubt + (await doubtsOfGivenUp(ledger, run))
-    return { ...reconciled, run: run.id, inDoubt, summary, reasons: await reasonsOfRun(ledger, run.id) }
+    const shown = await shownRun(ledger, deps.home, run.id)
+    const inDoubt = allRecords(shown.summary).inDoubt + (await doubtsOfGivenUp(ledger, run))
+    return { ...reconciled, run: run.id, inDoubt, ...shown }
   })
 }
 
@@ -219,8 +218,7 @@ export const accept = (
     const deps = { ...application, home, ledger, events }
     const run = await findRun(ledger, id)
     const records = await acceptInDoubt(deps, run, transactions, person)
-    const summary = await summarise(ledger, home, run.id)
-    return { records, summary, reasons: await reasonsOfRun(ledger, run.id) }
+    return { records, ...(await shownRun(ledger, home, run.id)) }
   })
 
 /** It is sent again, in a run of its own, but for what a last look into the profiles finds. */
@@ -237,8 +235,7 @@ export async function resend(
     const run = await findRun(ledger, id)
     const { decided, ...end } = await resendInDoubt(deps, job, run, transactions, person)
     const resent = { ...end, reasons: await reasonsOfRun(ledger, end.summary.run) }
-    const summary = await summarise(ledger, home, run.id)
-    return { records: decided, resent, summary, reasons: await reasonsOfRun(ledger, run.id) }
+    return { records: decided, resent, ...(await shownRun(ledger, home, run.id)) }
   })
 }
 
@@ -253,5 +250,5 @@ export const abandon = (
     const { home } = application.settings
     const run = await findRun(ledger, id)
     await giveUp({ ...application, home, ledger, events }, run, person)
-    return { summary: await summarise(ledger, home, run.id), reasons: await reasonsOfRun(ledger, run.id) }
+    return shownRun(ledger, home, run.id)
   })

@@ -6,7 +6,6 @@ import { type Job, readMappings } from '../definitions/definition-files.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
 import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
 import { archiveRun } from '../run/archive-exports.ts'
-import { createArrival, spoolFolder } from '../run/arrival.ts'
 import { backfillCommand, rangeOf, sameRange, sourcesIn } from '../run/backfill-range.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
@@ -37,7 +36,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   const once = (before: JobEnd | undefined): Promise<JobEnd> => {
     const insists = !hasAdvanced
     hasAdvanced = false
-    return whileHeld(deps, job, true, async (held, runId) => {
+    return whileHeld(deps, job, true, async ({ held, runId, arrival }) => {
       const unfinished = await ledger.unfinishedRun(jobId, 'backfill')
       if (before !== undefined && unfinished?.id !== before.summary.run) return endedMeanwhile(deps, before)
       if (unfinished !== undefined) assertSameRange(name, unfinished, range)
@@ -45,8 +44,6 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
       const underWay = new Set(unfinished === undefined ? [] : await openChunksOf(ledger, unfinished))
       const mayGiveWay = (): boolean => underWay.size === 0 && (hasAdvanced || !insists)
       const asked = watchAsked(deps, name, jobId, mayGiveWay)
-      const arrival = createArrival(spoolFolder(deps.home, jobId, 'backfill'), deps.sources)
-      let ended = false
       try {
         let exports = 0
         const onDelivery = (): void => {
@@ -69,8 +66,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
           exports: { from: 'range', range, sources, mappings, acceptDrift },
         } as const
         const end = await execute(plan, { ...deps, held, arrival, turn, onDelivery })
-        ended = end.error === undefined
-        if (!ended) return end
+        if (end.error !== undefined) return end
         const { gatewayName, home } = deps
         const archiving = {
           ...{ gatewayName, arrival, events, ledger, home },
@@ -79,7 +75,6 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
         return { ...end, summary: await archiveRun(archiving, end.summary, found) }
       } finally {
         await asked.stop()
-        await arrival.close(!ended)
       }
     })
   }

@@ -250,7 +250,7 @@ export async function withGateways<Result>(
   { listener, onConnected, onRequest }: RunWatch,
   work: (common: Surroundings, at: (gateway: string) => Promise<RunDependencies>) => Promise<Result>,
 ): Promise<Result> {
-  const { settings } = application
+  const { settings, now, random, sleep, owner, isDead, interrupt } = application
   const ledger = await application.openLedger()
   const traces = await tracesOf(application)
   const connections = new Map<string, Promise<GatewayConnection>>()
@@ -267,14 +267,9 @@ export async function withGateways<Result>(
       home: settings.home,
       sources: sourceSettings(settings),
       events: createRunEvents(...(traces === undefined ? [] : [traces.listener]), listener),
-      now: application.now,
-      random: application.random,
-      sleep: application.sleep,
+      ...{ now, random, sleep, owner, isDead, interrupt },
       minFree: settings.minFree,
       newRunId: () => newRunId(application),
-      owner: application.owner,
-      isDead: application.isDead,
-      interrupt: application.interrupt,
     }
     return await work(common, async (name) => {
       const connecting = connections.get(name) ?? connect(name)

@@ -1,6 +1,6 @@
 /** Metrics of the last run of a job: drawn from the ledger when it has ended, and left in a file where the settings name one. */
 
-import type { Ledger, RunRecord } from '../ledger/ledger.ts'
+import { type Ledger, noTallies, type RunRecord } from '../ledger/ledger.ts'
 import { noCounts } from '../model/balance.ts'
 import { EXIT, type ExitCode, endingOf } from '../model/errors.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
@@ -115,11 +115,7 @@ async function readLastRun(
   const { ledger } = deps
   const { rows, records } = summary ?? noCounts()
   const states = (summary?.exports ?? []).map(({ state }) => state)
-  const { accounts, careTeams, requests } = summary ?? {
-    accounts: { registered: 0, known: 0, refused: 0 },
-    careTeams: { replaced: 0, removed: 0, owed: 0, unjudged: 0 },
-    requests: { sent: 0, retried: 0, readBack: 0 },
-  }
+  const { accounts, careTeams, requests } = summary ?? noTallies()
   return {
     job,
     exit,

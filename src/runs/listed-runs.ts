@@ -1,4 +1,7 @@
-/** Runs as people look at them: a page of those that they ask for, or one of them. */
+/** Runs as people look at them: a page of those that they ask for, one of them, or what the log says of it. */
+import { createReadStream, existsSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
 import { readJob } from '../definitions/definition-files.ts'
 import { readGatewayName } from '../definitions/jobs.ts'
 import type { Ledger, Reason, RunFilter } from '../ledger/ledger.ts'
@@ -7,6 +10,7 @@ import type { CodeCount } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
 import { mostHeldBack, reasonsOfRun } from '../run/held-back.ts'
 import { activityOf, cameAnew, type RunActivity, type RunSummary, summarise } from '../run/summary.ts'
+import type { LogFile } from '../telemetry/logger.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, withKnownLedger } from './application.ts'
 
@@ -112,16 +116,21 @@ export interface ShownRun {
   readonly reasons: readonly Reason[]
 }
 
+/** As the ledger knows it, whatever becomes of it in some process. */
+export const shownRun = async (ledger: Ledger, home: string, id: string): Promise<ShownRun> => ({
+  summary: await summarise(ledger, home, id),
+  reasons: await reasonsOfRun(ledger, id),
+})
+
 /** @param name undefined: the latest. @throws WaybillError `run-not-found` */
 export const showRun = (application: Application, name = 'latest'): Promise<ShownRun> =>
   withKnownLedger(application, async (ledger) => {
     const { settings } = application
     const run = await nameRun(ledger, name)
     const activity = await activityOf(ledger, run, application.now(), application.isDead)
-    const found = await summarise(ledger, settings.home, run.id)
+    const { summary: found, reasons } = await shownRun(ledger, settings.home, run.id)
     const untold = await ledger.notifications.untold(run.job_id, run.id)
     const gateway = await readGatewayName(settings, found.job)
-    const reasons = await reasonsOfRun(ledger, run.id)
     const rejected = reasons.filter(
       ({ outcome, count, settled }) => outcome === 'rejected' && count > settled,
     )
@@ -136,3 +145,49 @@ export const showRun = (application: Application, name = 'latest'): Promise<Show
     }
     return { summary, reasons }
   })
+
+/** Of the log file. */
+const Line = z.looseObject({
+  timestamp: z.string(),
+  level: z.string(),
+  message: z.string(),
+  run: z.string().optional(),
+})
+export type LogLine = z.infer<typeof Line>
+
+/**
+ * Oldest first.
+ * @param name of the run; undefined: the latest
+ * @throws WaybillError `run-not-found`; `log-not-found` where no log file is kept, or none is there
+ */
+export async function* logOfRun(application: Application, name = 'latest'): AsyncGenerator<LogLine> {
+  const { id } = await withKnownLedger(application, (ledger) => nameRun(ledger, name))
+  for (const file of filesOf(application.settings.logFile)) {
+    const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })
+    for await (const text of lines) {
+      // Most lines are of other runs: they need not be parsed.
+      if (!text.includes(id)) continue
+      const line = parsed(text)
+      if (line?.run === id) yield line
+    }
+  }
+}
+
+function filesOf(logFile: LogFile | undefined): string[] {
+  if (logFile === undefined)
+    throw new WaybillError('log-not-found', 'no log file is kept: WAYBILL_LOG_FILE is not set')
+  const { path, files } = logFile
+  const aside = Array.from({ length: files - 1 }, (_, at) => `${path}.${files - 1 - at}`)
+  const there = [...aside, path].filter((file) => existsSync(file))
+  if (there.length > 0) return there
+  throw new WaybillError('log-not-found', `there is no log file ${path}`, { place: { file: path } })
+}
+
+/** Undefined for what another program has written into the file. */
+function parsed(text: string): LogLine | undefined {
+  try {
+    return Line.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}

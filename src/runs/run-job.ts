@@ -12,13 +12,7 @@ import { targetsOf } from '../definitions/jobs.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import type { Identity } from '../model/ids.ts'
 import { archiveResumed, archiveRun } from '../run/archive-exports.ts'
-import {
-  type Arrival,
-  createArrival,
-  type SourceSettings,
-  spoolFolder,
-  withPassingArrival,
-} from '../run/arrival.ts'
+import { type SourceSettings, withPassingArrival } from '../run/arrival.ts'
 import type { Counted } from '../run/count-exports.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { createRunEvents } from '../run/events.ts'
@@ -28,7 +22,6 @@ import { type FoundExport, findExports, noneFound } from '../run/find-exports.ts
 import { reasonsOfRun } from '../run/held-back.ts'
 import { keepArticles, knownArticles, knownArticlesMapping } from '../run/known-articles.ts'
 import { forgetKnownPeople, knownPeople, knownPeopleMapping } from '../run/known-people.ts'
-import type { HeldJob } from '../run/lease.ts'
 import type { CountWorld } from '../run/plan.ts'
 import { exitOf, type RunSummary } from '../run/summary.ts'
 import type { Application } from './application.ts'
@@ -37,7 +30,7 @@ import { doubtsOf } from './doubtful-mappings.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { mailedReport, runAndTell } from './run-and-tell.ts'
 import { createTeller } from './teller.ts'
-import { whileHeld } from './while-held.ts'
+import { type Holding, whileHeld } from './while-held.ts'
 
 export interface RunOptions {
   /** Files to take instead of those that the job finds. */
@@ -57,17 +50,7 @@ export interface RunOptions {
  */
 export async function runJob(deps: RunDependencies, job: Job, options: RunOptions): Promise<JobEnd> {
   const mappings = await readMappings(deps.folders, job)
-  return whileHeld(deps, job, false, async (held, runId) => {
-    const arrival = createArrival(spoolFolder(deps.home, held.lease.jobId, 'ordinary'), deps.sources)
-    let ended = false
-    try {
-      const end = await runWith(deps, { held, runId, arrival, mappings }, job, options)
-      ended = end.error === undefined
-      return end
-    } finally {
-      await arrival.close(!ended)
-    }
-  })
+  return whileHeld(deps, job, false, (holding) => runWith(deps, holding, mappings, job, options))
 }
 
 export interface DryRunResult extends Counted {
@@ -114,17 +97,10 @@ const newestOf = (
     ? found
     : sources.flatMap((source) => found.findLast(({ rules }) => rules === source) ?? [])
 
-interface Holding {
-  readonly held: HeldJob
-  /** Of the new run. */
-  readonly runId: string
-  readonly arrival: Arrival
-  readonly mappings: ReadonlyMap<string, LoadedMapping>
-}
-
 async function runWith(
   deps: RunDependencies,
-  { held, runId, arrival, mappings }: Holding,
+  { held, runId, arrival }: Holding,
+  mappings: ReadonlyMap<string, LoadedMapping>,
   job: Job,
   options: RunOptions,
 ): Promise<JobEnd> {

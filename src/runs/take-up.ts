@@ -10,7 +10,7 @@ import {
 } from '../definitions/definition-files.ts'
 import type { ExportRecord, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { type Arrival, createArrival, type ReceivedExport, spoolFolder } from '../run/arrival.ts'
+import type { Arrival, ReceivedExport } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { receiveBegun } from '../run/exports-of-run.ts'
@@ -38,25 +38,17 @@ export interface TakingUp {
 export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {
   const { run } = taking
   assertSameGateway(run, deps.gatewayName)
-  return whileHeld(deps, job, false, async (held, id) => {
+  return whileHeld(deps, job, false, async ({ held, runId, arrival }) => {
     await assertNoneUnfinished(deps.ledger, run)
-    const arrival = createArrival(spoolFolder(deps.home, run.job_id, 'ordinary'), deps.sources)
-    let ended = false
-    try {
-      const chosen = await findToTakeUp(deps, arrival, job, taking)
-      const origin = { run: run.id, selection: taking.selection }
-      const exports = { from: 'run', chosen, ...taking.decided?.() } as const
-      const plan = {
-        records: 'send',
-        ...{ job, id, resumed: undefined, exports, origin },
-        limit: Number.POSITIVE_INFINITY,
-      } as const
-      const end = await execute(plan, { ...deps, held, arrival })
-      ended = end.error === undefined
-      return end
-    } finally {
-      await arrival.close(!ended)
-    }
+    const chosen = await findToTakeUp(deps, arrival, job, taking)
+    const origin = { run: run.id, selection: taking.selection }
+    const exports = { from: 'run', chosen, ...taking.decided?.() } as const
+    const plan = {
+      records: 'send',
+      ...{ job, id: runId, resumed: undefined, exports, origin },
+      limit: Number.POSITIVE_INFINITY,
+    } as const
+    return execute(plan, { ...deps, held, arrival })
   })
 }
 

@@ -5,7 +5,6 @@ import { readRange } from '../run/backfill-range.ts'
 import { createRunEvents, type RunEvent } from '../run/events.ts'
 import type { JobEnd } from '../run/execute.ts'
 import { nextSteps, type Step } from '../run/next-steps.ts'
-import { type Acknowledged, type Acknowledging, acknowledge } from './acknowledge.ts'
 import {
   abandon,
   accept,
@@ -23,6 +22,7 @@ import { type Backup, backUp, type PrunedInstallation, pruneRuns, reportOf } fro
 import { type ListedRun, listRuns, type ShownRun, showRun } from './listed-runs.ts'
 import { lookOver } from './look-over.ts'
 import type { Person } from './resolve.ts'
+import { type Acknowledged, type Acknowledging, acknowledge } from './resolve.ts'
 import type { BeginWatch, RunOptions } from './run-job.ts'
 import type { Trace } from './trace.ts'
 import type { SampleSize } from './verify.ts'

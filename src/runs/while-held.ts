@@ -1,7 +1,7 @@
-/** Holds a job while one of its runs is made: what its other unfinished run has under way is settled first. */
+/** Holds a job while one of its runs is made, and what is fetched for it: what its other unfinished run has under way is settled first. */
 import type { Job } from '../definitions/definition-files.ts'
 import type { RunKind } from '../ledger/ledger.ts'
-import { createArrival, spoolFolder } from '../run/arrival.ts'
+import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { type HeldJob, holdJob, settledOnly } from '../run/lease.ts'
@@ -42,25 +42,42 @@ async function settleOpenChunks(
   }
 }
 
+export interface Holding {
+  readonly held: HeldJob
+  /** Of a new run. */
+  readonly runId: string
+  readonly arrival: Arrival
+}
+
 /**
  * Waits for its turn where one of two is a backfill, settles what the job's unfinished run of the other kind has under way, and works.
  * @param givesWay whether it is a backfill
- * @param work given the id for a new run
  * @throws WaybillError `job-held`; `interrupted` while it waited
  */
 export async function whileHeld(
   deps: RunDependencies,
   job: Job,
   givesWay: boolean,
-  work: (held: HeldJob, runId: string) => Promise<JobEnd>,
+  work: (holding: Holding) => Promise<JobEnd>,
 ): Promise<JobEnd> {
   const name = job.definition.job
   const jobId = await deps.ledger.jobId(name, deps.gatewayName)
   const runId = deps.newRunId()
   const held = await holdJob(deps, { jobId, job: name, runId, givesWay })
   try {
-    const stopped = await settleOpenChunks(deps, job, held, givesWay ? 'ordinary' : 'backfill')
-    return stopped ?? (await work(held, runId))
+    const [own, other] = givesWay ? (['backfill', 'ordinary'] as const) : (['ordinary', 'backfill'] as const)
+    const stopped = await settleOpenChunks(deps, job, held, other)
+    if (stopped !== undefined) return stopped
+    const arrival = createArrival(spoolFolder(deps.home, jobId, own), deps.sources)
+    let ended = false
+    try {
+      const end = await work({ held, runId, arrival })
+      ended = end.error === undefined
+      return end
+    } finally {
+      // Whoever goes on with it needs what was fetched.
+      await arrival.close(!ended)
+    }
   } finally {
     await held.release()
   }

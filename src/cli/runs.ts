@@ -13,8 +13,7 @@ import {
   showRun,
 } from '../runs/listed-runs.ts'
 import type { Trace } from '../runs/trace.ts'
-import { type TracedPerson, tracePerson } from '../runs/trace-person.ts'
-import type { TracedRow } from '../runs/trace-row.ts'
+import { type TracedPerson, type TracedRow, tracePerson } from '../runs/trace-row.ts'
 import { counted, type Line, n, shownPath, type Tone } from '../shown-text.ts'
 import { logLineText } from '../telemetry/logger.ts'
 import type { Action, Since } from './context.ts'

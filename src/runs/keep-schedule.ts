@@ -10,7 +10,13 @@ import { createRunEvents, type RunListener } from '../run/events.ts'
 import { command, nextSteps, type Step } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
-import type { FireEnd, ListedJob, ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
+import {
+  createScheduleEvents,
+  type FireEnd,
+  type ListedJob,
+  type ScheduleEvents,
+  type ScheduleParts,
+} from '../schedule/schedule-parts.ts'
 import type { ListenAddress } from '../settings.ts'
 import { shellWord } from '../shown-text.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -29,7 +35,7 @@ import {
   tellInstallation,
   watchJobs,
 } from './schedule-metrics.ts'
-import { createScheduleTeller, logAndTell } from './schedule-teller.ts'
+import { createScheduleTeller } from './schedule-teller.ts'
 import { createJobList, isNothingExplained, isNothingFound } from './scheduled-jobs.ts'
 import type { Teller } from './teller.ts'
 
@@ -127,20 +133,25 @@ async function keep(
         return runOnce(application, watched, atGateway, [job, onRun, fire])
       }),
     planLook: (job) => planLooks(expecting, job),
-    events: countSchedule(metrics, logAndTell(events, telling), application.now),
+    events: createScheduleEvents(
+      ...(metrics === undefined ? [] : [countSchedule(metrics, application.now)]),
+      ...[events, telling.events],
+    ),
   })
   await telling.end()
   logger.info('the schedule has ended')
 }
 
+/** Who is told of the runs. */
+interface Watched extends Pick<Keeping, 'reporter'> {
+  readonly teller: Teller
+  readonly metrics: Metrics | undefined
+}
+
 /** As `waybill run` does. */
 async function runOnce(
   application: Application,
-  {
-    teller,
-    metrics,
-    reporter,
-  }: Pick<Keeping, 'reporter'> & { readonly teller: Teller; readonly metrics: Metrics | undefined },
+  { teller, metrics, reporter }: Watched,
   deps: RunDependencies,
   [job, onRun, fire]: Parameters<ScheduleParts<Job>['run']>,
 ): Promise<FireEnd> {
@@ -186,10 +197,5 @@ async function runOnce(
 /** Nobody has to type anything for what was interrupted with the schedule. */
 const nextOfSchedule = (summary: RunSummary): readonly Step[] =>
   summary.state === 'interrupted' && summary.reason === 'interrupted'
-    ? [
-        {
-          say: 'It goes on when the schedule is started; to look',
-          commands: [command('show', summary.run)],
-        },
-      ]
+    ? [{ say: 'It goes on when the schedule is started; to look', commands: [command('show', summary.run)] }]
     : nextSteps(summary, [], shellWord)

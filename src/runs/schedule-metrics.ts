@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import type { Job } from '../definitions/definition-files.ts'
 import { freeBytes } from '../home-room.ts'
-import type { Ledger, Tallies } from '../ledger/ledger.ts'
+import type { FireRecord, Ledger, Tallies } from '../ledger/ledger.ts'
 import type { Counts } from '../model/balance.ts'
 import type { RunListener } from '../run/events.ts'
 import { firesAfter, type Timetable } from '../schedule/fires.ts'
@@ -113,13 +113,7 @@ export const countEnd = (metrics: Metrics | undefined): readonly ((run: LastRun)
         },
       ]
 
-/** The same events, counted where there are metrics. */
-export function countSchedule(
-  metrics: Metrics | undefined,
-  events: ScheduleEvents,
-  now: () => number,
-): ScheduleEvents {
-  if (metrics === undefined) return events
+export function countSchedule(metrics: Metrics, now: () => number) {
   /** As they were listed last. */
   const valid = new Map<string, boolean>()
   const timetables = new Map<string, Timetable>()
@@ -130,44 +124,26 @@ export function countSchedule(
     valid.set(job, is)
     metrics.jobSeen(job, is)
   }
+  const fired = (job: string, { state }: FireRecord): void => metrics.count('fires', { job, state })
   return {
-    ...events,
-    scheduled(job, timetable, next) {
+    scheduled(job, timetable) {
       timetables.set(job, timetable)
       seen(job, true)
-      events.scheduled(job, timetable, next)
     },
     unscheduled(job) {
       valid.delete(job)
       timetables.delete(job)
       metrics.jobSeen(job, undefined)
-      events.unscheduled(job)
     },
-    broken(job, problem) {
-      seen(job, false)
-      events.broken(job, problem)
-    },
-    trouble(job, error) {
+    broken: (job) => seen(job, false),
+    trouble(job) {
       if (job === undefined) for (const name of valid.keys()) metrics.jobSeen(name, false)
-      events.trouble(job, error)
     },
     recovered() {
       for (const [name, is] of valid) metrics.jobSeen(name, is)
-      events.recovered()
     },
-    ended(job, fire) {
-      metrics.count('fires', { job, state: fire.state })
-      events.ended(job, fire)
-    },
-    missed(...told) {
-      metrics.count('fires', { job: told[0], state: told[1].state })
-      events.missed(...told)
-    },
-    skipped(...told) {
-      metrics.count('fires', { job: told[0], state: told[1].state })
-      events.skipped(...told)
-    },
-  }
+    ...{ ended: fired, missed: fired, skipped: fired },
+  } satisfies Partial<ScheduleEvents>
 }
 
 /**

@@ -148,23 +148,6 @@ export function createScheduleTeller(
   }
 }
 
-/** What a schedule tells, to the log and to the teller. */
-export const logAndTell = (log: ScheduleEvents, { events: told }: ScheduleTeller): ScheduleEvents => ({
-  ...log,
-  broken: both(log.broken, told.broken),
-  begun: both(log.begun, told.begun),
-  missed: both(log.missed, told.missed),
-  skipped: both(log.skipped, told.skipped),
-  trouble: both(log.trouble, told.trouble),
-})
-
-const both =
-  <Told extends readonly unknown[]>(first: (...told: Told) => void, second: (...told: Told) => void) =>
-  (...told: Told): void => {
-    first(...told)
-    second(...told)
-  }
-
 /** When the file was changed last: a problem that comes back later is told again, one that two processes find is told once. */
 async function versionOf(
   { jobs: folder, mappings }: Pick<Settings, 'jobs' | 'mappings'>,

@@ -1,9 +1,16 @@
-/** What became of one row of an export: each record that was sent or rejected of it, with the id to follow it by. */
+/**
+ * What became of one row of an export: each record that was sent or rejected of it, with the id to follow it by. And of all rows of a person:
+ * no ledger knows which those are, so the exports that are still there are read once more, by the mappings that they were read by.
+ */
+import { loadMapping } from '../definitions/definition-files.ts'
+import { openExport } from '../extract/open-export.ts'
 import type { ExceptionRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
-import { outcomeOf, type TracedRun, traceRun } from './trace.ts'
+import { keptMapping } from '../run/joined-exports.ts'
+import { type Application, withKnownLedger } from './application.ts'
+import { fileOf, outcomeOf, type TracedRun, traceRun } from './trace.ts'
 
 export interface TracedRow {
   readonly export: string
@@ -97,3 +104,59 @@ async function recordsOf(
 
 const madeOf = ({ rule, content }: ExceptionRecord): { rule: string; content: string }[] =>
   rule === null || content === null ? [] : [{ rule, content }]
+
+/** Runs whose exports are looked through, the newest first. */
+const RUNS_LOOKED_AT = 1_000
+
+export interface TracedPerson {
+  /** Newest export first. */
+  readonly rows: readonly TracedRow[]
+  /** Exports that could not be looked through. */
+  readonly unread: readonly { readonly export: string; readonly why: string }[]
+}
+
+/**
+ * @param reference as the exports name the person; nothing keeps it
+ * @throws WaybillError `ledger-not-found`
+ */
+export const tracePerson = (application: Application, reference: string): Promise<TracedPerson> =>
+  withKnownLedger(application, async (ledger) => {
+    const rows: TracedRow[] = []
+    const unread: { export: string; why: string }[] = []
+    const seen = new Set<string>()
+    for (const run of await ledger.runs(RUNS_LOOKED_AT))
+      for (const record of (await ledger.exportsOf(run.id)).toReversed()) {
+        if (record.reading !== 'whole' || seen.has(record.export_id)) continue
+        seen.add(record.export_id)
+        try {
+          for await (const row of rowsOf(ledger, record, reference, run.started_at)) {
+            const traced = await recordsOfRow(ledger, record, row)
+            if (traced.records.length > 0) rows.push(traced)
+          }
+        } catch (error) {
+          if (!(error instanceof WaybillError)) throw error
+          unread.push({ export: record.name, why: error.message })
+        }
+      }
+    return { rows, unread }
+  })
+
+/** Numbers of the person's rows. @throws WaybillError where the file is gone, or cannot be read */
+async function* rowsOf(
+  ledger: Ledger,
+  record: ExportRecord,
+  reference: string,
+  startedAt: number,
+): AsyncGenerator<number> {
+  const mapping = loadMapping(await keptMapping(ledger, record))
+  const file = await fileOf(record)
+  if (file === undefined)
+    throw new WaybillError('export-gone', `${record.name} is not there any more, or has changed`)
+  const opened = await openExport(file, mapping.read)
+  const mapper = mapping.compiled.bind(opened.columns, record.name, startedAt)
+  for await (const block of opened.rows())
+    for (const row of block) {
+      const outcome = mapper(row)
+      if (outcome.outcome === 'mapped' && outcome.account.reference === reference) yield outcome.row
+    }
+}

@@ -23,12 +23,7 @@ export interface Trace {
   /** Every run that touched it, newest first. */
   readonly runs: readonly TracedRun[]
   /** Runs that read the export and of which nothing more is known, newest first. */
-  readonly pruned: readonly PrunedRun[]
-}
-
-export interface PrunedRun {
-  readonly run: string
-  readonly at: string
+  readonly pruned: readonly { readonly run: string; readonly at: string }[]
 }
 
 export interface TracedRun {
@@ -76,7 +71,7 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
     throw new WaybillError('transaction-not-found', `this ledger knows no export ${parts.exportId}`)
   }
   const runs: TracedRun[] = []
-  const pruned: PrunedRun[] = []
+  const pruned: Trace['pruned'][number][] = []
   let place: { record: ExportRecord; chunk: ChunkRecord } | undefined
   for (const record of records) {
     const prunedAt = (await ledger.run(record.run_id))?.pruned_at ?? null
@@ -206,32 +201,37 @@ const tracedBatch = (batch: BatchRecord): TracedBatch => ({
   settledAt: batch.settled_at === null ? null : new Date(batch.settled_at).toISOString(),
 })
 
-/** Where the row stands, in the file where it was read or where it was archived, if it is still the one that was read. */
+/** Where the row stands, in the file that was read, if that is still there. */
 async function findRow(
   ledger: Ledger,
   record: ExportRecord,
   chunk: ChunkRecord,
   wanted: number,
 ): Promise<{ file: string; origin?: Pick<Origin, 'line' | 'byteOffset'> }> {
-  const content = await ledger.mapping(record.mapping_digest)
-  if (content === undefined) return { file: record.path }
-  for (const file of [record.path, record.archived].flatMap((one) => one ?? [])) {
-    const origin = await rowOf({ ...record, path: file }, content, chunk, wanted)
-    if (origin !== undefined) return { file, origin }
+  const mapping = await ledger.mapping(record.mapping_digest)
+  const file = mapping && (await fileOf(record))
+  const origin = mapping && file && (await rowOf(file, mapping, chunk, wanted))
+  return file && origin ? { file, origin } : { file: record.path }
+}
+
+/** The very file that was read: where it was, or where it was archived. Undefined where it is gone, or another by now. */
+export async function fileOf({ path, archived, sha256 }: ExportRecord): Promise<string | undefined> {
+  for (const file of [path, archived].flatMap((one) => one ?? [])) {
+    const found = await fingerprint(file).catch(() => undefined)
+    if (found?.sha256 === sha256) return file
   }
-  return { file: record.path }
+  return undefined
 }
 
 /** Reads on from the chunk's start to the row. */
 async function rowOf(
-  { path, sha256 }: ExportRecord,
+  file: string,
   mapping: string,
   chunk: ChunkRecord,
   wanted: number,
 ): Promise<Pick<Origin, 'line' | 'byteOffset'> | undefined> {
   try {
-    if ((await fingerprint(path)).sha256 !== sha256) return undefined
-    const opened = await openExport(path, loadMapping(mapping).read)
+    const opened = await openExport(file, loadMapping(mapping).read)
     const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
     for await (const block of opened.rows(from)) {
       const found = block.find(({ row }) => row === wanted)

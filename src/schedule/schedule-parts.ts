@@ -60,6 +60,23 @@ export interface ScheduleParts<Job> {
   readonly events: ScheduleEvents
 }
 
+type Told = { readonly [Name in keyof ScheduleEvents]: Parameters<ScheduleEvents[Name]> }
+
+/** Tells all who listen, in the order in which they are named. */
+export function createScheduleEvents(...listeners: readonly Partial<ScheduleEvents>[]): ScheduleEvents {
+  const all =
+    <Name extends keyof Told>(name: Name) =>
+    (...told: Told[Name]): void => {
+      for (const listener of listeners)
+        (listener[name] as ((...told: Told[Name]) => void) | undefined)?.(...told)
+    }
+  return {
+    ...{ scheduled: all('scheduled'), unscheduled: all('unscheduled'), broken: all('broken') },
+    ...{ begun: all('begun'), abandoned: all('abandoned'), ended: all('ended'), missed: all('missed') },
+    ...{ skipped: all('skipped'), trouble: all('trouble'), recovered: all('recovered') },
+  }
+}
+
 /** What a schedule tells those who watch it. Names, instants, counts and codes; no health data. */
 export interface ScheduleEvents {
   /** @param next instant of the job's next fire */

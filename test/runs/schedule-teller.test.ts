@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { Job } from '../../src/definitions/definition-files.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
-import { createScheduleTeller, logAndTell } from '../../src/runs/schedule-teller.ts'
+import { createScheduleTeller } from '../../src/runs/schedule-teller.ts'
 import { listJobs } from '../../src/runs/scheduled-jobs.ts'
 import { runSchedule } from '../../src/schedule/run-schedule.ts'
+import { createScheduleEvents } from '../../src/schedule/schedule-parts.ts'
 import { readSettings } from '../../src/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { type HookServer, SECRET, startHookServer } from '../notify/hook-server.ts'
@@ -106,22 +107,9 @@ notify: { webhook: "${hook.url}/" }
             await run()
             return { run: `run-${++ids}`, exit: 0 }
           }),
-        events: logAndTell(
-          {
-            ...{
-              scheduled() {},
-              unscheduled() {},
-              broken() {},
-              abandoned() {},
-              recovered() {},
-              begun() {},
-              ended() {},
-              missed() {},
-              skipped() {},
-            },
-            trouble: (job, error) => troubles.push(`${job} ${String(error)}`),
-          },
-          telling,
+        events: createScheduleEvents(
+          { trouble: (job, error) => troubles.push(`${job} ${String(error)}`) },
+          telling.events,
         ),
       })
       for (;;) {

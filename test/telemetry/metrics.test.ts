@@ -12,7 +12,7 @@ import { NO_TRAFFIC, type Traffic } from '../../src/load/dispatcher.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { countRuns, countSchedule } from '../../src/runs/schedule-metrics.ts'
-import type { ScheduleEvents } from '../../src/schedule/schedule-parts.ts'
+import { createScheduleEvents } from '../../src/schedule/schedule-parts.ts'
 import { type LastRun, registerLastRun, writeLastRun } from '../../src/telemetry/last-run-metrics.ts'
 import { createMetrics, serveMetrics } from '../../src/telemetry/metrics.ts'
 import { page, sections, tableRows } from '../docs/pages.ts'
@@ -45,12 +45,6 @@ const FACTS = {
   notifications: [{ job: 'nightly', state: 'given-up', count: 2 }],
   overdue: [{ job: 'nightly', count: 1 }],
   backfills: ['nightly'],
-}
-
-const quiet = (): void => {}
-const SCHEDULE_EVENTS: ScheduleEvents = {
-  ...{ scheduled: quiet, unscheduled: quiet, broken: quiet, begun: quiet },
-  ...{ recovered: quiet, abandoned: quiet, ended: quiet, missed: quiet, skipped: quiet, trouble: quiet },
 }
 
 /** `name{labels} value` of our own metrics that were touched. */
@@ -126,7 +120,7 @@ test('a run is counted by what this process has done of it', async () => {
 
 test('no job is valid while the folder of jobs is gone', async () => {
   const metrics = createMetrics('1')
-  const events = countSchedule(metrics, SCHEDULE_EVENTS, () => NOW)
+  const events = createScheduleEvents(countSchedule(metrics, () => NOW))
   const valid = async (): Promise<string[]> =>
     samplesOf(await metrics.text())
       .filter((line) => line.startsWith('waybill_job_valid'))
@@ -165,7 +159,7 @@ test('what stands open is told by job, and is gone once nothing stands open', as
 
 test('a job on the schedule has a series before it has run, and tells when it is due', async () => {
   const metrics = createMetrics('1')
-  const events = countSchedule(metrics, SCHEDULE_EVENTS, () => NOW)
+  const events = createScheduleEvents(countSchedule(metrics, () => NOW))
   events.scheduled('nightly', { cron: '15 2 * * *', zone: 'America/New_York' }, 0)
   metrics.neverRan('nightly')
   const never = [
@@ -242,7 +236,7 @@ const Dashboard = z.looseObject({
 
 test('jobs, fires and requests are counted', async () => {
   const metrics = createMetrics('1')
-  const events = countSchedule(metrics, SCHEDULE_EVENTS, () => NOW)
+  const events = createScheduleEvents(countSchedule(metrics, () => NOW))
   const fire = (state: FireRecord['state']): FireRecord => ({
     ...{ job_id: 1, due: 0, state, owner: null, run_id: null, begun_at: null, ended_at: null },
     ...{ exit: null, error: null, reason: null, detail: null, made_up_by: null },

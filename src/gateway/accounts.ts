@@ -15,16 +15,12 @@ export interface Registration {
 }
 
 /** Accounts, called with the API key alone (section "Authentication"). */
-export interface Accounts {
-  /** @throws GatewayError; `ambiguous` also where the answer names another partner account than the one registered */
-  register(request: RegistrationRequest): Promise<Registration>
-  /** Status and body of the answer are not documented: any 2xx counts. @throws GatewayError */
-  delete(account: Account): Promise<void>
-}
+export type Accounts = ReturnType<typeof createAccounts>
 
-export function createAccounts(transport: Transport): Accounts {
+export function createAccounts(transport: Transport) {
   return {
-    register: (request) =>
+    /** @throws GatewayError; `ambiguous` also where the answer names another partner account than the one registered */
+    register: (request: RegistrationRequest): Promise<Registration> =>
       transport.send(
         { endpoint: 'registerAccount', body: JSON.stringify(request), alsoAnswers: [409] },
         (answer) => {
@@ -35,7 +31,8 @@ export function createAccounts(transport: Transport): Accounts {
           return { accountId: named.success ? idFor(request, named.data) : undefined, known: true }
         },
       ),
-    delete: (account) =>
+    /** Status and body of the answer are not documented: any 2xx counts. @throws GatewayError */
+    delete: (account: Account): Promise<void> =>
       transport.send({ endpoint: 'deleteAccount', query: accountQuery(account) }, () => undefined),
   }
 }

@@ -10,60 +10,49 @@ import {
 import { Envelope } from './contract/shared-objects.ts'
 import type { Transport } from './transport.ts'
 
-/** What is known of a user's biological age, called with the API key alone (section "Age assessment"). */
-export interface AgeAssessment {
-  /**
-   * The user's age result, or undefined where the gateway has none (404, 204 or `null`: the answer is not documented). A
-   * 404 for an account that the gateway does not know cannot be told from it. @throws GatewayError
-   */
-  result(account: Account): Promise<AgeResult | undefined>
-  /** @deprecated Takes account ids only: use `result` (section "Versioning"). @throws GatewayError */
-  resultByAccountId(accountId: string): Promise<AgeResult | undefined>
-  /**
-   * What follows from a completed test. `assessmentId` comes from `completedQuestions`. `language` is a locale tag such as
-   * `en-US`; without one no language is asked for. @throws GatewayError
-   */
-  recommendations(assessmentId: string, account: Account, language?: string): Promise<Recommendations>
-  /** @deprecated Takes account ids only: use `recommendations` (section "Versioning"). @throws GatewayError */
-  recommendationsByAccountId(
-    assessmentId: string,
-    accountId: string,
-    language?: string,
-  ): Promise<Recommendations>
-  /** The user's completed tests, each with its questions and the answers given. @throws GatewayError */
-  completedQuestions(account: Account): Promise<CompletedAssessments>
-}
-
 const readRecommendations = (answer: Answer): Recommendations => answer.read(Recommendations)
 
-export function createAgeAssessment(transport: Transport): AgeAssessment {
+/** What is known of a user's biological age, called with the API key alone (section "Age assessment"). */
+export type AgeAssessment = ReturnType<typeof createAgeAssessment>
+
+export function createAgeAssessment(transport: Transport) {
   return {
-    result: (account) =>
+    /**
+     * The user's age result, or undefined where the gateway has none (404, 204 or `null`: the answer is not documented). A
+     * 404 for an account that the gateway does not know cannot be told from it. @throws GatewayError
+     */
+    result: (account: Account) =>
       transport.send(
         { endpoint: 'readAgeResult', query: accountQuery(account), alsoAnswers: [404] },
         readResult,
       ),
-    resultByAccountId: (accountId) =>
+    /** @deprecated Takes account ids only: use `result` (section "Versioning"). @throws GatewayError */
+    resultByAccountId: (accountId: string) =>
       transport.send(
         { endpoint: 'readAgeResultByAccountId', parameters: { accountId }, alsoAnswers: [404] },
         readResult,
       ),
-    recommendations: (assessmentId, account, language) =>
-      transport.send(
-        {
-          endpoint: 'listRecommendations',
-          parameters: { assessmentId },
-          query: accountQuery(account),
-          language,
-        },
+    /**
+     * What follows from a completed test. `assessmentId` comes from `completedQuestions`. `language` is a locale tag such as
+     * `en-US`; without one no language is asked for. @throws GatewayError
+     */
+    recommendations(assessmentId: string, account: Account, language?: string) {
+      const [parameters, query] = [{ assessmentId }, accountQuery(account)]
+      return transport.send(
+        { endpoint: 'listRecommendations', parameters, query, language },
         readRecommendations,
-      ),
-    recommendationsByAccountId: (assessmentId, accountId, language) =>
-      transport.send(
-        { endpoint: 'listRecommendationsByAccountId', parameters: { assessmentId, accountId }, language },
+      )
+    },
+    /** @deprecated Takes account ids only: use `recommendations` (section "Versioning"). @throws GatewayError */
+    recommendationsByAccountId(assessmentId: string, accountId: string, language?: string) {
+      const parameters = { assessmentId, accountId }
+      return transport.send(
+        { endpoint: 'listRecommendationsByAccountId', parameters, language },
         readRecommendations,
-      ),
-    completedQuestions: (account) =>
+      )
+    },
+    /** The user's completed tests, each with its questions and the answers given. @throws GatewayError */
+    completedQuestions: (account: Account) =>
       transport.send({ endpoint: 'listCompletedQuestions', query: accountQuery(account) }, (answer) =>
         answer.read(CompletedAssessments),
       ),
@@ -80,25 +69,21 @@ const Page = Envelope(AssessmentPage)
 const PageAnswer = Page.extend({ data: Page.shape.data.nullish() })
 
 /** The test of the biological age, page by page. The bearer token says whose test it is (section "Age assessment"). */
-export interface Assessment {
-  /** The page that is to be answered next; undefined where there is none, as of a finished test. @throws GatewayError */
-  currentPage(): Promise<AssessmentPage | undefined>
-  /**
-   * Submits the answers of a page and gives the next one; undefined behind the last.
-   * @throws GatewayError; ZodError for a submission that is not as the contract has it, before anything is sent
-   */
-  submit(answers: AnswerSubmission): Promise<AssessmentPage | undefined>
-}
+export type Assessment = ReturnType<typeof createAssessment>
 
 /** @param token of the person; undefined: the one of all calls */
-export function createAssessment(transport: Transport, token?: string): Assessment {
+export function createAssessment(transport: Transport, token?: string) {
   return {
+    /** The page that is to be answered next; undefined where there is none, as of a finished test. @throws GatewayError */
     currentPage: () => transport.send({ endpoint: 'readAssessmentPage', token }, readPage),
-    submit: async (answers) =>
-      transport.send(
-        { endpoint: 'submitAnswers', token, body: JSON.stringify(AnswerSubmission.parse(answers)) },
-        readPage,
-      ),
+    /**
+     * Submits the answers of a page and gives the next one; undefined behind the last.
+     * @throws GatewayError; ZodError for a submission that is not as the contract has it, before anything is sent
+     */
+    async submit(answers: AnswerSubmission) {
+      const body = JSON.stringify(AnswerSubmission.parse(answers))
+      return transport.send({ endpoint: 'submitAnswers', token, body }, readPage)
+    },
   }
 }
 

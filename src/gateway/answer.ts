@@ -95,6 +95,41 @@ export function readItems<Item>(
 }
 
 /**
+ * The pages of a list, one after the other. Not documented, of articles and of requests for medical records alike: whether the first page is 0
+ * or 1, how long a page is, and whether a total is told. So pages are asked for until one is not full, or says nothing new.
+ */
+interface Paging<Item> {
+  /** Number of the first page (default 1). */
+  readonly first?: number | undefined
+  /** Items of a full page, where that is known: behind a page with fewer there is none. */
+  readonly full?: number | undefined
+  /** What tells one item from another. */
+  readonly keyOf: (item: Item) => string
+}
+
+/** Each item once. @param pageOf asks for one page. @throws what it throws */
+export async function* pages<Item>(
+  pageOf: (page: number) => Promise<readonly Item[]>,
+  { first = 1, full = 1, keyOf }: Paging<Item>,
+): AsyncGenerator<Item> {
+  const seen = new Set<string>()
+  for (let page = first; ; page++) {
+    const items = await pageOf(page)
+    const before = seen.size
+    for (const item of items) {
+      const key = keyOf(item)
+      if (seen.has(key)) continue
+      seen.add(key)
+      yield item
+    }
+    if (items.length < full || seen.size === before) return
+  }
+}
+
+/** Makes a call, again where it is to be made again after a failure. */
+export type Asking = <Item>(ask: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
+
+/**
  * Refuses records of another account than the one that was asked about, or of several: what they show, or lack, says nothing
  * of that one. Records that name no account, or not in the way in which it was asked about, are borne.
  * @param named the account that each record names

@@ -1,7 +1,6 @@
-import { readItems } from './answer.ts'
+import { type Asking, pages, readItems } from './answer.ts'
 import { ContentDetail, type ContentId, ContentListItem } from './contract/content.ts'
 import { Envelope } from './contract/shared-objects.ts'
-import { pages } from './pages.ts'
 import type { Transport } from './transport.ts'
 
 const ListEnvelope = Envelope(ContentListItem)
@@ -11,39 +10,35 @@ const DetailEnvelope = Envelope(ContentDetail)
 export type ContentQuery = Readonly<Record<string, string | number | readonly (string | number)[]>>
 
 /** Articles, called with the API key alone (section "Content"). */
-export interface Content {
-  /** One page of the list; how long it is, and whether there is another, is not documented. @throws GatewayError */
-  listArticles(query?: ContentQuery): Promise<readonly ContentListItem[]>
-  /**
-   * All articles of the list, page after page. @param page the parameter that says which, and the number of the first one (1); without it there is
-   * one page. @param asking makes each of the calls, where it is to be made again after a failure. @throws GatewayError
-   */
-  articles(
-    filter?: ContentQuery,
-    page?: { readonly parameter: string; readonly first?: number | undefined },
-    asking?: <Item>(ask: () => Promise<readonly Item[]>) => Promise<readonly Item[]>,
-  ): AsyncGenerator<ContentListItem>
-  /** The article with its text; undefined where there is none of that id (404, or no item). @throws GatewayError */
-  article(id: ContentId): Promise<ContentDetail | undefined>
-}
+export type Content = ReturnType<typeof createContent>
 
-export function createContent(transport: Transport): Content {
-  const listArticles: Content['listArticles'] = (query = {}) =>
+export function createContent(transport: Transport) {
+  /** One page of the list; how long it is, and whether there is another, is not documented. @throws GatewayError */
+  const listArticles = (query: ContentQuery = {}): Promise<readonly ContentListItem[]> =>
     transport.send({ endpoint: 'listArticles', query: parametersOf(query) }, (answer) =>
       readItems(answer, ListEnvelope),
     )
   return {
     listArticles,
-    articles: (filter, page, asking = (ask) => ask()) => {
-      const all = { keyOf: ({ id }: ContentListItem) => String(id) }
+    /**
+     * All articles of the list, page after page. @param page the parameter that says which, and the number of the first one (1); without it there is
+     * one page. @param asking makes each of the calls, where it is to be made again after a failure. @throws GatewayError
+     */
+    articles(
+      filter?: ContentQuery,
+      page?: { readonly parameter: string; readonly first?: number | undefined },
+      asking: Asking = (ask) => ask(),
+    ): AsyncGenerator<ContentListItem> {
+      const keyOf = ({ id }: ContentListItem): string => String(id)
       return page === undefined
-        ? pages(() => asking(() => listArticles(filter)), { ...all, full: Number.POSITIVE_INFINITY })
+        ? pages(() => asking(() => listArticles(filter)), { keyOf, full: Number.POSITIVE_INFINITY })
         : pages((at) => asking(() => listArticles({ ...filter, [page.parameter]: at })), {
-            ...all,
+            keyOf,
             first: page.first,
           })
     },
-    article: (id) =>
+    /** The article with its text; undefined where there is none of that id (404, or no item). @throws GatewayError */
+    article: (id: ContentId) =>
       transport.send(
         { endpoint: 'readArticle', parameters: { contentId: String(id) }, alsoAnswers: [404] },
         (answer) => (answer.status === 404 ? undefined : readItems(answer, DetailEnvelope)[0]),

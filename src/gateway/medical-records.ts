@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
-import { checkCode, checkSuccess, readItems } from './answer.ts'
+import { type Asking, checkCode, checkSuccess, pages, readItems } from './answer.ts'
 import {
   type MedicalRecordsFilter,
   MedicalRecordsFound,
@@ -11,7 +11,6 @@ import {
   MedicalRecordsUpsert,
 } from './contract/medical-records.ts'
 import { Envelope, type EnvelopeError, type Lenient, tolerated } from './contract/shared-objects.ts'
-import { pages } from './pages.ts'
 import type { Transport } from './transport.ts'
 
 /**
@@ -27,36 +26,7 @@ export interface Spelling {
   readonly subType?: 'subType' | 'subTyp'
 }
 
-/** The keys of fields on the wire, by the contract's names for them. */
-type Spelled = Readonly<Record<keyof Spelling, string>>
-
-export function resolveSpelling(spelling: Spelling): Spelled {
-  const {
-    datesOfService = 'datesOfService',
-    requestSubType = 'requestSubType',
-    subType = 'subTyp',
-  } = spelling
-  return { datesOfService, requestSubType, subType }
-}
-
-/** The body of an upsert as it is sent. */
-export function spellUpsert(upsert: MedicalRecordsUpsert, spelled: Spelled): readonly object[] {
-  const { datesOfService, requestSubType } = spelled
-  return upsert.map((one) =>
-    one.request === undefined
-      ? one
-      : { ...one, request: renamed(one.request, { datesOfService, requestSubType }) },
-  )
-}
-
-/** The body of a search as it is sent. */
-export function spellSearch(search: MedicalRecordsSearch, { subType }: Spelled): object {
-  return {
-    ...search,
-    filter: search.filter.map((one) => ({ ...one, request: renamed(one.request, { subType }) })),
-  }
-}
-
+/** A block under the keys of the wire, by the contract's names for them. */
 function renamed(block: object, names: Readonly<Record<string, string>>): object {
   const wanted = (name: string): string => names[name] ?? name
   return Object.fromEntries(
@@ -97,51 +67,37 @@ export interface UpsertAnswer {
  * Requests for medical records (section "Medical-records requester"), called with the requester's API key alone. What is
  * not as the contract has it is never sent: the calls that send something throw a ZodError for it.
  */
-export interface MedicalRecords {
-  /**
-   * Creates the requests whose `referenceNumber` is new and updates the others: what is sent is replaced, null clears, what
-   * is omitted keeps its value. One that is new must also be a `MedicalRecordsRequestSent`; only the gateway can tell.
-   * Dates are YYYY-MM-DD. @throws GatewayError, ZodError
-   */
-  upsert(requests: MedicalRecordsUpsert): Promise<UpsertAnswer>
-  /** One page of the requests that match; the rest of the answer repeats the search. @throws GatewayError, ZodError */
-  search(search: MedicalRecordsSearch): Promise<MedicalRecordsFound>
-  /**
-   * All requests that match, page after page. @param asking makes each of the calls, where it is to be made again after a failure
-   * @throws GatewayError, ZodError
-   */
-  requests(
-    filter: readonly MedicalRecordsFilter[],
-    asking?: <Item>(ask: () => Promise<readonly Item[]>) => Promise<readonly Item[]>,
-  ): AsyncGenerator<MedicalRecordsRequestReturned>
-  /**
-   * Deletes a request that is not processed yet, and gives its details where the answer holds them.
-   * @throws GatewayError: `refused` where there is no such request, or it is processed
-   */
-  delete(referenceNumber: string): Promise<Lenient<MedicalRecordsRequestDeleted> | undefined>
-  /** What can be asked for. @throws GatewayError */
-  requestTypes(): Promise<readonly MedicalRecordsRequestType[]>
-  /**
-   * Sends the authorization, a PDF, to the `authorizationUploadUrl` of an upsert, within 30 minutes of it, with neither key
-   * nor token. Status and body of the answer are not documented: any 2xx counts.
-   * @throws GatewayError; WaybillError `usage-wrong`: the address is not https, nor http on this machine; what is no whole PDF
-   *   (`checkAuthorization`)
-   */
-  uploadAuthorization(authorizationUploadUrl: string, pdf: Uint8Array): Promise<void>
-}
+export type MedicalRecords = ReturnType<typeof createMedicalRecords>
 
-export function createMedicalRecords(transport: Transport, spelling: Spelling = {}): MedicalRecords {
-  const spelled = resolveSpelling(spelling)
+export function createMedicalRecords(transport: Transport, spelling: Spelling = {}) {
+  const {
+    datesOfService = 'datesOfService',
+    requestSubType = 'requestSubType',
+    subType = 'subTyp',
+  } = spelling
+  /** One page of the requests that match; the rest of the answer repeats the search. @throws GatewayError, ZodError */
   const search = async (wanted: MedicalRecordsSearch): Promise<MedicalRecordsFound> => {
-    const body = spellSearch(MedicalRecordsSearch.parse(wanted), spelled)
+    const { filter, ...rest } = MedicalRecordsSearch.parse(wanted)
+    const body = {
+      ...rest,
+      filter: filter.map((one) => ({ ...one, request: renamed(one.request, { subType }) })),
+    }
     return transport.send(
       { endpoint: 'searchMedicalRecords', body: JSON.stringify(body) },
       (answer) => readItems(answer, SearchEnvelope)[0] ?? { results: [] },
     )
   }
   return {
-    upsert: async (requests) => {
-      const body = spellUpsert(MedicalRecordsUpsert.parse(requests), spelled)
+    /**
+     * Creates the requests whose `referenceNumber` is new and updates the others: what is sent is replaced, null clears, what
+     * is omitted keeps its value. One that is new must also be a `MedicalRecordsRequestSent`; only the gateway can tell.
+     * Dates are YYYY-MM-DD. @throws GatewayError, ZodError
+     */
+    async upsert(requests: MedicalRecordsUpsert): Promise<UpsertAnswer> {
+      const keys = { datesOfService, requestSubType }
+      const body = MedicalRecordsUpsert.parse(requests).map((one) =>
+        one.request === undefined ? one : { ...one, request: renamed(one.request, keys) },
+      )
       return transport.send({ endpoint: 'upsertMedicalRecords', body: JSON.stringify(body) }, (answer) => {
         const envelope = answer.read(UpsertEnvelope)
         checkCode(envelope, answer)
@@ -156,21 +112,44 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
       })
     },
     search,
-    requests: (filter, asking = (ask) => ask()) =>
+    /**
+     * All requests that match, page after page. @param asking makes each of the calls, where it is to be made again after a failure
+     * @throws GatewayError, ZodError
+     */
+    requests: (
+      filter: readonly MedicalRecordsFilter[],
+      asking: Asking = (ask) => ask(),
+    ): AsyncGenerator<MedicalRecordsRequestReturned> =>
       pages(
         (page) => asking(async () => (await search({ page, limit: PER_PAGE, filter: [...filter] })).results),
         { full: PER_PAGE, keyOf: ({ referenceNumber }) => referenceNumber },
       ),
-    delete: async (referenceNumber) =>
+    /**
+     * Deletes a request that is not processed yet, and gives its details where the answer holds them.
+     * @throws GatewayError: `refused` where there is no such request, or it is processed
+     */
+    delete: async (referenceNumber: string): Promise<Lenient<MedicalRecordsRequestDeleted> | undefined> =>
       transport.send({ endpoint: 'deleteMedicalRecords', parameters: { referenceNumber } }, (answer) => {
         const envelope = answer.read(DeletionEnvelope)
         checkSuccess(envelope, answer)
         return envelope.data ?? undefined
       }),
-    requestTypes: () =>
+    /** What can be asked for. @throws GatewayError */
+    requestTypes: (): Promise<readonly MedicalRecordsRequestType[]> =>
       transport.send({ endpoint: 'listRequestTypes' }, (answer) => readItems(answer, TypesEnvelope).flat()),
-    uploadAuthorization: async (address, pdf) => {
-      checkAuthorization(pdf)
+    /**
+     * Sends the authorization, a PDF, to the `authorizationUploadUrl` of an upsert, within 30 minutes of it, with neither key
+     * nor token. Status and body of the answer are not documented: any 2xx counts.
+     * @throws GatewayError; WaybillError `usage-wrong`: the address is not https, nor http on this machine; what is no whole PDF
+     */
+    async uploadAuthorization(authorizationUploadUrl: string, pdf: Uint8Array): Promise<void> {
+      // A request is processed by it, and cannot be withdrawn afterwards.
+      const fault = authorizationFault(pdf)
+      if (fault !== undefined)
+        throw new WaybillError('usage-wrong', `The authorization ${fault}.`, {
+          remedy: 'Send the whole PDF, of 32 MiB at most.',
+        })
+      const address = authorizationUploadUrl
       return transport.send({ endpoint: 'uploadAuthorization', address, body: pdf }, () => undefined)
     },
   }
@@ -181,18 +160,6 @@ export const LONGEST_PDF = 32 * 1024 ** 2
 /** ISO 32000-1, section 7.5.5: the marker stands in the last line, which readers look for in the last 1,024 bytes. */
 const END_MARKER = '%%EOF'
 const END_BYTES = 1_024
-
-/**
- * Looks at a document before it is sent: a request is processed by it, and cannot be withdrawn afterwards.
- * @throws WaybillError `usage-wrong`: it does not begin as a PDF, is cut short, or is longer than 32 MiB
- */
-function checkAuthorization(pdf: Uint8Array): void {
-  const fault = authorizationFault(pdf)
-  if (fault !== undefined)
-    throw new WaybillError('usage-wrong', `The authorization ${fault}.`, {
-      remedy: 'Send the whole PDF, of 32 MiB at most.',
-    })
-}
 
 /** What is wrong with a document that is to be an authorization; undefined: it can be sent. */
 export function authorizationFault(pdf: Uint8Array): string | undefined {

@@ -83,7 +83,8 @@ export function suspicionLines(suspicions: readonly Suspicion[]): string[] {
   ]
 }
 
-const byCount = (counts: Readonly<Record<string, number>>): string =>
+/** `date-invalid 12, code-unknown 3`: most frequent first. */
+export const byCount = (counts: Readonly<Record<string, number>>): string =>
   Object.entries(counts)
     .sort(([, a], [, b]) => b - a)
     .map(([code, count]) => `${code} ${n(count)}`)

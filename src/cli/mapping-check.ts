@@ -24,7 +24,7 @@ import { doubtsOf } from '../runs/doubtful-mappings.ts'
 import { n } from '../shown-text.ts'
 import type { Action } from './context.ts'
 import { errorAsJson, errorLines } from './describe-error.ts'
-import { fitLines, isSuspicious } from './fit-text.ts'
+import { byCount, fitLines, isSuspicious } from './fit-text.ts'
 import { plainTable } from './plain-table.ts'
 import { leftOutLine } from './summary-text.ts'
 
@@ -158,7 +158,7 @@ export interface Fit extends Coverage, FitReport {
 
 function coverageText(fit: Fit): string[] {
   const { rows, reasons, leftOut, unread, rules } = fit
-  const why = Object.keys(reasons).length === 0 ? '' : ` (${counted(reasons)})`
+  const why = Object.keys(reasons).length === 0 ? '' : ` (${byCount(reasons)})`
   const told = rules.map((rule) => [n(rule.made), rule.rule, shortcomings(rule)])
   const lines = [
     ...(unread.length === 0 ? [] : [`Columns that it does not read: ${unread.join(', ')}`]),
@@ -171,18 +171,12 @@ function coverageText(fit: Fit): string[] {
 
 function shortcomings({ made, rejected, neverSet }: RuleCoverage): string {
   const refused = Object.keys(rejected).length > 0
-  if (made === 0) return refused ? `always rejected: ${counted(rejected)}` : 'never set'
+  if (made === 0) return refused ? `always rejected: ${byCount(rejected)}` : 'never set'
   return [
-    ...(refused ? [`rejected: ${counted(rejected)}`] : []),
+    ...(refused ? [`rejected: ${byCount(rejected)}`] : []),
     ...(neverSet.length === 0 ? [] : [`never set: ${neverSet.join(', ')}`]),
   ].join('; ')
 }
-
-const counted = (counts: Readonly<Record<string, number>>): string =>
-  Object.entries(counts)
-    .sort(([, a], [, b]) => b - a)
-    .map(([code, count]) => `${code} ${n(count)}`)
-    .join(', ')
 
 /** Those that are named; without names, all of the folder. */
 export async function mappingsMeant(folders: DefinitionFolders, named: readonly string[]): Promise<string[]> {

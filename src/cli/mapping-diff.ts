@@ -1,6 +1,6 @@
 /** `waybill mapping diff`: which records would change if one mapping took the place of another. Prints health data, to the terminal alone. */
 import { basename } from 'node:path'
-import { readMapping } from '../definitions/definition-files.ts'
+import { type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
 import {
   createComparison,
@@ -42,8 +42,9 @@ export const mappingDiff: Action<MappingDiffOptions> = async (context, options) 
   return difference.rows.different === 0 ? EXIT.ok : EXIT.recordsLeftBehind
 }
 
-/** A mapping, and an export opened as it reads it. */
+/** A mapping, with what it joins, and an export opened as it reads it. */
 export interface Bound extends Reading {
+  readonly mapping: LoadedMapping
   readonly map: RowMapper
 }
 
@@ -52,7 +53,7 @@ export async function bound(context: CommandContext, name: string, sample: strin
   const mapping = await joinBesideFile(await readMapping(context.settings, name), sample)
   const opened = await openExport(sample, mapping.read)
   const map = mapping.compiled.bind(opened.columns, basename(sample), context.now())
-  return { read: mapping.read, opened, map }
+  return { read: mapping.read, mapping, opened, map }
 }
 
 export function differenceText({ rows, outcomes, rules, examples }: Difference, sample: string): string[] {

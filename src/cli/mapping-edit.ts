@@ -1,7 +1,7 @@
 /** `waybill mapping edit`: a page on this machine that shows rows of an export as a mapping has them, and follows the mapping as it is saved. */
 import { existsSync, watch } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
+import { readMapping } from '../definitions/definition-files.ts'
 import { createComparison, rowPairs } from '../mapping-tools/compare-outcomes.ts'
 import { type EditProblem, type EditView, editPage, viewHtml } from '../mapping-tools/edit-page.ts'
 import { startEditServer } from '../mapping-tools/edit-server.ts'
@@ -22,12 +22,12 @@ export interface MappingEditOptions {
 
 export const mappingEdit: Action<MappingEditOptions> = async (context, options) => {
   const { mapping: name, sample } = options
-  let last: BoundMapping | undefined
+  let last: Bound | undefined
   let part = ''
   let view: EditView | undefined
   const refresh = async (): Promise<void> => {
     try {
-      const now = await boundMapping(context, name, sample)
+      const now = await bound(context, name, sample)
       // Editors and file systems tell of one save several times: what it has changed stays on the page.
       if (view !== undefined && now.mapping.content === last?.mapping.content) {
         part = viewHtml(view)
@@ -58,14 +58,6 @@ export const mappingEdit: Action<MappingEditOptions> = async (context, options) 
   return EXIT.ok
 }
 
-interface BoundMapping extends Bound {
-  readonly mapping: LoadedMapping
-}
-
-async function boundMapping(context: CommandContext, name: string, sample: string): Promise<BoundMapping> {
-  return { ...(await bound(context, name, sample)), mapping: await readMapping(context.settings, name) }
-}
-
 /** A mapping that cannot be used still lies somewhere. @throws WaybillError `mapping-not-found` */
 async function fileOf({ settings }: CommandContext, name: string): Promise<{ readonly file: string }> {
   try {
@@ -83,8 +75,8 @@ const ROWS_JUDGED = 20_000
 
 async function look(
   context: CommandContext,
-  before: BoundMapping | undefined,
-  now: BoundMapping,
+  before: Bound | undefined,
+  now: Bound,
   { sample, limit }: MappingEditOptions,
 ): Promise<EditView> {
   const { mapping, opened, map } = now

@@ -1,9 +1,7 @@
 /** `waybill mapping preview`: rows of an export as records. It prints health data, to the terminal or to a page, and nowhere else. */
 import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { readMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/content.ts'
-import { openExport } from '../extract/open-export.ts'
 import { recordText } from '../load/batches.ts'
 import { createFitWatch } from '../mapping-tools/judge-fit.ts'
 import { type PreviewedRow, previewPage, previewRow, previewText } from '../mapping-tools/preview.ts'
@@ -11,11 +9,11 @@ import { createEntries } from '../model/entry.ts'
 import { EXIT } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { RowOutcome } from '../model/record.ts'
-import { joinBesideFile } from '../run/joined-exports.ts'
 import { knownIdentity } from '../runs/application.ts'
 import { doubtsOf } from '../runs/doubtful-mappings.ts'
 import type { Action } from './context.ts'
 import { fitLines, isSuspicious, suspicionLines } from './fit-text.ts'
+import { bound } from './mapping-diff.ts'
 
 export interface MappingPreviewOptions {
   readonly mapping: string
@@ -30,11 +28,8 @@ export interface MappingPreviewOptions {
 }
 
 export const mappingPreview: Action<MappingPreviewOptions> = async (context, options) => {
-  const unjoined = await readMapping(context.settings, options.mapping)
-  const mapping = await joinBesideFile(unjoined, options.sample)
+  const { mapping, opened, map } = await bound(context, options.mapping, options.sample)
   const { exportId } = await fingerprint(options.sample)
-  const opened = await openExport(options.sample, mapping.read)
-  const mapper = mapping.compiled.bind(opened.columns, basename(options.sample), context.now())
   const identity = await knownIdentity(context)
   const previewed: PreviewedRow[] = []
   const limit = options.row === undefined ? options.limit : 1
@@ -47,7 +42,7 @@ export const mappingPreview: Action<MappingPreviewOptions> = async (context, opt
   read: for await (const block of opened.rows()) {
     for (const row of block) {
       if (options.row !== undefined && row.row !== options.row) continue
-      const outcome = mapper(row)
+      const outcome = map(row)
       fit.add(outcome)
       if (shown >= limit) {
         if (row.row >= ROWS_JUDGED) break read

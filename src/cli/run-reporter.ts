@@ -173,17 +173,7 @@ const failureText = (name: string, { message, place, remedy }: WaybillError): st
 /** Of more exports than this only those leave a line of which something was left behind. */
 const LINES_OF_EXPORTS = 10
 
-export interface ShownProgress {
-  started(export_: ExportProgress & { readonly position?: RangePosition | undefined }): void
-  advanced(export_: ExportProgress): void
-  ended(name: string, counts: Counts): void
-  /** Nothing of the export was sent. */
-  failed(): void
-  /** @param finished whether all exports were run */
-  runEnded(finished: boolean): void
-}
-
-export function showProgress(progress: Progress): ShownProgress {
+function showProgress(progress: Progress) {
   /** Of the range: what this process has ended of it. */
   let ended: Counts | undefined
   let position: RangePosition | undefined
@@ -199,7 +189,7 @@ export function showProgress(progress: Progress): ShownProgress {
     return state
   }
   return {
-    started(export_) {
+    started(export_: ExportProgress & { readonly position?: RangePosition | undefined }) {
       position = export_.position
       if (position === undefined) {
         if (ended !== undefined) progress.stop()
@@ -215,11 +205,11 @@ export function showProgress(progress: Progress): ShownProgress {
       state = undefined
       progress.start(rangeLabel(position), ofRange(export_, position))
     },
-    advanced(export_) {
+    advanced(export_: ExportProgress) {
       const { counts, share } = export_
       progress.advance(position === undefined ? stateOf(counts, share) : ofRange(export_, position))
     },
-    ended(name, counts) {
+    ended(name: string, counts: Counts) {
       if (position === undefined || ended === undefined) {
         progress.end(stateOf(counts, 1))
         return
@@ -233,10 +223,12 @@ export function showProgress(progress: Progress): ShownProgress {
       progress.advance(ofRange({ name, counts, share: 1 }, position))
       addCounts(ended, counts)
     },
+    /** Nothing of the export was sent. */
     failed() {
       if (ended === undefined) progress.stop()
     },
-    runEnded(finished) {
+    /** @param finished whether all exports were run */
+    runEnded(finished: boolean) {
       if (finished && ended !== undefined) progress.end({ ...stateOf(ended, 1) })
       else progress.stop()
       ended = undefined

@@ -40,59 +40,46 @@ export type ConditionEchoed = z.infer<typeof ConditionEchoed>
 const CareTeamEchoed = CareTeamReturned.extend({ id: tolerated(z.string()) })
 export type CareTeamEchoed = z.infer<typeof CareTeamEchoed>
 
-/** Records are created alike, whatever their kind. */
-interface Creates<Sent, Echoed extends Echo> {
-  /** Sends records of any number of accounts. @throws GatewayError */
-  createBulk(records: readonly Sent[]): Promise<CreateAnswer<Echoed>>
-  /**
-   * Sends a JSON array of `count` records, of any number of accounts, as it stands.
-   * @param recognise looks at the answer first, and gives what it says; where it gives nothing, the answer is read as a whole
-   * @throws GatewayError
-   */
-  sendBulk<Recognised = never>(
-    body: BodyContent,
-    count: number,
-    recognise?: (answer: Answer) => Recognised | undefined,
-  ): Promise<CreateAnswer | Recognised>
-  /** Sends records, of biometrics and conditions those of one account. @throws GatewayError */
-  create(records: readonly Sent[]): Promise<CreateAnswer<Echoed>>
-}
-
-/** @param echo takes any object */
+/** Records are created alike, whatever their kind. @param echo takes any object */
 function creates<Sent, Echoed extends Echo>(
   transport: Transport,
   one: EndpointName,
   bulk: EndpointName,
   echo: z.ZodType<Echoed>,
-): Creates<Sent, Echoed> {
+) {
   const post = (endpoint: EndpointName, records: readonly Sent[]): Promise<CreateAnswer<Echoed>> =>
     transport.send({ endpoint, body: JSON.stringify(records) }, (answer) => {
       const read = readCreateAnswer(answer, records.length)
       return { ...read, echoes: read.echoes.map((one) => echo.parse(one)) }
     })
   return {
-    createBulk: (records) => post(bulk, records),
-    sendBulk: (body, count, recognise) =>
+    /** Sends records of any number of accounts. @throws GatewayError */
+    createBulk: (records: readonly Sent[]) => post(bulk, records),
+    /**
+     * Sends a JSON array of `count` records, of any number of accounts, as it stands.
+     * @param recognise looks at the answer first, and gives what it says; where it gives nothing, the answer is read as a whole
+     * @throws GatewayError
+     */
+    sendBulk: <Recognised = never>(
+      body: BodyContent,
+      count: number,
+      recognise?: (answer: Answer) => Recognised | undefined,
+    ): Promise<CreateAnswer | Recognised> =>
       transport.send(
         { endpoint: bulk, body },
         (answer) => recognise?.(answer) ?? readCreateAnswer(answer, count),
       ),
-    create: (records) => post(one, records),
+    /** Sends records, of biometrics and conditions those of one account. @throws GatewayError */
+    create: (records: readonly Sent[]) => post(one, records),
   }
-}
-
-/** Biometric records (section "Biometrics"). */
-export interface Biometrics extends Creates<BiometricSent, BiometricEchoed> {
-  /**
-   * The account's latest record by observation date for each code and source type. The account may also be named by its
-   * URL form, `entity`. @throws GatewayError; `ambiguous` also where the answer has records of another account
-   */
-  read(account: Account | EntityQuery): Promise<readonly BiometricRead[]>
 }
 
 const BiometricsEnvelope = Envelope(BiometricRead)
 
-export function createBiometrics(transport: Transport): Biometrics {
+/** Biometric records (section "Biometrics"). */
+export type Biometrics = ReturnType<typeof createBiometrics>
+
+export function createBiometrics(transport: Transport) {
   return {
     ...creates<BiometricSent, BiometricEchoed>(
       transport,
@@ -100,7 +87,11 @@ export function createBiometrics(transport: Transport): Biometrics {
       'createBiometricsBulk',
       BiometricEchoed,
     ),
-    read: (account) => {
+    /**
+     * The account's latest record by observation date for each code and source type. The account may also be named by its
+     * URL form, `entity`. @throws GatewayError; `ambiguous` also where the answer has records of another account
+     */
+    read(account: Account | EntityQuery): Promise<readonly BiometricRead[]> {
       const [query, asked] =
         'entity' in account
           ? [new URLSearchParams(account), accountOfEntity(account)]
@@ -120,15 +111,12 @@ const accountOfEntity = ({ entity }: EntityQuery): Account => ({
   type: 'accountId',
 })
 
-/** Condition records (section "Conditions"). */
-export interface Conditions extends Creates<ConditionSent, ConditionEchoed> {
-  /** The account's latest record by observation date for each code and source type. @throws GatewayError as that of biometrics */
-  read(account: Account): Promise<readonly ConditionReturned[]>
-}
-
 const ConditionsEnvelope = NestedEnvelope(ConditionReturned)
 
-export function createConditions(transport: Transport): Conditions {
+/** Condition records (section "Conditions"). */
+export type Conditions = ReturnType<typeof createConditions>
+
+export function createConditions(transport: Transport) {
   return {
     ...creates<ConditionSent, ConditionEchoed>(
       transport,
@@ -136,7 +124,8 @@ export function createConditions(transport: Transport): Conditions {
       'createConditionsBulk',
       ConditionEchoed,
     ),
-    read: (asked) =>
+    /** The account's latest record by observation date for each code and source type. @throws GatewayError as that of biometrics */
+    read: (asked: Account): Promise<readonly ConditionReturned[]> =>
       transport.send({ endpoint: 'readConditions', query: accountQuery(asked) }, (answer) => {
         const outer = answer.read(ConditionsEnvelope)
         checkSuccess(outer, answer)
@@ -151,38 +140,31 @@ export function createConditions(transport: Transport): Conditions {
 /** Which entries to delete; at least one in all. */
 export type CareTeamSelection = Pick<CareTeamDeletionQuery, 'id' | 'npi'>
 
-/** Care team records and the mark of the primary care physician (section "Care teams"). */
-export interface CareTeams extends Creates<CareTeamSent, CareTeamEchoed> {
-  /** @throws GatewayError; `ambiguous` also where the answer has entries of several users */
-  list(account: Account): Promise<readonly CareTeamReturned[]>
-  /**
-   * True where at least one entry was deleted (204), false where none was (404 in an envelope: any other may be a proxy's word).
-   * @throws GatewayError
-   */
-  delete(account: Account, entries: CareTeamSelection): Promise<boolean>
-  /** Marks an entry, by id or npi, as the primary care physician; every other entry of the user loses the mark. @throws GatewayError */
-  setPrimary(request: PrimaryCareRequest): Promise<void>
-  /** @throws GatewayError */
-  unsetPrimary(request: PrimaryCareRequest): Promise<void>
-}
-
 const CareTeamsEnvelope = Envelope(CareTeamReturned)
 const MarkEnvelope = Envelope(PrimaryCareReturned)
 
-export function createCareTeams(transport: Transport): CareTeams {
+/** Care team records and the mark of the primary care physician (section "Care teams"). */
+export type CareTeams = ReturnType<typeof createCareTeams>
+
+export function createCareTeams(transport: Transport) {
   const mark = (endpoint: EndpointName) => async (request: PrimaryCareRequest) =>
     transport.send({ endpoint, body: JSON.stringify(PrimaryCareRequest.parse(request)) }, (answer) => {
       readItems(answer, MarkEnvelope)
     })
   return {
     ...creates<CareTeamSent, CareTeamEchoed>(transport, 'createCareTeams', 'createCareTeams', CareTeamEchoed),
-    list: (account) =>
+    /** @throws GatewayError; `ambiguous` also where the answer has entries of several users */
+    list: (account: Account): Promise<readonly CareTeamReturned[]> =>
       transport.send({ endpoint: 'listCareTeams', query: accountQuery(account) }, (answer) => {
         const entries = readItems(answer, CareTeamsEnvelope)
         checkOne(entries.map(({ userId }) => userId))
         return entries
       }),
-    delete: async (account, entries) =>
+    /**
+     * True where at least one entry was deleted (204), false where none was (404 in an envelope: any other may be a proxy's word).
+     * @throws GatewayError
+     */
+    delete: async (account: Account, entries: CareTeamSelection): Promise<boolean> =>
       transport.send(
         { endpoint: 'deleteCareTeams', query: deletionQuery(account, entries), alsoAnswers: [404] },
         (answer) => {
@@ -192,7 +174,9 @@ export function createCareTeams(transport: Transport): CareTeams {
           throw new UnreadableAnswer('a 404 without an envelope does not say that the entry is gone')
         },
       ),
+    /** Marks an entry, by id or npi, as the primary care physician; every other entry of the user loses the mark. @throws GatewayError */
     setPrimary: mark('setPrimaryCare'),
+    /** @throws GatewayError */
     unsetPrimary: mark('unsetPrimaryCare'),
   }
 }

@@ -5,7 +5,7 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import { exportCrosswalk } from '../runs/crosswalk.ts'
 import { eraseAccounts } from '../runs/erase-accounts.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
-import type { Action, CommandContext } from './context.ts'
+import { type Action, type CommandContext, say } from './context.ts'
 
 export interface AccountsExportOptions {
   readonly job: string
@@ -14,22 +14,14 @@ export interface AccountsExportOptions {
   readonly json?: true
 }
 
-export const accountsExport: Action<AccountsExportOptions> = async (
-  context,
-  { job, out, file = [], json },
-) => {
-  const crosswalk = await exportCrosswalk(context, job, { to: resolve(out), files: file })
-  const { written, unknown, gateway } = crosswalk
-  context.out(
-    json
-      ? JSON.stringify(crosswalk)
-      : [
-          `${shownPath(crosswalk.file)}: ${counted(written, 'person', 'people')} with their account ids at ${gateway}`,
-          ...(unknown === 0
-            ? []
-            : [`${n(unknown)} more ${unknown === 1 ? 'has' : 'have'} no account id in this ledger`]),
-        ],
-  )
+export const accountsExport: Action<AccountsExportOptions> = async (context, { job, out, ...options }) => {
+  const crosswalk = await exportCrosswalk(context, job, { to: resolve(out), files: options.file ?? [] })
+  say(context, options.json, crosswalk, ({ file, written, unknown, gateway }) => [
+    `${shownPath(file)}: ${counted(written, 'person', 'people')} with their account ids at ${gateway}`,
+    ...(unknown === 0
+      ? []
+      : [`${n(unknown)} more ${unknown === 1 ? 'has' : 'have'} no account id in this ledger`]),
+  ])
   return EXIT.ok
 }
 
@@ -49,25 +41,23 @@ export const accountsErase: Action<AccountsEraseOptions> = async (context, optio
     confirm: (people, gateway) =>
       options.yes
         ? Promise.resolve(true)
-        : ask(context, `Erase ${counted(people, 'account', 'accounts')} at ${gateway}, for good? (yes/no) `),
+        : ask(context, `Erase ${counted(people, 'account')} at ${gateway}, for good? (yes/no) `),
   })
   if (erasure === undefined) {
     context.out('Nothing was erased.')
     return EXIT.ok
   }
   const { people, known, erased, notThere, refused, gateway, receipts } = erasure
-  if (options.json) context.out(JSON.stringify(erasure))
-  else if (receipts === undefined)
-    context.out(
-      `Would erase ${counted(people, 'account', 'accounts')} at ${gateway}; of ${n(known)} of these people the ledger knows`,
-    )
-  else
-    context.out([
-      `${counted(people, 'account', 'accounts')} at ${gateway}: erased ${n(erased)}, not there ${n(notThere)}, refused ${n(refused)}`,
-      `Receipts: ${shownPath(receipts)}`,
-      'A row of theirs in an export registers them again: take them out of what the vendor sends, or add them to skipWhen.',
-      'Rejects files may hold rows of theirs until `waybill prune` removes them.',
-    ])
+  say(context, options.json, erasure, () =>
+    receipts === undefined
+      ? `Would erase ${counted(people, 'account')} at ${gateway}; of ${n(known)} of these people the ledger knows`
+      : [
+          `${counted(people, 'account')} at ${gateway}: erased ${n(erased)}, not there ${n(notThere)}, refused ${n(refused)}`,
+          `Receipts: ${shownPath(receipts)}`,
+          'A row of theirs in an export registers them again: take them out of what the vendor sends, or add them to skipWhen.',
+          'Rejects files may hold rows of theirs until `waybill prune` removes them.',
+        ],
+  )
   return refused === 0 ? EXIT.ok : EXIT.recordsLeftBehind
 }
 

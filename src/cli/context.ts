@@ -23,6 +23,16 @@ export interface CommandContext extends Application {
   readonly input?: (() => Readable) | undefined
 }
 
+/** What a command has to say: as JSON where that is asked for, else in words. */
+export function say<Value>(
+  { out }: Pick<CommandContext, 'out'>,
+  json: true | undefined,
+  value: Value,
+  words: (value: Value) => Lines,
+): void {
+  out(json ? JSON.stringify(value) : words(value))
+}
+
 /** A command's action: returns its exit code. */
 export type Action<Options> = (context: CommandContext, options: Options) => Promise<number>
 

@@ -5,17 +5,16 @@ import { pauseJob, stopRun, watchRun } from '../runs/control.ts'
 import type { ShownRun } from '../runs/listed-runs.ts'
 import { counted, n } from '../shown-text.ts'
 import { createProgress } from '../telemetry/progress.ts'
-import type { Action, CommandContext } from './context.ts'
+import type { Action } from './context.ts'
 import { type Deciding, personOf } from './rerun.ts'
 import { waitsText } from './run-reporter.ts'
-import { summaryLines } from './summary-text.ts'
+import { sayRun } from './summary-text.ts'
 
 export const stop: Action<{ readonly run: string; readonly by?: string; readonly json?: true }> = async (
   context,
   { run, by = context.user, json },
 ) => {
-  const shown = await stopRun(context, run, by.trim() === '' ? context.user : by.trim())
-  tell(context, shown, json)
+  sayRun(context, await stopRun(context, run, by.trim() === '' ? context.user : by.trim()), json)
   return EXIT.ok
 }
 
@@ -32,7 +31,7 @@ export const watch: Action<{ readonly run: string | undefined; readonly json?: t
     said = words
     progress.note(words)
   })
-  tell(context, shown, json)
+  sayRun(context, shown, json)
   return shown.summary.exit ?? EXIT.interrupted
 }
 
@@ -65,10 +64,4 @@ function progressWords(summary: ShownRun['summary']): string {
   const waits =
     activity?.kind === 'under-way' && activity.waits !== undefined ? `; ${waitsText(activity.waits)}` : ''
   return `Run ${run}: ${counted(rows.read, 'row')} settled, ${n(accepted)} accepted, ${n(unchanged)} unchanged${waits}`
-}
-
-function tell(context: CommandContext, { summary, reasons }: ShownRun, json: true | undefined): void {
-  context.out(
-    json ? JSON.stringify({ ...summary, reasons }) : summaryLines(summary, reasons, context.columns),
-  )
 }

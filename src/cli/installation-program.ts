@@ -16,7 +16,7 @@ export function addInstallationCommands(program: WaybillCommand): void {
     .description('make a folder in which the sample job runs; overwrites nothing')
     .argument('[folder]', 'where; without it, here')
     .examples('mkdir screenings && cd screenings && waybill init')
-    .performs(['folder'], async () => (await import('./init.ts')).init, 'as-they-are')
+    .performs(['folder'], async () => (await import('./installation.ts')).init, 'as-they-are')
   program
     .command('completion')
     .description('print what a shell needs to complete commands, options, jobs and mappings')
@@ -114,7 +114,7 @@ export function addInstallationCommands(program: WaybillCommand): void {
       'Exit code 0: all is well or worth a warning, 2: something must be put right, 3: the gateway cannot be had.',
     )
     .examples('waybill doctor --sources')
-    .performs([], async () => (await import('./doctor.ts')).doctor, 'as-they-are')
+    .performs([], async () => (await import('./installation.ts')).doctor, 'as-they-are')
 
   program
     .command('report')
@@ -150,7 +150,7 @@ export function addInstallationCommands(program: WaybillCommand): void {
     .argument('<file>', 'where to; never overwritten')
     .note('The key of the installation is not in it: keep that, too.')
     .examples('waybill backup /backups/ledger-2026-03-02.sqlite')
-    .performs(['file'], async () => (await import('./prune.ts')).backup)
+    .performs(['file'], async () => (await import('./installation.ts')).backup)
 
   program
     .command('prune')
@@ -162,7 +162,7 @@ export function addInstallationCommands(program: WaybillCommand): void {
     )
     .option('--dry-run', 'count what would go; change nothing')
     .examples('waybill prune --older-than 180d --dry-run')
-    .performs([], async () => (await import('./prune.ts')).prune)
+    .performs([], async () => (await import('./installation.ts')).prune)
 
   program
     .command('gateway')

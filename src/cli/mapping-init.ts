@@ -14,7 +14,7 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import { makeFolder } from '../own-files.ts'
 import { shellPath, shownPath } from '../shown-text.ts'
 import { undecidedLines } from '../transform/mapping-definition.ts'
-import type { Action, CommandContext } from './context.ts'
+import { type Action, type CommandContext, say } from './context.ts'
 
 export interface MappingInitOptions {
   readonly sample: string
@@ -45,7 +45,7 @@ export const mappingInit: Action<MappingInitOptions> = async (context, options) 
   const asked = undecidedLines(text).length
   const { found } = drafted.draft
   const result = { mapping: file, ...(usable ? { cases } : {}), name, found, decide: asked }
-  context.out(options.json ? JSON.stringify(result) : told(result, options.sample))
+  say(context, options.json, result, () => told(result, options.sample))
   return EXIT.ok
 }
 

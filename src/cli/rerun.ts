@@ -2,11 +2,10 @@
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { abandon, accept, beginRerun, reconcile as reconcileRun, resend } from '../runs/actions.ts'
-import type { Person } from '../runs/resolve.ts'
-import { acknowledge as acknowledgeRuns } from '../runs/resolve.ts'
+import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
 import { type SampleSize, verifiedBadly } from '../runs/verify.ts'
 import { counted } from '../shown-text.ts'
-import type { Action, CommandContext } from './context.ts'
+import { type Action, type CommandContext, say } from './context.ts'
 import { errorAsJson, errorLines } from './describe-error.ts'
 import { beginOnTerminal, watchOnTerminal } from './display.ts'
 import { tellingWaits } from './run-reporter.ts'
@@ -42,14 +41,12 @@ export const reconcile: Action<ReconcileOptions> = async (context, options) => {
     verify ? { sample: sample ?? { kind: 'all' }, seed } : undefined,
   )
   const { run, found, missed, batches, reads, inDoubt, verified, summary, reasons } = reconciled
-  if (options.json) context.out(JSON.stringify({ found, missed, batches, reads, inDoubt, verified, summary }))
-  else {
-    context.out(
-      `Of run ${run}: ${found} in doubt found stored, ${missed} found not stored, ${inDoubt} in doubt still; ${batches} open batches settled; reads of profiles ${reads}`,
-    )
-    context.out(summaryLines(summary, reasons, context.columns))
-    if (verified !== undefined) context.out(verifiedText(verified))
-  }
+  const told = { found, missed, batches, reads, inDoubt, verified, summary }
+  say(context, options.json, told, () => [
+    `Of run ${run}: ${found} in doubt found stored, ${missed} found not stored, ${inDoubt} in doubt still; ${batches} open batches settled; reads of profiles ${reads}`,
+    ...summaryLines(summary, reasons, context.columns),
+    ...(verified === undefined ? [] : verifiedText(verified)),
+  ])
   const bad = inDoubt > 0 || (verified !== undefined && verifiedBadly(verified))
   return bad ? EXIT.recordsLeftBehind : EXIT.ok
 }
@@ -84,11 +81,11 @@ export const resolve: Action<ResolveOptions> = async (context, options) => {
 async function endRun(context: CommandContext, options: ResolveOptions): Promise<number> {
   const person = personOf(context, options)
   const { summary, reasons } = await abandon(context, tellingWaits(context), options.run, person)
-  if (options.json) context.out(JSON.stringify({ decision: 'give-up', records: 0, summary }))
-  else {
-    context.out([`Run ${summary.run} is given up: it will not be finished.`, ...hadInHand(summary)])
-    context.out(summaryLines(summary, reasons, context.columns))
-  }
+  say(context, options.json, { decision: 'give-up', records: 0, summary }, () => [
+    `Run ${summary.run} is given up: it will not be finished.`,
+    ...hadInHand(summary),
+    ...summaryLines(summary, reasons, context.columns),
+  ])
   return EXIT.ok
 }
 
@@ -106,11 +103,10 @@ async function acceptAll(context: CommandContext, options: ResolveOptions): Prom
   const { transaction } = options
   const decided = await accept(context, tellingWaits(context), options.run, person, transaction)
   const { records, summary, reasons } = decided
-  if (options.json) context.out(JSON.stringify({ decision: 'accept', records, summary }))
-  else {
-    context.out(`${count(records)} of run ${summary.run} ${records === 1 ? 'counts' : 'count'} as delivered.`)
-    context.out(summaryLines(summary, reasons, context.columns))
-  }
+  say(context, options.json, { decision: 'accept', records, summary }, () => [
+    `${count(records)} of run ${summary.run} ${records === 1 ? 'counts' : 'count'} as delivered.`,
+    ...summaryLines(summary, reasons, context.columns),
+  ])
   return EXIT.ok
 }
 
@@ -120,18 +116,14 @@ async function resendAll(context: CommandContext, options: ResolveOptions): Prom
   const decided = await resend(context, watch, options.run, person, options.transaction)
   const { records, resent, summary, reasons } = decided
   const { error } = resent
-  if (options.json) {
-    const failed = error === undefined ? {} : errorAsJson(error)
-    const said = { decision: 'resend', records, summary, resent: resent.summary, ...failed }
-    context.out(JSON.stringify(said))
-    return resent.exit
-  }
-  context.out(
+  const failed = error === undefined ? {} : errorAsJson(error)
+  const said = { decision: 'resend', records, summary, resent: resent.summary, ...failed }
+  say(context, options.json, said, () => [
     `${count(records)} of run ${summary.run} freed; run ${resent.summary.run} has sent what the gateway lacks.`,
-  )
-  context.out(summaryLines(resent.summary, resent.reasons, context.columns))
-  context.out(summaryLines(summary, reasons, context.columns))
-  if (error !== undefined) context.err(errorLines(error))
+    ...summaryLines(resent.summary, resent.reasons, context.columns),
+    ...summaryLines(summary, reasons, context.columns),
+  ])
+  if (error !== undefined && !options.json) context.err(errorLines(error))
   return resent.exit
 }
 
@@ -155,13 +147,9 @@ export interface AcknowledgeOptions extends Deciding {
 export const acknowledge: Action<AcknowledgeOptions> = async (context, options) => {
   const { run, reason, undo = false } = options
   const done = await acknowledgeRuns(context, { run, reason, undo }, personOf(context, options))
-  if (options.json) {
-    context.out(JSON.stringify({ ...done, undo }))
-    return EXIT.ok
-  }
   const { runs, left, inDoubt } = done
   const which = `${reason === undefined ? '' : ` for ${reason}`} ${runs.length === 1 ? runs.join() : `in ${counted(runs.length, 'run')}`}`
-  context.out([
+  say(context, options.json, { ...done, undo }, () => [
     `${undo ? 'No longer acknowledged' : 'Acknowledged'}:${which}`,
     ...(inDoubt === 0
       ? []

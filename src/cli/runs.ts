@@ -16,10 +16,10 @@ import type { Trace } from '../runs/trace.ts'
 import { type TracedPerson, type TracedRow, tracePerson } from '../runs/trace-row.ts'
 import { counted, type Line, n, shownPath, type Tone } from '../shown-text.ts'
 import { logLineText } from '../telemetry/logger.ts'
-import type { Action, Since } from './context.ts'
+import { type Action, type Since, say } from './context.ts'
 import { fittedTable, tonedRows } from './plain-table.ts'
 import { waitsText } from './run-reporter.ts'
-import { summaryLines, toneOf } from './summary-text.ts'
+import { sayRun, toneOf } from './summary-text.ts'
 
 export interface RunsOptions {
   readonly limit: number
@@ -153,14 +153,14 @@ function ageText(ms: number): string {
   return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} d`
 }
 
-export const show: Action<{ readonly run: string | undefined; readonly json?: true }> = async (
-  context,
-  options,
-) => {
-  const { summary, reasons } = await showRun(context, options.run)
-  context.out(
-    options.json ? JSON.stringify({ ...summary, reasons }) : summaryLines(summary, reasons, context.columns),
-  )
+interface OfRun {
+  /** Undefined: the latest. */
+  readonly run: string | undefined
+  readonly json?: true
+}
+
+export const show: Action<OfRun> = async (context, { run, json }) => {
+  sayRun(context, await showRun(context, run), json)
   return EXIT.ok
 }
 
@@ -178,16 +178,12 @@ export const trace: Action<TraceOptions> = async (context, { transaction, row, p
       'usage-wrong',
       'name one of: a transaction id, a row with --row EXPORT:17, a person with --person REFERENCE',
     )
-  if (transaction !== undefined) {
-    const traced = await traceRecord(context, transaction)
-    context.out(json ? JSON.stringify(traced) : traceText(traced))
-  } else if (row !== undefined) {
-    const traced = await traceExportRow(context, row.name, row.row)
-    context.out(json ? JSON.stringify(traced) : rowText(traced, context.columns))
-  } else if (person !== undefined) {
-    const traced = await tracePerson(context, person)
-    context.out(json ? JSON.stringify(traced) : personText(traced, context.columns))
-  }
+  const { columns } = context
+  if (transaction !== undefined) say(context, json, await traceRecord(context, transaction), traceText)
+  else if (row !== undefined)
+    say(context, json, await traceExportRow(context, row.name, row.row), (traced) => rowText(traced, columns))
+  else if (person !== undefined)
+    say(context, json, await tracePerson(context, person), (traced) => personText(traced, columns))
   return EXIT.ok
 }
 
@@ -256,10 +252,7 @@ function traceText(traced: Trace): string[] {
   return lines
 }
 
-export const logs: Action<{ readonly run: string | undefined; readonly json?: true }> = async (
-  context,
-  { run, json },
-) => {
+export const logs: Action<OfRun> = async (context, { run, json }) => {
   if (json === true) {
     const lines: LogLine[] = []
     for await (const line of logOfRun(context, run)) lines.push(line)

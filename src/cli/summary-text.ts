@@ -11,9 +11,11 @@ import { type MergedReason, mergeReasons } from '../report/reasons-section.ts'
 import type { ExportDrift } from '../run/drift-finding.ts'
 import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
+import type { ShownRun } from '../runs/listed-runs.ts'
 import type { SampleSize, Verified } from '../runs/verify.ts'
 import { BUILT_IN } from '../settings.ts'
 import { counted, type Line, n, shownPath, type Tone, toned } from '../shown-text.ts'
+import { type CommandContext, say } from './context.ts'
 import { fittedTable, folded, plainTable } from './plain-table.ts'
 import { toSecond, waitsLines } from './run-reporter.ts'
 
@@ -67,6 +69,13 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
 /** The same for a terminal: what the run came to stands in the first line with words. */
 export const summaryLines = (...given: Parameters<typeof summaryText>): Line[] =>
   toned(folded(summaryText(...given), given[2]), 1, toneOf(given[0]))
+
+/** As `waybill show` tells a run. */
+export const sayRun = (
+  context: CommandContext,
+  { summary, reasons }: ShownRun,
+  json: true | undefined,
+): void => say(context, json, { ...summary, reasons }, () => summaryLines(summary, reasons, context.columns))
 
 /** Of a run that is not over nobody knows yet. */
 export const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =>

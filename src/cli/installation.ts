@@ -1,10 +1,81 @@
-/** `waybill prune`: removes receipts, rejects and ledger detail of old runs. */
+/** What keeps an installation well: `waybill init` makes a folder, `doctor` looks it over, `backup` copies the ledger, `prune` removes the detail of old runs. */
+
 import { join, relative } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { type CheckFinding, exitOf } from '../operate/finding.ts'
 import type { KeptBecause, KeptRun } from '../operate/prune.ts'
+import { beginFolder } from '../runs/init.ts'
 import { backUp, type PrunedInstallation, pruneRuns } from '../runs/installation.ts'
-import { n, sizeText } from '../shown-text.ts'
-import type { Action } from './context.ts'
+import { lookOver } from '../runs/look-over.ts'
+import { type Line, n, shellPath, shownPath, sizeText, type Tone } from '../shown-text.ts'
+import { type Action, say } from './context.ts'
+import { countCases } from './mapping-test.ts'
+import { folded } from './plain-table.ts'
+
+interface InitOptions {
+  readonly folder?: string
+  readonly json?: true
+}
+
+export const init: Action<InitOptions> = async (context, { folder = '.', json }) => {
+  say(context, json, await beginFolder(folder), (begun) => [
+    ...begun.written.map((name) => `Wrote    ${name}`),
+    ...begun.kept.map((name) => `Kept     ${name}: it is there already`),
+    '',
+    'Next',
+    ...(shownPath(begun.folder) === '' ? [] : [`  cd ${shellPath(begun.folder)}`]),
+    '  waybill run nightly-screenings --dry-run    # counts; sends nothing',
+    '  waybill run nightly-screenings              # to the built-in gateway, a stand-in on this machine',
+    '  waybill mapping init EXPORT --name NAME     # a mapping of your own',
+  ])
+  return EXIT.ok
+}
+
+export interface DoctorOptions {
+  readonly sources?: true
+  readonly json?: true
+}
+
+export const doctor: Action<DoctorOptions> = async (context, options) => {
+  const { settings, settingsFindings } = context
+  const findings = await lookOver(context, {
+    settingsFindings,
+    servers: options.sources === true,
+    countCases: (name) => countCases(settings, name),
+  })
+  const exit = exitOf(findings)
+  context.out(options.json ? JSON.stringify({ exit, findings }) : doctorText(findings, context.columns))
+  return exit
+}
+
+const TONES = { ok: 'good', warning: 'attention', problem: 'bad' } as const satisfies Record<
+  CheckFinding['level'],
+  Tone
+>
+
+/** Blanks before what stands below a finding. */
+const HANG = 19
+
+function doctorText(findings: readonly CheckFinding[], columns: number | undefined): Line[] {
+  const lines = findings.flatMap(({ check, level, subject, found, details = [], remedy }): Line[] => {
+    const line = `${level.padEnd(8)} ${check.padEnd(9)} ${subject === undefined ? '' : `${subject}: `}${found}`
+    const below = remedy === undefined || level === 'ok' ? details : [...details, `What to do: ${remedy}`]
+    return [
+      ...folded([line], columns, HANG).map((text) => ({ text, tone: TONES[level] })),
+      ...folded(
+        below.map((text) => ' '.repeat(HANG) + text),
+        columns,
+      ),
+    ]
+  })
+  const count = (wanted: CheckFinding['level']): number =>
+    findings.filter(({ level }) => level === wanted).length
+  const [problems, warnings] = [count('problem'), count('warning')]
+  const told = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`
+  const end =
+    problems + warnings === 0 ? 'All is well.' : `${told(problems, 'problem')}, ${told(warnings, 'warning')}.`
+  return [...lines, '', end]
+}
 
 export interface PruneOptions {
   /** Milliseconds. */
@@ -59,13 +130,8 @@ export const backup: Action<{ readonly file: string; readonly json?: true }> = a
   const { home, key } = context.settings
   const { ledger, copy, bytes, takenAt } = await backUp(context, options.file)
   const keptIn = key === undefined ? join(home, 'key') : 'WAYBILL_KEY'
-  if (options.json) {
-    context.out(
-      JSON.stringify({ ledger, copy, bytes, takenAt: new Date(takenAt).toISOString(), key: keptIn }),
-    )
-    return EXIT.ok
-  }
-  context.out([
+  const backed = { ledger, copy, bytes, takenAt: new Date(takenAt).toISOString(), key: keptIn }
+  say(context, options.json, backed, () => [
     `Ledger ${relative('.', ledger)} copied to ${relative('.', copy)}: ${sizeText(bytes)}, checked, readable by its owner alone.`,
     `Not in it: the key (${key === undefined ? relative('.', keptIn) : 'WAYBILL_KEY, or the file of WAYBILL_KEY_FILE'}), receipts and rejects. ` +
       'Keep the key elsewhere too: without it nothing that was delivered is recognised.',

@@ -81,13 +81,7 @@ export const AssessmentDefinition = z.strictObject({
 })
 export type AssessmentDefinition = z.infer<typeof AssessmentDefinition>
 
-/** A contradiction in a definition, with the path of its key. */
-export interface Contradiction {
-  readonly path: (string | number)[]
-  readonly message: string
-}
-
-type Path = Contradiction['path']
+type Path = (string | number)[]
 type Report = (path: Path, message: string) => void
 
 interface PlacedQuestion {
@@ -99,9 +93,7 @@ interface PlacedQuestion {
  * What the schema cannot see: ids that stand twice or lead nowhere, pages out of order, facts without a data type, and
  * answers that clear what a required question needs, so that a page could never be left.
  */
-export function contradictionsOf(definition: AssessmentDefinition): Contradiction[] {
-  const found: Contradiction[] = []
-  const report: Report = (path, message) => found.push({ path, message })
+function checkContradictions(definition: AssessmentDefinition, report: Report): void {
   const questions = definition.modules.flatMap(({ pages }, module) =>
     pages.flatMap((page, at) =>
       page.questions.map((question, index) => ({
@@ -122,7 +114,6 @@ export function contradictionsOf(definition: AssessmentDefinition): Contradictio
   for (const answerId of Object.keys(definition.scoring.months))
     if (!owners.has(answerId)) report(['scoring', 'months', answerId], 'there is no such answer')
   checkRecommendations(definition, owners, report)
-  return found
 }
 
 function checkPages({ modules }: AssessmentDefinition, report: Report): void {
@@ -164,15 +155,13 @@ function checkIds(questions: readonly PlacedQuestion[], report: Report): void {
 function checkFacts({ question, path }: PlacedQuestion, report: Report): void {
   const { displayLabel, displayLabelOrder, factDataType, answers } = question
   const answered = new Set(answers.map(({ factId }) => factId))
-  for (const fact of Object.keys(factDataType)) {
-    if (!answered.has(fact)) report([...path, 'factDataType', fact], 'no answer is of this fact')
-  }
-  for (const fact of Object.keys(displayLabel)) {
-    if (!answered.has(fact)) report([...path, 'displayLabel', fact], 'no answer is of this fact')
-  }
-  for (const [index, fact] of displayLabelOrder.entries()) {
-    if (!answered.has(fact)) report([...path, 'displayLabelOrder', index], 'no answer is of this fact')
-  }
+  const named: (readonly [fact: string, ...place: Path])[] = [
+    ...Object.keys(factDataType).map((fact) => [fact, 'factDataType', fact] as const),
+    ...Object.keys(displayLabel).map((fact) => [fact, 'displayLabel', fact] as const),
+    ...displayLabelOrder.map((fact, index) => [fact, 'displayLabelOrder', index] as const),
+  ]
+  for (const [fact, ...place] of named)
+    if (!answered.has(fact)) report([...path, ...place], 'no answer is of this fact')
   for (const [index, { factId, value }] of answers.entries()) {
     const type = factDataType[factId]
     if (type === undefined)
@@ -247,11 +236,9 @@ export interface Assessment extends Omit<AssessmentDefinition, 'modules'> {
   readonly pages: readonly Page[]
 }
 
-const Definition = AssessmentDefinition.superRefine((definition, context) => {
-  for (const { path, message } of contradictionsOf(definition)) {
-    context.addIssue({ code: 'custom', path, message })
-  }
-})
+const Definition = AssessmentDefinition.superRefine((definition, context) =>
+  checkContradictions(definition, (path, message) => context.addIssue({ code: 'custom', path, message })),
+)
 
 /**
  * Reads the test that the gateway serves, from a file of the form of `definitions/assessment.yaml` (the default).

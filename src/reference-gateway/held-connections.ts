@@ -4,20 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /** Connections that faults keep open or break, and waits; the gateway's end ends all of them at once. */
-export interface HeldConnections {
-  /** Never answers: the connection stays open until the client or the gateway ends it. */
-  hold(request: FastifyRequest, reply: FastifyReply): void
-  /** Breaks the connection with a TCP reset; what was written of an answer may be lost. */
-  reset(request: FastifyRequest, reply: FastifyReply): void
-  /** Sends status, headers and declared length of an answer, and ends the connection behind a part of it. */
-  cut(request: FastifyRequest, reply: FastifyReply, declaredBytes: number, part: string): void
-  /** Lets the gateway's end break the connection, though something is still to be sent on it. */
-  watch(request: FastifyRequest): void
-  /** Goes on after so many milliseconds, at once where they are 0; never, where the gateway ends before. */
-  wait(request: FastifyRequest, reply: FastifyReply, ms: number, then: () => void): void
-}
+export type HeldConnections = ReturnType<typeof holdConnections>
 
-export function holdConnections(app: FastifyInstance): HeldConnections {
+export function holdConnections(app: FastifyInstance) {
   const held = new Set<Socket>()
   const ending = new AbortController()
   app.addHook('preClose', (done) => {
@@ -33,10 +22,12 @@ export function holdConnections(app: FastifyInstance): HeldConnections {
   })
   app.server.on('request', ({ socket }: IncomingMessage) => held.delete(socket))
 
+  /** Lets the gateway's end break the connection, though something is still to be sent on it. */
   const watch = ({ raw: { socket } }: FastifyRequest): void => {
     if (ending.signal.aborted) socket.destroy()
     else if (!socket.destroyed) held.add(socket)
   }
+  /** Never answers: the connection stays open until the client or the gateway ends it. */
   const hold = (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack()
     watch(request)
@@ -45,11 +36,13 @@ export function holdConnections(app: FastifyInstance): HeldConnections {
   return {
     hold,
     watch,
-    reset: (request, reply) => {
+    /** Breaks the connection with a TCP reset; what was written of an answer may be lost. */
+    reset(request: FastifyRequest, reply: FastifyReply): void {
       reply.hijack()
       request.raw.socket.resetAndDestroy()
     },
-    cut: (request, reply, declaredBytes, part) => {
+    /** Sends status, headers and declared length of an answer, and ends the connection behind a part of it. */
+    cut(request: FastifyRequest, reply: FastifyReply, declaredBytes: number, part: string): void {
       hold(request, reply)
       for (const [name, value] of Object.entries(reply.getHeaders())) {
         if (value !== undefined) reply.raw.setHeader(name, value)
@@ -58,8 +51,9 @@ export function holdConnections(app: FastifyInstance): HeldConnections {
       reply.raw.writeHead(reply.statusCode)
       reply.raw.write(part, () => request.raw.socket.destroySoon())
     },
-    wait: (request, reply, ms, then) => {
-      if (ms === 0) return then()
+    /** Goes on after so many milliseconds, at once where they are 0; never, where the gateway ends before. */
+    wait(request: FastifyRequest, reply: FastifyReply, ms: number, then: () => void): void {
+      if (ms === 0) return void then()
       // Unreferenced: it is the listening socket, not the wait, that keeps the gateway running.
       pause(ms, undefined, { signal: ending.signal, ref: false })
         .then(then, () => hold(request, reply))

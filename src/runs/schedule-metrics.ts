@@ -13,18 +13,13 @@ import type { Counted, Metrics } from '../telemetry/metrics.ts'
 import { type Application, lastBackupAt, ledgerFile } from './application.ts'
 import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
-export interface ScheduleMetrics {
-  readonly metrics: Metrics
-  close(): Promise<void>
-  /** @param hindrance tells what keeps the schedule from its work; before that is known, it is not ready */
-  ready(hindrance: () => Promise<string | undefined>): void
-}
+export type ScheduleMetrics = Awaited<ReturnType<typeof openScheduleMetrics>>
 
 /** @throws WaybillError `settings-invalid` where the address cannot be had */
 export async function openScheduleMetrics(
   { version, interrupt, logger }: Pick<Application, 'version' | 'interrupt' | 'logger'>,
   address: ListenAddress,
-): Promise<ScheduleMetrics> {
+) {
   const { createMetrics, serveMetrics } = await import('../telemetry/metrics.ts')
   const metrics = createMetrics(version)
   const isEnding = (): boolean => interrupt.aborted
@@ -34,7 +29,8 @@ export async function openScheduleMetrics(
   return {
     metrics,
     close: server.close,
-    ready(look) {
+    /** @param look tells what keeps the schedule from its work; before that is known, it is not ready */
+    ready(look: typeof hindrance) {
       hindrance = look
     },
   }

@@ -18,20 +18,7 @@ import type { ListedJob, ScheduleEvents, ScheduleParts } from '../schedule/sched
 import type { Settings } from '../settings.ts'
 import { tellDeadRun, tellHolder } from './run-and-tell.ts'
 import { versionOfFolder } from './scheduled-jobs.ts'
-import { createTeller, type Teller, type TellerContext } from './teller.ts'
-
-export interface ScheduleTeller {
-  readonly teller: Teller
-  readonly events: Pick<ScheduleEvents, 'broken' | 'begun' | 'missed' | 'skipped' | 'trouble'>
-  /** The jobs as they were read: each is told to the targets that its file named last. */
-  listed(jobs: readonly ListedJob<Job>[]): void
-  /** Keeps a run of this process from being taken for one that nobody runs. */
-  running<Result>(job: string, run: () => Promise<Result>): Promise<Result>
-  /** Tells what has come up, and begins to deliver what is due. Never rejects. */
-  beforeSleep(): Promise<void>
-  /** Tells the rest, and delivers what is due. */
-  end(): Promise<void>
-}
+import { createTeller, type TellerContext } from './teller.ts'
 
 /** Reasons of missed fires that are known, or told otherwise: who has paused the job knows; the wrong job file is told once, and the earlier fire when it was missed or interrupted. */
 const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first', 'paused'])
@@ -40,7 +27,7 @@ export function createScheduleTeller(
   context: TellerContext,
   deps: Pick<RunDependencies, 'ledger' | 'now' | 'isDead'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
   attach?: Attach,
-): ScheduleTeller {
+) {
   const { ledger, gatewayOf, now } = deps
   const known = new Map<string, readonly Target[]>()
   const teller = createTeller(context, ledger, known, attach)
@@ -117,8 +104,9 @@ export function createScheduleTeller(
         if (job === undefined && error instanceof WaybillError && error.code === 'job-not-found')
           gone = { problem: error }
       },
-    },
-    listed(all) {
+    } satisfies Partial<ScheduleEvents>,
+    /** The jobs as they were read: each is told to the targets that its file named last. */
+    listed(all: readonly ListedJob<Job>[]): void {
       const good = all.flatMap((one) => ('problem' in one ? [] : [one]))
       jobs = good.map(({ name, schedule }) => [name, schedule !== undefined])
       for (const { name, job } of good) known.set(name, targetsOf(job))
@@ -126,7 +114,8 @@ export function createScheduleTeller(
       else if (!isEmpty && names.length > 0) gone = {}
       isEmpty = all.length === 0
     },
-    async running(job, run) {
+    /** Keeps a run of this process from being taken for one that nobody runs. */
+    async running<Result>(job: string, run: () => Promise<Result>): Promise<Result> {
       underWay.add(job)
       try {
         return await run()
@@ -134,12 +123,14 @@ export function createScheduleTeller(
         underWay.delete(job)
       }
     },
+    /** Tells what has come up, and begins to deliver what is due. Never rejects. */
     async beforeSleep() {
       await tellQuietly()
       delivery ??= teller.deliver().finally(() => {
         delivery = undefined
       })
     },
+    /** Tells the rest, and delivers what is due. */
     async end() {
       await tellQuietly()
       await delivery

@@ -15,12 +15,7 @@ import type { Application } from './application.ts'
 
 export type TellerContext = Pick<Application, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex' | 'owner'>
 
-export interface Teller {
-  /** Writes the notice down, to be delivered. */
-  tell(notice: UnsentNotice, targets: readonly Target[]): Promise<void>
-  /** Delivers what is due, of all jobs: for ten seconds at most, and the rest later. Resolves once what it was asked for earlier is done, too. */
-  deliver(): Promise<void>
-}
+export type Teller = ReturnType<typeof createTeller>
 
 /**
  * @param known targets of jobs whose files have been read: they need not lie in the jobs folder, or can be read no more
@@ -31,7 +26,7 @@ export function createTeller(
   ledger: Pick<Ledger, 'jobId' | 'notifications'>,
   known: ReadonlyMap<string, readonly Target[]> = new Map(),
   attach?: Attach,
-): Teller {
+) {
   const { settings, logger, now, sleep } = context
   const outbox = createOutbox({
     ledger,
@@ -56,14 +51,16 @@ export function createTeller(
       )
   let underWay: Promise<void> = Promise.resolve()
   return {
-    tell: (notice, targets) =>
+    /** Writes the notice down, to be delivered. */
+    tell: (notice: UnsentNotice, targets: readonly Target[]): Promise<void> =>
       outbox.tell(sentFrom(notice, installation(context)), targets).catch(async () => {
         logger.warn(`the notification ${notice.kind} cannot be kept: it is delivered now or not at all`, {
           job: notice.job,
         })
         await tellAtOnce(context, notice, targets)
       }),
-    deliver() {
+    /** Delivers what is due, of all jobs: for ten seconds at most, and the rest later. Resolves once what it was asked for earlier is done, too. */
+    deliver(): Promise<void> {
       const [before, pass] = [underWay, deliverDue()]
       underWay = before.then(() => pass)
       return underWay

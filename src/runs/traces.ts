@@ -6,7 +6,7 @@ import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opent
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
-import type { Counts } from '../model/balance.ts'
+import { allRecords, type Counts } from '../model/balance.ts'
 import type { RunListener } from '../run/events.ts'
 
 export interface TraceSettings {
@@ -18,16 +18,12 @@ export interface TraceSettings {
   readonly now: () => number
 }
 
-export interface Traces {
-  readonly listener: RunListener
-  /** Sends what is left. A collector that cannot be had is not waited for any longer, and fails nothing. */
-  end(): Promise<void>
-}
+export type Traces = ReturnType<typeof openTraces>
 
 /** Milliseconds that an export of spans may take: so long the end of a run may wait. */
 const EXPORT_MS = 3_000
 
-export function openTraces({ endpoint, headers, version, now }: TraceSettings): Traces {
+export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
   const exporter = new OTLPTraceExporter({
     url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,
     headers: { ...headers },
@@ -59,10 +55,8 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings): 
           root: true,
           startTime: now(),
           attributes: {
-            'waybill.job': job,
-            'waybill.run': id,
-            'waybill.gateway': gateway,
-            'waybill.resumed': resumed,
+            ...{ 'waybill.job': job, 'waybill.run': id },
+            ...{ 'waybill.gateway': gateway, 'waybill.resumed': resumed },
           },
         })
       },
@@ -82,17 +76,8 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings): 
         span.end(now())
         exports.delete(name)
       },
-      batchAnswered({
-        batchId,
-        kind,
-        records,
-        bytes,
-        attempt,
-        class: answer,
-        status,
-        requestId,
-        durationMs,
-      }) {
+      batchAnswered({ batchId, kind, records, bytes, class: answer, ...sent }) {
+        const { attempt, status, requestId, durationMs } = sent
         const span = tracer.startSpan(
           `send ${kind}`,
           {
@@ -120,7 +105,8 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings): 
         if (state !== 'finished') failed(run, reason ?? state)
         endRun()
       },
-    },
+    } satisfies RunListener,
+    /** Sends what is left. A collector that cannot be had is not waited for any longer, and fails nothing. */
     async end() {
       endRun()
       await provider.shutdown().catch(() => {})
@@ -128,16 +114,12 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings): 
   }
 }
 
-const attributesOf = ({ rows, records }: Counts) => ({
-  ...{ 'waybill.rows.read': rows.read, 'waybill.rows.rejected': rows.rejected },
-  ...{ 'waybill.rows.skipped': rows.skipped },
-  'waybill.records.accepted': sumOf(records, 'accepted'),
-  'waybill.records.unchanged': sumOf(records, 'unchanged'),
-  'waybill.records.rejected': sumOf(records, 'rejected'),
-  'waybill.records.in_doubt': sumOf(records, 'inDoubt'),
-})
-
-const sumOf = (
-  records: Counts['records'],
-  outcome: 'accepted' | 'unchanged' | 'rejected' | 'inDoubt',
-): number => Object.values(records).reduce((sum, one) => sum + one[outcome], 0)
+function attributesOf({ rows, records }: Counts) {
+  const { accepted, unchanged, rejected, inDoubt } = allRecords({ records })
+  return {
+    ...{ 'waybill.rows.read': rows.read, 'waybill.rows.rejected': rows.rejected },
+    ...{ 'waybill.rows.skipped': rows.skipped },
+    ...{ 'waybill.records.accepted': accepted, 'waybill.records.unchanged': unchanged },
+    ...{ 'waybill.records.rejected': rejected, 'waybill.records.in_doubt': inDoubt },
+  }
+}

@@ -178,7 +178,7 @@ export function createMetrics(version: string) {
   }
 }
 
-interface RequestFacts {
+export interface RequestFacts {
   readonly operation: string
   readonly class: string
   readonly durationMs: number

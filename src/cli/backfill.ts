@@ -115,7 +115,7 @@ export function backfillPlanText(plan: BackfillPlan): string[] {
 export function backfillPlanJson(plan: BackfillPlan): object {
   const exports = plan.exports.map(({ error, ...one }) => ({
     ...one,
-    ...(error === undefined ? {} : errorAsJson(error)),
+    ...errorAsJson(error),
   }))
   return { ...plan, dryRun: true, exports }
 }

@@ -38,16 +38,11 @@ function framesOf(error: unknown): string[] {
   return frames
 }
 
-export function errorAsJson(error: WaybillError): object {
-  return {
-    error: {
-      code: error.code,
-      message: error.message,
-      place: error.place,
-      findings: error.findings,
-      remedy: error.remedy,
-    },
-  }
+/** A field `error`, where there is one. */
+export function errorAsJson(error: WaybillError | undefined): object {
+  if (error === undefined) return {}
+  const { code, message, place, findings, remedy } = error
+  return { error: { code, message, place, findings, remedy } }
 }
 
 /** What ended a command, into the log file: on standard error it is described. */

@@ -56,7 +56,7 @@ async function reportRun(
       `Run ${summary.run} of ${summary.job} finished with ${leftOf(summary)}: waybill show ${summary.run}`,
     )
   if (options.json) {
-    context.out(JSON.stringify({ ...summary, ...(error === undefined ? {} : errorAsJson(error)) }))
+    context.out(JSON.stringify({ ...summary, ...errorAsJson(error) }))
     return
   }
   if (!options.quiet) {

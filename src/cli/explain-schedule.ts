@@ -75,7 +75,7 @@ function explainedJson(explained: ExplainedJob): object {
     schedule,
     paused: pause && { by: pause.by, note: pause.note ?? undefined, since: instant(pause.at) },
     now: current && { run: current.run, owner: current.owner, since: current.since, waits: current.waits },
-    ...(problem === undefined ? {} : errorAsJson(problem)),
+    ...errorAsJson(problem),
     last: last.map((fire) => ({
       due: instant(fire.due),
       local: localTime(fire.due, zone),

@@ -145,7 +145,7 @@ const checkedJson = ({ mapping, error, fit, undecided = [] }: Checked): object =
   mapping,
   ok: error === undefined && undecided.length === 0 && !(fit !== undefined && isSuspicious(fit)),
   ...(undecided.length === 0 ? {} : { undecided }),
-  ...(error === undefined ? {} : errorAsJson(error)),
+  ...errorAsJson(error),
   ...(fit === undefined ? {} : { fit }),
 })
 

@@ -116,8 +116,7 @@ async function resendAll(context: CommandContext, options: ResolveOptions): Prom
   const decided = await resend(context, watch, options.run, person, options.transaction)
   const { records, resent, summary, reasons } = decided
   const { error } = resent
-  const failed = error === undefined ? {} : errorAsJson(error)
-  const said = { decision: 'resend', records, summary, resent: resent.summary, ...failed }
+  const said = { decision: 'resend', records, summary, resent: resent.summary, ...errorAsJson(error) }
   say(context, options.json, said, () => [
     `${count(records)} of run ${summary.run} freed; run ${resent.summary.run} has sent what the gateway lacks.`,
     ...summaryLines(resent.summary, resent.reasons, context.columns),

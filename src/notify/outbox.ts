@@ -36,23 +36,19 @@ export interface DeliveryEvent {
   readonly nextAt?: number
 }
 
-export interface Outbox {
-  /** Writes the notice down for those of the targets that want it and were not told of its subject before. */
-  tell(notice: Notice, targets: readonly Target[]): Promise<void>
-  /** Tries what is due, of all jobs, for ten seconds at most; what is left is tried by whoever delivers next. What fails is reported; rejects only where the ledger cannot be used. */
-  deliver(): Promise<void>
-}
-
 /** Whether a target wants to be told. */
 export const wants = (
   { on }: Pick<Target, 'on'>,
   { failure, known }: Pick<Notice, 'failure' | 'known'>,
 ): boolean => on === 'always' || (failure && (on === 'failure' || known !== true))
 
-export function createOutbox(parts: OutboxParts): Outbox {
+export type Outbox = ReturnType<typeof createOutbox>
+
+export function createOutbox(parts: OutboxParts) {
   const { ledger, now } = parts
   return {
-    async tell(notice, targets) {
+    /** Writes the notice down for those of the targets that want it and were not told of its subject before. */
+    async tell(notice: Notice, targets: readonly Target[]): Promise<void> {
       const failures = targets.filter((target) => wants(target, { ...notice, known: undefined }))
       if (failures.length === 0) return
       const jobId = await ledger.jobId(notice.job, notice.gateway)
@@ -73,7 +69,8 @@ export function createOutbox(parts: OutboxParts): Outbox {
       }))
       await ledger.notifications.add(jobId, rows, now())
     },
-    async deliver() {
+    /** Tries what is due, of all jobs, for ten seconds at most; what is left is tried by whoever delivers next. What fails is reported; rejects only where the ledger cannot be used. */
+    async deliver(): Promise<void> {
       const until = now() + PASS_MS
       const work = async (): Promise<void> => {
         while (until - now() >= LEAST_MS) {

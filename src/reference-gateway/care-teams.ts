@@ -31,12 +31,6 @@ export interface CareTeamEntry {
   readonly body: string
 }
 
-/** What names an entry of a user: its id, its npi, or both, which must then fit together. */
-export interface EntryName {
-  readonly id?: string | undefined
-  readonly npi?: string | undefined
-}
-
 /** The table of care team entries. An npi sent twice is there twice; at most one entry of an account is the PCP. */
 export function createCareTeamStore(store: DatabaseSync) {
   const insert = store.prepare(
@@ -80,9 +74,14 @@ export function createCareTeamStore(store: DatabaseSync) {
 
     /**
      * Marks the entry as PCP and unmarks the account's others, or unmarks it. Of several entries of one npi it is the one
-     * stored last, and for unmarking the one that is marked. Returns the entry, or undefined where there is none.
+     * stored last, and for unmarking the one that is marked. An id and an npi must fit together. Returns the entry, or undefined where there is none.
      */
-    markPcp(account: number, name: EntryName, pcp: boolean, nowMs: number): CareTeamEntry | undefined {
+    markPcp(
+      account: number,
+      name: Pick<PrimaryCareRequest, 'id' | 'npi'>,
+      pcp: boolean,
+      nowMs: number,
+    ): CareTeamEntry | undefined {
       const entries = entriesOf(account)
       const named = entries.filter(
         ({ id, npi }) => (name.id ?? id) === id && (name.npi === undefined || name.npi === npi),

@@ -29,14 +29,6 @@ export interface StoredRequest {
   readonly authorizationName: string | undefined
 }
 
-/** An address that takes the authorization document of a request. */
-export interface UploadAddress {
-  /** The `seq` of the request. */
-  readonly request: number
-  /** Epoch milliseconds from which it takes nothing more. */
-  readonly expiresMs: number
-}
-
 /**
  * Requests and the addresses for their documents. An address goes with its request, not with a later address: each is
  * valid for its own lifetime.
@@ -100,7 +92,8 @@ export function createMedicalRecordsStore(store: DatabaseSync) {
       if (row !== undefined) removeUploads.run(Number(row['seq']))
     },
 
-    findUpload(id: string): UploadAddress | undefined {
+    /** An address that takes the document of a request, by the `seq` of that, until it expires (epoch milliseconds). */
+    findUpload(id: string) {
       const row = selectUpload.get(id)
       return row === undefined
         ? undefined

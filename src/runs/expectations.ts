@@ -7,7 +7,6 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Application } from './application.ts'
 import { sourceSettings } from './connect-gateway.ts'
-import { mailedReport } from './run-and-tell.ts'
 import { listJobs } from './scheduled-jobs.ts'
 import { createTeller } from './teller.ts'
 
@@ -49,7 +48,7 @@ async function expectingJobs(
 async function judgeJobs(application: Application, jobs: readonly Job[]): Promise<Assessment[]> {
   const ledger = await application.openLedger()
   try {
-    const teller = createTeller(application, ledger, new Map(), mailedReport(application, ledger))
+    const teller = createTeller(application, ledger)
     const parts = expectationParts(application, ledger, (job, notice) => teller.tell(notice, targetsOf(job)))
     const found: Assessment[] = []
     for (const job of jobs) found.push(...(await judgeJob(parts, job)))

@@ -24,7 +24,7 @@ import type { Application } from './application.ts'
 import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'
 import { expectationParts } from './expectations.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { mailedReport, runAndTell } from './run-and-tell.ts'
+import { runAndTell } from './run-and-tell.ts'
 import { runJob } from './run-job.ts'
 import {
   countEnd,
@@ -91,7 +91,7 @@ async function keep(
   const known = new Map<string, string>()
   const deps = { ...common, gatewayOf: (job: string) => known.get(job) ?? gatewayNameOf(settings) }
   const seen = metrics && watchJobs(application, deps, metrics)
-  const telling = createScheduleTeller(application, deps, mailedReport(application, deps.ledger))
+  const telling = createScheduleTeller(application, deps)
   const expecting = expectationParts(application, deps.ledger, async (job, notice) => {
     const { title, cause } = notice
     const words = `${title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. Because ${cause}`}`

@@ -1,6 +1,5 @@
 /** Runs a job and tells its targets how that ended. The end is the same whatever becomes of the notifications. */
 import { parse as parsePath } from 'node:path'
-import { z } from 'zod'
 import type { Job } from '../definitions/definition-files.ts'
 import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
 import type { Target } from '../definitions/notify-definition.ts'
@@ -8,7 +7,7 @@ import { smallNotice } from '../expect/expectation-text.ts'
 import { isToldMissing } from '../expect/expectation-watch.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
-import type { Attach, UnsentNotice } from '../notify/notice.ts'
+import type { UnsentNotice } from '../notify/notice.ts'
 import {
   type About,
   brokenOffNotice,
@@ -210,40 +209,10 @@ async function tellUnopened(
   if (ledger === undefined) return tellAtOnce(context, refusalNotice(about, error), targets)
   try {
     const notice = refusalNotice(about, error, await latestRun(ledger, job))
-    const teller = createTeller(context, ledger, new Map([[job, targets]]), mailedReport(context, ledger))
+    const teller = createTeller(context, ledger, new Map([[job, targets]]))
     await teller.tell(notice, targets)
     await teller.deliver()
   } finally {
     await ledger.close()
-  }
-}
-
-const OfRun = z.object({ run: z.string() })
-
-/** Of a run that was pruned meanwhile nothing goes with it; nor where the page cannot be made: the mail is what counts. */
-export function mailedReport(
-  {
-    settings,
-    logger,
-    now,
-    isDead,
-    version,
-  }: Pick<Application, 'settings' | 'logger' | 'now' | 'isDead' | 'version'>,
-  ledger: Ledger,
-): Attach {
-  return async ({ kind, job, data }) => {
-    const { data: of } = OfRun.safeParse(data)
-    if (kind !== 'run-ended' || of === undefined) return []
-    const { run } = of
-    try {
-      const record = await ledger.run(run)
-      if (record === undefined || record.pruned_at !== null) return []
-      const { runReport } = await import('../report/report-page.ts')
-      const parts = { ledger, home: settings.home, now: now(), isDead, version }
-      return [{ name: `${run}.html`, type: 'text/html; charset=utf-8', content: await runReport(parts, run) }]
-    } catch {
-      logger.warn('the report of the run cannot be made, and does not go with the mail', { job, run })
-      return []
-    }
   }
 }

@@ -28,7 +28,7 @@ import type { Application } from './application.ts'
 import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
 import { doubtsOf } from './doubtful-mappings.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { mailedReport, runAndTell } from './run-and-tell.ts'
+import { runAndTell } from './run-and-tell.ts'
 import { createTeller } from './teller.ts'
 import { type Holding, whileHeld } from './while-held.ts'
 
@@ -189,8 +189,7 @@ export function begin(
     const { ledger } = opened
     const deps = { ...opened, requestsPerSecond }
     const name = job.definition.job
-    const known = new Map([[name, targetsOf(job)]])
-    const teller = createTeller(application, ledger, known, mailedReport(application, ledger))
+    const teller = createTeller(application, ledger, new Map([[name, targetsOf(job)]]))
     const tell = lastRunFile(application)
     const told = (given: RunDependencies): Promise<JobEnd> =>
       tellingLastRun(application, given, { job: name, tell, refusals }, () => work(given))

@@ -10,7 +10,6 @@ import { readTargets, targetsOf } from '../definitions/jobs.ts'
 import { keyOf, type Target } from '../definitions/notify-definition.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import type { Attach } from '../notify/notice.ts'
 import type { About } from '../notify/run-notices.ts'
 import { brokenNotice, goneNotice, missedNotice } from '../notify/schedule-notices.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
@@ -26,11 +25,10 @@ const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-fir
 export function createScheduleTeller(
   context: TellerContext,
   deps: Pick<RunDependencies, 'ledger' | 'now' | 'isDead'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
-  attach?: Attach,
 ) {
   const { ledger, gatewayOf, now } = deps
   const known = new Map<string, readonly Target[]>()
-  const teller = createTeller(context, ledger, known, attach)
+  const teller = createTeller(context, ledger, known)
   const underWay = new Set<string>()
   /** With whether they are on the schedule. */
   let jobs: readonly (readonly [name: string, scheduled: boolean])[] = []

@@ -1,4 +1,5 @@
 /** Tells the targets of jobs, with the settings, clock and log of a command. Nothing that befalls a notification reaches its caller. */
+import { z } from 'zod'
 import { readTargets } from '../definitions/jobs.ts'
 import { nameOf, type Target } from '../definitions/notify-definition.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
@@ -13,21 +14,21 @@ import { openChannel } from '../notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
 import type { Application } from './application.ts'
 
-export type TellerContext = Pick<Application, 'settings' | 'logger' | 'now' | 'sleep' | 'randomHex' | 'owner'>
+export type TellerContext = Pick<
+  Application,
+  'settings' | 'logger' | 'now' | 'sleep' | 'randomHex' | 'owner' | 'isDead' | 'version'
+>
 
 export type Teller = ReturnType<typeof createTeller>
 
-/**
- * @param known targets of jobs whose files have been read: they need not lie in the jobs folder, or can be read no more
- * @param attach what goes with mails
- */
+/** @param known targets of jobs whose files have been read: they need not lie in the jobs folder, or can be read no more */
 export function createTeller(
   context: TellerContext,
-  ledger: Pick<Ledger, 'jobId' | 'notifications'>,
+  ledger: Ledger,
   known: ReadonlyMap<string, readonly Target[]> = new Map(),
-  attach?: Attach,
 ) {
   const { settings, logger, now, sleep } = context
+  const attach = mailedReport(context, ledger)
   const outbox = createOutbox({
     ledger,
     now,
@@ -67,6 +68,27 @@ export function createTeller(
     },
   }
 }
+
+const OfRun = z.object({ run: z.string() })
+
+/** Of a run that was pruned meanwhile nothing goes with it; nor where the page cannot be made: the mail is what counts. */
+const mailedReport =
+  ({ settings, logger, now, isDead, version }: TellerContext, ledger: Ledger): Attach =>
+  async ({ kind, job, data }) => {
+    const { data: of } = OfRun.safeParse(data)
+    if (kind !== 'run-ended' || of === undefined) return []
+    const { run } = of
+    try {
+      const record = await ledger.run(run)
+      if (record === undefined || record.pruned_at !== null) return []
+      const { runReport } = await import('../report/report-page.ts')
+      const parts = { ledger, home: settings.home, now: now(), isDead, version }
+      return [{ name: `${run}.html`, type: 'text/html; charset=utf-8', content: await runReport(parts, run) }]
+    } catch {
+      logger.warn('the report of the run cannot be made, and does not go with the mail', { job, run })
+      return []
+    }
+  }
 
 /** Where there is no ledger to keep it in: each target that wants it is tried once. */
 export async function tellAtOnce(

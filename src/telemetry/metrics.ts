@@ -194,12 +194,6 @@ export interface GatewayTraffic {
   readonly underWay: number
 }
 
-export interface MetricsServer {
-  /** `http://127.0.0.1:9464` */
-  readonly url: string
-  close(): Promise<void>
-}
-
 export interface MetricsServing {
   readonly host: string
   /** 0: a free one. */
@@ -212,8 +206,8 @@ export interface MetricsServing {
   readonly hindrance: () => Promise<string | undefined>
 }
 
-/** @throws WaybillError `settings-invalid` where the address cannot be had */
-export async function serveMetrics(serving: MetricsServing): Promise<MetricsServer> {
+/** @returns its address, `http://127.0.0.1:9464` @throws WaybillError `settings-invalid` where the address cannot be had */
+export async function serveMetrics(serving: MetricsServing) {
   const { host, port, metrics, version } = serving
   // A scraper keeps its connection; the end of the process does not wait for it.
   const server = fastify({ forceCloseConnections: true })

@@ -207,26 +207,21 @@ function leftText(ms: number | undefined): string {
 }
 const two = (value: number): string => String(value).padStart(2, '0')
 
-export interface Counting {
-  /** @param text what is being done */
-  at(text: string): void
-  /** Takes the line away. */
-  end(): void
-}
-
-export function createCounting({ columns, now, write }: ProgressDisplay): Counting {
+export function createCounting({ columns, now, write }: ProgressDisplay) {
   const every = columns === false ? LINE_EVERY_MS : DRAW_EVERY_MS
   let saidAt = now() - every
   let isShown = false
   return {
-    at(text) {
+    /** @param text what is being done */
+    at(text: string): void {
       if (now() - saidAt < every) return
       saidAt = now()
       isShown = true
       const line = shown(text)
       write(columns === false ? `${line}\n` : `${CLEAR}${line.slice(0, columns() - 1)}`)
     },
-    end() {
+    /** Takes the line away. */
+    end(): void {
       if (isShown && columns !== false) write(CLEAR)
       isShown = false
     },
@@ -247,15 +242,7 @@ export interface Done {
   readonly share: number
 }
 
-export interface Pace {
-  look(now: number, done: Done): void
-  /** Rows a second, of late. */
-  readonly rate: number
-  /** Undefined while nothing was done by which it could be told. */
-  readonly left: number | undefined
-  /** From the start to now. */
-  whole(now: number, done: Done): { readonly ms: number; readonly rate: number }
-}
+type Pace = ReturnType<typeof startPace>
 
 interface Sample extends Done {
   readonly at: number
@@ -264,25 +251,28 @@ interface Sample extends Done {
 const WINDOW_MS = 30_000
 
 /** @param before what an earlier process has done: it counts for no rate */
-export function startPace(now: number, before: Done): Pace {
+function startPace(now: number, before: Done) {
   const start: Sample = { at: now, rows: before.rows, share: before.share }
   let samples: readonly Sample[] = [start]
   let last = start
   const since = (): Sample => samples[0] ?? start
   return {
-    look(at, { rows, share }) {
+    look(at: number, { rows, share }: Done): void {
       last = { at, rows, share }
       const old = samples.findLastIndex((sample) => sample.at <= at - WINDOW_MS)
       samples = [...samples.slice(Math.max(0, old)), last]
     },
-    get rate() {
+    /** Rows a second, of late. */
+    get rate(): number {
       return perSecond(last.rows - since().rows, last.at - since().at)
     },
-    get left() {
+    /** Undefined while nothing was done by which it could be told. */
+    get left(): number | undefined {
       const share = last.share - since().share
       return share <= 0 ? undefined : ((1 - last.share) * (last.at - since().at)) / share
     },
-    whole(at, { rows }) {
+    /** From the start to now. */
+    whole(at: number, { rows }: Done) {
       const ms = Math.max(0, at - start.at)
       return { ms, rate: perSecond(rows - start.rows, ms) }
     },

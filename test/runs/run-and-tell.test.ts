@@ -38,6 +38,8 @@ async function install() {
     sleep: async () => {},
     randomHex: () => String(++ids),
     owner: 'night-host:7',
+    isDead: () => false,
+    version: '0.0.0',
   }
   const target: Target = { webhook: `${hook.url}/`, on: 'failure', folder }
   return { folder, ledger, hook, lines, context, target }

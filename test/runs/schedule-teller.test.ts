@@ -73,6 +73,8 @@ notify: { webhook: "${hook.url}/" }
         sleep: clock.sleep,
         randomHex: () => String(++ids),
         owner: 'here:1',
+        isDead: () => false,
+        version: '0.0.0',
       }
       const telling = createScheduleTeller(context, {
         ledger,

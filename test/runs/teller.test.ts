@@ -25,6 +25,8 @@ async function install() {
     sleep: async () => {},
     randomHex: () => '00',
     owner: 'here:1#b1.500',
+    isDead: () => false,
+    version: '0.0.0',
   }
   return { folder, ledger, lines, context }
 }

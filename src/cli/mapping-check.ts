@@ -17,12 +17,12 @@ import {
   unknownColumns,
   unreadColumns,
 } from '../mapping-tools/coverage.ts'
-import { createFitWatch, type FitReport, type Suspicion } from '../mapping-tools/judge-fit.ts'
+import type { FitReport } from '../mapping-tools/judge-fit.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
-import { doubtsOf } from '../runs/doubtful-mappings.ts'
+import { watchFit } from '../runs/doubtful-mappings.ts'
 import { n } from '../shown-text.ts'
-import type { Action } from './context.ts'
+import type { Action, CommandContext } from './context.ts'
 import { errorAsJson, errorLines } from './describe-error.ts'
 import { byCount, fitLines, isSuspicious } from './fit-text.ts'
 import { plainTable } from './plain-table.ts'
@@ -55,9 +55,7 @@ export const mappingCheck: Action<MappingCheckOptions> = async (context, options
       if (cases !== undefined) parseCases(cases, casesFile(mapping))
       const { undecided } = mapping
       if (options.export === undefined) return { undecided }
-      const doubts = await doubtsOf(context.settings, [mapping])
-      const fit = await fitOf(mapping, options.export, options.rows, context.now(), doubts.get(mapping.name))
-      return { undecided, fit }
+      return { undecided, fit: await fitOf(context, mapping, options.export, options.rows) }
     })
     checked.push(one)
     if (options.json) continue
@@ -84,11 +82,10 @@ async function checkOne(
 }
 
 async function fitOf(
+  { settings, now }: CommandContext,
   mapping: LoadedMapping,
   path: string,
   limit: number,
-  now: number,
-  doubts: readonly Suspicion[] | undefined,
 ): Promise<Fit> {
   const name = basename(path)
   const { columns, rows } = await openExport(path, mapping.read)
@@ -105,9 +102,9 @@ async function fitOf(
     )
   }
   const { compiled } = await joinBesideFile(mapping, path)
-  const map = compiled.bind(columns, name, now)
+  const map = compiled.bind(columns, name, now())
   const coverage = createCoverage(mapping.definition)
-  const fit = createFitWatch(mapping, columns, doubts)
+  const fit = await watchFit(settings, mapping, columns)
   let left = limit
   for await (const block of rows()) {
     for (const row of block.slice(0, left)) {

@@ -5,10 +5,9 @@ import { readMapping } from '../definitions/definition-files.ts'
 import { createComparison, rowPairs } from '../mapping-tools/compare-outcomes.ts'
 import { type EditProblem, type EditView, editPage, viewHtml } from '../mapping-tools/edit-page.ts'
 import { startEditServer } from '../mapping-tools/edit-server.ts'
-import { createFitWatch } from '../mapping-tools/judge-fit.ts'
 import { previewRow } from '../mapping-tools/preview.ts'
 import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
-import { doubtsOf } from '../runs/doubtful-mappings.ts'
+import { watchFit } from '../runs/doubtful-mappings.ts'
 import type { Action, CommandContext } from './context.ts'
 import { fitLines, isSuspicious } from './fit-text.ts'
 import { type Bound, bound, differenceText } from './mapping-diff.ts'
@@ -80,8 +79,7 @@ async function look(
   { sample, limit }: MappingEditOptions,
 ): Promise<EditView> {
   const { mapping, opened, map } = now
-  const doubts = await doubtsOf(context.settings, [mapping])
-  const fit = createFitWatch(mapping, opened.columns, doubts.get(mapping.name))
+  const fit = await watchFit(context.settings, mapping, opened.columns)
   const comparison = createComparison(0)
   const rows: EditView['rows'][number][] = []
   let failed = 0

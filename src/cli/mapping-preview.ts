@@ -3,14 +3,13 @@ import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { fingerprint } from '../extract/content.ts'
 import { recordText } from '../load/batches.ts'
-import { createFitWatch } from '../mapping-tools/judge-fit.ts'
 import { type PreviewedRow, previewPage, previewRow, previewText } from '../mapping-tools/preview.ts'
 import { createEntries } from '../model/entry.ts'
 import { EXIT } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { RowOutcome } from '../model/record.ts'
 import { knownIdentity } from '../runs/application.ts'
-import { doubtsOf } from '../runs/doubtful-mappings.ts'
+import { watchFit } from '../runs/doubtful-mappings.ts'
 import type { Action } from './context.ts'
 import { fitLines, isSuspicious, suspicionLines } from './fit-text.ts'
 import { bound } from './mapping-diff.ts'
@@ -36,8 +35,7 @@ export const mappingPreview: Action<MappingPreviewOptions> = async (context, opt
   const { html } = options
   if (html === undefined && options.json === undefined)
     context.err('What follows is health data of persons; nothing is sent.')
-  const doubts = await doubtsOf(context.settings, [mapping])
-  const fit = createFitWatch(mapping, opened.columns, doubts.get(mapping.name))
+  const fit = await watchFit(context.settings, mapping, opened.columns)
   let shown = 0
   read: for await (const block of opened.rows()) {
     for (const row of block) {

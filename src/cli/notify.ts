@@ -5,7 +5,7 @@ import { nameOf } from '../definitions/notify-definition.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import { deliverNow } from '../runs/teller.ts'
-import type { Action } from './context.ts'
+import { type Action, say } from './context.ts'
 
 export interface NotifyOptions {
   readonly job: string
@@ -29,13 +29,10 @@ export const notify: Action<NotifyOptions> = async (context, options) => {
       error: await deliverNow(context, notice, target),
     })),
   )
-  context.out(
-    options.json
-      ? JSON.stringify({ job: name, targets: told })
-      : told.map(
-          ({ target, error }) =>
-            `${error === undefined ? 'delivered' : 'failed   '}  ${target}${error === undefined ? '' : `: ${error}`}`,
-        ),
+  say(context, options.json, { job: name, targets: told }, () =>
+    told.map(({ target, error }) =>
+      error === undefined ? `delivered  ${target}` : `failed     ${target}: ${error}`,
+    ),
   )
   return told.every(({ error }) => error === undefined) ? EXIT.ok : EXIT.recordsLeftBehind
 }

@@ -4,7 +4,7 @@ import { relative, resolve } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { isReportOf } from '../report/report-page.ts'
 import { reportOf } from '../runs/installation.ts'
-import type { Action } from './context.ts'
+import { type Action, say } from './context.ts'
 
 export interface ReportOptions {
   readonly run: string | undefined
@@ -16,11 +16,9 @@ export const report: Action<ReportOptions> = async (context, options) => {
   const { run, page } = await reportOf(context, options.run)
   const file = resolve(options.out ?? `${run}.html`)
   await writeReport(file, run, page)
-  context.out(
-    options.json
-      ? JSON.stringify({ run, file, bytes: Buffer.byteLength(page) })
-      : `${relative('.', file)} was written: the report of run ${run}. It holds no health data.`,
-  )
+  const written = { run, file, bytes: Buffer.byteLength(page) }
+  const words = `${relative('.', file)} was written: the report of run ${run}. It holds no health data.`
+  say(context, options.json, written, () => words)
   return EXIT.ok
 }
 

@@ -1,23 +1,11 @@
 import { WaybillError } from '../model/errors.ts'
-import { type Accounts, createAccounts } from './accounts.ts'
-import {
-  type AgeAssessment,
-  type Assessment,
-  createAgeAssessment,
-  createAssessment,
-} from './age-assessment.ts'
+import { createAccounts } from './accounts.ts'
+import { type Assessment, createAgeAssessment, createAssessment } from './age-assessment.ts'
 import { checkCredential } from './connection-settings.ts'
-import { type Content, createContent } from './content.ts'
+import { createContent } from './content.ts'
 import type { Account } from './contract/account.ts'
-import {
-  type Biometrics,
-  type CareTeams,
-  type Conditions,
-  createBiometrics,
-  createCareTeams,
-  createConditions,
-} from './health-profile.ts'
-import { createMedicalRecords, type MedicalRecords, type Spelling } from './medical-records.ts'
+import { createBiometrics, createCareTeams, createConditions } from './health-profile.ts'
+import { createMedicalRecords, type Spelling } from './medical-records.ts'
 import { createTransport, type Transport, type TransportOptions } from './transport.ts'
 
 /** @throws WaybillError `gateway-refused-credentials` where there is none of this person */
@@ -31,20 +19,7 @@ export interface GatewayOptions extends TransportOptions {
 }
 
 /** The gateway's interface as a typed client. Every call sends one request and retries nothing. */
-export interface Gateway {
-  readonly accounts: Accounts
-  readonly biometrics: Biometrics
-  readonly conditions: Conditions
-  readonly careTeams: CareTeams
-  readonly ageAssessment: AgeAssessment
-  readonly assessment: Assessment
-  /**
-   * The paged test as that person.
-   * @throws WaybillError `settings-invalid` where nothing gives tokens of persons; what `userToken` throws
-   */
-  assessmentAs(account: Account): Promise<Assessment>
-  readonly content: Content
-  readonly medicalRecords: MedicalRecords
+export interface Gateway extends Readonly<ReturnType<typeof sectionsOver>> {
   /** The same gateway and connections, whose calls end with the signal: as those without an answer do, `ambiguous` where bytes may have left. */
   during(signal: AbortSignal): Gateway
   /** Fetches the access token anew, after a call failed with the class `stale-token`. */
@@ -58,7 +33,19 @@ export function createGateway(options: GatewayOptions): Gateway {
   return gatewayOver(createTransport(options), options)
 }
 
-function gatewayOver(transport: Transport, options: Pick<GatewayOptions, 'userToken' | 'spelling'>): Gateway {
+type OverTransport = Pick<GatewayOptions, 'userToken' | 'spelling'>
+
+function gatewayOver(transport: Transport, options: OverTransport): Gateway {
+  return {
+    ...sectionsOver(transport, options),
+    during: (signal) =>
+      gatewayOver({ ...transport, send: (call, read) => transport.send({ ...call, signal }, read) }, options),
+    renewToken: transport.renewToken,
+    close: transport.close,
+  }
+}
+
+function sectionsOver(transport: Transport, options: OverTransport) {
   return {
     accounts: createAccounts(transport),
     biometrics: createBiometrics(transport),
@@ -66,7 +53,11 @@ function gatewayOver(transport: Transport, options: Pick<GatewayOptions, 'userTo
     careTeams: createCareTeams(transport),
     ageAssessment: createAgeAssessment(transport),
     assessment: createAssessment(transport),
-    async assessmentAs(account) {
+    /**
+     * The paged test as that person.
+     * @throws WaybillError `settings-invalid` where nothing gives tokens of persons; what `userToken` throws
+     */
+    async assessmentAs(account: Account): Promise<Assessment> {
       if (options.userToken === undefined)
         throw new WaybillError(
           'settings-invalid',
@@ -83,9 +74,5 @@ function gatewayOver(transport: Transport, options: Pick<GatewayOptions, 'userTo
     },
     content: createContent(transport),
     medicalRecords: createMedicalRecords(transport, options.spelling),
-    during: (signal) =>
-      gatewayOver({ ...transport, send: (call, read) => transport.send({ ...call, signal }, read) }, options),
-    renewToken: transport.renewToken,
-    close: transport.close,
   }
 }

@@ -3,7 +3,7 @@ import { readSynonyms } from '../definitions/catalog-files.ts'
 import type { DefinitionFolders, LoadedMapping } from '../definitions/definition-files.ts'
 import { doubtfulColumns } from '../mapping-tools/doubtful-columns.ts'
 import { createVocabulary } from '../mapping-tools/draft/vocabulary.ts'
-import type { Suspicion } from '../mapping-tools/judge-fit.ts'
+import { createFitWatch, type Suspicion } from '../mapping-tools/judge-fit.ts'
 import { WaybillError } from '../model/errors.ts'
 
 /** By the name of the mapping. Without synonyms in the folder, only the names of the catalog itself are known. */
@@ -21,4 +21,13 @@ export async function doubtsOf(
       doubtfulColumns(definition, createVocabulary(catalog, units, synonyms)),
     ]),
   )
+}
+
+/** Watches how one mapping fits an export. @param columns of the export */
+export async function watchFit(
+  folders: Pick<DefinitionFolders, 'mappings'>,
+  mapping: LoadedMapping,
+  columns: Parameters<typeof createFitWatch>[1],
+): Promise<ReturnType<typeof createFitWatch>> {
+  return createFitWatch(mapping, columns, (await doubtsOf(folders, [mapping])).get(mapping.name))
 }

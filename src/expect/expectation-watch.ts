@@ -28,10 +28,7 @@ export interface ExpectationParts extends AssessmentParts {
 export async function planLooks(parts: ExpectationParts, job: Job): Promise<LookPlan> {
   const looks: (() => Promise<unknown>)[] = []
   const next: number[] = []
-  for (const watched of watchedSources(job)) {
-    const deadline = passedDeadline(watched, parts.now())
-    if (deadline === undefined) continue
-    const judged = await parts.ledger.expectations.judged(watched.key)
+  for await (const { watched, deadline, judged } of passed(parts, job)) {
     const again = lookAgain(judged, deadline)
     if (again === undefined || again > parts.now()) next.push(deadline.next + watched.source.stableForMs)
     if (again === undefined) continue
@@ -46,6 +43,15 @@ export async function planLooks(parts: ExpectationParts, job: Job): Promise<Look
         : async () => {
             for (const look of looks) await look()
           },
+  }
+}
+
+/** Sources of the job whose deadline has passed, with how earlier ones were judged. */
+async function* passed({ ledger, now }: Pick<ExpectationParts, 'ledger' | 'now'>, job: Job) {
+  for (const watched of watchedSources(job)) {
+    const deadline = passedDeadline(watched, now())
+    if (deadline !== undefined)
+      yield { watched, deadline, judged: await ledger.expectations.judged(watched.key) }
   }
 }
 
@@ -64,25 +70,18 @@ function lookAgain(judged: readonly DeadlineRecord[], deadline: Deadline): numbe
 /** Judges the latest deadline of each source that has passed, however often it was judged before. */
 export async function judgeJob(parts: ExpectationParts, job: Job): Promise<Assessment[]> {
   const found: Assessment[] = []
-  for (const watched of watchedSources(job)) {
-    const deadline = passedDeadline(watched, parts.now())
-    if (deadline === undefined) continue
-    const judged = await parts.ledger.expectations.judged(watched.key)
+  for await (const { watched, deadline, judged } of passed(parts, job))
     found.push(await judgeAndTell(parts, watched, deadline, judged, 'asked'))
-  }
   return found
 }
 
 /** Whether a look has found, and told, that exports of the job are missing by now. */
 export async function isToldMissing(
-  { ledger, now }: Pick<ExpectationParts, 'ledger' | 'now'>,
+  parts: Pick<ExpectationParts, 'ledger' | 'now'>,
   job: Job,
 ): Promise<boolean> {
-  for (const watched of watchedSources(job)) {
-    const due = passedDeadline(watched, now())?.due
-    const judged = await ledger.expectations.judged(watched.key)
-    if (judged.some((one) => one.due === due && one.state === 'missing')) return true
-  }
+  for await (const { deadline, judged } of passed(parts, job))
+    if (judged.some(({ due, state }) => due === deadline.due && state === 'missing')) return true
   return false
 }
 

@@ -189,8 +189,8 @@ export async function reconcile(
       const { run } = amending
       await assertNoneUnfinished(ledger, run, run.id)
       return withRunAgain(deps, job, run, amending, async (again) => {
-        const settled = await reconcileRun(ledger, again, deps.now)
-        const verified = verify && (await verifyRun(ledger, again, verify.sample, verify.seed ?? run.id))
+        const settled = await reconcileRun(again)
+        const verified = verify && (await verifyRun(again, verify.sample, verify.seed ?? run.id))
         return { ...settled, reads: again.reads, verified, run }
       })
     })

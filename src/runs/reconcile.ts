@@ -1,6 +1,6 @@
 /** Settles by read-back what a run has open or in doubt. Reads profiles; sends nothing. */
 
-import type { ExportRecord, Ledger, LeftEvent } from '../ledger/ledger.ts'
+import type { ExceptionRecord, ExportRecord, LeftEvent } from '../ledger/ledger.ts'
 import { type Held, unpackHolds } from '../ledger/packed-records.ts'
 import { type Entry, sentUnder } from '../model/entry.ts'
 import { receiptsOfSent } from '../run/receipts.ts'
@@ -22,11 +22,11 @@ export interface Reconciled {
 }
 
 /** @throws WaybillError `export-gone`, `gateway-unreachable` … */
-export async function reconcileRun(ledger: Ledger, again: RunAgain, now: () => number): Promise<Reconciled> {
+export async function reconcileRun(again: RunAgain): Promise<Reconciled> {
   const reconciled: Reconciled = { found: 0, missed: 0, batches: 0 }
-  for (const record of await ledger.exportsOf(again.run.id)) {
-    reconciled.batches += await settleOpen(ledger, again, record, now)
-    await settleDoubts(ledger, again, record, now, reconciled)
+  for (const record of await again.ledger.exportsOf(again.run.id)) {
+    reconciled.batches += await settleOpen(again, record)
+    await settleDoubts(again, record, reconciled)
   }
   return reconciled
 }
@@ -35,12 +35,8 @@ export async function reconcileRun(ledger: Ledger, again: RunAgain, now: () => n
  * Batches of open chunks whose answer never came. What is not stored is sent when the run goes on, or when it comes again; where a record
  * remains unknown the batch stays as it is.
  */
-async function settleOpen(
-  ledger: Ledger,
-  again: RunAgain,
-  record: ExportRecord,
-  now: () => number,
-): Promise<number> {
+async function settleOpen(again: RunAgain, record: ExportRecord): Promise<number> {
+  const { ledger, now } = again
   let settled = 0
   let rows: OpenRows | undefined
   for await (const { chunk, batches } of unansweredOf(ledger, record.id)) {
@@ -68,18 +64,21 @@ async function settleOpen(
   return settled
 }
 
-const heldOf = ({ row, record, content }: Entry): Held => ({ row: row.row, rule: record.rule, content })
+export const heldOf = ({ row, record, content }: Entry): Held => ({
+  row: row.row,
+  rule: record.rule,
+  content,
+})
 
-const positionOf = ({ row, rule, content }: Held): string => `${row}\n${rule}\n${content}`
+/** Tells a record from the others of its chunk. */
+export const positionOf = ({
+  row,
+  rule,
+  content,
+}: Pick<ExceptionRecord, 'row' | 'rule' | 'content'>): string => `${row}\n${rule}\n${content}`
 
-async function settleDoubts(
-  ledger: Ledger,
-  again: RunAgain,
-  record: ExportRecord,
-  now: () => number,
-  reconciled: Reconciled,
-): Promise<void> {
-  const { run, runLedger } = again
+async function settleDoubts(again: RunAgain, record: ExportRecord, reconciled: Reconciled): Promise<void> {
+  const { ledger, now, run, runLedger } = again
   const places = (after: number, limit: number) =>
     ledger.left.rows({ exportRow: record.id, selection: 'in-doubt', runId: run.id }, after, limit)
   if ((await places(-1, 1)).length === 0) return

@@ -18,28 +18,7 @@ import { type OpenRows, openAll, openRows } from '../run/rows.ts'
 import type { Amending, RunOfJob } from './amend-run.ts'
 import { receiveOriginal } from './take-up.ts'
 
-export interface RunAgain extends Pick<Amending, 'run' | 'runLedger' | 'receipt'> {
-  readonly inDoubt: 'hold' | 'resend'
-  /** All rows of the file; of selected rows, the file that they stand in. @throws WaybillError `export-gone` */
-  openAll(record: ExportRecord): Promise<OpenRows>
-  /** The rows that the run has read. @throws WaybillError `export-gone` */
-  openRows(record: ExportRecord): Promise<OpenRows>
-  entries(exportId: string, rows: OpenRows, from?: Origin): AsyncGenerator<Entry[]>
-  /** From the first row of a chunk on. @param most rows to read; undefined: those of the chunk */
-  entriesOfChunk(exportId: string, rows: OpenRows, chunk: ChunkRecord, most?: number): AsyncGenerator<Entry[]>
-  readBack(entries: readonly Entry[]): Promise<Map<Entry, Verdict>>
-  /** The profile of the account that all of these belong to; undefined where it cannot be read. */
-  readProfile(entries: readonly Entry[], accountIds: AccountIds): Promise<ProfileRecord[] | undefined>
-  accountIds(entries: readonly Entry[]): Promise<AccountIds>
-  /** A person's reference, hashed. */
-  accountOf(entry: Entry): string
-  /** A provider's NPI, hashed. */
-  npiOf(npi: string): string
-  /** Whether the job replaces care-team entries that have changed. */
-  readonly replaces: boolean
-  /** Reads of profiles so far. */
-  readonly reads: number
-}
+export type RunAgain = ReturnType<typeof connectAgain>
 
 /** Nothing that is made here sends a record, or registers anybody. */
 export async function withRunAgain<Result>(
@@ -65,8 +44,8 @@ function connectAgain(
   run: RunOfJob,
   { runLedger, receipt, signal, stop }: Amending,
   arrival: Arrival,
-): RunAgain {
-  const { ledger, identity, gateway } = deps
+) {
+  const { ledger, identity, gateway, now } = deps
   const stages = connectStages(deps, job, run.job_id, {
     behindSince: undefined,
     perhapsSent: NOTHING_PERHAPS_SENT,
@@ -96,7 +75,11 @@ function connectAgain(
   }
   const accountIds = async (entries: readonly Entry[]): Promise<AccountIds> =>
     (await resolveAccounts({ ...load.accounts, register: 'never' }, entries)).accountIds
-  async function* entries(exportId: string, { opened, mapper }: OpenRows, from?: Origin) {
+  async function* entries(
+    exportId: string,
+    { opened, mapper }: OpenRows,
+    from?: Origin,
+  ): AsyncGenerator<Entry[]> {
     for await (const block of opened.rows(from)) {
       for (const source of block) {
         signal.throwIfAborted()
@@ -106,20 +89,25 @@ function connectAgain(
     }
   }
   return {
-    run,
-    runLedger,
-    receipt,
-    inDoubt: load.inDoubt,
-    async openAll(export_) {
+    ...{ ledger, now, run, runLedger, receipt },
+    /** All rows of the file; of selected rows, the file that they stand in. @throws WaybillError `export-gone` */
+    async openAll(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
       return openAll(ledger, record, mapping, limits, run.started_at)
     },
-    async openRows(export_) {
+    /** The rows that the run has read. @throws WaybillError `export-gone` */
+    async openRows(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
       return openRows(stages, record, mapping, limits)
     },
     entries,
-    async *entriesOfChunk(exportId, rows, chunk, most = chunk.rows) {
+    /** From the first row of a chunk on. @param most rows to read; undefined: those of the chunk */
+    async *entriesOfChunk(
+      exportId: string,
+      rows: OpenRows,
+      chunk: ChunkRecord,
+      most = chunk.rows,
+    ): AsyncGenerator<Entry[]> {
       const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
       let left = most
       for await (const ofRow of entries(exportId, rows, from)) {
@@ -127,13 +115,20 @@ function connectAgain(
         if (--left <= 0) break
       }
     },
-    readBack: async (entries) => lookUp(load, entries, await accountIds(entries), overAt),
-    readProfile: (entries, ids) => readProfile(gateway, load.sending.read, entries, ids),
+    readBack: async (entries: readonly Entry[]): Promise<Map<Entry, Verdict>> =>
+      lookUp(load, entries, await accountIds(entries), overAt),
+    /** The profile of the account that all of these belong to; undefined where it cannot be read. */
+    readProfile: (entries: readonly Entry[], ids: AccountIds): Promise<ProfileRecord[] | undefined> =>
+      readProfile(gateway, load.sending.read, entries, ids),
     accountIds,
-    accountOf: ({ record }) => identity.account(record.account),
+    /** A person's reference, hashed. */
+    accountOf: ({ record }: Entry): string => identity.account(record.account),
+    /** A provider's NPI, hashed. */
     npiOf: identity.npi,
+    /** Whether the job replaces care-team entries that have changed. */
     replaces: load.careTeams.changed === 'replace',
-    get reads() {
+    /** Reads of profiles so far. */
+    get reads(): number {
       return runLedger.tallies.requests.readBack
     },
   }

@@ -4,7 +4,7 @@
  */
 
 import { hash } from 'node:crypto'
-import type { ChunkRecord, ExportRecord, KnownCareTeam, Ledger } from '../ledger/ledger.ts'
+import type { ChunkRecord, ExportRecord, KnownCareTeam } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
 import { isOfProfile, PROFILE_KINDS, type ProfileKind } from '../model/record.ts'
@@ -16,6 +16,7 @@ import {
   type ExpectedOfCareTeam,
 } from '../reconcile/verify.ts'
 import { type OpenRows, selectRows } from '../run/rows.ts'
+import { heldOf, positionOf } from './reconcile.ts'
 import type { RunAgain } from './run-again.ts'
 
 /** Transaction ids that are listed of what differs or is missing. */
@@ -45,13 +46,8 @@ export interface VerifiedCounts {
 }
 
 /** @throws WaybillError `export-gone`, `gateway-unreachable` … */
-export async function verifyRun(
-  ledger: Ledger,
-  again: RunAgain,
-  sample: SampleSize,
-  seed: string,
-): Promise<Verified> {
-  const chosen = await choosePeople(ledger, again, sample, seed)
+export async function verifyRun(again: RunAgain, sample: SampleSize, seed: string): Promise<Verified> {
+  const chosen = await choosePeople(again, sample, seed)
   const verified: Verified = {
     sample,
     seed,
@@ -60,7 +56,7 @@ export async function verifyRun(
     listed: [],
   }
   const profiles = new Map<string, ProfileRecord[] | undefined>()
-  for await (const accepted of acceptedByChunk(ledger, again)) {
+  for await (const accepted of acceptedByChunk(again)) {
     const entries = accepted.filter((entry) => chosen(again.accountOf(entry)))
     const accountIds = await again.accountIds(entries)
     const groups = Map.groupBy(entries, (entry) => `${entry.record.kind}\n${again.accountOf(entry)}`)
@@ -69,7 +65,7 @@ export async function verifyRun(
         const profile = profiles.has(key) ? profiles.get(key) : await again.readProfile(group, accountIds)
         profiles.delete(key)
         profiles.set(key, profile)
-        const expectedOf = await expectedOfGroup(ledger, again, group)
+        const expectedOf = await expectedOfGroup(again, group)
         for (const entry of group)
           count(verified, entry, compareWithProfile(entry, profile, expectedOf(entry)))
       }),
@@ -86,10 +82,10 @@ const noneVerified = (): VerifiedCounts => ({ equal: 0, differs: 0, hidden: 0, m
 
 /** What is to hold of one account's entries of a kind, by what the ledger knows. */
 async function expectedOfGroup(
-  ledger: Ledger,
   again: RunAgain,
   group: readonly Entry[],
 ): Promise<(entry: Entry) => ExpectedOfCareTeam | undefined> {
+  const { ledger } = again
   const [first] = group
   if (first?.record.kind !== 'careTeam') return () => undefined
   const account = again.accountOf(first)
@@ -146,7 +142,6 @@ function count(verified: Verified, entry: Entry, comparison: Comparison): void {
 
 /** So many people need a reading before: only then it is known who comes first. */
 async function choosePeople(
-  ledger: Ledger,
   again: RunAgain,
   sample: SampleSize,
   seed: string,
@@ -154,44 +149,49 @@ async function choosePeople(
   if (sample.kind === 'all') return () => true
   if (sample.kind === 'share') return (account) => drawOf(seed, account) < sample.share
   const lowest = createLowestDraws(sample.people)
-  for await (const entries of acceptedByChunk(ledger, again))
+  for await (const entries of acceptedByChunk(again))
     for (const entry of entries) lowest.add(drawOf(seed, again.accountOf(entry)))
   return (account) => drawOf(seed, account) <= lowest.highest
 }
 
 /** The records of the run that the gateway has taken, by chunks. */
-async function* acceptedByChunk(ledger: Ledger, again: RunAgain): AsyncGenerator<Entry[]> {
+async function* acceptedByChunk(again: RunAgain): AsyncGenerator<Entry[]> {
+  const { ledger } = again
   for (const record of await ledger.exportsOf(again.run.id)) {
     let rows: OpenRows | undefined
     for (const chunk of await ledger.chunksOf(record.id)) {
-      const accepted = await acceptedOf(ledger, record, chunk)
+      const accepted = await acceptedOf(again, record, chunk)
       if (accepted.size === 0) continue
-      rows ??= await openAccepted(ledger, again, record)
+      rows ??= await openAccepted(again, record)
       yield await entriesOf(again, record, rows, chunk, accepted)
     }
   }
 }
 
 /** Selected rows are found at the places of everything that their origin has left behind, whatever became of it since. */
-async function openAccepted(ledger: Ledger, again: RunAgain, record: ExportRecord): Promise<OpenRows> {
+async function openAccepted(again: RunAgain, record: ExportRecord): Promise<OpenRows> {
   const { opened, mapper } = await again.openAll(record)
   const { origin_export: exportRow } = record
   if (exportRow === null) return { opened, mapper }
   const places = (after: number, limit: number) =>
-    ledger.left.rows({ exportRow, selection: 'any', runId: again.run.id }, after, limit)
+    again.ledger.left.rows({ exportRow, selection: 'any', runId: again.run.id }, after, limit)
   return { opened: selectRows(opened, places), mapper }
 }
 
-async function acceptedOf(ledger: Ledger, { id }: ExportRecord, chunk: ChunkRecord): Promise<Set<string>> {
+async function acceptedOf(
+  { ledger }: RunAgain,
+  { id }: ExportRecord,
+  chunk: ChunkRecord,
+): Promise<Set<string>> {
   const key = { exportRow: id, chunk: chunk.number }
   const accepted = new Set<string>()
   if (chunk.state !== 'settled') return accepted
   for (const batch of await ledger.batchesOf(key)) {
     if (batch.state !== 'settled') continue
-    for (const { row, rule, content } of unpackHolds(batch.holds)) accepted.add(`${row}\n${rule}\n${content}`)
+    for (const held of unpackHolds(batch.holds)) accepted.add(positionOf(held))
   }
-  for (const { row, rule, content, state, batch_id } of await ledger.exceptionsOf(key))
-    if (state === 'accepted' && batch_id !== null) accepted.add(`${row}\n${rule}\n${content}`)
+  for (const exception of await ledger.exceptionsOf(key))
+    if (exception.state === 'accepted' && exception.batch_id !== null) accepted.add(positionOf(exception))
   return accepted
 }
 
@@ -206,7 +206,7 @@ async function entriesOf(
   const most = reading === 'selected' ? Number.POSITIVE_INFINITY : chunk.rows
   for await (const entries of again.entriesOfChunk(exportId, opened, chunk, most)) {
     for (const entry of entries) {
-      if (accepted.delete(`${entry.row.row}\n${entry.record.rule}\n${entry.content}`)) found.push(entry)
+      if (accepted.delete(positionOf(heldOf(entry)))) found.push(entry)
     }
     if (accepted.size === 0) break
   }

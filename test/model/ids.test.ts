@@ -59,6 +59,14 @@ describe('identity', () => {
     )
   })
 
+  it('tells two instants of a row apart, whichever was asked for before', () => {
+    const [early, late] = [biometric({ observedAt: OBSERVED_AT }), biometric({ observedAt: OBSERVED_AT + 1 })]
+    expect(early.facts).toBe(late.facts)
+    const [ofEarly, ofLate] = [same.content(early), one.content(late)]
+    expect(ofEarly).not.toBe(ofLate)
+    expect([one.content(early), one.content(late)]).toEqual([ofEarly, ofLate])
+  })
+
   it('has hashes of the promised length', () => {
     expect(one.content(condition())).toMatch(/^[0-9a-f]{16}$/)
     expect(one.rowKey('k')).toMatch(/^[0-9a-f]{32}$/)

@@ -6,6 +6,7 @@
  */
 import type { Entry } from '../model/entry.ts'
 import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
+import { pieceOf, TextWriter } from '../model/text-writer.ts'
 
 export interface BatchLimits {
   readonly records: number
@@ -186,31 +187,36 @@ export function batchBytes(entries: readonly Entry[]): number {
   return entries.reduce((bytes, entry) => bytes + recordBytes(entry) + 1, 2)
 }
 
-const [OPEN, OPEN_WITH_ID, NEXT_MEMBER, CLOSE] = (['{', '{"transactionId":"', '",', '"}}},'] as const).map(
-  (text) => Buffer.from(text),
-) as [Buffer, Buffer, Buffer, Buffer]
-
-function put(buffer: Buffer, bytes: Uint8Array, at: number): number {
-  buffer.set(bytes, at)
-  return at + bytes.length
-}
+const OPEN = pieceOf('{')
+const OPEN_WITH_ID = pieceOf('{"transactionId":"')
+const NEXT_MEMBER = pieceOf('",')
+const CLOSE = pieceOf('"}}},')
 
 /** Writes a batch as a JSON array into a buffer that is long enough; gives the part that it takes. */
 export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: string): Buffer {
-  const behind = Buffer.from(`${batchId}","persistentRecordId":"`)
-  let at = buffer.write('[')
+  const behind = pieceOf(`${batchId}","persistentRecordId":"`)
+  const writer = new TextWriter(buffer)
+  writer.text('[')
   for (const entry of entries) {
-    const { record } = entry
-    if (record.kind === 'careTeam') at = put(buffer, OPEN, at)
-    else at = put(buffer, NEXT_MEMBER, entry.writeId(buffer, put(buffer, OPEN_WITH_ID, at)))
-    at = put(buffer, behind, record.writeContent(buffer, at))
-    at = entry.writeId(buffer, at)
-    at = put(buffer, CLOSE, at)
+    const { record, idLength } = entry
+    let id: number | undefined
+    if (record.kind === 'careTeam') writer.piece(OPEN)
+    else {
+      writer.piece(OPEN_WITH_ID)
+      id = writer.at
+      entry.writeId(writer)
+      writer.piece(NEXT_MEMBER)
+    }
+    record.writeContent(writer)
+    writer.piece(behind)
+    if (id === undefined) entry.writeId(writer)
+    else writer.again(id, idLength)
+    writer.piece(CLOSE)
   }
   // In the place of the last comma.
-  if (entries.length > 0) at--
-  at += buffer.write(']', at)
-  return buffer.subarray(0, at)
+  if (entries.length > 0) writer.at--
+  writer.text(']')
+  return writer.written
 }
 
 /** Buffers are made in multiples of this, so that one serves many batches. */

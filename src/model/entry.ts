@@ -1,6 +1,7 @@
 /** A record on its way: with its origin, its hashes and its id. */
 import { contentDigits, type Identity, idStart } from './ids.ts'
 import type { AccountKey, MappedRow, PreparedRecord, Stage } from './record.ts'
+import type { TextWriter } from './text-writer.ts'
 
 /** What the entries of a row share. */
 interface OfRow {
@@ -9,9 +10,6 @@ interface OfRow {
   /** Of their transaction ids. */
   readonly idStart: string
 }
-
-const HYPHEN = 0x2d
-export const hexDigit = (value: number): number => (value < 10 ? 0x30 : 0x57) + value
 
 /**
  * Thousands wait at once until their chunk is settled. So an entry keeps numbers, and its ids are made when they are asked for: what is
@@ -66,16 +64,11 @@ export class Entry {
     return this.of.idStart.length + this.record.rule.length + 9
   }
 
-  /** Writes its transaction id, part by part: no text is made of it. Gives the place behind it. */
-  writeId(bytes: Uint8Array, start: number): number {
-    const { idStart } = this.of
-    const { rule } = this.record
-    let at = start
-    for (let unit = 0; unit < idStart.length; unit++) bytes[at++] = idStart.charCodeAt(unit)
-    for (let unit = 0; unit < rule.length; unit++) bytes[at++] = rule.charCodeAt(unit)
-    bytes[at++] = HYPHEN
-    for (let shift = 28; shift >= 0; shift -= 4) bytes[at++] = hexDigit((this.first >>> shift) & 15)
-    return at
+  /** Writes its transaction id, part by part: no text is made of it. */
+  writeId(writer: TextWriter): void {
+    writer.often('row', this.of.idStart)
+    writer.text(this.record.rule)
+    writer.digits(this.first)
   }
 
   get transactionId(): string {

@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import type { CsvRow, JsonRow, Origin } from './row.ts'
+import { type Piece, pieceOf, type TextWriter } from './text-writer.ts'
 
 /** Kinds of record that a profile shows (interface, "the service: biometrics", "conditions", "care teams"). */
 export const PROFILE_KINDS = ['biometric', 'condition', 'careTeam'] as const
@@ -58,8 +59,8 @@ export interface RecordFrame {
    * Two more than there are holes; the key stands before the last.
    */
   readonly pieces: readonly string[]
-  /** The same in UTF-8. */
-  readonly pieceBytes: readonly Uint8Array[]
+  /** The same in UTF-8, as it is written. */
+  readonly written: readonly Piece[]
   readonly holes: readonly Hole[]
   /** Of all text, in UTF-8. */
   readonly bytes: number
@@ -81,12 +82,12 @@ type FrameParts = Pick<RecordFrame, 'kind' | 'pieces' | 'holes' | 'sourceType' |
 }
 
 export function createFrame(parts: FrameParts): RecordFrame {
-  const pieceBytes = parts.pieces.map((piece) => Buffer.from(piece))
+  const written = parts.pieces.map((piece) => pieceOf(piece))
   return {
     ...{ unit: undefined, listedAs: undefined },
     ...parts,
-    pieceBytes,
-    bytes: pieceBytes.reduce((sum, { length }) => sum + length, 0),
+    written,
+    bytes: written.reduce((sum, { bytes }) => sum + bytes.length, 0),
     digest: hash('sha256', [parts.kind, ...parts.pieces].join('\u0000'), 'buffer').subarray(0, 8),
   }
 }
@@ -237,26 +238,23 @@ export class PreparedRecord {
     return bytes
   }
 
-  /** Writes `content` in UTF-8; gives the place behind it. */
-  writeContent(buffer: Buffer, start: number): number {
-    const { facts, frame } = this
-    const { pieceBytes, holes } = frame
-    let at = start + buffer.write(facts.accountJson, start)
+  /** Writes `content`. */
+  writeContent(writer: TextWriter): void {
+    const { facts, frame, observed } = this
+    const { written, holes } = frame
+    writer.often('account', facts.accountJson)
     for (let hole = 0; hole <= holes.length; hole++) {
-      const piece = pieceBytes[hole] ?? NOTHING
-      buffer.set(piece, at)
-      at += piece.length
-      const held = hole < holes.length ? this.inHole(hole) : ''
-      if (held !== '') at += buffer.write(held, at)
+      writer.piece(written[hole] ?? NOTHING)
+      const held = holes[hole]
+      if (held === 'iso') writer.often('iso', observed.iso)
+      else if (held !== undefined) writer.text(this.inHole(hole))
     }
-    at += buffer.write(facts.keyJson, at)
-    const last = pieceBytes[holes.length + 1] ?? NOTHING
-    buffer.set(last, at)
-    return at + last.length
+    writer.often('key', facts.keyJson)
+    writer.piece(written[holes.length + 1] ?? NOTHING)
   }
 }
 
-const NOTHING = new Uint8Array()
+const NOTHING = pieceOf('')
 
 /** A request for medical records, by its reference number (interface, "Medical-records request"). */
 export interface MedicalRequest {

@@ -3,7 +3,8 @@
  * two echoes of an answer that were read field by field; the others are compared with it in a few steps. Whatever is not exactly like
  * it is read field by field again.
  */
-import { type Entry, hexDigit } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
+import { hexDigit, type Piece, pieceOf } from '../model/text-writer.ts'
 
 /**
  * What stands in a place: it must be the record's own, but for `id`, which the gateway gives, and what nobody compares: `text`, and `batchId`, which
@@ -41,14 +42,6 @@ export interface EchoLayout {
   readonly places: readonly PlaceKind[]
 }
 
-/** Text that is the same in each echo, four bytes at a time: byte by byte takes twice as long. */
-interface Piece {
-  readonly words: Int32Array
-  /** The last bytes, of which there are fewer than four. */
-  readonly rest: Uint8Array
-  readonly length: number
-}
-
 /** What two echoes have in common; undefined where that is not their form. */
 export function layoutOf(one: ReadEcho, other: ReadEcho): EchoLayout | undefined {
   if (one.marks.length !== other.marks.length) return undefined
@@ -76,13 +69,7 @@ export function layoutOf(one: ReadEcho, other: ReadEcho): EchoLayout | undefined
   }
   const rest = one.text.slice(at)
   if (rest !== other.text.slice(otherAt)) return undefined
-  return { pieces: [...pieces, piece + rest].map(pieceOf), places }
-}
-
-function pieceOf(text: string): Piece {
-  const bytes = Buffer.from(text, 'latin1')
-  const words = Int32Array.from({ length: bytes.length >> 2 }, (_, at) => bytes.readInt32LE(at * 4))
-  return { words, rest: bytes.subarray(words.length * 4), length: bytes.length }
+  return { pieces: [...pieces, piece + rest].map((text) => pieceOf(text, 'latin1')), places }
 }
 
 /** What a record is compared with beside itself. */
@@ -176,13 +163,13 @@ export class ComparedAnswer {
   }
 
   #behindPiece(piece: Piece | undefined, from: number): number {
-    if (piece === undefined || from + piece.length > this.#bytes.length) return NONE
-    const { words, rest } = piece
-    let at = from
-    for (let word = 0; word < words.length; word++, at += 4)
-      if (this.#view.getInt32(at, true) !== words[word]) return NONE
-    for (let byte = 0; byte < rest.length; byte++, at++) if (this.#bytes[at] !== rest[byte]) return NONE
-    return at
+    if (piece === undefined || from + piece.bytes.length > this.#bytes.length) return NONE
+    const { words, bytes } = piece
+    for (let word = 0; word < words.length; word++)
+      if (this.#view.getInt32(from + 4 * word, true) !== words[word]) return NONE
+    for (let byte = 4 * words.length; byte < bytes.length; byte++)
+      if (this.#bytes[from + byte] !== bytes[byte]) return NONE
+    return from + bytes.length
   }
 
   /** Whether so many bytes are the same in two places. */

@@ -12,6 +12,7 @@ import type { PlacedRecord } from '../ledger/ledger.ts'
 import type { AcceptedOutcome, EntryOutcome } from '../model/entry.ts'
 import { isDiskFull, WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
+import { pieceOf, TextWriter } from '../model/text-writer.ts'
 import { openOwn } from '../own-files.ts'
 
 const compress = promisify(gzip)
@@ -77,38 +78,40 @@ export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): (
 
 /** @param receipts of what an answer names, the outcomes themselves: they are most */
 export async function receiptsText(receipts: readonly (Receipt | AcceptedOutcome)[]): Promise<Uint8Array> {
-  let text = Buffer.allocUnsafe(FIRST_BYTES)
-  let at = 0
+  const writer = new TextWriter(Buffer.allocUnsafe(FIRST_BYTES))
   let told: Receipt | AcceptedOutcome | undefined
   let behindId = ''
   for (const one of receipts) {
     const { batchId, status, gatewayId, ageResult } = one
-    if (at + mostBytes(one) > text.length) text = Buffer.concat([text], 2 * (at + mostBytes(one)))
+    writer.reserve(mostBytes(one))
     // Those of a batch follow each other.
     if (batchId !== told?.batchId || status !== told.status) {
       told = one
       behindId = `","outcome":"accepted","batchId":${batchId === null ? 'null' : `"${batchId}"`},"status":${status}`
     }
-    // None of these ids but the gateway's own can hold a character that JSON escapes. Piece by piece: no text is made of them.
-    at += text.write('{"transactionId":"', at)
-    if ('entry' in one) at = one.entry.writeId(text, at)
-    else at += text.write(one.transactionId, at)
-    at += text.write(behindId, at)
+    // None of these ids but the gateway's own can hold a character that JSON escapes.
+    writer.piece(BEFORE_ID)
+    if ('entry' in one) one.entry.writeId(writer)
+    else writer.text(one.transactionId)
+    writer.often('answer', behindId)
     if (gatewayId !== undefined) {
-      at += text.write(',"gatewayId":', at)
-      at += text.write(JSON.stringify(gatewayId), at)
+      writer.piece(BEFORE_GATEWAY_ID)
+      writer.text(JSON.stringify(gatewayId))
     }
     const learnedFrom = 'entry' in one ? one.readBack && 'read-back' : one.learnedFrom
-    if (learnedFrom !== undefined) at += text.write(`,"learnedFrom":"${learnedFrom}"`, at)
-    if (ageResult !== undefined) at += text.write(`,"ageResult":${JSON.stringify(ageResult)}`, at)
-    at += text.write('}\n', at)
+    if (learnedFrom !== undefined) writer.text(`,"learnedFrom":"${learnedFrom}"`)
+    if (ageResult !== undefined) writer.text(`,"ageResult":${JSON.stringify(ageResult)}`)
+    writer.piece(END)
   }
-  return at === 0
-    ? NOTHING
-    : compress(text.subarray(0, at), { level: constants.Z_BEST_SPEED, chunkSize: PIECE_BYTES })
+  const { written } = writer
+  return written.length === 0
+    ? written
+    : compress(written, { level: constants.Z_BEST_SPEED, chunkSize: PIECE_BYTES })
 }
 
-const NOTHING = new Uint8Array()
+const BEFORE_ID = pieceOf('{"transactionId":"')
+const BEFORE_GATEWAY_ID = pieceOf(',"gatewayId":')
+const END = pieceOf('}\n')
 /** For a small chunk; it grows with more. */
 const FIRST_BYTES = 64 * 1024
 

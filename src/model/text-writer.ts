@@ -1,0 +1,107 @@
+/**
+ * Writes text as bytes, for what is written by the million: requests and receipts, of which most is the same for each record. Constant text is
+ * kept as bytes, and what was written last in the same place is copied; a call of the runtime for each short text would cost more than its bytes.
+ */
+
+/** Constant text. */
+export interface Piece {
+  readonly bytes: Uint8Array
+  /** The same, four bytes each, the lowest first, without those that are left then. */
+  readonly words: Int32Array
+}
+
+export function pieceOf(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): Piece {
+  const bytes = Buffer.from(text, encoding)
+  const words = Int32Array.from({ length: bytes.length >> 2 }, (_, at) => bytes.readInt32LE(at * 4))
+  return { bytes, words }
+}
+
+/** What is longer is encoded, or copied, quicker by one call. */
+const SHORT_TEXT = 24
+const SHORT_PIECE = 16
+const HYPHEN = 0x2d
+
+export const hexDigit = (value: number): number => (value < 10 ? 0x30 : 0x57) + value
+
+/** What often stands in the same place of the record before, too. */
+export type Slot = 'account' | 'key' | 'iso' | 'row' | 'answer'
+
+export class TextWriter {
+  #bytes: Buffer
+  #view: DataView
+  readonly #last = new Map<Slot, { text: string; from: number; length: number }>()
+  /** Where it goes on. */
+  at = 0
+
+  /** @param bytes with room for all that will be written */
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  /** All that was written. */
+  get written(): Buffer {
+    return this.#bytes.subarray(0, this.at)
+  }
+
+  /** Makes room for so many bytes more. */
+  reserve(bytes: number): void {
+    if (this.at + bytes <= this.#bytes.length) return
+    this.#bytes = Buffer.concat([this.written], 2 * (this.at + bytes))
+    this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength)
+  }
+
+  piece({ bytes }: Piece): void {
+    const { at } = this
+    if (bytes.length > SHORT_PIECE) this.#bytes.set(bytes, at)
+    else for (let byte = 0; byte < bytes.length; byte++) this.#bytes[at + byte] = bytes[byte] ?? 0
+    this.at = at + bytes.length
+  }
+
+  /** In UTF-8. */
+  text(text: string): void {
+    const { at } = this
+    if (text.length > SHORT_TEXT) {
+      this.at += this.#bytes.write(text, at)
+      return
+    }
+    for (let unit = 0; unit < text.length; unit++) {
+      const code = text.charCodeAt(unit)
+      if (code >= 0x80) {
+        this.at = at + this.#bytes.write(text, at)
+        return
+      }
+      this.#bytes[at + unit] = code
+    }
+    this.at = at + text.length
+  }
+
+  /** The same, of what is likely to be what was written last in the slot. */
+  often(slot: Slot, text: string): void {
+    const last = this.#last.get(slot)
+    const from = this.at
+    if (last?.text === text) {
+      this.again(last.from, last.length)
+      last.from = from
+      return
+    }
+    this.text(text)
+    this.#last.set(slot, { text, from, length: this.at - from })
+  }
+
+  /** Once more what stands from a place on. */
+  again(from: number, length: number): void {
+    const { at } = this
+    let done = 0
+    for (; done + 4 <= length; done += 4)
+      this.#view.setInt32(at + done, this.#view.getInt32(from + done, true), true)
+    for (; done < length; done++) this.#bytes[at + done] = this.#bytes[from + done] ?? 0
+    this.at = at + length
+  }
+
+  /** A hyphen, and the number as 8 hex digits. */
+  digits(value: number): void {
+    this.#bytes[this.at++] = HYPHEN
+    for (let shift = 28; shift >= 0; shift -= 4) this.#bytes[this.at++] = hexDigit((value >>> shift) & 15)
+  }
+}

@@ -209,6 +209,10 @@ export function countChunk(
   for (const one of outcomes) {
     const records = counts.records[one.entry.record.kind]
     records.pending--
+    if (one.outcome === 'accepted') {
+      records.accepted++
+      continue
+    }
     records[one.outcome === 'in-doubt' ? 'inDoubt' : one.outcome]++
     if (one.outcome === 'unchanged' && one.passedOver !== undefined)
       counts.warnings[one.passedOver] = (counts.warnings[one.passedOver] ?? 0) + 1

@@ -90,6 +90,9 @@ export class ComparedAnswer {
   readonly #compared: Compared
   /** Where the text of each kind stood last, and of which record: the records of a row, and of a batch, share most of theirs. */
   readonly #last = new Map<PlaceKind, { from: number; to: number; entry: Entry }>()
+  /** What the transaction ids of a row begin with, where it stood last. */
+  #idStart: string | undefined
+  #idStartsAt = 0
   /** The gateway's id in the echo that was compared last. */
   id: string | undefined
 
@@ -184,7 +187,13 @@ export class ComparedAnswer {
 
   /** Its transaction id, part by part: no text is made of it. */
   #isIdAt(from: number, { idStart, record, first }: Entry): boolean {
-    if (!this.#isAt(from, idStart)) return false
+    const isStart =
+      idStart === this.#idStart
+        ? this.#isSame(this.#idStartsAt, from, idStart.length)
+        : this.#isAt(from, idStart)
+    if (!isStart) return false
+    this.#idStart = idStart
+    this.#idStartsAt = from
     let at = from + idStart.length
     if (!this.#isAt(at, record.rule)) return false
     at += record.rule.length

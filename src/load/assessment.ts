@@ -9,7 +9,7 @@ import type { AgeResult, AssessmentPage } from '../gateway/contract/age-assessme
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Entry, EntryOutcome } from '../model/entry.ts'
+import { type Entry, type EntryOutcome, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { AnswersRecord } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
@@ -44,7 +44,7 @@ export async function loadAssessments(
   entries: readonly Entry[],
   resumed: boolean,
 ): Promise<AnsweredTests> {
-  const rowKeys = [...new Set(entries.map(({ rowKey }) => rowKey))]
+  const rowKeys = rowKeysOf(entries)
   const delivered = await context.memory.delivered(context.jobId, rowKeys)
   const wasTaken = (entry: Entry): boolean => isKnown(delivered.get(entry.rowKey) ?? [], entry)
   const open = entries.filter((entry) => !wasTaken(entry))

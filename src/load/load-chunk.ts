@@ -3,7 +3,14 @@
  * the run must stop; the chunk then stays open and is taken up again by the next run.
  */
 import type { ChunkKey, KnownCareTeam, Ledger, PerhapsSent } from '../ledger/ledger.ts'
-import { type Entry, type EntryOutcome, Outcomes, type StoredAs, type Verdict } from '../model/entry.ts'
+import {
+  type Entry,
+  type EntryOutcome,
+  Outcomes,
+  rowKeysOf,
+  type StoredAs,
+  type Verdict,
+} from '../model/entry.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { type AssessmentContext, loadAssessments } from './assessment.ts'
@@ -142,7 +149,7 @@ async function load(
   const outcomes = new Outcomes()
   const note = (ended: readonly EntryOutcome[]): void => outcomes.note(ended)
 
-  const rowKeys = [...new Set(entries.map(({ rowKey }) => rowKey))]
+  const rowKeys = rowKeysOf(entries)
   const held = await memory.held(jobId, rowKeys)
   const isHeld = ({ rowKey, content }: Entry): boolean => held.get(rowKey)?.has(content) === true
   const delivered = await memory.delivered(jobId, rowKeys)

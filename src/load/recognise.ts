@@ -175,10 +175,14 @@ function usualRows(
   { delivered, held }: Memory,
 ): (at: number) => 'new' | 'known' | undefined {
   const rows = new Map<string, MappedRow | undefined>()
-  for (const { rowKey, row } of entries)
+  let last: MappedRow | undefined
+  for (const { rowKey, row } of entries) {
+    if (row === last) continue
+    last = row
     if (!rows.has(rowKey)) rows.set(rowKey, row)
     else if (rows.get(rowKey) !== row) rows.set(rowKey, undefined)
-  let last: MappedRow | undefined
+  }
+  last = undefined
   let verdict: 'new' | 'known' | undefined
   return (from) => {
     const { row, rowKey = '' } = entries[from] ?? {}

@@ -117,6 +117,17 @@ export function createEntries(
   return entries
 }
 
+/** Row keys of entries, each once. Those of a row follow each other. */
+export function rowKeysOf(entries: readonly Entry[]): string[] {
+  const keys = new Set<string>()
+  let last: MappedRow | undefined
+  for (const { row, rowKey } of entries) {
+    if (row !== last) keys.add(rowKey)
+    last = row
+  }
+  return [...keys]
+}
+
 /** Why a record did not get through. */
 export interface Reason {
   readonly stage: Stage

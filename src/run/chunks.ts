@@ -1,5 +1,5 @@
 /** Cuts an export's rows into chunks, mapping them on the way. The same rows and mapping give the same chunks. */
-import { createEntries, type Entry } from '../model/entry.ts'
+import { createEntries, type Entry, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import { RequestRecord, type RowOutcome } from '../model/record.ts'
@@ -147,10 +147,12 @@ export function createPipeline<Loaded>(
 }
 
 function claimsOf(entries: readonly Entry[]): Set<string> {
-  const claims = new Set<string>()
-  for (const { rowKey, record } of entries) {
-    claims.add(rowKey)
-    claims.add(record.account.reference)
+  const claims = new Set<string>(rowKeysOf(entries))
+  let last: string | undefined
+  for (const { record } of entries) {
+    const { reference } = record.account
+    if (reference !== last) claims.add(reference)
+    last = reference
     if (record instanceof RequestRecord) claims.add(`request ${record.request.reference}`)
   }
   return claims

@@ -1,7 +1,7 @@
 /** How many records of a chunk an earlier run of the job has brought to the gateway as they are: what a dry run counts, which sends nothing. */
 import type { Ledger } from '../ledger/ledger.ts'
 import { isKnown } from '../load/recognise.ts'
-import type { Entry } from '../model/entry.ts'
+import { type Entry, rowKeysOf } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
 import { RequestRecord } from '../model/record.ts'
 
@@ -32,6 +32,6 @@ export const countDelivered =
           : state === 'complete' && content === identity.requestBody(body)
       }).length
     }
-    const known = await ledger.delivered(jobId, [...new Set(entries.map(({ rowKey }) => rowKey))])
+    const known = await ledger.delivered(jobId, rowKeysOf(entries))
     return entries.filter((entry) => isKnown(known.get(entry.rowKey) ?? [], entry)).length
   }

@@ -4,7 +4,7 @@
  */
 import type { ExportRecord, Ledger } from '../ledger/ledger.ts'
 import { isKnown } from '../load/recognise.ts'
-import { createEntries, type Entry } from '../model/entry.ts'
+import { createEntries, type Entry, rowKeysOf } from '../model/entry.ts'
 import { contentDigits, type Identity } from '../model/ids.ts'
 import type { OpenRows } from './rows.ts'
 
@@ -40,7 +40,7 @@ export function lastWordsOf(
     let entries: Entry[] = []
     let rows = 0
     const note = async (): Promise<void> => {
-      const delivered = await ledger.delivered(load.jobId, [...new Set(entries.map(({ rowKey }) => rowKey))])
+      const delivered = await ledger.delivered(load.jobId, rowKeysOf(entries))
       for (const entry of entries) {
         const stands = delivered.get(entry.rowKey)?.findLast(({ rule }) => rule === entry.ruleHash)
         const place = placeOf(entry)
@@ -88,7 +88,7 @@ export function lastWordsOf(
   }
 
   return async (entries) => {
-    const delivered = await ledger.delivered(load.jobId, [...new Set(entries.map(({ rowKey }) => rowKey))])
+    const delivered = await ledger.delivered(load.jobId, rowKeysOf(entries))
     const wasDelivered = (entry: Entry): boolean => isKnown(delivered.get(entry.rowKey) ?? [], entry)
     const [replaced, others] = [entries.filter(wasDelivered), entries.filter((entry) => !wasDelivered(entry))]
     const last = await lastReading()

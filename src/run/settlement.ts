@@ -19,7 +19,7 @@ import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
 import { type Memory, MOST_OF_A_ROW } from '../load/recognise.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
-import type { Entry, EntryOutcome } from '../model/entry.ts'
+import { type Entry, type EntryOutcome, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { hasSameContent, type Identity, transactionId } from '../model/ids.ts'
 import { isOfProfile } from '../model/record.ts'
@@ -306,7 +306,7 @@ async function rivalled(
   outcomes: readonly EntryOutcome[],
 ): Promise<(content: string) => boolean> {
   const taken = outcomes.filter(isWithGateway)
-  const held = await ledger.held(jobId, [...new Set(taken.map(({ entry }) => entry.rowKey))])
+  const held = await ledger.held(jobId, rowKeysOf(taken.map(({ entry }) => entry)))
   const placeOfRule = ({ rowKey, ruleHash }: Entry): string => `${rowKey}${ruleHash}`
   const last = new Map(taken.map(({ entry }) => [placeOfRule(entry), entry.content]))
   const found = taken.filter(

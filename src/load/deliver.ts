@@ -7,7 +7,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { BatchIntent } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
-import type { AccountIds, Entry, EntryOutcome, Verdict } from '../model/entry.ts'
+import type { AccountIds, Entry, EntryOutcome, Matched, Verdict } from '../model/entry.ts'
 import type { RecordKind } from '../model/record.ts'
 import { spokenFor, watchBatch } from './batch-answer.ts'
 import { batchBytes, cutBatches, fits, taken, tooLarge, writeBatch } from './batches.ts'
@@ -97,7 +97,7 @@ async function send(
     return plannedAs.row
   }
   const recognise = ({ body, status, requestId }: GatewayAnswer): AnswerInOrder | undefined => {
-    const ids = delivery.reconciler.matchInOrder(entries, body, batch.accountIds)
+    const ids = delivery.reconciler.matchInOrder(entries, body, comparedBy(delivery, batch))
     return ids && { status, requestId, class: 'accepted', ids }
   }
   let row: number | undefined
@@ -179,9 +179,11 @@ async function settleAnswer(
     const outcomes = batch.entries.map((entry, at) => accepted(entry, answer.ids[at]))
     return settleOpen(delivery, sent, { answer: 'accepted', status, outcomes, open: [] })
   }
-  const matched = delivery.reconciler.match(batch.entries, answer, batch.accountIds)
-  const taken = batch.entries.filter((entry) => matched.accepted.has(entry))
-  const open = batch.entries.filter((entry) => !matched.accepted.has(entry))
+  const matched = delivery.reconciler.match(batch.entries, answer, comparedBy(delivery, batch))
+  const belied = await beliedBy(delivery, batch, matched)
+  const isTaken = (entry: Entry): boolean => matched.accepted.has(entry) && !belied.has(entry)
+  const taken = batch.entries.filter(isTaken)
+  const open = batch.entries.filter((entry) => !isTaken(entry))
   if (taken.length > 0) delivery.progress.takenAt = delivery.now()
   return settleOpen(delivery, sent, {
     answer: open.length === 0 ? 'accepted' : 'accepted-in-part',
@@ -190,6 +192,34 @@ async function settleAnswer(
     open,
     words: matched.doubted,
   })
+}
+
+/** Ids that are known, or told by other answers: these are compared with, and nothing is read by them. */
+const comparedBy =
+  ({ toldIds }: Delivery, { accountIds }: BatchToDeliver): AccountIds =>
+  (account) =>
+    accountIds(account) ?? toldIds.get(account.reference)
+
+/**
+ * An echo may name an account by an id that nobody knows. Where several agree, the id is learned; of one alone the profile is asked, and what it
+ * does not show was not taken for this person. Where the profile cannot tell, the answer counts.
+ */
+async function beliedBy(
+  delivery: Delivery,
+  { accountIds }: BatchToDeliver,
+  { learned, unconfirmed }: Matched,
+): Promise<ReadonlySet<Entry>> {
+  const { toldIds } = delivery
+  for (const [reference, id] of learned) toldIds.set(reference, id)
+  const belied = new Set<Entry>()
+  if (unconfirmed.size === 0) return belied
+  const verdicts = await lookUp(delivery, [...unconfirmed.keys()], accountIds, delivery.now())
+  for (const [entry, id] of unconfirmed) {
+    const verdict = verdicts.get(entry)
+    if (verdict === 'stored') toldIds.set(entry.record.account.reference, id)
+    else if (verdict === 'absent') belied.add(entry)
+  }
+  return belied
 }
 
 /** Reads back what is open, settles the batch in the ledger, and sends again what is known to be absent. */

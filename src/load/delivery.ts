@@ -31,6 +31,8 @@ export interface Delivery extends BatchWatch {
   readonly reconciler: Reconciler
   readonly identity: Identity
   readonly buffers: BodyBuffers
+  /** Ids of accounts that only answers of this run have told, by reference. */
+  readonly toldIds: Map<string, string>
   /** What the gateway was found to take in one batch. */
   readonly sizes: SizeLimits
   readonly inDoubt: 'hold' | 'resend'

@@ -218,6 +218,10 @@ export interface Matched {
   readonly accepted: ReadonlyMap<Entry, string | undefined>
   /** Perhaps not taken: an error that the answer lists is about the record, or may be. With its words, which may be none. */
   readonly doubted: ReadonlyMap<Entry, string>
+  /** By reference, ids of accounts that nobody knew, on which several echoes agree. */
+  readonly learned: ReadonlyMap<string, string>
+  /** Of what is accepted: the echo alone names its account, by an id that nobody can compare. */
+  readonly unconfirmed: ReadonlyMap<Entry, string>
 }
 
 /** What has become of a chunk's entries so far, by their places. */

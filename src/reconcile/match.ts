@@ -25,7 +25,30 @@ export function matchAnswer(
     if (echo === SEVERAL || doubted.has(entry) || isDisputed(entry, echo)) continue
     if (saysWhatWasSent(entry, echo, accountIds)) accepted.set(entry, textOf(echo.id))
   }
-  return { accepted, doubted }
+  return { accepted, doubted, ...learnedFrom([...accepted.keys()], found, accountIds) }
+}
+
+/** What the echoes that count say of accounts whose id nobody knows. */
+function learnedFrom(
+  accepted: readonly Entry[],
+  found: ReadonlyMap<Entry, Echo | typeof SEVERAL>,
+  accountIds: AccountIds,
+): Pick<Matched, 'learned' | 'unconfirmed'> {
+  const named = accepted.flatMap((entry) => {
+    const { account, kind } = entry.record
+    const echo = found.get(entry)
+    const isUnknown = accountIds(account) === undefined && echo !== undefined && echo !== SEVERAL
+    const id = isUnknown ? idNamed(kind, echo) : undefined
+    return id === undefined ? [] : [{ entry, id }]
+  })
+  const people = Map.groupBy(named, ({ entry }) => entry.record.account.reference)
+  const ofPeople = [...people].flatMap(([reference, [first, second]]) =>
+    first === undefined ? [] : [{ reference, ...first, isAlone: second === undefined }],
+  )
+  return {
+    learned: new Map(ofPeople.flatMap(({ reference, id, isAlone }) => (isAlone ? [] : [[reference, id]]))),
+    unconfirmed: new Map(ofPeople.flatMap(({ entry, id, isAlone }) => (isAlone ? [[entry, id]] : []))),
+  }
 }
 
 const SEVERAL = Symbol('several echoes of one record')
@@ -162,7 +185,7 @@ function idNamed(kind: RecordKind, { account, userId }: Echo): string | undefine
 const numberOf = (given: unknown): number =>
   typeof given === 'number' || (typeof given === 'string' && given.trim() !== '') ? Number(given) : Number.NaN
 
-/** As sent, or as resolved, whichever it names. What it cannot be compared with, as nobody knows the id of the account, is borne. */
+/** As sent, or as resolved, whichever it names. What it cannot be compared with, as nobody knows the id of the account, `learnedFrom` tells. */
 function isAccount(given: unknown, { account }: Entry['record'], accountIds: AccountIds): boolean {
   if (!isObject(given)) return false
   const { type, reference } = given

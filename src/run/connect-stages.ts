@@ -109,6 +109,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     sending,
     identity,
     buffers: createBodyBuffers(),
+    toldIds: new Map<string, string>(),
     sizes,
     inDoubt: submit.inDoubt,
     batchesAreAtomic: submit.batchesAreAtomic,

@@ -273,6 +273,36 @@ describe('an answer of success that is not one', () => {
     },
   )
 
+  it.each([
+    ['alone', 1, 1],
+    ['beside another of the person', 2, 0],
+  ])(
+    'does not count where it names, by an id that nobody can compare, another account than has the record: %s',
+    async (_how, records, told) => {
+      const entries = Array.from({ length: records }, (_, at) =>
+        entryOf(condition, { row: 1, rule: `rule-${at}`, code: `E1${at}.9`, person: 'ann' }),
+      )
+      // The first is not stored, and echoed as if it were, of somebody else.
+      const loading = await startLoading({
+        register: 'never',
+        gateway: {
+          open: true,
+          faults: plan({
+            on: 'createConditionsBulk',
+            do: 'store-part',
+            count: 1,
+            say: 'other-account',
+            when: { times: 1 },
+          }),
+        },
+      })
+      const others = entryOf(condition, { row: 9, person: 'ben' })
+      expect(tally((await loading.load([...entries, others])).outcomes)).toEqual({ accepted: records + 1 })
+      expect(await loading.storedIds('condition')).toEqual(idsOf([...entries, others]))
+      expect(loading.tallies.requests.readBack).toBeGreaterThanOrEqual(told)
+    },
+  )
+
   it('looks into the profile for what is echoed with another value, and believes that', async () => {
     const loading = await startLoading({
       gateway: { faults: plan({ on: 'createBiometricsBulk', do: 'echo', as: 'altered', count: 2 }) },

@@ -122,9 +122,17 @@ describe('an echo', () => {
     expect(found.accepted.has(entry)).toBe(counts)
   })
 
-  it('is borne with an account id of an account whose id nobody knows', () => {
+  it('counts, unconfirmed, with an account id of an account whose id nobody knows', () => {
     const echo = biometricEcho(sent, account('accountId', 'a-1'))
-    expect(matchAnswer([sent], { echoes: [echo], errors: [] }, () => undefined).accepted.has(sent)).toBe(true)
+    const { accepted, unconfirmed, learned } = matchAnswer(
+      [sent],
+      { echoes: [echo], errors: [] },
+      () => undefined,
+    )
+    expect(accepted.has(sent)).toBe(true)
+    expect([[...unconfirmed], [...learned]]).toEqual([[[sent, 'a-1']], []])
+    const known = matchAnswer([sent], { echoes: [echo], errors: [] }, () => 'a-1')
+    expect([known.accepted.size, known.unconfirmed.size, known.learned.size]).toEqual([1, 0, 0])
   })
 
   it.each<[string, readonly [string, string][], number]>([
@@ -175,7 +183,13 @@ describe('an echo', () => {
           ? { userId: given[at]?.[1] }
           : { account: { type: 'accountId', reference: given[at]?.[1] } }),
       }))
-      expect(matchAnswer(entries, { echoes, errors: [] }, knows).accepted.size).toBe(count)
+      const { accepted, learned, unconfirmed } = matchAnswer(entries, { echoes, errors: [] }, knows)
+      expect(accepted.size).toBe(count)
+      // Each person is learned of several echoes, or has one that is to be confirmed.
+      const people = new Set([...accepted.keys()].map(({ record }) => record.account.reference))
+      people.delete('known')
+      expect(learned.size + unconfirmed.size).toBe(people.size)
+      if (count === 3) expect([...learned]).toEqual([['person-1', 'a-1']])
     }
   })
 

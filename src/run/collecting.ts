@@ -20,9 +20,8 @@ import type { LoadedChunk } from '../load/load-chunk.ts'
 import { type Counts, countChunk, noPeople, type PeopleCounts, readCounts } from '../model/balance.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountKey, MappedRow } from '../model/record.ts'
-import { writeBodies } from './article-bodies.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
-import { Collection, openCollection } from './collection-files.ts'
+import { Collection, openCollection, writeBodies } from './collection-files.ts'
 import type { Destination } from './deliver-collection.ts'
 
 /** What stands in the place of a loaded chunk. */

@@ -6,10 +6,12 @@ import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, lstatSync, rmSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
+import { ARTICLES } from '../collect/collection-text.ts'
 import { WaybillError } from '../model/errors.ts'
-import { makeFolder, openOwn } from '../own-files.ts'
+import { makeFolder, openOwn, ownFileName } from '../own-files.ts'
 import { type Destination, deliverCollection, MANIFEST } from './deliver-collection.ts'
 import { type AppendedFile, openAppended } from './receipts.ts'
 
@@ -161,4 +163,24 @@ async function sha256Of(path: string): Promise<string> {
   const sum = createHash('sha256')
   await pipeline(createReadStream(path), sum)
   return sum.digest('hex')
+}
+
+const Article = z.looseObject({ id: z.union([z.string(), z.number()]), body: z.string() })
+
+/** The bodies of articles, a file each: `bodies/ID.html`, as the service holds it: it is to be cleaned before it is shown. What has no body has no file. */
+export async function writeBodies(folder: string): Promise<void> {
+  const file = join(folder, ARTICLES)
+  // As CSV a body stands in its cell.
+  if (!existsSync(file)) return
+  for await (const line of createInterface({ input: createReadStream(file) })) {
+    const { data } = Article.safeParse(JSON.parse(line))
+    if (data === undefined) continue
+    const body = await openOwn(folder, join(folder, 'bodies', ownFileName(String(data.id), '.html')))
+    try {
+      await body.truncate(0)
+      await body.write(data.body, 0)
+    } finally {
+      await body.close()
+    }
+  }
 }

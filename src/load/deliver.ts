@@ -7,13 +7,15 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { BatchIntent } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
-import type { AccountIds, Entry, EntryOutcome, Matched, Verdict } from '../model/entry.ts'
+import type { AccountIds, Entry, EntryOutcome, Verdict } from '../model/entry.ts'
 import type { RecordKind } from '../model/record.ts'
 import { spokenFor, watchBatch } from './batch-answer.ts'
 import { batchBytes, cutBatches, fits, taken, tooLarge, writeBatch } from './batches.ts'
 import {
   type AnswerInOrder,
   type BatchToDeliver,
+  beliedBy,
+  comparedBy,
   type Delivery,
   lookUp,
   type PartlyKnown,
@@ -90,11 +92,12 @@ async function send(
 ): Promise<EntryOutcome[]> {
   const { ledger, sending, sizes } = delivery
   const { kind, entries } = batch
-  const { batchId } = plannedAs ?? intentOf(delivery, batch)
+  const intent = plannedAs ?? intentOf(delivery, batch)
+  const { batchId } = intent
   const begin = async (): Promise<number> => {
-    if (plannedAs === undefined) return ledger.beginBatch(intentOf(delivery, batch))
-    await ledger.sendBatch(plannedAs.row, delivery.now(), plannedAs.hidesOlder)
-    return plannedAs.row
+    if ('holds' in intent) return ledger.beginBatch({ ...intent, at: delivery.now() })
+    await ledger.sendBatch(intent.row, delivery.now(), intent.hidesOlder)
+    return intent.row
   }
   const recognise = ({ body, status, requestId }: GatewayAnswer): AnswerInOrder | undefined => {
     const ids = delivery.reconciler.matchInOrder(entries, body, comparedBy(delivery, batch))
@@ -192,34 +195,6 @@ async function settleAnswer(
     open,
     words: matched.doubted,
   })
-}
-
-/** Ids that are known, or told by other answers: these are compared with, and nothing is read by them. */
-const comparedBy =
-  ({ toldIds }: Delivery, { accountIds }: BatchToDeliver): AccountIds =>
-  (account) =>
-    accountIds(account) ?? toldIds.get(account.reference)
-
-/**
- * An echo may name an account by an id that nobody knows. Where several agree, the id is learned; of one alone the profile is asked, and what it
- * does not show was not taken for this person. Where the profile cannot tell, the answer counts.
- */
-async function beliedBy(
-  delivery: Delivery,
-  { accountIds }: BatchToDeliver,
-  { learned, unconfirmed }: Matched,
-): Promise<ReadonlySet<Entry>> {
-  const { toldIds } = delivery
-  for (const [reference, id] of learned) toldIds.set(reference, id)
-  const belied = new Set<Entry>()
-  if (unconfirmed.size === 0) return belied
-  const verdicts = await lookUp(delivery, [...unconfirmed.keys()], accountIds, delivery.now())
-  for (const [entry, id] of unconfirmed) {
-    const verdict = verdicts.get(entry)
-    if (verdict === 'stored') toldIds.set(entry.record.account.reference, id)
-    else if (verdict === 'absent') belied.add(entry)
-  }
-  return belied
 }
 
 /** Reads back what is open, settles the batch in the ledger, and sends again what is known to be absent. */

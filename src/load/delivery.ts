@@ -143,6 +143,34 @@ export async function lookUp(
   return new Map([...verdicts, ...(await reconciler.readBack(absent, accountIds))])
 }
 
+/** Ids that are known, or told by other answers: these are compared with, and nothing is read by them. */
+export const comparedBy =
+  ({ toldIds }: Delivery, { accountIds }: BatchToDeliver): AccountIds =>
+  (account) =>
+    accountIds(account) ?? toldIds.get(account.reference)
+
+/**
+ * An echo may name an account by an id that nobody knows. Where several agree, the id is learned; of one alone the profile is asked, and what it
+ * does not show was not taken for this person. Where the profile cannot tell, the answer counts.
+ */
+export async function beliedBy(
+  delivery: Delivery,
+  { accountIds }: BatchToDeliver,
+  { learned, unconfirmed }: Matched,
+): Promise<ReadonlySet<Entry>> {
+  const { toldIds } = delivery
+  for (const [reference, id] of learned) toldIds.set(reference, id)
+  const belied = new Set<Entry>()
+  if (unconfirmed.size === 0) return belied
+  const verdicts = await lookUp(delivery, [...unconfirmed.keys()], accountIds, delivery.now())
+  for (const [entry, id] of unconfirmed) {
+    const verdict = verdicts.get(entry)
+    if (verdict === 'stored') toldIds.set(entry.record.account.reference, id)
+    else if (verdict === 'absent') belied.add(entry)
+  }
+  return belied
+}
+
 /** An answer that names all records of the batch in their order, and says nothing else. */
 export interface AnswerInOrder extends Pick<CreateAnswer, 'status' | 'requestId'> {
   readonly class: 'accepted'

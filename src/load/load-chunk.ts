@@ -31,6 +31,7 @@ import {
   type Memory,
   recognise,
   type Speaks,
+  shareFate,
 } from './recognise.ts'
 import { loadRoster } from './roster.ts'
 
@@ -392,16 +393,3 @@ const notSent = (
 })
 
 const stillInDoubt = (entry: Entry): InDoubt => notSent(entry, 'held', HELD)
-
-/**
- * A twin of a record that was accepted is unchanged: the gateway has it, and it is not sent a second time. It is known as delivered under
- * its own row and rule.
- */
-function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
-  // What the gateway has is the other record: of this one nothing more is known than that it need not be there as well.
-  const isOthers = fate.entry.content === entry.content ? {} : { isOthers: true as const }
-  if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true, ...isOthers }
-  if (fate.outcome !== 'unchanged') return { ...fate, entry, batchId: null }
-  const { readBack, ...rest } = fate
-  return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? { readBack } : {}) }
-}

@@ -51,6 +51,19 @@ export function fateOfRestated(
   return taken !== undefined || isNews ? 'send' : 'unchanged'
 }
 
+/**
+ * A twin of a record that was accepted is unchanged: the gateway has it, and it is not sent a second time. It is known as delivered under
+ * its own row and rule.
+ */
+export function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
+  // What the gateway has is the other record: of this one nothing more is known than that it need not be there as well.
+  const isOthers = fate.entry.content === entry.content ? {} : { isOthers: true as const }
+  if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true, ...isOthers }
+  if (fate.outcome !== 'unchanged') return { ...fate, entry, batchId: null }
+  const { readBack, ...rest } = fate
+  return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? { readBack } : {}) }
+}
+
 /** How an export speaks. */
 export interface Speaks {
   /** A later one has a higher number. */

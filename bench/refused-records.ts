@@ -56,9 +56,9 @@ for (let first = 0; first < records; first += CHUNK) {
       ...{ row: first + at + 1, person: `person-${first + at}`, cells: wide },
     }),
   ).flat()
-  const refusals = entries.map(({ record }, at) => ({
+  const refusals = entries.map(({ account }, at) => ({
     status: 422,
-    gatewayMessage: `Record for Testina Beispielfrau born 1970-02-28 cannot be stored: the value ${first + at} of patient.reference ${record.account.reference} is out of range; data[${at}].value: must be less than the maximum; the unit "mm[Hg]" is not known for this measurement (code 8480-6)`,
+    gatewayMessage: `Record for Testina Beispielfrau born 1970-02-28 cannot be stored: the value ${first + at} of patient.reference ${account.reference} is out of range; data[${at}].value: must be less than the maximum; the unit "mm[Hg]" is not known for this measurement (code 8480-6)`,
   }))
   const outcomes = await timed('words', () =>
     entries.map((entry, at) =>

@@ -21,31 +21,31 @@ const STEPS = 3
 /** A record as it is packed. */
 export interface Packable extends ContentWords {
   readonly row: { readonly row: number }
-  readonly record: { readonly rule: string }
+  readonly rule: string
 }
 
 export const packHolds = (records: readonly Held[]): Uint8Array =>
   packEntries(
     records.map(({ row, rule, content }) => ({
-      ...{ row: { row }, record: { rule } },
+      ...{ row: { row }, rule },
       ...wordsOf(content),
     })),
   )
 
 export function packEntries(records: readonly Packable[]): Uint8Array {
   const indexes = new Map<string, number>()
-  for (const { record } of records) if (!indexes.has(record.rule)) indexes.set(record.rule, indexes.size)
+  for (const { rule } of records) if (!indexes.has(rule)) indexes.set(rule, indexes.size)
   const names = Buffer.from(JSON.stringify([...indexes.keys()]))
   const bytes = Buffer.allocUnsafe(5 + names.length + records.length * 18)
   let at = writeVarint(bytes, 0, names.length)
   at += names.copy(bytes, at)
   let previous = 0
-  for (const { row: ofRow, record, first, last } of records) {
+  for (const { row: ofRow, rule, first, last } of records) {
     const { row } = ofRow
     const step = row - previous
     previous = row
     const isNear = step === 0 || step === 1
-    at = writeVarint(bytes, at, (indexes.get(record.rule) ?? 0) * STEPS + (isNear ? step : ELSEWHERE))
+    at = writeVarint(bytes, at, (indexes.get(rule) ?? 0) * STEPS + (isNear ? step : ELSEWHERE))
     if (!isNear) at = writeVarint(bytes, at, step < 0 ? -step * 2 - 1 : step * 2)
     at = bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
   }

@@ -5,8 +5,9 @@
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
-import type { AccountIds, Entry, EntryOutcome, Reason, ShownRecord } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
 import { type Identity, parseTransactionId } from '../model/ids.ts'
+import type { AccountIds, EntryOutcome, Reason, ShownRecord } from '../model/outcome.ts'
 import type { Reconciler } from './delivery.ts'
 import { allDone } from './dispatcher.ts'
 import { refusalWords, told } from './gateway-words.ts'
@@ -66,9 +67,9 @@ export async function resolveAccounts(
   for (const entry of entries) {
     if (entry.row === last) continue
     last = entry.row
-    const { reference, type } = entry.record.account
+    const { reference, type } = entry.account
     if (type !== 'partnerAccountId' || hashes.has(reference)) continue
-    const hashed = identity.account(entry.record.account)
+    const hashed = identity.account(entry.account)
     hashes.set(reference, hashed)
     firstEntry.set(hashed, entry)
   }
@@ -101,14 +102,14 @@ export async function resolveAccounts(
     counts,
     areUsual:
       left.size === 0 && refusals.size === 0 && known.values().every(({ sentBefore }) => sentBefore === null),
-    isLate: ({ record }) => left.has(hashes.get(record.account.reference) ?? ''),
+    isLate: (entry) => left.has(hashes.get(entry.account.reference) ?? ''),
     accountIds: ({ reference, type }) =>
       type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
-    isNew: ({ record }) => registeredNow.has(hashes.get(record.account.reference) ?? ''),
-    refusalOf: ({ record }) => refusals.get(hashes.get(record.account.reference) ?? ''),
-    isPerhapsSent({ record }) {
-      const until = known.get(hashes.get(record.account.reference) ?? '')?.sentBefore ?? null
-      return until !== null && record.observedAt <= until + DATE_ONLY_MS
+    isNew: (entry) => registeredNow.has(hashes.get(entry.account.reference) ?? ''),
+    refusalOf: (entry) => refusals.get(hashes.get(entry.account.reference) ?? ''),
+    isPerhapsSent(entry) {
+      const until = known.get(hashes.get(entry.account.reference) ?? '')?.sentBefore ?? null
+      return until !== null && entry.observedAt <= until + DATE_ONLY_MS
     },
   }
 }
@@ -125,7 +126,7 @@ function peopleOf(
 ): { readonly all: ReadonlySet<string>; readonly refused: ReadonlySet<string> } {
   const people = { all: new Set<string>(), refused: new Set<string>() }
   for (const one of outcomes) {
-    const { account } = one.entry.record
+    const { account } = one.entry
     if (account.type !== 'partnerAccountId') continue
     const hashed = identity.account(account)
     people.all.add(hashed)
@@ -184,14 +185,14 @@ const DATE_ONLY_MS = 86_400_000
  */
 async function perhapsSentUntil(
   { reconciler, now }: AccountsContext,
-  { record }: Entry,
+  { account: named, sourceType: ours }: Entry,
   accountId: string | null,
 ): Promise<number | null> {
-  const account = accountId === null ? record.account : { reference: accountId, type: 'accountId' as const }
+  const account = accountId === null ? named : { reference: accountId, type: 'accountId' as const }
   const shown = await reconciler.profile(account)
   const isOurs = ({ persistentId, sourceType }: ShownRecord): boolean =>
     persistentId === undefined
-      ? (sourceType ?? record.sourceType) === record.sourceType
+      ? (sourceType ?? ours) === ours
       : parseTransactionId(persistentId) !== undefined
   return shown === undefined || shown.some(isOurs) ? now() : null
 }

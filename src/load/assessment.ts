@@ -9,9 +9,9 @@ import type { AgeResult, AssessmentPage } from '../gateway/contract/age-assessme
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type Entry, type EntryOutcome, rowKeysOf } from '../model/entry.ts'
+import { AnswersEntry, type Entry, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
-import { AnswersRecord } from '../model/record.ts'
+import type { EntryOutcome } from '../model/outcome.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { allDone } from './dispatcher.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
@@ -50,7 +50,7 @@ export async function loadAssessments(
   const open = entries.filter((entry) => !wasTaken(entry))
   const accounts = await resolveAccounts(context.accounts, open, 'await', resumed ? [] : undefined)
   const limit = pLimit(context.concurrency)
-  const byPerson = Map.groupBy(open, ({ record }) => record.account.reference)
+  const byPerson = Map.groupBy(open, (entry) => entry.account.reference)
   const answered = await allDone(
     [...byPerson.values()].map((own) =>
       limit(async () => {
@@ -84,15 +84,14 @@ class PersonRefused extends Error {
 }
 
 async function takeTest(context: AssessmentContext, entry: Entry, resumed: boolean): Promise<EntryOutcome> {
-  const { record } = entry
-  if (!(record instanceof AnswersRecord)) throw new TypeError('the entry answers no test')
+  if (!(entry instanceof AnswersEntry)) throw new TypeError('the entry answers no test')
   const refuse = (code: string, words: Words): EntryOutcome => rejection(entry, null, code, words)
   try {
     const asPerson = await personOf(context, entry)
-    const done = await answerPages(context, record, asPerson)
+    const done = await answerPages(context, entry, asPerson)
     if ('fault' in done) return refuse(done.fault, done.words)
     if (done.submitted === 0 && !resumed) return { entry, outcome: 'unchanged', found: true }
-    const result = await resultOf(context, record)
+    const result = await resultOf(context, entry)
     return {
       ...{ entry, outcome: 'accepted', batchId: null, status: null },
       // Of a chunk that was begun before, an earlier process may have answered the last page.
@@ -109,9 +108,9 @@ async function takeTest(context: AssessmentContext, entry: Entry, resumed: boole
 type AsPerson = <T>(act: (test: Assessment) => Promise<T>) => Promise<T>
 
 /** A token that has run out is asked for anew, once: it says nothing of the credentials of the run. */
-async function personOf({ gateway }: AssessmentContext, { record }: Entry): Promise<AsPerson> {
+async function personOf({ gateway }: AssessmentContext, { account }: Entry): Promise<AsPerson> {
   const open = (): Promise<Assessment> =>
-    gateway.assessmentAs(record.account).catch((error: unknown) => {
+    gateway.assessmentAs(account).catch((error: unknown) => {
       if (error instanceof WaybillError && error.code === 'gateway-refused-credentials')
         throw new PersonRefused({ ours: error.message })
       throw error
@@ -138,7 +137,7 @@ type Done = { readonly submitted: number } | { readonly fault: string; readonly 
 /** @throws GatewayError, PersonRefused, WaybillError */
 async function answerPages(
   { sending, now, random }: AssessmentContext,
-  record: AnswersRecord,
+  record: AnswersEntry,
   asPerson: AsPerson,
 ): Promise<Done> {
   const current = (): Promise<AssessmentPage | undefined> =>
@@ -183,7 +182,7 @@ const PAGE_REPEATED: Words = { ours: 'the gateway gives a page again that it has
 /** What the interface shows of it; a test whose result cannot be read was answered all the same. */
 async function resultOf(
   { gateway, sending }: AssessmentContext,
-  { account }: AnswersRecord,
+  { account }: AnswersEntry,
 ): Promise<object | undefined> {
   try {
     const [result] = await sending.read('read the age result', async () => {

@@ -2,7 +2,8 @@
 import type { CreateAnswer } from '../gateway/answer.ts'
 import type { AnswerClass } from '../gateway/answer-class.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { Entry, Verdict } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
+import type { Verdict } from '../model/outcome.ts'
 import type { RecordKind } from '../model/record.ts'
 
 /** A batch as it was sent. */

@@ -29,24 +29,24 @@ export function planBatches(
   acrossAccounts = false,
 ): PlannedBatch[] {
   const plan: PlannedBatch[] = []
-  const byKind = Map.groupBy(entries, (entry) => entry.record.kind)
+  const byKind = Map.groupBy(entries, (entry) => entry.kind)
   for (const kind of RECORD_KINDS) {
     const lastOfSeries = new Map<string, number>()
     const waves = cutWaves(byKind.get(kind) ?? [])
     for (const wave of waves) {
       const groups =
         kind === 'careTeam' && !acrossAccounts
-          ? Map.groupBy(wave, (entry) => entry.record.account.reference).values()
+          ? Map.groupBy(wave, (entry) => entry.account.reference).values()
           : [wave]
       for (const group of groups) {
         for (const { entries: batch, bytes } of cutBatches(group, limits)) {
           const after = new Set<number>()
           // In one wave no two records share a series: no batch waits for another.
           if (waves.length > 1) {
-            for (const { record } of batch) {
-              const before = lastOfSeries.get(record.series)
+            for (const entry of batch) {
+              const before = lastOfSeries.get(entry.series)
               if (before !== undefined) after.add(before)
-              lastOfSeries.set(record.series, plan.length)
+              lastOfSeries.set(entry.series, plan.length)
             }
           }
           plan.push({ kind, entries: batch, bytes, after: [...after] })
@@ -61,8 +61,8 @@ export function planBatches(
 function cutWaves(entries: readonly Entry[]): (readonly Entry[])[] {
   if (!repeatsSeries(entries)) return [entries]
   const waveOf = new Map<Entry, number>()
-  for (const members of Map.groupBy(entries, (entry) => entry.record.series).values()) {
-    const oldestFirst = members.toSorted((a, b) => a.record.observedAt - b.record.observedAt)
+  for (const members of Map.groupBy(entries, (entry) => entry.series).values()) {
+    const oldestFirst = members.toSorted((a, b) => a.observedAt - b.observedAt)
     for (const [wave, entry] of oldestFirst.entries()) waveOf.set(entry, wave)
   }
   const waves: Entry[][] = []
@@ -83,14 +83,14 @@ function repeatsSeries(entries: readonly Entry[]): boolean {
   /** By code the number of the person who had it last. */
   const hadLast = new Map<string, number>()
   let person: string | undefined
-  for (const { record } of entries) {
-    const { reference } = record.account
+  for (const entry of entries) {
+    const { reference } = entry.account
     if (reference !== person) {
       if (people.has(reference)) return true
       people.add(reference)
       person = reference
     }
-    const code = record.seriesCode
+    const code = entry.seriesCode
     if (hadLast.get(code) === people.size) return true
     hadLast.set(code, people.size)
   }
@@ -170,16 +170,16 @@ export function createSizeLimits(): SizeLimits {
 const FRAME_BYTES = 150
 
 export function recordText(
-  { record, transactionId }: Pick<Entry, 'record' | 'transactionId'>,
+  { kind, text, transactionId }: Pick<Entry, 'kind' | 'text' | 'transactionId'>,
   batchId: string,
 ): string {
-  const open = record.kind === 'careTeam' ? '{' : `{"transactionId":"${transactionId}",`
-  return `${open}${record.content}${batchId}","persistentRecordId":"${transactionId}"}}}`
+  const open = kind === 'careTeam' ? '{' : `{"transactionId":"${transactionId}",`
+  return `${open}${text}${batchId}","persistentRecordId":"${transactionId}"}}}`
 }
 
 /** An upper bound of the record's length on the wire. */
-export function recordBytes({ record, idLength }: Entry): number {
-  return record.contentBytes + 2 * idLength + FRAME_BYTES
+export function recordBytes({ textBytes, idLength }: Entry): number {
+  return textBytes + 2 * idLength + FRAME_BYTES
 }
 
 /** An upper bound of a batch's length on the wire, in bytes. */
@@ -198,19 +198,18 @@ export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: s
   const writer = new TextWriter(buffer)
   writer.text('[')
   for (const entry of entries) {
-    const { record, idLength } = entry
     let id: number | undefined
-    if (record.kind === 'careTeam') writer.piece(OPEN)
+    if (entry.kind === 'careTeam') writer.piece(OPEN)
     else {
       writer.piece(OPEN_WITH_ID)
       id = writer.at
       entry.writeId(writer)
       writer.piece(NEXT_MEMBER)
     }
-    record.writeContent(writer)
+    entry.writeText(writer)
     writer.piece(behind)
     if (id === undefined) entry.writeId(writer)
-    else writer.again(id, idLength)
+    else writer.again(id, entry.idLength)
     writer.piece(CLOSE)
   }
   // In the place of the last comma.

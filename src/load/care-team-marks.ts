@@ -14,8 +14,9 @@ import {
   type Tallies,
   UNDATED,
 } from '../ledger/ledger.ts'
-import type { Entry, Reason } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
+import type { Reason } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import {
   type CareTeamAccount,
@@ -130,7 +131,7 @@ export async function carryOutMark(
     case 'mark':
     case 'unmark': {
       const isMark = step.step === 'mark'
-      const account = step.entry?.record.account ?? person.owner
+      const account = step.entry?.account ?? person.owner
       const error = await sendMark(context, account, step, has)
       owe(error !== undefined)
       if (error === undefined) {
@@ -202,12 +203,11 @@ export function knownNow(
     note(npi, Math.max(UNDATED, ...dates), null)
   }
   for (const { npi, status, entry, place, isHeard } of wanted) {
-    if (status === 'stored' || (status === 'delivered' && !isHeard))
-      note(npi, entry.record.observedAt, null, place)
+    if (status === 'stored' || (status === 'delivered' && !isHeard)) note(npi, entry.observedAt, null, place)
     // What it says of the mark counts, though nobody knows whether it is stored.
     const mark = status === 'doubtful' ? marks.get(npi) : undefined
-    if (mark === 'to-set') note(npi, entry.record.observedAt, entry.content, place)
-    if (mark === 'withdrawn') note(npi, entry.record.observedAt, null, place)
+    if (mark === 'to-set') note(npi, entry.observedAt, entry.content, place)
+    if (mark === 'withdrawn') note(npi, entry.observedAt, null, place)
   }
   return [...rows.values()].flatMap((row) => {
     const mark = marks.get(row.npi) ?? row.mark

@@ -13,9 +13,9 @@ import {
   UNKNOWN_PERSON,
   UNUSABLE,
 } from '../ledger/ledger.ts'
-import type { Entry } from '../model/entry.ts'
+import type { Entry, RowOutcome } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
-import type { AccountKey, RowOutcome } from '../model/record.ts'
+import type { AccountKey } from '../model/record.ts'
 import { type CareTeamContext, isMissing, noteOwed } from './care-team-marks.ts'
 import type { CareTeamRules } from './care-team-state.ts'
 import type { Speaks } from './recognise.ts'
@@ -79,20 +79,18 @@ export async function listingOf(
   { arrival, isBackfill }: Speaks,
 ): Promise<Listing> {
   if (entries.length === 0) return NOTHING_LISTED
-  const hashes = new Map(
-    entries.map(({ record: { account } }) => [account.reference, identity.account(account)]),
-  )
+  const hashes = new Map(entries.map(({ account }) => [account.reference, identity.account(account)]))
   const listings = await memory.listedCareTeams(jobId, [...hashes.values()])
   if (listings.size === 0) return NOTHING_LISTED
   const known = await careTeams.ledger.careTeams(careTeams.gatewayName, [...listings.keys()])
-  const of = ({ record }: Entry): { listing?: CareTeamListing; npi: string; had?: KnownCareTeam } => {
-    const hash = hashes.get(record.account.reference) ?? ''
-    const npi = identity.npi(record.evidence.npi ?? '')
+  const of = (entry: Entry): { listing?: CareTeamListing; npi: string; had?: KnownCareTeam } => {
+    const hash = hashes.get(entry.account.reference) ?? ''
+    const npi = identity.npi(entry.evidence.npi ?? '')
     const [listing, had] = [listings.get(hash), known.get(hash)?.find((one) => one.npi === npi)]
     return { npi, ...(listing && { listing }), ...(had && { had }) }
   }
   const isUnlisted = (entry: Entry): boolean => {
-    if (entry.record.kind !== 'careTeam') return false
+    if (entry.kind !== 'careTeam') return false
     const { listing, npi } = of(entry)
     if (listing === undefined || careTeams.missing === 'keep') return false
     return (isBackfill || listing.arrival > arrival) && !listing.npis.has(npi)
@@ -100,7 +98,7 @@ export async function listingOf(
   return {
     isUnlisted,
     isListedAgain(entry) {
-      if (entry.record.kind !== 'careTeam') return false
+      if (entry.kind !== 'careTeam') return false
       const { listing, had } = of(entry)
       if (listing === undefined || isUnlisted(entry)) return false
       return had === undefined || had.deletions.some(isMissing)

@@ -53,7 +53,7 @@ function replacingOf(
   const [first] = kept
   const isNew = wanted.some(({ status }) => status !== 'delivered')
   if (first === undefined || !isNew || isOutdated(kept, has)) return []
-  const until = first.entry.record.observedAt
+  const until = first.entry.observedAt
   const listed = kept.map((one) => listedAs(one, has))
   const stands = new Set(listed)
   const older = has.filter((one) => one.isListed && !stands.has(one) && (one.observedAt ?? Infinity) <= until)

@@ -9,7 +9,8 @@
 import { z } from 'zod'
 import { documented } from '../gateway/contract/shared-objects.ts'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
-import type { Entry, PassedOver } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
+import type { PassedOver } from '../model/outcome.ts'
 import { recordText } from './batches.ts'
 
 /** What is done with an entry whose NPI the account has with other fields. */
@@ -155,7 +156,7 @@ const opened = (wanted: readonly WantedCareTeam[]): WantedCareTeam[] =>
 
 /** Newest first; of equal dates the later row. */
 const newestFirst = (wanted: readonly WantedCareTeam[]): WantedCareTeam[] =>
-  wanted.toReversed().toSorted((a, b) => b.entry.record.observedAt - a.entry.record.observedAt)
+  wanted.toReversed().toSorted((a, b) => b.entry.observedAt - a.entry.observedAt)
 
 const known = (fields: CareTeamFields, has: readonly HadCareTeam[]): boolean =>
   has.some((one) => isSame(fields, one.fields))
@@ -221,15 +222,13 @@ const PLANS: Readonly<Record<ChangedCareTeam, PlanOfProvider>> = {
 export function newestRow(wanted: readonly WantedCareTeam[]): WantedCareTeam[] {
   const [newest] = newestFirst(wanted)
   if (newest === undefined) return []
-  const { row, record } = newest.entry
-  return wanted.filter(
-    ({ entry }) => entry.row.row === row.row && entry.record.observedAt === record.observedAt,
-  )
+  const { row, observedAt } = newest.entry
+  return wanted.filter(({ entry }) => entry.row.row === row.row && entry.observedAt === observedAt)
 }
 
 /** Whether the account has another entry of the NPI that is newer. */
 export function isOutdated(kept: readonly WantedCareTeam[], has: readonly HadCareTeam[]): boolean {
-  const at = kept[0]?.entry.record.observedAt ?? Number.NEGATIVE_INFINITY
+  const at = kept[0]?.entry.observedAt ?? Number.NEGATIVE_INFINITY
   return has.some(
     ({ observedAt, fields }) => (observedAt ?? at) > at && !kept.some((one) => isSame(one.fields, fields)),
   )
@@ -324,7 +323,7 @@ function* statements(
     yield { npi, at, order: -1, isPrimary: mark === 'set' || mark === 'to-set', from: 'ledger' }
   }
   for (const [order, one] of wanted.entries()) {
-    const { primary, observedAt: at } = one.entry.record
+    const { primary, observedAt: at } = one.entry
     // The ledger knows what came of it.
     if (primary === undefined || one.isHeard) continue
     yield { npi: one.npi, at, order, isPrimary: primary, from: 'chunk', wanted: one }

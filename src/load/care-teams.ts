@@ -4,8 +4,9 @@
  * cannot be done now is owed (care-team-owed.ts).
  */
 import type { KnownCareTeam } from '../ledger/ledger.ts'
-import type { Entry, EntryOutcome, Outcomes } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
 import { parseTransactionId } from '../model/ids.ts'
+import type { EntryOutcome, Outcomes } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import type { ResolvedAccounts } from './accounts.ts'
 import { type ListedAccount, replaceAll } from './care-team-deletions.ts'
@@ -83,7 +84,7 @@ export async function careTeamsOf(
 ): Promise<CareTeamsOfChunk> {
   const { identity } = context
   const people = await peopleOf(context, entries, listed, accounts)
-  const npis = new Map(entries.map((entry) => [entry, identity.npi(entry.record.evidence.npi ?? '')]))
+  const npis = new Map(entries.map((entry) => [entry, identity.npi(entry.evidence.npi ?? '')]))
   const fields = new Map(entries.map((entry) => [entry, fieldsSent(entry)]))
 
   /** @param open status of those without an outcome; any other without one is a twin, and stands for nothing of its own */
@@ -101,7 +102,7 @@ export async function careTeamsOf(
       const place = placeOfWord(arrival, entry.row.row)
       const isNew =
         outcome?.outcome !== 'unchanged' || (outcome.found === true && outcome.passedOver === undefined)
-      const isHeard = !isNew && wasHeard(person.known, { npi, at: entry.record.observedAt, place })
+      const isHeard = !isNew && wasHeard(person.known, { npi, at: entry.observedAt, place })
       return [{ entry, npi, fields: fields.get(entry) ?? {}, status, place, isHeard }]
     })
 
@@ -208,7 +209,7 @@ export async function careTeamsOf(
 
 /** Whether a record that was delivered before says something else of the mark than was heard since. */
 function isNewWord({ known }: Person, { npi, entry, isHeard }: WantedCareTeam): boolean {
-  const { primary } = entry.record
+  const { primary } = entry
   const { mark } = known.find((one) => one.npi === npi) ?? {}
   return !isHeard && primary !== undefined && primary !== (mark === 'set' || mark === 'to-set')
 }
@@ -221,9 +222,7 @@ function whoseEntry(entry: Entry, has: readonly HadCareTeam[]): { readBack?: tru
   const isThisRecord = (id: string | undefined): boolean => {
     const parts = id === undefined ? undefined : parseTransactionId(id)
     // Where the gateway keeps no ids, nobody can tell.
-    return (
-      parts === undefined || (parts.rule === entry.record.rule && entry.content.startsWith(parts.content))
-    )
+    return parts === undefined || (parts.rule === entry.rule && entry.content.startsWith(parts.content))
   }
   return ids.some(isThisRecord) ? {} : { isOthers: true }
 }
@@ -234,8 +233,8 @@ async function peopleOf(
   listed: readonly AccountKey[],
   { accountIds }: Pick<ResolvedAccounts, 'accountIds'>,
 ): Promise<Person[]> {
-  const byReference = Map.groupBy(entries, ({ record }) => record.account.reference)
-  const accounts = [...listed, ...entries.map(({ record }) => record.account)]
+  const byReference = Map.groupBy(entries, (entry) => entry.account.reference)
+  const accounts = [...listed, ...entries.map((entry) => entry.account)]
   const own = [...new Map(accounts.map((account) => [account.reference, account])).values()].map(
     (account) => ({
       ...{ hash: identity.account(account), account, entries: byReference.get(account.reference) ?? [] },
@@ -249,7 +248,7 @@ async function peopleOf(
   const empty = await ledger.registeredBy(gatewayName, withNone, runId)
   return own.map(({ hash, account, entries: ofOne }) => {
     const id = accountIds(account)
-    const npis = new Set(ofOne.map(({ record }) => identity.npi(record.evidence.npi ?? '')))
+    const npis = new Set(ofOne.map((entry) => identity.npi(entry.evidence.npi ?? '')))
     const before = known.get(hash) ?? []
     const listedAgain = before
       .filter(({ npi, deletions }) => npis.has(npi) && deletions.some(isMissing))
@@ -306,7 +305,7 @@ function withStored(
     const outcome = outcomes.of(entry)
     if (outcome?.outcome !== 'accepted' || has.some((one) => isSame(fields, one.fields))) continue
     const { gatewayId: id } = outcome
-    const { observedAt } = entry.record
+    const { observedAt } = entry
     const own = { id, npi, fields, observedAt, ours: entry.transactionId }
     has.push({ ...own, isListed: false, listedAt: undefined, isMarked: false })
   }

@@ -7,7 +7,8 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { BatchIntent } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
-import type { AccountIds, Entry, EntryOutcome, Verdict } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
+import type { AccountIds, EntryOutcome, Verdict } from '../model/outcome.ts'
 import type { RecordKind } from '../model/record.ts'
 import { spokenFor, watchBatch } from './batch-answer.ts'
 import { batchBytes, cutBatches, fits, taken, tooLarge, writeBatch } from './batches.ts'
@@ -205,7 +206,7 @@ async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnow
   if (known.cause !== undefined) {
     // The gateway may still be at work on it: what is not there yet could be stored a moment after it was looked for.
     const waitMs = waitBeforeReadBack(resends + 1, delivery.random)
-    const people = new Set(batch.entries.map(({ record }) => record.account.reference))
+    const people = new Set(batch.entries.map((entry) => entry.account.reference))
     const operation = `create ${batch.kind} records`
     // A time-out between answers does not make a gateway that answers one that does not.
     const cause = { ...known.cause, status: known.cause.status ?? sent.failedWith }

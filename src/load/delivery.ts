@@ -7,16 +7,9 @@ import type { CreateAnswer } from '../gateway/answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { ChunkKey, RunLedger } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
-import type {
-  AccountIds,
-  Entry,
-  EntryOutcome,
-  Matched,
-  ShownRecord,
-  StoredAs,
-  Verdict,
-} from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
+import type { AccountIds, EntryOutcome, Matched, ShownRecord, StoredAs, Verdict } from '../model/outcome.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
 import type { BatchWatch } from './batch-answer.ts'
 import type { BodyBuffers, SizeLimits } from './batches.ts'
@@ -165,7 +158,7 @@ export async function beliedBy(
   const verdicts = await lookUp(delivery, [...unconfirmed.keys()], accountIds, delivery.now())
   for (const [entry, id] of unconfirmed) {
     const verdict = verdicts.get(entry)
-    if (verdict === 'stored') toldIds.set(entry.record.account.reference, id)
+    if (verdict === 'stored') toldIds.set(entry.account.reference, id)
     else if (verdict === 'absent') belied.add(entry)
   }
   return belied

@@ -1,14 +1,15 @@
 /** What an earlier process did with the records of a chunk that it has left open, by the ledger: the rest of them is to be sent. */
 import type { BatchRecord, ChunkKey, ExceptionRecord, Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
-import type { Entry, EntryOutcome } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
+import type { EntryOutcome } from '../model/outcome.ts'
 import { RECORD_KINDS, type Stage } from '../model/record.ts'
 
 export interface Earlier {
   readonly outcomes: readonly EntryOutcome[]
   readonly unanswered: readonly {
     batch: BatchRecord
-    kind: Entry['record']['kind']
+    kind: Entry['kind']
     entries: readonly Entry[]
   }[]
   readonly unsent: readonly Entry[]
@@ -29,10 +30,10 @@ export async function recallChunk(
   fresh: readonly Entry[],
 ): Promise<Earlier> {
   const byPosition = new Map(
-    fresh.map((entry) => [positionOf(entry.row.row, entry.record.rule, entry.content), entry]),
+    fresh.map((entry) => [positionOf(entry.row.row, entry.rule, entry.content), entry]),
   )
   const outcomes: EntryOutcome[] = []
-  const unanswered: { batch: BatchRecord; kind: Entry['record']['kind']; entries: Entry[] }[] = []
+  const unanswered: { batch: BatchRecord; kind: Entry['kind']; entries: Entry[] }[] = []
   const take = (row: number, rule: string, content: string): Entry | undefined => {
     const position = positionOf(row, rule, content)
     const entry = byPosition.get(position)

@@ -4,7 +4,8 @@
  */
 import type { GatewayError } from '../gateway/gateway-error.ts'
 import type { Exception } from '../ledger/ledger.ts'
-import type { Entry, EntryOutcome, Reason } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
+import type { EntryOutcome, Reason } from '../model/outcome.ts'
 import { recordText } from './batches.ts'
 
 /** Why something was refused: what we say of it, which is of nobody, then the gateway's words, which may be of a person. */
@@ -166,8 +167,8 @@ export function toException(outcome: EntryOutcome): Exception | undefined {
     row: entry.row.row,
     line: entry.row.line,
     byteOffset: entry.row.byteOffset,
-    kind: entry.record.kind,
-    rule: entry.record.rule,
+    kind: entry.kind,
+    rule: entry.rule,
     content: entry.content,
     outcome: outcome.outcome,
     stage: reason.stage,

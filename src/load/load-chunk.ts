@@ -3,14 +3,8 @@
  * the run must stop; the chunk then stays open and is taken up again by the next run.
  */
 import type { ChunkKey, KnownCareTeam, Ledger, PerhapsSent } from '../ledger/ledger.ts'
-import {
-  type Entry,
-  type EntryOutcome,
-  Outcomes,
-  rowKeysOf,
-  type StoredAs,
-  type Verdict,
-} from '../model/entry.ts'
+import { type Entry, rowKeysOf } from '../model/entry.ts'
+import { type EntryOutcome, Outcomes, type StoredAs, type Verdict } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { type AssessmentContext, loadAssessments } from './assessment.ts'
@@ -89,7 +83,7 @@ export interface LoadedChunk {
 /** @throws WaybillError where the run must stop */
 export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
   const { entries, resumed } = chunk
-  const kind = entries[0]?.record.kind
+  const kind = entries[0]?.kind
   // A mapping makes no record of a profile beside these.
   if (kind === 'account')
     return { ...NOTHING_OF_PROFILES, ...(await loadRoster(context.accounts, entries, resumed)) }
@@ -164,7 +158,7 @@ async function load(
     { delivered, held },
     { arrival: chunk.arrival, news, doubts: context.held },
   )
-  const teams = entries.filter(({ record }) => record.kind === 'careTeam')
+  const teams = entries.filter((entry) => entry.kind === 'careTeam')
   const listing = await listingOf(context, teams, chunk)
   const listedAgain = recognised.unchanged.filter(listing.isListedAgain)
   const again = new Set(listedAgain)
@@ -210,9 +204,7 @@ async function load(
     delivered.size + held.size + perhapsSent.unanswered.size === 0 &&
     context.behindSince === undefined
   // Of care teams the whole list tells more than a look for each of them.
-  const doubtful = allUsual
-    ? []
-    : unsent.filter((entry) => entry.record.kind !== 'careTeam' && isDoubtful(entry))
+  const doubtful = allUsual ? [] : unsent.filter((entry) => entry.kind !== 'careTeam' && isDoubtful(entry))
   const verdicts =
     doubtful.length === 0
       ? new Map<Entry, Verdict | StoredAs>()
@@ -266,7 +258,7 @@ async function load(
     (entry) => isReplaced(entry, delivered),
   )
   const selected = await careTeams.select(
-    inRowOrder.filter(({ record }) => record.kind === 'careTeam'),
+    inRowOrder.filter((entry) => entry.kind === 'careTeam'),
     outcomes,
   )
   note(selected.outcomes)
@@ -349,13 +341,12 @@ async function seriesThatWait(
   const before = held === 'hold' ? await memory.heldSeries(jobId) : new Set<string>()
   const add = (ended: readonly EntryOutcome[]): void => {
     if (inDoubt === 'resend') return
-    for (const one of ended) if (one.outcome === 'in-doubt' && one.isAsked) own.add(one.entry.record.series)
+    for (const one of ended) if (one.outcome === 'in-doubt' && one.isAsked) own.add(one.entry.series)
   }
   add(outcomes)
   return {
     isEmpty: () => own.size + before.size === 0,
-    has: ({ record }) =>
-      own.has(record.series) || (before.size > 0 && before.has(identity.series(record.series))),
+    has: (entry) => own.has(entry.series) || (before.size > 0 && before.has(identity.series(entry.series))),
     add,
   }
 }

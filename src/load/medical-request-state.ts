@@ -10,8 +10,9 @@ import {
 } from '../gateway/contract/medical-records.ts'
 import type { KnownRequest } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
+import { RequestEntry } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
-import { type MedicalRequest, RequestRecord } from '../model/record.ts'
+import type { MedicalRequest } from '../model/record.ts'
 import { placeOfWord } from './care-team-state.ts'
 
 /** A request as a row of an export says it. */
@@ -33,9 +34,8 @@ export const wantedRequests = (
   arrival: number,
 ): WantedRequest[] =>
   entries.flatMap((entry) => {
-    const { record, row } = entry
-    if (!(record instanceof RequestRecord)) return []
-    const { request } = record
+    if (!(entry instanceof RequestEntry)) return []
+    const { request, row } = entry
     const reference = identity.request(request.reference)
     const content = identity.requestBody(request.body)
     return [{ entry, request, reference, content, heardAt: placeOfWord(arrival, row.row) }]

@@ -3,9 +3,9 @@
  * that are the same. What was replaced and comes back is new. Pure.
  */
 import type { DeliveredRecord, HeldUnder } from '../ledger/ledger.ts'
-import type { Entry, EntryOutcome } from '../model/entry.ts'
+import type { Entry, MappedRow } from '../model/entry.ts'
 import { type ContentWords, contentDigits, hasSameContent } from '../model/ids.ts'
-import type { MappedRow } from '../model/record.ts'
+import type { EntryOutcome } from '../model/outcome.ts'
 
 /** What the ledger knows under the row keys of a chunk. */
 export interface Memory {
@@ -97,7 +97,7 @@ function isSaidOtherwise(
   records: readonly DeliveredRecord[],
   { arrival, isAgain }: Speaks,
 ): boolean {
-  if (!isAgain || entry.record.kind === 'careTeam') return false
+  if (!isAgain || entry.kind === 'careTeam') return false
   // Though it no longer stands: what a later export has put in its place does not make its earlier word news.
   return records.some(
     (one) => one.rule === entry.ruleHash && !hasSameContent(one, entry) && one.arrival === arrival,
@@ -115,7 +115,7 @@ export function isOutdated(
   lastWords: ReadonlySet<Entry>,
 ): boolean {
   const records = delivered.get(entry.rowKey)
-  if (records === undefined || entry.record.kind === 'careTeam') return false
+  if (records === undefined || entry.kind === 'careTeam') return false
   if (isSaidOtherwise(entry, records, speaks) && !lastWords.has(entry)) return true
   const stands = standingOf(records, entry.ruleHash)
   if (stands === undefined || hasSameContent(stands, entry)) return false
@@ -170,11 +170,11 @@ export interface RecogniseOptions extends Pick<Speaks, 'arrival'> {
 
 /** Whether another content is in doubt in its place, of this export or one before it. */
 function isRivalled(
-  { rowKey, ruleHash, content, record }: Entry,
+  { rowKey, ruleHash, content, kind }: Entry,
   held: Memory['held'],
   arrival: number,
 ): boolean {
-  if (record.kind === 'careTeam') return false
+  if (kind === 'careTeam') return false
   const rivals = [...(held.get(rowKey) ?? [])]
   return rivals.some(([other, of]) => other !== content && of.rule === ruleHash && of.arrival <= arrival)
 }

@@ -2,7 +2,8 @@
  * Loads a chunk of a roster: its people are registered, and nothing else is sent. The crosswalk alone tells who is known; nothing is
  * remembered by row key.
  */
-import type { Entry, EntryOutcome, Reason } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
+import type { EntryOutcome, Reason } from '../model/outcome.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 
 /** @param resumed whether an earlier process may have registered some of them. @throws WaybillError where the run must stop */
@@ -13,11 +14,11 @@ export async function loadRoster(
 ): Promise<{ readonly outcomes: readonly EntryOutcome[]; readonly accounts: ResolvedAccounts['counts'] }> {
   const accounts = await resolveAccounts(context, entries, 'await', resumed ? [] : undefined)
   const { ledger, gatewayName, identity } = context
-  const hashes = entries.map(({ record }) => identity.account(record.account))
+  const hashes = entries.map((entry) => identity.account(entry.account))
   const known = await ledger.accounts(gatewayName, [...new Set(hashes)])
   const counted = new Set<string>()
   const outcomes = entries.map((entry, at): EntryOutcome => {
-    const { account } = entry.record
+    const { account } = entry
     const hashed = hashes[at] ?? ''
     const reason = accounts.refusalOf(entry)
     if (reason !== undefined) return { entry, outcome: 'rejected', batchId: null, reason }

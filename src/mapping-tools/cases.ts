@@ -5,7 +5,7 @@
  * and folded say the same.
  */
 import { z } from 'zod'
-import type { RowOutcome } from '../model/record.ts'
+import type { RowOutcome } from '../model/entry.ts'
 import { parseYaml, type YamlFile } from '../yaml-file.ts'
 import { type Facts, factsOf, inOrder, registration, withoutOrdinal } from './record-facts.ts'
 

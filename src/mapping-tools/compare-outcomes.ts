@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { OpenExport } from '../extract/open-export.ts'
 import type { ReadDefinition } from '../extract/read-definition.ts'
-import type { RowOutcome } from '../model/record.ts'
+import type { RowOutcome } from '../model/entry.ts'
 import type { Row } from '../model/row.ts'
 import { type Facts, factsOf, registration } from './record-facts.ts'
 
@@ -107,7 +107,7 @@ function products(outcome: RowOutcome | undefined): Products {
   const { account, key, records, rejected } = outcome
   for (const record of records) {
     const facts = () => ({ ...factsOf(record), account: account.reference, key })
-    found.set(record.rule, { text: `${record.primary} ${record.content}`, made: true, facts })
+    found.set(record.rule, { text: `${record.primary} ${record.text}`, made: true, facts })
   }
   for (const { rule, issue } of rejected) found.set(rule, refused(issue.code))
   const register = registration(outcome)

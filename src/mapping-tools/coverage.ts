@@ -1,8 +1,9 @@
 /** How a mapping fits an export: which columns it reads, and, over its rows, what each rule gives, so that what never gives anything is seen. */
 import { didYouMean } from '../did-you-mean.ts'
 import { type CodeCount, countLeftOut, leftOutCounts } from '../model/balance.ts'
+import type { RowOutcome } from '../model/entry.ts'
 import type { Finding } from '../model/errors.ts'
-import type { RecordKind, RowOutcome } from '../model/record.ts'
+import type { RecordKind } from '../model/record.ts'
 import type { ReadName } from '../transform/compile-context.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
 import { registration, withoutOrdinal } from './record-facts.ts'
@@ -87,11 +88,11 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
       if (outcome.outcome === 'rejected') return increase(reasons, outcome.issue.code)
       countLeftOut(left, outcome)
       if (outcome.outcome === 'skipped') return
-      for (const { rule, kind, content } of outcome.records) {
+      for (const { rule, kind, text } of outcome.records) {
         const counts = countsOf(rule, kind)
         counts.made += 1
         // Within a text the quotes would be escaped, so this is the name of a member.
-        for (const field of counts.missing) if (content.includes(`"${field}":`)) counts.missing.delete(field)
+        for (const field of counts.missing) if (text.includes(`"${field}":`)) counts.missing.delete(field)
       }
       for (const { rule, kind, issue } of outcome.rejected)
         increase(countsOf(rule, kind).rejected, issue.code)

@@ -1,6 +1,6 @@
 /** Days and times of day of an export, as far as they tell whether the mapping reads the right date, form and zone. */
 import { IANAZone } from 'luxon'
-import type { PreparedRecord } from '../model/record.ts'
+import type { Entry } from '../model/entry.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
 
 export interface DateFacts {
@@ -55,7 +55,7 @@ export function createDates(mapping: MappingDefinition) {
     return offset
   }
   return {
-    add([record]: readonly PreparedRecord[], born: number | undefined): void {
+    add([record]: readonly Entry[], born: number | undefined): void {
       if (record === undefined) return
       const at = record.observedAt
       facts.rows++

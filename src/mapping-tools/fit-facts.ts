@@ -5,7 +5,8 @@
  */
 import { DDSketch } from '@datadog/sketches-js'
 import { OTHER_CODES } from '../model/balance.ts'
-import type { PreparedRecord, RecordKind, RowOutcome } from '../model/record.ts'
+import type { Entry, RowOutcome } from '../model/entry.ts'
+import type { RecordKind } from '../model/record.ts'
 import type { BiometricEntry } from '../transform/catalog.ts'
 import { isRoster, type MappingDefinition } from '../transform/mapping-definition.ts'
 import { createDates, type DateFacts } from './fit-dates.ts'
@@ -224,7 +225,7 @@ export const withoutFew = (facts: FitFacts): FitFacts => ({
   ),
 })
 
-function contentOf(records: readonly PreparedRecord[]): number {
+function contentOf(records: readonly Entry[]): number {
   let content = 0
   for (const { evidence, observedAt, rule } of records)
     content = hashOf(evidence.value ?? evidence.npi ?? rule, (content ^ observedAt) >>> 0)

@@ -1,6 +1,6 @@
 /** People of an export by reference, and by name and birth; their sexes. */
 import { DDSketch } from '@datadog/sketches-js'
-import type { MappedRow } from '../model/record.ts'
+import type { MappedRow } from '../model/entry.ts'
 import { HashSample, hashOf } from './hash-sample.ts'
 
 export interface PeopleFacts {

@@ -2,7 +2,7 @@
  * Whether a mapping is right for an export, judged by what its rows come to (fit-facts.ts): what is suspicious, and what it may
  * mean. Pure. docs/judging.md says what each finding is told by; a mapping acknowledges one under `expected`.
  */
-import type { RowOutcome } from '../model/record.ts'
+import type { RowOutcome } from '../model/entry.ts'
 import type { BiometricEntry, Catalog } from '../transform/catalog.ts'
 import type { ReadName } from '../transform/compile-context.ts'
 import type { FitFinding, MappingDefinition } from '../transform/mapping-definition.ts'

@@ -1,6 +1,6 @@
 /** Rows beside what becomes of them, in the words in which people read it: for a terminal, or as a page. They hold health data. */
 import { html, htmlPage } from '../html-page.ts'
-import type { MappedRow, PreparedRecord, RowOutcome } from '../model/record.ts'
+import type { Entry, MappedRow, RowOutcome } from '../model/entry.ts'
 import type { Row } from '../model/row.ts'
 import { shown } from '../shown-text.ts'
 import { factsOf, registration } from './record-facts.ts'
@@ -73,7 +73,7 @@ function becameOf(outcome: RowOutcome): Pick<PreviewedRow, 'records' | 'leftOut'
   }
 }
 
-function inShort(record: PreparedRecord): PreviewedRecord {
+function inShort(record: Entry): PreviewedRecord {
   const facts = factsOf(record)
   const told =
     record.kind === 'careTeam'

@@ -3,13 +3,13 @@
  * its own here is named by its path, so that nothing of a body is left out.
  */
 import { readJson } from '../extract/json-text.ts'
-import type { MappedRow, PreparedRecord } from '../model/record.ts'
+import type { Entry, MappedRow } from '../model/entry.ts'
 import type { JsonValue } from '../model/row.ts'
 import { CODE_SYSTEM_OID } from '../transform/codes.ts'
 
 export type Facts = Readonly<Record<string, string>>
 
-/** `PreparedRecord.content` ends with the opening quote of the batch id, inside of `source.meta`. */
+/** `Entry.text` ends with the opening quote of the batch id, inside of `source.meta`. */
 const REST = '"}}}'
 
 /** Ids, and what is told once for a row. */
@@ -34,8 +34,8 @@ const OIDS: Readonly<Record<string, string>> = {
   'ICD-10-CM': CODE_SYSTEM_OID['ICD-10-CM'],
 }
 
-export function factsOf(record: Pick<PreparedRecord, 'content' | 'primary'>): Facts {
-  const read = readJson(`{${record.content.replace(/^,/, '')}${REST}`)
+export function factsOf(record: Pick<Entry, 'text' | 'primary'>): Facts {
+  const read = readJson(`{${record.text.replace(/^,/, '')}${REST}`)
   if (!('value' in read)) throw new TypeError(`a record's content is ${read.problem}`)
   const { name, code, codeSystem, codeSystemName, codes, value, unit, ...rest } = members(read.value)
   const facts = new Map<string, string>()

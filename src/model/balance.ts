@@ -3,16 +3,10 @@
  * Pure.
  */
 import { z } from 'zod'
-import type { EntryOutcome } from './entry.ts'
+import type { MappedRow, RowOutcome, SkippedRow } from './entry.ts'
 import { WaybillError } from './errors.ts'
-import {
-  isOfProfile,
-  type MappedRow,
-  RECORD_KINDS,
-  type RecordKind,
-  type RowOutcome,
-  type SkippedRow,
-} from './record.ts'
+import type { EntryOutcome } from './outcome.ts'
+import { isOfProfile, RECORD_KINDS, type RecordKind } from './record.ts'
 
 export interface RowCounts {
   read: number
@@ -207,7 +201,7 @@ export function countChunk(
     }
   }
   for (const one of outcomes) {
-    const records = counts.records[one.entry.record.kind]
+    const records = counts.records[one.entry.kind]
     records.pending--
     if (one.outcome === 'accepted') {
       records.accepted++

@@ -1,57 +1,113 @@
-/** A record on its way: with its origin, its hashes and its id. */
+/** A record on its way, and the row that it is of: what transform hands to load. */
 import { contentDigits, type Identity, idStart } from './ids.ts'
-import type { AccountKey, MappedRow, PreparedRecord, Stage } from './record.ts'
-import type { TextWriter } from './text-writer.ts'
+import type {
+  AccountKey,
+  Evidence,
+  Issue,
+  MedicalRequest,
+  NamedProvider,
+  ObservedTime,
+  RecordFrame,
+  RecordKind,
+  RegistrationDraft,
+  RejectedRecord,
+  RowFacts,
+  SentAccount,
+  TestAnswer,
+  Warning,
+} from './record.ts'
+import type { CsvRow, JsonRow, Origin } from './row.ts'
+import { pieceOf, type TextWriter } from './text-writer.ts'
 
-/** What the entries of a row share. */
-interface OfRow {
+/** A row that is taken into a chunk. */
+export interface TakenRow {
   readonly row: MappedRow
+  /** Hashed row key. */
   readonly rowKey: string
-  /** Of their transaction ids. */
+  /** What the transaction ids of its entries begin with. */
   readonly idStart: string
 }
 
+const NOT_TAKEN: TakenRow = {
+  get row(): never {
+    throw new Error('the record has no place in a chunk yet')
+  },
+  ...{ rowKey: '', idStart: '' },
+}
+
+/** @param key the row's key for the vendor */
+export function createRowFacts({ reference, type, sponsor }: SentAccount, key: string): RowFacts {
+  const accountJson = `"account":${JSON.stringify({ reference, type, sponsor })}`
+  const keyJson = JSON.stringify(key)
+  const bytes = Buffer.byteLength(accountJson) + Buffer.byteLength(keyJson)
+  return { account: { reference, type }, accountJson, keyJson, bytes }
+}
+
 /**
- * Thousands wait at once until their chunk is settled. So an entry keeps numbers, and its ids are made when they are asked for: what is
- * kept is what costs, as each collection of garbage moves it.
+ * A record from when it is mapped until its outcome is known. Thousands wait at once until their chunk is settled, and what is kept is what costs,
+ * as each collection of garbage moves it: one object, of which its text, hashes and ids are made when they are asked for. The mapping makes it;
+ * `createEntries` gives it its hashes and its place.
  */
 export class Entry {
-  readonly record: PreparedRecord
-  private readonly of: OfRow
+  readonly frame: RecordFrame
+  /** The mapping's rule, part of the transaction id: `systolic-bp`, `hba1c-2`. */
+  readonly rule: string
+  readonly facts: RowFacts
+  readonly observed: ObservedTime
+  /** Of a biometric record: as it stands in the body, a JSON number. */
+  readonly value: string | undefined
+  /** JSON text for the frame's other holes. */
+  readonly said: readonly string[]
+  /** Of a list: how many of its code and instant its row has before it, whatever of the row is looked at later. */
+  before = 0
+  private taken: TakenRow = NOT_TAKEN
   /** The content hash: its first four bytes, and its last. */
-  readonly first: number
-  readonly last: number
+  first = 0
+  last = 0
   /** Hash of its place in the row, 8 hex digits: what stands in the same place later corrects it. */
-  readonly ruleHash: string
+  ruleHash = ''
   /** Its place in its chunk, from 0. */
-  readonly place: number
+  place = 0
 
   constructor(
-    record: PreparedRecord,
-    of: OfRow,
-    [first = 0, last = 0]: ArrayLike<number> & Iterable<number>,
-    ruleHash: string,
-    place: number,
+    frame: RecordFrame,
+    rule: string,
+    facts: RowFacts,
+    observed: ObservedTime,
+    value: string | undefined,
+    said: readonly string[],
   ) {
-    this.record = record
-    this.of = of
+    this.frame = frame
+    this.rule = rule
+    this.facts = facts
+    this.observed = observed
+    this.value = value
+    this.said = said
+  }
+
+  /** Of a care-team entry. */
+  get provider(): NamedProvider | undefined {
+    return undefined
+  }
+
+  /** Gives it its hashes, and its place in a chunk. */
+  take(taken: TakenRow, identity: Identity, place: number): void {
+    const [first = 0, last = 0] = identity.contentWords(this)
+    this.taken = taken
     this.first = first
     this.last = last
-    this.ruleHash = ruleHash
+    this.ruleHash = placeOf(identity, this)
     this.place = place
   }
 
+  /** @throws Error where it has no place in a chunk yet */
   get row(): MappedRow {
-    return this.of.row
+    return this.taken.row
   }
 
   /** Hashed row key. */
   get rowKey(): string {
-    return this.of.rowKey
-  }
-
-  get idStart(): string {
-    return this.of.idStart
+    return this.taken.rowKey
   }
 
   /** Content hash, 16 hex digits. */
@@ -59,47 +115,171 @@ export class Entry {
     return contentDigits(this)
   }
 
+  /** `<export id>-<row>-<rule>-<content>`. */
+  get transactionId(): string {
+    return `${this.taken.idStart}${this.rule}-${this.content.slice(0, 8)}`
+  }
+
+  /** What its transaction id begins with. */
+  get idStart(): string {
+    return this.taken.idStart
+  }
+
   /** Of its transaction id. */
   get idLength(): number {
-    return this.of.idStart.length + this.record.rule.length + 9
+    return this.taken.idStart.length + this.rule.length + 9
   }
 
   /** Writes its transaction id, part by part: no text is made of it. */
   writeId(writer: TextWriter): void {
-    writer.often('row', this.of.idStart)
-    writer.text(this.record.rule)
+    writer.often('row', this.taken.idStart)
+    writer.text(this.rule)
     writer.digits(this.first)
   }
 
-  get transactionId(): string {
-    return `${this.of.idStart}${this.record.rule}-${this.content.slice(0, 8)}`
+  /** Observation date, milliseconds since the epoch. */
+  get observedAt(): number {
+    return this.observed.at
+  }
+
+  get kind(): RecordKind {
+    return this.frame.kind
+  }
+
+  get account(): AccountKey {
+    return this.facts.account
+  }
+
+  get sourceType(): string {
+    return this.frame.sourceType
+  }
+
+  get primary(): boolean | undefined {
+    return this.provider?.primary
+  }
+
+  /** What the gateway keeps apart within an account and a source type when it returns the latest. */
+  get seriesCode(): string {
+    const { provider, frame } = this
+    return provider === undefined ? (frame.codes[0] ?? '') : `npi:${provider.npi}`
+  }
+
+  /** Account, code and source type: of two records that share it the gateway returns the latest. Never two of one series in a batch. */
+  get series(): string {
+    return `${this.facts.account.reference}\u0000${this.seriesCode}\u0000${this.frame.sourceType}`
+  }
+
+  get evidence(): Evidence {
+    const { frame, provider, value } = this
+    const { codes, name, unit } = frame
+    return { codes, name: provider?.name ?? name, value, unit, npi: provider?.npi }
+  }
+
+  /** What stands in one of the frame's holes: JSON text. */
+  inHole(at: number): string {
+    const hole = this.frame.holes[at]
+    if (hole === 'value') return this.value ?? ''
+    if (hole === 'iso') return this.observed.iso
+    if (hole === 'epochMs') return String(this.observed.at)
+    return (hole === undefined ? undefined : this.said[hole]) ?? ''
+  }
+
+  /**
+   * The record's JSON text from after the transaction id to the opening quote of the batch id; `load/batches.ts` adds the ids. Its
+   * hash is the record's identity: same content, same record.
+   */
+  get text(): string {
+    const { facts, frame } = this
+    const { pieces, holes } = frame
+    let text = facts.accountJson
+    for (let hole = 0; hole < holes.length; hole++) text += `${pieces[hole]}${this.inHole(hole)}`
+    return `${text}${pieces[holes.length]}${facts.keyJson}${pieces[holes.length + 1]}`
+  }
+
+  /** Of `text`, in UTF-8. */
+  get textBytes(): number {
+    let bytes = this.frame.bytes + this.facts.bytes
+    for (let hole = 0; hole < this.frame.holes.length; hole++) bytes += Buffer.byteLength(this.inHole(hole))
+    return bytes
+  }
+
+  /** Writes `text`. */
+  writeText(writer: TextWriter): void {
+    const { facts, frame, observed } = this
+    const { written, holes } = frame
+    writer.often('account', facts.accountJson)
+    for (let hole = 0; hole <= holes.length; hole++) {
+      writer.piece(written[hole] ?? NOTHING)
+      const held = holes[hole]
+      if (held === 'iso') writer.often('iso', observed.iso)
+      else if (held !== undefined) writer.text(this.inHole(hole))
+    }
+    writer.often('key', facts.keyJson)
+    writer.piece(written[holes.length + 1] ?? NOTHING)
   }
 }
 
-class SentUnder extends Entry {
-  private readonly id: string
+const NOTHING = pieceOf('')
 
-  constructor(entry: Entry, id: string) {
-    super(entry.record, entry, [entry.first, entry.last], entry.ruleHash, entry.place)
-    this.id = id
+export class RequestEntry extends Entry {
+  readonly request: MedicalRequest
+
+  constructor(
+    frame: RecordFrame,
+    rule: string,
+    facts: RowFacts,
+    observed: ObservedTime,
+    request: MedicalRequest,
+  ) {
+    super(frame, rule, facts, observed, undefined, [request.body, String(request.isWithdrawn)])
+    this.request = request
+  }
+}
+
+export class AnswersEntry extends Entry {
+  readonly answers: readonly TestAnswer[]
+
+  constructor(
+    frame: RecordFrame,
+    rule: string,
+    facts: RowFacts,
+    observed: ObservedTime,
+    answers: readonly TestAnswer[],
+  ) {
+    super(frame, rule, facts, observed, undefined, [JSON.stringify(answers)])
+    this.answers = answers
+  }
+}
+
+export class CareTeamEntry extends Entry {
+  private readonly named: NamedProvider
+
+  constructor(
+    frame: RecordFrame,
+    rule: string,
+    facts: RowFacts,
+    observed: ObservedTime,
+    said: readonly string[],
+    provider: NamedProvider,
+  ) {
+    super(frame, rule, facts, observed, undefined, said)
+    this.named = provider
   }
 
-  override get transactionId(): string {
-    return this.id
+  override get provider(): NamedProvider {
+    return this.named
   }
 }
 
 /** The record as it was sent from another export: under the transaction id that it had there. */
-export const sentUnder = (entry: Entry, transactionId: string): Entry => new SentUnder(entry, transactionId)
+export const sentUnder = (entry: Entry, transactionId: string): Entry =>
+  Object.create(entry, { transactionId: { value: transactionId } })
 
 /**
  * A list may grow, shrink and be sorted otherwise from one export to the next: which of its results stands second says nothing. Of one list those of
  * one instant are told apart by their order; another instant is another result, and corrects none.
  */
-const placeOf = (
-  identity: Identity,
-  { frame: { listedAs }, rule, observedAt, before }: PreparedRecord,
-): string =>
+const placeOf = (identity: Identity, { frame: { listedAs }, rule, observedAt, before }: Entry): string =>
   listedAs === undefined ? identity.rule(rule) : identity.listed(`${listedAs}\n${observedAt}\n${before}`)
 
 /** Appends the entries of a row. @param entries of the chunk, so far */
@@ -109,11 +289,11 @@ export function createEntries(
   row: MappedRow,
   entries: Entry[] = [],
 ): Entry[] {
-  const of = { row, rowKey: identity.rowKey(row.key), idStart: idStart(exportId, row.row) }
-  for (const record of row.records)
-    entries.push(
-      new Entry(record, of, identity.contentWords(record), placeOf(identity, record), entries.length),
-    )
+  const taken = { row, rowKey: identity.rowKey(row.key), idStart: idStart(exportId, row.row) }
+  for (const record of row.records) {
+    record.take(taken, identity, entries.length)
+    entries.push(record)
+  }
   return entries
 }
 
@@ -128,123 +308,39 @@ export function rowKeysOf(entries: readonly Entry[]): string[] {
   return [...keys]
 }
 
-/** Why a record did not get through. */
-export interface Reason {
-  readonly stage: Stage
-  readonly code: string
-  readonly field?: string
-  /** For the rejects file: may hold the gateway's own words. */
-  readonly message: string
-  /** For the ledger and all else: the same with those of the gateway's words alone that are known to be of nobody. */
-  readonly scrubbed: string
+export interface MappedRow extends Origin {
+  readonly outcome: 'mapped'
+  /** The row as it came: for whoever must keep what it holds out of a message. */
+  readonly source: CsvRow | JsonRow
+  /** The row's key for the vendor, its parts joined by `|`. */
+  readonly key: string
+  readonly account: AccountKey
+  /** Makes the registration data, which is needed only where the person is not known yet; undefined if the mapping has none. */
+  readonly register: () => RegistrationDraft | undefined
+  readonly records: readonly Entry[]
+  readonly rejected: readonly RejectedRecord[]
+  /** What the mapping leaves out of the row on purpose: why, once for each element or rule. */
+  readonly leftOut: readonly string[]
+  readonly warnings: readonly Warning[]
 }
 
-/**
- * Why a record is not sent though the gateway does not have it. Of a care-team entry: the job keeps what is there of its NPI, or that is
- * newer. `outdated`: a later export has said something else in its place, and that stands.
- */
-export type PassedOver = 'care-team-kept' | 'care-team-outdated' | 'outdated'
-
-export interface AcceptedOutcome {
-  readonly entry: Entry
-  readonly outcome: 'accepted'
-  /** Null of an account: it is registered by itself. */
-  readonly batchId: string | null
-  readonly status: number | null
-  /** The gateway's id of the record, where the answer gave one. */
-  readonly gatewayId?: string
-  /** Learned from reading the profile, not from the answer. */
-  readonly readBack?: true
-  /** Of a test: the age result, for its receipt. */
-  readonly ageResult?: object
+export interface SkippedRow extends Origin {
+  readonly outcome: 'skipped'
+  /** Which condition of the mapping left it out. */
+  readonly reason: string
+  /** The same for each element of the row. */
+  readonly leftOut: readonly string[]
+  readonly warnings: readonly Warning[]
+  /** Where all rules have left it out: whose row it is. */
+  readonly account?: AccountKey
 }
 
-/** What became of an entry. Exactly one for each. */
-export type EntryOutcome = { readonly entry: Entry } & (
-  | AcceptedOutcome
-  | { readonly outcome: 'rejected'; readonly batchId: string | null; readonly reason: Reason }
-  | {
-      readonly outcome: 'in-doubt'
-      readonly batchId: string | null
-      readonly reason: Reason
-      /** The profile cannot be read now, and may tell later: newer records of the series wait, as they would hide this one. */
-      readonly isAsked?: true
-      /** By what is known it stands at the gateway; something that was said in its place since is in doubt. */
-      readonly isUnclear?: true
-    }
-  | {
-      readonly outcome: 'unchanged'
-      /** It was not known as delivered, and is known now. */
-      readonly found?: true
-      /** It was sent before, and the profile shows it. */
-      readonly readBack?: true
-      /** The transaction id under which it was sent, where that is of another export. */
-      readonly storedAs?: string
-      /** What was found is the equal entry of another record: this one need not be there as well. */
-      readonly isOthers?: true
-      /** The gateway does not have it, and is not to have it. */
-      readonly passedOver?: PassedOver
-    }
-)
-
-/** Account ids as the crosswalk knows them; reads and some answers name the account by its id only. */
-export type AccountIds = (account: AccountKey) => string | undefined
-
-/** What a profile says of a record whose answer never came. */
-export type Verdict =
-  | 'stored'
-  /** It is not there and would be if it had been taken. */
-  | 'absent'
-  /** A newer record of its kind hides it: nobody can tell. */
-  | 'hidden'
-  /** The profile cannot be read, and may tell later. */
-  | 'unreadable'
-
-/** A record that a profile shows. */
-export interface ShownRecord {
-  /** `source.meta.persistentRecordId`, where the gateway keeps it. */
-  readonly persistentId: string | undefined
-  readonly sourceType: string | undefined
+export interface RejectedRow extends Origin {
+  readonly outcome: 'rejected'
+  readonly issue: Issue
+  /** Whose row it is, where that can be told. */
+  readonly account?: AccountKey
 }
 
-/** The profile shows the record under the transaction id that it had in another export. */
-export interface StoredAs {
-  readonly storedAs: string
-}
-
-/** What an answer of success says; of all other records it says nothing. */
-export interface Matched {
-  /** Taken, each with the gateway's id where it gives one. */
-  readonly accepted: ReadonlyMap<Entry, string | undefined>
-  /** Perhaps not taken: an error that the answer lists is about the record, or may be. With its words, which may be none. */
-  readonly doubted: ReadonlyMap<Entry, string>
-  /** By reference, ids of accounts that nobody knew, on which several echoes agree. */
-  readonly learned: ReadonlyMap<string, string>
-  /** Of what is accepted: the echo alone names its account, by an id that nobody can compare. */
-  readonly unconfirmed: ReadonlyMap<Entry, string>
-}
-
-/** What has become of a chunk's entries so far, by their places. */
-export class Outcomes {
-  readonly #byPlace: (EntryOutcome | undefined)[] = []
-  #isEmpty = true
-
-  note(ended: readonly EntryOutcome[]): void {
-    for (const outcome of ended) this.#byPlace[outcome.entry.place] = outcome
-    if (ended.length > 0) this.#isEmpty = false
-  }
-
-  of({ place }: Entry): EntryOutcome | undefined {
-    return this.#byPlace[place]
-  }
-
-  /** Those that have none yet. */
-  without(entries: readonly Entry[]): readonly Entry[] {
-    return this.#isEmpty ? entries : entries.filter((entry) => this.of(entry) === undefined)
-  }
-
-  /** In the order of the chunk. */
-  all(): readonly EntryOutcome[] {
-    return this.#byPlace.filter((outcome) => outcome !== undefined)
-  }
-}
+/** Exactly one outcome for each row read: rows read = mapped + skipped + rejected. */
+export type RowOutcome = MappedRow | SkippedRow | RejectedRow

@@ -3,21 +3,31 @@
  * The same export, mapping and key give the same ids; nothing comes from a clock, a counter or chance.
  */
 import { hash } from 'node:crypto'
-import type { AccountKey, ObservedTime, PreparedRecord, RecordKind, RowFacts } from './record.ts'
+import type { AccountKey, NamedProvider, ObservedTime, RecordFrame, RecordKind, RowFacts } from './record.ts'
 import { type SipKey, sipHash24 } from './siphash.ts'
 
 /** Digits by which row numbers are padded in transaction ids. */
 const ROW_DIGITS = 6
 const CHUNK_DIGITS = 5
 
+/** What of a record its identity is made of (`Entry`). */
+export interface HashedRecord {
+  readonly frame: RecordFrame
+  readonly facts: RowFacts
+  readonly observed: ObservedTime
+  readonly provider: NamedProvider | undefined
+  /** What stands in one of the frame's holes: JSON text. */
+  inHole(at: number): string
+}
+
 export interface Identity {
   /**
    * Hash of a record as sent, without its ids, and of its mark: two words, which are used again with the next call. Same content, same record.
    * Quickest where records of one row and instant follow each other.
    */
-  contentWords(record: PreparedRecord): Int32Array
+  contentWords(record: HashedRecord): Int32Array
   /** The same as 16 hex digits. */
-  content(record: PreparedRecord): string
+  content(record: HashedRecord): string
   /** Hash of a row's key: 32 hex digits. */
   rowKey(key: string): string
   /** Hash of a rule's name: 8 hex digits. */
@@ -53,7 +63,7 @@ export function createIdentity(key: string): Identity {
   let row: RowFacts | undefined
   let instant: ObservedTime | undefined
   let secret: SipKey = [0, 0, 0, 0]
-  const contentWords = (record: PreparedRecord): Int32Array => {
+  const contentWords = (record: HashedRecord): Int32Array => {
     const { facts, observed } = record
     if (facts !== row || observed !== instant) {
       const { at, iso } = observed
@@ -118,7 +128,7 @@ export function contentDigits({ first, last }: ContentWords): string {
 }
 
 /** Hashes what a record says beside its row and instant. No JSON text holds a zero byte, which keeps its parts apart. */
-function createContentHash(): (secret: SipKey, record: PreparedRecord) => Int32Array {
+function createContentHash(): (secret: SipKey, record: HashedRecord) => Int32Array {
   let message = Buffer.alloc(1024)
   const write = (hole: string, from: number): number => {
     // A unit of UTF-16 takes three bytes at most; the zero behind it one.

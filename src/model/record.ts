@@ -1,10 +1,9 @@
 /**
- * What transform hands to load: for each row its records, or the reasons why there are none. Nearly all of a record's text is the same for all
- * records of a rule: that is its frame. Of each record only what its row says is kept, and the text is made when somebody asks for it.
+ * What records are made of. Nearly all of a record's text is the same for all records of a rule: that is its frame. Of each record only what its
+ * row says is kept (src/model/entry.ts).
  */
 import { hash } from 'node:crypto'
-import type { CsvRow, JsonRow, Origin } from './row.ts'
-import { type Piece, pieceOf, type TextWriter } from './text-writer.ts'
+import { type Piece, pieceOf } from './text-writer.ts'
 
 /** Kinds of record that a profile shows (interface, "the service: biometrics", "conditions", "care teams"). */
 export const PROFILE_KINDS = ['biometric', 'condition', 'careTeam'] as const
@@ -110,14 +109,6 @@ export interface RowFacts {
   readonly bytes: number
 }
 
-/** @param key the row's key for the vendor */
-export function createRowFacts({ reference, type, sponsor }: SentAccount, key: string): RowFacts {
-  const accountJson = `"account":${JSON.stringify({ reference, type, sponsor })}`
-  const keyJson = JSON.stringify(key)
-  const bytes = Buffer.byteLength(accountJson) + Buffer.byteLength(keyJson)
-  return { account: { reference, type }, accountJson, keyJson, bytes }
-}
-
 /** Whom a care-team entry names, as the row says it. */
 export interface NamedProvider {
   readonly npi: string
@@ -140,122 +131,6 @@ export interface Evidence {
   readonly npi: string | undefined
 }
 
-export class PreparedRecord {
-  readonly frame: RecordFrame
-  /** The mapping's rule, part of the transaction id: `systolic-bp`, `hba1c-2`. */
-  readonly rule: string
-  readonly facts: RowFacts
-  readonly observed: ObservedTime
-  /** Of a biometric record: as it stands in the body, a JSON number. */
-  readonly value: string | undefined
-  /** JSON text for the frame's other holes. */
-  readonly said: readonly string[]
-  readonly provider: NamedProvider | undefined
-  /** Of a list: how many of its code and instant its row has before it, whatever of the row is looked at later. */
-  before = 0
-
-  constructor(
-    frame: RecordFrame,
-    rule: string,
-    facts: RowFacts,
-    observed: ObservedTime,
-    value: string | undefined,
-    said: readonly string[],
-    provider?: NamedProvider,
-  ) {
-    this.frame = frame
-    this.rule = rule
-    this.facts = facts
-    this.observed = observed
-    this.value = value
-    this.said = said
-    this.provider = provider
-  }
-
-  /** Observation date, milliseconds since the epoch. */
-  get observedAt(): number {
-    return this.observed.at
-  }
-
-  get kind(): RecordKind {
-    return this.frame.kind
-  }
-
-  get account(): AccountKey {
-    return this.facts.account
-  }
-
-  get sourceType(): string {
-    return this.frame.sourceType
-  }
-
-  get primary(): boolean | undefined {
-    return this.provider?.primary
-  }
-
-  /** What the gateway keeps apart within an account and a source type when it returns the latest. */
-  get seriesCode(): string {
-    const { provider, frame } = this
-    return provider === undefined ? (frame.codes[0] ?? '') : `npi:${provider.npi}`
-  }
-
-  /** Account, code and source type: of two records that share it the gateway returns the latest. Never two of one series in a batch. */
-  get series(): string {
-    return `${this.facts.account.reference}\u0000${this.seriesCode}\u0000${this.frame.sourceType}`
-  }
-
-  get evidence(): Evidence {
-    const { frame, provider, value } = this
-    const { codes, name, unit } = frame
-    return { codes, name: provider?.name ?? name, value, unit, npi: provider?.npi }
-  }
-
-  /** What stands in one of the frame's holes: JSON text. */
-  inHole(at: number): string {
-    const hole = this.frame.holes[at]
-    if (hole === 'value') return this.value ?? ''
-    if (hole === 'iso') return this.observed.iso
-    if (hole === 'epochMs') return String(this.observed.at)
-    return (hole === undefined ? undefined : this.said[hole]) ?? ''
-  }
-
-  /**
-   * The record's JSON text from after the transaction id to the opening quote of the batch id; `load/batches.ts` adds the ids. Its
-   * hash is the record's identity: same content, same record.
-   */
-  get content(): string {
-    const { facts, frame } = this
-    const { pieces, holes } = frame
-    let text = facts.accountJson
-    for (let hole = 0; hole < holes.length; hole++) text += `${pieces[hole]}${this.inHole(hole)}`
-    return `${text}${pieces[holes.length]}${facts.keyJson}${pieces[holes.length + 1]}`
-  }
-
-  /** Of `content`, in UTF-8. */
-  get contentBytes(): number {
-    let bytes = this.frame.bytes + this.facts.bytes
-    for (let hole = 0; hole < this.frame.holes.length; hole++) bytes += Buffer.byteLength(this.inHole(hole))
-    return bytes
-  }
-
-  /** Writes `content`. */
-  writeContent(writer: TextWriter): void {
-    const { facts, frame, observed } = this
-    const { written, holes } = frame
-    writer.often('account', facts.accountJson)
-    for (let hole = 0; hole <= holes.length; hole++) {
-      writer.piece(written[hole] ?? NOTHING)
-      const held = holes[hole]
-      if (held === 'iso') writer.often('iso', observed.iso)
-      else if (held !== undefined) writer.text(this.inHole(hole))
-    }
-    writer.often('key', facts.keyJson)
-    writer.piece(written[holes.length + 1] ?? NOTHING)
-  }
-}
-
-const NOTHING = pieceOf('')
-
 /** A request for medical records, by its reference number (interface, "Medical-records request"). */
 export interface MedicalRequest {
   readonly reference: string
@@ -267,21 +142,6 @@ export interface MedicalRequest {
   readonly authorization: string | undefined
 }
 
-export class RequestRecord extends PreparedRecord {
-  readonly request: MedicalRequest
-
-  constructor(
-    frame: RecordFrame,
-    rule: string,
-    facts: RowFacts,
-    observed: ObservedTime,
-    request: MedicalRequest,
-  ) {
-    super(frame, rule, facts, observed, undefined, [request.body, String(request.isWithdrawn)])
-    this.request = request
-  }
-}
-
 /** What a person has answered to a question of the paged test (interface, "Answer submission"). */
 export interface TestAnswer {
   readonly question: string
@@ -289,21 +149,6 @@ export interface TestAnswer {
   readonly fact: string | undefined
   /** The option's id, value or text. */
   readonly option: string
-}
-
-export class AnswersRecord extends PreparedRecord {
-  readonly answers: readonly TestAnswer[]
-
-  constructor(
-    frame: RecordFrame,
-    rule: string,
-    facts: RowFacts,
-    observed: ObservedTime,
-    answers: readonly TestAnswer[],
-  ) {
-    super(frame, rule, facts, observed, undefined, [JSON.stringify(answers)])
-    this.answers = answers
-  }
 }
 
 /** Stages at which a row or record can be found wanting. */
@@ -351,40 +196,3 @@ export interface Warning {
 export type RegistrationDraft =
   | { readonly ok: true; readonly registration: Registration }
   | { readonly ok: false; readonly issue: Issue }
-
-export interface MappedRow extends Origin {
-  readonly outcome: 'mapped'
-  /** The row as it came: for whoever must keep what it holds out of a message. */
-  readonly source: CsvRow | JsonRow
-  /** The row's key for the vendor, its parts joined by `|`. */
-  readonly key: string
-  readonly account: AccountKey
-  /** Makes the registration data, which is needed only where the person is not known yet; undefined if the mapping has none. */
-  readonly register: () => RegistrationDraft | undefined
-  readonly records: readonly PreparedRecord[]
-  readonly rejected: readonly RejectedRecord[]
-  /** What the mapping leaves out of the row on purpose: why, once for each element or rule. */
-  readonly leftOut: readonly string[]
-  readonly warnings: readonly Warning[]
-}
-
-export interface SkippedRow extends Origin {
-  readonly outcome: 'skipped'
-  /** Which condition of the mapping left it out. */
-  readonly reason: string
-  /** The same for each element of the row. */
-  readonly leftOut: readonly string[]
-  readonly warnings: readonly Warning[]
-  /** Where all rules have left it out: whose row it is. */
-  readonly account?: AccountKey
-}
-
-export interface RejectedRow extends Origin {
-  readonly outcome: 'rejected'
-  readonly issue: Issue
-  /** Whose row it is, where that can be told. */
-  readonly account?: AccountKey
-}
-
-/** Exactly one outcome for each row read: rows read = mapped + skipped + rejected. */
-export type RowOutcome = MappedRow | SkippedRow | RejectedRow

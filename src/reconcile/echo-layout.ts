@@ -118,7 +118,7 @@ export class ComparedAnswer {
         firstId = at
         at += length
       } else if (kind === 'value' || kind === 'epochMs') {
-        const { value = '', observedAt } = entry.record
+        const { value = '', observedAt } = entry
         const expected = kind === 'value' ? value : String(observedAt)
         if (!this.#isAt(at, expected)) return NONE
         at += expected.length
@@ -148,7 +148,7 @@ export class ComparedAnswer {
   }
 
   #isOf(kind: PlaceKind, at: number, to: number, entry: Entry): boolean {
-    const { account, observed, observedAt } = entry.record
+    const { account, observed, observedAt } = entry
     const text = (): string => this.#bytes.toString('latin1', at, to)
     switch (kind) {
       case 'reference':
@@ -186,7 +186,7 @@ export class ComparedAnswer {
   }
 
   /** Its transaction id, part by part: no text is made of it. */
-  #isIdAt(from: number, { idStart, record, first }: Entry): boolean {
+  #isIdAt(from: number, { idStart, rule, first }: Entry): boolean {
     const isStart =
       idStart === this.#idStart
         ? this.#isSame(this.#idStartsAt, from, idStart.length)
@@ -195,8 +195,8 @@ export class ComparedAnswer {
     this.#idStart = idStart
     this.#idStartsAt = from
     let at = from + idStart.length
-    if (!this.#isAt(at, record.rule)) return false
-    at += record.rule.length
+    if (!this.#isAt(at, rule)) return false
+    at += rule.length
     if (this.#bytes[at] !== HYPHEN) return false
     for (let shift = 28; shift >= 0; shift -= 4)
       if (this.#bytes[++at] !== hexDigit((first >>> shift) & 15)) return false
@@ -218,13 +218,13 @@ export class ComparedAnswer {
 }
 
 /** Whether the same text in a place of the kind is right for both records or for none. */
-function saysAlike(kind: PlaceKind, { record }: Entry, other: Entry): boolean {
+function saysAlike(kind: PlaceKind, one: Entry, other: Entry): boolean {
   switch (kind) {
     case 'reference':
     case 'accountId':
-      return record.account === other.record.account
+      return one.account === other.account
     case 'instant':
-      return record.observedAt === other.record.observedAt
+      return one.observedAt === other.observedAt
     case 'id':
       return false
     default:

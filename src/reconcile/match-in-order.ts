@@ -6,8 +6,9 @@
  */
 import { accountIdOfEntity } from '../gateway/contract/account.ts'
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
-import type { AccountIds, Entry } from '../model/entry.ts'
-import type { PreparedRecord, RecordFrame } from '../model/record.ts'
+import type { Entry } from '../model/entry.ts'
+import type { AccountIds } from '../model/outcome.ts'
+import type { RecordFrame } from '../model/record.ts'
 import {
   ComparedAnswer,
   type EchoLayout,
@@ -106,13 +107,13 @@ class EchoReader {
     this.#accountIds = accountIds
     this.#compared = new ComparedAnswer(scan.bytes, {
       instant: (text) => this.#epochMs(text),
-      isAccount: (id, { record }) => accountIdOfEntity(id) === accountIds(record.account),
+      isAccount: (id, { account }) => accountIdOfEntity(id) === accountIds(account),
     })
   }
 
   /** Reads an echo; gives the gateway's id. @throws OTHERWISE where it is not certainly that of this record */
   read(entry: Entry): string | undefined {
-    const { frame } = entry.record
+    const { frame } = entry
     const scan = this.#scan
     const layout = this.#forms.layouts.get(frame)
     const from = scan.place
@@ -146,8 +147,7 @@ class EchoReader {
 
   #readFields(entry: Entry): string | undefined {
     const scan = this.#scan
-    const { record, transactionId } = entry
-    const { frame, provider } = record
+    const { transactionId, frame, provider, kind, value } = entry
     let isNamed = false
     let isNamedBySource = false
     let id: string | undefined
@@ -156,14 +156,14 @@ class EchoReader {
       else if (scan.isKey('id')) id = this.#readId()
       else if (scan.isKey('name')) this.#must(scan.equals(provider?.name ?? frame.name))
       else if (scan.isKey('unit') && frame.unit !== undefined) this.#must(scan.equals(frame.unit))
-      else if (scan.isKey('value') && record.value !== undefined) this.#readValue(record.value)
-      else if (scan.isKey('observationDate')) this.#must(this.#readInstant(record) === record.observedAt)
-      else if (scan.isKey('codes') && record.kind !== 'careTeam') this.#readCodes(frame.codes)
-      else if (scan.isKey('account') && record.kind !== 'careTeam') this.#readAccount(record)
+      else if (scan.isKey('value') && value !== undefined) this.#readValue(value)
+      else if (scan.isKey('observationDate')) this.#must(this.#readInstant(entry) === entry.observedAt)
+      else if (scan.isKey('codes') && kind !== 'careTeam') this.#readCodes(frame.codes)
+      else if (scan.isKey('account') && kind !== 'careTeam') this.#readAccount(entry)
       else if (scan.isKey('npi') && provider !== undefined) this.#must(scan.equals(provider.npi))
-      else if (scan.isKey('userId') && record.kind === 'careTeam') {
+      else if (scan.isKey('userId') && kind === 'careTeam') {
         // An id that nobody knows must agree with the others of the answer.
-        const userId = this.#accountIds(record.account)
+        const userId = this.#accountIds(entry.account)
         if (userId === undefined) throw OTHERWISE
         this.#must(scan.equals(userId))
       } else if (scan.isKey('source')) isNamedBySource = this.#readSource(transactionId)
@@ -204,7 +204,7 @@ class EchoReader {
     else this.#marks = undefined
   }
 
-  #readInstant({ observedAt }: PreparedRecord): number | undefined {
+  #readInstant({ observedAt }: Entry): number | undefined {
     const scan = this.#scan
     if (scan.isText()) {
       const text = scan.text()
@@ -239,7 +239,7 @@ class EchoReader {
   }
 
   /** As sent, or by the id that it was resolved to. */
-  #readAccount({ account }: PreparedRecord): void {
+  #readAccount({ account }: Entry): void {
     const scan = this.#scan
     let isType = false
     let isReference = false

@@ -8,7 +8,8 @@ import type { CreateAnswer, Echo } from '../gateway/answer.ts'
 import { AccountReferenceAsRead, accountIdOfEntity } from '../gateway/contract/account.ts'
 import { CareTeamReturned, ConditionReturned } from '../gateway/contract/health-profile.ts'
 import { documented, type EnvelopeError, epochMsOf, placesIn } from '../gateway/contract/shared-objects.ts'
-import type { AccountIds, Entry, Matched } from '../model/entry.ts'
+import type { Entry } from '../model/entry.ts'
+import type { AccountIds, Matched } from '../model/outcome.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
 
 /** @param entries in the order in which they were sent */
@@ -35,13 +36,13 @@ function learnedFrom(
   accountIds: AccountIds,
 ): Pick<Matched, 'learned' | 'unconfirmed'> {
   const named = accepted.flatMap((entry) => {
-    const { account, kind } = entry.record
+    const { account, kind } = entry
     const echo = found.get(entry)
     const isUnknown = accountIds(account) === undefined && echo !== undefined && echo !== SEVERAL
     const id = isUnknown ? idNamed(kind, echo) : undefined
     return id === undefined ? [] : [{ entry, id }]
   })
-  const people = Map.groupBy(named, ({ entry }) => entry.record.account.reference)
+  const people = Map.groupBy(named, ({ entry }) => entry.account.reference)
   const ofPeople = [...people].flatMap(([reference, [first, second]]) =>
     first === undefined ? [] : [{ reference, ...first, isAlone: second === undefined }],
   )
@@ -99,9 +100,8 @@ function echoesByEntry(
 }
 
 /** Under what names an entry could come back: one for each way to name its account, and each code. */
-function contentKeys({ record }: Entry, accountIds: AccountIds): string[] {
-  const { evidence, observedAt, account } = record
-  if (record.kind === 'careTeam') return [`${evidence.npi}\n${evidence.name}\n${observedAt}`]
+function contentKeys({ kind, evidence, observedAt, account }: Entry, accountIds: AccountIds): string[] {
+  if (kind === 'careTeam') return [`${evidence.npi}\n${evidence.name}\n${observedAt}`]
   return accountNames(account, accountIds).flatMap((name) =>
     evidence.codes.map((code) => `${name}\n${code}\n${observedAt}`),
   )
@@ -125,8 +125,11 @@ function echoKeys(echo: Echo): string[] {
 }
 
 /** Whether all that the echo says of the record is what was sent, in whatever form; a field that it lacks says nothing. */
-function saysWhatWasSent({ record }: Entry, echo: Echo, accountIds: AccountIds): boolean {
-  const { evidence, observedAt, kind, account } = record
+function saysWhatWasSent(
+  { evidence, observedAt, kind, account }: Entry,
+  echo: Echo,
+  accountIds: AccountIds,
+): boolean {
   const { name, observationDate, value, unit, codes, npi, userId } = echo
   const isSame = (given: unknown, sent: string | undefined): boolean =>
     given === undefined || sent === undefined || given === sent
@@ -142,7 +145,7 @@ function saysWhatWasSent({ record }: Entry, echo: Echo, accountIds: AccountIds):
     codes === undefined ||
     (Array.isArray(codes) &&
       codes.some((one) => isObject(one) && evidence.codes.includes(String(one['code']))))
-  return hasCode && (echo['account'] === undefined || isAccount(echo['account'], record, accountIds))
+  return hasCode && (echo['account'] === undefined || isAccount(echo['account'], account, accountIds))
 }
 
 /**
@@ -158,15 +161,14 @@ function disputesOf(
   const count = (into: Map<string, Set<string>>, key: string, value: string): void => {
     into.set(key, (into.get(key) ?? new Set()).add(value))
   }
-  for (const [{ record }, echo] of found) {
-    const { account, kind } = record
+  for (const [{ account, kind }, echo] of found) {
     for (const id of [accountIds(account), echo === SEVERAL ? undefined : idNamed(kind, echo)]) {
       if (id === undefined) continue
       count(ids, account.reference, id)
       count(people, id, account.reference)
     }
   }
-  return ({ record: { account, kind } }, echo) => {
+  return ({ account, kind }, echo) => {
     const id = accountIds(account) === undefined ? idNamed(kind, echo) : undefined
     return (
       id !== undefined && ((ids.get(account.reference)?.size ?? 0) > 1 || (people.get(id)?.size ?? 0) > 1)
@@ -186,7 +188,7 @@ const numberOf = (given: unknown): number =>
   typeof given === 'number' || (typeof given === 'string' && given.trim() !== '') ? Number(given) : Number.NaN
 
 /** As sent, or as resolved, whichever it names. What it cannot be compared with, as nobody knows the id of the account, `learnedFrom` tells. */
-function isAccount(given: unknown, { account }: Entry['record'], accountIds: AccountIds): boolean {
+function isAccount(given: unknown, account: AccountKey, accountIds: AccountIds): boolean {
   if (!isObject(given)) return false
   const { type, reference } = given
   const named = accountIdOfEntity(String(reference))

@@ -5,8 +5,15 @@
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { AccountIds, Entry, StoredAs, Verdict } from '../model/entry.ts'
-import { type AccountKey, isOfProfile, PROFILE_KINDS, type ProfileKind } from '../model/record.ts'
+import type { Entry } from '../model/entry.ts'
+import type { AccountIds, StoredAs, Verdict } from '../model/outcome.ts'
+import {
+  type AccountKey,
+  type Evidence,
+  isOfProfile,
+  PROFILE_KINDS,
+  type ProfileKind,
+} from '../model/record.ts'
 import { codesOf, isObject, persistentId, textOf } from './match.ts'
 
 /** A record of a profile in the form in which it is compared. */
@@ -37,7 +44,7 @@ export async function readBack<Judged extends Verdict | StoredAs>(
   const verdicts = new Map<Entry, Judged | 'unreadable'>()
   const byAccount = Map.groupBy(
     entries,
-    ({ record }) => `${record.kind}\n${record.account.type}\n${record.account.reference}`,
+    (entry) => `${entry.kind}\n${entry.account.type}\n${entry.account.reference}`,
   )
   const reads = await Promise.allSettled(
     [...byAccount.values()].map(async (open) => {
@@ -68,7 +75,7 @@ export async function readProfile(
   accountIds: AccountIds,
 ): Promise<ProfileRecord[] | undefined> {
   if (first === undefined) return []
-  const { account: key, kind } = first.record
+  const { account: key, kind } = first
   if (!isOfProfile(kind)) return []
   const id = accountIds(key)
   return readKind(gateway, read, kind, id === undefined ? key : { reference: id, type: 'accountId' as const })
@@ -113,9 +120,8 @@ function toProfileRecord(record: { readonly [key: string]: unknown }): ProfileRe
 
 /** What a profile says of one record. Pure; the rule is in docs/delivery.md. */
 export function judge(entry: Entry, profile: readonly ProfileRecord[]): Verdict {
-  const { record, transactionId } = entry
+  const { transactionId, observedAt, kind } = entry
   if (profile.some((found) => found.persistentId === transactionId)) return 'stored'
-  const { observedAt, kind } = record
   const sameSeries = profile.filter(isOfSeries(entry))
   // Only a gateway that trims source.meta leaves this to contents; one that keeps it would have shown our id.
   if (sameSeries.some((found) => found.persistentId === undefined && isSameRecord(entry, found)))
@@ -137,15 +143,15 @@ export function judgeAny(entry: Entry, profile: readonly ProfileRecord[]): Verdi
 }
 
 const isOfSeries =
-  ({ record: { kind, evidence, sourceType } }: Entry) =>
+  ({ kind, evidence, sourceType }: Entry) =>
   (found: ProfileRecord): boolean =>
     kind === 'careTeam'
       ? found.npi === evidence.npi
       : found.codes.some((code) => evidence.codes.includes(code)) &&
         (found.sourceType ?? sourceType) === sourceType
 
-const isSameRecord = ({ record }: Entry, found: ProfileRecord): boolean =>
-  found.observedAt === record.observedAt && sameContent(found, record.evidence)
+const isSameRecord = ({ observedAt, evidence }: Entry, found: ProfileRecord): boolean =>
+  found.observedAt === observedAt && sameContent(found, evidence)
 
 /** Whether it is the id that the same record, by rule and keyed hash of its content, had in another export. */
 function isOfOtherExport(id: string | undefined, transactionId: string): boolean {
@@ -156,7 +162,7 @@ function isOfOtherExport(id: string | undefined, transactionId: string): boolean
 const partsOf = (transactionId: string): readonly string[] =>
   /^([0-9a-f]{16})-\d{6,}-(.+)$/.exec(transactionId) ?? []
 
-function sameContent(found: ProfileRecord, evidence: Entry['record']['evidence']): boolean {
+function sameContent(found: ProfileRecord, evidence: Evidence): boolean {
   if (evidence.value !== undefined && found.value !== Number(evidence.value)) return false
   if (evidence.unit !== undefined && found.unit !== undefined && found.unit !== evidence.unit) return false
   return evidence.npi === undefined || found.name === evidence.name

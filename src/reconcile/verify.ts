@@ -40,7 +40,7 @@ export function compareWithProfile(
   if (expected?.isRemoved && comparison.verdict === 'missing') return HIDDEN
   if (expected === undefined || (comparison.verdict !== 'equal' && comparison.verdict !== 'differs'))
     return comparison
-  const { npi } = entry.record.evidence
+  const { npi } = entry.evidence
   const ofProvider = profile.filter((found) => found.npi === npi)
   const isUnmarked = expected.isBearer && !ofProvider.some(({ isMarked }) => isMarked === true)
   const fields: ComparedField[] = [
@@ -53,7 +53,7 @@ export function compareWithProfile(
 
 /** Whether an entry still stands that another has replaced: this one, or one beside it. Of one date only what is owed tells. */
 function isReplacedThere(
-  { record: { observedAt } }: Entry,
+  { observedAt }: Entry,
   ofProvider: readonly ProfileRecord[],
   { newest, owesDeletion }: ExpectedOfCareTeam,
 ): boolean {
@@ -63,14 +63,14 @@ function isReplacedThere(
   return isOther || (owesDeletion && dates.filter((at) => at === observedAt).length > 1)
 }
 
-function compareRecord({ record, transactionId }: Entry, profile: readonly ProfileRecord[]): Comparison {
+function compareRecord(entry: Entry, profile: readonly ProfileRecord[]): Comparison {
+  const { transactionId, evidence, observedAt, kind, sourceType } = entry
   const ours = profile.find((found) => found.persistentId === transactionId)
-  if (ours !== undefined) return compareFields(record, ours)
-  const { evidence, observedAt, kind, sourceType } = record
+  if (ours !== undefined) return compareFields(entry, ours)
   if (kind === 'careTeam') {
     const ofProvider = profile.filter((found) => found.npi === evidence.npi)
     const unnamed = ofProvider.filter((found) => found.persistentId === undefined)
-    const best = bestOf(unnamed.map((found) => compareFields(record, found)))
+    const best = bestOf(unnamed.map((found) => compareFields(entry, found)))
     if (best?.verdict === 'equal') return best
     // Where the job replaces what has changed, a newer one stands in its place.
     if (ofProvider.some((found) => (found.observedAt ?? Number.NEGATIVE_INFINITY) > observedAt)) return HIDDEN
@@ -84,7 +84,7 @@ function compareRecord({ record, transactionId }: Entry, profile: readonly Profi
   const sameDate = series.filter(
     (found) => found.observedAt === observedAt && found.persistentId === undefined,
   )
-  const best = bestOf(sameDate.map((found) => compareFields(record, found)))
+  const best = bestOf(sameDate.map((found) => compareFields(entry, found)))
   if (best !== undefined) return best
   const hides = series.some((found) => found.observedAt === undefined || found.observedAt >= observedAt)
   return hides ? HIDDEN : MISSING
@@ -93,7 +93,7 @@ function compareRecord({ record, transactionId }: Entry, profile: readonly Profi
 const bestOf = (comparisons: readonly Comparison[]): Comparison | undefined =>
   comparisons.find(({ verdict }) => verdict === 'equal') ?? comparisons[0]
 
-function compareFields({ evidence, observedAt, kind }: Entry['record'], found: ProfileRecord): Comparison {
+function compareFields({ evidence, observedAt, kind }: Entry, found: ProfileRecord): Comparison {
   const fields: ComparedField[] = []
   if (evidence.value !== undefined && found.value !== Number(evidence.value)) fields.push('value')
   if (evidence.unit !== undefined && found.unit !== undefined && found.unit !== evidence.unit)

@@ -1,8 +1,7 @@
 /** Cuts an export's rows into chunks, mapping them on the way. The same rows and mapping give the same chunks. */
-import { createEntries, type Entry, rowKeysOf } from '../model/entry.ts'
+import { createEntries, type Entry, RequestEntry, type RowOutcome, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import { RequestRecord, type RowOutcome } from '../model/record.ts'
 import type { Origin, Row } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'
 
@@ -149,11 +148,11 @@ export function createPipeline<Loaded>(
 function claimsOf(entries: readonly Entry[]): Set<string> {
   const claims = new Set<string>(rowKeysOf(entries))
   let last: string | undefined
-  for (const { record } of entries) {
-    const { reference } = record.account
+  for (const entry of entries) {
+    const { reference } = entry.account
     if (reference !== last) claims.add(reference)
     last = reference
-    if (record instanceof RequestRecord) claims.add(`request ${record.request.reference}`)
+    if (entry instanceof RequestEntry) claims.add(`request ${entry.request.reference}`)
   }
   return claims
 }

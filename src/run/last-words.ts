@@ -84,7 +84,7 @@ export function lastWordsOf(
       ({ exportRow }) => exportRow === last.id,
     )
     const places = new Set(left.map(({ row, rule, content }) => `${row} ${rule} ${content}`))
-    return ({ row, record: { rule }, content }) => places.has(`${row.row} ${rule} ${content}`)
+    return ({ row, rule, content }) => places.has(`${row.row} ${rule} ${content}`)
   }
 
   return async (entries) => {

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import type { ReadDefinition } from '../extract/read-definition.ts'
 import type { ExportRecord } from '../ledger/ledger.ts'
 import type { FollowUpFailure } from '../load/care-team-marks.ts'
-import type { EntryOutcome } from '../model/entry.ts'
-import type { RowOutcome } from '../model/record.ts'
+import type { RowOutcome } from '../model/entry.ts'
+import type { EntryOutcome } from '../model/outcome.ts'
 import type { JsonValue, Row } from '../model/row.ts'
 import { ownFileName } from '../own-files.ts'
 import type { ChunkRow } from './chunks.ts'
@@ -93,7 +93,7 @@ export function rejectsText(
     if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') continue
     const { entry, reason } = outcome
     add(entry.row, {
-      rule: entry.record.rule,
+      rule: entry.rule,
       stage: reason.stage,
       code: reason.code,
       reason: withField(reason.message, reason.field),
@@ -101,7 +101,7 @@ export function rejectsText(
   }
   for (const { entry, reason } of trouble.followUpFailures) {
     add(entry.row, {
-      rule: entry.record.rule,
+      rule: entry.rule,
       stage: reason.stage,
       code: reason.code,
       reason: reason.message,

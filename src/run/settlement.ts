@@ -19,9 +19,10 @@ import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
 import { type Memory, MOST_OF_A_ROW } from '../load/recognise.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
-import { type Entry, type EntryOutcome, rowKeysOf } from '../model/entry.ts'
+import { type Entry, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { hasSameContent, type Identity, transactionId } from '../model/ids.ts'
+import type { EntryOutcome } from '../model/outcome.ts'
 import { isOfProfile } from '../model/record.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import type { WorkedChunk } from './collecting.ts'
@@ -65,7 +66,7 @@ export async function settleChunk(
   const { ruling, sentAs } = await rulingOf(context, record, said, chunk.rows, loaded.outcomes)
   await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
   // Whom the gateway knows the crosswalk tells, and its requests a table of their own; of either a chunk has nothing else.
-  const kind = loaded.outcomes[0]?.entry.record.kind
+  const kind = loaded.outcomes[0]?.entry.kind
   const isRemembered = kind !== undefined && (isOfProfile(kind) || kind === 'assessment')
   const collected = loaded.collected && (await context.collecting?.append(loaded.collected))
   await context.runLedger.settleChunk({
@@ -192,8 +193,8 @@ export function heldBy(identity: Identity, outcomes: readonly EntryOutcome[]): H
   for (const one of outcomes) {
     // What is unclear was delivered: it is not it that is in doubt.
     if (one.outcome !== 'in-doubt' || one.isUnclear) continue
-    const { rowKey, content, ruleHash: rule, record } = one.entry
-    held.push({ rowKey, content, rule, series: one.isAsked ? identity.series(record.series) : null })
+    const { rowKey, content, ruleHash: rule, series } = one.entry
+    held.push({ rowKey, content, rule, series: one.isAsked ? identity.series(series) : null })
   }
   return held
 }
@@ -235,8 +236,8 @@ export function exceptionsOf(
       row,
       line,
       byteOffset,
-      kind: entry.record.kind,
-      rule: entry.record.rule,
+      kind: entry.kind,
+      rule: entry.rule,
       content: entry.content,
       outcome: 'warning',
       stage,
@@ -368,7 +369,7 @@ function settledRejects(
     if (outcome.outcome === 'mapped') for (const { rule } of outcome.rejected) leave(source.row, rule)
   }
   for (const { outcome, entry } of outcomes) {
-    if (outcome === 'rejected' || outcome === 'in-doubt') leave(entry.row.row, entry.record.rule)
+    if (outcome === 'rejected' || outcome === 'in-doubt') leave(entry.row.row, entry.rule)
   }
   return earlier.filter(({ row, rule }) => {
     const whole = taken.has(placeOf(row, undefined))

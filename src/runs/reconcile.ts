@@ -64,9 +64,9 @@ async function settleOpen(again: RunAgain, record: ExportRecord): Promise<number
   return settled
 }
 
-export const heldOf = ({ row, record, content }: Entry): Held => ({
+export const heldOf = ({ row, rule, content }: Entry): Held => ({
   row: row.row,
-  rule: record.rule,
+  rule,
   content,
 })
 

@@ -4,7 +4,8 @@ import type { Job } from '../definitions/definition-files.ts'
 import { type ChunkRecord, type ExportRecord, NOTHING_PERHAPS_SENT, originOf } from '../ledger/ledger.ts'
 import { resolveAccounts } from '../load/accounts.ts'
 import { lookUp } from '../load/delivery.ts'
-import { type AccountIds, createEntries, type Entry, type Verdict } from '../model/entry.ts'
+import { createEntries, type Entry } from '../model/entry.ts'
+import type { AccountIds, Verdict } from '../model/outcome.ts'
 import type { Origin } from '../model/row.ts'
 import { type ProfileRecord, readProfile } from '../reconcile/read-back.ts'
 import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
@@ -122,7 +123,7 @@ function connectAgain(
       readProfile(gateway, load.sending.read, entries, ids),
     accountIds,
     /** A person's reference, hashed. */
-    accountOf: ({ record }: Entry): string => identity.account(record.account),
+    accountOf: (entry: Entry): string => identity.account(entry.account),
     /** A provider's NPI, hashed. */
     npiOf: identity.npi,
     /** Whether the job replaces care-team entries that have changed. */

@@ -59,7 +59,7 @@ export async function verifyRun(again: RunAgain, sample: SampleSize, seed: strin
   for await (const accepted of acceptedByChunk(again)) {
     const entries = accepted.filter((entry) => chosen(again.accountOf(entry)))
     const accountIds = await again.accountIds(entries)
-    const groups = Map.groupBy(entries, (entry) => `${entry.record.kind}\n${again.accountOf(entry)}`)
+    const groups = Map.groupBy(entries, (entry) => `${entry.kind}\n${again.accountOf(entry)}`)
     await Promise.all(
       [...groups].map(async ([key, group]) => {
         const profile = profiles.has(key) ? profiles.get(key) : await again.readProfile(group, accountIds)
@@ -87,13 +87,13 @@ async function expectedOfGroup(
 ): Promise<(entry: Entry) => ExpectedOfCareTeam | undefined> {
   const { ledger } = again
   const [first] = group
-  if (first?.record.kind !== 'careTeam') return () => undefined
+  if (first?.kind !== 'careTeam') return () => undefined
   const account = again.accountOf(first)
   const known = (await ledger.careTeams(again.run.gateway, [account])).get(account) ?? []
   const bearer = bearerOf(again, group, known)
   const listing = (await ledger.listedCareTeams(again.run.job_id, [account])).get(account)
   return (entry) => {
-    const own = again.npiOf(entry.record.evidence.npi ?? '')
+    const own = again.npiOf(entry.evidence.npi ?? '')
     const ofProvider = known.find(({ npi }) => npi === own)
     return {
       isBearer: entry === bearer,
@@ -113,10 +113,10 @@ function bearerOf(
   known: readonly KnownCareTeam[],
 ): Entry | undefined {
   const [bearer] = group
-    .filter(({ record }) => record.primary === true)
-    .toSorted((a, b) => b.record.observedAt - a.record.observedAt || b.row.row - a.row.row)
+    .filter((entry) => entry.primary === true)
+    .toSorted((a, b) => b.observedAt - a.observedAt || b.row.row - a.row.row)
   if (bearer === undefined) return undefined
-  const { observedAt, evidence } = bearer.record
+  const { observedAt, evidence } = bearer
   const own = again.npiOf(evidence.npi ?? '')
   const hasOther = known.some(
     ({ npi, mark, observedAt: at }) => npi !== own && mark === 'set' && at >= observedAt,
@@ -129,7 +129,7 @@ function bearerOf(
 
 function count(verified: Verified, entry: Entry, comparison: Comparison): void {
   const { verdict } = comparison
-  const { kind } = entry.record
+  const { kind } = entry
   if (!isOfProfile(kind)) return
   verified.records[kind][verdict] += 1
   if (verdict === 'equal' || verdict === 'hidden') return

@@ -3,7 +3,8 @@
  * with a warning, or is not made at all, as the mapping has it. Pure.
  */
 import { z } from 'zod'
-import type { Issue, PreparedRecord, RecordKind, RejectedRecord, Warning } from '../model/record.ts'
+import type { Entry } from '../model/entry.ts'
+import type { Issue, RecordKind, RejectedRecord, Warning } from '../model/record.ts'
 
 const Effect = z.enum(['reject', 'warn', 'off'], 'is one of: reject, warn, off').default('reject')
 
@@ -75,7 +76,7 @@ const UNBORN: Issue = {
 }
 
 /** @param born first instant of the day of birth in UTC, milliseconds; -Infinity where it is not known */
-type DateCheck = (record: PreparedRecord, born: number) => Issue | undefined
+type DateCheck = (record: Entry, born: number) => Issue | undefined
 
 /** Whether a record's date can be right. @param now milliseconds since the epoch */
 export function compileDateCheck(checks: Checker, now: number): DateCheck {
@@ -101,15 +102,11 @@ const CROSSED: Issue = {
  * Takes the records of crossed pairs out of those of a row, and puts them with the rejected ones. Where several stand at one
  * time, the first belongs to the first; where there are more of one than of the other, nobody can tell.
  */
-export function checkBloodPressure(
-  checks: Checker,
-  records: PreparedRecord[],
-  rejected: RejectedRecord[],
-): void {
+export function checkBloodPressure(checks: Checker, records: Entry[], rejected: RejectedRecord[]): void {
   if (checks.effects['systolic-above-diastolic'] === 'off') return
   // Nearly all rows have one of each at most, so nothing is collected before there is a second.
-  let systolic: PreparedRecord | undefined
-  let diastolic: PreparedRecord | undefined
+  let systolic: Entry | undefined
+  let diastolic: Entry | undefined
   let more = false
   for (const record of records) {
     const [code] = record.frame.codes
@@ -137,10 +134,10 @@ export function checkBloodPressure(
   }
 }
 
-type PressurePair = readonly [systolic: PreparedRecord, diastolic: PreparedRecord]
+type PressurePair = readonly [systolic: Entry, diastolic: Entry]
 
-function pressurePairs(records: readonly PreparedRecord[]): PressurePair[] {
-  const byTime = (loinc: string): Map<number, PreparedRecord[]> =>
+function pressurePairs(records: readonly Entry[]): PressurePair[] {
+  const byTime = (loinc: string): Map<number, Entry[]> =>
     Map.groupBy(
       records.filter(({ frame }) => frame.codes[0] === loinc),
       ({ observedAt }) => observedAt,

@@ -1,5 +1,6 @@
 /** Answers to the paged test (interface, "Answer submission"): what a row says to each question; options are the page's to know. */
-import { AnswersRecord, createFrame, type Fault, fault, type TestAnswer } from '../model/record.ts'
+import { AnswersEntry } from '../model/entry.ts'
+import { createFrame, type Fault, fault, type TestAnswer } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompiledField } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
@@ -55,7 +56,7 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
         if (option !== '') said.push({ question, fact, option })
       }
       if (said.length === 0) return refuse(NO_ANSWERS, undefined)
-      return new AnswersRecord(frame, ASSESSMENT, facts, never, said)
+      return new AnswersEntry(frame, ASSESSMENT, facts, never, said)
     },
   }
 }

@@ -1,6 +1,7 @@
 /** Biometric rules: wide (a column is a measurement) and long (a coded row, or element, is one). */
 
-import { createFrame, type Fault, fault, PreparedRecord, type RowFacts } from '../model/record.ts'
+import { Entry } from '../model/entry.ts'
+import { createFrame, type Fault, fault, type RowFacts } from '../model/record.ts'
 import type { BiometricEntry } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { type CompiledCode, compileCoded } from './compile-code.ts'
@@ -225,11 +226,8 @@ function compileMeasurement(
     const ranged =
       told === '' ? '' : rangeText(context, told, unit.read(scope), readNumber, conversion, entry)
     if (typeof measured !== 'string')
-      return new PreparedRecord(noted, rule, facts, observedAt, value, [
-        ranged,
-        source.withNote(measured.note),
-      ])
-    return new PreparedRecord(plain, rule, facts, observedAt, value, ranged === '' ? NO_RANGE : [ranged])
+      return new Entry(noted, rule, facts, observedAt, value, [ranged, source.withNote(measured.note)])
+    return new Entry(plain, rule, facts, observedAt, value, ranged === '' ? NO_RANGE : [ranged])
   }
 }
 

@@ -1,13 +1,7 @@
 /** Care-team rules (interface, "Care team record, as sent"): the observation date goes out as a string of milliseconds. */
 
-import {
-  createFrame,
-  type Fault,
-  fault,
-  type NamedProvider,
-  PreparedRecord,
-  type RejectedRecord,
-} from '../model/record.ts'
+import { CareTeamEntry } from '../model/entry.ts'
+import { createFrame, type Fault, fault, type NamedProvider, type RejectedRecord } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { npiFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'
@@ -108,7 +102,7 @@ export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition):
       }
       const said = [JSON.stringify(called), more, number]
       const provider = { npi: number, name: called, ...primary.of(scope) }
-      return new PreparedRecord(frame, rule, facts, observedAt, undefined, said, provider)
+      return new CareTeamEntry(frame, rule, facts, observedAt, said, provider)
     },
   }
 }

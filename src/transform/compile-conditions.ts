@@ -1,6 +1,7 @@
 /** Condition rules: wide (a column says yes) and long (a coded row, or element, is one). */
 
-import { createFrame, type Fault, fault, PreparedRecord, type RecordFrame } from '../model/record.ts'
+import { Entry } from '../model/entry.ts'
+import { createFrame, type Fault, fault, type RecordFrame } from '../model/record.ts'
 import { type ConditionEntry, snomedCodes } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'
@@ -69,7 +70,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
         said.push(more)
       }
       // The date goes out as a number of milliseconds (interface, "Condition record, as sent").
-      return new PreparedRecord(frame, rule, facts, observedAt, undefined, said)
+      return new Entry(frame, rule, facts, observedAt, undefined, said)
     },
   }
 }

@@ -1,7 +1,8 @@
 /** Rules for medical-records requests (interface, "Medical-records request (ROI)"). */
 
 import { Disclosure } from '../gateway/contract/medical-records.ts'
-import { createFrame, type Fault, fault, RequestRecord } from '../model/record.ts'
+import { RequestEntry } from '../model/entry.ts'
+import { createFrame, type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompiledField } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
@@ -130,7 +131,7 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
       if (typeof pdf === 'object') return rejected('medicalRecords', rule, pdf, file?.from)
       if (pdf !== undefined && pdf !== '' && !FILE_NAME.test(pdf))
         return rejected('medicalRecords', rule, BADLY_NAMED, file?.from)
-      return new RequestRecord(frame, rule, facts, never, {
+      return new RequestEntry(frame, rule, facts, never, {
         reference: number,
         body: JSON.stringify(body),
         isWithdrawn: withdrawn?.holds(scope) === true,

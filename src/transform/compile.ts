@@ -1,14 +1,10 @@
 /**
  * Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key.
  */
+
+import { createRowFacts, Entry, type RowOutcome } from '../model/entry.ts'
 import type { Finding } from '../model/errors.ts'
-import {
-  createRowFacts,
-  isOfProfile,
-  PreparedRecord,
-  type RejectedRecord,
-  type RowOutcome,
-} from '../model/record.ts'
+import { isOfProfile, type RejectedRecord } from '../model/record.ts'
 import type { Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../yaml-file.ts'
 import { type Checker, checkBloodPressure, compileDateCheck } from './checks.ts'
@@ -165,10 +161,7 @@ function compileRules(
 }
 
 /** @param places how many there are of each code and instant so far */
-function countBefore(
-  { frame: { listedAs }, observedAt }: PreparedRecord,
-  places: Map<string, number>,
-): number {
+function countBefore({ frame: { listedAs }, observedAt }: Entry, places: Map<string, number>): number {
   if (listedAs === undefined) return 0
   const place = `${listedAs}\n${observedAt}`
   const before = places.get(place) ?? 0
@@ -226,7 +219,7 @@ function assemble(
     const rowDate = rowDated ? row.observedAt.read(root) : undefined
     if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue, account }
     const born = row.bornAt(root)
-    const records: PreparedRecord[] = []
+    const records: Entry[] = []
     const rejected: RejectedRecord[] = []
     ordinals.clear()
     places.clear()
@@ -244,7 +237,7 @@ function assemble(
             continue
           }
           isTaken = true
-          if (result instanceof PreparedRecord) {
+          if (result instanceof Entry) {
             const issue = isOfProfile(result.kind) ? checkDate(result, born) : undefined
             if (issue === undefined) {
               result.before = countBefore(result, places)

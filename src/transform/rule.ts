@@ -1,9 +1,9 @@
 /** What a compiled rule is, and what rules of all kinds have in common. */
 
+import { Entry } from '../model/entry.ts'
 import {
   createFrame,
   type Fault,
-  PreparedRecord,
   type RecordKind,
   type RejectedRecord,
   type RowFacts,
@@ -25,7 +25,7 @@ export interface LeftOut {
 export const NOT_MEANT: LeftOut = { leftOut: 'when' }
 
 /** Undefined where the rule does not apply: an empty cell, a condition that does not hold. */
-export type RuleResult = PreparedRecord | RejectedRecord | undefined | LeftOut
+export type RuleResult = Entry | RejectedRecord | undefined | LeftOut
 
 /** Looks at one scope of a row and gives a record, a rejection, or nothing. */
 export interface CompiledRule {
@@ -141,6 +141,6 @@ export function compilePerson(source: SourceText, sourceType: string): CompiledR
   const never = { at: 0, iso: new Date(0).toISOString() }
   return {
     branch: 0,
-    apply: (_scope, facts) => new PreparedRecord(frame, 'account', facts, never, undefined, []),
+    apply: (_scope, facts) => new Entry(frame, 'account', facts, never, undefined, []),
   }
 }

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { openExport } from '../../src/extract/open-export.ts'
-import type { MappedRow, RowOutcome } from '../../src/model/record.ts'
+import type { MappedRow, RowOutcome } from '../../src/model/entry.ts'
 import { load, ROOT } from '../transform/mapping-under-test.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openExport } from '../../src/extract/open-export.ts'
-import type { RowOutcome } from '../../src/model/record.ts'
+import type { RowOutcome } from '../../src/model/entry.ts'
 import { load, mapped, ROOT } from '../transform/mapping-under-test.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 

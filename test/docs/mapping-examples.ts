@@ -7,7 +7,7 @@ import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import type { LoadedMapping } from '../../src/definitions/definition-files.ts'
 import { readJson } from '../../src/extract/json-text.ts'
-import type { RowOutcome } from '../../src/model/record.ts'
+import type { RowOutcome } from '../../src/model/entry.ts'
 import type { JsonValue } from '../../src/model/row.ts'
 import { load, mapped, NOW, ORIGIN, wire } from '../transform/mapping-under-test.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { speakForBatch } from '../../src/load/batch-answer.ts'
-import type { Verdict } from '../../src/model/entry.ts'
+import type { Verdict } from '../../src/model/outcome.ts'
 import { people } from './made-up-entries.ts'
 
 const [S, A, U] = ['stored', 'absent', 'unknown'] as const

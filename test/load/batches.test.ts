@@ -68,9 +68,8 @@ describe('a plan', () => {
   it('has one kind a batch, and for care teams one account', () => {
     law((plan) => {
       for (const { kind, entries: held } of plan) {
-        expect(held.every((entry) => entry.record.kind === kind)).toBe(true)
-        if (kind === 'careTeam')
-          expect(new Set(held.map((entry) => entry.record.account.reference)).size).toBe(1)
+        expect(held.every((entry) => entry.kind === kind)).toBe(true)
+        if (kind === 'careTeam') expect(new Set(held.map((entry) => entry.account.reference)).size).toBe(1)
       }
     })
   })
@@ -78,7 +77,7 @@ describe('a plan', () => {
   it('never has two of one series in a batch', () => {
     law((plan) => {
       for (const batch of plan)
-        expect(new Set(batch.entries.map((entry) => entry.record.series)).size).toBe(batch.entries.length)
+        expect(new Set(batch.entries.map((entry) => entry.series)).size).toBe(batch.entries.length)
     })
   })
 
@@ -89,14 +88,11 @@ describe('a plan', () => {
       for (const [at, batch] of plan.entries()) {
         expect(batch.after.every((one) => one < at)).toBe(true)
         const settled = predecessors(at)
-        for (const { record } of batch.entries) {
+        for (const entry of batch.entries) {
           for (const [earlier, other] of plan.entries()) {
             if (earlier === at) continue
-            const rival = other.entries.find(
-              (entry) => entry.record.series === record.series && entry.record.kind === record.kind,
-            )
-            if (rival !== undefined && rival.record.observedAt < record.observedAt)
-              expect(settled).toContain(earlier)
+            const rival = other.entries.find((one) => one.series === entry.series && one.kind === entry.kind)
+            if (rival !== undefined && rival.observedAt < entry.observedAt) expect(settled).toContain(earlier)
             // Of equal dates, too, one waits for the other.
             if (rival !== undefined) expect(settled.has(earlier) || predecessors(earlier).has(at)).toBe(true)
           }

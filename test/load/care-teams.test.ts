@@ -40,7 +40,7 @@ async function listOf(
 async function startWith(has: readonly Entry[], options: LoadingOptions = {}) {
   const loading = await startLoading({ register: 'never', gateway: { open: true }, ...options })
   for (const entry of has) {
-    const text = `[{${entry.record.content}an earlier batch","persistentRecordId":"${entry.transactionId}"}}}]`
+    const text = `[{${entry.text}an earlier batch","persistentRecordId":"${entry.transactionId}"}}}]`
     await loading.gateway.careTeams.sendBulk(Buffer.from(text), 1)
   }
   const before = loading.posts(CARE_TEAMS)

@@ -108,14 +108,14 @@ describe('records in doubt since an earlier run', () => {
     if (entry === undefined) throw new Error('one was made')
     const { context, exportRow, ledger, runLedger } = loading
     await loading.settle(await loading.load([entry]))
-    const { rowKey, content, ruleHash: rule, record, row } = entry
+    const { rowKey, content, ruleHash, kind, rule, row } = entry
     const { line, byteOffset } = row
-    const doubt = { kind: record.kind, rule: record.rule, content, outcome: 'in-doubt' as const }
+    const doubt = { kind, rule, content, outcome: 'in-doubt' as const }
     await runLedger.openChunk(exportRow, { number: 2, firstRow: 2, firstLine: 3, byteOffset: 2, rows: 1 })
     await runLedger.settleChunk({
       ...{ exportRow, chunk: 2, counts: '{}', receiptsLength: 0, rejectsLength: 0, delivered: [] },
       ...{ tallies: {}, at: 0, said: { arrival: 2, byBackfill: false } },
-      held: [{ rowKey, content, rule, series: null }],
+      held: [{ rowKey, content, rule: ruleHash, series: null }],
       exceptions: [
         {
           ...{ ...doubt, row: 2, line, byteOffset, batchId: null },

@@ -19,7 +19,8 @@ import type { Reconciler } from '../../src/load/delivery.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
-import type { Entry, EntryOutcome } from '../../src/model/entry.ts'
+import type { Entry } from '../../src/model/entry.ts'
+import type { EntryOutcome } from '../../src/model/outcome.ts'
 import type { RecordKind } from '../../src/model/record.ts'
 import { matchAnswer } from '../../src/reconcile/match.ts'
 import { createMatchInOrder } from '../../src/reconcile/match-in-order.ts'
@@ -295,7 +296,7 @@ export const idsOf = (entries: readonly Entry[]): string[] =>
   entries.map((entry) => entry.transactionId).sort()
 
 export const positionsOf = (entries: readonly Entry[]): string[] =>
-  entries.map(({ row, record, content }) => `${row.row} ${record.rule} ${content}`).sort()
+  entries.map(({ row, rule, content }) => `${row.row} ${rule} ${content}`).sort()
 
 /** How many entries came out how. */
 export function tally(outcomes: readonly EntryOutcome[]): Record<string, number> {

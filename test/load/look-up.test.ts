@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { lookUp } from '../../src/load/delivery.ts'
-import type { Verdict } from '../../src/model/entry.ts'
+import type { Verdict } from '../../src/model/outcome.ts'
 import { type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, CARE_TEAMS, idsOf, startLoading, tally } from './loading.ts'
 import { biometric, careTeam, entryOf, people } from './made-up-entries.ts'

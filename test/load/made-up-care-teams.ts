@@ -9,7 +9,7 @@ export const [before, after] = [OBSERVED_AT - DAY_MS, OBSERVED_AT + DAY_MS] as c
 export const made = (fields: Made = {}): Entry => entryOf(careTeam, { npi: NPI, ...fields })
 export const wants = (entry: Entry, status: WantedCareTeam['status'] = 'open'): WantedCareTeam => ({
   entry,
-  npi: IDENTITY.npi(entry.record.evidence.npi ?? ''),
+  npi: IDENTITY.npi(entry.evidence.npi ?? ''),
   fields: fieldsSent(entry),
   status,
   place: 1,

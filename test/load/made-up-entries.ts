@@ -1,11 +1,8 @@
 /** Entries in the form in which transform and identity make them, for made-up people. */
-import { createEntries, type Entry } from '../../src/model/entry.ts'
+import { CareTeamEntry, createEntries, createRowFacts, Entry, type MappedRow } from '../../src/model/entry.ts'
 import { createIdentity, type Identity } from '../../src/model/ids.ts'
 import {
   createFrame,
-  createRowFacts,
-  type MappedRow,
-  PreparedRecord,
   type RecordFrame,
   type RegistrationDraft,
   type RowFacts,
@@ -76,7 +73,7 @@ function factsOf({ person, key }: { readonly person: string; readonly key: strin
 }
 
 /** Interface, "Biometric record, as sent". */
-export function biometric(made: Made = {}): PreparedRecord {
+export function biometric(made: Made = {}): Entry {
   const all = filled(made)
   const { rule = 'systolic-bp', code = '8480-6', name = 'Systolic blood pressure', value = '118.5' } = all
   const frame = frameOf({
@@ -90,13 +87,13 @@ export function biometric(made: Made = {}): PreparedRecord {
     ],
     holes: ['iso', 'value'],
   })
-  const record = new PreparedRecord(frame, rule, factsOf(all), observed(all), value, [])
+  const record = new Entry(frame, rule, factsOf(all), observed(all), value, [])
   record.before = made.before ?? 0
   return record
 }
 
 /** Interface, "Condition record, as sent". */
-export function condition(made: Made = {}): PreparedRecord {
+export function condition(made: Made = {}): Entry {
   const all = filled(made)
   const { rule = 'type-2-diabetes', code = 'E11.9', name = 'Type 2 diabetes' } = all
   const frame = frameOf({
@@ -108,11 +105,11 @@ export function condition(made: Made = {}): PreparedRecord {
     ],
     holes: ['epochMs'],
   })
-  return new PreparedRecord(frame, rule, factsOf(all), observed(all), undefined, [])
+  return new Entry(frame, rule, factsOf(all), observed(all), undefined, [])
 }
 
 /** Interface, "Care team record, as sent". */
-export function careTeam(made: Made = {}): PreparedRecord {
+export function careTeam(made: Made = {}): Entry {
   const all = filled(made)
   const { rule = 'pcp', name = 'Test Practice', npi = '1234567893', primary = true } = all
   const frame = frameOf({
@@ -122,7 +119,7 @@ export function careTeam(made: Made = {}): PreparedRecord {
   })
   const provider = { npi, name, ...(primary === 'unsaid' ? {} : { primary }) }
   const said = [JSON.stringify(name), npi]
-  return new PreparedRecord(frame, rule, factsOf(all), observed(all), undefined, said, provider)
+  return new CareTeamEntry(frame, rule, factsOf(all), observed(all), said, provider)
 }
 
 export function registrationOf(person: string): RegistrationDraft {
@@ -139,7 +136,7 @@ export function registrationOf(person: string): RegistrationDraft {
   }
 }
 
-export function mappedRow(records: readonly PreparedRecord[], made: Made = {}): MappedRow {
+export function mappedRow(records: readonly Entry[], made: Made = {}): MappedRow {
   const { row, person, key, register, cells = [] } = filled(made)
   const origin = { row, line: row + 1, byteOffset: row * 100 }
   return {
@@ -157,7 +154,7 @@ export function mappedRow(records: readonly PreparedRecord[], made: Made = {}): 
 }
 
 export function entriesOf(
-  records: readonly PreparedRecord[],
+  records: readonly Entry[],
   made: Made = {},
   identity: Identity = IDENTITY,
 ): Entry[] {
@@ -165,12 +162,12 @@ export function entriesOf(
 }
 
 /** One entry of a row of its own. */
-export function entryOf(make: (made: Made) => PreparedRecord, made: Made = {}): Entry {
+export function entryOf(make: (made: Made) => Entry, made: Made = {}): Entry {
   const [entry] = entriesOf([make(made)], made)
   if (entry === undefined) throw new Error('a row of one record gave no entry')
   return entry
 }
 
 /** So many rows of as many people, one record each. */
-export const people = (count: number, make: (made: Made) => PreparedRecord = biometric): Entry[] =>
+export const people = (count: number, make: (made: Made) => Entry = biometric): Entry[] =>
   Array.from({ length: count }, (_, at) => entryOf(make, { row: at + 1, person: `person-${at + 1}` }))

@@ -33,7 +33,7 @@ it('leaves the mark where it is when an older entry comes later', async () => {
   await loading.settle(await loading.load([newer]))
   const { outcomes, followUpFailures } = await loading.load([older], false, 2)
   expect({ ...tally(outcomes), followUpFailures }).toEqual({ accepted: 1, followUpFailures: [] })
-  expect(await markedOf(loading)).toEqual([newer.record.evidence.npi])
+  expect(await markedOf(loading)).toEqual([newer.evidence.npi])
 })
 
 it('moves the mark to a newer entry that comes later, and sets it where the list cannot be read', async () => {
@@ -43,7 +43,7 @@ it('moves the mark to a newer entry that comes later, and sets it where the list
   })
   await loading.load([older])
   await loading.load([newer], false, 2)
-  expect(await markedOf(loading)).toEqual([newer.record.evidence.npi])
+  expect(await markedOf(loading)).toEqual([newer.evidence.npi])
 })
 
 it('tries again what may be done twice', async () => {

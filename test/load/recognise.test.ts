@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { DeliveredRecord } from '../../src/ledger/ledger.ts'
 import { disputed, fateOfRestated, isOutdated, type Memory, recognise } from '../../src/load/recognise.ts'
-import { Entry, type EntryOutcome } from '../../src/model/entry.ts'
+import type { Entry } from '../../src/model/entry.ts'
 import { hasSameContent, wordsOf } from '../../src/model/ids.ts'
+import type { EntryOutcome } from '../../src/model/outcome.ts'
 import { newlyDelivered } from '../../src/run/settlement.ts'
 import { biometric, entriesOf, entryOf } from './made-up-entries.ts'
 
@@ -79,7 +80,7 @@ function createModel(refuses: (value: string | undefined) => boolean = () => fal
         outcomes.set(entry, { entry, outcome: 'unchanged', passedOver: 'outdated' })
         continue
       }
-      const { value } = entry.record.evidence
+      const { value } = entry.evidence
       sent += 1
       if (refuses(value)) outcomes.set(entry, { entry, outcome: 'rejected', batchId: '', reason })
       else {
@@ -128,9 +129,7 @@ describe('recognise', () => {
   })
 
   it('takes two contents that share half of their hash for two', () => {
-    const { record, row, rowKey, idStart, ruleHash } = make(1, 'a', '1')
-    const hashed = (first: number, last: number) =>
-      new Entry(record, { row, rowKey, idStart }, [first, last], ruleHash, 0)
+    const hashed = (first: number, last: number) => Object.assign(make(1, 'a', '1'), { first, last })
     const memory = { ...nothing, delivered: remember(hashed(1, 2)) }
     expect(recognise([hashed(1, 2)], memory, NEWEST).unchanged).toHaveLength(1)
     for (const other of [hashed(1, 3), hashed(3, 2)])
@@ -222,12 +221,12 @@ describe('a correction that is taken back', () => {
           read.push(entries)
           await run(entries)
           for (const [rowKey, ofKey] of Map.groupBy(entries, (entry) => entry.rowKey)) {
-            const taken = ofKey.filter(({ record }) => record.evidence.value !== 'refused').at(-1)
+            const taken = ofKey.filter((entry) => entry.evidence.value !== 'refused').at(-1)
             if (taken !== undefined && ofKey.at(-1) === taken)
-              expect(shown.get(rowKey)).toBe(taken.record.evidence.value)
+              expect(shown.get(rowKey)).toBe(taken.evidence.value)
           }
           const before = [...shown]
-          const refused = entries.filter(({ record }) => record.evidence.value === 'refused')
+          const refused = entries.filter((entry) => entry.evidence.value === 'refused')
           expect(await run(entries, read.length)).toBeLessThanOrEqual(refused.length)
           expect([...shown]).toEqual(before)
         }

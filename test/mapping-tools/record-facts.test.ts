@@ -30,7 +30,7 @@ describe('the facts of a record', () => {
   it.each(row.records.map((record) => ({ rule: record.rule, record })))(
     'of $rule leave out nothing but ids',
     ({ record }) => {
-      const read = readJson(recordText({ record, transactionId: 'ID' }, 'ID'))
+      const read = readJson(recordText({ kind: record.kind, text: record.text, transactionId: 'ID' }, 'ID'))
       const told = Object.values(factsOf(record)).join('\n')
       const ids = ['ID', row.key, row.account.reference]
       const body = 'value' in read ? scalars(read.value).filter((text) => !ids.includes(text)) : []
@@ -64,10 +64,10 @@ describe('the facts of a record', () => {
   it('name a system whose OID is not its own, and a code whose name is not that of the record', () => {
     const [record] = row.records
     if (record === undefined) return expect.fail('no record')
-    const content = record.content
+    const text = record.text
       .replaceAll('2.16.840.1.113883.6.1"', '1.2.3"')
       .replace('"name":"Cholesterol, total"}', '"name":"TC"}')
-    expect(factsOf({ content, primary: undefined })).toMatchObject({
+    expect(factsOf({ text, primary: undefined })).toMatchObject({
       code: 'LOINC 1.2.3 2093-3',
       codes: 'LOINC 1.2.3 2093-3 (TC)',
     })

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { countChunk, readCounts, warningCounts } from '../../src/model/balance.ts'
-import type { RowOutcome, Warning } from '../../src/model/record.ts'
+import type { RowOutcome } from '../../src/model/entry.ts'
+import type { Warning } from '../../src/model/record.ts'
 import type { Row } from '../../src/model/row.ts'
 import { mappedRow } from '../load/made-up-entries.ts'
 

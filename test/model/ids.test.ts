@@ -29,9 +29,9 @@ describe('identity', () => {
     const hashes = [
       one.content(record),
       one.content(condition()),
-      one.rowKey(record.content).slice(0, 16),
-      one.account(account(record.content)).slice(0, 16),
-      one.account({ reference: record.content, type: 'accountId' }).slice(0, 16),
+      one.rowKey(record.text).slice(0, 16),
+      one.account(account(record.text)).slice(0, 16),
+      one.account({ reference: record.text, type: 'accountId' }).slice(0, 16),
     ]
     expect(new Set(hashes).size).toBe(hashes.length)
   })
@@ -53,7 +53,7 @@ describe('identity', () => {
     )
     fc.assert(
       fc.property(made, made, (a, b) => {
-        const isSame = a.kind === b.kind && a.content === b.content && a.primary === b.primary
+        const isSame = a.kind === b.kind && a.text === b.text && a.primary === b.primary
         expect(one.content(a) === same.content(b)).toBe(isSame)
       }),
     )

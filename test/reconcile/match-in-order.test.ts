@@ -197,12 +197,12 @@ describe('an answer in order', () => {
     const resolved = fc.constantFrom<readonly RecordKind[]>([], ['biometric'], ['biometric', 'condition'])
     fc.assert(
       fc.property(place, place, member, resolved, (at, from, name, isResolved) => {
-        const account = ({ record }: Entry) => ({
-          ...{ type: 'accountId', reference: `https://gateway/accounts/id-of-${record.account.reference}` },
+        const account = ({ account: { reference } }: Entry) => ({
+          ...{ type: 'accountId', reference: `https://gateway/accounts/id-of-${reference}` },
         })
         const echoed = many.map((entry) => ({
           ...sentAs(entry),
-          ...(isResolved.includes(entry.record.kind) ? { account: account(entry) } : {}),
+          ...(isResolved.includes(entry.kind) ? { account: account(entry) } : {}),
         }))
         const [echo = {}, other = {}]: (Record<string, unknown> | undefined)[] = [echoed[at], echoed[from]]
         // Both records of a row have its date, one as a text and one as a number, and its person, perhaps named in two ways.

@@ -19,7 +19,7 @@ const doubted = (entries: Entry[], errors: Answer['errors']) =>
   matchAnswer(entries, { echoes: [], errors }, accountIds).doubted
 const biometricEcho = (entry: Entry, fields: Record<string, unknown> = {}) => ({
   transactionId: entry.transactionId,
-  account: { ...entry.record.account },
+  account: { ...entry.account },
   name: 'Systolic blood pressure',
   observationDate: '2024-03-01T14:05:00.000Z',
   value: 118.5,
@@ -186,7 +186,7 @@ describe('an echo', () => {
       const { accepted, learned, unconfirmed } = matchAnswer(entries, { echoes, errors: [] }, knows)
       expect(accepted.size).toBe(count)
       // Each person is learned of several echoes, or has one that is to be confirmed.
-      const people = new Set([...accepted.keys()].map(({ record }) => record.account.reference))
+      const people = new Set([...accepted.keys()].map((entry) => entry.account.reference))
       people.delete('known')
       expect(learned.size + unconfirmed.size).toBe(people.size)
       if (count === 3) expect([...learned]).toEqual([['person-1', 'a-1']])

@@ -4,21 +4,20 @@ import { compareWithProfile } from '../../src/reconcile/verify.ts'
 import { biometric, careTeam, entryOf } from '../load/made-up-entries.ts'
 
 const entry = entryOf(biometric)
-const { record } = entry
 const stored: ProfileRecord = {
   persistentId: entry.transactionId,
-  codes: record.evidence.codes,
+  codes: entry.evidence.codes,
   npi: undefined,
   name: undefined,
-  sourceType: record.sourceType,
-  observedAt: record.observedAt,
-  value: Number(record.evidence.value),
-  unit: record.evidence.unit,
+  sourceType: entry.sourceType,
+  observedAt: entry.observedAt,
+  value: Number(entry.evidence.value),
+  unit: entry.evidence.unit,
 }
 const unnamed = { ...stored, persistentId: undefined }
 const other = { ...stored, persistentId: 'another' }
-const later = record.observedAt + 1
-const earlier = record.observedAt - 1
+const later = entry.observedAt + 1
+const earlier = entry.observedAt - 1
 
 test.each<[string, readonly ProfileRecord[] | undefined, unknown]>([
   ['under our id', [stored], { verdict: 'equal' }],
@@ -53,13 +52,13 @@ test.each<[string, readonly ProfileRecord[] | undefined, unknown]>([
 
 test('a care team is looked for in the whole list', () => {
   const team = entryOf(careTeam)
-  const { npi, name } = team.record.evidence
+  const { npi, name } = team.evidence
   const listed = {
     ...unnamed,
     codes: [],
     npi,
     name,
-    observedAt: team.record.observedAt,
+    observedAt: team.observedAt,
     value: undefined,
     unit: undefined,
   }
@@ -87,7 +86,7 @@ test.each<[string, number | undefined, { isReplacing?: boolean; owesDeletion?: b
   ['an older one, where the job adds', -DAY, { isReplacing: false }, false],
 ])('a care-team entry beside %s', (_name, after, { isReplacing = true, ...expected }, differs) => {
   const team = entryOf(careTeam)
-  const { observedAt, evidence } = team.record
+  const { observedAt, evidence } = team
   const listed = {
     ...stored,
     codes: [],

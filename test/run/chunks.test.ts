@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { RequestRecord } from '../../src/model/record.ts'
+import { RequestEntry } from '../../src/model/entry.ts'
 import type { CsvRow } from '../../src/model/row.ts'
 import { CHUNK_SIZE, type Chunk, type ChunkRange, createPipeline, cutChunks } from '../../src/run/chunks.ts'
 import { biometric, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
@@ -98,9 +98,9 @@ const asking = (number: number, reference: string): Chunk => {
   return {
     ...one,
     entries: one.entries.map((entry) => {
-      const { frame, rule, facts, observed } = entry.record
+      const { frame, rule, facts, observed } = entry
       const request = { reference, body: '{}', isWithdrawn: false, authorization: undefined }
-      return entryOf(() => new RequestRecord(frame, rule, facts, observed, request))
+      return entryOf(() => new RequestEntry(frame, rule, facts, observed, request))
     }),
   }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { EntryOutcome } from '../../src/model/entry.ts'
+import type { EntryOutcome } from '../../src/model/outcome.ts'
 import { openAppended as openAs, receiptOf, receiptsOf, receiptsText } from '../../src/run/receipts.ts'
 import { biometric, entryOf, people } from '../load/made-up-entries.ts'
 

@@ -9,7 +9,7 @@ import { ACME_FAULTS, type Cost, type Fault, NORTHLAB_FAULTS } from '../../sampl
 import { generateSamples, SAMPLE_FILES } from '../../samples/generate.ts'
 import { readJob, readMapping } from '../../src/definitions/definition-files.ts'
 import { openExport } from '../../src/extract/open-export.ts'
-import type { MappedRow, RowOutcome } from '../../src/model/record.ts'
+import type { MappedRow, RowOutcome } from '../../src/model/entry.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const INBOX = join(ROOT, 'samples/inbox')
@@ -84,10 +84,10 @@ describe('the shipped job and mappings', () => {
     expect(byKey(first.filter((row) => row.register()?.ok === true))).toEqual(acme.records)
     expect(first.flatMap((row) => row.rejected).length).toBe(sumOf(ACME_FAULTS, acme.faults, 'record'))
 
-    const contents = new Map(first.map((row) => [row.key, row.records.map((record) => record.content)]))
+    const contents = new Map(first.map((row) => [row.key, row.records.map((record) => record.text)]))
     const again = mapped.filter((row) => seen.get(row.key) !== row)
     const fresh = again.flatMap((row) =>
-      row.records.filter((record) => !contents.get(row.key)?.includes(record.content)),
+      row.records.filter((record) => !contents.get(row.key)?.includes(record.text)),
     )
     expect(fresh.map((record) => record.rule)).toEqual(
       Array(acme.faults['row-corrected']).fill('systolic-bp'),
@@ -165,7 +165,7 @@ describe.skipIf(CORPUS === undefined)('the mappings of real exports', () => {
     const known = cellsOf(path).filter((row) => !left.test(row['DESCRIPTION'] ?? ''))
     const outcomes = await mapAll('synthea-conditions', path)
     const mapped = outcomes.filter(isMapped)
-    const contents = mapped.flatMap((row) => row.records.map((record) => record.content))
+    const contents = mapped.flatMap((row) => row.records.map((record) => record.text))
     const active = known.filter((row) => row['STOP'] === '').length
     expect(contents.filter((content) => content.includes('"status":"active"')).length).toBe(active)
     expect(contents.filter((content) => content.includes('"status":"resolved"')).length).toBe(

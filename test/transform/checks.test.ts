@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RowOutcome } from '../../src/model/record.ts'
+import type { RowOutcome } from '../../src/model/entry.ts'
 import { Checks } from '../../src/transform/checks.ts'
 import { csvMapper, csvRules, faults, jsonRules, load, mapped, NOW, refusalOf } from './mapping-under-test.ts'
 

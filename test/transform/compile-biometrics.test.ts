@@ -92,7 +92,7 @@ describe('a wide measurement', () => {
     expect(records.map((record) => [record.rule, record.evidence.value, record.evidence.unit])).toEqual([
       [rule, value, unit],
     ])
-    expect(records[0]?.content).toContain(`"value":${value},"unit":"${unit}"`)
+    expect(records[0]?.text).toContain(`"value":${value},"unit":"${unit}"`)
   })
 
   it.each([

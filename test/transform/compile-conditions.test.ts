@@ -149,7 +149,7 @@ conditions:
 
   it('are of the content: another medication is another record', () => {
     const contents = ['860975', '860976', ''].map(
-      (rx) => mapped(map({ ...BASE, dm: 'Y', rx })).records[0]?.content,
+      (rx) => mapped(map({ ...BASE, dm: 'Y', rx })).records[0]?.text,
     )
     expect(new Set(contents).size).toBe(3)
   })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { MappedRow, RowOutcome } from '../../src/model/record.ts'
+import type { MappedRow, RowOutcome } from '../../src/model/entry.ts'
 import type { JsonValue } from '../../src/model/row.ts'
 import { load, mapped, ORIGIN, ROOT, wire } from './mapping-under-test.ts'
 

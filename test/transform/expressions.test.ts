@@ -129,9 +129,9 @@ conditions:
       map({ id: '1', sick: true, orders: [{ obx: [obx('61.0'), obx(null)], values: ['30', '32.5'] }] }),
     )
     expect(
-      outcome.records.map(({ rule, content }) => [
+      outcome.records.map(({ rule, text }) => [
         rule,
-        /"value":([^,]*)|"status":("\w+")/.exec(content)?.slice(1).join(''),
+        /"value":([^,]*)|"status":("\w+")/.exec(text)?.slice(1).join(''),
       ]),
     ).toEqual([
       ['asthma', '"resolved"'],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { RowOutcome } from '../../src/model/entry.ts'
 import type { WaybillError } from '../../src/model/errors.ts'
-import type { RowOutcome } from '../../src/model/record.ts'
 import type { JsonValue } from '../../src/model/row.ts'
 import { createCatalog } from '../../src/transform/catalog.ts'
 import { compileMapping } from '../../src/transform/compile.ts'

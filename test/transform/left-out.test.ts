@@ -7,7 +7,7 @@ import {
   OTHER_CODES,
   readCounts,
 } from '../../src/model/balance.ts'
-import type { SkippedRow } from '../../src/model/record.ts'
+import type { SkippedRow } from '../../src/model/entry.ts'
 
 const skipped = (...leftOut: string[]) => {
   const outcome: SkippedRow = {

@@ -5,8 +5,9 @@ import { expect } from 'vitest'
 import { type LoadedMapping, loadMapping } from '../../src/definitions/definition-files.ts'
 import { BiometricSent, CareTeamSent, ConditionSent } from '../../src/gateway/contract/health-profile.ts'
 import { recordText } from '../../src/load/batches.ts'
+import type { Entry, MappedRow, RowOutcome } from '../../src/model/entry.ts'
 import { WaybillError } from '../../src/model/errors.ts'
-import { isOfProfile, type MappedRow, type PreparedRecord, type RowOutcome } from '../../src/model/record.ts'
+import { isOfProfile } from '../../src/model/record.ts'
 import type { JsonValue } from '../../src/model/row.ts'
 import { createCatalog } from '../../src/transform/catalog.ts'
 import type { RowMapper } from '../../src/transform/compile.ts'
@@ -75,9 +76,8 @@ export function faults(outcome: RowOutcome): string[] {
 const SENT = { biometric: BiometricSent, condition: ConditionSent, careTeam: CareTeamSent }
 
 /** The record as it goes over the wire, read back by the contract's schema of its kind. */
-export function wire(record: PreparedRecord): Record<string, unknown> {
-  const body: unknown = JSON.parse(recordText({ record, transactionId: 'e-000007-rule-c' }, 'batch-1'))
-  const { kind } = record
+export function wire({ kind, text }: Entry): Record<string, unknown> {
+  const body: unknown = JSON.parse(recordText({ kind, text, transactionId: 'e-000007-rule-c' }, 'batch-1'))
   if (!isOfProfile(kind)) throw new TypeError('an account is not sent as a record')
   return SENT[kind].strict().parse(body)
 }

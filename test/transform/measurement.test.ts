@@ -166,11 +166,11 @@ describe('reference ranges', () => {
 
   it('stand where the interface lists them, and leave other records as they are', () => {
     const content = (cells: Cells): string | undefined =>
-      mapped(wide({ ...BASE, v: '90', unit: 'mg/dL', ...cells })).records[0]?.content
+      mapped(wide({ ...BASE, v: '90', unit: 'mg/dL', ...cells })).records[0]?.text
     expect(content({ range: '70-99' })).toContain(
       '}],"refHigh":99,"refLow":70,"refRange":"70-99","type":"Observation"',
     )
-    expect(content({})).toBe(mapped(mapper('  glucose: v')({ ...BASE, v: '90' })).records[0]?.content)
+    expect(content({})).toBe(mapped(mapper('  glucose: v')({ ...BASE, v: '90' })).records[0]?.text)
   })
 
   it('that are no single text cost the record', () => {

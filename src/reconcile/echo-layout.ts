@@ -169,8 +169,8 @@ export class ComparedAnswer {
     if (piece === undefined || from + piece.bytes.length > this.#bytes.length) return NONE
     const { words, bytes } = piece
     for (let word = 0; word < words.length; word++)
-      if (this.#view.getInt32(from + 4 * word, true) !== words[word]) return NONE
-    for (let byte = 4 * words.length; byte < bytes.length; byte++)
+      if (this.#view.getFloat64(from + 8 * word, true) !== words[word]) return NONE
+    for (let byte = 8 * words.length; byte < bytes.length; byte++)
       if (this.#bytes[from + byte] !== bytes[byte]) return NONE
     return from + bytes.length
   }
@@ -179,8 +179,8 @@ export class ComparedAnswer {
   #isSame(one: number, other: number, length: number): boolean {
     if (other + length > this.#bytes.length) return false
     let at = 0
-    for (; at + 4 <= length; at += 4)
-      if (this.#view.getInt32(one + at, true) !== this.#view.getInt32(other + at, true)) return false
+    for (; at + 8 <= length; at += 8)
+      if (this.#view.getFloat64(one + at, true) !== this.#view.getFloat64(other + at, true)) return false
     for (; at < length; at++) if (this.#bytes[one + at] !== this.#bytes[other + at]) return false
     return true
   }

@@ -55,7 +55,7 @@ export const accountsErase: Action<AccountsEraseOptions> = async (context, optio
           `${counted(people, 'account')} at ${gateway}: erased ${n(erased)}, not there ${n(notThere)}, refused ${n(refused)}`,
           `Receipts: ${shownPath(receipts)}`,
           'A row of theirs in an export registers them again: take them out of what the vendor sends, or add them to skipWhen.',
-          'Rejects files may hold rows of theirs until `waybill prune` removes them.',
+          'Files may hold them still: exports and their archive, collections, and rejects files until `waybill prune` removes those.',
         ],
   )
   return refused === 0 ? EXIT.ok : EXIT.recordsLeftBehind

@@ -3,35 +3,6 @@
  * Everything a run writes goes through its `RunLedger`, which is fenced: once another process has taken the run over,
  * nothing more can be written with the old token.
  */
-export {
-  type Acknowledgement,
-  type Acknowledgements,
-  type DeliveredFile,
-  type ExpectationKey,
-  type Expectations,
-  type FireChange,
-  type Fires,
-  type Lease,
-  type LeaseAnswer,
-  type LeaseRequest,
-  type LeftExample,
-  type NewNotification,
-  NOTHING_PERHAPS_SENT,
-  type NotificationChange,
-  type NotificationRecord,
-  type Notifications,
-  type Pause,
-  type Pauses,
-  type PerhapsSent,
-  type Reason,
-  type RightOfWay,
-  type RunFilter,
-  type Standing,
-  type Timetable,
-  type UntoldTarget,
-  type Waiter,
-} from './concerns.ts'
-
 import type {
   Acknowledgements,
   Expectations,
@@ -51,7 +22,6 @@ import type {
   Standing,
 } from './concerns.ts'
 import type { DeliveredRecord, HeldUnder, LeftBehind, Ruling } from './left-records.ts'
-import type { Held } from './packed-records.ts'
 import type {
   AboutToSend,
   BatchIntent,
@@ -73,94 +43,23 @@ import type {
   RunStart,
   Tallies,
 } from './run-writes.ts'
-import type { LeftEvent } from './states.ts'
 import type {
   BatchRecord,
-  CareTeamMark,
   ChunkRecord,
   ExceptionRecord,
   ExportRecord,
-  FireRecord,
   LeaseRecord,
   Reading,
   RunPart,
   RunRecord,
-  Selection,
 } from './tables.ts'
 
-export type {
-  Decision,
-  DeliveredRecord,
-  DeliveredRow,
-  DoubtRecord,
-  HeldRecord,
-  HeldUnder,
-  KnownHeld,
-  LeftBehind,
-  LeftRecord,
-  LeftRow,
-  OutcomeMove,
-  PlacedRecord,
-  Resolution,
-  Ruled,
-  Ruling,
-  Said,
-} from './left-records.ts'
-export { latestSaid } from './left-records.ts'
-export type {
-  BatchIntent,
-  BatchSettlement,
-  CareTeamListing,
-  ChunkKey,
-  ChunkSettlement,
-  ChunkStart,
-  CollectedOf,
-  Exception,
-  ExportStart,
-  KnownAccount,
-  KnownCareTeam,
-  KnownRequest,
-  ListedCareTeam,
-  MissingCareTeam,
-  OwedDeletion,
-  ProfileKey,
-  ProfileStart,
-  Receipted,
-  RunEnd,
-} from './run-writes.ts'
-export {
-  addTallies,
-  type BackfillRange,
-  type ChunkTallies,
-  noTallies,
-  originOf,
-  type RunKind,
-  type RunOrigin,
-  type RunStart,
-  readTallies,
-  type Tallies,
-  THE_PERSON,
-  UNDATED,
-  UNKNOWN_PERSON,
-  UNUSABLE,
-} from './run-writes.ts'
-export type { DeadlineState } from './states.ts'
-export type { DeadlineRecord, DeliveryRecord } from './tables.ts'
-export { processName } from './tables.ts'
-export type {
-  BatchRecord,
-  CareTeamMark,
-  ChunkRecord,
-  ExceptionRecord,
-  ExportRecord,
-  FireRecord,
-  Held,
-  LeaseRecord,
-  LeftEvent,
-  Reading,
-  RunRecord,
-  Selection,
-}
+export * from './concerns.ts'
+export * from './left-records.ts'
+export type { Held } from './packed-records.ts'
+export * from './run-writes.ts'
+export type { DeadlineState, LeftEvent } from './states.ts'
+export * from './tables.ts'
 
 /**
  * What a run writes. Every call is one transaction (calls made together may share one), fenced by the lease's token. It is on the disk when it

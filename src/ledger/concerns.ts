@@ -323,30 +323,11 @@ export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_fold
 }
 
 /** Rows of the ledger by what they are; `bytes` is what they hold, without the pages around them. */
-export interface DetailCounts {
-  chunks: number
-  batches: number
-  exceptions: number
-  decisions: number
-  mappings: number
-  profiles: number
-  fires: number
-  notifications: number
-  deliveries: number
-  bytes: number
-}
+export type DetailCounts = ReturnType<typeof noDetail>
 
-export const noDetail = (): DetailCounts => ({
-  chunks: 0,
-  batches: 0,
-  exceptions: 0,
-  decisions: 0,
-  mappings: 0,
-  profiles: 0,
-  fires: 0,
-  notifications: 0,
-  deliveries: 0,
-  bytes: 0,
+export const noDetail = () => ({
+  ...{ chunks: 0, batches: 0, exceptions: 0, decisions: 0, mappings: 0, profiles: 0 },
+  ...{ fires: 0, notifications: 0, deliveries: 0, bytes: 0 },
 })
 
 /** What keeps the detail of a job from being removed: the run that a process holds it for, or one that was left `running`. */

@@ -49,83 +49,43 @@ export type NotificationState = 'pending' | 'delivered' | 'given-up'
 /** `fail`: it is tried again later. */
 export type NotificationEvent = 'deliver' | 'fail' | 'give-up'
 
-const RUN_MOVES: Readonly<Record<RunState, Partial<Record<RunEvent, RunState>>>> = {
+/** @returns the state that an event leads to. @throws WaybillError `state-illegal` where none leads from there */
+const moves =
+  <State extends string, Event extends string>(
+    what: string,
+    table: Readonly<Partial<Record<State, Partial<Record<Event, State>>>>>,
+  ) =>
+  (state: State, event: Event): State => {
+    const next = table[state]?.[event]
+    if (next !== undefined) return next
+    throw new WaybillError('state-illegal', `a ${what} that is ${state} cannot ${event}`)
+  }
+
+export const advanceRun = moves<RunState, RunEvent>('run', {
   running: {
-    finish: 'finished',
-    interrupt: 'interrupted',
-    fail: 'failed',
-    resume: 'running',
+    ...{ finish: 'finished', interrupt: 'interrupted', fail: 'failed', resume: 'running' },
     'give-up': 'failed',
   },
   interrupted: { resume: 'running', 'give-up': 'failed' },
-  finished: {},
-  failed: {},
-}
-
-const CHUNK_MOVES: Readonly<Record<ChunkState, Partial<Record<ChunkEvent, ChunkState>>>> = {
-  open: { settle: 'settled' },
-  settled: {},
-}
-
-const BATCH_MOVES: Readonly<Record<BatchState, Partial<Record<BatchEvent, BatchState>>>> = {
+})
+export const advanceChunk = moves<ChunkState, ChunkEvent>('chunk', { open: { settle: 'settled' } })
+export const advanceBatch = moves<BatchState, BatchEvent>('batch', {
   planned: { send: 'sending' },
   sending: { send: 'sending', settle: 'settled', split: 'split' },
-  settled: {},
-  split: {},
-}
-
-const LEFT_MOVES: Readonly<Record<LeftState, Partial<Record<LeftEvent, LeftState>>>> = {
+})
+export const advanceLeft = moves<LeftState, LeftEvent>('record', {
   'in-doubt': {
-    accept: 'accepted',
-    resend: 'in-doubt',
-    find: 'accepted',
-    miss: 'rejected',
-    deliver: 'settled',
-    refuse: 'rejected',
+    ...{ accept: 'accepted', resend: 'in-doubt', find: 'accepted', miss: 'rejected' },
+    ...{ deliver: 'settled', refuse: 'rejected' },
   },
   rejected: { deliver: 'settled' },
-  accepted: {},
-  settled: {},
-}
-
-const FIRE_MOVES: Readonly<Record<FireState, Partial<Record<FireEvent, FireState>>>> = {
+})
+export const advanceFire = moves<FireState, FireEvent>('fire', {
   due: { begin: 'running', miss: 'missed', skip: 'skipped' },
   missed: { begin: 'running', skip: 'skipped' },
   running: { end: 'ended', interrupt: 'interrupted', miss: 'missed' },
   interrupted: { resume: 'running', skip: 'skipped' },
-  ended: {},
-  skipped: {},
-}
-
-const NOTIFICATION_MOVES: Readonly<
-  Record<NotificationState, Partial<Record<NotificationEvent, NotificationState>>>
-> = {
+})
+export const advanceNotification = moves<NotificationState, NotificationEvent>('notification', {
   pending: { deliver: 'delivered', fail: 'pending', 'give-up': 'given-up' },
-  delivered: {},
-  'given-up': {},
-}
-
-export const advanceRun = (state: RunState, event: RunEvent): RunState => move('run', RUN_MOVES, state, event)
-export const advanceChunk = (state: ChunkState, event: ChunkEvent): ChunkState =>
-  move('chunk', CHUNK_MOVES, state, event)
-export const advanceBatch = (state: BatchState, event: BatchEvent): BatchState =>
-  move('batch', BATCH_MOVES, state, event)
-export const advanceLeft = (state: LeftState, event: LeftEvent): LeftState =>
-  move('record', LEFT_MOVES, state, event)
-export const advanceFire = (state: FireState, event: FireEvent): FireState =>
-  move('fire', FIRE_MOVES, state, event)
-export const advanceNotification = (state: NotificationState, event: NotificationEvent): NotificationState =>
-  move('notification', NOTIFICATION_MOVES, state, event)
-
-/** @throws WaybillError `state-illegal` */
-function move<State extends string, Event extends string>(
-  what: string,
-  moves: Readonly<Record<State, Partial<Record<Event, State>>>>,
-  state: State,
-  event: Event,
-): State {
-  const next = moves[state][event]
-  if (next === undefined)
-    throw new WaybillError('state-illegal', `a ${what} that is ${state} cannot ${event}`)
-  return next
-}
+})

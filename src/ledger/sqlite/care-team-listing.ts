@@ -1,19 +1,15 @@
 /** Which providers a job's exports list of whom, where they list all: what is no longer listed is missing. */
-import type { Kysely } from 'kysely'
 import {
-  type CareTeamListing,
+  type Ledger,
   type ListedCareTeam,
   type MissingCareTeam,
   THE_PERSON,
   UNKNOWN_PERSON,
   UNUSABLE,
 } from '../ledger.ts'
-import type { LedgerTables } from '../tables.ts'
 import type { Statements } from './database.ts'
-import type { Writer } from './exclusive.ts'
+import type { Exclusive, Writer } from './exclusive.ts'
 import { hex, rowsOf } from './lookups.ts'
-
-type Database = Kysely<LedgerTables>
 
 const bytes = (hash: string): Buffer => Buffer.from(hash, 'hex')
 
@@ -34,67 +30,59 @@ export function saveListed(
     )
 }
 
-export async function readListing(
-  database: Database,
-  jobId: number,
-  accounts: readonly string[],
-): Promise<Map<string, CareTeamListing>> {
-  const npis = new Map<string, Set<string>>()
-  const arrivals = new Map<string, number>()
-  const rows = await rowsOf(accounts, (keys) =>
-    database
-      .selectFrom('care_team_listed')
-      .select(['account', 'npi', 'arrival'])
-      .where('job_id', '=', jobId)
-      .where('account', 'in', keys)
-      .execute(),
-  )
-  for (const { account, npi, arrival } of rows) {
-    const person = hex(account)
-    if (hex(npi) === THE_PERSON) arrivals.set(person, arrival)
-    else npis.set(person, (npis.get(person) ?? new Set()).add(hex(npi)))
-  }
-  return new Map(
-    [...arrivals].map(([person, arrival]) => [person, { arrival, npis: npis.get(person) ?? new Set() }]),
-  )
-}
-
-export async function readMissing(
-  database: Database,
-  jobId: number,
-  arrival: number,
-  limit: number,
-): Promise<readonly MissingCareTeam[] | 'unreadable'> {
-  const ofJob = database.selectFrom('care_team_listed as listed').where('listed.job_id', '=', jobId)
-  const unreadable = await ofJob
-    .select('listed.at')
-    .where('listed.account', '=', bytes(UNKNOWN_PERSON))
-    .where('listed.arrival', '=', arrival)
-    .executeTakeFirst()
-  if (unreadable !== undefined) return 'unreadable'
-  const rows = await ofJob
-    .innerJoin('care_team_listed as person', (join) =>
-      join
-        .onRef('person.job_id', '=', 'listed.job_id')
-        .onRef('person.account', '=', 'listed.account')
-        .on('person.npi', '=', bytes(THE_PERSON)),
+export const listingsOf = ({ db }: Exclusive): Pick<Ledger, 'listedCareTeams' | 'missingCareTeams'> => ({
+  async listedCareTeams(jobId, accounts) {
+    const npis = new Map<string, Set<string>>()
+    const arrivals = new Map<string, number>()
+    const rows = await rowsOf(accounts, (keys) =>
+      db
+        .selectFrom('care_team_listed')
+        .select(['account', 'npi', 'arrival'])
+        .where('job_id', '=', jobId)
+        .where('account', 'in', keys)
+        .execute(),
     )
-    .leftJoin('care_team_listed as unusable', (join) =>
-      join
-        .onRef('unusable.job_id', '=', 'listed.job_id')
-        .onRef('unusable.account', '=', 'listed.account')
-        .on('unusable.npi', '=', bytes(UNUSABLE))
-        .on('unusable.arrival', '=', arrival),
+    for (const { account, npi, arrival } of rows) {
+      const person = hex(account)
+      if (hex(npi) === THE_PERSON) arrivals.set(person, arrival)
+      else npis.set(person, (npis.get(person) ?? new Set()).add(hex(npi)))
+    }
+    return new Map(
+      [...arrivals].map(([person, arrival]) => [person, { arrival, npis: npis.get(person) ?? new Set() }]),
     )
-    .select(['listed.account', 'listed.npi', 'listed.at'])
-    .where('person.arrival', '=', arrival)
-    .where('listed.arrival', '<', arrival)
-    .where('listed.npi', 'not in', [bytes(THE_PERSON), bytes(UNUSABLE)])
-    .where('unusable.at', 'is', null)
-    .limit(limit)
-    .execute()
-  return rows.map(({ account, npi, at }) => ({ account: hex(account), npi: hex(npi), at }))
-}
+  },
+  async missingCareTeams(jobId, arrival, limit) {
+    const ofJob = db.selectFrom('care_team_listed as listed').where('listed.job_id', '=', jobId)
+    const unreadable = await ofJob
+      .select('listed.at')
+      .where('listed.account', '=', bytes(UNKNOWN_PERSON))
+      .where('listed.arrival', '=', arrival)
+      .executeTakeFirst()
+    if (unreadable !== undefined) return 'unreadable'
+    const rows = await ofJob
+      .innerJoin('care_team_listed as person', (join) =>
+        join
+          .onRef('person.job_id', '=', 'listed.job_id')
+          .onRef('person.account', '=', 'listed.account')
+          .on('person.npi', '=', bytes(THE_PERSON)),
+      )
+      .leftJoin('care_team_listed as unusable', (join) =>
+        join
+          .onRef('unusable.job_id', '=', 'listed.job_id')
+          .onRef('unusable.account', '=', 'listed.account')
+          .on('unusable.npi', '=', bytes(UNUSABLE))
+          .on('unusable.arrival', '=', arrival),
+      )
+      .select(['listed.account', 'listed.npi', 'listed.at'])
+      .where('person.arrival', '=', arrival)
+      .where('listed.arrival', '<', arrival)
+      .where('listed.npi', 'not in', [bytes(THE_PERSON), bytes(UNUSABLE)])
+      .where('unusable.at', 'is', null)
+      .limit(limit)
+      .execute()
+    return rows.map(({ account, npi, at }) => ({ account: hex(account), npi: hex(npi), at }))
+  },
+})
 
 export async function forgetListed(
   writer: Writer,

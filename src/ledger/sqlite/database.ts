@@ -1,6 +1,7 @@
 /** node:sqlite in the form that Kysely's SQLite dialect asks for, and the pragmas of the ledger. */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { Kysely, SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely'
+import pLimit from 'p-limit'
 import type { LedgerTables } from '../tables.ts'
 
 /** Compiled statements kept; the ledger's own are far fewer. */
@@ -124,12 +125,15 @@ export interface Statements {
 export interface LedgerDatabase {
   readonly kysely: Kysely<LedgerTables>
   readonly statements: Statements
+  /** All that use the connection take turns. */
+  readonly turn: ReturnType<typeof pLimit>
 }
 
 export function openLedgerDatabase(file: string, busyTimeoutMs: number): LedgerDatabase {
   const sqlite = openSqlite(file, busyTimeoutMs)
   return {
     kysely: new Kysely<LedgerTables>({ dialect: new LedgerDialect({ database: sqlite }) }),
+    turn: pLimit(1),
     statements: {
       run: (sql, ...parameters) => void sqlite.prepare(sql).run(parameters),
       insert: (sql, ...parameters) => Number(sqlite.prepare(sql).run(parameters).lastInsertRowid),

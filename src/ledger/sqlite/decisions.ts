@@ -2,18 +2,16 @@
 import type { Acknowledgements, Pauses } from '../concerns.ts'
 import type { Exclusive } from './exclusive.ts'
 
-export const acknowledgementsOf = ({ read, write }: Pick<Exclusive, 'read' | 'write'>): Acknowledgements => ({
+export const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements => ({
   of: (runId) =>
-    read((db) =>
-      db
-        .selectFrom('resolution')
-        .select(['run_id as run', 'code', 'person as by', 'note', 'at'])
-        .where('run_id', '=', runId)
-        .where('decision', '=', 'acknowledge')
-        .where('undone_at', 'is', null)
-        .orderBy('id')
-        .execute(),
-    ),
+    db
+      .selectFrom('resolution')
+      .select(['run_id as run', 'code', 'person as by', 'note', 'at'])
+      .where('run_id', '=', runId)
+      .where('decision', '=', 'acknowledge')
+      .where('undone_at', 'is', null)
+      .orderBy('id')
+      .execute(),
   add: (runs, { by, ...acknowledgement }) =>
     write(async (writer) => {
       for (const run of runs)
@@ -43,28 +41,23 @@ export const acknowledgementsOf = ({ read, write }: Pick<Exclusive, 'read' | 'wr
     }),
 })
 
-export const pausesOf = ({ read, write }: Pick<Exclusive, 'read' | 'write'>): Pauses => ({
+export const pausesOf = ({ db }: Exclusive): Pauses => ({
   of: (jobId) =>
-    read((db) =>
-      db
-        .selectFrom('pause')
-        .select(['person as by', 'note', 'at'])
-        .where('job_id', '=', jobId)
-        .executeTakeFirst(),
-    ),
-  begin: (jobId, { by, note, at }) =>
-    write(async (writer) => {
-      const begun = await writer
-        .insertInto('pause')
-        .values({ job_id: jobId, person: by, note, at })
-        .onConflict((conflict) => conflict.doNothing())
-        .returning('job_id')
-        .execute()
-      return begun.length > 0
-    }),
-  end: (jobId) =>
-    write(async (writer) => {
-      const ended = await writer.deleteFrom('pause').where('job_id', '=', jobId).returning('job_id').execute()
-      return ended.length > 0
-    }),
+    db
+      .selectFrom('pause')
+      .select(['person as by', 'note', 'at'])
+      .where('job_id', '=', jobId)
+      .executeTakeFirst(),
+  async begin(jobId, { by, note, at }) {
+    const begun = await db
+      .insertInto('pause')
+      .values({ job_id: jobId, person: by, note, at })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('job_id')
+      .execute()
+    return begun.length > 0
+  },
+  async end(jobId) {
+    return (await db.deleteFrom('pause').where('job_id', '=', jobId).returning('job_id').execute()).length > 0
+  },
 })

@@ -2,8 +2,14 @@
  * One connection, one writer: operations on the database take turns, and writes that are asked for in the same turn of the event
  * loop share one transaction, as each commit waits for the disk.
  */
-import type { Kysely } from 'kysely'
-import pLimit from 'p-limit'
+import {
+  type DatabaseConnection,
+  DummyDriver,
+  Kysely,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
 import { isDiskFull, WaybillError } from '../../model/errors.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { LedgerDatabase, Statements } from './database.ts'
@@ -15,7 +21,10 @@ export type Write<T> = (writer: Writer, statements: Statements) => Promise<T>
 export type HotWrite<T> = (statements: Statements) => T
 
 export interface Exclusive {
-  read<T>(operation: (database: Kysely<LedgerTables>) => Promise<T>): Promise<T>
+  /** Each statement of it waits for its turn by itself, and is a transaction of its own. */
+  readonly db: Kysely<LedgerTables>
+  /** A look by statements that are prepared once. */
+  readHot<T>(look: () => T): Promise<T>
   write<T>(operation: Write<T>): Promise<T>
   /**
    * As `write`, in a transaction shared with others asked for at the same time: if one fails, all fail.
@@ -40,8 +49,8 @@ interface Waiting {
 }
 
 /** @param guard run first in every shared transaction; throws to refuse it */
-export function createExclusive({ kysely, statements }: LedgerDatabase, guard?: HotWrite<void>): Exclusive {
-  const turn = turnOf(kysely)
+export function createExclusive(database: LedgerDatabase, guard?: HotWrite<void>): Exclusive {
+  const { kysely, statements, turn } = database
   const waiting: Waiting[] = []
 
   const inTransaction = async <T>(work: () => T | Promise<T>): Promise<T> => {
@@ -90,7 +99,8 @@ export function createExclusive({ kysely, statements }: LedgerDatabase, guard?: 
     })
 
   return {
-    read: (operation) => turn(() => operation(kysely)).catch(refuse),
+    db: inTurns(database),
+    readHot: (look) => turn(look).catch(refuse),
     write: (operation) => turn(() => inTransaction(() => operation(kysely, statements))).catch(refuse),
     writeShared: (operation, waits = 'for-disk') => share(operation, waits),
     writeHot: (operation, waits = 'for-disk') => share((_, prepared) => operation(prepared), waits),
@@ -109,11 +119,22 @@ const refuse = (error: unknown): never => {
   throw asLedgerError(error)
 }
 
-const turns = new WeakMap<Kysely<LedgerTables>, ReturnType<typeof pLimit>>()
-
-/** All that use one database share its turns. */
-function turnOf(database: Kysely<LedgerTables>): ReturnType<typeof pLimit> {
-  const known = turns.get(database) ?? pLimit(1)
-  turns.set(database, known)
-  return known
+function inTurns({ kysely, turn }: LedgerDatabase): Kysely<LedgerTables> {
+  const connection: DatabaseConnection = {
+    executeQuery: (query) => turn(() => kysely.executeQuery<never>(query)).catch(refuse),
+    async *streamQuery() {},
+  }
+  class TakingTurns extends DummyDriver {
+    override async acquireConnection(): Promise<DatabaseConnection> {
+      return connection
+    }
+  }
+  return new Kysely({
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createDriver: () => new TakingTurns(),
+      createIntrospector: (db) => new SqliteIntrospector(db),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+  })
 }

@@ -6,30 +6,26 @@ import type { Exclusive, Writer } from './exclusive.ts'
 /** So many judgements of an expectation are kept: the newest, the one before, and one more for where nobody could look at that. */
 const KEPT = 3
 
-export function expectationsOf({ read, write }: Pick<Exclusive, 'read' | 'write'>): Expectations {
+export function expectationsOf({ db, write }: Exclusive): Expectations {
   return {
     taken: (job, mapping, limit) =>
-      read((db) =>
-        db
-          .selectFrom('delivery')
-          .selectAll()
-          .where('job', '=', job)
-          .where('mapping', '=', mapping)
-          .orderBy('taken_at', 'desc')
-          .orderBy('modified_at', 'desc')
-          .limit(limit)
-          .execute(),
-      ),
+      db
+        .selectFrom('delivery')
+        .selectAll()
+        .where('job', '=', job)
+        .where('mapping', '=', mapping)
+        .orderBy('taken_at', 'desc')
+        .orderBy('modified_at', 'desc')
+        .limit(limit)
+        .execute(),
     judged: ({ job, mapping, source, timetable }) =>
-      read((db) =>
-        db
-          .selectFrom('deadline')
-          .selectAll()
-          .where(({ and }) => and({ job, mapping, source, timetable }))
-          .orderBy('due', 'desc')
-          .limit(KEPT)
-          .execute(),
-      ),
+      db
+        .selectFrom('deadline')
+        .selectAll()
+        .where(({ and }) => and({ job, mapping, source, timetable }))
+        .orderBy('due', 'desc')
+        .limit(KEPT)
+        .execute(),
     judge: (record) =>
       write(async (writer) => {
         const { job, mapping, source, timetable, due, ...found } = record

@@ -1,14 +1,20 @@
 /** Fires: the instants at which jobs are due, and what became of each. Shared by all processes that keep a schedule on one ledger. */
 import type { Fires } from '../concerns.ts'
 import { advanceFire } from '../states.ts'
+import type { FireRecord } from '../tables.ts'
 import type { Exclusive } from './exclusive.ts'
 
-export function firesOf({ read, write }: Pick<Exclusive, 'read' | 'write'>): Fires {
+export function firesOf({ db, write }: Exclusive): Fires {
+  const asRead = ({ job_id, due, owner, begun_at }: FireRecord) =>
+    db
+      .updateTable('fire')
+      .where('job_id', '=', job_id)
+      .where('due', '=', due)
+      .where('owner', 'is', owner)
+      .where('begun_at', 'is', begun_at)
   return {
     timetable: async (jobId) => {
-      const row = await read((db) =>
-        db.selectFrom('timetable').selectAll().where('job_id', '=', jobId).executeTakeFirst(),
-      )
+      const row = await db.selectFrom('timetable').selectAll().where('job_id', '=', jobId).executeTakeFirst()
       return row && { cron: row.cron, zone: row.zone, seenUntil: row.seen_until }
     },
     comeDue: (jobId, known, timetable, dues) =>
@@ -48,50 +54,29 @@ export function firesOf({ read, write }: Pick<Exclusive, 'read' | 'write'>): Fir
         }
       }),
     open: (jobId) =>
-      read((db) =>
-        db
-          .selectFrom('fire')
-          .selectAll()
-          .where('job_id', '=', jobId)
-          .where('state', 'in', ['due', 'missed', 'running', 'interrupted'])
-          .orderBy('due')
-          .execute(),
-      ),
+      db
+        .selectFrom('fire')
+        .selectAll()
+        .where('job_id', '=', jobId)
+        .where('state', 'in', ['due', 'missed', 'running', 'interrupted'])
+        .orderBy('due')
+        .execute(),
     latest: (jobId, limit) =>
-      read((db) =>
-        db
-          .selectFrom('fire')
-          .selectAll()
-          .where('job_id', '=', jobId)
-          .orderBy('due', 'desc')
-          .limit(limit)
-          .execute(),
-      ),
-    move: (fire, event, change = {}) =>
-      write((writer) =>
-        writer
-          .updateTable('fire')
-          .set({ ...change, state: advanceFire(fire.state, event) })
-          .where('job_id', '=', fire.job_id)
-          .where('due', '=', fire.due)
-          .where('state', '=', fire.state)
-          .where('owner', 'is', fire.owner)
-          .where('begun_at', 'is', fire.begun_at)
-          .returningAll()
-          .executeTakeFirst(),
-      ),
-    noteRun: async (fire, runId) => {
-      await write((writer) =>
-        writer
-          .updateTable('fire')
-          .set({ run_id: runId })
-          .where('job_id', '=', fire.job_id)
-          .where('due', '=', fire.due)
-          .where('state', '=', 'running')
-          .where('owner', 'is', fire.owner)
-          .where('begun_at', 'is', fire.begun_at)
-          .execute(),
-      )
+      db
+        .selectFrom('fire')
+        .selectAll()
+        .where('job_id', '=', jobId)
+        .orderBy('due', 'desc')
+        .limit(limit)
+        .execute(),
+    move: async (fire, event, change = {}) =>
+      asRead(fire)
+        .set({ ...change, state: advanceFire(fire.state, event) })
+        .where('state', '=', fire.state)
+        .returningAll()
+        .executeTakeFirst(),
+    async noteRun(fire, runId) {
+      await asRead(fire).set({ run_id: runId }).where('state', '=', 'running').execute()
     },
   }
 }

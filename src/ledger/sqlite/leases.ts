@@ -5,84 +5,66 @@
 
 import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
-import type { Lease, LeaseAnswer, LeaseRequest, RightOfWay } from '../concerns.ts'
+import type { Lease, Ledger, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import type { Statements } from './database.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
-export async function acquireLease(
-  transaction: Writer,
-  request: LeaseRequest,
-  isDead: (owner: string) => boolean,
-): Promise<LeaseAnswer> {
-  const { jobId, runId, owner, now, ttlMs, givesWay = false } = request
-  const last = await lastLease(transaction, jobId)
-  if (last && isHeld(last, now, isDead)) return { ok: false, holder: last }
-  const token = (last?.token ?? 0) + 1
-  const lease = {
-    ...{ run_id: runId, owner, token, acquired_at: now, expires_at: now + ttlMs },
-    gives_way: Number(givesWay),
-    outage: null,
-    stop_by: null,
-  }
-  await transaction
-    .insertInto('lease')
-    .values({ job_id: jobId, ...lease })
-    .onConflict((conflict) => conflict.column('job_id').doUpdateSet(lease))
-    .execute()
-  await transaction
-    .deleteFrom('waiting')
-    .where('job_id', '=', jobId)
-    // Who was killed while it waited takes nothing back.
-    .where(({ or, eb }) => or([eb('owner', '=', owner), eb('expires_at', '<=', now)]))
-    .execute()
-  await forgetWork(transaction, jobId)
-  return { ok: true, lease: { jobId, runId, token } }
-}
+type Holding = 'acquireLease' | 'releaseLease' | 'holder' | 'lastLease' | 'askToStop'
 
-/** The lease of whoever holds the job. */
-export async function readHolder(
-  database: Kysely<LedgerTables>,
-  jobId: number,
-  now: number,
-  isDead: (owner: string) => boolean,
-): Promise<LeaseRecord | undefined> {
-  const last = await lastLease(database, jobId)
-  return last && isHeld(last, now, isDead) ? last : undefined
-}
+export const leasesOf = ({ db, write }: Exclusive): Pick<Ledger, Holding> => ({
+  acquireLease: ({ jobId, runId, owner, now, ttlMs, givesWay = false }, isDead) =>
+    write(async (writer) => {
+      const last = await lastLease(writer, jobId)
+      if (last && isHeld(last, now, isDead)) return { ok: false, holder: last }
+      const token = (last?.token ?? 0) + 1
+      const lease = {
+        ...{ run_id: runId, owner, token, acquired_at: now, expires_at: now + ttlMs },
+        gives_way: Number(givesWay),
+        outage: null,
+        stop_by: null,
+      }
+      await writer
+        .insertInto('lease')
+        .values({ job_id: jobId, ...lease })
+        .onConflict((conflict) => conflict.column('job_id').doUpdateSet(lease))
+        .execute()
+      await writer
+        .deleteFrom('waiting')
+        .where('job_id', '=', jobId)
+        // Who was killed while it waited takes nothing back.
+        .where(({ or, eb }) => or([eb('owner', '=', owner), eb('expires_at', '<=', now)]))
+        .execute()
+      // Whoever takes a job over begins to count anew: what lies between was no work.
+      await writer
+        .updateTable('run')
+        .set({ worked_at: null })
+        .where('job_id', '=', jobId)
+        .where('worked_at', 'is not', null)
+        .execute()
+      return { ok: true, lease: { jobId, runId, token } }
+    }),
+  // The token stays, so that the next holder's is greater.
+  async releaseLease({ jobId, token }) {
+    const own = db.updateTable('lease').where('job_id', '=', jobId).where('token', '=', token)
+    await own.set({ expires_at: 0 }).execute()
+  },
+  async holder(jobId, now, isDead) {
+    const last = await lastLease(db, jobId)
+    return last && isHeld(last, now, isDead) ? last : undefined
+  },
+  lastLease: (jobId) => lastLease(db, jobId),
+  async askToStop(runId, by, now) {
+    const held = db.updateTable('lease').where('run_id', '=', runId).where('expires_at', '>', now)
+    return (await held.set({ stop_by: by }).returning('job_id').execute()).length > 0
+  },
+})
 
-export const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<LeaseRecord | undefined> =>
+const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<LeaseRecord | undefined> =>
   database.selectFrom('lease').selectAll().where('job_id', '=', jobId).executeTakeFirst()
 
-export const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
+const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
-
-/** The token stays, so that the next holder's is greater. */
-export async function releaseLease(transaction: Writer, lease: Lease): Promise<void> {
-  await transaction
-    .updateTable('lease')
-    .set({ expires_at: 0 })
-    .where('job_id', '=', lease.jobId)
-    .where('token', '=', lease.token)
-    .execute()
-}
-
-/** @returns whether the run was under way */
-export async function askToStop(
-  transaction: Writer,
-  runId: string,
-  by: string,
-  now: number,
-): Promise<boolean> {
-  const asked = await transaction
-    .updateTable('lease')
-    .set({ stop_by: by })
-    .where('run_id', '=', runId)
-    .where('expires_at', '>', now)
-    .returning('job_id')
-    .execute()
-  return asked.length > 0
-}
 
 /** One lease may serve several runs, one after the other. */
 export async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
@@ -144,59 +126,39 @@ export async function beginWork(writer: Writer, runId: string, at: number): Prom
   await writer.updateTable('run').set({ worked_at: at }).where('id', '=', runId).execute()
 }
 
-/** Whoever takes a job over begins to count anew: what lies between was no work. */
-export async function forgetWork(writer: Writer, jobId: number): Promise<void> {
-  await writer
-    .updateTable('run')
-    .set({ worked_at: null })
-    .where('job_id', '=', jobId)
-    .where('worked_at', 'is not', null)
-    .execute()
-}
-
 /** Who waits for a job whose holder gives way, and what else is under way at a gateway. */
-export function rightOfWay({ read, write }: Pick<Exclusive, 'read' | 'write'>): RightOfWay {
-  return {
-    ask: ({ jobId, owner, now, ttlMs }) =>
-      write(async (writer) => {
-        await writer
-          .insertInto('waiting')
-          .values({ job_id: jobId, owner, since: now, expires_at: now + ttlMs })
-          .onConflict((conflict) =>
-            conflict.columns(['job_id', 'owner']).doUpdateSet({ expires_at: now + ttlMs }),
-          )
-          .execute()
-      }),
-    withdraw: (jobId, owner) =>
-      write(async (writer) => {
-        await writer.deleteFrom('waiting').where('job_id', '=', jobId).where('owner', '=', owner).execute()
-      }),
-    waiter: async (jobId, now, isDead) => {
-      const waiting = await read((db) =>
-        db
-          .selectFrom('waiting')
-          .select(['owner', 'since'])
-          .where('job_id', '=', jobId)
-          .where('expires_at', '>', now)
-          .orderBy('since')
-          .execute(),
-      )
-      return waiting.find(({ owner }) => !isDead(owner))
-    },
-    busy: async (gateway, jobId, now, isDead) => {
-      const leases = await read((db) => leasesAt(db, gateway))
-      return leases.find((lease) => lease.job_id !== jobId && isHeld(lease, now, isDead))
-    },
-  }
-}
-
-const leasesAt = (db: Kysely<LedgerTables>, gateway: string) =>
-  db
-    .selectFrom('lease')
-    .innerJoin('job', 'job.id', 'lease.job_id')
-    .selectAll('lease')
-    .select('job.name as job')
-    .where('job.gateway', '=', gateway)
-    .where('lease.gives_way', '=', 0)
-    .orderBy('lease.acquired_at')
-    .execute()
+export const rightOfWay = ({ db }: Exclusive): RightOfWay => ({
+  async ask({ jobId, owner, now, ttlMs }) {
+    const expires_at = now + ttlMs
+    await db
+      .insertInto('waiting')
+      .values({ job_id: jobId, owner, since: now, expires_at })
+      .onConflict((conflict) => conflict.columns(['job_id', 'owner']).doUpdateSet({ expires_at }))
+      .execute()
+  },
+  async withdraw(jobId, owner) {
+    await db.deleteFrom('waiting').where('job_id', '=', jobId).where('owner', '=', owner).execute()
+  },
+  async waiter(jobId, now, isDead) {
+    const waiting = await db
+      .selectFrom('waiting')
+      .select(['owner', 'since'])
+      .where('job_id', '=', jobId)
+      .where('expires_at', '>', now)
+      .orderBy('since')
+      .execute()
+    return waiting.find(({ owner }) => !isDead(owner))
+  },
+  async busy(gateway, jobId, now, isDead) {
+    const leases = await db
+      .selectFrom('lease')
+      .innerJoin('job', 'job.id', 'lease.job_id')
+      .selectAll('lease')
+      .select('job.name as job')
+      .where('job.gateway', '=', gateway)
+      .where('lease.gives_way', '=', 0)
+      .orderBy('lease.acquired_at')
+      .execute()
+    return leases.find((lease) => lease.job_id !== jobId && isHeld(lease, now, isDead))
+  },
+})

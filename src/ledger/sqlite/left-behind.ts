@@ -4,62 +4,57 @@ import type { DoubtRecord, Lease, LeftBehind, LeftRecord, Resolution, Ruling, Se
 import { advanceLeft } from '../states.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
+import { hex } from './lookups.ts'
 
 /** Values in one query; SQLite takes at most 32,766 parameters. */
 const VALUES_AT_ONCE = 500
 
 type Database = Kysely<LedgerTables>
 
-export function leftBehind(read: Exclusive['read']): LeftBehind {
+export function leftBehind({ db }: Exclusive): LeftBehind {
   return {
     inDoubt: (runId, after, limit) =>
-      read((db) =>
-        doubts(db)
-          .where('export.run_id', '=', runId)
-          .where('exception.id', '>', after)
-          .orderBy('exception.id')
-          .limit(limit)
-          .execute(),
-      ),
+      doubts(db)
+        .where('export.run_id', '=', runId)
+        .where('exception.id', '>', after)
+        .orderBy('exception.id')
+        .limit(limit)
+        .execute(),
     inDoubtWith: (jobId, contents) =>
       inSlices(contents, (slice) =>
-        read((db) =>
-          doubts(db)
-            .select((eb) =>
-              eb.fn
-                .coalesce(
-                  eb
-                    .selectFrom('export as first')
-                    .innerJoin('run as reader', 'reader.id', 'first.run_id')
-                    .whereRef('reader.job_id', '=', 'run.job_id')
-                    .whereRef('first.sha256', '=', 'export.sha256')
-                    .whereRef('first.name', '=', 'export.name')
-                    .where('first.state', '=', 'finished')
-                    .select((first) => first.fn.min<number>('first.id').as('id')),
-                  'export.id',
-                )
-                .as('arrival'),
-            )
-            .where('run.job_id', '=', jobId)
-            .where('exception.content', 'in', slice)
-            .$castTo<DoubtRecord>()
-            .execute(),
-        ),
+        doubts(db)
+          .select((eb) =>
+            eb.fn
+              .coalesce(
+                eb
+                  .selectFrom('export as first')
+                  .innerJoin('run as reader', 'reader.id', 'first.run_id')
+                  .whereRef('reader.job_id', '=', 'run.job_id')
+                  .whereRef('first.sha256', '=', 'export.sha256')
+                  .whereRef('first.name', '=', 'export.name')
+                  .where('first.state', '=', 'finished')
+                  .select((first) => first.fn.min<number>('first.id').as('id')),
+                'export.id',
+              )
+              .as('arrival'),
+          )
+          .where('run.job_id', '=', jobId)
+          .where('exception.content', 'in', slice)
+          .$castTo<DoubtRecord>()
+          .execute(),
       ),
     heldWith: (jobId, contents) =>
       inSlices(contents, async (slice) => {
-        const rows = await read((db) =>
-          db
-            .selectFrom('held')
-            .select(['row_key', 'rule', 'content', 'series', 'arrival', 'by_backfill'])
-            .where('job_id', '=', jobId)
-            .where(
-              'content',
-              'in',
-              slice.map((content) => Buffer.from(content, 'hex')),
-            )
-            .execute(),
-        )
+        const rows = await db
+          .selectFrom('held')
+          .select(['row_key', 'rule', 'content', 'series', 'arrival', 'by_backfill'])
+          .where('job_id', '=', jobId)
+          .where(
+            'content',
+            'in',
+            slice.map((content) => Buffer.from(content, 'hex')),
+          )
+          .execute()
         return rows.map(({ row_key, rule, content, series, arrival, by_backfill }) => ({
           rowKey: hex(row_key),
           rule: hex(rule),
@@ -70,105 +65,92 @@ export function leftBehind(read: Exclusive['read']): LeftBehind {
         }))
       }),
     resolutions: (runId) =>
-      read((db) =>
-        db
-          .selectFrom('resolution')
-          .select(['run_id as run', 'decision', 'person as by', 'note', 'at', 'code'])
-          .where('run_id', '=', runId)
-          .orderBy('id')
-          .execute(),
-      ),
-    heldRecords: (jobId) =>
-      read(async (db) => {
-        const query = db.selectFrom('held').where('job_id', '=', jobId)
-        return (await query.select((eb) => eb.fn.countAll<number>().as('records')).executeTakeFirstOrThrow())
-          .records
-      }),
+      db
+        .selectFrom('resolution')
+        .select(['run_id as run', 'decision', 'person as by', 'note', 'at', 'code'])
+        .where('run_id', '=', runId)
+        .orderBy('id')
+        .execute(),
+    async heldRecords(jobId) {
+      const held = db.selectFrom('held').where('job_id', '=', jobId)
+      const counted = held.select((eb) => eb.fn.countAll<number>().as('records'))
+      return (await counted.executeTakeFirstOrThrow()).records
+    },
     ofEarlierReadings: ({ jobId, exportId, before, selection }, rows) =>
       inSlices(rows, (slice) =>
-        read((db) =>
-          leftRecords(db)
-            .where('run.job_id', '=', jobId)
-            .where('export.export_id', '=', exportId)
-            .where('export.id', '<', before)
-            .where('exception.state', 'in', STATES[selection])
-            .where('exception.row', 'in', slice)
-            .execute(),
-        ),
+        leftRecords(db)
+          .where('run.job_id', '=', jobId)
+          .where('export.export_id', '=', exportId)
+          .where('export.id', '<', before)
+          .where('exception.state', 'in', STATES[selection])
+          .where('exception.row', 'in', slice)
+          .execute(),
       ),
     rows: ({ exportRow, selection, runId }, after, limit) =>
-      read((db) =>
-        db
-          .selectFrom('exception')
-          .select(['row', 'line', 'byte_offset as byteOffset'])
-          .where('export_row', '=', exportRow)
-          .where('byte_offset', '>', after)
-          .$if(selection !== 'any', (query) =>
-            query.where((eb) =>
-              eb.or([
-                eb('state', 'in', STATES[selection]),
-                eb(
-                  'id',
-                  'in',
-                  eb.selectFrom('decision').select('decision.exception').where('decision.run_id', '=', runId),
-                ),
-              ]),
-            ),
-          )
-          .groupBy(['row', 'line', 'byte_offset'])
-          .orderBy('byte_offset')
-          .limit(limit)
-          .execute(),
-      ),
+      db
+        .selectFrom('exception')
+        .select(['row', 'line', 'byte_offset as byteOffset'])
+        .where('export_row', '=', exportRow)
+        .where('byte_offset', '>', after)
+        .$if(selection !== 'any', (query) =>
+          query.where((eb) =>
+            eb.or([
+              eb('state', 'in', STATES[selection]),
+              eb(
+                'id',
+                'in',
+                eb.selectFrom('decision').select('decision.exception').where('decision.run_id', '=', runId),
+              ),
+            ]),
+          ),
+        )
+        .groupBy(['row', 'line', 'byte_offset'])
+        .orderBy('byte_offset')
+        .limit(limit)
+        .execute(),
     decidedContents: async (exportRow, runId) => {
-      const rows = await read((db) =>
-        db
-          .selectFrom('decision')
-          .innerJoin('exception', 'exception.id', 'decision.exception')
-          .select('exception.content')
-          .where('decision.run_id', '=', runId)
-          .where('decision.event', '=', 'resend')
-          .where('exception.export_row', '=', exportRow)
-          .execute(),
-      )
+      const rows = await db
+        .selectFrom('decision')
+        .innerJoin('exception', 'exception.id', 'decision.exception')
+        .select('exception.content')
+        .where('decision.run_id', '=', runId)
+        .where('decision.event', '=', 'resend')
+        .where('exception.export_row', '=', exportRow)
+        .execute()
       return new Set(rows.flatMap(({ content }) => content ?? []))
     },
     decisions: (exceptions) =>
       inSlices(exceptions, (slice) =>
-        read((db) =>
-          db
-            .selectFrom('decision')
-            .leftJoin('resolution', 'resolution.id', 'decision.resolution')
-            .select(['exception', 'event', 'decision.run_id as run', 'person as by', 'note', 'decision.at'])
-            .where('exception', 'in', slice)
-            .orderBy('decision.id')
-            .execute(),
-        ),
+        db
+          .selectFrom('decision')
+          .leftJoin('resolution', 'resolution.id', 'decision.resolution')
+          .select(['exception', 'event', 'decision.run_id as run', 'person as by', 'note', 'decision.at'])
+          .where('exception', 'in', slice)
+          .orderBy('decision.id')
+          .execute(),
       ),
     moves: (runId) =>
-      read((db) =>
-        inBalance(db)
-          .where('export.run_id', '=', runId)
-          .where('exception.outcome', '=', 'in-doubt')
-          .where('exception.state', '!=', 'in-doubt')
-          .select(['export.id as exportRow', 'exception.kind', BECAME.as('to')])
-          .select((eb) => eb.fn.countAll<number>().as('count'))
-          .groupBy(['export.id', 'exception.kind', BECAME])
-          .execute(),
-      ).then((rows) => rows.flatMap(({ kind, ...move }) => (kind === null ? [] : [{ ...move, kind }]))),
+      inBalance(db)
+        .where('export.run_id', '=', runId)
+        .where('exception.outcome', '=', 'in-doubt')
+        .where('exception.state', '!=', 'in-doubt')
+        .select(['export.id as exportRow', 'exception.kind', BECAME.as('to')])
+        .select((eb) => eb.fn.countAll<number>().as('count'))
+        .groupBy(['export.id', 'exception.kind', BECAME])
+        .execute()
+        .then((rows) => rows.flatMap(({ kind, ...move }) => (kind === null ? [] : [{ ...move, kind }]))),
     settledBy: (runId) =>
-      read((db) =>
-        inBalance(db)
-          .innerJoin('decision', 'decision.exception', 'exception.id')
-          .where('export.run_id', '=', runId)
-          .where('exception.state', '=', 'settled')
-          .where('decision.event', '=', 'deliver')
-          .select('decision.run_id as run')
-          .select((eb) => eb.fn.countAll<number>().as('count'))
-          .groupBy('decision.run_id')
-          .orderBy((eb) => eb.fn.min('decision.id'))
-          .execute(),
-      ).then((rows) => rows.flatMap(({ run, count }) => (run === null ? [] : [{ run, count }]))),
+      inBalance(db)
+        .innerJoin('decision', 'decision.exception', 'exception.id')
+        .where('export.run_id', '=', runId)
+        .where('exception.state', '=', 'settled')
+        .where('decision.event', '=', 'deliver')
+        .select('decision.run_id as run')
+        .select((eb) => eb.fn.countAll<number>().as('count'))
+        .groupBy('decision.run_id')
+        .orderBy((eb) => eb.fn.min('decision.id'))
+        .execute()
+        .then((rows) => rows.flatMap(({ run, count }) => (run === null ? [] : [{ run, count }]))),
   }
 }
 
@@ -274,6 +256,3 @@ async function inSlices<Value, Found>(
     found.push(...(await find(values.slice(start, start + VALUES_AT_ONCE))))
   return found
 }
-
-const hex = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')

@@ -1,26 +1,7 @@
-/** Reads and writes what is known of requests for medical records. */
-import { type Kysely, sql } from 'kysely'
+/** Writes what is known of requests for medical records. */
+import { sql } from 'kysely'
 import type { KnownRequest } from '../ledger.ts'
-import type { LedgerTables } from '../tables.ts'
 import type { Writer } from './exclusive.ts'
-import { hex, rowsOf } from './lookups.ts'
-
-export async function readMedicalRequests(
-  database: Kysely<LedgerTables>,
-  gateway: string,
-  references: readonly string[],
-): Promise<Map<string, KnownRequest>> {
-  const rows = await rowsOf(references, (keys) =>
-    database
-      .selectFrom('medical_request')
-      .select(['reference', 'content', 'state', 'heard_at as heardAt', 'run_id as run'])
-      .where('gateway', '=', gateway)
-      .where('reference', 'in', keys)
-      .execute(),
-  )
-  const known = rows.map((row) => ({ ...row, reference: hex(row.reference), content: hex(row.content) }))
-  return new Map(known.map((one) => [one.reference, one]))
-}
 
 /** @param requests as many as one upsert carries at most, or those of a chunk that were said again */
 export async function saveMedicalRequests(

@@ -1,23 +1,27 @@
 /** The outbox: notices on their way to their targets. Shared by all processes; each is delivered by one of them at a time. */
-import type { Notifications, UntoldTarget } from '../concerns.ts'
+import type { NotificationRecord, Notifications, UntoldTarget } from '../concerns.ts'
 import { advanceNotification } from '../states.ts'
 import type { Exclusive } from './exclusive.ts'
 
-export function notificationsOf({ read, write }: Pick<Exclusive, 'read' | 'write'>): Notifications {
+export function notificationsOf({ db, write }: Exclusive): Notifications {
+  const asRead = ({ id, state, attempts }: Pick<NotificationRecord, 'id' | 'state' | 'attempts'>) =>
+    db
+      .updateTable('notification')
+      .where('id', '=', id)
+      .where('state', '=', state)
+      .where('attempts', '=', attempts)
   return {
     async untold(jobId, runId) {
-      const rows = await read((db) =>
-        db
-          .selectFrom('notification')
-          .select(['target', 'address', 'state', 'error'])
-          .where('job_id', '=', jobId)
-          .where('kind', 'in', ['run-ended', 'run-stopped'])
-          // What begins with the run and a blank, by the index: behind the blank comes the exclamation mark.
-          .where('subject', '>=', `${runId} `)
-          .where('subject', '<', `${runId}!`)
-          .orderBy('id')
-          .execute(),
-      )
+      const rows = await db
+        .selectFrom('notification')
+        .select(['target', 'address', 'state', 'error'])
+        .where('job_id', '=', jobId)
+        .where('kind', 'in', ['run-ended', 'run-stopped'])
+        // What begins with the run and a blank, by the index: behind the blank comes the exclamation mark.
+        .where('subject', '>=', `${runId} `)
+        .where('subject', '<', `${runId}!`)
+        .orderBy('id')
+        .execute()
       const newest = new Map(rows.map((row) => [row.target, row]))
       return [...newest.values()]
         .flatMap(({ address, state, error }): UntoldTarget[] =>
@@ -26,17 +30,15 @@ export function notificationsOf({ read, write }: Pick<Exclusive, 'read' | 'write
         .sort((a, b) => (a.target < b.target ? -1 : 1))
     },
     async isTold(jobId, target) {
-      const latest = await read((db) =>
-        db
-          .selectFrom('notification')
-          .select('state')
-          .where('job_id', '=', jobId)
-          .where('kind', '=', 'run-ended')
-          .where('target', '=', target)
-          .orderBy('id', 'desc')
-          .limit(1)
-          .executeTakeFirst(),
-      )
+      const latest = await db
+        .selectFrom('notification')
+        .select('state')
+        .where('job_id', '=', jobId)
+        .where('kind', '=', 'run-ended')
+        .where('target', '=', target)
+        .orderBy('id', 'desc')
+        .limit(1)
+        .executeTakeFirst()
       return latest !== undefined && latest.state !== 'given-up'
     },
     add: (jobId, notifications, at) =>
@@ -62,48 +64,32 @@ export function notificationsOf({ read, write }: Pick<Exclusive, 'read' | 'write
     async claim(now, until) {
       // Looked for without a transaction that writes: mostly there is none.
       for (;;) {
-        const due = await read((db) =>
-          db
-            .selectFrom('notification')
-            .innerJoin('job', 'job.id', 'notification.job_id')
-            .selectAll('notification')
-            .select('job.name as job')
-            .where('notification.state', '=', 'pending')
-            .where('next_at', '<=', now)
-            .orderBy('attempts')
-            .orderBy('notification.id')
-            .executeTakeFirst(),
-        )
+        const due = await db
+          .selectFrom('notification')
+          .innerJoin('job', 'job.id', 'notification.job_id')
+          .selectAll('notification')
+          .select('job.name as job')
+          .where('notification.state', '=', 'pending')
+          .where('next_at', '<=', now)
+          .orderBy('attempts')
+          .orderBy('notification.id')
+          .executeTakeFirst()
         if (due === undefined) return undefined
         const claim = { attempts: due.attempts + 1, next_at: until }
-        const taken = await write((writer) =>
-          writer
-            .updateTable('notification')
-            .set(claim)
-            .where('id', '=', due.id)
-            .where('state', '=', 'pending')
-            .where('attempts', '=', due.attempts)
-            .executeTakeFirst(),
-        )
+        const taken = await asRead(due).set(claim).executeTakeFirst()
         if (taken.numUpdatedRows > 0n) return { ...due, ...claim }
       }
     },
     move: async (claimed, event, { at, nextAt, error }) => {
       const state = advanceNotification(claimed.state, event)
-      const moved = await write((writer) =>
-        writer
-          .updateTable('notification')
-          .set({
-            state,
-            ...(nextAt === undefined ? {} : { next_at: nextAt }),
-            delivered_at: state === 'delivered' ? at : null,
-            error: error ?? null,
-          })
-          .where('id', '=', claimed.id)
-          .where('state', '=', claimed.state)
-          .where('attempts', '=', claimed.attempts)
-          .executeTakeFirst(),
-      )
+      const moved = await asRead(claimed)
+        .set({
+          state,
+          ...(nextAt === undefined ? {} : { next_at: nextAt }),
+          delivered_at: state === 'delivered' ? at : null,
+          error: error ?? null,
+        })
+        .executeTakeFirst()
       return moved.numUpdatedRows > 0n
     },
   }

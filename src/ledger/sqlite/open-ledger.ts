@@ -5,45 +5,25 @@ import { isDiskFull, WaybillError } from '../../model/errors.ts'
 import { type Lease, type Ledger, noTallies, type ProfileKey, readTallies, type Tallies } from '../ledger.ts'
 import { backfillText } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
-import type { LedgerTables } from '../tables.ts'
+import type { ExportRecord, LedgerTables } from '../tables.ts'
 import { readBehind } from './backup.ts'
-import { readListing, readMissing } from './care-team-listing.ts'
+import { listingsOf } from './care-team-listing.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './database.ts'
 import { acknowledgementsOf, pausesOf } from './decisions.ts'
 import { deliveredOf } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
-import {
-  acquireLease,
-  askToStop,
-  assertHeld,
-  lastLease,
-  nameRun,
-  readHolder,
-  releaseLease,
-  rightOfWay,
-} from './leases.ts'
+import { assertHeld, leasesOf, nameRun, rightOfWay } from './leases.ts'
 import { leftBehind } from './left-behind.ts'
-import {
-  readAccounts,
-  readCareTeams,
-  readCollected,
-  readHeld,
-  readHeldContents,
-  readHeldSeries,
-  readKnownAccounts,
-  readOwedCareTeams,
-  readRegisteredBy,
-} from './lookups.ts'
-import { readMedicalRequests } from './medical-requests.ts'
+import { lookupsOf } from './lookups.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { notificationsOf } from './notifications.ts'
 import { isPerhapsSent, readPerhapsSent } from './perhaps-sent.ts'
 import { forgetPerson, pruning } from './pruning.ts'
-import { countKnown, readMostFrequent, readReasons } from './reasons.ts'
+import { reasonsOf } from './reasons.ts'
 import { createRunLedger } from './run-ledger.ts'
-import { countRuns, readOpenExports, readRuns } from './runs.ts'
+import { listedRunsOf } from './runs.ts'
 import { readStanding } from './standing.ts'
 
 /** How long a write waits for another process's transaction. */
@@ -56,12 +36,11 @@ const BUSY_TIMEOUT_MS = 10_000
  */
 export async function openLedger(file: string, place?: string): Promise<Ledger> {
   const opened = await openDatabase(file)
-  const { kysely: database } = opened
-  const { read, write } = createExclusive(opened)
+  const turns = createExclusive(opened)
+  const { db, write } = turns
   const delivered = deliveredOf(opened.statements)
   const runLedger = (lease: Lease, tallies?: Tallies) =>
     createRunLedger({ ...opened, delivered }, lease, place, tallies)
-  const runsWithJob = () => database.selectFrom('run').innerJoin('job', 'job.id', 'run.job_id')
 
   return {
     jobId: (name, gateway) =>
@@ -79,22 +58,10 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
           .executeTakeFirstOrThrow()
         return row.id
       }),
-    knownJobId: async (name, gateway) => {
-      const found = await read((db) =>
-        db
-          .selectFrom('job')
-          .select('id')
-          .where('name', '=', name)
-          .where('gateway', '=', gateway)
-          .executeTakeFirst(),
-      )
-      return found?.id
+    async knownJobId(name, gateway) {
+      const own = db.selectFrom('job').select('id').where('name', '=', name).where('gateway', '=', gateway)
+      return (await own.executeTakeFirst())?.id
     },
-    acquireLease: (request, isDead) => write((writer) => acquireLease(writer, request, isDead)),
-    releaseLease: (lease) => write((writer) => releaseLease(writer, lease)),
-    holder: (jobId, now, isDead) => read((db) => readHolder(db, jobId, now, isDead)),
-    askToStop: (runId, by, now) => write((writer) => askToStop(writer, runId, by, now)),
-    lastLease: (jobId) => read((db) => lastLease(db, jobId)),
     async startRun(lease, start) {
       await write(async (writer, statements) => {
         assertHeld(statements, lease)
@@ -143,190 +110,149 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     },
     amendRun: (lease) => runLedger(lease),
     unfinishedRun: (jobId, kind) =>
-      read((db) =>
-        db
-          .selectFrom('run')
-          .selectAll()
-          .where('job_id', '=', jobId)
-          .where('state', 'in', ['running', 'interrupted'])
-          .where('backfill', kind === 'backfill' ? 'is not' : 'is', null)
-          .orderBy('started_at')
-          .executeTakeFirst(),
-      ),
+      db
+        .selectFrom('run')
+        .selectAll()
+        .where('job_id', '=', jobId)
+        .where('state', 'in', ['running', 'interrupted'])
+        .where('backfill', kind === 'backfill' ? 'is not' : 'is', null)
+        .orderBy('started_at')
+        .executeTakeFirst(),
     run: (id) =>
-      read(() =>
-        runsWithJob()
-          .selectAll('run')
-          .select(['job.name as job', 'job.gateway'])
-          .where('run.id', '=', id)
-          .executeTakeFirst(),
-      ),
-    runs: (limit, only = {}, after = 0) => read((db) => readRuns(db, limit, only, after)),
-    countRuns: (only) => read((db) => countRuns(db, only)),
-    openExports: (job) => read((db) => readOpenExports(db, job)),
+      db
+        .selectFrom('run')
+        .innerJoin('job', 'job.id', 'run.job_id')
+        .selectAll('run')
+        .select(['job.name as job', 'job.gateway'])
+        .where('run.id', '=', id)
+        .executeTakeFirst(),
     exportsOf: (runId) =>
-      read((db) =>
-        db
-          .selectFrom('export')
-          .leftJoin('mapping', 'mapping.digest', 'export.mapping_digest')
-          .selectAll('export')
-          .select('mapping.name as mapping')
-          .where('run_id', '=', runId)
-          .orderBy('ordinal')
-          .execute(),
-      ),
+      db
+        .selectFrom('export')
+        .leftJoin('mapping', 'mapping.digest', 'export.mapping_digest')
+        .selectAll('export')
+        .select('mapping.name as mapping')
+        .where('run_id', '=', runId)
+        .orderBy('ordinal')
+        .execute(),
     exportRecord: (exportRow) =>
-      read((db) => db.selectFrom('export').selectAll().where('id', '=', exportRow).executeTakeFirst()),
+      db.selectFrom('export').selectAll().where('id', '=', exportRow).executeTakeFirst(),
     exportsWithContent: (exportId) =>
-      read((db) =>
-        db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
-      ),
+      db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
     exportsNamed: (name) =>
-      read((db) =>
-        db.selectFrom('export').selectAll().where('name', '=', name).orderBy('id', 'desc').execute(),
-      ),
-    arrivalOf: (jobId, { id, name, sha256 }) =>
-      read(async (db) => {
-        const { first } = await db
-          .selectFrom('export')
-          .innerJoin('run', 'run.id', 'export.run_id')
-          .select((eb) => eb.fn.min('export.id').as('first'))
-          .where('run.job_id', '=', jobId)
-          .where('export.sha256', '=', sha256)
-          .where('export.name', '=', name)
-          .where('export.state', '=', 'finished')
-          .executeTakeFirstOrThrow()
-        return Number(first ?? id)
-      }),
-    mapping: async (digest) =>
-      (
-        await read((db) =>
-          db.selectFrom('mapping').select('content').where('digest', '=', digest).executeTakeFirst(),
-        )
-      )?.content,
-    profiles: (key, limit) =>
-      read(async (db) => {
-        const rows = await finishedProfiles(db, key)
-          .select(['profile.accepted', 'profile.content'])
-          .where('profile.content', '!=', '')
-          .orderBy('profile.export_row', 'desc')
-          .limit(limit)
-          .execute()
-        return rows.map(({ accepted, content }) => ({ accepted: accepted !== 0, content }))
-      }),
-    profilesOfRun: (runId) =>
-      read(async (db) => {
-        const rows = await db
-          .selectFrom('profile')
-          .innerJoin('export', 'export.id', 'profile.export_row')
-          .select(['profile.export_row', 'profile.content'])
-          .where('export.run_id', '=', runId)
-          .where('profile.content', '!=', '')
-          .execute()
-        return new Map(rows.map(({ export_row, content }) => [export_row, content]))
-      }),
-    isProfiled: async (key, sha256) =>
-      (await read((db) =>
-        finishedProfiles(db, key)
-          .select('profile.sha256')
-          .where('profile.sha256', '=', sha256)
-          .executeTakeFirst(),
-      )) !== undefined,
+      db.selectFrom('export').selectAll().where('name', '=', name).orderBy('id', 'desc').execute(),
+    async arrivalOf(jobId, record) {
+      const first = readings(db, jobId, record).select((eb) => eb.fn.min('export.id').as('id'))
+      return Number((await first.executeTakeFirstOrThrow()).id ?? record.id)
+    },
+    async mapping(digest) {
+      const kept = db.selectFrom('mapping').select('content').where('digest', '=', digest)
+      return (await kept.executeTakeFirst())?.content
+    },
+    async profiles(key, limit) {
+      const rows = await finishedProfiles(db, key)
+        .select(['profile.accepted', 'profile.content'])
+        .where('profile.content', '!=', '')
+        .orderBy('profile.export_row', 'desc')
+        .limit(limit)
+        .execute()
+      return rows.map(({ accepted, content }) => ({ accepted: accepted !== 0, content }))
+    },
+    async profilesOfRun(runId) {
+      const rows = await db
+        .selectFrom('profile')
+        .innerJoin('export', 'export.id', 'profile.export_row')
+        .select(['profile.export_row', 'profile.content'])
+        .where('export.run_id', '=', runId)
+        .where('profile.content', '!=', '')
+        .execute()
+      return new Map(rows.map(({ export_row, content }) => [export_row, content]))
+    },
+    async isProfiled(key, sha256) {
+      const same = finishedProfiles(db, key).select('profile.sha256').where('profile.sha256', '=', sha256)
+      return (await same.executeTakeFirst()) !== undefined
+    },
     chunksOf: (exportRow) =>
-      read((db) =>
-        db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute(),
-      ),
+      db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute(),
     chunksOfRun: (runId) =>
-      read((db) =>
-        db
-          .selectFrom('chunk')
-          .innerJoin('export', 'export.id', 'chunk.export_row')
-          .selectAll('chunk')
-          .where('export.run_id', '=', runId)
-          .orderBy('export.ordinal')
-          .orderBy('chunk.number')
-          .execute(),
-      ),
-    batchesOf: ({ exportRow, chunk }) =>
-      read((db) =>
-        db
-          .selectFrom('batch')
-          .innerJoin('batch_holds', 'batch_holds.batch', 'batch.id')
-          .selectAll('batch')
-          .select('holds')
-          .where('export_row', '=', exportRow)
-          .where('chunk', '=', chunk)
-          .orderBy('id')
-          .execute(),
-      ).then((batches) =>
-        batches.map((batch) =>
-          isPerhapsSent(batch, place) ? { ...batch, state: 'sending' as const } : batch,
-        ),
-      ),
-    exceptionsOf: ({ exportRow, chunk }) =>
-      read((db) =>
-        db
-          .selectFrom('exception')
-          .selectAll()
-          .where('export_row', '=', exportRow)
-          .where('chunk', '=', chunk)
-          .orderBy('id')
-          .execute(),
-      ),
-    knownOf: (runId) => read((db) => countKnown(db, runId)),
-    reasonsOf: (runId) => read((db) => readReasons(db, runId)),
-    mostFrequentReason: (runId) => read((db) => readMostFrequent(db, runId)),
-    delivered: (jobId, rowKeys) => read(async () => delivered.read(jobId, rowKeys)),
-    held: (jobId, rowKeys) => read((db) => readHeld(db, jobId, rowKeys)),
-    heldSeries: (jobId) => read((db) => readHeldSeries(db, jobId)),
-    lastReading: async (jobId, { id, name, sha256 }, reading) => {
-      const found = await read((db) =>
-        db
-          .selectFrom('export')
-          .innerJoin('run', 'run.id', 'export.run_id')
-          .select('export.id')
-          .where('run.job_id', '=', jobId)
-          .where('export.sha256', '=', sha256)
-          .where('export.name', '=', name)
-          .where('export.state', '=', 'finished')
-          .where('export.id', '!=', id)
-          .$if(reading !== undefined, (query) => query.where('export.reading', '=', reading ?? 'whole'))
-          .orderBy('export.id', 'desc')
-          .executeTakeFirst(),
+      db
+        .selectFrom('chunk')
+        .innerJoin('export', 'export.id', 'chunk.export_row')
+        .selectAll('chunk')
+        .where('export.run_id', '=', runId)
+        .orderBy('export.ordinal')
+        .orderBy('chunk.number')
+        .execute(),
+    async batchesOf({ exportRow, chunk }) {
+      const batches = await db
+        .selectFrom('batch')
+        .innerJoin('batch_holds', 'batch_holds.batch', 'batch.id')
+        .selectAll('batch')
+        .select('holds')
+        .where('export_row', '=', exportRow)
+        .where('chunk', '=', chunk)
+        .orderBy('id')
+        .execute()
+      return batches.map((batch) =>
+        isPerhapsSent(batch, place) ? { ...batch, state: 'sending' as const } : batch,
       )
+    },
+    exceptionsOf: ({ exportRow, chunk }) =>
+      db
+        .selectFrom('exception')
+        .selectAll()
+        .where('export_row', '=', exportRow)
+        .where('chunk', '=', chunk)
+        .orderBy('id')
+        .execute(),
+    delivered: (jobId, rowKeys) => turns.readHot(() => delivered.read(jobId, rowKeys)),
+    async lastReading(jobId, record, reading) {
+      const found = await readings(db, jobId, record)
+        .select('export.id')
+        .where('export.id', '!=', record.id)
+        .$if(reading !== undefined, (query) => query.where('export.reading', '=', reading ?? 'whole'))
+        .orderBy('export.id', 'desc')
+        .executeTakeFirst()
       return found?.id
     },
-    left: leftBehind(read),
-    acknowledgements: acknowledgementsOf({ read, write }),
-    fires: firesOf({ read, write }),
-    pauses: pausesOf({ read, write }),
-    expectations: expectationsOf({ read, write }),
-    notifications: notificationsOf({ read, write }),
-    standing: () => readStanding({ read }),
-    way: rightOfWay({ read, write }),
-    accounts: (gateway, references) => read((db) => readAccounts(db, gateway, references)),
-    registeredBy: (gateway, references, runId) =>
-      read((db) => readRegisteredBy(db, gateway, references, runId)),
-    knownAccounts: (gateway, after, limit) => read((db) => readKnownAccounts(db, gateway, after, limit)),
-    collected: (jobId, people) => read((db) => readCollected(db, jobId, people)),
-    careTeams: (gateway, accounts) => read((db) => readCareTeams(db, gateway, accounts)),
-    listedCareTeams: (jobId, accounts) => read((db) => readListing(db, jobId, accounts)),
-    missingCareTeams: (jobId, arrival, limit) => read((db) => readMissing(db, jobId, arrival, limit)),
-    medicalRequests: (gateway, references) => read((db) => readMedicalRequests(db, gateway, references)),
-    owedCareTeams: (gateway, after, limit) => read((db) => readOwedCareTeams(db, gateway, after, limit)),
-    heldContents: (contents) => read((db) => readHeldContents(db, contents)),
+    ...leasesOf(turns),
+    ...listedRunsOf(turns),
+    ...reasonsOf(turns),
+    ...lookupsOf(turns),
+    ...listingsOf(turns),
+    left: leftBehind(turns),
+    acknowledgements: acknowledgementsOf(turns),
+    fires: firesOf(turns),
+    pauses: pausesOf(turns),
+    expectations: expectationsOf(turns),
+    notifications: notificationsOf(turns),
+    standing: () => readStanding(turns),
+    way: rightOfWay(turns),
+    pruning: pruning(turns),
     forgetPerson: (gateway, references, accountId) =>
-      write((db) => forgetPerson(db, gateway, references, accountId)),
-    noteBehind: (at) =>
-      write(async (db) => {
-        await db.insertInto('copy').values({ taken_at: at }).execute()
-      }),
-    behindSince: (jobId, run) => read((db) => readBehind(db, jobId, run)),
-    perhapsSent: (jobId) => read((db) => readPerhapsSent(db, jobId, place)),
-    pruning: pruning(read, write),
-    close: () => database.destroy(),
+      write((writer) => forgetPerson(writer, gateway, references, accountId)),
+    async noteBehind(at) {
+      await db.insertInto('copy').values({ taken_at: at }).execute()
+    },
+    behindSince: (jobId, run) => readBehind(db, jobId, run),
+    perhapsSent: (jobId) => readPerhapsSent(db, jobId, place),
+    close: () => opened.kysely.destroy(),
   }
 }
+
+/** Those of that name and content that the job has read to their end. */
+const readings = (
+  database: Kysely<LedgerTables>,
+  jobId: number,
+  { name, sha256 }: Pick<ExportRecord, 'name' | 'sha256'>,
+) =>
+  database
+    .selectFrom('export')
+    .innerJoin('run', 'run.id', 'export.run_id')
+    .where('run.job_id', '=', jobId)
+    .where('export.sha256', '=', sha256)
+    .where('export.name', '=', name)
+    .where('export.state', '=', 'finished')
 
 const finishedProfiles = (database: Kysely<LedgerTables>, { job, mapping }: ProfileKey) =>
   database

@@ -22,11 +22,11 @@ const ROWS_AT_ONCE = 500
 
 type Database = Kysely<LedgerTables>
 
-export function pruning(read: Exclusive['read'], write: Exclusive['write']): Pruning {
+export function pruning({ db, write }: Exclusive): Pruning {
   return {
-    candidates: () => read(candidates),
-    fenceOf: (runId, now) => read((db) => fenceOf(db, runId, now)),
-    detailOf: (runId) => read((db) => detailOf(db, runId)),
+    candidates: () => candidates(db),
+    fenceOf: (runId, now) => fenceOf(db, runId, now),
+    detailOf: (runId) => detailOf(db, runId),
     mark: (runId, totals, now) =>
       write(async (writer) => {
         if ((await fenceOf(writer, runId, now)) !== undefined) return false
@@ -41,7 +41,7 @@ export function pruning(read: Exclusive['read'], write: Exclusive['write']): Pru
         if ((await fenceOf(writer, runId, now)) !== undefined) return undefined
         return removeSome(writer, runId)
       }),
-    leftovers: (kept, before, spared) => read((db) => leftovers(db, kept, before, spared)),
+    leftovers: (kept, before, spared) => leftovers(db, kept, before, spared),
     removeLeftovers: (kept, before) =>
       write(async (writer) => {
         const counts = await leftovers(writer, kept, before, [])

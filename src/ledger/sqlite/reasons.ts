@@ -4,60 +4,63 @@
  */
 
 import { type Kysely, sql } from 'kysely'
-import type { KnownCount, LeftExample, Reason } from '../concerns.ts'
+import type { Ledger, LeftExample } from '../ledger.ts'
 import type { LedgerTables } from '../tables.ts'
-import type { Writer } from './exclusive.ts'
+import type { Exclusive, Writer } from './exclusive.ts'
 
-/** Most frequent first. */
-export async function readReasons(database: Kysely<LedgerTables>, runId: string): Promise<Reason[]> {
-  const groups = await database
+export const reasonsOf = ({
+  db,
+}: Exclusive): Pick<Ledger, 'reasonsOf' | 'mostFrequentReason' | 'knownOf'> => ({
+  async reasonsOf(runId) {
+    const groups = await exceptionsOf(db, runId)
+      .where('exception.state', '!=', 'accepted')
+      .select([REMAINING.as('outcome'), 'stage', 'code', 'rule', 'field', 'message'])
+      .select('export.name as exportName')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .select([SETTLED.as('settled'), FIRST_OPEN.as('first')])
+      .select((eb) => [eb.fn.count<number>('known_since').as('known'), eb.fn.min('known_since').as('since')])
+      .groupBy([REMAINING, 'stage', 'code', 'rule', 'field', 'message', 'export.name'])
+      .orderBy('count', 'desc')
+      .orderBy('code')
+      .orderBy('rule')
+      .orderBy('field')
+      .orderBy('export.name')
+      .execute()
+    const examples = await readExamples(
+      db,
+      groups.flatMap(({ first }) => first ?? []),
+    )
+    return groups.map(({ first, since, ...group }) => {
+      const example = first === null ? undefined : examples.get(first)
+      return {
+        ...group,
+        ...(since === null ? {} : { knownSince: new Date(since).toISOString() }),
+        ...(example === undefined ? {} : { example }),
+      }
+    })
+  },
+  mostFrequentReason: (runId) =>
+    exceptionsOf(db, runId)
+      .where('exception.state', 'not in', ['accepted', 'settled'])
+      .select('code')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .groupBy('code')
+      .orderBy('count', 'desc')
+      .orderBy('code')
+      .limit(1)
+      .executeTakeFirst(),
+  knownOf: (runId) =>
+    exceptionsOf(db, runId)
+      .where('exception.state', '!=', 'accepted')
+      .select((eb) => [eb.fn.count<number>('known_since').as('known'), eb.fn.min('known_since').as('since')])
+      .executeTakeFirstOrThrow(),
+})
+
+const exceptionsOf = (db: Kysely<LedgerTables>, runId: string) =>
+  db
     .selectFrom('exception')
     .innerJoin('export', 'export.id', 'exception.export_row')
     .where('export.run_id', '=', runId)
-    .where('exception.state', '!=', 'accepted')
-    .select([REMAINING.as('outcome'), 'stage', 'code', 'rule', 'field', 'message'])
-    .select('export.name as exportName')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .select([SETTLED.as('settled'), FIRST_OPEN.as('first')])
-    .select((eb) => [eb.fn.count<number>('known_since').as('known'), eb.fn.min('known_since').as('since')])
-    .groupBy([REMAINING, 'stage', 'code', 'rule', 'field', 'message', 'export.name'])
-    .orderBy('count', 'desc')
-    .orderBy('code')
-    .orderBy('rule')
-    .orderBy('field')
-    .orderBy('export.name')
-    .execute()
-  const examples = await readExamples(
-    database,
-    groups.flatMap(({ first }) => first ?? []),
-  )
-  return groups.map(({ first, since, ...group }) => {
-    const example = first === null ? undefined : examples.get(first)
-    return {
-      ...group,
-      ...(since === null ? {} : { knownSince: new Date(since).toISOString() }),
-      ...(example === undefined ? {} : { example }),
-    }
-  })
-}
-
-/** Why most of what is left of a run was left behind; undefined where nothing is. */
-export const readMostFrequent = (
-  database: Kysely<LedgerTables>,
-  runId: string,
-): Promise<Pick<Reason, 'code' | 'count'> | undefined> =>
-  database
-    .selectFrom('exception')
-    .innerJoin('export', 'export.id', 'exception.export_row')
-    .where('export.run_id', '=', runId)
-    .where('exception.state', 'not in', ['accepted', 'settled'])
-    .select('code')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .groupBy('code')
-    .orderBy('count', 'desc')
-    .orderBy('code')
-    .limit(1)
-    .executeTakeFirst()
 
 /** What is left of an exception: a reject that a later run has settled is one of its own run all the same. */
 const REMAINING = sql<string>`case exception.state when 'settled' then 'rejected' else exception.state end`
@@ -127,12 +130,4 @@ async function readingsBefore(writer: Writer, jobId: number, exportRow: number):
     order by export.id desc`.execute(writer)
   const whole = rows.findIndex((row) => row.whole === 1)
   return rows.slice(0, whole === -1 ? rows.length : whole + 1).map(({ id }) => id)
-}
-
-/** Of those that the run has left behind, as it stands now. */
-export async function countKnown(db: Kysely<LedgerTables>, runId: string): Promise<KnownCount> {
-  const { rows } = await sql<KnownCount>`select count(known_since) as known, min(known_since) as since
-    from exception join export on export.id = exception.export_row
-    where export.run_id = ${runId} and exception.state != 'accepted'`.execute(db)
-  return rows[0] ?? { known: 0, since: null }
 }

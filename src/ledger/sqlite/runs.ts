@@ -1,48 +1,53 @@
 /** Runs as they are listed. */
 
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { OpenExport, RunFilter } from '../concerns.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Ledger, RunFilter } from '../ledger.ts'
 import { RANGE_LENGTH } from '../run-writes.ts'
-import type { LedgerTables, RunRecord } from '../tables.ts'
+import type { Exclusive } from './exclusive.ts'
 
 type Condition = RawBuilder<boolean>
 
-const filtered = (database: Kysely<LedgerTables>, only: RunFilter) =>
-  database
-    .selectFrom('run')
-    .innerJoin('job', 'job.id', 'run.job_id')
-    .$if(only.job !== undefined, (query) => query.where('job.name', '=', only.job ?? ''))
-    .$if(only.since !== undefined, (query) => query.where('run.started_at', '>=', only.since ?? 0))
-    .$if(only.states !== undefined, (query) => query.where('run.state', 'in', [...(only.states ?? [])]))
-    .$if(only.except !== undefined, (query) => query.where('run.id', 'not in', [...(only.except ?? [])]))
-    .$if(only.among !== undefined, (query) => query.where('run.id', 'in', [...(only.among ?? [])]))
-    .$if(only.named !== undefined, (query) => query.where(isNamed(only.named ?? '')))
-    .$if(only.failed === true, (query) => query.where(NEEDS_SOMEBODY))
-    .$if(only.reason !== undefined, (query) => query.where(hasReason(only.reason ?? '')))
+type Listing = 'runs' | 'countRuns' | 'openExports'
 
-/** Newest first. @param after so many are passed over */
-export function readRuns(
-  database: Kysely<LedgerTables>,
-  limit: number,
-  only: RunFilter,
-  after: number,
-): Promise<(RunRecord & { job: string; gateway: string })[]> {
-  return filtered(database, only)
-    .selectAll('run')
-    .select(['job.name as job', 'job.gateway'])
-    .orderBy('run.started_at', 'desc')
-    .orderBy('run.id', 'desc')
-    .limit(limit)
-    .offset(after)
-    .execute()
+export const listedRunsOf = ({ db }: Exclusive): Pick<Ledger, Listing> => {
+  const filtered = (only: RunFilter) =>
+    db
+      .selectFrom('run')
+      .innerJoin('job', 'job.id', 'run.job_id')
+      .$if(only.job !== undefined, (query) => query.where('job.name', '=', only.job ?? ''))
+      .$if(only.since !== undefined, (query) => query.where('run.started_at', '>=', only.since ?? 0))
+      .$if(only.states !== undefined, (query) => query.where('run.state', 'in', [...(only.states ?? [])]))
+      .$if(only.except !== undefined, (query) => query.where('run.id', 'not in', [...(only.except ?? [])]))
+      .$if(only.among !== undefined, (query) => query.where('run.id', 'in', [...(only.among ?? [])]))
+      .$if(only.named !== undefined, (query) => query.where(isNamed(only.named ?? '')))
+      .$if(only.failed === true, (query) => query.where(NEEDS_SOMEBODY))
+      .$if(only.reason !== undefined, (query) => query.where(hasReason(only.reason ?? '')))
+  return {
+    runs: (limit, only = {}, after = 0) =>
+      filtered(only)
+        .selectAll('run')
+        .select(['job.name as job', 'job.gateway'])
+        .orderBy('run.started_at', 'desc')
+        .orderBy('run.id', 'desc')
+        .limit(limit)
+        .offset(after)
+        .execute(),
+    async countRuns(only) {
+      const counted = filtered(only).select((eb) => eb.fn.countAll<number>().as('count'))
+      return (await counted.executeTakeFirstOrThrow()).count
+    },
+    openExports: (job) =>
+      db
+        .selectFrom('export')
+        .innerJoin('run', 'run.id', 'export.run_id')
+        .innerJoin('job', 'job.id', 'run.job_id')
+        .select(['run.id as run', 'job.gateway', 'export.path'])
+        .where('job.name', '=', job)
+        .where('run.state', 'in', ['running', 'interrupted'])
+        .where('export.state', '=', 'open')
+        .execute(),
+  }
 }
-
-export const countRuns = async (database: Kysely<LedgerTables>, only: RunFilter): Promise<number> =>
-  (
-    await filtered(database, only)
-      .select((eb) => eb.fn.countAll<number>().as('count'))
-      .executeTakeFirstOrThrow()
-  ).count
 
 /** By the beginning of its id, or what stands behind its hyphen. */
 const isNamed = (text: string): Condition =>
@@ -97,16 +102,3 @@ const NEEDS_SOMEBODY: Condition = sql`(run.state in ('running', 'interrupted')
 const hasReason = (code: string): Condition => sql`(run.reason = ${code}
   or exists (select 1 from export where export.run_id = run.id and export.state = 'failed' and export.reason = ${code})
   or ${left('rejected', sql`exception.code = ${code}`)})`
-
-/** What unfinished runs of jobs of that name have open. */
-export function readOpenExports(database: Kysely<LedgerTables>, job: string): Promise<OpenExport[]> {
-  return database
-    .selectFrom('export')
-    .innerJoin('run', 'run.id', 'export.run_id')
-    .innerJoin('job', 'job.id', 'run.job_id')
-    .select(['run.id as run', 'job.gateway', 'export.path'])
-    .where('job.name', '=', job)
-    .where('run.state', 'in', ['running', 'interrupted'])
-    .where('export.state', '=', 'open')
-    .execute()
-}

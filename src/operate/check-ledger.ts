@@ -67,8 +67,8 @@ export function checkLedger(
           'warning',
           `run ${one.run} of ${one.job} is not finished (${stateOf(one)})${elsewhere(one, gatewayOf(one.job))}`,
           one.gateway === gatewayOf(one.job)
-            ? goOn(one)
-            : `${settingOf(one.gateway)} ${goOn(one)} (or, to end it as it is: waybill resolve ${one.run} --give-up)`,
+            ? commandOf(one)
+            : `${settingOf(one.gateway)} ${commandOf(one)} (or, to end it as it is: waybill resolve ${one.run} --give-up)`,
         ),
       ),
     ...facts.givenUp.map((one) => told('ok', givenUpText(one, gatewayOf(one.job)))),
@@ -105,8 +105,5 @@ function givenUpText(one: GivenUpRun, gateway: string): string {
   const many = records !== 1
   return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: whether ${n(records)} of its records ${many ? 'are' : 'is'} stored was never answered; profiles are read before that job sends ${many ? 'any of them' : 'it'}. To look now: waybill reconcile ${run}`
 }
-
-const goOn = ({ job, backfill, folder }: UnfinishedRun): string =>
-  commandOf({ job, backfill: backfill ?? null, backfill_folder: folder ?? null })
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()

@@ -36,7 +36,7 @@ test.each([
   },
 )
 
-const OPEN = { run: 'RUN', job: 'nightly', state: 'interrupted', backfill: undefined, folder: undefined }
+const OPEN = { run: 'RUN', job: 'nightly', state: 'interrupted', backfill: null, backfill_folder: null }
 
 test('an unfinished run is finished at the gateway that it went to, or given up', () => {
   expect(toldOf({ unfinished: [{ ...OPEN, gateway: 'https://here.example' }] })).toMatchObject([

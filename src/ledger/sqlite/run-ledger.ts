@@ -64,6 +64,13 @@ export function createRunLedger(
     for (const piece of pieces)
       await writeHot(() => delivered.keepUp(lease.jobId, piece, settled), 'for-nothing')
   }
+  const noteOfExport = (
+    id: number,
+    change: Partial<Pick<ExportRecord, 'state' | 'reason' | 'drift'>> & { readonly held_back?: string },
+  ): Promise<void> =>
+    writeShared(async (writer) => {
+      await writer.updateTable('export').set(change).where('id', '=', id).execute()
+    })
   const registered: KnownAccount[] = []
   return {
     lease,
@@ -77,25 +84,16 @@ export function createRunLedger(
     pauseWork: (at) => writeShared((writer) => countWork(writer, lease.runId, at, 'pauses')),
     goOnWorking: (at) => writeShared((writer) => beginWork(writer, lease.runId, at)),
     addExport: (start) => writeShared((writer) => addExport(writer, lease.runId, start)),
-    endExport: (exportRow, state, reason) =>
-      writeShared(async (writer) => {
-        await writer.updateTable('export').set({ state, reason }).where('id', '=', exportRow).execute()
-      }),
+    endExport: (exportRow, state, reason) => noteOfExport(exportRow, { state, reason }),
     noteArchived: ({ path, sha256 }, archived) =>
       writeShared(async (writer) => {
         const same = writer.updateTable('export').where('path', '=', path).where('sha256', '=', sha256)
         await same.set({ archived }).execute()
       }),
-    noteDrift: (exportRow, drift) =>
-      writeShared(async (writer) => {
-        await writer.updateTable('export').set({ drift }).where('id', '=', exportRow).execute()
-      }),
+    noteDrift: (exportRow, drift) => noteOfExport(exportRow, { drift }),
     noteCollection: (collection) =>
       writeShared(async (_writer, statements) => noteCollection(statements, lease, collection)),
-    noteHeldBack: (exportRow, heldBack) =>
-      writeShared(async (writer) => {
-        await writer.updateTable('export').set({ held_back: heldBack }).where('id', '=', exportRow).execute()
-      }),
+    noteHeldBack: (exportRow, heldBack) => noteOfExport(exportRow, { held_back: heldBack }),
     saveProfile: (exportRow, { accepted, ...profile }) =>
       writeShared(async (writer) => {
         const kept = { export_row: exportRow, accepted: Number(accepted), content: profile.content }

@@ -5,16 +5,10 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import { exportCrosswalk } from '../runs/crosswalk.ts'
 import { eraseAccounts } from '../runs/erase-accounts.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
-import { type Action, type CommandContext, say } from './context.ts'
+import type { Action } from './commands.ts'
+import { type CommandContext, say } from './context.ts'
 
-export interface AccountsExportOptions {
-  readonly job: string
-  readonly out: string
-  readonly file?: readonly string[]
-  readonly json?: true
-}
-
-export const accountsExport: Action<AccountsExportOptions> = async (context, { job, out, ...options }) => {
+export const accountsExport: Action<'accounts export'> = async (context, { job, out, ...options }) => {
   const crosswalk = await exportCrosswalk(context, job, { to: resolve(out), files: options.file ?? [] })
   say(context, options.json, crosswalk, ({ file, written, unknown, gateway }) => [
     `${shownPath(file)}: ${counted(written, 'person', 'people')} with their account ids at ${gateway}`,
@@ -25,15 +19,7 @@ export const accountsExport: Action<AccountsExportOptions> = async (context, { j
   return EXIT.ok
 }
 
-export interface AccountsEraseOptions {
-  readonly file: string
-  readonly job?: string
-  readonly dryRun?: true
-  readonly yes?: true
-  readonly json?: true
-}
-
-export const accountsErase: Action<AccountsEraseOptions> = async (context, options) => {
+export const accountsErase: Action<'accounts erase'> = async (context, options) => {
   const erasure = await eraseAccounts(context, {
     file: resolve(options.file),
     job: options.job,

@@ -9,31 +9,18 @@ import { beginBackfill, tryBackfill } from '../runs/actions.ts'
 import type { BackfillLook, BackfillPlan } from '../runs/backfill-plan.ts'
 import { counted, n, sizeText } from '../shown-text.ts'
 import { createCounting } from '../telemetry/progress.ts'
-import type { Action, CommandContext } from './context.ts'
+import type { Action, Options } from './commands.ts'
+import type { CommandContext } from './context.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { beginOnTerminal } from './display.ts'
 import { plainTable } from './plain-table.ts'
 
-export interface BackfillCommandOptions {
-  readonly job: string
-  readonly from: string
-  readonly to: string
-  readonly in?: string
-  /** Requests a second. */
-  readonly rate?: number
-  readonly acceptDrift?: true
-  readonly dryRun?: true
-  readonly quiet?: true
-  readonly json?: true
-}
-
-export const backfill: Action<BackfillCommandOptions> = async (context, options) => {
+export const backfill: Action<'backfill'> = async (context, options) => {
   const days = readRange(options.from, options.to, `waybill backfill ${options.job}`)
   const range = {
     ...days,
-    ...(options.in === undefined ? {} : { in: await folderOf(options.in) }),
-    ...(options.rate === undefined ? {} : { rate: options.rate }),
-    ...(options.acceptDrift === true ? { acceptDrift: true } : {}),
+    in: options.in === undefined ? undefined : await folderOf(options.in),
+    ...{ rate: options.rate, acceptDrift: options.acceptDrift },
   }
   if (options.dryRun) return printPlan(context, options, range)
   const onFound = (job: string, look: BackfillLook): void => {
@@ -56,12 +43,12 @@ async function folderOf(given: string): Promise<string> {
 }
 
 /** Where the log is for a machine, lines between its lines would not be. */
-const showsProgress = ({ settings }: CommandContext, { quiet }: BackfillCommandOptions): boolean =>
+const showsProgress = ({ settings }: CommandContext, { quiet }: Options<'backfill'>): boolean =>
   !quiet && settings.logFormat !== 'json'
 
 async function printPlan(
   context: CommandContext,
-  options: BackfillCommandOptions,
+  options: Options<'backfill'>,
   range: BackfillRange,
 ): Promise<number> {
   const { now, writeError: write } = context

@@ -2,7 +2,7 @@
 import type { Command, Option } from 'commander'
 import { definitionsIn } from '../definitions/definition-files.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import type { Action } from './context.ts'
+import type { Action } from './commands.ts'
 
 /** For each shell what asks `waybill complete` with the words so far. Where nothing is known, files are completed. */
 const SCRIPTS = {
@@ -25,7 +25,7 @@ compdef _waybill waybill
 `,
 } as const
 
-export const completion: Action<{ readonly shell: string }> = async (context, { shell }) => {
+export const completion: Action<'completion'> = async (context, { shell }) => {
   const script = Object.entries(SCRIPTS).find(([name]) => name === shell)?.[1]
   if (script === undefined)
     throw new WaybillError('usage-wrong', `there is no completion for ${shell}`, {
@@ -37,7 +37,7 @@ export const completion: Action<{ readonly shell: string }> = async (context, { 
 
 /** @param program of which the command line is completed */
 export const complete =
-  (program: Command): Action<{ readonly words: readonly string[] }> =>
+  (program: Command): Action<'complete'> =>
   async (context, { words }) => {
     const { jobs, mappings } = context.settings
     const found = await candidates(program, words, {

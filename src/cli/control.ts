@@ -5,24 +5,18 @@ import { pauseJob, stopRun, watchRun } from '../runs/control.ts'
 import type { ShownRun } from '../runs/listed-runs.ts'
 import { counted, n } from '../shown-text.ts'
 import { createProgress } from '../telemetry/progress.ts'
-import type { Action } from './context.ts'
-import { type Deciding, personOf } from './rerun.ts'
+import type { Action } from './commands.ts'
+import { personOf } from './rerun.ts'
 import { waitsText } from './run-reporter.ts'
 import { sayRun } from './summary-text.ts'
 
-export const stop: Action<{ readonly run: string; readonly by?: string; readonly json?: true }> = async (
-  context,
-  { run, by = context.user, json },
-) => {
+export const stop: Action<'stop'> = async (context, { run, by = context.user, json }) => {
   sayRun(context, await stopRun(context, run, by.trim() === '' ? context.user : by.trim()), json)
   return EXIT.ok
 }
 
 /** Ends with the exit code of the run. */
-export const watch: Action<{ readonly run: string | undefined; readonly json?: true }> = async (
-  context,
-  { run, json },
-) => {
+export const watch: Action<'watch'> = async (context, { run, json }) => {
   const progress = createProgress({ columns: context.terminal, now: context.now, write: context.writeError })
   let said = ''
   const shown = await watchRun(context, run, ({ summary }) => {
@@ -35,12 +29,7 @@ export const watch: Action<{ readonly run: string | undefined; readonly json?: t
   return shown.summary.exit ?? EXIT.interrupted
 }
 
-interface PauseOptions extends Deciding {
-  readonly job: string
-  readonly json?: true
-}
-
-export const pause: Action<PauseOptions> = async (context, options) => {
+export const pause: Action<'pause'> = async (context, options) => {
   const done = await pauseJob(context, options.job, personOf(context, options))
   const words = done.changed
     ? `${done.job} is paused: the schedule begins nothing of it. To go on: waybill resume ${done.job}`
@@ -49,7 +38,7 @@ export const pause: Action<PauseOptions> = async (context, options) => {
   return EXIT.ok
 }
 
-export const resume: Action<PauseOptions> = async (context, { job, json }) => {
+export const resume: Action<'resume'> = async (context, { job, json }) => {
   const done = await pauseJob(context, job, 'over')
   const words = done.changed
     ? `${done.job} goes on: what it missed is made up for as its schedule says (missed).`

@@ -4,18 +4,11 @@ import { assessmentJson, assessmentLines, countWords } from '../expect/expectati
 import { EXIT } from '../model/errors.ts'
 import { lookForExpected } from '../runs/expectations.ts'
 import { localTime } from '../schedule/cron-line.ts'
-import type { Action } from './context.ts'
+import type { Action } from './commands.ts'
 import { errorAsJson, errorLines } from './describe-error.ts'
 import { folded } from './plain-table.ts'
 
-export interface ExpectOptions {
-  /** Undefined: all jobs that expect anything. */
-  readonly job?: string | undefined
-  readonly quiet?: true
-  readonly json?: true
-}
-
-export const expect: Action<ExpectOptions> = async (context, { job, quiet, json }) => {
+export const expect: Action<'expect'> = async (context, { job, quiet, json }) => {
   const { jobs, found, problems } = await lookForExpected(context, job)
   const exit = Math.max(problems[0]?.problem.exit ?? EXIT.ok, ...found.map(exitOf))
   if (json) {

@@ -12,17 +12,9 @@ import { printedToken } from '../runs/connect-gateway.ts'
 import { knownAccount } from '../runs/crosswalk.ts'
 import type { Settings } from '../settings.ts'
 import { counted } from '../shown-text.ts'
-import type { Action } from './context.ts'
+import type { Options } from './commands.ts'
+import type { CommandContext } from './context.ts'
 import { plainTable } from './plain-table.ts'
-
-export interface GatewayCheckOptions {
-  readonly check: string
-  readonly account?: string
-  /** One that the ledger knows. */
-  readonly knownAccount?: true
-  readonly madeUpUsers?: true
-  readonly json?: true
-}
 
 /** For each call, its answer's body included. */
 const TIME_LIMIT_MS = 10_000
@@ -30,8 +22,12 @@ const TIME_LIMIT_MS = 10_000
 /** Characters of a row's name that the table shows; some are whole sentences. */
 const LONGEST_ROW = 60
 
-export const gatewayCheck: Action<GatewayCheckOptions> = async (context, options) => {
-  const baseUrl = addressOf(options.check)
+export async function gatewayCheck(
+  context: CommandContext,
+  address: string,
+  options: Options<'gateway'>,
+): Promise<number> {
+  const baseUrl = addressOf(address)
   const direct = createClient({
     baseUrl,
     ...(await credentialsOf(context.settings)),

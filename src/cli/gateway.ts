@@ -4,39 +4,17 @@ import { once } from 'node:events'
 import { DURATION } from '../definitions/quantity.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import type { TokenOwner } from '../reference-gateway/credentials.ts'
 import { readFaultPlan } from '../reference-gateway/fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
 import { attach } from '../runs/connect-gateway.ts'
 import { readPeople, type Seeded, seedGateway } from '../runs/seed-gateway.ts'
 import { shellWord } from '../shown-text.ts'
-import type { Action } from './context.ts'
+import type { Action, Options } from './commands.ts'
 
-export interface GatewayCommandOptions {
-  readonly port: number
-  readonly data?: string
-  readonly apiKey?: readonly string[]
-  readonly token?: readonly string[]
-  readonly bind?: Readonly<Record<string, TokenOwner>>
-  readonly assessment?: string
-  readonly faults?: string
-  /** As written: `30m`. */
-  readonly uploadLifetime: string
-  /** CSV of people. */
-  readonly seed?: string
-  readonly open?: true
-  readonly attached?: true
-  readonly check?: string
-  readonly account?: string
-  readonly knownAccount?: true
-  readonly madeUpUsers?: true
-  readonly json?: true
-}
-
-export const gateway: Action<GatewayCommandOptions> = async (context, options) => {
+export const gateway: Action<'gateway'> = async (context, options) => {
   if (options.check !== undefined) {
     const { gatewayCheck } = await import('./gateway-check.ts')
-    return gatewayCheck(context, { ...options, check: options.check })
+    return gatewayCheck(context, options.check, options)
   }
   const given = [
     ...(options.account === undefined ? [] : ['--account']),
@@ -54,13 +32,10 @@ export const gateway: Action<GatewayCommandOptions> = async (context, options) =
     makeId: randomUUID,
     open: options.open ?? false,
     uploadLifetimeMs: durationOf(options.uploadLifetime),
-    ...(options.data === undefined ? {} : { dataFile: options.data }),
-    ...(options.apiKey === undefined ? {} : { apiKeys: [...options.apiKey] }),
-    ...(options.token === undefined ? {} : { tokens: [...options.token] }),
-    ...(options.bind === undefined ? {} : { tokenOwners: options.bind }),
-    ...(options.assessment === undefined ? {} : { assessmentFile: options.assessment }),
-    ...(faults === undefined || options.seed !== undefined ? {} : { faults }),
-    ...(tie === undefined ? {} : tie.credentials),
+    ...{ dataFile: options.data, apiKeys: options.apiKey, tokens: options.token },
+    ...{ tokenOwners: options.bind, assessmentFile: options.assessment },
+    faults: options.seed === undefined ? faults : undefined,
+    ...tie?.credentials,
   })
   let seeded: Seeded | undefined
   try {
@@ -111,7 +86,7 @@ async function control(baseUrl: string, method: string, what: string, body: obje
 async function seed(
   baseUrl: string,
   people: Parameters<typeof seedGateway>[1],
-  options: GatewayCommandOptions,
+  options: Options<'gateway'>,
   now: () => number,
 ): Promise<Seeded> {
   const gateway = createGateway({

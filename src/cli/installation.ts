@@ -8,16 +8,12 @@ import { beginFolder } from '../runs/init.ts'
 import { backUp, type PrunedInstallation, pruneRuns } from '../runs/installation.ts'
 import { lookOver } from '../runs/look-over.ts'
 import { type Line, n, shellPath, shownPath, sizeText, type Tone } from '../shown-text.ts'
-import { type Action, say } from './context.ts'
+import type { Action } from './commands.ts'
+import { say } from './context.ts'
 import { countCases } from './mapping-test.ts'
 import { folded } from './plain-table.ts'
 
-interface InitOptions {
-  readonly folder?: string
-  readonly json?: true
-}
-
-export const init: Action<InitOptions> = async (context, { folder = '.', json }) => {
+export const init: Action<'init'> = async (context, { folder = '.', json }) => {
   say(context, json, await beginFolder(folder), (begun) => [
     ...begun.written.map((name) => `Wrote    ${name}`),
     ...begun.kept.map((name) => `Kept     ${name}: it is there already`),
@@ -31,12 +27,7 @@ export const init: Action<InitOptions> = async (context, { folder = '.', json })
   return EXIT.ok
 }
 
-export interface DoctorOptions {
-  readonly sources?: true
-  readonly json?: true
-}
-
-export const doctor: Action<DoctorOptions> = async (context, options) => {
+export const doctor: Action<'doctor'> = async (context, options) => {
   const { settings, settingsFindings } = context
   const findings = await lookOver(context, {
     settingsFindings,
@@ -77,14 +68,7 @@ function doctorText(findings: readonly CheckFinding[], columns: number | undefin
   return [...lines, '', end]
 }
 
-export interface PruneOptions {
-  /** Milliseconds. */
-  readonly olderThan: number
-  readonly dryRun?: true
-  readonly json?: true
-}
-
-export const prune: Action<PruneOptions> = async (context, options) => {
+export const prune: Action<'prune'> = async (context, options) => {
   const before = context.now() - options.olderThan
   const dryRun = options.dryRun === true
   const pruned = await pruneRuns(context, { before, dryRun })
@@ -126,7 +110,7 @@ const WHY: Readonly<Record<KeptBecause, (run: KeptRun) => string>> = {
 
 const keptText = (kept: KeptRun): string => `  ${kept.run}  ${WHY[kept.because](kept)}`
 
-export const backup: Action<{ readonly file: string; readonly json?: true }> = async (context, options) => {
+export const backup: Action<'backup'> = async (context, options) => {
   const { home, key } = context.settings
   const { ledger, copy, bytes, takenAt } = await backUp(context, options.file)
   const keptIn = key === undefined ? join(home, 'key') : 'WAYBILL_KEY'

@@ -22,19 +22,12 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
 import { n } from '../shown-text.ts'
-import type { Action, CommandContext } from './context.ts'
+import type { Action } from './commands.ts'
+import type { CommandContext } from './context.ts'
 import { errorAsJson, errorLines } from './describe-error.ts'
 import { byCount, fitLines, isSuspicious } from './fit-text.ts'
 import { plainTable } from './plain-table.ts'
 import { leftOutLine } from './summary-text.ts'
-
-export interface MappingCheckOptions {
-  readonly mappings: readonly string[]
-  readonly export?: string
-  /** How many rows of the export are looked at. */
-  readonly rows: number
-  readonly json?: true
-}
 
 interface Checked {
   readonly mapping: string
@@ -44,7 +37,7 @@ interface Checked {
   readonly undecided?: readonly number[]
 }
 
-export const mappingCheck: Action<MappingCheckOptions> = async (context, options) => {
+export const mappingCheck: Action<'mapping check'> = async (context, options) => {
   if (options.export !== undefined && options.mappings.length !== 1)
     throw new WaybillError('usage-wrong', 'an export is checked against one mapping: name it')
   const checked: Checked[] = []

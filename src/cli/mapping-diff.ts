@@ -13,19 +13,11 @@ import { EXIT } from '../model/errors.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
 import { n } from '../shown-text.ts'
 import type { RowMapper } from '../transform/compile.ts'
-import type { Action, CommandContext } from './context.ts'
+import type { Action } from './commands.ts'
+import type { CommandContext } from './context.ts'
 import { plainTable } from './plain-table.ts'
 
-export interface MappingDiffOptions {
-  readonly before: string
-  readonly after: string
-  readonly sample: string
-  /** How many examples are shown. */
-  readonly examples: number
-  readonly json?: true
-}
-
-export const mappingDiff: Action<MappingDiffOptions> = async (context, options) => {
+export const mappingDiff: Action<'mapping diff'> = async (context, options) => {
   const before = await bound(context, options.before, options.sample)
   const after = await bound(context, options.after, options.sample)
   const comparison = createComparison(options.examples)

@@ -8,18 +8,12 @@ import { startEditServer } from '../mapping-tools/edit-server.ts'
 import { previewRow } from '../mapping-tools/preview.ts'
 import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
-import type { Action, CommandContext } from './context.ts'
+import type { Action, Options } from './commands.ts'
+import type { CommandContext } from './context.ts'
 import { fitLines, isSuspicious } from './fit-text.ts'
 import { type Bound, bound, differenceText } from './mapping-diff.ts'
 
-export interface MappingEditOptions {
-  readonly mapping: string
-  readonly sample: string
-  readonly port: number
-  readonly limit: number
-}
-
-export const mappingEdit: Action<MappingEditOptions> = async (context, options) => {
+export const mappingEdit: Action<'mapping edit'> = async (context, options) => {
   const { mapping: name, sample } = options
   let last: Bound | undefined
   let part = ''
@@ -76,7 +70,7 @@ async function look(
   context: CommandContext,
   before: Bound | undefined,
   now: Bound,
-  { sample, limit }: MappingEditOptions,
+  { sample, limit }: Options<'mapping edit'>,
 ): Promise<EditView> {
   const { mapping, opened, map } = now
   const fit = await watchFit(context.settings, mapping, opened.columns)

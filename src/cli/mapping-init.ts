@@ -14,16 +14,10 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import { makeFolder } from '../own-files.ts'
 import { shellPath, shownPath } from '../shown-text.ts'
 import { undecidedLines } from '../transform/mapping-definition.ts'
-import { type Action, type CommandContext, say } from './context.ts'
+import type { Action, Options } from './commands.ts'
+import { type CommandContext, say } from './context.ts'
 
-export interface MappingInitOptions {
-  readonly sample: string
-  readonly name?: string
-  readonly out?: string
-  readonly json?: true
-}
-
-export const mappingInit: Action<MappingInitOptions> = async (context, options) => {
+export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const folder = context.settings.mappings
   const name = nameOf(options)
   const file = options.out ?? join(folder, `${name}.yaml`)
@@ -63,7 +57,7 @@ function withRemedy(error: unknown): never {
 }
 
 /** From the file's name: without folders, endings and dates. */
-function nameOf({ name, out, sample }: MappingInitOptions): string {
+function nameOf({ name, out, sample }: Options<'mapping init'>): string {
   const given = name ?? (out === undefined ? undefined : basename(out).replace(/\.ya?ml$/, ''))
   const derived = basename(sample)
     .replace(/\..*$/, '')

@@ -10,23 +10,11 @@ import { EXIT } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import { knownIdentity } from '../runs/application.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
-import type { Action } from './context.ts'
+import type { Action } from './commands.ts'
 import { fitLines, isSuspicious, suspicionLines } from './fit-text.ts'
 import { bound } from './mapping-diff.ts'
 
-export interface MappingPreviewOptions {
-  readonly mapping: string
-  readonly sample: string
-  readonly row?: number
-  readonly limit: number
-  /** A page to write instead of printing. */
-  readonly html?: string
-  /** Records as they would be sent, not in short. */
-  readonly full?: true
-  readonly json?: true
-}
-
-export const mappingPreview: Action<MappingPreviewOptions> = async (context, options) => {
+export const mappingPreview: Action<'mapping preview'> = async (context, options) => {
   const { mapping, opened, map } = await bound(context, options.mapping, options.sample)
   const { exportId } = await fingerprint(options.sample)
   const identity = await knownIdentity(context)

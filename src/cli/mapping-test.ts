@@ -7,14 +7,8 @@ import { type DefinitionFolders, type LoadedMapping, readMapping } from '../defi
 import { parseCases } from '../mapping-tools/cases.ts'
 import { type CaseResult, keepGiven, runCases, textReader, updateCases } from '../mapping-tools/run-cases.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import type { Action } from './context.ts'
+import type { Action } from './commands.ts'
 import { casesFile, mappingsMeant, readCasesText } from './mapping-check.ts'
-
-export interface MappingTestOptions {
-  readonly mappings: readonly string[]
-  readonly update?: true
-  readonly json?: true
-}
 
 interface LocatedResult extends CaseResult {
   readonly line: number | undefined
@@ -26,7 +20,7 @@ interface Tested {
   readonly updated: boolean
 }
 
-export const mappingTest: Action<MappingTestOptions> = async (context, options) => {
+export const mappingTest: Action<'mapping test'> = async (context, options) => {
   const tested: Tested[] = []
   for (const name of await mappingsMeant(context.settings, options.mappings)) {
     const mapping = await readMapping(context.settings, name)

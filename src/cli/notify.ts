@@ -5,14 +5,10 @@ import { nameOf } from '../definitions/notify-definition.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import { deliverNow } from '../runs/teller.ts'
-import { type Action, say } from './context.ts'
+import type { Action } from './commands.ts'
+import { say } from './context.ts'
 
-export interface NotifyOptions {
-  readonly job: string
-  readonly json?: true
-}
-
-export const notify: Action<NotifyOptions> = async (context, options) => {
+export const notify: Action<'notify'> = async (context, options) => {
   const { settings, now } = context
   const job = await readJob(settings, options.job)
   assertTellable(settings, job)

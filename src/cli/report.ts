@@ -4,15 +4,10 @@ import { relative, resolve } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { isReportOf } from '../report/report-page.ts'
 import { reportOf } from '../runs/installation.ts'
-import { type Action, say } from './context.ts'
+import type { Action } from './commands.ts'
+import { say } from './context.ts'
 
-export interface ReportOptions {
-  readonly run: string | undefined
-  readonly out?: string
-  readonly json?: true
-}
-
-export const report: Action<ReportOptions> = async (context, options) => {
+export const report: Action<'report'> = async (context, options) => {
   const { run, page } = await reportOf(context, options.run)
   const file = resolve(options.out ?? `${run}.html`)
   await writeReport(file, run, page)

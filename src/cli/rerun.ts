@@ -3,34 +3,20 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import type { RunSummary } from '../run/summary.ts'
 import { abandon, accept, beginRerun, reconcile as reconcileRun, resend } from '../runs/actions.ts'
 import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
-import { type SampleSize, verifiedBadly } from '../runs/verify.ts'
+import { verifiedBadly } from '../runs/verify.ts'
 import { counted } from '../shown-text.ts'
-import { type Action, type CommandContext, say } from './context.ts'
+import type { Action, Options } from './commands.ts'
+import { type CommandContext, say } from './context.ts'
 import { errorAsJson, errorLines } from './describe-error.ts'
 import { beginOnTerminal, watchOnTerminal } from './display.ts'
 import { tellingWaits } from './run-reporter.ts'
 import { summaryLines, verifiedText } from './summary-text.ts'
 
-export interface RerunOptions {
-  readonly run: string
-  readonly only?: 'rejected' | 'in-doubt'
-  readonly quiet?: true
-  readonly json?: true
-}
-
-export const rerun: Action<RerunOptions> = async (context, options) =>
+export const rerun: Action<'rerun'> = async (context, options) =>
   (await beginRerun(context, beginOnTerminal(context, options), options.run, options.only)).exit
 
-export interface ReconcileOptions {
-  readonly run: string
-  readonly verify?: true
-  readonly sample?: SampleSize
-  readonly seed?: string
-  readonly json?: true
-}
-
 /** @throws WaybillError `usage-wrong`: a sample of nothing */
-export const reconcile: Action<ReconcileOptions> = async (context, options) => {
+export const reconcile: Action<'reconcile'> = async (context, options) => {
   const { verify, sample, seed } = options
   if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
     throw new WaybillError('usage-wrong', '--sample is for --verify, and --seed is for --sample')
@@ -51,23 +37,8 @@ export const reconcile: Action<ReconcileOptions> = async (context, options) => {
   return bad ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
-/** Who decides, and why. */
-export interface Deciding {
-  readonly by?: string
-  readonly note?: string
-}
-
-export interface ResolveOptions extends Deciding {
-  readonly run: string
-  readonly accept?: true
-  readonly resend?: true
-  readonly giveUp?: true
-  readonly transaction?: readonly string[]
-  readonly json?: true
-}
-
 /** @throws WaybillError `usage-wrong`: not exactly one of the decisions */
-export const resolve: Action<ResolveOptions> = async (context, options) => {
+export const resolve: Action<'resolve'> = async (context, options) => {
   const decisions = [options.accept, options.resend, options.giveUp].filter((one) => one === true)
   if (decisions.length !== 1 || (options.giveUp && options.transaction !== undefined))
     throw new WaybillError('usage-wrong', 'say either --accept or --resend, or --give-up of the whole run', {
@@ -78,7 +49,7 @@ export const resolve: Action<ResolveOptions> = async (context, options) => {
   return options.accept ? acceptAll(context, options) : resendAll(context, options)
 }
 
-async function endRun(context: CommandContext, options: ResolveOptions): Promise<number> {
+async function endRun(context: CommandContext, options: Options<'resolve'>): Promise<number> {
   const person = personOf(context, options)
   const { summary, reasons } = await abandon(context, tellingWaits(context), options.run, person)
   say(context, options.json, { decision: 'give-up', records: 0, summary }, () => [
@@ -98,7 +69,7 @@ function hadInHand({ run, exports }: RunSummary): string[] {
   ]
 }
 
-async function acceptAll(context: CommandContext, options: ResolveOptions): Promise<number> {
+async function acceptAll(context: CommandContext, options: Options<'resolve'>): Promise<number> {
   const person = personOf(context, options)
   const { transaction } = options
   const decided = await accept(context, tellingWaits(context), options.run, person, transaction)
@@ -110,7 +81,7 @@ async function acceptAll(context: CommandContext, options: ResolveOptions): Prom
   return EXIT.ok
 }
 
-async function resendAll(context: CommandContext, options: ResolveOptions): Promise<number> {
+async function resendAll(context: CommandContext, options: Options<'resolve'>): Promise<number> {
   const watch = watchOnTerminal(context, options.json === true)
   const person = personOf(context, options)
   const decided = await resend(context, watch, options.run, person, options.transaction)
@@ -127,7 +98,10 @@ async function resendAll(context: CommandContext, options: ResolveOptions): Prom
 }
 
 /** @throws WaybillError `usage-wrong` where a word of it is empty */
-export function personOf({ user }: Pick<CommandContext, 'user'>, deciding: Deciding): Person {
+export function personOf(
+  { user }: Pick<CommandContext, 'user'>,
+  deciding: Pick<Options<'resolve'>, 'by' | 'note'>,
+): Person {
   for (const name of ['by', 'note'] as const)
     if (deciding[name]?.trim() === '') throw new WaybillError('usage-wrong', `--${name} is empty`)
   const { by = user, note } = deciding
@@ -136,14 +110,7 @@ export function personOf({ user }: Pick<CommandContext, 'user'>, deciding: Decid
 
 const count = (records: number): string => `${counted(records, 'record')} in doubt`
 
-export interface AcknowledgeOptions extends Deciding {
-  readonly run: string | undefined
-  readonly reason?: string
-  readonly undo?: true
-  readonly json?: true
-}
-
-export const acknowledge: Action<AcknowledgeOptions> = async (context, options) => {
+export const acknowledge: Action<'acknowledge'> = async (context, options) => {
   const { run, reason, undo = false } = options
   const done = await acknowledgeRuns(context, { run, reason, undo }, personOf(context, options))
   const { runs, left, inDoubt } = done

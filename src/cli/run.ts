@@ -5,7 +5,8 @@ import { beginRun, tryRun } from '../runs/actions.ts'
 import { listRuns } from '../runs/listed-runs.ts'
 import type { DryRunResult } from '../runs/run-job.ts'
 import { counted } from '../shown-text.ts'
-import type { Action, CommandContext } from './context.ts'
+import type { Action } from './commands.ts'
+import type { CommandContext } from './context.ts'
 import { watch } from './control.ts'
 import { describeError, errorAsJson } from './describe-error.ts'
 import { beginOnTerminal } from './display.ts'
@@ -13,19 +14,7 @@ import { fitLines, isSuspicious } from './fit-text.ts'
 import { fittedTable } from './plain-table.ts'
 import { driftLines, leftOutLine, warningsLine } from './summary-text.ts'
 
-export interface RunCommandOptions {
-  readonly job: string
-  readonly file?: readonly string[]
-  readonly limit?: number
-  readonly acceptDrift?: true
-  readonly lookFirst?: true
-  readonly dryRun?: true
-  readonly watch?: true
-  readonly quiet?: true
-  readonly json?: true
-}
-
-export const run: Action<RunCommandOptions> = async (context, options) => {
+export const run: Action<'run'> = async (context, options) => {
   const runOptions = {
     files: options.file ?? [],
     limit: options.limit ?? Number.POSITIVE_INFINITY,
@@ -39,7 +28,7 @@ export const run: Action<RunCommandOptions> = async (context, options) => {
       const held =
         options.watch === true && isHeld(error) ? await runUnderWay(context, options.job) : undefined
       if (held === undefined) throw error
-      return await watch(context, { run: held, ...(options.json ? { json: true } : {}) })
+      return await watch(context, { run: held, json: options.json })
     }
   const result = await tryRun(context, options.job, runOptions)
   const failed = result.failed.map(({ name, error }) => ({ name, ...errorAsJson(error) }))

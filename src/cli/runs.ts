@@ -16,22 +16,14 @@ import type { Trace } from '../runs/trace.ts'
 import { type TracedPerson, type TracedRow, tracePerson } from '../runs/trace-row.ts'
 import { counted, type Line, n, shownPath, type Tone } from '../shown-text.ts'
 import { logLineText } from '../telemetry/logger.ts'
-import { type Action, type Since, say } from './context.ts'
+import type { Action } from './commands.ts'
+import { say } from './context.ts'
 import { fittedTable, tonedRows } from './plain-table.ts'
+import type { Since } from './run-commands.ts'
 import { waitsText } from './run-reporter.ts'
 import { sayRun, toneOf } from './summary-text.ts'
 
-export interface RunsOptions {
-  readonly limit: number
-  readonly page: number
-  readonly job?: string
-  readonly failed?: true
-  readonly since?: Since
-  readonly state?: RunQuestion['state']
-  readonly json?: true
-}
-
-export const runs: Action<RunsOptions> = async (context, { json, since, ...question }) => {
+export const runs: Action<'runs'> = async (context, { json, since, ...question }) => {
   const listed = await listRuns(context, { ...question, since: since?.(context.now()) })
   const { runs } = listed
   if (json) context.out(JSON.stringify(listed))
@@ -153,26 +145,13 @@ function ageText(ms: number): string {
   return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} d`
 }
 
-interface OfRun {
-  /** Undefined: the latest. */
-  readonly run: string | undefined
-  readonly json?: true
-}
-
-export const show: Action<OfRun> = async (context, { run, json }) => {
+export const show: Action<'show'> = async (context, { run, json }) => {
   sayRun(context, await showRun(context, run), json)
   return EXIT.ok
 }
 
-export interface TraceOptions {
-  readonly transaction: string | undefined
-  readonly row?: { readonly name: string; readonly row: number }
-  readonly person?: string
-  readonly json?: true
-}
-
 /** @throws WaybillError `usage-wrong`: not exactly one of a transaction and a row */
-export const trace: Action<TraceOptions> = async (context, { transaction, row, person, json }) => {
+export const trace: Action<'trace'> = async (context, { transaction, row, person, json }) => {
   if ([transaction, row, person].filter((one) => one !== undefined).length !== 1)
     throw new WaybillError(
       'usage-wrong',
@@ -252,7 +231,7 @@ function traceText(traced: Trace): string[] {
   return lines
 }
 
-export const logs: Action<OfRun> = async (context, { run, json }) => {
+export const logs: Action<'logs'> = async (context, { run, json }) => {
   if (json === true) {
     const lines: LogLine[] = []
     for await (const line of logOfRun(context, run)) lines.push(line)

@@ -4,24 +4,15 @@ import { describePlace, EXIT, WaybillError } from '../model/errors.ts'
 import { keepSchedule } from '../runs/keep-schedule.ts'
 import { localTime } from '../schedule/cron-line.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
-import type { ListenAddress } from '../settings.ts'
 import { utcTime } from '../shown-text.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
-import type { Action } from './context.ts'
+import type { Action } from './commands.ts'
 import { watchOnTerminal } from './display.ts'
 import { explainSchedule, fireWords, lateWords } from './explain-schedule.ts'
 import { createRunReporter } from './run-reporter.ts'
 
-export interface ScheduleCommandOptions {
-  /** The job to explain; true: all. */
-  readonly explain?: string | true
-  readonly json?: true
-  /** Where to serve metrics; undefined: where the settings say. */
-  readonly metrics?: ListenAddress
-}
-
-export const schedule: Action<ScheduleCommandOptions> = async (context, { explain, json, metrics }) => {
+export const schedule: Action<'schedule'> = async (context, { explain, json, metrics }) => {
   if (explain !== undefined)
     return explainSchedule(context, { job: explain === true ? undefined : explain, json: json === true })
   if (json) throw new WaybillError('usage-wrong', '--json is given without --explain')

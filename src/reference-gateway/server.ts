@@ -37,7 +37,7 @@ export interface ReferenceGatewayOptions {
   /** Port on loopback; 0 (the default) takes any free one. */
   readonly port?: number
   /** SQLite file that keeps what was stored; in memory where not given. */
-  readonly dataFile?: string
+  readonly dataFile?: string | undefined
   /** What the header X-Control-Secret must hold for all that is not of the interface (`/_reference`, `/openapi.json`); nothing where not given. */
   readonly controlSecret?: string | undefined
   /** The API keys that pass; any where not given. */
@@ -45,15 +45,15 @@ export interface ReferenceGatewayOptions {
   /** The bearer tokens that pass; any where not given. */
   readonly tokens?: readonly string[] | undefined
   /** The users that tokens stand for; these tokens pass too. */
-  readonly tokenOwners?: Readonly<Record<string, TokenOwner>>
+  readonly tokenOwners?: Readonly<Record<string, TokenOwner>> | undefined
   /** YAML file with the age assessment that is served, of the form of `definitions/assessment.yaml` (the default). */
-  readonly assessmentFile?: string
+  readonly assessmentFile?: string | undefined
   /** Takes calls for accounts that are not registered: such an account comes into being. Default: 404. */
   readonly open?: boolean
   /** What the registration of a known partnerAccountId gets: `same` (default) 200 and its account id, `conflict` 409. */
   readonly registeredAgain?: RegisteredAgain
   /** What goes wrong on request; nothing where not given. `/_reference/faults` replaces it. */
-  readonly faults?: FaultPlan
+  readonly faults?: FaultPlan | undefined
   /** Longest body in bytes; a longer one gets 413. Default 8 MiB, and 32 MiB of a document. */
   readonly bodyLimit?: number
   /** How long an address for an authorization document takes one, in milliseconds. Default 30 minutes. */

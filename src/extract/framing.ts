@@ -4,7 +4,7 @@
  * passing over lines too long to hold are the same for both.
  */
 import { isUtf8 } from 'node:buffer'
-import type { Origin, Row, RowFault, UnreadableRow } from '../model/row.ts'
+import type { JsonRow, JsonValue, Origin, Row, RowFault, UnreadableRow } from '../model/row.ts'
 
 /** Rows handed over at once: enough that the asynchronous step costs nothing a row, few enough to stay small. */
 const BLOCK_ROWS = 256
@@ -40,6 +40,33 @@ export interface RowFrame extends Frame, Origin {
   readonly start: number
   /** It ends with the content, not with a line end. */
   readonly cutOff: boolean
+}
+
+/** How many data rows the trailer states, and how many there are. */
+export interface ControlTotal {
+  readonly stated: number
+  readonly found: number
+}
+
+/** What an opened export gives, whatever its format. */
+export interface OpenFormat {
+  /** CSV: the names in the header (or of `read.columns`), trimmed; a name may be empty, and such a column cannot be mapped. */
+  readonly columns?: readonly string[]
+  /** Whether reading from a later row spares reading what stands before it: a plain file in UTF-8. */
+  readonly seekable: boolean
+  /**
+   * The rows in blocks of some hundred (a step a row would cost more than the row), read as they are asked for.
+   * @param from origin of the row to begin with, as an earlier reading gave it; the rows are then the same as in that
+   *   reading. Without it, the first.
+   * @throws WaybillError `export-unreadable`; `export-changed` where the content ends before `from`
+   */
+  rows(from?: Origin): AsyncIterable<readonly Row[]>
+  /**
+   * How many rows the trailer states and how many there are, counted in one pass that takes no row apart; undefined where
+   * the mapping names no such count. To be asked before anything of the export is sent.
+   * @param counted number of rows, where `rows` has given all of them already: then nothing is read
+   */
+  controlTotal(counted?: number): Promise<ControlTotal | undefined>
 }
 
 export interface RowFormat {
@@ -172,6 +199,10 @@ export function unreadableRow(
   const text = excerpt.toString(isUtf8(excerpt) ? 'utf8' : otherwise)
   const unread = { kind: 'unreadable', row, line, byteOffset, fault, message, text } as const
   return cells === undefined ? unread : { ...unread, cells }
+}
+
+export function jsonRow({ row, line, byteOffset }: Origin, value: JsonValue, text: string): JsonRow {
+  return { kind: 'json', row, line, byteOffset, value, text }
 }
 
 /** Which frames are valid UTF-8 (one look at the whole block, and at the single frames only where that fails). */

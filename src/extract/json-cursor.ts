@@ -5,6 +5,7 @@ import { ByteWindow, LF } from './framing.ts'
 import { BACKSLASH, type FramedValue, frameValue, isSpace, QUOTE } from './json-frame.ts'
 import type { JsonPlace } from './json-path.ts'
 import { type Expected, follow, readJson } from './json-text.ts'
+import type { TextSource } from './open-csv.ts'
 
 /** A key, number or literal longer than this is taken for damage. */
 const TOKEN_BYTES = 64 * 1024
@@ -16,13 +17,7 @@ const PLAIN = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$
 const PLAIN_BYTE = /[\w.+-]/
 const ESCAPE = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
 
-/** Content as UTF-8, readable from any offset. */
-export interface JsonSource {
-  readonly path: string
-  /** Offset of the first byte that is text: behind a byte order mark. */
-  readonly start: number
-  content(from: number): AsyncIterable<Buffer>
-}
+export type JsonSource = Pick<TextSource, 'path' | 'start' | 'text'>
 
 /** What is wrong with the content, without any of it but names of members, and where. */
 export class JsonFault extends Error {
@@ -209,7 +204,7 @@ export async function cursorAt(
 ): Promise<{ readonly cursor: JsonCursor; readonly before: number | undefined }> {
   const { before, lineStart } = await lookBack(source, byteOffset)
   return {
-    cursor: new JsonCursor(new ByteWindow(source.content(byteOffset), byteOffset), line, lineStart),
+    cursor: new JsonCursor(new ByteWindow(source.text(byteOffset), byteOffset), line, lineStart),
     before,
   }
 }
@@ -221,7 +216,7 @@ async function lookBack(source: JsonSource, offset: number) {
   for (const from of [offset - LOOK_BACK_BYTES, source.start]) {
     if (from < source.start) continue
     let position = from
-    for await (const chunk of source.content(from)) {
+    for await (const chunk of source.text(from)) {
       const bytes = chunk.subarray(0, offset - position)
       const lineEnd = bytes.lastIndexOf(LF)
       if (lineEnd !== -1) lineStart = position + lineEnd + 1

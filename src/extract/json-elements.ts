@@ -1,6 +1,6 @@
 /** Cuts elements out of what is in memory, and reads them. */
-import type { JsonRow, JsonValue, Row } from '../model/row.ts'
-import { type RowFrame, unreadableRow, utf8Check } from './framing.ts'
+import type { JsonValue, Row } from '../model/row.ts'
+import { jsonRow, type RowFrame, unreadableRow, utf8Check } from './framing.ts'
 import { type JsonCursor, JsonFault } from './json-cursor.ts'
 import { CLOSE_LIST, CLOSE_OBJECT, COMMA, endsForCertain, frameValue } from './json-frame.ts'
 import { type JsonPlace, memberAt, notUtf8, placeBehind, placeText } from './json-path.ts'
@@ -124,9 +124,8 @@ function elementRow(
       fault: 'row-member-missing',
       message: 'the element lacks the member to which read.records leads',
     })
-  const { row, line, byteOffset } = frame
-  const read: JsonRow = { kind: 'json', row, line, byteOffset, value, text }
-  return context === undefined ? read : { ...read, context }
+  const row = jsonRow(frame, value, text)
+  return context === undefined ? row : { ...row, context }
 }
 
 /** In an element or, where it is JSON, behind it. */

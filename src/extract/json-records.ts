@@ -156,7 +156,7 @@ async function restRow(
 ): Promise<UnreadableRow> {
   const parts: Buffer[] = []
   let held = 0
-  for await (const chunk of source.content(origin.byteOffset)) {
+  for await (const chunk of source.text(origin.byteOffset)) {
     parts.push(chunk)
     held += chunk.length
     if (held > EXCERPT_BYTES) break

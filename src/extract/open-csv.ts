@@ -9,24 +9,15 @@ import { csvLineEnd, frameRecord } from './csv-frame.ts'
 import { type Header, readHeader } from './csv-header.ts'
 import { findTrailer, statedCount, TAIL_BYTES, type Trailer } from './csv-trailer.ts'
 import { type Encoding, findEncoding, HEAD_BYTES, invalidEncodingMessage, transcode } from './encoding.ts'
-import { ByteWindow, countRows, originOfLine, type RowFormat, readRows } from './framing.ts'
+import { ByteWindow, countRows, type OpenFormat, originOfLine, type RowFormat, readRows } from './framing.ts'
 import { type CsvDefinition, type Dialect, dialectOf } from './read-definition.ts'
 
-/** How many data rows the trailer states, and how many there are. */
-export interface ControlTotal {
-  readonly stated: number
-  readonly found: number
-}
-
-export interface OpenCsv {
-  readonly columns: readonly string[]
-  readonly seekable: boolean
-  rows(from?: Origin): AsyncIterable<readonly Row[]>
-  controlTotal(counted?: number): Promise<ControlTotal | undefined>
-}
-
 /** @throws WaybillError `export-unreadable`, `export-empty` */
-export async function openCsv(path: string, compression: Compression, read: CsvDefinition): Promise<OpenCsv> {
+export async function openCsv(
+  path: string,
+  compression: Compression,
+  read: CsvDefinition,
+): Promise<OpenFormat> {
   const source = await openText(path, compression, read)
   const top = await topOf(source, read)
   const head = await headOf(source.text(top.origin.byteOffset))
@@ -47,7 +38,7 @@ export async function openCsv(path: string, compression: Compression, read: CsvD
       : statedCount(path, read.trailer.count.cell, cellsOf(source.trailer.text, dialect))
   return {
     columns: data.columns,
-    seekable: compression.kind === 'plain' && !transcoded,
+    seekable: source.seekable,
     rows: (from) =>
       from === undefined ? withoutFirst(data.before, rowsFrom(data.origin, format)) : rowsFrom(from, format),
     async controlTotal(counted) {
@@ -70,6 +61,8 @@ export interface TextSource {
   /** Offset of the first character. */
   readonly start: number
   readonly trailer: Trailer | undefined
+  /** Whether reading can begin anywhere: a plain file in UTF-8. */
+  readonly seekable: boolean
   readonly transcoded: boolean
   /** See `csvFormat`. */
   readonly invalidEncoding: string
@@ -93,6 +86,7 @@ export async function openText(
     path,
     start,
     trailer,
+    seekable,
     transcoded,
     invalidEncoding: invalidEncodingMessage(encoding, read.encoding, head.bytes),
     text: (from) => (trailer === undefined ? all(from) : upTo(all(from), trailer.byteOffset - from)),
@@ -111,7 +105,7 @@ function decoded(
   return behind(path, countDecoded(compression, content), from)
 }
 
-/** @param seekable whether reading can begin anywhere: then the tail of the file suffices */
+/** @param seekable then the tail of the file suffices */
 async function trailerOf(
   path: string,
   { trailer }: Pick<CsvDefinition, 'trailer'>,

@@ -13,14 +13,15 @@ import {
   CR,
   type Frame,
   type FrameFault,
+  jsonRow,
   LF,
+  type OpenFormat,
   type RowFormat,
   type RowFrame,
   readRows,
   unreadableRow,
 } from './framing.ts'
 import { readMessage } from './hl7v2-message.ts'
-import type { ControlTotal } from './open-csv.ts'
 import type { Hl7v2Definition } from './read-definition.ts'
 
 /** A message longer than this is passed over without being held. */
@@ -31,18 +32,12 @@ const MLLP = new Set([0x0b, 0x1c])
 const isBlankByte = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x09 || MLLP.has(byte ?? -1)
 
-export interface OpenHl7v2 {
-  readonly seekable: boolean
-  rows(from?: Origin): AsyncIterable<readonly Row[]>
-  controlTotal(): Promise<ControlTotal | undefined>
-}
-
 /** @throws WaybillError `export-empty`; `export-unreadable` where neither a message nor a batch begins */
 export async function openHl7v2(
   path: string,
   compression: Compression,
   read: Hl7v2Definition,
-): Promise<OpenHl7v2> {
+): Promise<OpenFormat> {
   const start = await textStart(path, readContent(path, compression, 0))
   const window = (from: number) => new ByteWindow(readContent(path, compression, from), from)
   await assertHl7v2(path, window(start))
@@ -90,8 +85,7 @@ function apart(message: Row): readonly Row[] {
   if (!Array.isArray(patients) || patients.length < 2) return [message]
   return patients.map((patient: JsonValue): Row => {
     const own = { ...value, PATIENT_RESULT: [patient] }
-    const { row, line, byteOffset } = message
-    return { kind: 'json', row, line, byteOffset, value: own, text: JSON.stringify(own) }
+    return jsonRow(message, own, JSON.stringify(own))
   })
 }
 
@@ -184,9 +178,7 @@ function messageRow(bytes: Buffer, frame: RowFrame, encoding: string): Row {
   if (typeof decoded !== 'string') return unreadableRow(bytes, frame, decoded)
   const reading = readMessage(decoded)
   if ('problem' in reading) return invalid(reading.problem)
-  const { row, line } = frame
-  const { value } = reading
-  return { kind: 'json', row, line, byteOffset: frame.byteOffset, value, text: JSON.stringify(value) }
+  return jsonRow(frame, reading.value, JSON.stringify(reading.value))
 }
 
 /** HL7 table 0211 (v2.5.1, section 2.15.9.18): what MSH-18 may say, as labels of the WHATWG. ASCII, and nothing, is read as UTF-8. */
@@ -240,9 +232,7 @@ const COUNTED_LINES: RowFormat = {
     frames.map((frame) => {
       let { start } = frame
       while (isBlankByte(bytes[start])) start++
-      const { row, line, byteOffset } = frame
-      const text = statedAt(bytes, { from: start, end: frame.end })
-      return { kind: 'json', row, line, byteOffset, value: null, text }
+      return jsonRow(frame, null, statedAt(bytes, { from: start, end: frame.end }))
     }),
 }
 

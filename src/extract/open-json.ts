@@ -3,67 +3,46 @@
  * it, or a document a line.
  */
 import type { Origin, Row } from '../model/row.ts'
-import { behind, type Compression, countDecoded, readContent, textStart } from './content.ts'
-import { findEncoding, HEAD_BYTES, transcode } from './encoding.ts'
+import type { Compression } from './content.ts'
 import {
   ByteWindow,
   CR,
+  jsonRow,
   LF,
   NOT_UTF8,
+  type OpenFormat,
   type RowFormat,
   type RowFrame,
   readRows,
   unreadableRow,
   utf8Check,
 } from './framing.ts'
-import type { JsonSource } from './json-cursor.ts'
 import { isSpace, VALUE_BYTES } from './json-frame.ts'
 import { notUtf8, placeBehind, placeText } from './json-path.ts'
 import { findRecords, readRecords } from './json-records.ts'
 import { readJson } from './json-text.ts'
+import { openText } from './open-csv.ts'
 import type { JsonDefinition } from './read-definition.ts'
-
-export interface OpenJson {
-  readonly seekable: boolean
-  rows(from?: Origin): AsyncIterable<readonly Row[]>
-}
 
 /** @throws WaybillError `export-empty`, `export-unreadable` */
 export async function openJson(
   path: string,
   compression: Compression,
   read: JsonDefinition,
-): Promise<OpenJson> {
-  const source = await openSource(path, compression)
+): Promise<Pick<OpenFormat, 'seekable' | 'rows'>> {
+  // RFC 8259, 8.1 wants UTF-8; UTF-16 is what some systems write, and is known by its mark or its NULs.
+  const source = await openText(path, compression, { encoding: 'auto' })
   if (read.records === undefined) {
     const { start } = source
     const first: Origin = { row: 1, line: 1, byteOffset: start }
     // There is one row, so reading always begins with it: the column of a fault counts from the line's start.
     return {
       seekable: false,
-      rows: () => readRows(new ByteWindow(source.content(start), start), first, jsonDocumentFormat),
+      rows: () => readRows(new ByteWindow(source.text(start), start), first, jsonDocumentFormat),
     }
   }
   const found = await findRecords(source, read.records, read.context)
   return { seekable: source.seekable, rows: (from = found.first) => readRecords(found, from) }
-}
-
-/** RFC 8259, 8.1 wants UTF-8; UTF-16 is what some systems write, and is known by its mark or its NULs. */
-async function openSource(
-  path: string,
-  compression: Compression,
-): Promise<JsonSource & { readonly seekable: boolean }> {
-  const raw = (from: number) => readContent(path, compression, from)
-  const window = new ByteWindow(raw(0), 0)
-  while (!window.ended && window.bytes.length < HEAD_BYTES) await window.refill(0)
-  await window.close()
-  const encoding = findEncoding(path, window.bytes, 'auto')
-  const content =
-    encoding === 'utf-8'
-      ? raw
-      : (from: number) => behind(path, countDecoded(compression, transcode(raw(0), encoding)), from)
-  const seekable = compression.kind === 'plain' && encoding === 'utf-8'
-  return { path, start: await textStart(path, content(0)), content, seekable }
 }
 
 export const jsonDocumentFormat: RowFormat = {
@@ -102,15 +81,8 @@ function documentRow(bytes: Buffer, frame: RowFrame): Row {
   let line = frame.line
   while (isSpace(bytes[start])) if (bytes[start++] === 0x0a) line += 1
   while (isSpace(bytes[end - 1])) end -= 1
-  const byteOffset = frame.byteOffset + start - frame.start
-  return {
-    kind: 'json',
-    row: frame.row,
-    line,
-    byteOffset,
-    value: reading.value,
-    text: bytes.toString('utf8', start, end),
-  }
+  const origin = { row: frame.row, line, byteOffset: frame.byteOffset + start - frame.start }
+  return jsonRow(origin, reading.value, bytes.toString('utf8', start, end))
 }
 
 /** A line longer than this is passed over without being held. */
@@ -135,20 +107,19 @@ export const ndjsonFormat: RowFormat = {
     const isUtf8 = utf8Check(bytes, frames)
     return frames.map((frame) => {
       if (frame.fault !== undefined) return unreadableRow(bytes, frame, frame.fault)
-      return isUtf8(frame) ? jsonRow(bytes, frame) : unreadableRow(bytes, frame, NOT_UTF8)
+      return isUtf8(frame) ? lineRow(bytes, frame) : unreadableRow(bytes, frame, NOT_UTF8)
     })
   },
 }
 
-function jsonRow(bytes: Buffer, frame: RowFrame): Row {
+function lineRow(bytes: Buffer, frame: RowFrame): Row {
   const text = bytes.toString('utf8', frame.start, frame.end)
   const reading = readJson(text)
   if ('problem' in reading) {
     const cut = frame.cutOff ? '; this is the last line and it has no line end: the file may be cut off' : ''
     return unreadableRow(bytes, frame, { fault: 'row-json-invalid', message: reading.problem + cut })
   }
-  const { row, line, byteOffset } = frame
-  return { kind: 'json', row, line, byteOffset, value: reading.value, text }
+  return jsonRow(frame, reading.value, text)
 }
 
 /** The white space of JSON but LF, which cannot occur here. */

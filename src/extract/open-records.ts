@@ -12,30 +12,26 @@ import {
   countRows,
   type Frame,
   type FrameFault,
+  jsonRow,
+  type OpenFormat,
   type RowFormat,
   type RowFrame,
   readRows,
   unreadableRow,
   utf8Check,
 } from './framing.ts'
-import { type ControlTotal, openText } from './open-csv.ts'
+import { openText } from './open-csv.ts'
 import type { Dialect, RecordsDefinition } from './read-definition.ts'
 
 /** A row, with all that belongs to it, is not longer than this. */
 const ROW_BYTES = 16 * 1024 * 1024
-
-export interface OpenRecords {
-  readonly seekable: boolean
-  rows(from?: Origin): AsyncIterable<readonly Row[]>
-  controlTotal(counted?: number): Promise<ControlTotal | undefined>
-}
 
 /** @throws WaybillError `export-empty`, `export-unreadable` */
 export async function openRecords(
   path: string,
   compression: Compression,
   read: RecordsDefinition,
-): Promise<OpenRecords> {
+): Promise<OpenFormat> {
   const source = await openText(path, compression, { encoding: read.encoding })
   const first: Origin = { row: 1, line: 1, byteOffset: source.start }
   const window = (from: Origin) => new ByteWindow(source.text(from.byteOffset), from.byteOffset)
@@ -45,7 +41,7 @@ export async function openRecords(
     throw new WaybillError('export-empty', 'The export has no line of a row.', { place: { file: path } })
   const { count } = read
   return {
-    seekable: compression.kind === 'plain' && !source.transcoded,
+    seekable: source.seekable,
     rows: (from = first) => readRows(window(from), from, format),
     async controlTotal(counted) {
       if (count === undefined) return undefined
@@ -176,8 +172,7 @@ function rowFormat(form: RecordForm, invalidEncoding: string): RowFormat {
           return unreadableRow(bytes, frame, { fault: 'row-encoding-invalid', message: invalidEncoding })
         const value = assemble(form, recordsIn(form, bytes, frame))
         if ('fault' in value) return unreadableRow(bytes, frame, value)
-        const { row, line, byteOffset } = frame
-        return { kind: 'json', row, line, byteOffset, value: value.row, text: JSON.stringify(value.row) }
+        return jsonRow(frame, value.row, JSON.stringify(value.row))
       })
     },
   }
@@ -258,17 +253,10 @@ function statedFormat(form: RecordForm, count: NonNullable<RecordsDefinition['co
     },
     lineEnd: (bytes, from) => csvLineEnd(bytes, from),
     rows: (bytes, frames) =>
-      frames.map(({ row, line, byteOffset, start, end }) => {
-        const text = bytes.toString('utf8', start, end)
+      frames.map((frame) => {
+        const text = bytes.toString('utf8', frame.start, frame.end)
         const [cells = []] = form.cellsOf([{ type: count.type, text }])
-        return {
-          kind: 'json',
-          row,
-          line,
-          byteOffset,
-          value: null,
-          text: (cells[count.cell - 1] ?? '').trim(),
-        }
+        return jsonRow(frame, null, (cells[count.cell - 1] ?? '').trim())
       }),
   }
 }

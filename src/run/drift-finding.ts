@@ -1,6 +1,6 @@
 /** What a run tells of an export that differs from earlier deliveries, and when something is far enough from what is usual. Pure. */
 import { z } from 'zod'
-import { median } from './export-profile.ts'
+import { type ExportProfile, median } from './export-profile.ts'
 
 /** Something in which an export differs. Names of columns, rules, units and shares; no content of a cell. */
 export const DriftFinding = z.strictObject({
@@ -33,55 +33,58 @@ export interface ExportDrift extends DriftFinding {
   readonly export: string
 }
 
-export interface Known {
+export interface EarlierDelivery {
+  readonly profile: ExportProfile
+  /** It had drifted and was accepted: what is like it is no drift either. */
+  readonly accepted: boolean
+}
+
+interface Known {
   readonly value: number
   readonly accepted: boolean
 }
 
-interface Change {
-  readonly size: number
-  /** What it is compared with. */
-  readonly usual: number
-  /** The latest deliveries were like it, and were told. */
-  readonly isKnown: boolean
-}
+/** Of those that have such a value. @param earlier latest first */
+export const knownOf = (
+  earlier: readonly EarlierDelivery[],
+  read: (profile: ExportProfile) => number | undefined,
+): Known[] =>
+  earlier.flatMap(({ profile, accepted }) => {
+    const value = read(profile)
+    return value === undefined ? [] : [{ value, accepted }]
+  })
 
 interface Comparison {
   /** So many earlier deliveries are needed. */
   readonly after: number
-  /** What is further away is told, */
-  readonly warn: number
-  /** and no more once so many deliveries in a row were told. */
+  /** What is further away is told, or stops the run, */
+  readonly limits: { readonly warn: number; readonly stop: number }
+  /** and is told no more once so many deliveries in a row were. */
   readonly row: number
   distance(now: number, usual: number): number
 }
 
-/** From what is usual, the median, or from what was accepted, whichever is nearer. @param known latest first */
-export function changeFrom(
-  now: number,
+/**
+ * Whether something is too far from what is usual, the median, or from what was accepted, whichever is nearer.
+ * @param now undefined: there is nothing to compare
+ * @param known latest first
+ */
+export function judge(
+  measure: DriftFinding['measure'],
+  now: number | undefined,
   known: readonly Known[],
-  { after, warn, row, distance }: Comparison,
-): Change | undefined {
-  if (known.length < after) return undefined
+  { after, limits: { warn, stop }, row, distance }: Comparison,
+  message: (now: number, usual: number) => string,
+): DriftFinding[] {
+  if (now === undefined || known.length < after) return []
   const usual = median(known.map(({ value }) => value))
   const latest = known.slice(0, row).map(({ value }) => value)
   const references = [usual, ...known.filter(({ accepted }) => accepted).map(({ value }) => value)]
   const isKnown =
     latest.length === row &&
     latest.every((value) => distance(value, usual) > warn && distance(now, value) <= warn)
-  return { size: Math.min(...references.map((reference) => distance(now, reference))), usual, isKnown }
-}
-
-export function judge(
-  measure: DriftFinding['measure'],
-  change: Change | undefined,
-  limits: { readonly warn: number; readonly stop: number },
-  message: (usual: number) => string,
-): DriftFinding[] {
-  if (change === undefined) return []
-  const isNews = change.size > limits.warn && !change.isKnown
-  const level = change.size > limits.stop ? 'stop' : isNews ? 'warn' : undefined
-  return level === undefined
-    ? []
-    : [{ measure, level, message: message(change.usual), change: Number(change.size.toFixed(3)) }]
+  const size = Math.min(...references.map((reference) => distance(now, reference)))
+  const level = size > stop ? 'stop' : size > warn && !isKnown ? 'warn' : undefined
+  if (level === undefined) return []
+  return [{ measure, level, message: message(now, usual), change: Number(size.toFixed(3)) }]
 }

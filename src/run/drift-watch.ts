@@ -10,8 +10,8 @@ import type { OpenExport } from '../extract/open-export.ts'
 import type { Ledger, RunLedger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { ChunkRow } from './chunks.ts'
-import { columnDrift, type EarlierDelivery, pathDrift, rowDrift, valueDrift } from './drift.ts'
-import type { DriftFinding } from './drift-finding.ts'
+import { columnDrift, pathDrift, rowDrift, valueDrift } from './drift.ts'
+import type { DriftFinding, EarlierDelivery } from './drift-finding.ts'
 import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
 import { fitFindings, measureDrift, outcomeDrift } from './measure-drift.ts'
 
@@ -105,18 +105,22 @@ function createWatch(
       ? drifted.map((one) => (one.level === 'stop' ? { ...one, level: 'accepted' } : one))
       : drifted
   }
-  /** What the first rows tell of medians and rejects, as far as the job stops for it. */
-  const judgeHead = async (opened: OpenExport, exportName: string): Promise<void> => {
-    const mapper = mapping.compiled.bind(opened.columns, exportName, memory.now)
-    const head = createProfiler(mapping, opened.columns)
-    let rows = 0
+  /** Of the first rows. @param exportName undefined: their columns alone matter */
+  const profilerOf = async (
+    opened: OpenExport,
+    most: number,
+    exportName: string | undefined,
+  ): Promise<Profiler> => {
+    const profiler = createProfiler(mapping, opened.columns)
+    const mapper = exportName && mapping.compiled.bind(opened.columns, exportName, memory.now)
+    let left = most
+    if (left === 0) return profiler
     for await (const block of opened.rows()) {
-      for (const row of block) head.add(row, mapper(row))
-      rows += block.length
-      if (rows >= ROWS_AHEAD) break
+      for (const row of block.slice(0, left)) profiler.add(row, mapper ? mapper(row) : undefined)
+      left -= block.length
+      if (left <= 0) break
     }
-    const stops = measureDrift(head.profile(), earlier, rules).filter(({ level }) => level === 'stop')
-    found = [...found, ...stops]
+    return profiler
   }
   const save = async (runLedger: RunLedger, exportRow: number): Promise<void> => {
     if (profiler === undefined || !whole) return
@@ -130,24 +134,26 @@ function createWatch(
 
   return {
     async readAhead(opened, exportName) {
-      const { columns } = opened
-      profiler = createProfiler(mapping, columns)
       const extent = extentOf(memory, isCsv, earlier.length)
       if (extent === 'values') {
-        const mapper = mapping.compiled.bind(columns, exportName, memory.now)
-        for await (const block of opened.rows()) for (const row of block) profiler.add(row, mapper(row))
+        profiler = await profilerOf(opened, Number.POSITIVE_INFINITY, exportName)
         complete = true
         const profile = profiler.profile()
         judge(profile, true)
         return profile.rows
       }
+      profiler = createProfiler(mapping, opened.columns)
       judge(profiler.profile(), false)
       if (found.length > 0) {
         // Columns that the mapping reads and the export lacks have an error of their own.
-        mapping.compiled.bind(columns, exportName, memory.now)
-        judge(await sampleOf(mapping, opened), false)
+        mapping.compiled.bind(opened.columns, exportName, memory.now)
+        // With what their first values look like, by which renamed columns are known.
+        judge((await profilerOf(opened, ROWS_SAMPLED, undefined)).profile(), false)
       }
-      if (stopsForHead(memory, earlier.length)) await judgeHead(opened, exportName)
+      if (stopsForHead(memory, earlier.length)) {
+        const head = (await profilerOf(opened, ROWS_AHEAD, exportName)).profile()
+        found = [...found, ...measureDrift(head, earlier, rules).filter(({ level }) => level === 'stop')]
+      }
       if (extent === 'header') return undefined
       let rows = 0
       for await (const block of opened.rows()) rows += block.length
@@ -155,15 +161,7 @@ function createWatch(
       return rows
     },
     async catchUp(opened, exportName, rows) {
-      profiler = createProfiler(mapping, opened.columns)
-      const mapper = mapping.compiled.bind(opened.columns, exportName, memory.now)
-      let left = rows
-      if (left === 0) return
-      for await (const block of opened.rows()) {
-        for (const row of block.slice(0, left)) profiler.add(row, mapper(row))
-        left -= block.length
-        if (left <= 0) break
-      }
+      profiler = await profilerOf(opened, rows, exportName)
     },
     assertAllowed(exportName, path) {
       const stops = memory.mayStop ? found.filter(({ level }) => level === 'stop') : []
@@ -226,16 +224,4 @@ function extentOf(
   if (stops(rules.empty) || stops(rules.mix) || stops(rules.skipped) || (!isCsv && rules.columns === 'stop'))
     return 'values'
   return stops(rules.rows) ? 'rows' : 'header'
-}
-
-/** The columns with what their first values look like, by which renamed ones are known. */
-async function sampleOf(mapping: LoadedMapping, opened: OpenExport): Promise<ExportProfile> {
-  const sample = createProfiler(mapping, opened.columns)
-  let rows = 0
-  for await (const block of opened.rows()) {
-    for (const row of block) sample.add(row, undefined)
-    rows += block.length
-    if (rows >= ROWS_SAMPLED) break
-  }
-  return sample.profile()
 }

@@ -1,14 +1,8 @@
 /** Compares what an export looks like with earlier deliveries of the same job and mapping (docs/jobs.md, "Drift"). Pure. */
 import type { DriftDefinition } from '../definitions/job-definition.ts'
 import { n } from '../shown-text.ts'
-import { changeFrom, type DriftFinding, judge, type Known } from './drift-finding.ts'
+import { type DriftFinding, type EarlierDelivery, judge, knownOf } from './drift-finding.ts'
 import { type ColumnProfile, type ExportProfile, OTHER } from './export-profile.ts'
-
-export interface EarlierDelivery {
-  readonly profile: ExportProfile
-  /** It had drifted and was accepted: what is like it is no drift either. */
-  readonly accepted: boolean
-}
 
 /** Shares of fewer values than this are left to chance, and not compared. */
 export const FEWEST_VALUES = 20
@@ -54,18 +48,21 @@ function listed(names: readonly string[]): string {
 }
 
 /** @param earlier latest first */
-export function rowDrift(
+export const rowDrift = (
   rows: number,
   earlier: readonly EarlierDelivery[],
-  rules: DriftDefinition,
-): DriftFinding[] {
-  const known = earlier.map(({ profile, accepted }): Known => ({ value: profile.rows, accepted }))
-  const change = changeFrom(rows, known, {
-    ...{ after: rules.after, warn: rules.rows.warn, row: rules.after },
-    distance: (now, usual) => (usual === 0 ? (now === 0 ? 0 : 1) : Math.abs(now - usual) / usual),
-  })
-  return judge('rows', change, rules.rows, (usual) => `${number(rows)}, usually ${number(usual)}`)
-}
+  { after, rows: limits }: DriftDefinition,
+): DriftFinding[] =>
+  judge(
+    'rows',
+    rows,
+    knownOf(earlier, (profile) => profile.rows),
+    {
+      ...{ after, limits, row: after },
+      distance: (now, usual) => (usual === 0 ? (now === 0 ? 0 : 1) : Math.abs(now - usual) / usual),
+    },
+    (now, usual) => `${number(now)}, usually ${number(usual)}`,
+  )
 
 /**
  * Paths of JSON that a mapping reads: those that lead to nothing any more, though they always did to something, and those
@@ -102,24 +99,18 @@ export function valueDrift(
   earlier: readonly EarlierDelivery[],
   rules: DriftDefinition,
 ): DriftFinding[] {
-  const compare = (measure: 'empty' | 'mix' | 'skipped', what: string, shareOf: ShareOf): DriftFinding[] => {
-    const now = shareOf(current)
-    if (now === undefined) return []
-    const known = earlier.flatMap(({ profile, accepted }): Known[] => {
-      const value = shareOf(profile)
-      return value === undefined ? [] : [{ value, accepted }]
-    })
-    const change = changeFrom(now, known, {
-      ...{ after: rules.after, warn: rules[measure].warn, row: measure === 'skipped' ? rules.after : 1 },
-      distance: (one, other) => Math.abs(one - other),
-    })
-    return judge(
+  const { after } = rules
+  const compare = (measure: 'empty' | 'mix' | 'skipped', what: string, shareOf: ShareOf): DriftFinding[] =>
+    judge(
       measure,
-      change,
-      rules[measure],
-      (usual) => `${what} ${percent(now)}, usually ${percent(usual)}`,
+      shareOf(current),
+      knownOf(earlier, shareOf),
+      {
+        ...{ after, limits: rules[measure], row: measure === 'skipped' ? after : 1 },
+        distance: (one, other) => Math.abs(one - other),
+      },
+      (now, usual) => `${what} ${percent(now)}, usually ${percent(usual)}`,
     )
-  }
   return [
     ...rowDrift(current.rows, earlier, rules),
     ...compare('skipped', 'rows skipped', ({ skipped, rows }) => share(skipped, rows)),
@@ -213,48 +204,20 @@ export function compareColumns(
   current: readonly ColumnProfile[],
   earlier: readonly (readonly ColumnProfile[])[],
 ): ColumnDrift | undefined {
-  const now = current.map(({ name }) => name)
+  const namesOf = (columns: readonly ColumnProfile[]): string[] => columns.map(({ name }) => name)
   const [latest] = earlier
-  if (
-    latest === undefined ||
-    earlier.some((columns) =>
-      isSame(
-        columns.map(({ name }) => name),
-        now,
-      ),
-    )
-  )
-    return undefined
-  const before = latest.map(({ name }) => name)
-  const missing = before.filter((name) => !now.includes(name))
-  const added = now.filter((name) => !before.includes(name))
-  const inPlace = samePlace(before, now, missing, added)
-  const left = (names: readonly string[], paired: readonly string[]) =>
-    names.filter((name) => !paired.includes(name))
-  const alike = likeValues(
-    latest.filter(({ name }) =>
-      left(
-        missing,
-        inPlace.map(({ from }) => from),
-      ).includes(name),
-    ),
-    current.filter(({ name }) =>
-      left(
-        added,
-        inPlace.map(({ to }) => to),
-      ).includes(name),
-    ),
-  )
-  const renamed = [...inPlace, ...alike]
+  const now = namesOf(current)
+  if (latest === undefined || earlier.some((columns) => isSame(namesOf(columns), now))) return undefined
+  const before = namesOf(latest)
+  const gone = latest.filter(({ name }) => !now.includes(name))
+  const come = current.filter(({ name }) => !before.includes(name))
+  const left = (columns: readonly ColumnProfile[], end: 'from' | 'to', renamed: readonly Renamed[]) =>
+    columns.filter(({ name }) => !renamed.some((pair) => pair[end] === name))
+  const inPlace = samePlace(before, now, namesOf(gone), namesOf(come))
+  const renamed = [...inPlace, ...likeValues(left(gone, 'from', inPlace), left(come, 'to', inPlace))]
   return {
-    missing: left(
-      missing,
-      renamed.map(({ from }) => from),
-    ),
-    added: left(
-      added,
-      renamed.map(({ to }) => to),
-    ),
+    missing: namesOf(left(gone, 'from', renamed)),
+    added: namesOf(left(come, 'to', renamed)),
     renamed,
     reordered: firstElsewhere(before, now),
   }
@@ -320,5 +283,3 @@ function firstElsewhere(before: readonly string[], now: readonly string[]): stri
   const was = before.filter((name) => now.includes(name))
   return kept.find((name, at) => name !== was[at])
 }
-
-/** Stands for values that are neither UCUM nor in the catalog, and for all beyond those that a profile keeps. */

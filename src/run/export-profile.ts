@@ -211,6 +211,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2
 }
 
+/** Stands for values that are neither UCUM nor in the catalog, and for all beyond those that a profile keeps. */
 export const OTHER = '*'
 
 /** A value stands in a unit. */

@@ -5,59 +5,47 @@
 import type { DriftDefinition } from '../definitions/job-definition.ts'
 import type { Suspicion } from '../mapping-tools/judge-fit.ts'
 import { counted, n } from '../shown-text.ts'
-import { type EarlierDelivery, percent, share } from './drift.ts'
-import { changeFrom, type DriftFinding, judge, type Known } from './drift-finding.ts'
+import { percent, share } from './drift.ts'
+import { type DriftFinding, type EarlierDelivery, judge, knownOf } from './drift-finding.ts'
 import { type ExportProfile, type MeasuredProfile, median } from './export-profile.ts'
 
 type Limits = Pick<DriftDefinition, 'values' | 'rejects' | 'after'>
 
 /** @param earlier latest first */
-export function measureDrift(
+export const measureDrift = (
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
   rules: Limits,
+): DriftFinding[] => [
+  ...rejectDrift('rows', ({ rows, rejectedRows }) => share(rejectedRows, rows), current, earlier, rules),
+  ...Object.entries(current.measured).flatMap(([rule, now]) => {
+    const measuredOf = ({ measured }: ExportProfile): MeasuredProfile | undefined =>
+      Object.hasOwn(measured, rule) ? measured[rule] : undefined
+    const shareOf = (profile: ExportProfile): number | undefined => {
+      const { rejected, found } = measuredOf(profile) ?? { rejected: 0, found: 0 }
+      return share(rejected, found)
+    }
+    return [
+      ...rejectDrift(rule, shareOf, current, earlier, rules),
+      ...medianDrift(rule, now, measuredOf, earlier, rules),
+    ]
+  }),
+  ...daysDrift(current, earlier, rules),
+]
+
+function rejectDrift(
+  what: string,
+  shareOf: (profile: ExportProfile) => number | undefined,
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  { after, rejects: limits }: Limits,
 ): DriftFinding[] {
-  const before = (rule: string): { measured: MeasuredProfile; accepted: boolean }[] =>
-    earlier.flatMap(({ profile, accepted }) => {
-      const measured = Object.hasOwn(profile.measured, rule) ? profile.measured[rule] : undefined
-      return measured === undefined ? [] : [{ measured, accepted }]
-    })
-  return [
-    ...rejectDrift('rows', { found: current.rows, rejected: current.rejectedRows, values: 0 }, rules, [
-      ...earlier.map(({ profile: { rows, rejectedRows }, accepted }) => ({
-        measured: { found: rows, rejected: rejectedRows, values: 0 },
-        accepted,
-      })),
-    ]),
-    ...Object.entries(current.measured).flatMap(([rule, measured]) => [
-      ...rejectDrift(rule, measured, rules, before(rule)),
-      ...medianDrift(rule, measured, rules, before(rule)),
-    ]),
-    ...daysDrift(current, earlier, rules),
-  ]
-}
-
-type Before = readonly { readonly measured: MeasuredProfile; readonly accepted: boolean }[]
-
-function rejectDrift(what: string, now: MeasuredProfile, rules: Limits, before: Before): DriftFinding[] {
-  const shareOf = ({ found, rejected }: MeasuredProfile): number | undefined => share(rejected, found)
-  const current = shareOf(now)
-  if (current === undefined) return []
-  const known = before.flatMap(({ measured, accepted }): Known[] => {
-    const value = shareOf(measured)
-    return value === undefined ? [] : [{ value, accepted }]
-  })
   // Fewer rejects than ever are no trouble.
-  const change = changeFrom(current, known, {
-    ...{ after: rules.after, warn: rules.rejects.warn, row: rules.after },
-    distance: (one, other) => Math.max(0, one - other),
+  const distance = (one: number, other: number): number => Math.max(0, one - other)
+  const known = knownOf(earlier, shareOf)
+  return judge('rejects', shareOf(current), known, { after, limits, row: after, distance }, (now, usual) => {
+    return `of ${what} ${percent(now)} rejected, usually ${percent(usual)}`
   })
-  return judge(
-    'rejects',
-    change,
-    rules.rejects,
-    (usual) => `of ${what} ${percent(current)} rejected, usually ${percent(usual)}`,
-  )
 }
 
 /** How many standard errors a median must move before it is called moved: chance hardly ever makes four. */
@@ -66,41 +54,32 @@ const BEYOND_CHANCE = 4
 function medianDrift(
   rule: string,
   { quartiles, values }: MeasuredProfile,
-  rules: Limits,
-  before: Before,
+  measuredOf: (profile: ExportProfile) => MeasuredProfile | undefined,
+  earlier: readonly EarlierDelivery[],
+  { after, values: limits }: Limits,
 ): DriftFinding[] {
-  const known = before.flatMap(({ measured, accepted }) =>
-    measured.quartiles === undefined ? [] : [{ quartiles: measured.quartiles, accepted }],
-  )
-  if (quartiles === undefined || known.length < rules.after) return []
+  const known = knownOf(earlier, (profile) => measuredOf(profile)?.quartiles?.[1])
+  if (quartiles === undefined || known.length < after) return []
   const [q1, now, q3] = quartiles
-  const spread = median(known.map((one) => one.quartiles[2] - one.quartiles[0]))
+  const spread = median(
+    earlier.flatMap(({ profile }) => {
+      const { quartiles: [first, , third] = [] } = measuredOf(profile) ?? {}
+      return first === undefined || third === undefined ? [] : [third - first]
+    }),
+  )
   // The standard error of a median of normal values, by the distance of their quartiles.
   const error = (0.93 * Math.max(spread, q3 - q1)) / Math.sqrt(values)
-  const medians = known.map(({ quartiles: [, value], accepted }): Known => ({ value, accepted }))
-  const change = changeFrom(now, medians, {
-    ...{ after: rules.after, warn: rules.values.warn, row: 1 },
-    distance(one, other) {
-      const moved = Math.abs(one - other)
-      return moved <= BEYOND_CHANCE * error ? 0 : moved / Math.max(Math.abs(other), Number.EPSILON)
-    },
-  })
-  const moved = judge('values', change, rules.values, (usual) => {
+  const distance = (one: number, other: number): number => {
+    const moved = Math.abs(one - other)
+    return moved <= BEYOND_CHANCE * error ? 0 : moved / Math.max(Math.abs(other), Number.EPSILON)
+  }
+  const moved = judge('values', now, known, { after, limits, row: 1, distance }, (_, usual) => {
     const times = usual === 0 ? '' : ` (${Number((now / usual).toPrecision(3))} times)`
     return `the median of ${rule} is ${now}, usually ${usual}${times}`
   })
-  const isConstant = q1 === q3 && spread > 0 && Number.isFinite(rules.values.warn)
-  return isConstant
-    ? [
-        ...moved,
-        {
-          measure: 'values',
-          level: 'warn',
-          message: `${rule} is ${now} in most rows, and usually is not`,
-          change: 1,
-        },
-      ]
-    : moved
+  if (q1 !== q3 || spread <= 0 || !Number.isFinite(limits.warn)) return moved
+  const message = `${rule} is ${now} in most rows, and usually is not`
+  return [...moved, { measure: 'values', level: 'warn', message, change: 1 }]
 }
 
 /** Dates that spread over as many times the days as this, and over more than a month more, may have day and month swapped. */
@@ -112,20 +91,17 @@ function daysDrift(
   earlier: readonly EarlierDelivery[],
   { values, after }: Limits,
 ): DriftFinding[] {
-  const known = earlier.flatMap(({ profile: { daysSpanned }, accepted }): Known[] =>
-    daysSpanned === undefined ? [] : [{ value: daysSpanned, accepted }],
-  )
-  if (now === undefined || !Number.isFinite(values.warn)) return []
-  const change = changeFrom(now, known, {
-    ...{ after, warn: 0, row: after },
-    distance: (one, other) =>
-      one > other * SPREAD && one > other + MONTH ? (one - other) / Math.max(other, 1) : 0,
-  })
+  if (!Number.isFinite(values.warn)) return []
   return judge(
     'values',
-    change,
-    { warn: 0, stop: Number.POSITIVE_INFINITY },
-    (usual) =>
+    now,
+    knownOf(earlier, ({ daysSpanned }) => daysSpanned),
+    {
+      ...{ after, limits: { warn: 0, stop: Number.POSITIVE_INFINITY }, row: after },
+      distance: (one, other) =>
+        one > other * SPREAD && one > other + MONTH ? (one - other) / Math.max(other, 1) : 0,
+    },
+    (_, usual) =>
       `nine of ten dates lie within ${now} days, usually ${Math.round(usual)}: are day and month swapped?`,
   )
 }

@@ -53,6 +53,15 @@ export const linePrinter =
     if (all.length > 0) write(`${written.join('\n')}\n`)
   }
 
+/** Parts of what is told, but for those that are null, undefined or an empty list. */
+export const present = <Parts extends object>(parts: Parts) =>
+  // The cast is sound: those of no value are left out.
+  Object.fromEntries(
+    Object.entries(parts).filter(([, part]) =>
+      Array.isArray(part) ? part.length > 0 : (part ?? undefined) !== undefined,
+    ),
+  ) as { readonly [Name in keyof Parts]?: NonNullable<Parts[Name]> }
+
 /** `1,234,567` */
 export const n = (count: number): string => count.toLocaleString('en-US')
 

@@ -17,7 +17,7 @@ import {
 } from '../reconcile/new-and-known.ts'
 import { type Step, stepLines } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
-import { counted, n, utcTime } from '../shown-text.ts'
+import { counted, n, present, utcTime } from '../shown-text.ts'
 import type { UnsentNotice } from './notice.ts'
 
 /** Reasons, exports that failed and findings that are told, at most. */
@@ -83,20 +83,13 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
       run,
       state,
       exit,
-      ...(stop === undefined ? {} : { error: stop }),
-      ...(detail === undefined ? {} : { detail }),
+      ...present({ error: stop, detail }),
       startedAt,
       durationMs,
       rows,
       records,
-      ...(summary.soFar ? { soFar: true } : {}),
-      ...(leftBehind === undefined ? {} : { leftBehind }),
-      exports: exports.map(({ name, rows, state, error }) => ({
-        name,
-        rows,
-        state,
-        ...(error === undefined ? {} : { error }),
-      })),
+      ...present({ soFar: summary.soFar, leftBehind }),
+      exports: exports.map(({ name, rows, state, error }) => ({ name, rows, state, ...present({ error }) })),
       reasons: grouped,
     },
   }

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { FireRecord } from '../ledger/ledger.ts'
 import type { WaybillError } from '../model/errors.ts'
-import { n } from '../shown-text.ts'
+import { n, present } from '../shown-text.ts'
 import type { UnsentNotice } from './notice.ts'
 import { type About, findingLines, iso, utc } from './run-notices.ts'
 
@@ -86,12 +86,9 @@ export function missedNotice(
     ],
     next: [`  waybill schedule --explain ${job}`],
     data: {
-      reason,
-      ...(detail === undefined ? {} : { detail }),
-      fires: fires.map(({ due, state, made_up_by }) => ({
-        due: iso(due),
-        state,
-        ...(made_up_by === null ? {} : { madeUpBy: iso(made_up_by) }),
+      ...{ reason, ...present({ detail }) },
+      fires: fires.map(({ due, state, made_up_by: by }) => ({
+        ...{ due: iso(due), state, ...present({ madeUpBy: by === null ? by : iso(by) }) },
       })),
     },
   }

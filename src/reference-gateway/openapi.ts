@@ -145,24 +145,20 @@ function operation(name: string, endpoint: Endpoint, sent: PublishedSchemas, ans
     operationId: name,
     tags: [section],
     summary,
-    ...(note === undefined ? {} : { description: note }),
-    ...(deprecated === undefined ? {} : { deprecated }),
+    ...(note && { description: note }),
+    ...(deprecated && { deprecated }),
     security: apiKey ? SECURITY[bearer] : [],
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(contentType === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: true,
-            content: { [contentType]: request === undefined ? {} : { schema: sent.of(request) } },
-          },
-        }),
+    ...(contentType && {
+      requestBody: {
+        required: true,
+        content: { [contentType]: request === undefined ? {} : { schema: sent.of(request) } },
+      },
+    }),
     responses: {
       [success.status]: {
         description: 'Success.',
-        ...(success.body === undefined
-          ? {}
-          : { content: { 'application/json': { schema: answered.of(success.body) } } }),
+        ...(success.body && { content: { 'application/json': { schema: answered.of(success.body) } } }),
       },
       '400': REFUSED,
       ...(apiKey ? { '401': REFUSED } : {}),

@@ -7,6 +7,7 @@ import { allRecords, type RecordCounts, readCounts } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import { activityOf, type ExportSummary, type RunSummary, summarise } from '../run/summary.ts'
+import { present } from '../shown-text.ts'
 
 /** Instants are milliseconds since the epoch. */
 export interface RunFacts {
@@ -49,10 +50,7 @@ export async function gatherFacts(
   const run = await ledger.run(runId)
   if (run === undefined) throw new WaybillError('run-not-found', `there is no run ${runId}`)
   const activity = await activityOf(ledger, run, now, isDead)
-  const summary = {
-    ...(await summarise(ledger, home, runId)),
-    ...(activity === undefined ? {} : { activity }),
-  }
+  const summary = { ...(await summarise(ledger, home, runId)), ...present({ activity }) }
   const records = await ledger.exportsOf(runId)
   return {
     summary,

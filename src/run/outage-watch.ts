@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { RunLedger } from '../ledger/ledger.ts'
 import type { ToldOutage } from '../load/sending.ts'
+import { present } from '../shown-text.ts'
 import type { OutageProgress } from './events.ts'
 
 /** An outage as the lease of the run has it while it lasts; instants in milliseconds since the epoch. */
@@ -34,12 +35,7 @@ export function readOutage(noted: string | null): WaitsForGateway | undefined {
   const { success, data } = NotedOutage.safeParse(JSON.parse(noted))
   if (!success) return undefined
   const { since, givesUpAt, status, ...rest } = data
-  return {
-    since: iso(since),
-    givesUpAt: iso(givesUpAt),
-    ...rest,
-    ...(status === undefined ? {} : { status }),
-  }
+  return { since: iso(since), givesUpAt: iso(givesUpAt), ...rest, ...present({ status }) }
 }
 
 export interface OutageWatch {

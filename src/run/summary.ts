@@ -31,6 +31,7 @@ import {
 import { EXIT, type ExitCode, exitOfCode, WaybillError } from '../model/errors.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
+import { present } from '../shown-text.ts'
 import { rangeOf } from './backfill-range.ts'
 import { Collection } from './collection-files.ts'
 import { type ExportDrift, readDrift } from './drift-finding.ts'
@@ -138,15 +139,10 @@ export async function summarise(
   const moves = await ledger.left.moves(runId)
   const settled = await ledger.left.settledBy(runId)
   const acknowledged = (await ledger.acknowledgements.of(runId)).map(({ code, by, at }) => ({
-    ...(code === null ? {} : { code }),
-    ...{ by, at: new Date(at).toISOString() },
+    ...{ ...present({ code }), by, at: iso(at) },
   }))
   const decided = (await ledger.left.resolutions(runId)).map(({ decision, code, by, note, at }) => ({
-    decision,
-    ...(code === null ? {} : { code }),
-    by,
-    ...(note === null ? {} : { note }),
-    at: new Date(at).toISOString(),
+    ...{ decision, ...present({ code }), by, ...present({ note }), at: iso(at) },
   }))
   const chunks = Map.groupBy(await ledger.chunksOfRun(runId), ({ export_row }) => export_row)
   const records = await ledger.exportsOf(runId)
@@ -167,10 +163,9 @@ export async function summarise(
     const own = record.totals === null ? moves.filter(({ exportRow }) => exportRow === record.id) : []
     moveCounts(known, own)
     addCounts(total, known)
-    const later = since.get(record.name)
     for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
-    const file = fileOf(record)
     const profile = profiles.get(record.id)
+    const { mapping, reason: error } = record
     exports.push({
       name: record.name,
       sha256: record.sha256,
@@ -178,35 +173,34 @@ export async function summarise(
       state: record.state,
       counts: known,
       reading: record.reading,
-      ...(record.mapping === null ? {} : { mapping: record.mapping }),
-      ...(file === undefined ? {} : { file }),
+      ...present({ mapping, file: fileOf(record) }),
       ...(profile === undefined ? {} : { measured: ExportProfile.parse(JSON.parse(profile)).measured }),
       ...((rejectsLength === 0 && !readHeldBack(record.held_back)?.sample) || run.pruned_at !== null
         ? {}
         : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
-      ...(record.reason === null ? {} : { error: record.reason }),
-      ...(record.reason === null || later === undefined ? {} : { readSince: later }),
+      ...present({ error, readSince: error === null ? undefined : since.get(record.name) }),
     })
   }
   const tallies = readTallies(run.tallies)
-  const origin = originOf(run)
-  const backfill = rangeOf(run)
+  const { reason, detail } = run
   const ended = { rows: total.rows, records: total.records, ...tallies }
   const summary: Omit<RunSummary, 'exit'> = {
     run: run.id,
     job: run.job,
     gateway: run.gateway,
     state: run.state,
-    ...(run.reason === null ? {} : { reason: run.reason }),
-    ...(run.detail === null ? {} : { detail: run.detail }),
-    ...(origin === undefined ? {} : { origin }),
-    ...(backfill === undefined ? {} : { backfill }),
-    ...(settled.length === 0 ? {} : { settled }),
-    ...(decided.length === 0 ? {} : { decided }),
-    ...(acknowledged.length === 0 ? {} : { acknowledged }),
+    ...present({
+      reason,
+      detail,
+      origin: originOf(run),
+      backfill: rangeOf(run),
+      settled,
+      decided,
+      acknowledged,
+    }),
     ...(run.pruned_at === null
       ? { leftBehind: newAndKnown(ended, await ledger.knownOf(runId)) }
-      : { pruned: new Date(run.pruned_at).toISOString() }),
+      : { pruned: iso(run.pruned_at) }),
     balanced: isBalanced(total),
     ...(run.state === 'finished' ? {} : { soFar: true as const }),
     drift,
@@ -220,14 +214,14 @@ export async function summarise(
     careTeams: tallies.careTeams,
     requests: tallies.requests,
     ...(run.collection === null ? {} : { collection: Collection.parse(JSON.parse(run.collection)) }),
-    ...(total.people === undefined ? {} : { people: total.people }),
+    ...present({ people: total.people }),
     files: {
       ...(exports.some((one) => one.rejects !== undefined) ? { rejects: join(home, run.rejects_path) } : {}),
       ...(run.receipts_length > 0 && run.pruned_at === null
         ? { receipts: join(home, run.receipts_path) }
         : {}),
     },
-    startedAt: new Date(run.started_at).toISOString(),
+    startedAt: iso(run.started_at),
     durationMs: run.worked_ms,
   }
   if (run.state === 'running') return summary
@@ -343,15 +337,14 @@ export async function activityOf(
   const signs = [run.started_at, ...settled]
   // A lease that was let go has no such instant.
   if (lease !== undefined && lease.expires_at > 0) signs.push(lease.acquired_at, lease.expires_at - LEASE_MS)
-  const owner = lease === undefined ? {} : { owner: processName(lease.owner) }
-  return { kind: 'stopped', ...owner, lastSign: iso(Math.max(...signs)) }
+  const owner = lease && processName(lease.owner)
+  return { kind: 'stopped', ...present({ owner }), lastSign: iso(Math.max(...signs)) }
 }
 
 /** As whoever holds the job tells it. */
 export function underWay({ owner, acquired_at, outage }: LeaseRecord): RunActivity & { kind: 'under-way' } {
-  const waits = readOutage(outage)
   const at = { owner: processName(owner), since: iso(acquired_at) }
-  return { kind: 'under-way', ...at, ...(waits === undefined ? {} : { waits }) }
+  return { kind: 'under-way', ...at, ...present({ waits: readOutage(outage) }) }
 }
 
 const iso = (at: number): string => new Date(at).toISOString()

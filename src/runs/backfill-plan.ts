@@ -19,6 +19,7 @@ import { isOpen, rangeOf, sameRange } from '../run/backfill-range.ts'
 import { lookInRange, type RangeLook } from '../run/exports-in-range.ts'
 import { countRows } from '../run/exports-of-run.ts'
 import { summarise } from '../run/summary.ts'
+import { present } from '../shown-text.ts'
 import { backfillSources, noneInRange } from './backfill.ts'
 
 export interface PlannedExport {
@@ -107,7 +108,6 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
   const rows = rowsOf(exports)
   const fresh = rowsOf(toRead) - rowsOf(known)
   const past = parts.ledger === undefined ? [] : await pastRuns(parts.ledger, parts.home, runs)
-  const expected = estimate({ fresh, known: rowsOf(known) }, past, range.rate)
   return {
     job: name,
     gateway,
@@ -116,17 +116,15 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
     bytes: exports.reduce((total, { bytes }) => total + bytes, 0),
     rows,
     deliveredBefore: { exports: known.length, rows: rowsOf(known) },
-    ...(unfinished === undefined
-      ? {}
-      : {
-          unfinished: {
-            run: unfinished.id,
-            exports: exports.length - toRead.length,
-            rows: rows - rowsOf(toRead),
-          },
-        }),
+    ...(unfinished && {
+      unfinished: {
+        run: unfinished.id,
+        exports: exports.length - toRead.length,
+        rows: rows - rowsOf(toRead),
+      },
+    }),
     ...leftOut(job, range, look, mappings),
-    ...(expected === undefined ? {} : { estimate: expected }),
+    ...present({ estimate: estimate({ fresh, known: rowsOf(known) }, past, range.rate) }),
   }
 }
 

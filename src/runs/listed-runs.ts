@@ -10,6 +10,7 @@ import type { CodeCount } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
 import { mostHeldBack, reasonsOfRun } from '../run/held-back.ts'
 import { activityOf, cameAnew, type RunActivity, type RunSummary, summarise } from '../run/summary.ts'
+import { present } from '../shown-text.ts'
 import type { LogFile } from '../telemetry/logger.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, withKnownLedger } from './application.ts'
@@ -58,8 +59,7 @@ export const listRuns = (
       const mostFrequent = (await ledger.mostFrequentReason(id)) ?? (await mostHeldBack(ledger, id))
       runs.push({
         ...(await summarise(ledger, application.settings.home, id)),
-        ...(activity === undefined ? {} : { activity }),
-        ...(mostFrequent === undefined ? {} : { mostFrequent }),
+        ...present({ activity, mostFrequent }),
       })
     }
     if (job !== undefined && total === 0) await assertKnown(application, ledger, job)
@@ -89,7 +89,7 @@ function ofState(
   const stored = new Set<RunState>(['interrupted', 'finished', 'failed'])
   const states = [...stored].filter((one) => one === state)
   return {
-    ...(states.length === 0 ? {} : { states }),
+    ...present({ states }),
     ...(state === 'under-way' || state === 'stopped' ? { among: those(state) } : {}),
     // What is under way has not failed.
     ...(failed === true ? { except: those('under-way') } : {}),
@@ -136,14 +136,8 @@ export const showRun = (application: Application, name = 'latest'): Promise<Show
     )
     const names = new Set(rejected.map(({ exportName }) => exportName))
     const anew = await cameAnew(ledger, run, [...names])
-    const summary = {
-      ...found,
-      ...(anew.length === 0 ? {} : { anew }),
-      ...(activity === undefined ? {} : { activity }),
-      ...(untold.length === 0 ? {} : { untold }),
-      ...(gateway === found.gateway ? {} : { settingsName: gateway }),
-    }
-    return { summary, reasons }
+    const settingsName = gateway === found.gateway ? undefined : gateway
+    return { summary: { ...found, ...present({ anew, activity, untold, settingsName }) }, reasons }
   })
 
 /** Of the log file. */

@@ -9,6 +9,7 @@ import { unpackHolds } from '../ledger/packed-records.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import { keptMapping } from '../run/joined-exports.ts'
+import { present } from '../shown-text.ts'
 import { type Application, withKnownLedger } from './application.ts'
 import { fileOf, outcomeOf, type TracedRun, traceRun } from './trace.ts'
 
@@ -83,14 +84,7 @@ async function recordsOf(
     for (const { rule, content } of made) {
       const { run, outcome, reason } = await traceRun(ledger, record, chunk, { row, rule, content })
       const id = transactionId(record.export_id, row, rule, content)
-      found.push({
-        key: id,
-        rule,
-        transactionId: id,
-        run,
-        outcome,
-        ...(reason === undefined ? {} : { reason }),
-      })
+      found.push({ key: id, rule, transactionId: id, run, outcome, ...present({ reason }) })
     }
     for (const exception of exceptions) {
       const { rule, content, stage, code, message } = exception

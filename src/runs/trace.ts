@@ -7,6 +7,7 @@ import { unpackHolds } from '../ledger/packed-records.ts'
 import { WaybillError } from '../model/errors.ts'
 import { parseTransactionId } from '../model/ids.ts'
 import type { Origin } from '../model/row.ts'
+import { present } from '../shown-text.ts'
 
 export interface Trace {
   readonly transactionId: string
@@ -123,7 +124,7 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
     transactionId,
     rule: parts.rule,
     row: parts.row,
-    ...(origin === undefined ? {} : { origin }),
+    ...present({ origin }),
     export: { name, path, sha256, there: origin !== undefined },
     runs: known,
     pruned,
@@ -171,17 +172,14 @@ export async function traceRun(
     outcome,
     batches: batches.map(tracedBatch),
     decisions: decisions.map(({ event, run, by, note, at }) => ({
-      event,
-      run,
-      ...(by === null ? {} : { by }),
-      ...(note === null ? {} : { note }),
-      at: new Date(at).toISOString(),
+      ...{ event, run, ...present({ by, note }), at: new Date(at).toISOString() },
     })),
-    ...(exception === undefined
-      ? {}
-      : { reason: { stage: exception.stage, code: exception.code, message: exception.message } }),
+    ...present({ reason: exception && reasonOf(exception) }),
   }
 }
+
+/** Why it was left behind. */
+export const reasonOf = ({ stage, code, message }: ExceptionRecord) => ({ stage, code, message })
 
 /** By what has become of it since; a reject that a later run has settled is one of its own run all the same. */
 export function outcomeOf(exception: ExceptionRecord | undefined): TracedRun['outcome'] | undefined {

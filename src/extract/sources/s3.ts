@@ -74,14 +74,12 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: silentMs },
     // Other storage has seldom a host name for each bucket, nor checksums beyond its entity tags.
-    ...(endpoint === undefined
-      ? {}
-      : {
-          endpoint,
-          forcePathStyle: true,
-          requestChecksumCalculation: 'WHEN_REQUIRED' as const,
-          responseChecksumValidation: 'WHEN_REQUIRED' as const,
-        }),
+    ...(endpoint && {
+      endpoint,
+      forcePathStyle: true,
+      requestChecksumCalculation: 'WHEN_REQUIRED' as const,
+      responseChecksumValidation: 'WHEN_REQUIRED' as const,
+    }),
   })
   const failed = (what: string, name: string, error: unknown): WaybillError => {
     if (error instanceof WaybillError) return error

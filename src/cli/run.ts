@@ -1,9 +1,8 @@
 /** `waybill run`: runs a job now. */
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { beginRun, tryRun } from '../runs/actions.ts'
+import { beginRun, type DryRunResult, tryRun } from '../runs/actions.ts'
 import { listRuns } from '../runs/listed-runs.ts'
-import type { DryRunResult } from '../runs/run-job.ts'
 import { counted } from '../shown-text.ts'
 import type { Action } from './commands.ts'
 import type { CommandContext } from './context.ts'

@@ -9,9 +9,12 @@ import { allRecords } from '../model/balance.ts'
 import { createIdentity } from '../model/ids.ts'
 import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated } from '../run/backfill-range.ts'
+import type { Counted } from '../run/count-exports.ts'
 import { countDelivered } from '../run/delivered-before.ts'
-import type { JobEnd } from '../run/execute.ts'
+import { createRunEvents } from '../run/events.ts'
+import { execute, type JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
+import { findExports, noneFound } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import { doubtsOfGivenUp } from '../run/resume.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
@@ -25,12 +28,13 @@ import {
   planBackfill,
 } from './backfill-plan.ts'
 import { type RunWatch, sourceSettings, withRunDependencies } from './connect-gateway.ts'
+import { doubtsOf } from './doubtful-mappings.ts'
 import { type ShownRun, shownRun } from './listed-runs.ts'
 import { type Reconciled, reconcileRun } from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
 import { withRunAgain } from './run-again.ts'
 import { tellingRefusals } from './run-and-tell.ts'
-import { type BeginWatch, begin, type DryRunResult, dryRun, type RunOptions, runJob } from './run-job.ts'
+import { type BeginWatch, begin, type RunOptions, runJob } from './run-job.ts'
 import { rerunJob } from './take-up.ts'
 import { type Trace, traceRecord } from './trace.ts'
 import { type TracedRow, traceRow } from './trace-row.ts'
@@ -53,7 +57,12 @@ export const beginRun = (
     })
   })
 
-/** Maps the exports of a job and counts; nothing is sent or written. */
+export interface DryRunResult extends Counted {
+  readonly job: string
+  readonly dryRun: true
+}
+
+/** Maps the exports of a job and counts; nothing is sent or written. @throws WaybillError as a run does, and `exports-none` */
 export async function tryRun(
   application: Application,
   name: string,
@@ -62,17 +71,26 @@ export async function tryRun(
   const { settings, now } = application
   const job = await readJob(settings, name)
   assertTellable(settings, job)
-  return withLedgerIfAny(application, async (ledger) => {
-    const gateway = gatewayNameOf(settings, job.definition)
-    const jobId = await ledger?.knownJobId(job.definition.job, gateway)
-    // Where nothing was delivered, no key is needed, and none is made.
-    const identity =
-      jobId === undefined ? createIdentity(application.randomHex(32)) : await application.identity(true)
-    const known = jobId === undefined || ledger === undefined ? undefined : { jobId, gateway }
-    const countBefore = known && ledger && countDelivered(ledger, identity, known)
-    const options = { files, limit, acceptDrift, ledger, countDelivered: countBefore }
-    return dryRun(settings, job, identity, options, now, sourceSettings(settings))
-  })
+  const tried = (ledger?: Ledger) =>
+    withPassingArrival(sourceSettings(settings), async (arrival) => {
+      const gateway = gatewayNameOf(settings, job.definition)
+      const jobId = await ledger?.knownJobId(job.definition.job, gateway)
+      // Where nothing was delivered, no key is needed, and none is made.
+      const identity =
+        jobId === undefined ? createIdentity(application.randomHex(32)) : await application.identity(true)
+      const known = jobId === undefined || ledger === undefined ? undefined : { jobId, gateway }
+      const countBefore = known && ledger && countDelivered(ledger, identity, known)
+      const mappings = await readMappings(settings, job)
+      const found = await findExports(arrival, job, files, now())
+      if (found.length === 0) throw noneFound(job)
+      const doubts = await doubtsOf(settings, mappings.values())
+      const events = createRunEvents()
+      const world = { arrival, ledger, countDelivered: countBefore, identity, now, doubts, events }
+      const exports = { from: 'found', found, mappings, acceptDrift } as const
+      const counted = await execute({ records: 'count', job, limit, exports }, world)
+      return { job: job.definition.job, dryRun: true as const, ...counted }
+    })
+  return withLedgerIfAny(application, tried)
 }
 
 /** What a backfill would do; nothing is sent or written. @param onExport told before each export is counted */

@@ -2,31 +2,20 @@
  * Runs a job: goes on with what an earlier process has left unfinished, then takes what has arrived since. `src/run/execute.ts` carries out the
  * plans that are made here.
  */
-import {
-  type DefinitionFolders,
-  type Job,
-  type LoadedMapping,
-  readMappings,
-} from '../definitions/definition-files.ts'
+import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
 import { targetsOf } from '../definitions/jobs.ts'
 import type { Reason } from '../ledger/ledger.ts'
-import type { Identity } from '../model/ids.ts'
 import { archiveResumed, archiveRun } from '../run/archive-exports.ts'
-import { type SourceSettings, withPassingArrival } from '../run/arrival.ts'
-import type { Counted } from '../run/count-exports.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
-import { createRunEvents } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
 import { type FoundExport, findExports, noneFound } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import { keepArticles, knownArticles, knownArticlesMapping } from '../run/known-articles.ts'
 import { forgetKnownPeople, knownPeople, knownPeopleMapping } from '../run/known-people.ts'
-import type { CountWorld } from '../run/plan.ts'
 import { exitOf, type RunSummary } from '../run/summary.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
-import { doubtsOf } from './doubtful-mappings.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { runAndTell } from './run-and-tell.ts'
 import { createTeller } from './teller.ts'
@@ -51,40 +40,6 @@ export interface RunOptions {
 export async function runJob(deps: RunDependencies, job: Job, options: RunOptions): Promise<JobEnd> {
   const mappings = await readMappings(deps.folders, job)
   return whileHeld(deps, job, false, (holding) => runWith(deps, holding, mappings, job, options))
-}
-
-export interface DryRunResult extends Counted {
-  readonly job: string
-  readonly dryRun: true
-}
-
-export interface DryRunOptions {
-  readonly files: readonly string[]
-  readonly limit: number
-  readonly acceptDrift?: boolean
-  readonly ledger?: CountWorld['ledger']
-  readonly countDelivered?: CountWorld['countDelivered']
-}
-
-/** Nothing is sent or written. @throws WaybillError as a run does for what is wrong with job or mapping, and `exports-none` */
-export async function dryRun(
-  folders: DefinitionFolders,
-  job: Job,
-  identity: Identity,
-  { files, limit, acceptDrift = false, ledger, countDelivered }: DryRunOptions,
-  now: () => number,
-  settings: SourceSettings = {},
-): Promise<DryRunResult> {
-  const mappings = await readMappings(folders, job)
-  return withPassingArrival(settings, async (arrival) => {
-    const found = await findExports(arrival, job, files, now())
-    if (found.length === 0) throw noneFound(job)
-    const exports = { from: 'found', found, mappings, acceptDrift } as const
-    const doubts = await doubtsOf(folders, mappings.values())
-    const world = { arrival, ledger, countDelivered, identity, now, doubts, events: createRunEvents() }
-    const counted = await execute({ records: 'count', job, limit, exports }, world)
-    return { job: job.definition.job, dryRun: true, ...counted }
-  })
 }
 
 /** Of a roster the newest delivery alone says who there is. */

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readJob } from '../../src/definitions/definition-files.ts'
+import { createApplication } from '../../src/application.ts'
 import { JobDefinition } from '../../src/definitions/job-definition.ts'
 import { parseCases } from '../../src/mapping-tools/cases.ts'
 import { runCases, textReader, updateCases } from '../../src/mapping-tools/run-cases.ts'
-import { createIdentity } from '../../src/model/ids.ts'
-import { dryRun } from '../../src/runs/run-job.ts'
+import { tryRun } from '../../src/runs/actions.ts'
+import { readSettings } from '../../src/settings.ts'
 import { parseYaml } from '../../src/yaml-file.ts'
 import { load } from '../transform/mapping-under-test.ts'
 import { caseExamples, mappingExamples, results, sent } from './mapping-examples.ts'
@@ -76,16 +76,10 @@ describe('docs/jobs.md', () => {
 
 describe('the README', () => {
   it('shows the rows and records that the samples give', async () => {
-    const folders = { jobs: join(PROJECT, 'jobs'), mappings: join(PROJECT, 'mappings') }
-    const job = await readJob(folders, 'nightly-screenings')
-    const options = { files: [], limit: Number.POSITIVE_INFINITY }
-    const { rows, records } = await dryRun(
-      folders,
-      job,
-      createIdentity('0123456789abcdef'),
-      options,
-      Date.now,
-    )
+    const settings = readSettings({ WAYBILL_HOME: 'no-home' }, PROJECT, 'ignored')
+    const application = createApplication('0', settings, () => {}, new AbortController().signal)
+    const options = { files: [], limit: Number.POSITIVE_INFINITY, acceptDrift: false }
+    const { rows, records } = await tryRun(application, 'nightly-screenings', options)
     const n = (count: number): string => count.toLocaleString('en-US')
     const text = page('README.md')
     expect(text).toContain(

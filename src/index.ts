@@ -43,13 +43,7 @@ export type {
 export type { MedicalRecords, Spelling, UpsertAnswer } from './gateway/medical-records.ts'
 export type { BodyContent, RequestEvent, TransportOptions } from './gateway/transport.ts'
 export { type ErrorCode, WaybillError } from './model/errors.ts'
-export {
-  createGateway,
-  type GatewaySettings,
-  type ReferenceGatewaySettings,
-  startReferenceGateway,
-} from './open-gateway.ts'
-export { openWaybill, type WaybillOptions } from './open-waybill.ts'
+export * from './open-waybill.ts'
 export type { CheckFinding } from './operate/finding.ts'
 export type { FaultPlan } from './reference-gateway/fault-plan.ts'
 export type { ReferenceGateway } from './reference-gateway/server.ts'

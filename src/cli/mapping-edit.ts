@@ -3,8 +3,13 @@ import { existsSync, watch } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { readMapping } from '../definitions/definition-files.ts'
 import { createComparison, rowPairs } from '../mapping-tools/compare-outcomes.ts'
-import { type EditProblem, type EditView, editPage, viewHtml } from '../mapping-tools/edit-page.ts'
-import { startEditServer } from '../mapping-tools/edit-server.ts'
+import {
+  type EditProblem,
+  type EditView,
+  editPage,
+  startEditServer,
+  viewHtml,
+} from '../mapping-tools/edit-page.ts'
 import { previewRow } from '../mapping-tools/preview.ts'
 import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'

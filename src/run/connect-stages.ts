@@ -1,8 +1,12 @@
 /** Connects the stages of a run: one way of sending, one memory, one reconciler for all of its exports. */
+
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { targetPlace } from '../definitions/collect-definition.ts'
 import { authorizationsFolder, type Job } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { authorizationFault, LONGEST_PDF } from '../gateway/medical-records.ts'
 import type { Ledger, PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-answer.ts'
 import { createBodyBuffers, createSizeLimits } from '../load/batches.ts'
@@ -10,17 +14,17 @@ import { createOwedBook } from '../load/care-team-marks.ts'
 import type { Reconciler } from '../load/delivery.ts'
 import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
+import type { Authorizations } from '../load/medical-records.ts'
 import { createSending } from '../load/sending.ts'
 import type { Identity } from '../model/ids.ts'
 import { matchAnswer } from '../reconcile/match.ts'
 import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import { judge, judgeAny, readBack, readWholeProfile } from '../reconcile/read-back.ts'
-import { createAuthorizations } from './authorizations.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import { type Collecting, createCollecting } from './collecting.ts'
 import type { RunDependencies } from './dependencies.ts'
 import type { RunEvents } from './events.ts'
-import { goneArticles } from './known-articles.ts'
+import { goneArticles } from './known-ids.ts'
 import { watchOutages } from './outage-watch.ts'
 import type { AppendedFile } from './receipts.ts'
 
@@ -245,4 +249,37 @@ export function trafficOf(gateways: Iterable<Gateway>): Traffic {
     }
   }
   return sum
+}
+
+/** The folder in which authorizations lie: PDFs, by names that a mapping gives. @param folder undefined where the job names none: then there is none of them */
+function createAuthorizations(folder: string | undefined): Authorizations {
+  const read = async (name: string): Promise<Buffer | undefined> => {
+    if (folder === undefined || name === '') return undefined
+    // Without waiting for whoever writes into a pipe, and not through a link that leads elsewhere.
+    const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW
+    const file = await open(join(folder, name), flags).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw error
+    })
+    if (file === undefined) return undefined
+    try {
+      const stats = await file.stat()
+      if (!stats.isFile()) throw new Error('is no file')
+      // One that is too long is not read, and is too long all the same.
+      return stats.size > LONGEST_PDF ? Buffer.alloc(LONGEST_PDF + 1) : await file.readFile()
+    } finally {
+      await file.close()
+    }
+  }
+  return {
+    read,
+    async look(name) {
+      try {
+        const pdf = await read(name)
+        return pdf === undefined ? 'absent' : (authorizationFault(pdf) ?? 'ready')
+      } catch {
+        return 'cannot be read'
+      }
+    },
+  }
 }

@@ -1,4 +1,7 @@
-/** Carries out a plan whose records are counted: its exports go the way of a run until they are mapped. */
+/** Carries out a plan whose records are counted: its exports go the way of a run until they are mapped. Nothing is sent. */
+
+import type { Ledger } from '../ledger/ledger.ts'
+import { isKnown } from '../load/recognise.ts'
 import { withoutFew } from '../mapping-tools/fit-facts.ts'
 import { createFitWatch, type FitReport } from '../mapping-tools/judge-fit.ts'
 import {
@@ -10,7 +13,9 @@ import {
   noCounts,
   warningCounts,
 } from '../model/balance.ts'
+import { type Entry, RequestEntry, rowKeysOf } from '../model/entry.ts'
 import { isExportProblem, type WaybillError } from '../model/errors.ts'
+import type { Identity } from '../model/ids.ts'
 import type { Issue } from '../model/record.ts'
 import { type ChunkRow, cutChunks } from './chunks.ts'
 import type { ExportDrift } from './drift-finding.ts'
@@ -110,3 +115,35 @@ function noteReasons(reasons: Map<string, MappingReason>, { outcome }: ChunkRow)
   if (outcome.outcome === 'rejected') note(outcome.issue, null)
   if (outcome.outcome === 'mapped') for (const { rule, issue } of outcome.rejected) note(issue, rule)
 }
+
+/**
+ * How many records of a chunk an earlier run of the job has brought to the gateway as they are.
+ * @returns counts them, each kind by what remembers it
+ */
+export const countDelivered =
+  (
+    ledger: Pick<Ledger, 'delivered' | 'accounts' | 'medicalRequests'>,
+    identity: Identity,
+    { jobId, gateway }: { readonly jobId: number; readonly gateway: string },
+  ) =>
+  async (entries: readonly Entry[]): Promise<number> => {
+    const kind = entries[0]?.kind
+    if (kind === 'account') {
+      const hashes = entries.map((entry) => identity.account(entry.account))
+      const known = await ledger.accounts(gateway, [...new Set(hashes)])
+      return hashes.filter((one) => known.has(one)).length
+    }
+    if (kind === 'medicalRecords') {
+      const requests = entries.flatMap((entry) => (entry instanceof RequestEntry ? entry.request : []))
+      const hashes = requests.map(({ reference }) => identity.request(reference))
+      const known = await ledger.medicalRequests(gateway, [...new Set(hashes)])
+      return requests.filter(({ body, isWithdrawn }, at) => {
+        const { state, content } = known.get(hashes[at] ?? '') ?? {}
+        return isWithdrawn
+          ? state === 'withdrawn'
+          : state === 'complete' && content === identity.requestBody(body)
+      }).length
+    }
+    const known = await ledger.delivered(jobId, rowKeysOf(entries))
+    return entries.filter((entry) => isKnown(known.get(entry.rowKey) ?? [], entry)).length
+  }

@@ -11,8 +11,14 @@ import { execute, type JobEnd } from '../run/execute.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
 import { type FoundExport, findExports, noneFound } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
-import { keepArticles, knownArticles, knownArticlesMapping } from '../run/known-articles.ts'
-import { forgetKnownPeople, knownPeople, knownPeopleMapping } from '../run/known-people.ts'
+import {
+  forgetKnownPeople,
+  keepArticles,
+  knownArticles,
+  knownArticlesMapping,
+  knownPeople,
+  knownPeopleMapping,
+} from '../run/known-ids.ts'
 import { exitOf, type RunSummary } from '../run/summary.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, withRunDependencies } from './connect-gateway.ts'

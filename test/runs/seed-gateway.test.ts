@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { createGateway, startReferenceGateway } from '../../src/open-gateway.ts'
+import { createGateway, startReferenceGateway } from '../../src/open-waybill.ts'
 import { readPeople, type Seeded, seedGateway } from '../../src/runs/seed-gateway.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 12)

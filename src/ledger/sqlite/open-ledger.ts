@@ -14,6 +14,7 @@ import { deliveredOf } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
 import { expectationsOf } from './expectations.ts'
 import { firesOf } from './fires.ts'
+import { readStanding } from './inspect.ts'
 import { assertHeld, leasesOf, nameRun, rightOfWay } from './leases.ts'
 import { leftBehind } from './left-behind.ts'
 import { lookupsOf } from './lookups.ts'
@@ -24,7 +25,6 @@ import { forgetPerson, pruning } from './pruning.ts'
 import { reasonsOf } from './reasons.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { listedRunsOf } from './runs.ts'
-import { readStanding } from './standing.ts'
 
 /** How long a write waits for another process's transaction. */
 const BUSY_TIMEOUT_MS = 10_000

@@ -1,0 +1,121 @@
+/**
+ * What is collected of without an export: the people whom the ledger knows at a gateway, and the articles that the content service lists, as an
+ * export of their ids. A run goes through it as through any other, and is resumed so. The list of articles of the last run is kept, so that the
+ * next one can tell which are gone.
+ */
+import { once } from 'node:events'
+import { createWriteStream, existsSync } from 'node:fs'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import type { CollectDefinition } from '../definitions/collect-definition.ts'
+import { type LoadedMapping, loadMapping } from '../definitions/definition-files.ts'
+import { makeFolder } from '../own-files.ts'
+import type { Arrival } from './arrival.ts'
+import type { RunDependencies } from './dependencies.ts'
+import type { FoundExport } from './find-exports.ts'
+import { ANY_RULES } from './found-delivery.ts'
+import { plainSending } from './plain-sending.ts'
+
+const PEOPLE = 'known-people'
+
+/**
+ * The mapping of a list of ids that Waybill has written itself, by the name of both: ids need nothing of any catalog.
+ * @param member of each line that holds the id
+ */
+function mappingOfIds(name: string, member: string): ReadonlyMap<string, LoadedMapping> {
+  const mapping = `mapping: ${name}
+read: { format: ndjson }
+row: { key: [$.${member}], account: { reference: $.${member}, type: accountId } }
+`
+  const nothing = { biometrics: '{}', conditions: '{}', unitSpellings: 'spelling,unit\n', tables: {} }
+  return new Map([[name, loadMapping(JSON.stringify({ file: name, mapping, ...nothing }))]])
+}
+
+/** Of account ids. */
+export const knownPeopleMapping = (): ReadonlyMap<string, LoadedMapping> => mappingOfIds(PEOPLE, 'accountId')
+
+/** People at a time. */
+const PAGE = 1_000
+
+/** Writes them into the home, where they stay until the run is over. @param run of which they are to be */
+export async function knownPeople(
+  { ledger, gatewayName, home }: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home'>,
+  arrival: Arrival,
+  run: string,
+): Promise<readonly FoundExport[]> {
+  const file = join(home, 'collections', run, `${PEOPLE}.ndjson`)
+  makeFolder(dirname(file))
+  const stream = createWriteStream(file, { mode: 0o600 })
+  let after = ''
+  for (;;) {
+    const page = await ledger.knownAccounts(gatewayName, after, PAGE)
+    for (const { accountId } of page) stream.write(`${JSON.stringify({ accountId })}\n`)
+    if (stream.writableNeedDrain) await once(stream, 'drain')
+    const last = page.at(-1)
+    if (last === undefined) break
+    after = last.reference
+  }
+  stream.end()
+  await once(stream, 'close')
+  return [{ ...arrival.named(file, ANY_RULES), mapping: PEOPLE }]
+}
+
+/** What a run that is over has no need of. */
+export const forgetKnownPeople = (home: string, run: string): Promise<void> =>
+  rm(join(home, 'collections', run), { recursive: true, force: true })
+
+const ARTICLES = 'known-articles'
+
+/** Of ids of articles. */
+export const knownArticlesMapping = (): ReadonlyMap<string, LoadedMapping> =>
+  mappingOfIds(ARTICLES, 'contentId')
+
+const Listed = z.object({ contentId: z.string(), title: z.string().optional() })
+
+const listOf = (home: string, run: string): string => join(home, 'collections', run, `${ARTICLES}.ndjson`)
+const keptOf = (home: string, job: string): string => join(home, 'collections', `${ARTICLES}-${job}.ndjson`)
+
+type Asking = Pick<RunDependencies, 'gateway' | 'home' | 'now' | 'random' | 'sleep' | 'interrupt'>
+
+/** @param run of which they are to be */
+export async function knownArticles(
+  deps: Asking,
+  arrival: Arrival,
+  run: string,
+  { page, filter = {} }: NonNullable<CollectDefinition['articles']> | Record<string, never>,
+): Promise<readonly FoundExport[]> {
+  const { gateway, home } = deps
+  const { read } = plainSending(deps, gateway, 1)
+  const found = new Map<string, string | undefined>()
+  for await (const { id, title } of gateway.content.articles(filter, page, (ask) =>
+    read('list articles', ask),
+  ))
+    found.set(String(id), typeof title === 'string' ? title : undefined)
+  const file = listOf(home, run)
+  makeFolder(dirname(file))
+  const lines = [...found].map(([contentId, title]) => `${JSON.stringify({ contentId, title })}\n`)
+  await writeFile(file, lines.join(''), { mode: 0o600 })
+  return [{ ...arrival.named(file, ANY_RULES), mapping: ARTICLES }]
+}
+
+const readList = async (file: string): Promise<z.infer<typeof Listed>[]> =>
+  existsSync(file)
+    ? (await readFile(file, 'utf8'))
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => Listed.parse(JSON.parse(line)))
+    : []
+
+/** Those that the last run of the job was told of, and this one was not: a line of NDJSON each. */
+export async function goneArticles(home: string, job: string, run: string): Promise<readonly string[]> {
+  const now = new Set((await readList(listOf(home, run))).map(({ contentId }) => contentId))
+  const before = await readList(keptOf(home, job))
+  return before.flatMap((one) => (now.has(one.contentId) ? [] : [`${JSON.stringify(one)}\n`]))
+}
+
+/** From now on the list of this run is the last one. */
+export async function keepArticles(home: string, job: string, run: string): Promise<void> {
+  const file = listOf(home, run)
+  if (existsSync(file)) await rename(file, keptOf(home, job))
+}

@@ -12,7 +12,7 @@ import { readDrift } from './drift-finding.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
 import type { RangePosition, RunEvents } from './events.ts'
 import type { FoundExport } from './find-exports.ts'
-import { joinExports, keptMapping, rejoin } from './joined-exports.ts'
+import { joinAndKeep, keptMapping, rejoin } from './joined-exports.ts'
 import type { PlannedExports } from './plan.ts'
 import { resumptionOf } from './resume.ts'
 import type { ExportAtHand } from './rows.ts'
@@ -129,16 +129,6 @@ export async function* startExports(
       yield { record: { ...record, path: file, version }, mapping, limits, watch, isSmall }
     }
   }
-}
-
-async function joinAndKeep(
-  arrival: Arrival,
-  mapping: LoadedMapping,
-  { name, beside }: ReceivedExport,
-): Promise<LoadedMapping> {
-  const joined = await joinExports(mapping, name, beside)
-  for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
-  return joined.mapping
 }
 
 /** Exports that an earlier process left open, read by the mapping that it had. @param memory undefined: they are not compared */

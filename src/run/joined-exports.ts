@@ -13,7 +13,13 @@ import { WaybillError } from '../model/errors.ts'
 import type { Row } from '../model/row.ts'
 import type { Cell, KeptRows } from '../transform/compile-context.ts'
 import { LARGEST_JOIN } from '../transform/joins.ts'
-import { type Beside, type BesideExport, withPassingArrival } from './arrival.ts'
+import {
+  type Arrival,
+  type Beside,
+  type BesideExport,
+  type ReceivedExport,
+  withPassingArrival,
+} from './arrival.ts'
 import { ANY_RULES } from './found-delivery.ts'
 
 /** A mapping with what it joins, as it is to be kept: by SHA-256 of the text. */
@@ -57,6 +63,17 @@ export async function joinExports(
     digests[join.name] = digest
   }
   return { mapping: kept.size === 0 ? mapping : mapping.withJoins(digests, kept), texts }
+}
+
+/** The same, and what was read is kept for whoever goes on. */
+export async function joinAndKeep(
+  arrival: Pick<Arrival, 'keep'>,
+  mapping: LoadedMapping,
+  { name, beside }: Pick<ReceivedExport, 'name' | 'beside'>,
+): Promise<LoadedMapping> {
+  const joined = await joinExports(mapping, name, beside)
+  for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
+  return joined.mapping
 }
 
 /** For a file that no job is about, such as a sample: joined with what lies in its folder. @throws WaybillError as joinExports */

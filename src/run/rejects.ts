@@ -8,6 +8,7 @@ import type { ExportRecord } from '../ledger/ledger.ts'
 import type { FollowUpFailure } from '../load/care-team-marks.ts'
 import type { RowOutcome } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
+import type { Issue } from '../model/record.ts'
 import type { JsonValue, Row } from '../model/row.ts'
 import { ownFileName } from '../own-files.ts'
 import type { ChunkRow } from './chunks.ts'
@@ -44,12 +45,8 @@ export function columnsInFront(
   return read.format === 'json' && read.context !== undefined ? [JSON_COLUMN, CONTEXT_COLUMN] : [JSON_COLUMN]
 }
 
-interface Reject {
-  readonly rule: string
-  readonly stage: string
-  readonly code: string
-  readonly reason: string
-}
+/** Why a row, or the record of a rule, did not get through. */
+type Reject = readonly [rule: string, issue: Issue]
 
 export interface ChunkTrouble {
   readonly outcomes: readonly EntryOutcome[]
@@ -69,43 +66,23 @@ export function rejectsText(
 ): string {
   // By the row itself, not by its number: of a rejects file several lines can be of one row.
   const byRow = new Map<RowOutcome, Reject[]>()
-  const add = (row: RowOutcome, reject: Reject): void => {
+  const add = (row: RowOutcome, ...reject: Reject): void => {
     const known = byRow.get(row)
     if (known === undefined) byRow.set(row, [reject])
     else known.push(reject)
   }
   for (const { outcome } of rows) {
-    if (outcome.outcome === 'rejected') {
-      const { stage, code, message, field } = outcome.issue
-      add(outcome, { rule: '', stage, code, reason: withField(message, field) })
-    } else if (outcome.outcome === 'mapped') {
-      for (const { rule, issue } of outcome.rejected) {
-        add(outcome, {
-          rule,
-          stage: issue.stage,
-          code: issue.code,
-          reason: withField(issue.message, issue.field),
-        })
-      }
-    }
+    if (outcome.outcome === 'rejected') add(outcome, '', outcome.issue)
+    else if (outcome.outcome === 'mapped')
+      for (const { rule, issue } of outcome.rejected) add(outcome, rule, issue)
   }
-  for (const outcome of trouble.outcomes) {
-    if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') continue
-    const { entry, reason } = outcome
-    add(entry.row, {
-      rule: entry.rule,
-      stage: reason.stage,
-      code: reason.code,
-      reason: withField(reason.message, reason.field),
-    })
-  }
+  for (const outcome of trouble.outcomes)
+    if (outcome.outcome === 'rejected' || outcome.outcome === 'in-doubt')
+      add(outcome.entry.row, outcome.entry.rule, outcome.reason)
+  // Of a mark or a deletion the field is none of the export.
   for (const { entry, reason } of trouble.followUpFailures) {
-    add(entry.row, {
-      rule: entry.rule,
-      stage: reason.stage,
-      code: reason.code,
-      reason: reason.message,
-    })
+    const { field: _field, ...issue } = reason
+    add(entry.row, entry.rule, issue)
   }
   if (byRow.size === 0) return ''
   const context = rows.flatMap(({ source }) => (source.kind === 'json' ? (source.context ?? []) : [])).at(0)
@@ -116,8 +93,8 @@ export function rejectsText(
     const { cells, raw } = asItCame(source, inFront, context)
     const place = [origin.exportId, String(source.row), String(source.line)]
     const row = cellsOf([...cells, exportNameOf(source) ?? origin.name, ...place])
-    for (const { rule, stage, code, reason } of rejects)
-      text += `${row},${cellsOf([rule, stage, code, reason, raw])}\n`
+    for (const [rule, { stage, code, field, message }] of rejects)
+      text += `${row},${cellsOf([rule, stage, code, field === undefined ? message : `${field}: ${message}`, raw])}\n`
   }
   return text
 }
@@ -126,9 +103,6 @@ export function rejectsText(
 const quoted = (cell: string): string => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
 
 const cellsOf = (cells: readonly string[]): string => cells.map((cell) => quoted(inert(cell))).join(',')
-
-const withField = (message: string, field: string | undefined): string =>
-  field === undefined ? message : `${field}: ${message}`
 
 /**
  * The row's cells under the export's columns; a row that does not fit them goes into `_raw` as a whole.

@@ -14,7 +14,7 @@ import type { Arrival, ReceivedExport } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { receiveBegun } from '../run/exports-of-run.ts'
-import { joinExports, keptMapping, rejoin } from '../run/joined-exports.ts'
+import { joinAndKeep, keptMapping, rejoin } from '../run/joined-exports.ts'
 import type { ChosenExport, PlannedExports } from '../run/plan.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 import { whileHeld } from './while-held.ts'
@@ -100,9 +100,7 @@ function mappingReader(
     const name = record.mapping ?? loadMapping(await keptMapping(ledger, record)).name
     const today = ofToday.get(name) ?? (await readDecidedMapping(folders, name, job.catalog))
     ofToday.set(name, today)
-    const joined = await joinExports(today, record.name, beside)
-    for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
-    return joined.mapping
+    return joinAndKeep(arrival, today, { name: record.name, beside })
   }
 }
 

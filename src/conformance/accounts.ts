@@ -2,14 +2,12 @@ import {
   answered,
   at,
   type ConformanceCase,
-  ERROR,
   formed,
   inSection,
   jsonOf,
   kept,
   listAt,
   refused,
-  TEXT,
 } from './case.ts'
 import type { Answer, Client } from './client.ts'
 import {
@@ -37,7 +35,7 @@ function notTaken(answer: Answer, why: string): void {
   else {
     const body = jsonOf(answer)
     kept(listAt(body, 'data'), [], `data, as ${why}`)
-    formed(at(body, 'errors.0'), ERROR, `errors.0, as ${why}`)
+    formed(at(body, 'errors.0'), 'error', `errors.0, as ${why}`)
   }
 }
 
@@ -50,7 +48,7 @@ export const ACCOUNT_CASES: readonly ConformanceCase[] = [
       const reference = client.unique('user')
       const answer = await client.send('POST', '/account/register', { json: registration(reference) })
       const body = jsonOf(answered(answer, 200, 201))
-      formed(at(body, 'accountId'), TEXT, 'accountId')
+      formed(at(body, 'accountId'), 'text', 'accountId')
       kept(at(body, 'partnerAccountId'), reference, 'partnerAccountId')
     },
   }),

@@ -9,23 +9,14 @@ import {
   type Control,
   type Form,
   formed,
-  INTEGER,
-  ISO_INSTANT,
   inSection,
   jsonOf,
   kept,
-  LIST,
   listAt,
-  MAP_OF_TEXTS,
   NothingToJudge,
-  OBJECT,
   oneOf,
-  PAGE_NUMBER,
   type Run,
   refused,
-  TEXT,
-  TEXTS,
-  TRUTH,
   textAt,
 } from './case.ts'
 import type { Answer, Client } from './client.ts'
@@ -126,24 +117,24 @@ const eachQuestion =
 /** Sections "Assessment page", "Answer submission", "States: Age assessment", and of "Endpoints" the paged test. */
 export const PAGED_TEST_CASES: readonly ConformanceCase[] = [
   ...inSection('Assessment page (item of data[])').control({
-    ...byName(['moduleId', 'questionGroupId'], (field) => eachPage(field, TEXT)),
-    pageNumber: eachPage('pageNumber', PAGE_NUMBER),
-    questions: eachPage('questions', LIST),
-    ...byName(['id', 'questionText', 'type'], (field) => eachQuestion(TEXT, field)),
-    ...byName(['displayLabel', 'factDataType'], (field) => eachQuestion(MAP_OF_TEXTS, field)),
-    displayLabelOrder: eachQuestion(TEXTS, 'displayLabelOrder'),
+    ...byName(['moduleId', 'questionGroupId'], (field) => eachPage(field, 'text')),
+    pageNumber: eachPage('pageNumber', 'page-number'),
+    questions: eachPage('questions', 'list'),
+    ...byName(['id', 'questionText', 'type'], (field) => eachQuestion('text', field)),
+    ...byName(['displayLabel', 'factDataType'], (field) => eachQuestion('map-of-texts', field)),
+    displayLabelOrder: eachQuestion('texts', 'displayLabelOrder'),
     answers: async (client, control) => {
       for (const question of await questionsAsked(client, control))
         for (const answer of listAt(question, 'answers')) {
           for (const field of ['value', 'text', 'factId'])
-            formed(at(answer, field), TEXT, `answers[].${field}`)
+            formed(at(answer, field), 'text', `answers[].${field}`)
           kept(at(answer, 'answerId') === undefined, false, 'the lack of answers[].answerId')
-          formed(at(answer, 'answersToClear'), LIST, 'answers[].answersToClear')
+          formed(at(answer, 'answersToClear'), 'list', 'answers[].answersToClear')
         }
     },
-    required: eachQuestion(TRUTH, 'required'),
-    previousValues: eachQuestion(OBJECT, 'previousValues'),
-    'moreInfoTitle, moreInfoBody': eachQuestion(TEXT, 'moreInfoTitle', 'moreInfoBody'),
+    required: eachQuestion('truth', 'required'),
+    previousValues: eachQuestion('object', 'previousValues'),
+    'moreInfoTitle, moreInfoBody': eachQuestion('text', 'moreInfoTitle', 'moreInfoBody'),
   }),
 
   ...inSection('Answer submission').control({
@@ -233,7 +224,7 @@ async function completeResultOf(client: Client, account: Account): Promise<unkno
 
 function bareListOf(answer: Answer): readonly unknown[] {
   const records = jsonOf(answered(answer, 200))
-  formed(records, LIST, 'the answer, without an envelope,')
+  formed(records, 'list', 'the answer, without an envelope,')
   return listAt({ records }, 'records')
 }
 
@@ -260,7 +251,7 @@ const questionsOf = async (client: Client, account: Account) =>
   listAt(await oneCompletedOf(client, account), 'questions')
 
 const recommendationField =
-  (field: string, form = TEXT) =>
+  (field: string, form: Form = 'text') =>
   async (client: Client, account: Account) => {
     for (const item of await eachRecommendation(client, account)) formed(at(item, field), form, field)
   }
@@ -268,13 +259,14 @@ const recommendationField =
 /** Sections "Age result", "Recommendation", "Completed questions record", and what "Endpoints" has of them. */
 export const AGE_ASSESSMENT_CASES: readonly ConformanceCase[] = [
   ...result.account({
-    status: async (client, account) => formed(at(await resultOf(client, account), 'status'), TEXT, 'status'),
+    status: async (client, account) =>
+      formed(at(await resultOf(client, account), 'status'), 'text', 'status'),
     ...byName(['bioAge', 'calendarAge', 'bioAgeDelta'], (age) => async (client: Client, account: Account) => {
       const found = await completeResultOf(client, account)
-      allFormed(found, { [`${age}.year`]: INTEGER, [`${age}.month`]: INTEGER })
+      allFormed(found, { [`${age}.year`]: 'integer', [`${age}.month`]: 'integer' })
     }),
     completed: async (client, account) =>
-      formed(at(await completeResultOf(client, account), 'completed'), ISO_INSTANT, 'completed'),
+      formed(at(await completeResultOf(client, account), 'completed'), 'iso-instant', 'completed'),
   }),
   ...recommendation.account({
     teaser: recommendationField('teaser'),
@@ -285,34 +277,34 @@ export const AGE_ASSESSMENT_CASES: readonly ConformanceCase[] = [
   ...['id', 'assessmentId', 'assessmentType'].flatMap((field) =>
     completed.account({
       [`${field} (string)`]: async (client, account) =>
-        formed(at(await oneCompletedOf(client, account), field), TEXT, field),
+        formed(at(await oneCompletedOf(client, account), field), 'text', field),
     }),
   ),
   ...completed.account({
     'account (type, reference)': async (client, account) => {
       const record = await oneCompletedOf(client, account)
-      allFormed(record, { 'account.type': TEXT, 'account.reference': TEXT })
+      allFormed(record, { 'account.type': 'text', 'account.reference': 'text' })
     },
     'created (ISO 8601 timestamp)': async (client, account) =>
-      formed(at(await oneCompletedOf(client, account), 'created'), ISO_INSTANT, 'created'),
+      formed(at(await oneCompletedOf(client, account), 'created'), 'iso-instant', 'created'),
     'Each question has id, text and answers[].': async (client, account) => {
       for (const question of await questionsOf(client, account)) {
-        allFormed(question, { text: TEXT, answers: LIST }, 'questions[].')
+        allFormed(question, { text: 'text', answers: 'list' }, 'questions[].')
         kept(at(question, 'id') === undefined, false, 'the lack of questions[].id')
       }
     },
     'Each answer has id, description, label, value, all strings.': async (client, account) => {
       for (const question of await questionsOf(client, account))
         for (const answer of listAt(question, 'answers'))
-          allFormed(answer, { id: TEXT, description: TEXT, label: TEXT, value: TEXT }, 'answers[].')
+          allFormed(answer, { id: 'text', description: 'text', label: 'text', value: 'text' }, 'answers[].')
     },
   }),
 
   ...endpoints.account({
     'GET /bioage/result': async (client, account) =>
-      formed(at(await resultOf(client, account), 'status'), TEXT, 'status'),
+      formed(at(await resultOf(client, account), 'status'), 'text', 'status'),
     'GET /bioage/assessments/{assessmentId}/recommendations': async (client, account) =>
-      formed(await eachRecommendation(client, account), LIST, 'the answer'),
+      formed(await eachRecommendation(client, account), 'list', 'the answer'),
     'GET /bioage/completed/questions': completedOf,
   }),
   ...endpoints.control({

@@ -1,22 +1,18 @@
 import {
   answered,
   at,
+  byField,
   byName,
   type ConformanceCase,
-  EPOCH_NUMBER,
-  EPOCH_TEXT,
   type Form,
   formed,
   inSection,
   jsonOf,
   kept,
   listAt,
-  OBJECT,
   oneOf,
   type Run,
   refused,
-  TEXT,
-  TRUTH,
   textAt,
 } from './case.ts'
 import type { Answer, Client } from './client.ts'
@@ -48,6 +44,18 @@ async function stored(client: Client) {
   const user = await register(client)
   const record = careTeam(user.account)
   return { ...user, record, created: at(await createCareTeams(client, [record]), 'data.0') }
+}
+
+/** Fields of an entry as returned. */
+export const RETURNED: Readonly<Record<string, Form>> = {
+  ...byName(
+    ['profile', 'name', 'npi', 'zip', 'city', 'address', 'location', 'phoneNumber', 'type'],
+    () => 'text' as const,
+  ),
+  ...{ 'id (string)': 'text', 'userId (string)': 'text', 'createDate (string, epoch ms)': 'epoch-text' },
+  ...{ 'updateDate (string;': 'epoch-text', 'pcp (boolean)': 'truth' },
+  ...{ 'observationDate (number, epoch ms)': 'epoch-number', source: 'object' },
+  'hydrateCareTeams (boolean)': 'truth',
 }
 
 /** The field is returned by create and in the list, in its form. */
@@ -118,19 +126,8 @@ export const CARE_TEAM_CASES: readonly ConformanceCase[] = [
       kept(at((await stored(client)).created, 'observationDate'), OBSERVED, 'observationDate, a number,'),
   }),
   ...returned.writes({
-    ...byName(
-      ['profile', 'name', 'npi', 'zip', 'city', 'address', 'location', 'phoneNumber', 'type'],
-      (field) => asReturned(field, TEXT),
-    ),
-    'id (string)': asReturned('id', TEXT),
-    'userId (string)': asReturned('userId', TEXT),
-    'createDate (string, epoch ms)': asReturned('createDate', EPOCH_TEXT),
-    'updateDate (string;': asReturned('updateDate', TEXT),
+    ...byField({ ...RETURNED, 'updateDate (string;': 'text' }, asReturned),
     '0 for a record never updated': asReturned('updateDate', oneOf('0')),
-    'pcp (boolean)': asReturned('pcp', TRUTH),
-    'observationDate (number, epoch ms)': asReturned('observationDate', EPOCH_NUMBER),
-    source: asReturned('source', OBJECT),
-    'hydrateCareTeams (boolean)': asReturned('hydrateCareTeams', TRUTH),
   }),
 
   ...endpoints.writes({
@@ -139,7 +136,7 @@ export const CARE_TEAM_CASES: readonly ConformanceCase[] = [
       kept(at(body, 'code'), '200', 'code')
       kept(at(body, 'errors'), [], 'errors')
       kept(listAt(body, 'data').length, NPIS.length, 'the number of records in data')
-      for (const item of listAt(body, 'data')) formed(at(item, 'id'), TEXT, 'data[].id')
+      for (const item of listAt(body, 'data')) formed(at(item, 'id'), 'text', 'data[].id')
     },
     'GET not shown': async (client) =>
       allKept(client, await withEntries(client), [...NPIS].sort(), "the user's entries"),

@@ -58,46 +58,62 @@ export function inSection(section: string) {
 export const byName = <Name extends string, Made>(names: readonly Name[], make: (name: Name) => Made) =>
   Object.fromEntries(names.map((name) => [name, make(name)]))
 
-/** A form that the document gives a field. */
-export interface Form {
+interface Written {
   /** Reads after "the document has". */
   readonly words: string
   holds(value: unknown): boolean
 }
 
-const form = (words: string, holds: (value: unknown) => boolean): Form => ({ words, holds })
-const matching = (words: string, pattern: RegExp): Form =>
+const form = (words: string, holds: (value: unknown) => boolean): Written => ({ words, holds })
+const matching = (words: string, pattern: RegExp): Written =>
   form(words, (value) => typeof value === 'string' && pattern.test(value))
+const isText = (value: unknown): boolean => typeof value === 'string'
 
-export const TEXT = form('a string', (value) => typeof value === 'string')
-export const TEXT_OR_NULL = form('a string or null', (value) => value === null || typeof value === 'string')
-export const NUMBER = form('a number', (value) => typeof value === 'number')
-export const INTEGER = form('an integer', Number.isInteger)
-export const TRUTH = form('a boolean', (value) => typeof value === 'boolean')
-export const LIST = form('an array', Array.isArray)
-export const OBJECT = form('an object', isObject)
-export const EPOCH_TEXT = matching('epoch milliseconds in a string', /^-?\d{1,16}$/)
-export const EPOCH_NUMBER = form('epoch milliseconds as a number', Number.isInteger)
-export const ISO_INSTANT = matching(
-  'an ISO 8601 UTC timestamp in a string',
-  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|\+00:?00)$/,
-)
-export const US_DATE = matching('a date of the form MM/DD/YYYY', /^\d{2}\/\d{2}\/\d{4}$/)
-export const US_DATE_TIME = matching(
-  'a time of the form MM/DD/YYYY HH:mm:ss',
-  /^\d{2}\/\d{2}\/\d{4} \d{2}:\d{2}:\d{2}$/,
-)
-export const PAGE_NUMBER = matching('a string of the form major.minor', /^\d+\.\d+$/)
-export const TEXTS = form(
-  'an array, each item a string',
-  (value) => Array.isArray(value) && value.every(TEXT.holds),
-)
-export const MAP_OF_TEXTS = form(
-  'an object, each value a string',
-  (value) => isObject(value) && Object.values(value).every(TEXT.holds),
-)
-export const ERROR = form('an error', (value) => TEXT.holds(value) || isObject(value))
-export const oneOf = (...values: readonly unknown[]): Form =>
+/** Forms that the document gives fields. */
+const FORMS = {
+  text: form('a string', isText),
+  'text-or-null': form('a string or null', (value) => value === null || isText(value)),
+  number: form('a number', (value) => typeof value === 'number'),
+  integer: form('an integer', Number.isInteger),
+  truth: form('a boolean', (value) => typeof value === 'boolean'),
+  list: form('an array', Array.isArray),
+  object: form('an object', isObject),
+  'epoch-text': matching('epoch milliseconds in a string', /^-?\d{1,16}$/),
+  'epoch-number': form('epoch milliseconds as a number', Number.isInteger),
+  'iso-instant': matching(
+    'an ISO 8601 UTC timestamp in a string',
+    /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|\+00:?00)$/,
+  ),
+  'us-date': matching('a date of the form MM/DD/YYYY', /^\d{2}\/\d{2}\/\d{4}$/),
+  'us-date-time': matching(
+    'a time of the form MM/DD/YYYY HH:mm:ss',
+    /^\d{2}\/\d{2}\/\d{4} \d{2}:\d{2}:\d{2}$/,
+  ),
+  'page-number': matching('a string of the form major.minor', /^\d+\.\d+$/),
+  texts: form('an array, each item a string', (value) => Array.isArray(value) && value.every(isText)),
+  'map-of-texts': form(
+    'an object, each value a string',
+    (value) => isObject(value) && Object.values(value).every(isText),
+  ),
+  error: form('an error', (value) => isText(value) || isObject(value)),
+  /** In the content service: the document does not say which. */
+  id: form('a string', (value) => Number.isInteger(value) || isText(value)),
+}
+
+/** By its name, or one of its own. */
+export type Form = keyof typeof FORMS | Written
+
+const writtenOf = (form: Form): Written => (typeof form === 'string' ? FORMS[form] : form)
+
+export const isOfForm = (value: unknown, form: Form): boolean => writtenOf(form).holds(value)
+
+/** As `byName`, of fields with their forms. @param forms by row: a row begins with its field */
+export const byField = <Made>(
+  forms: Readonly<Record<string, Form>>,
+  make: (field: string, form: Form) => Made,
+) => Object.fromEntries(Object.entries(forms).map(([row, form]) => [row, make(row.replace(/ .*/, ''), form)]))
+
+export const oneOf = (...values: readonly unknown[]): Written =>
   form(`one of ${values.map((value) => JSON.stringify(value)).join(', ')}`, (value) => values.includes(value))
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -130,7 +146,8 @@ export function listAt(value: unknown, path: string): readonly unknown[] {
 
 /** Fails where the value has another form. */
 export function formed(value: unknown, expected: Form, place: string): void {
-  assert.ok(expected.holds(value), `${place}: the document has ${expected.words}; came ${kindOf(value)}`)
+  const { words, holds } = writtenOf(expected)
+  assert.ok(holds(value), `${place}: the document has ${words}; came ${kindOf(value)}`)
 }
 
 /** Fails where a field of the value has another form than that beside its path. */
@@ -179,7 +196,7 @@ export const read = async (client: Client, path: string, sent: Sent = {}): Promi
 export function instantOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   if (typeof value !== 'string') return undefined
-  if (EPOCH_TEXT.holds(value)) return Number(value)
+  if (isOfForm(value, 'epoch-text')) return Number(value)
   const parsed = Date.parse(value)
   return Number.isNaN(parsed) ? undefined : parsed
 }

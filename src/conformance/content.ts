@@ -2,25 +2,17 @@ import {
   allFormed,
   at,
   type ConformanceCase,
-  type Form,
   formed,
-  INTEGER,
   inSection,
   jsonOf,
   kept,
-  LIST,
   listAt,
   NothingToJudge,
-  OBJECT,
   read,
-  TEXT,
 } from './case.ts'
 import type { Client } from './client.ts'
 
 export const ARTICLES = '/content/distribution/article'
-
-/** An id may be a string or a number, the document does not say. */
-const ID: Form = { words: TEXT.words, holds: (value) => INTEGER.holds(value) || TEXT.holds(value) }
 
 /** The first items of the list. */
 async function articles(client: Client): Promise<readonly unknown[]> {
@@ -39,29 +31,29 @@ async function detail(client: Client): Promise<unknown> {
 export const CONTENT_CASES: readonly ConformanceCase[] = [
   ...inSection('Content item').nothing({
     'List item: id, resourceId, type, title, uri, primaryTag (type, id).': async (client) => {
-      const fields = { id: ID, resourceId: ID, type: TEXT, title: TEXT, uri: TEXT }
-      const tag = { primaryTag: OBJECT, 'primaryTag.type': TEXT, 'primaryTag.id': ID }
-      for (const article of await articles(client)) allFormed(article, { ...fields, ...tag })
+      for (const article of await articles(client))
+        allFormed(article, {
+          ...{ id: 'id', resourceId: 'id', type: 'text', title: 'text', uri: 'text' },
+          ...{ primaryTag: 'object', 'primaryTag.type': 'text', 'primaryTag.id': 'id' },
+        })
     },
     'Detail item adds body (string, HTML), attribution (byLine, option, byLineUrl) and image (id, title, url).':
       async (client) =>
         allFormed(at(await detail(client), 'data.0'), {
-          body: TEXT,
-          attribution: OBJECT,
-          'attribution.byLine': TEXT,
-          'attribution.option': TEXT,
-          'attribution.byLineUrl': TEXT,
-          image: OBJECT,
-          'image.id': ID,
-          'image.title': TEXT,
-          'image.url': TEXT,
+          ...{ body: 'text', attribution: 'object', 'attribution.byLine': 'text' },
+          ...{ 'attribution.option': 'text', 'attribution.byLineUrl': 'text' },
+          ...{ image: 'object', 'image.id': 'id', 'image.title': 'text', 'image.url': 'text' },
         }),
     'The content envelope has code (integer), message and data (array).': async (client) =>
-      allFormed(jsonOf(await client.send('GET', ARTICLES)), { code: INTEGER, message: TEXT, data: LIST }),
+      allFormed(jsonOf(await client.send('GET', ARTICLES)), {
+        code: 'integer',
+        message: 'text',
+        data: 'list',
+      }),
   }),
   ...inSection('Endpoints: Content').nothing({
     'GET /content/distribution/article': async (client) =>
-      formed(at(await read(client, ARTICLES), 'data'), LIST, 'data'),
+      formed(at(await read(client, ARTICLES), 'data'), 'list', 'data'),
     'GET /content/distribution/article/{contentId}': async (client) => {
       const [first] = await articles(client)
       const body = await detail(client)

@@ -8,10 +8,7 @@ import {
   inSection,
   jsonOf,
   kept,
-  LIST,
-  OBJECT,
   oneOf,
-  TEXT,
   textAt,
 } from './case.ts'
 import type { Answer, Client } from './client.ts'
@@ -58,7 +55,7 @@ async function readBack(client: Client): Promise<unknown> {
 
 /** An account as answers give it: `accountId`, or `entity` in URL form that ends in the account id. */
 const accountFormed = (came: unknown, place: string) =>
-  allFormed(came, { type: oneOf('accountId', 'entity'), reference: TEXT }, `${place}.`)
+  allFormed(came, { type: oneOf('accountId', 'entity'), reference: 'text' }, `${place}.`)
 
 /** Sections "Envelope", "Account reference", "Source object", "Code object". */
 export const ENVELOPE_CASES: readonly ConformanceCase[] = [
@@ -68,8 +65,8 @@ export const ENVELOPE_CASES: readonly ConformanceCase[] = [
       mirrored(await client.send('GET', `${REQUESTER}/requestTypes`), 'integer')
     },
     message: async (client) =>
-      formed(at(jsonOf(await client.send('GET', ARTICLES)), 'message'), TEXT, 'message'),
-    data: async (client) => formed(at(jsonOf(await client.send('GET', ARTICLES)), 'data'), LIST, 'data'),
+      formed(at(jsonOf(await client.send('GET', ARTICLES)), 'message'), 'text', 'message'),
+    data: async (client) => formed(at(jsonOf(await client.send('GET', ARTICLES)), 'data'), 'list', 'data'),
   }),
   ...envelope.account({
     code: async (client, account) => {
@@ -82,8 +79,10 @@ export const ENVELOPE_CASES: readonly ConformanceCase[] = [
       kept(at(await readBiometrics(client, account), 'errors'), [], 'errors, empty on success,'),
     'The get-conditions response nests a whole envelope (code, message, data, errors) inside an outer data object.':
       async (client, account) => {
-        const inner = { 'data.code': TEXT, 'data.message': TEXT, 'data.data': LIST, 'data.errors': LIST }
-        allFormed(await readConditions(client, account), { data: OBJECT, ...inner })
+        allFormed(await readConditions(client, account), {
+          ...{ data: 'object', 'data.code': 'text', 'data.message': 'text' },
+          ...{ 'data.data': 'list', 'data.errors': 'list' },
+        })
       },
   }),
   ...envelope.writes({
@@ -103,7 +102,7 @@ export const ENVELOPE_CASES: readonly ConformanceCase[] = [
     'Account registration': async (client) => {
       const json = registration(client.unique('user'))
       const body = jsonOf(await client.send('POST', '/account/register', { json }))
-      formed(at(body, 'accountId'), TEXT, 'accountId, without an envelope,')
+      formed(at(body, 'accountId'), 'text', 'accountId, without an envelope,')
       kept(at(body, 'data'), undefined, 'data, as there is no envelope,')
     },
   }),

@@ -3,24 +3,17 @@ import {
   allFormed,
   answered,
   at,
-  byName,
+  byField,
   type ConformanceCase,
   type Form,
   formed,
-  INTEGER,
   inSection,
   jsonOf,
   kept,
-  LIST,
   listAt,
   oneOf,
   type Run,
-  TEXT,
-  TEXT_OR_NULL,
-  TRUTH,
   textAt,
-  US_DATE,
-  US_DATE_TIME,
 } from './case.ts'
 import type { Answer, Client } from './client.ts'
 import {
@@ -102,16 +95,17 @@ const dateOfService =
     const place = `request.datesOfService.${field}`
     const { sent, returned } = await createTaken(client)
     const { [field]: date, ...datesOfService } = sent.request.datesOfService
-    formed(at(datesIn(returned), field), US_DATE, place)
+    formed(at(datesIn(returned), field), 'us-date', place)
     kept(at(datesIn(returned), field), usDate(date), place)
     await refusedAsNew(client, { ...sent, request: { ...sent.request, datesOfService } })
   }
 
-const added =
-  (form: Form) =>
-  (field: string): Run =>
-  async (client) =>
-    formed(at((await createTaken(client)).returned, field), form, field)
+/** What the service adds to a request. */
+export const ADDED: Readonly<Record<string, Form>> = {
+  ...{ authorizationUploadUrl: 'text', 'status.status': 'text', 'status.authorizationName': 'text' },
+  ...{ 'status.documentAvailable': 'truth', 'status.updated': 'us-date-time' },
+  ...{ 'status.processed': 'text-or-null', 'status.processedPlatform': 'text-or-null' },
+}
 
 /** Section "Medical-records request (ROI)". */
 export const MEDICAL_RECORDS_FIELD_CASES: readonly ConformanceCase[] = [
@@ -126,7 +120,7 @@ export const MEDICAL_RECORDS_FIELD_CASES: readonly ConformanceCase[] = [
     ...required('patient', 'firstName', 'lastName'),
     'patient.dob': async (client) => {
       const { sent, returned } = await createTaken(client)
-      formed(at(returned, 'patient.dob'), US_DATE, 'patient.dob')
+      formed(at(returned, 'patient.dob'), 'us-date', 'patient.dob')
       kept(at(returned, 'patient.dob'), usDate(sent.patient.dob), 'patient.dob')
       await refusedAsNew(client, without(sent, 'patient', 'dob'))
     },
@@ -175,18 +169,17 @@ export const MEDICAL_RECORDS_FIELD_CASES: readonly ConformanceCase[] = [
           statuses.push((await upsert(client, [renewed(client, { ...sent, request })])).status)
         kept(statuses.includes(200), true, 'one of the two spellings being taken')
       },
-    ...byName(['authorizationUploadUrl', 'status.status', 'status.authorizationName'], added(TEXT)),
-    ...byName(['status.documentAvailable'], added(TRUTH)),
-    ...byName(['status.updated'], added(US_DATE_TIME)),
-    ...byName(['status.processed', 'status.processedPlatform'], added(TEXT_OR_NULL)),
+    ...byField(ADDED, (field, form) => async (client: Client) => {
+      formed(at((await createTaken(client)).returned, field), form, field)
+    }),
   }),
   ...roi.nothing({
     'Request type item: id (string), name (string), requestSubType (array of items with id, name, disabled (nullable)).':
       async (client) => {
         for (const type of await requestTypes(client)) {
-          allFormed(type, { id: TEXT, name: TEXT, requestSubType: LIST })
+          allFormed(type, { id: 'text', name: 'text', requestSubType: 'list' })
           for (const subtype of listAt(type, 'requestSubType')) {
-            allFormed(subtype, { id: TEXT, name: TEXT }, 'requestSubType[].')
+            allFormed(subtype, { id: 'text', name: 'text' }, 'requestSubType[].')
             formed(at(subtype, 'disabled') ?? null, oneOf(null, true, false), 'requestSubType[].disabled')
           }
         }
@@ -216,8 +209,9 @@ function innerOf(message: string): unknown {
 function refusal(answer: Answer): unknown {
   const body = jsonOf(answered(answer, 400))
   kept(at(body, 'code'), 400, 'code')
-  formed(at(body, 'message'), TEXT, 'message')
-  for (const error of listAt(body, 'errors')) allFormed(error, { code: INTEGER, message: TEXT }, 'errors[].')
+  formed(at(body, 'message'), 'text', 'message')
+  for (const error of listAt(body, 'errors'))
+    allFormed(error, { code: 'integer', message: 'text' }, 'errors[].')
   return body
 }
 
@@ -253,7 +247,7 @@ export const MEDICAL_RECORDS_REFUSAL_CASES: readonly ConformanceCase[] = [
     },
     errors: async (client) => {
       const body = await searchRefusal(client)
-      formed(at(body, 'errors'), LIST, 'errors')
+      formed(at(body, 'errors'), 'list', 'errors')
       if (innerOf(textAt(body, 'message')) === undefined) return
       for (const error of listAt(body, 'errors')) {
         kept(at(error, 'code'), 400, 'errors[].code')
@@ -281,9 +275,9 @@ export const MEDICAL_RECORDS_REFUSAL_CASES: readonly ConformanceCase[] = [
         const body = refusal(await upsert(client, [(await nameless(client)).bad]))
         const inner = innerOf(textAt(body, 'message'))
         if (inner === undefined) return
-        allFormed(inner, { code: INTEGER, message: TEXT }, 'the inner ')
+        allFormed(inner, { code: 'integer', message: 'text' }, 'the inner ')
         for (const error of listAt(inner, 'errors'))
-          allFormed(error, { code: INTEGER, message: TEXT }, 'the inner errors[].')
+          allFormed(error, { code: 'integer', message: 'text' }, 'the inner errors[].')
       },
     'Malformed request or validation failure on PATCH': async (client) => {
       const { sent, bad } = await nameless(client)

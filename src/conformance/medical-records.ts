@@ -6,14 +6,11 @@ import {
   inSection,
   jsonOf,
   kept,
-  LIST,
   listAt,
   NothingToJudge,
-  OBJECT,
   type Run,
   read,
   refused,
-  TEXT,
   textAt,
 } from './case.ts'
 import type { Answer, Client } from './client.ts'
@@ -192,7 +189,7 @@ export const MEDICAL_RECORDS_CASES: readonly ConformanceCase[] = [
       const { returned } = await createTaken(client)
       kept(at(returned, 'status.status'), 'Received', 'status.status')
       kept(at(returned, 'status.documentAvailable'), false, 'status.documentAvailable')
-      formed(at(returned, 'authorizationUploadUrl'), TEXT, 'authorizationUploadUrl')
+      formed(at(returned, 'authorizationUploadUrl'), 'text', 'authorizationUploadUrl')
     },
     existing: async (client) => {
       const { sent, returned } = await createTaken(client)
@@ -221,7 +218,7 @@ export const MEDICAL_RECORDS_CASES: readonly ConformanceCase[] = [
     'before the authorization document is submitted': async (client) => {
       const { sent } = await createTaken(client)
       const answer = answered(await remove(client, sent.referenceNumber), 200)
-      formed(at(jsonOf(answer), 'data'), LIST, "data, the removed request's details,")
+      formed(at(jsonOf(answer), 'data'), 'list', "data, the removed request's details,")
       kept(await stored(client, sent), undefined, 'the removed request in a search')
     },
     'after the authorization document is submitted': async (client) => {
@@ -241,8 +238,8 @@ export const MEDICAL_RECORDS_CASES: readonly ConformanceCase[] = [
     },
     'GET /medical-records/requester/requestTypes': async (client) => {
       const body = await read(client, `${PATH}/requestTypes`)
-      for (const inner of listAt(body, 'data')) formed(inner, LIST, 'data[], a nested array,')
-      for (const type of await requestTypes(client)) formed(at(type, 'name'), TEXT, 'name')
+      for (const inner of listAt(body, 'data')) formed(inner, 'list', 'data[], a nested array,')
+      for (const type of await requestTypes(client)) formed(at(type, 'name'), 'text', 'name')
     },
   }),
   ...endpoints.writes({
@@ -254,7 +251,7 @@ export const MEDICAL_RECORDS_CASES: readonly ConformanceCase[] = [
       kept(numbers, new Set([first.referenceNumber, second.referenceNumber]), 'the requests in data')
       for (const item of data)
         for (const field of ['authorizationUploadUrl', 'status.status'])
-          formed(at(item, field), TEXT, `data[].${field}`)
+          formed(at(item, field), 'text', `data[].${field}`)
       answered(await upsert(client, [renewed(client, {})]), 400)
     },
     'The PATCH call is an upsert: a referenceNumber that does not exist creates a request, and one that exists updates it.':
@@ -279,7 +276,7 @@ export const MEDICAL_RECORDS_CASES: readonly ConformanceCase[] = [
     'POST /medical-records/requester': async (client) => {
       const { sent, returned } = await createTaken(client)
       const result = await stored(client, sent)
-      formed(result, OBJECT, 'the request in results')
+      formed(result, 'object', 'the request in results')
       for (const block of ['patient', 'provider', 'request', 'webhook'])
         kept(at(result, block), at(returned, block), `results[].${block}`)
     },
@@ -307,7 +304,7 @@ export const MEDICAL_RECORDS_CASES: readonly ConformanceCase[] = [
       async (client) => {
         const body = jsonOf(answered(await search(client, await searchForNobody(client)), 200))
         kept(listAt(body, 'data').length, 1, 'the number of objects in data')
-        formed(at(body, 'data.0.results'), LIST, 'data[].results')
+        formed(at(body, 'data.0.results'), 'list', 'data[].results')
         kept(Object.keys(Object(at(body, 'data.0'))).length > 1, true, 'the query beside results')
       },
     '400 on a malformed query.': async (client) => {

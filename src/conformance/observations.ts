@@ -4,22 +4,16 @@ import {
   at,
   byName,
   type ConformanceCase,
-  EPOCH_TEXT,
   type Form,
   formed,
-  INTEGER,
-  ISO_INSTANT,
   inSection,
   instantOf,
+  isOfForm,
   jsonOf,
   kept,
-  LIST,
   listAt,
-  NUMBER,
-  OBJECT,
   oneOf,
   type Run,
-  TEXT,
 } from './case.ts'
 import type { Client } from './client.ts'
 import {
@@ -121,11 +115,11 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
       const named = at(echo, 'account.reference')
       const known = named === account.reference || (typeof named === 'string' && named.endsWith(accountId))
       kept(known, true, 'account.reference in the echo naming the user')
-      formed(found, OBJECT, "the user's record as read")
+      formed(found, 'object', "the user's record as read")
     },
     observationDate: async (client) => {
       const { record, echo, found } = await storedBiometric(client)
-      formed(record.observationDate, ISO_INSTANT, 'observationDate as sent')
+      formed(record.observationDate, 'iso-instant', 'observationDate as sent')
       kept(instantOf(at(echo, 'observationDate')), OBSERVED, 'the instant observationDate in the echo')
       const read = at(found, 'observationDate')
       kept(read, String(OBSERVED), 'observationDate as read, in epoch milliseconds,')
@@ -140,45 +134,41 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
     },
     'Biometric create response data[] items: transactionId, account (reference, type, sponsor), name, source (name, notes, type, meta.dataQuality), observationDate (ISO 8601 string), value, unit, codes.':
       async (client) => {
-        const account = { 'account.reference': TEXT, 'account.type': TEXT, 'account.sponsor': TEXT }
-        const texts = { 'source.name': TEXT, 'source.notes': TEXT, 'source.type': TEXT }
-        const fields = {
-          transactionId: TEXT,
-          ...account,
-          name: TEXT,
-          ...texts,
-          'source.meta.dataQuality': TEXT,
+        const echoed: Readonly<Record<string, Form>> = {
+          ...{ transactionId: 'text', 'account.reference': 'text', 'account.type': 'text' },
+          ...{ 'account.sponsor': 'text', name: 'text', 'source.name': 'text', 'source.notes': 'text' },
+          ...{ 'source.type': 'text', 'source.meta.dataQuality': 'text', observationDate: 'iso-instant' },
+          ...{ value: 'number', unit: 'text', codes: 'list' },
         }
-        const measured = { observationDate: ISO_INSTANT, value: NUMBER, unit: TEXT, codes: LIST }
-        allFormed((await storedBiometric(client)).echo, { ...fields, ...measured }, 'data[].')
+        allFormed((await storedBiometric(client)).echo, echoed, 'data[].')
       },
     'The envelope has code 201 (integer) and message of the form 201 CREATED.': async (client) => {
       const { body } = await storedBiometric(client)
-      formed(at(body, 'code'), INTEGER, 'code')
+      formed(at(body, 'code'), 'integer', 'code')
       kept(at(body, 'code'), 201, 'code 201')
       kept(/^201\b/.test(String(at(body, 'message'))), true, 'message beginning with 201')
     },
   }),
 
   ...biometricRead.account({
-    id: always('id', TEXT),
-    accountReference: always('accountReference', OBJECT),
+    id: always('id', 'text'),
+    accountReference: always('accountReference', 'object'),
     'created, updated': async (client, account) => {
       const records = await someBiometrics(client, account)
-      for (const record of records) formed(at(record, 'created'), EPOCH_TEXT, 'created')
+      for (const record of records) formed(at(record, 'created'), 'epoch-text', 'created')
       // Of a record that was never updated, the document does not show what it is.
-      for (const record of having(records, 'updated')) formed(at(record, 'updated'), EPOCH_TEXT, 'updated')
+      for (const record of having(records, 'updated')) formed(at(record, 'updated'), 'epoch-text', 'updated')
     },
-    name: whereSent('name', TEXT),
-    source: whereSent('source', OBJECT),
-    observationDate: whereSent('observationDate', EPOCH_TEXT),
-    value: whereSent('value', NUMBER),
-    unit: whereSent('unit', TEXT),
+    name: whereSent('name', 'text'),
+    source: whereSent('source', 'object'),
+    observationDate: whereSent('observationDate', 'epoch-text'),
+    value: whereSent('value', 'number'),
+    unit: whereSent('unit', 'text'),
     codes: async (client, account) => {
       const records = having(await someBiometrics(client, account), 'codes')
       for (const record of some(records, 'biometrics with codes')) {
-        formed(at(record, 'codes'), LIST, 'codes')
-        formed(at(record, 'codes.0'), OBJECT, 'codes[]')
+        formed(at(record, 'codes'), 'list', 'codes')
+        formed(at(record, 'codes.0'), 'object', 'codes[]')
       }
     },
   }),
@@ -232,7 +222,7 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
     'GET /health-profile/biometrics': async (client, account) => {
       const body = await readBiometrics(client, account)
       kept(at(body, 'code'), '200', 'code')
-      formed(at(body, 'data'), LIST, 'data')
+      formed(at(body, 'data'), 'list', 'data')
       kept(at(body, 'errors'), [], 'errors')
     },
     'latest records by observationDate per code and sourceType': async (client, account) => {
@@ -270,7 +260,7 @@ const conditionComesBack =
 const conditionTaken =
   (field: string): Run =>
   async (client) =>
-    formed((await storedCondition(client)).found, OBJECT, `a record sent with ${field}, as read`)
+    formed((await storedCondition(client)).found, 'object', `a record sent with ${field}, as read`)
 
 /** Every condition of the account has the fields in their form. */
 const each =
@@ -307,23 +297,23 @@ export const CONDITION_CASES: readonly ConformanceCase[] = [
     },
     'All dates are normalised to and expressed in UTC.': async (client) => {
       const date = at((await storedCondition(client)).found, 'observationDate')
-      const inUtc = typeof date === 'string' && (EPOCH_TEXT.holds(date) || /(Z|\+00:?00)$/.test(date))
+      const inUtc = typeof date === 'string' && (isOfForm(date, 'epoch-text') || /(Z|\+00:?00)$/.test(date))
       kept(inUtc, true, 'observationDate as read being in UTC')
     },
   }),
 
   ...conditionReturned.account({
-    'account (type, reference)': each(TEXT, 'account.type', 'account.reference'),
-    name: each(TEXT, 'name'),
-    codes: each(LIST, 'codes'),
-    'observationDate (string)': each(TEXT, 'observationDate'),
-    source: each(OBJECT, 'source'),
-    'createDate (string, epoch ms)': each(EPOCH_TEXT, 'createDate'),
-    'updateDate (string, epoch ms)': each(EPOCH_TEXT, 'updateDate'),
+    'account (type, reference)': each('text', 'account.type', 'account.reference'),
+    name: each('text', 'name'),
+    codes: each('list', 'codes'),
+    'observationDate (string)': each('text', 'observationDate'),
+    source: each('object', 'source'),
+    'createDate (string, epoch ms)': each('epoch-text', 'createDate'),
+    'updateDate (string, epoch ms)': each('epoch-text', 'updateDate'),
   }),
   ...conditionReturned.writes({
     'id (string, present in create responses)': async (client) =>
-      formed(at((await storedCondition(client)).created, 'id'), TEXT, 'id as create returns it'),
+      formed(at((await storedCondition(client)).created, 'id'), 'text', 'id as create returns it'),
   }),
 
   ...conditionCalls.writes({
@@ -332,7 +322,7 @@ export const CONDITION_CASES: readonly ConformanceCase[] = [
       const records = [condition(client, account), condition(client, account, HYPERTENSION)]
       const body = await conditionsCreated(client, records)
       kept(at(body, 'errors'), [], 'errors')
-      for (const item of listAt(body, 'data')) formed(at(item, 'id'), TEXT, 'data[].id')
+      for (const item of listAt(body, 'data')) formed(at(item, 'id'), 'text', 'data[].id')
       kept((await conditionsOf(client, account)).length, 2, 'the number of records as read')
     },
     'POST /health-profile/conditions/bulk': async (client) => {
@@ -359,8 +349,8 @@ export const CONDITION_CASES: readonly ConformanceCase[] = [
   ...conditionCalls.account({
     'GET /health-profile/conditions': async (client, account) => {
       const body = await readConditions(client, account)
-      formed(at(body, 'data'), OBJECT, 'data')
-      formed(at(body, 'data.data'), LIST, 'data.data')
+      formed(at(body, 'data'), 'object', 'data')
+      formed(at(body, 'data.data'), 'list', 'data.data')
     },
   }),
 ]

@@ -3,35 +3,31 @@
  * the records themselves.
  */
 import { COMPLETED, isComplete, PAGES, RECOMMENDATIONS, RESULT, readResult } from './age-assessment.ts'
+import { RETURNED } from './care-teams.ts'
 import {
   type Account,
   answered,
   at,
+  byField,
   byName,
   type ConformanceCase,
-  EPOCH_NUMBER,
-  EPOCH_TEXT,
   type Form,
   formed,
   inSection,
+  isOfForm,
   jsonOf,
   kept,
-  LIST,
   listAt,
   NothingToJudge,
-  OBJECT,
   oneOf,
   type Run,
   refused,
-  TEXT,
-  TEXT_OR_NULL,
-  TRUTH,
   textAt,
-  US_DATE_TIME,
 } from './case.ts'
 import type { Answer, Client, Sent } from './client.ts'
 import { ARTICLES } from './content.ts'
 import { search, searchForNobody } from './medical-records.ts'
+import { ADDED } from './medical-records-fields.ts'
 import {
   BIOMETRICS,
   biometricsOf,
@@ -183,7 +179,7 @@ const where =
   ): Run<[Account]> =>
   async (client, account) => {
     const values = (await recordsOf(client, account)).map((record) => at(record, field))
-    const there = values.filter((value) => value !== undefined && (value !== null || form.holds(value)))
+    const there = values.filter((value) => value !== undefined && (value !== null || isOfForm(value, form)))
     for (const value of some(there, field)) formed(value, form, field)
   }
 
@@ -233,20 +229,9 @@ async function sameByPath(
 }
 
 const OF_AN_ACCOUNT: readonly ConformanceCase[] = [
-  ...inSection('Care team record, as returned').account({
-    ...byName(
-      ['profile', 'name', 'npi', 'zip', 'city', 'address', 'location', 'phoneNumber', 'type'],
-      (field) => where(someCareTeams, field, TEXT),
-    ),
-    'id (string)': where(someCareTeams, 'id', TEXT),
-    'userId (string)': where(someCareTeams, 'userId', TEXT),
-    'createDate (string, epoch ms)': where(someCareTeams, 'createDate', EPOCH_TEXT),
-    'updateDate (string;': where(someCareTeams, 'updateDate', EPOCH_TEXT),
-    'pcp (boolean)': where(someCareTeams, 'pcp', TRUTH),
-    'observationDate (number, epoch ms)': where(someCareTeams, 'observationDate', EPOCH_NUMBER),
-    source: where(someCareTeams, 'source', OBJECT),
-    'hydrateCareTeams (boolean)': where(someCareTeams, 'hydrateCareTeams', TRUTH),
-  }),
+  ...inSection('Care team record, as returned').account(
+    byField(RETURNED, (field, form) => where(someCareTeams, field, form)),
+  ),
   ...inSection('Endpoints: Care teams').account({ 'GET not shown': careTeamsOf }),
   ...inSection('States: Care team PCP flag').account({
     'pcp is set to false on all other care team entries of the same user.': async (client, account) => {
@@ -255,15 +240,15 @@ const OF_AN_ACCOUNT: readonly ConformanceCase[] = [
     },
   }),
   ...inSection('Source object (source)').account({
-    ...byName(['name', 'type', 'notes'], (field) => where(sourcesOf, field, TEXT)),
-    meta: where(sourcesOf, 'meta', OBJECT),
+    ...byName(['name', 'type', 'notes'], (field) => where(sourcesOf, field, 'text')),
+    meta: where(sourcesOf, 'meta', 'object'),
     ...byName(
       ['batchId', 'resourceKey', 'sendingSystem', 'persistentRecordId', 'dataQuality'],
-      (field): Run<[Account]> => where(sourcesOf, `meta.${field}`, TEXT),
+      (field): Run<[Account]> => where(sourcesOf, `meta.${field}`, 'text'),
     ),
   }),
   ...inSection('Code object (codes[], medication[])').account(
-    byName(['code', 'codeSystem', 'codeSystemName', 'name'], (field) => where(codesOf, field, TEXT)),
+    byName(['code', 'codeSystem', 'codeSystemName', 'name'], (field) => where(codesOf, field, 'text')),
   ),
   ...inSection('Account reference (request bodies, field account)').account({
     'Type is accountId or entity.': where(
@@ -300,19 +285,13 @@ const OF_AN_ACCOUNT: readonly ConformanceCase[] = [
       for (const language of LANGUAGES) {
         const sent = { path, query: queryOf(account), headers: { 'Accept-Language': language } }
         const answer = await client.send('GET', RECOMMENDATIONS, sent)
-        formed(jsonOf(answered(answer, 200)), LIST, 'the answer, without an envelope,')
+        formed(jsonOf(answered(answer, 200)), 'list', 'the answer, without an envelope,')
       }
     },
   }),
-  ...inSection('Medical-records request (ROI)').account({
-    authorizationUploadUrl: where(requestsOf, 'authorizationUploadUrl', TEXT),
-    'status.status': where(requestsOf, 'status.status', TEXT),
-    'status.authorizationName': where(requestsOf, 'status.authorizationName', TEXT),
-    'status.documentAvailable': where(requestsOf, 'status.documentAvailable', TRUTH),
-    'status.updated': where(requestsOf, 'status.updated', US_DATE_TIME),
-    'status.processed': where(requestsOf, 'status.processed', TEXT_OR_NULL),
-    'status.processedPlatform': where(requestsOf, 'status.processedPlatform', TEXT_OR_NULL),
-  }),
+  ...inSection('Medical-records request (ROI)').account(
+    byField(ADDED, (field, form) => where(requestsOf, field, form)),
+  ),
 ]
 
 export const READ_CASES: readonly ConformanceCase[] = [...OF_NOBODY, ...OF_AN_ACCOUNT]

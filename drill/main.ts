@@ -1,5 +1,5 @@
 /**
- * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N] [--only KIND]` (docs/drill.md). Real processes of Waybill are
+ * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N,…] [--only KIND]` (docs/drill.md). Real processes of Waybill are
  * killed over and over against a reference gateway that fails, and in the end what it holds is compared with what must be there.
  * Exit code 1 where anything was lost, doubled, altered or not accounted for.
  */
@@ -25,8 +25,12 @@ const Options = z.strictObject({
   seed: z.coerce.number().int().default(1),
   /** No round is begun after so many seconds. */
   seconds: z.coerce.number().min(1).default(Number.POSITIVE_INFINITY),
-  /** This round alone. */
-  round: z.coerce.number().int().min(1).optional(),
+  /** These rounds alone: 17, or 3,20. */
+  round: z.coerce
+    .string()
+    .regex(/^[1-9]\d*(,[1-9]\d*)*$/)
+    .transform((numbers) => numbers.split(',').map(Number))
+    .optional(),
   /** Rounds of this kind alone. */
   only: z
     .string()
@@ -61,7 +65,7 @@ export async function drill(options: DrillOptions, say: (text: string) => void):
   await cp(join(import.meta.dirname, '../mappings/catalog'), join(mappings, 'catalog'), { recursive: true })
   const { folder: bundled, program } = await bundle(WATCHED)
   const endsAt = performance.now() + seconds * 1000
-  const numbers = round === undefined ? numbersOf(rounds, only) : [round]
+  const numbers = round ?? numbersOf(rounds, only)
   const ends = await pLimit(ROUNDS_AT_ONCE).map(numbers, async (number) => {
     if (performance.now() > endsAt) return undefined
     const play = isOtherJobsRound(number) ? runOtherJobs : runRound

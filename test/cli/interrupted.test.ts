@@ -12,7 +12,7 @@ import { readReceipts } from './run-outputs.ts'
 const KEY = 'the same key in every home'
 const AT_ONCE = 4
 const JOB = `exports: { from: .., match: "acme_*.csv", mapping: acme-onsite }
-submit: { concurrency: ${AT_ONCE}, batch: { records: 50 }, readLag: 100ms }
+submit: { concurrency: ${AT_ONCE}, batch: { records: 25 }, readLag: 100ms }
 `
 
 /** What happens at the `nth` request (from 1) that a process makes to a path: the signal, and what becomes of the request. */
@@ -49,7 +49,7 @@ async function setScene(): Promise<Scene> {
   }
   const proxy = await startFaultProxy(store.url, faultOf)
   const workplace = await createWorkplace({ ...gatewaySettings(proxy.url), WAYBILL_KEY: KEY })
-  await generateSamples({ out: workplace.folder, participants: 100, messages: 0 })
+  await generateSamples({ out: workplace.folder, participants: 50, messages: 0 })
   await putNoShowsFirst(workplace.folder)
   await workplace.job('screening', JOB)
   return {
@@ -81,7 +81,7 @@ async function putNoShowsFirst(folder: string): Promise<void> {
           ({ participant_id: `NO-${at}`, screened_at: '02/04/2026 09:10', no_show: 'Y' })[column] ?? '',
       )
       .join(',')
-  const noShows = Array.from({ length: CHUNK_SIZE.rows - 50 }, (_, at) => noShow(at))
+  const noShows = Array.from({ length: CHUNK_SIZE.rows - 25 }, (_, at) => noShow(at))
   await writeFile(join(folder, name), [header, ...noShows, ...lines].join('\n'))
 }
 

@@ -108,7 +108,9 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
       said.push(notice.title)
     },
   }
-  const read = (): Promise<Job> => readJob({ jobs, mappings: jobs }, 'nightly')
+  // Its text changes by `writeJob` alone, and it is read for each quarter of an hour of weeks.
+  let asWritten: Promise<Job> | undefined
+  const read = (): Promise<Job> => (asWritten ??= readJob({ jobs, mappings: jobs }, 'nightly'))
 
   const run = async (job: Job, owner: string): Promise<string> => {
     const runId = `run-${++ids}`
@@ -141,8 +143,10 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
     return runId
   }
 
-  const writeJob = (text: string): Promise<void> =>
-    writeFile(join(jobs, 'nightly.yaml'), `job: nightly\nmapping: m\n${text}`)
+  const writeJob = async (text: string): Promise<void> => {
+    await writeFile(join(jobs, 'nightly.yaml'), `job: nightly\nmapping: m\n${text}`)
+    asWritten = undefined
+  }
   await writeJob(yaml)
   return {
     folder,

@@ -75,7 +75,7 @@ let consumer: string
 /** Packs a copy of the project, which holds no build, and puts the package where a consumer's node_modules has it. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'waybill-package-'))
-  const source = join(folder, 'source')
+  const source = join(folder, 'build', 'source')
   consumer = join(folder, 'consumer')
   const modules = join(consumer, 'node_modules')
   const manifest: { files: string[]; dependencies: Record<string, string> } = JSON.parse(
@@ -88,12 +88,12 @@ beforeAll(async () => {
   }
   // `npm run check` has checked the types of what is built here.
   const build = JSON.parse(await readFile(join(PROJECT, 'tsconfig.build.json'), 'utf8'))
-  Object.assign(build.compilerOptions, { noCheck: true })
+  Object.assign(build.compilerOptions, { noCheck: true, sourceMap: false })
   await writeFile(join(source, 'tsconfig.build.json'), JSON.stringify(build))
   // What an earlier build left must not be packed.
   await mkdir(join(source, 'dist'))
   await writeFile(join(source, 'dist', 'removed.js'), '')
-  await symlink(join(PROJECT, 'node_modules'), join(source, 'node_modules'))
+  await symlink(join(PROJECT, 'node_modules'), join(folder, 'build', 'node_modules'))
   await run('npm', ['pack', '--pack-destination', folder], {
     cwd: source,
     env: { ...process.env, npm_config_offline: 'true', npm_config_cache: join(folder, 'cache') },

@@ -1,5 +1,4 @@
 /** Answers that no gateway should give, and what is asked for with them: the process ends all the same, and no credential is shown or given away. */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
@@ -51,7 +50,7 @@ test('a run whose gateway switches protocols ends, and so does its process', asy
 })
 
 test('what is left open holds no process whose command is done, and what it said is whole', async () => {
-  const { folder, environment } = await createWorkplace()
+  const { folder, startProgram } = await createWorkplace()
   const script = join(folder, 'held.ts')
   const said = 3_000_000
   await writeFile(
@@ -66,7 +65,7 @@ await main(['doctor'], (context) => {
 })
 `,
   )
-  const child = spawn(process.execPath, [script], { cwd: folder, env: { ...environment } })
+  const child = startProgram(script)
   onTestFinished(() => {
     child.kill('SIGKILL')
   })

@@ -1,5 +1,5 @@
 /** Runs the real command line as a user would: within this process, or in one of its own that can be killed. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,6 +10,11 @@ import { runCommandLine } from '../../src/main.ts'
 
 export const PROJECT = resolve(import.meta.dirname, '../..')
 const ENTRY = join(PROJECT, 'bin/waybill.js')
+
+/** What a process has besides its settings. */
+export const INHERITED = Object.fromEntries(
+  ['PATH', 'NODE_COMPILE_CACHE'].map((name) => [name, process.env[name]]),
+)
 
 export interface Ended {
   readonly code: number | null
@@ -25,7 +30,9 @@ export interface Workplace {
   /** Writes `jobs/<name>.yaml`. */
   job(name: string, yaml: string): Promise<void>
   /** In a process of its own. */
-  start(...args: string[]): ChildProcess
+  start(...args: string[]): ChildProcessWithoutNullStreams
+  /** Another program than the command line, with the same settings. */
+  startProgram(file: string, ...args: string[]): ChildProcessWithoutNullStreams
   /** Within this process; while another command is at work there, in one of its own. */
   waybill(...args: string[]): Promise<Ended>
   /** Within this process, whose clock shows that instant (UTC) and goes on from there. */
@@ -48,17 +55,16 @@ export async function createWorkplace(environment: Record<string, string> = {}):
   }
   const { mkdir } = await import('node:fs/promises')
   await mkdir(join(folder, 'jobs'))
-  const start = (...args: string[]): ChildProcess =>
-    spawn(process.execPath, [ENTRY, ...args], {
-      cwd: folder,
-      env: { PATH: process.env['PATH'], ...settings },
-    })
+  const startProgram: Workplace['startProgram'] = (...args) =>
+    spawn(process.execPath, args, { cwd: folder, env: { ...INHERITED, ...settings } })
+  const start: Workplace['start'] = (...args) => startProgram(ENTRY, ...args)
   return {
     folder,
     home,
     environment: settings,
     job: (name, yaml) => writeFile(join(folder, 'jobs', `${name}.yaml`), `job: ${name}\n${yaml}`),
     start,
+    startProgram,
     waybillAt(instant, ...args) {
       const ahead = Date.parse(instant) - Date.now()
       const compose: Compose = (context) => ({ ...context, now: () => context.now() + ahead })

@@ -1,5 +1,4 @@
 /** `waybill expect` after real runs, and a schedule that looks by itself. */
-import { spawn } from 'node:child_process'
 import { readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, test } from 'vitest'
@@ -239,16 +238,8 @@ test('a schedule looks by itself', async () => {
   const clinic = await openClinic({ job: `schedule: { cron: "0 0 1 1 *", zone: Etc/UTC }\n${job}` })
   const { workplace } = clinic
   await writeFile(join(workplace.folder, 'told.txt'), '')
-  const child = spawn(
-    process.execPath,
-    [
-      join(import.meta.dirname, 'fast-clock-process.ts'),
-      new Date(DUE - 10_000).toISOString(),
-      '60',
-      'schedule',
-    ],
-    { cwd: workplace.folder, env: { PATH: process.env['PATH'], ...workplace.environment } },
-  )
+  const fastClock = join(import.meta.dirname, 'fast-clock-process.ts')
+  const child = workplace.startProgram(fastClock, new Date(DUE - 10_000).toISOString(), '60', 'schedule')
   const over = ended(child)
   await new Promise<void>((resolve) => {
     child.stderr.on('data', (text: Buffer) => {

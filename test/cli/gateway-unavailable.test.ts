@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
@@ -136,12 +135,11 @@ test('who looks on is told that a run waits, and why; not of one that was killed
   await first.close()
   const clinic = await openClinic({ store: first })
   await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
-  const { waybill, folder, environment } = clinic.workplace
+  const { waybill } = clinic.workplace
   /** In a process of its own, until it says that nothing gets through. */
   const startWaiting = async () => {
-    const clock = [FAST_CLOCK, new Date().toISOString(), String(SPEED)]
-    const options = { cwd: folder, env: { PATH: process.env['PATH'], ...environment } }
-    const child = spawn(process.execPath, [...clock, 'run', 'clinic'], options)
+    const clock = [new Date().toISOString(), String(SPEED)]
+    const child = clinic.workplace.startProgram(FAST_CLOCK, ...clock, 'run', 'clinic')
     const over = ended(child)
     let said = ''
     await new Promise<void>((resolve) => {

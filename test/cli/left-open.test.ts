@@ -1,5 +1,4 @@
 /** A schedule runs for months, and a program may run jobs one after the other: what a command opens, it closes. */
-import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -14,7 +13,7 @@ test.runIf(existsSync('/proc/self/fd'))(
   'a process ends by itself once its commands have, and no file of theirs is open',
   async () => {
     const clinic = await openClinic({ job: `${JOB}notify: { command: "true", on: always }\n` })
-    const { folder, environment } = clinic.workplace
+    const { folder } = clinic.workplace
     await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
     const commands = [
       [clinic.store.url, 'run', 'clinic'],
@@ -24,12 +23,10 @@ test.runIf(existsSync('/proc/self/fd'))(
       [clinic.store.url, 'backup', 'copy.sqlite'],
       [clinic.store.url, 'prune', '--older-than', '0s'],
     ]
-    const child = spawn(process.execPath, [PROCESS, folder, JSON.stringify(commands)], {
-      cwd: folder,
-      env: { PATH: process.env['PATH'], ...environment },
-      timeout: ENDS_WITHIN_MS,
-    })
+    const child = clinic.workplace.startProgram(PROCESS, folder, JSON.stringify(commands))
+    const timer = setTimeout(() => child.kill(), ENDS_WITHIN_MS)
     const { code, out, err } = await ended(child)
+    clearTimeout(timer)
     // The built-in gateway knows nobody who is not registered.
     expect(JSON.parse(out), err).toEqual({ codes: [0, 1, 0, 0, 0, 0, 0, 0], open: [] })
     // Null where it had to be killed.

@@ -1,5 +1,5 @@
 /** The schedule as a process of its own, with a clock that runs faster; and what is told of it. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
@@ -9,6 +9,7 @@ import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from './clinic.ts'
 import { type Ended, ended } from './command-line.ts'
 import { startReferenceStore } from './reference-store.ts'
 
+const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 const SPEED = 30
 const DAY = 86_400_000
 /** The first minute that is due: what was delivered by then has settled. */
@@ -55,11 +56,7 @@ interface Scheduling {
 }
 
 function start({ workplace }: Clinic, at: number): Scheduling {
-  const child = spawn(
-    process.execPath,
-    [join(import.meta.dirname, 'fast-clock-process.ts'), iso(at), String(SPEED), 'schedule'],
-    { cwd: workplace.folder, env: { PATH: process.env['PATH'], ...workplace.environment } },
-  )
+  const child = workplace.startProgram(FAST_CLOCK, iso(at), String(SPEED), 'schedule')
   let written = ''
   const waiting = new Set<() => void>()
   child.stderr.on('data', (text: Buffer) => {

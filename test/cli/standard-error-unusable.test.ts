@@ -5,7 +5,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import { createWorkplace, PROJECT, type Workplace } from './command-line.ts'
+import { createWorkplace, INHERITED, PROJECT, type Workplace } from './command-line.ts'
 
 const JOB = `schedule: { cron: "0 0 1 1 *", zone: Etc/UTC, missed: once }
 exports: { from: ../inbox, match: "*.csv" }
@@ -16,7 +16,7 @@ mapping: acme-onsite
 function start({ folder, environment }: Workplace, stderr: 'pipe' | number, ...args: string[]) {
   const child = spawn(process.execPath, [join(PROJECT, 'bin/waybill.js'), ...args], {
     cwd: folder,
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { ...INHERITED, ...environment },
     stdio: ['ignore', 'ignore', stderr],
   })
   child.stderr?.destroy()

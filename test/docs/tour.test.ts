@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, it, onTestFinished } from 'vitest'
-import { PROJECT } from '../cli/command-line.ts'
+import { INHERITED, PROJECT } from '../cli/command-line.ts'
 
 const PEOPLE = 40
 /** One in four, the last of whom has no PDF at first. */
@@ -16,7 +16,7 @@ it('npm run tour goes through a job of every kind, and tells what became of it',
   const folder = await mkdtemp(join(tmpdir(), 'waybill-tour-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const tour = spawn(process.execPath, [join(PROJECT, 'samples/tour.ts'), join(folder, 'tour')], {
-    env: { PATH: `${join(PROJECT, 'node_modules/.bin')}:${process.env['PATH']}` },
+    env: { ...INHERITED, PATH: `${join(PROJECT, 'node_modules/.bin')}:${process.env['PATH']}` },
   })
   const [out, err, [code]] = await Promise.all([text(tour.stdout), text(tour.stderr), once(tour, 'exit')])
   expect([code, err.includes('Error')], err).toEqual([0, false])

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { openWaybill, type RunEvent, type Waybill } from '../../src/index.ts'
 import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
-import { PROJECT } from '../cli/command-line.ts'
+import { INHERITED, PROJECT } from '../cli/command-line.ts'
 
 const settingsOf = ({ store }: Clinic): Record<string, string> =>
   Object.fromEntries(
@@ -130,7 +130,7 @@ it('the example runs as it stands', async () => {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [join(PROJECT, 'examples/run-a-job.ts'), 'clinic', folder],
-    { env: { PATH: process.env['PATH'], ...settingsOf(clinic) } },
+    { env: { ...INHERITED, ...settingsOf(clinic) } },
   )
   expect(stdout).toMatch(/^day-1\.csv: 2 rows\n\S+ finished, balanced\n$/)
   expect(await clinic.stored()).toEqual(GOOD)

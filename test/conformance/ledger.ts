@@ -3,6 +3,7 @@ import {
   type BatchIntent,
   type BatchSettlement,
   type ChunkSettlement,
+  type ChunkStart,
   type Exception,
   type Held,
   type KnownCareTeam,
@@ -10,6 +11,7 @@ import {
   type Ledger,
   noTallies,
   type RunLedger,
+  type RunStart,
   type Tallies,
   THE_PERSON,
   UNKNOWN_PERSON,
@@ -41,6 +43,15 @@ const said = (at: number) => ({
   byBackfill: at % 3 === 0,
   isContested: at % 2 === 1,
 })
+/** @param more what is not as with most: rows, places */
+const chunk = (number: number, more: Partial<ChunkStart> = {}): ChunkStart => {
+  return { number, firstRow: 1, firstLine: 2, byteOffset: 50, rows: 3, ...more }
+}
+const person = (at: number, accountId: string | null = 'a') => {
+  return { reference: rowKey(at), accountId, sentBefore: null }
+}
+const lost = { code: 'lease-lost' }
+const illegal = { code: 'state-illegal' }
 const holds: readonly Held[] = [1, 2, 3].map((row) => ({ row, rule: 'systolic-bp', content: content(row) }))
 
 const exception = (fields: Partial<Exception> = {}): Exception => ({
@@ -79,14 +90,26 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       if (!answer.ok) throw new Error('the lease is held')
       return answer.lease
     }
-    const startRun = async (id = 'run-1'): Promise<RunLedger> =>
-      ledger.startRun(await lease({ runId: id }), {
+    const begun = (id: string, more: Partial<RunStart> = {}): RunStart => {
+      return {
         id,
         jobId,
         startedAt: NOW,
         rejectsPath: `rejects/${id}`,
         receiptsPath: `receipts/${id}`,
-      })
+        ...more,
+      }
+    }
+    const startRun = async (id = 'run-1'): Promise<RunLedger> =>
+      ledger.startRun(await lease({ runId: id }), begun(id))
+    const runOf = async (id = 'run-1') => (await ledger.run(id)) ?? expect.fail(`the run ${id} is gone`)
+    /** What earlier readings of the export left behind. */
+    const leftBefore = (
+      before: number,
+      rows: readonly number[],
+      selection: 'rejected' | 'left-behind' = 'rejected',
+    ) => ledger.left.ofEarlierReadings({ jobId, exportId: '0123456789abcdef', before, selection }, rows)
+    const unfinished = (kind: 'ordinary' | 'backfill' = 'ordinary') => ledger.unfinishedRun(jobId, kind)
     const addExport = (run: RunLedger, ordinal = 1) =>
       run.addExport({
         ordinal,
@@ -103,7 +126,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
     const openChunk = async () => {
       const run = await startRun()
       const { id: exportRow } = await addExport(run)
-      await run.openChunk(exportRow, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 50, rows: 3 })
+      await run.openChunk(exportRow, chunk(1))
       const intent: BatchIntent = {
         exportRow,
         chunk: 1,
@@ -240,11 +263,9 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const [held] = [await ledger.holder(jobId, NOW, alive)]
         expect(held).toMatchObject({ run_id: 'run-1', gives_way: 0 })
         const lease = { jobId, runId: 'run-2', token: held?.token ?? 0 }
-        const start = { id: 'run-2', jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '' }
-        await ledger.startRun(lease, start)
+        await ledger.startRun(lease, begun('run-2'))
         expect(await ledger.holder(jobId, NOW, alive)).toMatchObject({ run_id: 'run-2', token: held?.token })
-        const first = await ledger.run('run-1')
-        if (first === undefined) throw new Error('the run is gone')
+        const first = await runOf()
         await ledger.resumeRun({ ...lease, runId: 'run-1' }, first, NOW)
         expect(await ledger.holder(jobId, NOW, alive)).toMatchObject({ run_id: 'run-1', token: held?.token })
       })
@@ -259,13 +280,12 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await waits()).toBeNull()
         await run.noteOutage('{"since":2}')
         const next = { ...run.lease, runId: 'run-2' }
-        const start = { id: 'run-2', jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '' }
-        const second = await ledger.startRun(next, start)
+        const second = await ledger.startRun(next, begun('run-2'))
         expect(await waits()).toBeNull()
         await second.noteOutage('{"since":3}')
         await lease({ runId: 'run-3', owner: 'there:2' }, () => true)
         expect(await waits()).toBeNull()
-        await expect(second.noteOutage('{"since":4}')).rejects.toMatchObject({ code: 'lease-lost' })
+        await expect(second.noteOutage('{"since":4}')).rejects.toMatchObject(lost)
         expect(await waits()).toBeNull()
       })
 
@@ -273,28 +293,23 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const { run, exportRow, intent, settled, chunkSettled, key } = await openChunk()
         const batch = await run.beginBatch(intent)
         await lease({ owner: 'there:2' }, () => true)
-        const lost = { code: 'lease-lost' }
-        await expect(run.renew(NOW, TTL)).rejects.toMatchObject(lost)
-        await expect(run.assertHeld()).rejects.toMatchObject(lost)
-        await expect(addExport(run, 2)).rejects.toMatchObject(lost)
-        const start = { id: 'run-2', jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '' }
-        await expect(ledger.startRun({ ...run.lease, runId: 'run-2' }, start)).rejects.toMatchObject(lost)
-        expect(await ledger.run('run-2')).toBeUndefined()
-        await expect(run.endExport(exportRow, 'finished', null)).rejects.toMatchObject(lost)
-        await expect(
-          run.openChunk(exportRow, { number: 2, firstRow: 4, firstLine: 5, byteOffset: 99, rows: 1 }),
-        ).rejects.toMatchObject(lost)
-        await expect(run.beginBatch(intent)).rejects.toMatchObject(lost)
-        await expect(run.settleBatch(settled(batch))).rejects.toMatchObject(lost)
-        await expect(run.splitBatch(batch, 'refused', 400, NOW)).rejects.toMatchObject(lost)
-        await expect(run.settleChunk(chunkSettled())).rejects.toMatchObject(lost)
-        await expect(
-          run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'a', sentBefore: null }], NOW),
-        ).rejects.toMatchObject(lost)
-        await expect(run.endRun({ state: 'finished', endedAt: NOW, reason: null })).rejects.toMatchObject(
-          lost,
-        )
+        for (const write of [
+          () => run.renew(NOW, TTL),
+          () => run.assertHeld(),
+          () => addExport(run, 2),
+          () => ledger.startRun({ ...run.lease, runId: 'run-2' }, begun('run-2')),
+          () => run.endExport(exportRow, 'finished', null),
+          () => run.openChunk(exportRow, chunk(2)),
+          () => run.beginBatch(intent),
+          () => run.settleBatch(settled(batch)),
+          () => run.splitBatch(batch, 'refused', 400, NOW),
+          () => run.settleChunk(chunkSettled()),
+          () => run.saveAccounts('gateway', [person(1)], NOW),
+          () => run.endRun({ state: 'finished', endedAt: NOW, reason: null }),
+        ])
+          await expect(write(), String(write)).rejects.toMatchObject(lost)
 
+        expect(await ledger.run('run-2')).toBeUndefined()
         expect(await ledger.exportsOf('run-1')).toMatchObject([{ id: exportRow, state: 'open' }])
         expect(await ledger.chunksOf(exportRow)).toMatchObject([{ number: 1, state: 'open' }])
         expect(await ledger.batchesOf(key)).toMatchObject([{ id: batch, state: 'sending' }])
@@ -372,33 +387,32 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
     describe('runs', () => {
       it('knows a backfill by its range, and apart from what else is unfinished', async () => {
         const held = await lease()
-        const start = { jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '' }
         const days = { from: '2026-01-01', to: '2026-03-31' }
-        await ledger.startRun(held, { ...start, id: 'filling', backfill: { ...days, in: '/archive' } })
-        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
-        expect(await ledger.unfinishedRun(jobId, 'backfill')).toMatchObject({
+        await ledger.startRun(held, begun('filling', { backfill: { ...days, in: '/archive' } }))
+        expect(await unfinished()).toBeUndefined()
+        expect(await unfinished('backfill')).toMatchObject({
           id: 'filling',
           backfill: '2026-01-01/2026-03-31',
           backfill_folder: '/archive',
         })
-        const run = await ledger.startRun({ ...held, runId: 'run-2' }, { ...start, id: 'run-2' })
-        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toMatchObject({ id: 'run-2', backfill: null })
+        const run = await ledger.startRun({ ...held, runId: 'run-2' }, begun('run-2'))
+        expect(await unfinished()).toMatchObject({ id: 'run-2', backfill: null })
         await run.endRun({ state: 'finished', endedAt: NOW, reason: null })
-        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
-        expect(await ledger.unfinishedRun(jobId, 'backfill')).toMatchObject({ id: 'filling' })
+        expect(await unfinished()).toBeUndefined()
+        expect(await unfinished('backfill')).toMatchObject({ id: 'filling' })
       })
 
       it('gives the oldest unfinished run of the job, and none once all are finished', async () => {
-        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
+        expect(await unfinished()).toBeUndefined()
         const run = await startRun()
-        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toMatchObject({
+        expect(await unfinished()).toMatchObject({
           id: 'run-1',
           state: 'running',
           started_at: NOW,
         })
         const end = { state: 'interrupted', reason: 'gateway-unreachable', detail: 'ECONNREFUSED' } as const
         await run.endRun({ ...end, endedAt: NOW + 1 })
-        const left = await ledger.unfinishedRun(jobId, 'ordinary')
+        const left = await unfinished()
         expect(left).toMatchObject({ ...end, ended_at: NOW + 1 })
         if (left === undefined) return
         const resumed = await ledger.resumeRun(run.lease, left, NOW + 5)
@@ -413,7 +427,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         await resumed.endRun({ state: 'finished', endedAt: NOW + 7, reason: null })
         // A millisecond before it was interrupted, and two after it was resumed.
         expect(await ledger.run('run-1')).toMatchObject({ state: 'finished', worked_ms: 3 })
-        expect(await ledger.unfinishedRun(jobId, 'ordinary')).toBeUndefined()
+        expect(await unfinished()).toBeUndefined()
         expect(
           await ledger.unfinishedRun(await ledger.jobId('another', 'gateway'), 'ordinary'),
         ).toBeUndefined()
@@ -435,8 +449,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const again = await lease({ owner: 'there:2', now: NOW + 28_000 }, () => true)
         await ledger.amendRun(again).renew(NOW + 29_000, TTL)
         expect(await worked()).toBe(15_000)
-        const left = await ledger.run('run-1')
-        if (left === undefined) throw new Error('the run is gone')
+        const left = await runOf()
         const resumed = await ledger.resumeRun(again, left, NOW + 30_000)
         await resumed.renew(NOW + 31_000, TTL)
         // A clock that is set back, and a machine that sleeps for an hour.
@@ -452,35 +465,24 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       it.each(['finished', 'failed'] as const)('does not resume a run that is %s', async (state) => {
         const run = await startRun()
         await run.endRun({ state, endedAt: NOW, reason: null })
-        const record = await ledger.run('run-1')
-        if (record === undefined) throw new Error('the run is gone')
-        await expect(ledger.resumeRun(run.lease, record, NOW)).rejects.toMatchObject({
-          code: 'state-illegal',
-        })
+        const record = await runOf()
+        await expect(ledger.resumeRun(run.lease, record, NOW)).rejects.toMatchObject(illegal)
       })
 
       it('does not resume for who has lost the job a run that another one has ended since', async () => {
         const run = await startRun()
-        const before = await ledger.unfinishedRun(jobId, 'ordinary')
+        const before = await unfinished()
         if (before === undefined) throw new Error('the run is gone')
         const taken = await lease({ owner: 'there:2' }, () => true)
         const resumed = await ledger.resumeRun(taken, before, NOW)
         await resumed.endRun({ state: 'finished', endedAt: NOW, reason: null })
-        await expect(ledger.resumeRun(run.lease, before, NOW)).rejects.toMatchObject({ code: 'lease-lost' })
+        await expect(ledger.resumeRun(run.lease, before, NOW)).rejects.toMatchObject(lost)
         expect(await ledger.run('run-1')).toMatchObject({ state: 'finished' })
       })
 
       it('lists the newest first, and no more than asked for', async () => {
         const held = await lease()
-        for (const at of [1, 3, 2]) {
-          await ledger.startRun(held, {
-            id: `run-${at}`,
-            jobId,
-            startedAt: NOW + at,
-            rejectsPath: '',
-            receiptsPath: '',
-          })
-        }
+        for (const at of [1, 3, 2]) await ledger.startRun(held, begun(`run-${at}`, { startedAt: NOW + at }))
         expect((await ledger.runs(2)).map((run) => run.id)).toEqual(['run-3', 'run-2'])
         expect(await ledger.run('run-9')).toBeUndefined()
       })
@@ -507,12 +509,12 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
     describe('chunks', () => {
       it('keeps an open chunk’s rows as they are by now, and a settled one’s as they were', async () => {
         const { run, exportRow, chunkSettled } = await openChunk()
-        await run.openChunk(exportRow, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 50, rows: 8 })
+        await run.openChunk(exportRow, chunk(1, { rows: 8 }))
         expect(await ledger.chunksOf(exportRow)).toMatchObject([
           { number: 1, rows: 8, state: 'open', counts: null },
         ])
         await run.settleChunk(chunkSettled())
-        await run.openChunk(exportRow, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 50, rows: 9 })
+        await run.openChunk(exportRow, chunk(1, { rows: 9 }))
         expect(await ledger.chunksOf(exportRow)).toMatchObject([
           {
             number: 1,
@@ -528,7 +530,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       it('knows of what is in doubt which export has said it last; a backfill does not count', async () => {
         const { run, exportRow, chunkSettled } = await openChunk()
         const saidBy = async (arrival: number, byBackfill: boolean, number: number) => {
-          await run.openChunk(exportRow, { number, firstRow: 1, firstLine: 2, byteOffset: 50, rows: 3 })
+          await run.openChunk(exportRow, chunk(number))
           await run.settleChunk(
             chunkSettled({ chunk: number, delivered: [], exceptions: [], said: { arrival, byBackfill } }),
           )
@@ -573,12 +575,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect((await counted()).requests.sent).toBe(1)
         await run.assertHeld()
         run.tallies.accounts.registered += 2
-        const people = [2, 3].map((at) => ({
-          reference: rowKey(at),
-          accountId: `acc-${at}`,
-          isNew: true,
-          sentBefore: null,
-        }))
+        const people = [2, 3].map((at) => ({ ...person(at, `acc-${at}`), isNew: true }))
         await Promise.all(people.map((one) => run.saveAccounts('gateway', [one], NOW)))
         expect(await counted()).toMatchObject({ requests: { sent: 2 }, accounts: { registered: 2 } })
         run.tallies.requests.retried++
@@ -616,7 +613,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       it('settles once', async () => {
         const { run, chunkSettled } = await openChunk()
         await run.settleChunk(chunkSettled())
-        await expect(run.settleChunk(chunkSettled())).rejects.toMatchObject({ code: 'state-illegal' })
+        await expect(run.settleChunk(chunkSettled())).rejects.toMatchObject(illegal)
       })
     })
 
@@ -673,7 +670,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       it('that are planned were not sent, unless the machine was started again since', async () => {
         const { run, intent, settled, key } = await openChunk()
         const [row = 0] = await run.planBatches([intent])
-        await expect(run.settleBatch(settled(row))).rejects.toMatchObject({ code: 'state-illegal' })
+        await expect(run.settleBatch(settled(row))).rejects.toMatchObject(illegal)
         await run.endRun({ state: 'failed', endedAt: NOW, reason: 'given-up' })
         ledger = await opened.reopen()
         expect(await ledger.batchesOf(key)).toMatchObject([{ state: 'planned' }])
@@ -703,7 +700,6 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         ])
         await run.settleBatch(settled(settledId))
         await run.splitBatch(splitId, 'refused', 400, NOW)
-        const illegal = { code: 'state-illegal' }
         await expect(run.settleBatch(settled(settledId))).rejects.toMatchObject(illegal)
         await expect(run.splitBatch(settledId, 'refused', 400, NOW)).rejects.toMatchObject(illegal)
         await expect(run.settleBatch(settled(splitId))).rejects.toMatchObject(illegal)
@@ -727,7 +723,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         // What is settled with its chunk is known as delivered, or held.
         await run.settleBatch(settled(await run.beginBatch(intent)))
         await run.settleChunk(chunkSettled())
-        await run.openChunk(exportRow, { number: 2, firstRow: 4, firstLine: 5, byteOffset: 90, rows: 9 })
+        await run.openChunk(exportRow, chunk(2))
         await run.beginBatch(holding(2, 'never answered', 4))
         const taken = await run.beginBatch(holding(2, 'taken', 5))
         await run.settleBatch(
@@ -809,7 +805,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         await ledger.releaseLease(first.run.lease)
         const run = await startRun('run-2')
         const { id: exportRow } = await addExport(run)
-        await run.openChunk(exportRow, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 50, rows: 3 })
+        await run.openChunk(exportRow, chunk(1))
         const held = exception({
           row: 3,
           content: content(3),
@@ -837,19 +833,11 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.left.heldWith(jobId, [content(3)])).toEqual([
           { rowKey: rowKey(2), ...record(3), series: null, arrival: 1, byBackfill: false },
         ])
-        const request = {
-          ...{ jobId, exportId: '0123456789abcdef', before: second },
-          selection: 'rejected' as const,
-        }
-        expect(
-          (await ledger.left.ofEarlierReadings(request, [2, 3, 4, 5])).map(({ row, rule }) => [row, rule]),
-        ).toEqual([
-          [2, 'systolic-bp'],
-          [4, null],
-        ])
-        const all = await ledger.left.ofEarlierReadings({ ...request, selection: 'left-behind' }, [2, 3])
+        const rejected = await leftBefore(second, [2, 3, 4, 5])
+        expect(rejected.map(({ row, rule }) => `${row} ${rule}`)).toEqual(['2 systolic-bp', '4 null'])
+        const all = await leftBefore(second, [2, 3], 'left-behind')
         expect(all.map(({ row }) => row).toSorted()).toEqual([2, 3])
-        expect(await ledger.left.ofEarlierReadings({ ...request, before: first }, [2])).toEqual([])
+        expect(await leftBefore(first, [2])).toEqual([])
         const places = (selection: 'rejected' | 'in-doubt' | 'left-behind' | 'any', after = -1) =>
           ledger.left.rows({ exportRow: first, selection, runId: 'run-9' }, after, 2)
         expect((await places('rejected')).map(({ row }) => row)).toEqual([2, 4])
@@ -864,10 +852,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       it('is ruled on once: moved, let go, written down, and counted as what it is by then', async () => {
         const { first, run } = await leaveBehind()
         const doubts = await ledger.left.inDoubtWith(jobId, [content(3)])
-        const [reject] = await ledger.left.ofEarlierReadings(
-          { jobId, exportId: '0123456789abcdef', before: 99, selection: 'rejected' },
-          [2],
-        )
+        const [reject] = await leftBefore(99, [2])
         const ruling = {
           run: 'run-2',
           decisions: [
@@ -899,12 +884,9 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           ledger.left.rows({ exportRow: first, selection: 'rejected', runId }, -1, 9)
         expect((await rows('run-2')).map(({ row }) => row)).toEqual([2, 3, 4])
         expect((await rows('run-3')).map(({ row }) => row)).toEqual([4])
-        const left = await ledger.left.ofEarlierReadings(
-          { jobId, exportId: '0123456789abcdef', before: 99, selection: 'rejected' },
-          [2, 4],
-        )
+        const left = await leftBefore(99, [2, 4])
         expect(left.map(({ row }) => row)).toEqual([4])
-        await expect(run.rule(ruling, NOW)).rejects.toMatchObject({ code: 'state-illegal' })
+        await expect(run.rule(ruling, NOW)).rejects.toMatchObject(illegal)
       })
 
       it('is decided by a person for one run, which names its origin', async () => {
@@ -924,9 +906,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.left.moves('run-1')).toEqual([])
         const origin = { run: 'run-1', selection: 'decided' as const }
         await ledger.releaseLease(run.lease)
-        const later = { id: 'run-3', jobId, startedAt: NOW, rejectsPath: '', receiptsPath: '', origin }
         const held = await lease({ runId: 'run-3' }, () => true)
-        await ledger.startRun(held, later)
+        await ledger.startRun(held, begun('run-3', { origin }))
         expect(await ledger.run('run-3')).toMatchObject({ origin_run: 'run-1', selection: 'decided' })
       })
 
@@ -939,7 +920,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           released: [],
         }
         const amending = ledger.amendRun(await lease({ runId: 'run-1', owner: 'there:2' }, () => true))
-        await expect(run.rule(ruling, NOW)).rejects.toMatchObject({ code: 'lease-lost' })
+        await expect(run.rule(ruling, NOW)).rejects.toMatchObject(lost)
         await amending.rule(ruling, NOW)
         expect(await ledger.run('run-1')).toMatchObject({ state: 'finished' })
         expect(await ledger.left.inDoubt('run-1', 0, 1)).toEqual([])
@@ -972,10 +953,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const example = async () =>
         (await ledger.reasonsOf('run-1')).map(({ settled, example }) => [settled, example?.row])
       expect(await example()).toEqual([[0, 4]])
-      const left = await ledger.left.ofEarlierReadings(
-        { jobId, exportId: '0123456789abcdef', before: 9, selection: 'rejected' },
-        [3, 4, 5],
-      )
+      const left = await leftBefore(9, [3, 4, 5])
       const settle = async (row: number): Promise<void> => {
         const decisions = left.flatMap((one) =>
           one.row === row ? [{ exception: one.id, event: 'deliver' as const }] : [],
@@ -1002,10 +980,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await listed({ failed: true })).toEqual(['run-1'])
       expect(await listed({ job: 'job', failed: true })).toEqual(['run-1'])
       expect(await listed({ job: 'another' })).toEqual([])
-      const [{ id = 0 } = {}] = await ledger.left.ofEarlierReadings(
-        { jobId, exportId: '0123456789abcdef', before: 9, selection: 'rejected' },
-        [2],
-      )
+      const [{ id = 0 } = {}] = await leftBefore(9, [2])
       await run.rule({ run: 'run-1', decisions: [{ exception: id, event: 'deliver' }], released: [] }, NOW)
       expect(await listed({ failed: true })).toEqual([])
       expect(await listed({})).toEqual(['run-1'])
@@ -1016,7 +991,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const expected = new Map<string, ReturnType<typeof said>[]>()
       const asked = Array.from({ length: 120 }, (_, at) => rowKey(at))
       for (let number = 1; number <= 80; number++) {
-        await run.openChunk(exportRow, { number, firstRow: number, firstLine: 2, byteOffset: 50, rows: 3 })
+        await run.openChunk(exportRow, chunk(number, { firstRow: number }))
         // Of the three one stood in the chunk before, and one in the seventh before.
         const delivered = [number, number - 1, 100 + (number % 7)].map((at) => ({
           rowKey: rowKey(at),
@@ -1074,12 +1049,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
 
     it('knows whom a run has registered', async () => {
       const { run } = await openChunk()
-      const accounts = [true, false].map((isNew, at) => ({
-        reference: rowKey(at),
-        accountId: null,
-        sentBefore: null,
-        isNew,
-      }))
+      const accounts = [true, false].map((isNew, at) => ({ ...person(at, null), isNew }))
       await run.saveAccounts('gateway', accounts, NOW)
       const keys = [rowKey(0), rowKey(1), rowKey(2)]
       expect(await ledger.registeredBy('gateway', keys, run.lease.runId)).toEqual(new Set([rowKey(0)]))
@@ -1091,19 +1061,12 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const { run, exportRow, chunkSettled } = await openChunk()
       const [ann, bob] = [rowKey(1), rowKey(2)]
       const [first, second] = [rowKey(11), rowKey(12)]
-      let chunk = 1
+      let number = 1
       const list = async (arrival: number, ...listed: readonly (readonly [string, string, number])[]) => {
-        if (chunk > 1)
-          await run.openChunk(exportRow, {
-            number: chunk,
-            firstRow: 1,
-            firstLine: 2,
-            byteOffset: 50,
-            rows: 3,
-          })
+        if (number > 1) await run.openChunk(exportRow, chunk(number))
         const rows = listed.map(([account, npi, at]) => ({ account, npi, at }))
         const said = { arrival, byBackfill: false }
-        await run.settleChunk(chunkSettled({ chunk: chunk++, said, listed: rows, delivered: [], held: [] }))
+        await run.settleChunk(chunkSettled({ chunk: number++, said, listed: rows, delivered: [], held: [] }))
       }
       const listing = (arrival: number, ...npis: string[]) => ({ arrival, npis: new Set(npis) })
       await list(4, [ann, THE_PERSON, 0], [ann, first, 70], [ann, second, 60], [bob, THE_PERSON, 0])
@@ -1245,7 +1208,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
     it('replaces what was delivered under a key, and keeps the first account id', async () => {
       const { run, exportRow, chunkSettled } = await openChunk()
       await run.settleChunk(chunkSettled())
-      await run.openChunk(exportRow, { number: 2, firstRow: 4, firstLine: 5, byteOffset: 99, rows: 1 })
+      await run.openChunk(exportRow, chunk(2))
       await run.settleChunk(
         chunkSettled({
           chunk: 2,
@@ -1256,12 +1219,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         new Map([[rowKey(1), [said(2), said(8), said(1)]]]),
       )
       expect(await ledger.held(jobId, [rowKey(2)])).toEqual(new Map([[rowKey(2), heldUnder(3)]]))
-      await run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'first', sentBefore: null }], NOW)
-      await run.saveAccounts(
-        'gateway',
-        [{ reference: rowKey(1), accountId: 'second', sentBefore: null }],
-        NOW,
-      )
+      await run.saveAccounts('gateway', [person(1, 'first')], NOW)
+      await run.saveAccounts('gateway', [person(1, 'second')], NOW)
       expect(await ledger.accounts('gateway', [rowKey(1)])).toMatchObject(
         new Map([[rowKey(1), { accountId: 'first' }]]),
       )
@@ -1303,7 +1262,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await fires.move(resumed, 'end', end)).toMatchObject({ state: 'ended', run_id: 'run-1', ...end })
       const why = { reason: 'job-held', detail: 'there:2' }
       expect(await fires.move(second, 'miss', why)).toMatchObject({ state: 'missed', ...why })
-      await expect(fires.move(third, 'end')).rejects.toMatchObject({ code: 'state-illegal' })
+      await expect(fires.move(third, 'end')).rejects.toMatchObject(illegal)
 
       const other = await ledger.jobId('other', 'gateway')
       expect(await fires.latest(other, 5)).toEqual([])
@@ -1342,7 +1301,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       ])
       await run.settleBatch(settled(first))
       await run.settleChunk(chunkSettled())
-      await run.saveAccounts('gateway', [{ reference: rowKey(1), accountId: 'a', sentBefore: null }], NOW)
+      await run.saveAccounts('gateway', [person(1)], NOW)
       const look = async (from: Ledger) => ({
         jobId: await from.jobId('job', 'gateway'),
         run: await from.run('run-1'),

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { processName } from '../src/ledger/ledger.ts'
 import { openLedger } from '../src/ledger/sqlite/open-ledger.ts'
 import { identify, type ProcessTable, processTable } from '../src/process-identity.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /** A namespace with processes by their numbers and starts. */
 const namespace = (place: string | undefined, processes: Record<number, string>): ProcessTable => ({
@@ -90,8 +91,7 @@ describe('the process table of Linux', () => {
 
   /** A folder as /proc is. @param self whom it says that we are */
   async function proc(self: number): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'waybill-proc-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
+    const folder = await temporaryFolder()
     await mkdir(join(folder, 'sys/kernel/random'), { recursive: true })
     await writeFile(join(folder, 'sys/kernel/random/boot_id'), '0c2f1c06-75ba-4c35-9f0b-6a4e3a3f5b0e\n')
     await mkdir(join(folder, 'self/ns'), { recursive: true })

@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { examineSettings, listenAddress } from '../src/settings.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 const LOG = '/var/log/waybill.log'
 const read = (environment: Record<string, string>) => {
@@ -81,8 +81,7 @@ test.each([
 })
 
 test('what is set in the environment wins over the .env file', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-settings-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   await writeFile(join(folder, '.env'), 'WAYBILL_HOME=of-the-file\nWAYBILL_JOBS=jobs-of-the-file\n')
   const { settings, findings } = examineSettings({ WAYBILL_HOME: '/of/the/environment' }, folder)
   expect({ home: settings.home, jobs: settings.jobs, findings }).toEqual({

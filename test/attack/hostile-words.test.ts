@@ -5,12 +5,11 @@
  */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import PostalMime from 'postal-mime'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { describeError } from '../../src/cli/describe-error.ts'
 import { openChannel } from '../../src/notify/open-channel.ts'
 import { shown } from '../../src/shown-text.ts'
@@ -23,6 +22,7 @@ import { client } from '../gateway/loopback.ts'
 import { SECRET, startHookServer } from '../notify/hook-server.ts'
 import { startMailServer } from '../notify/mail-server.ts'
 import { NOTICE } from '../notify/sample-notice.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { MAPPING, MARKED_EXPORT, MARKS, marksIn, VARIANTS, writtenTo } from './marked-values.ts'
 
 /** All marks, in all variants; the first ones stand in what of a message is kept. */
@@ -263,8 +263,7 @@ describe('nothing obeys a name, a cell or a word', () => {
   test('in a notice: no header, no line and no variable comes of it', async () => {
     const hook = await startHookServer()
     const { port, mails } = await startMailServer()
-    const folder = await mkdtemp(join(tmpdir(), 'waybill-told-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
+    const folder = await temporaryFolder()
     const settings = {
       webhookSecret: SECRET,
       smtpUrl: `smtp://127.0.0.1:${port}`,

@@ -5,10 +5,10 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { hostKeyFingerprint } from '../../src/extract/sources/host-key.ts'
-import { tempFolder } from '../extract/export-file.ts'
 import { BUCKET, type S3Server, startS3Server } from '../extract/sources/s3-server.ts'
 import { PASSWORD, type SftpServer, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { type Clinic, openClinic, REGISTERED_ROW } from './clinic.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
 
@@ -45,7 +45,7 @@ async function openCollecting(to: string, settings: Record<string, string>) {
 const aside = ({ workplace }: Clinic): string => join(workplace.home, 'undelivered')
 
 async function openSftp() {
-  const root = await tempFolder()
+  const root = await temporaryFolder()
   await mkdir(join(root, 'in'))
   const server = await startSftpServer(root)
   onTestFinished(() => server.stop())

@@ -1,12 +1,11 @@
 /** Runs the real command line as a user would: within this process, or in one of its own that can be killed. */
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { runCommandLine } from '../../src/main.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 export const PROJECT = resolve(import.meta.dirname, '../..')
 const ENTRY = join(PROJECT, 'bin/waybill.js')
@@ -43,8 +42,7 @@ export interface Workplace {
 
 /** A folder with a home and jobs of its own, and the shipped mappings; gone after the test. */
 export async function createWorkplace(environment: Record<string, string> = {}): Promise<Workplace> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const home = join(folder, 'home')
   const settings = {
     WAYBILL_HOME: home,

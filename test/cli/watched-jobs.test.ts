@@ -1,19 +1,17 @@
 /** The metrics of last runs in a schedule are what the ledger knows, over a restart and whatever is done beside the schedule. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { watchJobs } from '../../src/runs/schedule-metrics.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const NIGHT = Date.parse('2026-03-02T07:15:00Z')
 const DAY = 86_400_000
 
 async function install() {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-metrics-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   const ledger = await openLedger(join(folder, 'ledger.sqlite'))
   onTestFinished(() => ledger.close())
   const jobId = await ledger.jobId('nightly', 'gateway')

@@ -6,7 +6,8 @@ import { DEFAULT_LIMITS } from '../../src/extract/content.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
 import { createSpool } from '../../src/extract/sources/receive-file.ts'
-import { allRows, brief, tempFolder } from '../extract/export-file.ts'
+import { allRows, brief } from '../extract/export-file.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 
 const file = (name: string): string => corpusPath('csv/tabulator', name)
@@ -86,7 +87,7 @@ describe.skipIf(WITHOUT_CORPUS)('tabulator', () => {
     ['special/table.csv.zip', undefined, { 'table.csv': TABLE }],
     ['special/doublequote.csv.zip', undefined, undefined],
   ] as const)('%s', async (name, members, expected) => {
-    const spool = createSpool(join(await tempFolder(), 'spool'))
+    const spool = createSpool(join(await temporaryFolder(), 'spool'))
     const rules = { members, encrypted: false, limits: DEFAULT_LIMITS, pgp: {} }
     const exports = await unpack(name, file(name), rules, spool.unpack)
     const read = await Promise.all(

@@ -1,17 +1,17 @@
 /** What docs/deploy.md shows is what systemd, cron and Kubernetes take, and what Waybill does. Tools that a machine lacks are skipped visibly. */
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { firesAfter } from '../../src/schedule/fires.ts'
 import { VARIABLES } from '../../src/settings.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
 import { createWorkplace } from '../cli/command-line.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { blocks, PROJECT, page, sections, tableRows } from './pages.ts'
 
 const text = page('docs/deploy.md')
@@ -65,8 +65,7 @@ describe('the settings file', () => {
   const read = parseEnv(settings)
 
   it('means the same to a shell, and is written so that systemd reads it alike', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'waybill-deploy-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
+    const folder = await temporaryFolder()
     const file = join(folder, 'settings')
     await writeFile(file, settings)
     const script = 'set -a && . "$0" && exec /usr/bin/env'
@@ -197,8 +196,7 @@ const systemd = spawnSync('systemd-analyze', ['--version'], { stdio: 'ignore' })
 
 describe.skipIf(!systemd)('systemd (where systemd-analyze is on the PATH)', () => {
   it('finds nothing wrong with the units, as they stand but for where Waybill lies', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'waybill-units-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
+    const folder = await temporaryFolder()
     const program = join(folder, 'waybill.js')
     await writeFile(program, '#!/bin/sh\n')
     await chmod(program, 0o755)
@@ -208,8 +206,7 @@ describe.skipIf(!systemd)('systemd (where systemd-analyze is on the PATH)', () =
     })
     for (const { file, unit } of files) await writeFile(file, unit)
     // What stands beside the units on this machine, and what may be wrong with that, is not looked at.
-    const beside = await mkdtemp(join(tmpdir(), 'waybill-targets-'))
-    onTestFinished(() => rm(beside, { recursive: true }))
+    const beside = await temporaryFolder()
     for (const target of TARGETS) await writeFile(join(beside, `${target}.target`), '[Unit]\n')
     const { status, stdout, stderr } = spawnSync(
       'systemd-analyze',
@@ -321,8 +318,7 @@ describe('the CronJob', () => {
   it.skipIf(!existsSync(TYPES))(
     'is as Kubernetes defines it (where kubernetes-types is installed), and what is not would be told',
     async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'waybill-cronjob-'))
-      onTestFinished(() => rm(folder, { recursive: true }))
+      const folder = await temporaryFolder()
       const right = JSON.stringify(cronJob)
       // As a literal, in which TypeScript takes no field that the definition does not have.
       const texts = [right, ...WRONG.map(([part, other]) => right.replace(part, other))]

@@ -1,20 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { INHERITED, PROJECT } from '../cli/command-line.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const PEOPLE = 40
 /** One in four, the last of whom has no PDF at first. */
 const REQUESTS = PEOPLE / 4
 
 it('npm run tour goes through a job of every kind, and tells what became of it', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-tour-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const tour = spawn(process.execPath, [join(PROJECT, 'samples/tour.ts'), join(folder, 'tour')], {
     env: { ...INHERITED, PATH: `${join(PROJECT, 'node_modules/.bin')}:${process.env['PATH']}` },
   })

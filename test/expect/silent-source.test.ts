@@ -1,6 +1,5 @@
 /** A source that takes a question and never answers: what is asked comes to its end, and so does the schedule. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { readJob } from '../../src/definitions/definition-files.ts'
@@ -8,6 +7,7 @@ import { judgeJob } from '../../src/expect/expectation-watch.ts'
 import { createS3Source } from '../../src/extract/sources/s3.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { serveRaw } from '../gateway/loopback.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 async function silence(): Promise<string> {
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'key')
@@ -17,8 +17,7 @@ async function silence(): Promise<string> {
 }
 
 async function ask(patience: AbortSignal) {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-silent-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   await mkdir(join(folder, 'jobs'))
   const source = `{ s3: { bucket: b, prefix: in, region: us-east-1, endpoint: "${await silence()}" } }`
   await writeFile(

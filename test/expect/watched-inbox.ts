@@ -1,7 +1,6 @@
 /** A job over a real inbox and a real ledger, kept by schedules with a clock that the test moves. Runs take what is complete, and send nothing. */
 import { hash } from 'node:crypto'
-import { mkdir, mkdtemp, rm, stat, unlink, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, stat, unlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { DateTime } from 'luxon'
@@ -16,6 +15,7 @@ import { createArrival } from '../../src/run/arrival.ts'
 import { findExports } from '../../src/run/find-exports.ts'
 import { runSchedule } from '../../src/schedule/run-schedule.ts'
 import { createMovedClock } from '../schedule/moved-clock.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const MINUTE = 60_000
 export const STEP = 15 * MINUTE
@@ -61,8 +61,7 @@ exports:
 ${more}`
 
 export async function watchInbox(startAt: string, yaml: string): Promise<WatchedInbox> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-expect-test-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   const inbox = join(folder, 'inbox')
   const jobs = join(folder, 'jobs')
   await mkdir(inbox)

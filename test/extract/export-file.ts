@@ -1,24 +1,17 @@
 /** Exports written to a folder of their own for one test, and all the rows of an export. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
 import type { Origin, Row } from '../../src/model/row.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 export const CSV = readDefinition.parse({ format: 'csv' })
 export const NDJSON = readDefinition.parse({ format: 'ndjson' })
 export const CORPUS = process.env['WAYBILL_CORPUS']
 
-export async function tempFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-extract-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  return folder
-}
-
 export async function exportFile(content: string | Uint8Array, name = 'export.csv'): Promise<string> {
-  const path = join(await tempFolder(), name)
+  const path = join(await temporaryFolder(), name)
   await writeFile(path, content)
   return path
 }

@@ -4,7 +4,8 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { fingerprint } from '../../src/extract/content.ts'
 import { lookAt, openExport } from '../../src/extract/open-export.ts'
-import { allRows, brief, CSV, collect, exportFile, tempFolder } from './export-file.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
+import { allRows, brief, CSV, collect, exportFile } from './export-file.ts'
 
 const table = `a,b\n${Array.from({ length: 30_000 }, (_, at) => `${at},"x\n${at}"`).join('\n')}\n`
 
@@ -26,7 +27,7 @@ test('a gzip file that is cut off or damaged is an error, after the rows before 
 })
 
 test('a folder or a missing file is unreadable', async () => {
-  const folder = await tempFolder()
+  const folder = await temporaryFolder()
   await expect(openExport(folder, CSV)).rejects.toMatchObject({ code: 'export-unreadable' })
   await expect(openExport(`${folder}/none.csv`, CSV)).rejects.toMatchObject({ code: 'export-unreadable' })
 })

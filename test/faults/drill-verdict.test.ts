@@ -1,8 +1,7 @@
 /** The drill's judgement must see each fault that it is there for. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { judgeCareTeams } from '../../drill/care-team-verdict.ts'
 import { biometric, careTeam, type ExpectedRecord } from '../../drill/expected-records.ts'
 import type { DrillExport, Told } from '../../drill/export-book.ts'
@@ -11,6 +10,7 @@ import type { StoredRecord } from '../../drill/gateway-store.ts'
 import type { ExportSummary, ListedRun } from '../../drill/statements.ts'
 import { type Evidence, judgeRound, type Telling, type Word } from '../../drill/verdict.ts'
 import { wordsOf } from '../../drill/words-of-runs.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const EXPORTS = drillExports(5, 1, {
   ...{ exports: 2, rows: 14, people: 6, dirt: true },
@@ -402,8 +402,7 @@ describe('care teams', () => {
 })
 
 it('keeps what is told to be owed of a record that no later run takes up, as it is there', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-verdict-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   const told = async (name: string, ...lines: string[]): Promise<string> => {
     await writeFile(join(folder, name), ['_row,_rule,_stage,_code', ...lines, ''].join('\n'))
     return join(folder, name)

@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,11 +9,11 @@ import type { DeliveredRow } from '../../src/ledger/ledger.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../src/ledger/sqlite/database.ts'
 import { deliveredOf, type Pace } from '../../src/ledger/sqlite/delivered.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { chunkRows, SMALL_PACE } from './delivered-chunks.ts'
 
 async function newFile(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-delivered-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   const file = join(folder, 'ledger.sqlite')
   await (await openLedger(file)).close()
   return file

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Kysely, sql } from 'kysely'
@@ -9,12 +7,12 @@ import { LedgerDialect, openSqlite } from '../../src/ledger/sqlite/database.ts'
 import { inspectLedger } from '../../src/ledger/sqlite/inspect.ts'
 import { MIGRATIONS } from '../../src/ledger/sqlite/migrations.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 type Steps = Readonly<Record<string, Migration>>
 
 async function newFile(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   return join(folder, 'ledger.sqlite')
 }
 

@@ -1,7 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
 import {
@@ -11,6 +10,7 @@ import {
   type RowPair,
   rowPairs,
 } from '../../src/mapping-tools/compare-outcomes.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { csvMapper, load } from '../transform/mapping-under-test.ts'
 import { SMALL } from './cases-under-test.ts'
 
@@ -113,8 +113,7 @@ describe('two mappings over the same rows', () => {
 })
 
 async function pairs(content: Buffer, before: object, after: object): Promise<RowPair[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-pairs-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const path = join(folder, 'export.csv')
   await writeFile(path, content)
   const reading = async (definition: object): Promise<Reading> => {

@@ -1,28 +1,22 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { createCommand } from '../../src/notify/command.ts'
 import { openChannel } from '../../src/notify/open-channel.ts'
 import { HANDED_ON, readSettings } from '../../src/settings.ts'
 import { describeChannel, limitOf } from '../conformance/notify-channel.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { MESSAGE, NOTICE } from './sample-notice.ts'
 
 const environment = { PATH: process.env['PATH'] ?? '' }
 const SECRET = 'a-token-within-the-command'
 
-async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-notify-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
-
 const linesOf = async (file: string): Promise<string[]> =>
   existsSync(file) ? (await readFile(file, 'utf8')).trimEnd().split('\n') : []
 
 describeChannel('a command', async (receiver) => {
-  const folder = await makeFolder()
+  const folder = await temporaryFolder()
   const ends = { takes: 'true', refuses: 'exit 7', hangs: 'sleep 60' }[receiver]
   return {
     channel: createCommand({
@@ -37,7 +31,7 @@ describeChannel('a command', async (receiver) => {
 })
 
 it('finds a few facts in its environment, and the notice as JSON on its standard input', async () => {
-  const folder = await makeFolder()
+  const folder = await temporaryFolder()
   await writeFile(join(folder, 'told.sh'), 'env | grep ^WAYBILL_NOTICE_ > env; cat > notice; pwd > where\n')
   await createCommand({ environment, command: 'sh ./told.sh', folder, timeoutMs: 5_000 }).deliver(MESSAGE)
   expect((await linesOf(join(folder, 'env'))).sort()).toEqual([
@@ -55,7 +49,7 @@ it('finds a few facts in its environment, and the notice as JSON on its standard
 })
 
 it('finds no secret there: nothing of what Waybill was started with but a short list, and where its home is', async () => {
-  const folder = await makeFolder()
+  const folder = await temporaryFolder()
   const secrets = {
     ...{
       WAYBILL_API_KEY: SECRET,
@@ -107,14 +101,14 @@ it('finds no secret there: nothing of what Waybill was started with but a short 
 })
 
 it('one that reads nothing has taken it all the same', async () => {
-  const folder = await makeFolder()
+  const folder = await temporaryFolder()
   const text = Array.from({ length: 50_000 }, () => 'a line that fills the pipe')
   const channel = createCommand({ environment, command: 'exit 0', folder, timeoutMs: 5_000 })
   await channel.deliver({ ...MESSAGE, notice: { ...NOTICE, text } })
 })
 
 it('one that takes too long is killed with all that it has started', async () => {
-  const folder = await makeFolder()
+  const folder = await temporaryFolder()
   const command = 'sh -c "echo \\$\\$ > child; sleep 60" & wait'
   await expect(
     createCommand({ environment, command, folder, timeoutMs: 500 }).deliver(MESSAGE),
@@ -135,7 +129,7 @@ it.each([
   ['exit 3', 'it failed (exit 3)'],
   ['kill -9 $$', 'it failed (SIGKILL)'],
 ])('%s: %s', async (command, message) => {
-  const folder = await makeFolder()
+  const folder = await temporaryFolder()
   await expect(
     createCommand({ environment, command, folder, timeoutMs: 5_000 }).deliver(MESSAGE),
   ).rejects.toMatchObject({
@@ -144,7 +138,7 @@ it.each([
 })
 
 it('is run elsewhere where its folder is gone: that the jobs folder is gone is told by it, too', async () => {
-  const folder = await makeFolder()
+  const folder = await temporaryFolder()
   const command = `pwd > '${folder}/where'`
   await createCommand({ environment, command, folder: join(folder, 'gone'), timeoutMs: 5_000 }).deliver(
     MESSAGE,

@@ -1,12 +1,12 @@
 /** The example that hands notifications on, as a command of a job: over real HTTP, to what Slack, Teams and PagerDuty take. */
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { createCommand } from '../../src/notify/command.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { MESSAGE } from './sample-notice.ts'
 
 const PROGRAM = resolve(import.meta.dirname, '../../examples/notify/forward.mjs')
@@ -28,8 +28,7 @@ async function receive(status = 200) {
 }
 
 async function forward(service: string, secrets: string, message = MESSAGE): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-forward-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   await writeFile(join(folder, 'secret'), secrets)
   const command = `"${process.execPath}" "${PROGRAM}" ${service} secret`
   await createCommand({ command, folder, timeoutMs: 10_000, environment: {} }).deliver(message)

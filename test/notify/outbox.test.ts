@@ -1,7 +1,5 @@
 /** Notices on a real ledger, posted to real servers, with a clock that the test moves. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished, vi } from 'vitest'
@@ -13,6 +11,7 @@ import type { Notice } from '../../src/notify/notice.ts'
 import { openChannel } from '../../src/notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, type Outbox, wants } from '../../src/notify/outbox.ts'
 import { type Loopback, type Reply, serve } from '../gateway/loopback.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { NOTICE } from './sample-notice.ts'
 
 const MINUTE = 60_000
@@ -40,8 +39,7 @@ interface Installation {
 }
 
 async function install(targets: readonly Target[]): Promise<Installation> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-outbox-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   let ids = 0
   const installation: Installation = {
     file: join(folder, 'ledger.sqlite'),

@@ -1,8 +1,7 @@
 /** A draft whose questions are all answered with yes, and what becomes of its export then. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { openExport } from '../../src/extract/open-export.ts'
 import { parseCases } from '../../src/mapping-tools/cases.ts'
 import { draftCases } from '../../src/mapping-tools/draft/draft-cases.ts'
@@ -12,6 +11,7 @@ import { draftText } from '../../src/mapping-tools/draft/write-draft.ts'
 import { factsOf } from '../../src/mapping-tools/record-facts.ts'
 import { runCases, textReader } from '../../src/mapping-tools/run-cases.ts'
 import { vocabulary } from '../mapping-tools/draft/drafting.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { load, NOW } from '../transform/mapping-under-test.ts'
 
 export interface Finished {
@@ -30,8 +30,7 @@ export async function finished(
   content: string,
   answered: (text: string) => string = (text) => text,
 ): Promise<Finished> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-onboarding-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const path = join(folder, name)
   await writeFile(path, content)
   const sample = draftSample('tried', name, await readSample(path, vocabulary), vocabulary)

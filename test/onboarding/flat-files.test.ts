@@ -1,10 +1,10 @@
 /** Drafts of flat files of several record types, finished by answering yes to all that they ask: no record is wrong, and none is missing. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readSample } from '../../src/mapping-tools/draft/read-sample.ts'
 import { vocabulary } from '../mapping-tools/draft/drafting.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { finished } from './finished.ts'
 import { inventFlatFiles, TABLES } from './flat-files.ts'
 
@@ -18,8 +18,7 @@ test.each(
 })
 
 test.each(TABLES)('%s: no records of several types', async (_, content) => {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-onboarding-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   const path = join(folder, 'table.csv')
   await writeFile(path, content)
   expect((await readSample(path, vocabulary)).kind).toBe('table')

@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { LedgerFacts } from '../../src/ledger/sqlite/inspect.ts'
 import { checkLedger, type LedgerSurroundings } from '../../src/operate/check-ledger.ts'
 import { checkLogFile } from '../../src/operate/check-machine.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const FACTS: LedgerFacts = {
   ...{ bytes: 1, damage: [], newer: [], shape: 'LATEST', older: false, leases: [], unfinished: [] },
@@ -52,8 +52,7 @@ test('an unfinished run is finished at the gateway that it went to, or given up'
 })
 
 test('a log file that can be written, or made, is no finding; a folder, and what lies below a file, is a problem', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-log-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   const log = join(folder, 'waybill.log')
   await writeFile(log, '')
   await mkdir(join(folder, 'logs'))

@@ -1,9 +1,8 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { chmod } from 'node:fs/promises'
+import { expect, test } from 'vitest'
 import { checkClock, checkHome, roomOf } from '../../src/operate/check-machine.ts'
 import { type Check, exitOf, type Level } from '../../src/operate/finding.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 7)
 const gatewayAt = (ms: number) => ({ date: new Date(ms).toUTCString(), cameAt: NOW })
@@ -44,8 +43,7 @@ test.each([
   [0o740, 'warning'],
   [0o701, 'warning'],
 ])('a home of mode %o is %s', async (mode, level) => {
-  const home = await mkdtemp(join(tmpdir(), 'waybill-home-'))
-  onTestFinished(() => rm(home, { recursive: true }))
+  const home = await temporaryFolder()
   await chmod(home, mode)
   expect((await checkHome(home))[0]?.level).toBe(level)
 })

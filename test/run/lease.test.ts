@@ -1,11 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { createRunEvents } from '../../src/run/events.ts'
 import { createGiveWay, type HeldJob, holdJob, LEASE_MS, type Pausing } from '../../src/run/lease.ts'
 import { createMovedClock } from '../schedule/moved-clock.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const START = Date.UTC(2026, 2, 2)
 const at = (seconds: number): number => START + seconds * 1_000
@@ -13,8 +12,7 @@ const FAR = at(3_600)
 
 /** Processes that want a job, on one ledger, by a clock that the test moves. What one tells goes into `told`. */
 async function scene() {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-lease-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   const ledger = await openLedger(join(folder, 'ledger.sqlite'))
   onTestFinished(() => ledger.close())
   const clock = createMovedClock(START)

@@ -1,9 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'csv-stringify/sync'
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../src/extract/content.ts'
 import { csvDefinition } from '../../src/extract/read-definition.ts'
 import type { Row } from '../../src/model/row.ts'
@@ -11,6 +10,7 @@ import type { ChunkRow } from '../../src/run/chunks.ts'
 import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/run/rejects.ts'
 import { openRejects, rejectsOrigin } from '../../src/run/rejects-export.ts'
 import { biometric, careTeam, mappedRow } from '../load/made-up-entries.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const COLUMNS = ['one', 'two, "quoted"', '-three']
 const ORIGIN = { name: '=a, b.csv', exportId: '0123456789abcdef' }
@@ -22,12 +22,6 @@ const rejected = (source: Row): ChunkRow => {
   return { source, outcome: { row, line, byteOffset, outcome: 'rejected', issue } }
 }
 
-async function folderOfTest(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-rejects-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  return folder
-}
-
 async function readAll(file: string): Promise<Row[]> {
   const { opened } = await openRejects(file, CSV, DEFAULT_LIMITS)
   expect(opened.columns).toEqual(COLUMNS)
@@ -37,7 +31,7 @@ async function readAll(file: string): Promise<Row[]> {
 }
 
 test('rows come back with their cells and places, whatever the dialect of the export was', async () => {
-  const file = join(await folderOfTest(), 'rejects.csv')
+  const file = join(await temporaryFolder(), 'rejects.csv')
   const cell = fc.oneof(
     fc.string({ unit: 'grapheme' }),
     fc.constantFrom(
@@ -76,7 +70,7 @@ test('rows come back with their cells and places, whatever the dialect of the ex
 })
 
 test('a line stands for its own rule; where the correction makes it another’s, for all of its row', async () => {
-  const file = join(await folderOfTest(), 'rejects.csv')
+  const file = join(await temporaryFolder(), 'rejects.csv')
   const header = rejectsHeader(COLUMNS)
   const line = (rule: string): string => `a,b,c,x.csv,${ORIGIN.exportId},7,8,${rule},transform,code,reason,\n`
   await writeFile(file, `${header}${line('pcp')}${line('')}${line('lab-2')}`)
@@ -94,7 +88,7 @@ test('a line stands for its own rule; where the correction makes it another’s,
 })
 
 test('a row in _raw alone is not read as cells; filled in, it is', async () => {
-  const file = join(await folderOfTest(), 'rejects.csv')
+  const file = join(await temporaryFolder(), 'rejects.csv')
   const end = `x.csv,${ORIGIN.exportId},7,8,,extract,row-too-short,reason`
   await writeFile(file, `${rejectsHeader(COLUMNS)},,,${end},a;b\na,b,c,${end},a;b\n`)
   const [raw, filled] = await readAll(file)
@@ -103,7 +97,7 @@ test('a row in _raw alone is not read as cells; filled in, it is', async () => {
 })
 
 test('what is no rejects file is none; one whose origin was lost is refused with its line', async () => {
-  const folder = await folderOfTest()
+  const folder = await temporaryFolder()
   const file = join(folder, 'a.csv')
   await writeFile(file, 'id,_export,_row\n1,2,3\n')
   expect(await rejectsOrigin(file)).toBeUndefined()
@@ -123,7 +117,7 @@ test.each([
   ['Excel in other countries', '\ufeff', ','],
   ['a program that writes tabs', '', '\t'],
 ])('saved by %s it is read as before', async (_program, mark, delimiter) => {
-  const file = join(await folderOfTest(), 'rejects.csv')
+  const file = join(await temporaryFolder(), 'rejects.csv')
   const cells = [
     'ä',
     'b, c; d',
@@ -162,7 +156,7 @@ test.each<[string, (text: string) => string, BufferEncoding, RegExp, RegExp]>([
 ])(
   'with %s it is refused, with the line and what to do',
   async (_what, change, encoding, message, remedy) => {
-    const file = join(await folderOfTest(), 'rejects.csv')
+    const file = join(await temporaryFolder(), 'rejects.csv')
     const line = `ä,b,c,x.csv,${ORIGIN.exportId},7,8,,transform,code,reason,\n`
     await writeFile(file, Buffer.from(change(rejectsHeader(COLUMNS) + line), encoding))
     await expect(rejectsOrigin(file)).rejects.toMatchObject({

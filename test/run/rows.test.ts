@@ -1,20 +1,19 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type OpenExport, openExport } from '../../src/extract/open-export.ts'
 import { csvDefinition } from '../../src/extract/read-definition.ts'
 import type { LeftRow } from '../../src/ledger/ledger.ts'
 import type { Row } from '../../src/model/row.ts'
 import { selectRows } from '../../src/run/rows.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const ROWS = 40_000
 const TEXT = `id,remark\n${Array.from({ length: ROWS }, (_, at) => `${at + 1},${'x'.repeat(at % 50)}\n`).join('')}`
 
 async function openText(name: string, content: Buffer | string): Promise<OpenExport> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-selected-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   await writeFile(join(folder, name), content)
   return openExport(join(folder, name), csvDefinition.parse({ format: 'csv' }))
 }

@@ -1,6 +1,5 @@
 /** How a run ends is told, whatever has become of the ledger meanwhile; and what is told is true. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Job } from '../../src/definitions/definition-files.ts'
@@ -18,10 +17,10 @@ import { readSettings } from '../../src/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { SECRET, startHookServer } from '../notify/hook-server.ts'
 import { UNSENT } from '../notify/sample-notice.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 async function install() {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-telling-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   await mkdir(join(folder, 'jobs'))
   const ledger = await openLedger(join(folder, 'ledger.sqlite'))
   const hook = await startHookServer()

@@ -1,6 +1,5 @@
 /** What a schedule meets is told: real job files, a real ledger, a real receiver, and a clock that the test moves. */
-import { mkdir, mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rename, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { Job } from '../../src/definitions/definition-files.ts'
@@ -13,14 +12,14 @@ import { readSettings } from '../../src/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { type HookServer, SECRET, startHookServer } from '../notify/hook-server.ts'
 import { createMovedClock } from '../schedule/moved-clock.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const STEP = 10 * MINUTE
 
 async function install(startAt: string) {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-telling-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   await mkdir(join(folder, 'jobs'))
   const settings = readSettings(
     { WAYBILL_JOBS: join(folder, 'jobs'), WAYBILL_WEBHOOK_SECRET: SECRET, WAYBILL_GATEWAY_URL: 'built-in' },

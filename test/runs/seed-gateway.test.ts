@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createGateway, startReferenceGateway } from '../../src/open-waybill.ts'
 import { readPeople, type Seeded, seedGateway } from '../../src/runs/seed-gateway.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 12)
 const PEOPLE = Array.from({ length: 40 }, (_, at) => ({
@@ -96,8 +96,7 @@ test.each([
   ['other columns', 'id,name\n1,SECRET\n', 'dateOfBirth is missing or wrong', 2],
   ['rows of another width', `${COLUMNS}\np-1,SECRET\n`, 'cannot be read', undefined],
 ])('people that cannot be registered are refused: %s', async (_, text, problem, line) => {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-seed-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   const file = join(folder, 'people.csv')
   await writeFile(file, text)
   const refused = (() => {

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
@@ -9,10 +7,10 @@ import { createLogger } from '../../src/telemetry/logger.ts'
 import { serve } from '../gateway/loopback.ts'
 import { SECRET, startHookServer } from '../notify/hook-server.ts'
 import { UNSENT } from '../notify/sample-notice.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 async function install() {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-teller-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   const ledger = await openLedger(join(folder, 'ledger.sqlite'))
   const lines: string[] = []
   const print = (line: string): void => {

@@ -1,6 +1,4 @@
 /** Schedules on one real ledger, with a clock that the test moves and runs that take as long as the test says. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { FireRecord, Ledger } from '../../src/ledger/ledger.ts'
@@ -8,6 +6,7 @@ import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { runSchedule } from '../../src/schedule/run-schedule.ts'
 import type { JobSchedule, ListedJob } from '../../src/schedule/schedule-parts.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { createMovedClock, type MovedClock } from './moved-clock.ts'
 
 export const MINUTE = 60_000
@@ -50,8 +49,7 @@ export const short = (at: number): string => new Date(at).toISOString().replace(
 
 /** @param file `:memory:` where a year must not wait for the disk a thousand times */
 export async function install(startAt: string, file?: ':memory:'): Promise<Installation> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-schedule-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   const ledger = await openLedger(file ?? join(folder, 'ledger.sqlite'))
   onTestFinished(() => ledger.close())
   const clock = createMovedClock(Date.parse(startAt))

@@ -1,27 +1,10 @@
 import { execFile } from 'node:child_process'
-import {
-  chmod,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  utimes,
-  writeFile,
-} from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createLogFile } from '../../src/telemetry/logger.ts'
-
-async function folder(): Promise<string> {
-  const made = await mkdtemp(join(tmpdir(), 'waybill-log-'))
-  onTestFinished(() => rm(made, { recursive: true, force: true }))
-  return made
-}
+import { temporaryFolder } from '../temporary-folder.ts'
 
 function open(path: string, maxBytes = 1_000, files = 3) {
   const problems: string[] = []
@@ -37,7 +20,7 @@ async function contents(path: string): Promise<Record<string, string>> {
 }
 
 test('a file that would be too large is put aside, and as many are kept as are wanted', async () => {
-  const at = await folder()
+  const at = await temporaryFolder()
   const { write, problems } = open(join(at, 'w.log'), 20, 3)
   for (let n = 1; n <= 9; n++) write(`line ${n}--\n`)
   expect(await contents(at)).toEqual({
@@ -49,7 +32,7 @@ test('a file that would be too large is put aside, and as many are kept as are w
 })
 
 test('one file alone is begun anew; a line that is longer than a file is written all the same', async () => {
-  const at = await folder()
+  const at = await temporaryFolder()
   const { write } = open(join(at, 'w.log'), 5, 1)
   write('a\n')
   write('longer than it may be\n')
@@ -57,14 +40,14 @@ test('one file alone is begun anew; a line that is longer than a file is written
 })
 
 test('file and folder are for their owner alone', async () => {
-  const at = await folder()
+  const at = await temporaryFolder()
   open(join(at, 'logs/w.log')).write('a\n')
   expect((await stat(join(at, 'logs/w.log'))).mode & 0o777).toBe(0o600)
   expect((await stat(join(at, 'logs'))).mode & 0o777).toBe(0o700)
 })
 
 test('where another program has put the file aside, the next line begins a new one', async () => {
-  const at = await folder()
+  const at = await temporaryFolder()
   const { write } = open(join(at, 'w.log'))
   write('a\n')
   await rename(join(at, 'w.log'), join(at, 'w.log-20260302'))
@@ -73,7 +56,7 @@ test('where another program has put the file aside, the next line begins a new o
 })
 
 test('what cannot be written is told once, and again after it went well', async () => {
-  const at = await folder()
+  const at = await temporaryFolder()
   const path = join(at, 'w.log')
   const { write, problems } = open(path)
   await mkdir(path)
@@ -90,7 +73,7 @@ test('what cannot be written is told once, and again after it went well', async 
 })
 
 test('a full file that cannot be put aside goes on, and that is told once', async () => {
-  const at = await folder()
+  const at = await temporaryFolder()
   const path = join(at, 'w.log')
   const { write, problems } = open(path, 4)
   // What stands where the oldest file would be removed cannot be.
@@ -101,7 +84,7 @@ test('a full file that cannot be put aside goes on, and that is told once', asyn
 })
 
 test('a folder that cannot be made fails nothing', async () => {
-  const at = await folder()
+  const at = await temporaryFolder()
   await writeFile(join(at, 'no-folder'), '')
   await chmod(join(at, 'no-folder'), 0o600)
   const { write, problems } = open(join(at, 'no-folder/w.log'))
@@ -110,7 +93,7 @@ test('a folder that cannot be made fails nothing', async () => {
 })
 
 test('a process that was killed while it put the file aside keeps the others from it for ten seconds', async () => {
-  const at = await folder()
+  const at = await temporaryFolder()
   const path = join(at, 'w.log')
   const { write } = open(path, 5)
   await writeFile(`${path}.rotating`, '')
@@ -124,7 +107,7 @@ test('a process that was killed while it put the file aside keeps the others fro
 })
 
 test('of two processes that share a file and end at once, no line is lost, torn or written twice', async () => {
-  const at = await folder()
+  const at = await temporaryFolder()
   const script = join(import.meta.dirname, 'log-writer-process.ts')
   const [lines, maxBytes] = [600, 500]
   const run = promisify(execFile)

@@ -1,7 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -16,6 +15,7 @@ import { createScheduleEvents } from '../../src/schedule/schedule-parts.ts'
 import { type LastRun, registerLastRun, writeLastRun } from '../../src/telemetry/last-run-metrics.ts'
 import { createMetrics, serveMetrics } from '../../src/telemetry/metrics.ts'
 import { page, sections, tableRows } from '../docs/pages.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const LAST: LastRun = {
   job: 'nightly',
@@ -392,15 +392,9 @@ describe.skipIf(promtool === undefined)('promtool check metrics (where promtool 
   })
 })
 
-async function folder(): Promise<string> {
-  const made = await mkdtemp(join(tmpdir(), 'waybill-metrics-'))
-  onTestFinished(() => rm(made, { recursive: true, force: true }))
-  return made
-}
-
 describe('the file of the last run', () => {
   test('is written whole, for others to read, and takes the place of the one before', async () => {
-    const at = await folder()
+    const at = await temporaryFolder()
     const path = join(at, 'node-exporter/waybill.prom')
     await writeLastRun(path, { ...LAST, exit: 3 })
     await writeLastRun(path, LAST)
@@ -410,7 +404,7 @@ describe('the file of the last run', () => {
   })
 
   test('leaves nothing behind where it cannot be written', async () => {
-    const at = await folder()
+    const at = await temporaryFolder()
     await writeFile(join(at, 'no-folder'), '')
     await expect(writeLastRun(join(at, 'no-folder/waybill.prom'), LAST)).rejects.toThrow()
     expect(await readdir(at)).toEqual(['no-folder'])

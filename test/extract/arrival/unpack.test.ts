@@ -13,7 +13,8 @@ import { type ContentLimits, DEFAULT_LIMITS } from '../../../src/extract/content
 import { openExport } from '../../../src/extract/open-export.ts'
 import { createSpool } from '../../../src/extract/sources/receive-file.ts'
 import { WaybillError } from '../../../src/model/errors.ts'
-import { allRows, brief, CSV, collect, exportFile, tempFolder } from '../export-file.ts'
+import { temporaryFolder } from '../../temporary-folder.ts'
+import { allRows, brief, CSV, collect, exportFile } from '../export-file.ts'
 
 const TABLE = 'id,a1c\nann,5.1\nben,5.2\n'
 const RULES: UnpackRules = { limits: DEFAULT_LIMITS, encrypted: false, pgp: {} }
@@ -24,7 +25,7 @@ interface Member {
 }
 
 async function zip(...members: readonly Member[]): Promise<string> {
-  const file = join(await tempFolder(), 'export.zip')
+  const file = join(await temporaryFolder(), 'export.zip')
   const archive = new ZipFile()
   for (const { name, content } of members) {
     if (content instanceof Readable) archive.addReadStream(content, name)
@@ -151,7 +152,7 @@ describe('decompression bombs', () => {
     ['gzip', createGzip],
     ['zstd', createZstdCompress],
   ] as const)('in %s are refused while they inflate', async (_, compress) => {
-    const file = join(await tempFolder(), 'export.csv')
+    const file = join(await temporaryFolder(), 'export.csv')
     await pipeline(
       Readable.from(
         (async function* () {
@@ -232,7 +233,7 @@ describe('PGP', () => {
     )
   }
   const keys = async (verify?: string): Promise<PgpKeyFiles> => {
-    const folder = await tempFolder()
+    const folder = await temporaryFolder()
     const at = async (name: string, text: string): Promise<string> => {
       await writeFile(join(folder, name), text)
       return join(folder, name)
@@ -319,7 +320,7 @@ describe('PGP', () => {
     ]
     for (const file of files) {
       const stopping = new AbortController()
-      const spool = createSpool(join(await tempFolder(), 'spool'))
+      const spool = createSpool(join(await temporaryFolder(), 'spool'))
       const newFile = (name: string): Promise<string> => {
         stopping.abort(end)
         return spool.unpack(name)
@@ -371,7 +372,7 @@ describe('PGP', () => {
 
 describe('the spool', () => {
   it('takes no path from a name', async () => {
-    const folder = await tempFolder()
+    const folder = await temporaryFolder()
     const spool = createSpool(folder)
     for (const name of ['..', '../../evil', 'a\0b', 'x'.repeat(400)]) {
       const path = await spool.unpack(name)

@@ -7,7 +7,7 @@ import { hostKeyFingerprint } from '../../../src/extract/sources/host-key.ts'
 import { createS3Source } from '../../../src/extract/sources/s3.ts'
 import { createSftpSource } from '../../../src/extract/sources/sftp.ts'
 import type { RemoteSource } from '../../../src/extract/sources/source.ts'
-import { tempFolder } from '../export-file.ts'
+import { temporaryFolder } from '../../temporary-folder.ts'
 import { BUCKET, startS3Server } from './s3-server.ts'
 import { PASSWORD, startSftpServer, USER } from './sftp-server.ts'
 
@@ -24,7 +24,7 @@ interface Opened {
 }
 
 async function sftp(answerMs?: number) {
-  const root = await tempFolder()
+  const root = await temporaryFolder()
   await mkdir(join(root, 'in'))
   const server = await startSftpServer(root)
   onTestFinished(() => server.stop())
@@ -106,13 +106,13 @@ describe.each([
 ])('%s', (_, open) => {
   let large: string
   beforeEach(async () => {
-    large = join(await tempFolder(), 'large')
+    large = join(await temporaryFolder(), 'large')
     await writeFile(large, CONTENT)
   })
 
   it('takes files of any size, in folders, and none of them twice', async () => {
     const { source, there, begun } = await open()
-    const empty = join(await tempFolder(), 'empty')
+    const empty = join(await temporaryFolder(), 'empty')
     await writeFile(empty, '')
     const files = [
       ['run/people.ndjson', large],
@@ -137,7 +137,7 @@ describe.each([
 })
 
 it('what cuts it again and again, or has another file under the name, has not taken the file, and keeps what it has', async () => {
-  const file = join(await tempFolder(), 'file')
+  const file = join(await temporaryFolder(), 'file')
   await writeFile(file, CONTENT)
   const put = async ({ source, there }: Opened): Promise<string[]> => {
     await expect(source.put('run/people.ndjson', file)).rejects.toMatchObject({
@@ -161,7 +161,7 @@ it('what cuts it again and again, or has another file under the name, has not ta
 
 it('on an SFTP server a file is for its owner alone', async () => {
   const { source, root } = await sftp()
-  const own = join(await tempFolder(), 'own')
+  const own = join(await temporaryFolder(), 'own')
   await writeFile(own, 'of this run')
   await source.put('run/people.ndjson', own)
   expect((await stat(join(root, 'in/run/people.ndjson'))).mode & 0o777).toBe(0o600)
@@ -171,7 +171,7 @@ it.each(['WRITE', 'RENAME'])(
   'an SFTP server that does not answer %s is asked again over another connection',
   async (what) => {
     const { source, there, server } = await sftp(600)
-    const own = join(await tempFolder(), 'own')
+    const own = join(await temporaryFolder(), 'own')
     await writeFile(own, CONTENT)
     let silent = 1
     server.isSilent = (request) => request === what && silent-- > 0

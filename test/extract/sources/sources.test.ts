@@ -7,7 +7,7 @@ import { hostKeyFingerprint } from '../../../src/extract/sources/host-key.ts'
 import { createS3Source } from '../../../src/extract/sources/s3.ts'
 import { createSftpSource, type SftpPlace } from '../../../src/extract/sources/sftp.ts'
 import { exportSourceConformance, type OpenedSource } from '../../conformance/export-source.ts'
-import { tempFolder } from '../export-file.ts'
+import { temporaryFolder } from '../../temporary-folder.ts'
 import { BUCKET, type S3Server, startS3Server } from './s3-server.ts'
 import { PASSWORD, startSftpServer, USER } from './sftp-server.ts'
 
@@ -21,7 +21,7 @@ afterEach(() => {
 
 /** A folder with files, and how the archive is read back. */
 async function inFolder(): Promise<Omit<OpenedSource, 'source'> & { folder: string }> {
-  const folder = join(await tempFolder(), 'inbox')
+  const folder = join(await temporaryFolder(), 'inbox')
   await mkdir(folder)
   return {
     folder,
@@ -61,7 +61,7 @@ it.each([
   ['missing', 'is missing', async () => {}],
   ['a file', 'is a file', (folder: string) => writeFile(folder, '')],
 ])('a folder that is %s is told as the folder, with what to do', async (_, said, make) => {
-  const folder = join(await tempFolder(), 'nowhere')
+  const folder = join(await temporaryFolder(), 'nowhere')
   await make(folder)
   await expect(createFolderSource({ folder }).list()).rejects.toMatchObject({
     message: `the exports folder ${folder} ${said}`,
@@ -150,7 +150,7 @@ exportSourceConformance('S3-compatible storage', s3)
 const CONTENT = Buffer.alloc(900_000, 'a row of an export\n')
 
 describe('an SFTP server', () => {
-  const target = async (): Promise<string> => join(await tempFolder(), 'file')
+  const target = async (): Promise<string> => join(await temporaryFolder(), 'file')
 
   it('is known by the fingerprint of its key, and not talked to under another', async () => {
     const { source, server } = await sftp({ hostKey: `SHA256:${'A'.repeat(43)}` })
@@ -174,7 +174,7 @@ describe('an SFTP server', () => {
       [`${name} ${key}\n@revoked ${name} ${key}\n`, 'source-untrusted'],
     ] as const
     for (const [text, code] of cases) {
-      const hostKey = join(await tempFolder(), 'known_hosts')
+      const hostKey = join(await temporaryFolder(), 'known_hosts')
       await writeFile(hostKey, text)
       const source = createSftpSource({ ...place, hostKey }, PASSWORD)
       if (code === undefined) expect((await source.list()).files).toEqual([])
@@ -185,7 +185,7 @@ describe('an SFTP server', () => {
 
   it('takes a key from a file in place of a password', async () => {
     const { server, place, put } = await sftp()
-    const keyFile = join(await tempFolder(), 'id')
+    const keyFile = join(await temporaryFolder(), 'id')
     await writeFile(keyFile, server.userKey)
     await put('a.csv', CONTENT)
     const source = createSftpSource({ ...place, keyFile }, undefined)
@@ -350,7 +350,7 @@ describe('S3-compatible storage', () => {
       froms.push(from)
       return froms.length === 1 ? { breakAfter: 300_000 } : undefined
     }
-    const file = join(await tempFolder(), 'file')
+    const file = join(await temporaryFolder(), 'file')
     await opened.source.fetch(await onlyDelivery(opened), file)
     expect((await readFile(file)).equals(CONTENT)).toBe(true)
     expect(froms).toHaveLength(2)
@@ -369,7 +369,7 @@ describe('S3-compatible storage', () => {
     const place = { endpoint, region: 'test-1', bucket: BUCKET, prefix: 'in/acme' }
     const source = await createS3Source(place, 600)
     onTestFinished(() => source.close())
-    const file = join(await tempFolder(), 'file')
+    const file = join(await temporaryFolder(), 'file')
     await source.fetch(await onlyDelivery({ source }), file)
     expect((await readFile(file)).equals(CONTENT)).toBe(true)
     expect(froms).toHaveLength(2)
@@ -384,7 +384,7 @@ describe('S3-compatible storage', () => {
       if (from > 0) opened.server.put('in/acme/a.csv', Buffer.alloc(900_000, 'x'))
       return from === 0 ? { breakAfter: 300_000 } : undefined
     }
-    const folder = await tempFolder()
+    const folder = await temporaryFolder()
     await expect(opened.source.fetch(delivery, join(folder, 'file'))).rejects.toMatchObject({
       code: 'export-changed',
     })

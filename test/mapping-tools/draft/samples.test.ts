@@ -1,7 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openExport } from '../../../src/extract/open-export.ts'
 import { parseCases } from '../../../src/mapping-tools/cases.ts'
 import { draftCases } from '../../../src/mapping-tools/draft/draft-cases.ts'
@@ -10,6 +9,7 @@ import { readSample } from '../../../src/mapping-tools/draft/read-sample.ts'
 import { draftText } from '../../../src/mapping-tools/draft/write-draft.ts'
 import { runCases, textReader } from '../../../src/mapping-tools/run-cases.ts'
 import { corpusPath, WITHOUT_CORPUS } from '../../corpus/corpus-file.ts'
+import { temporaryFolder } from '../../temporary-folder.ts'
 import { load } from '../../transform/mapping-under-test.ts'
 import { draftedJson, vocabulary } from './drafting.ts'
 
@@ -17,8 +17,7 @@ const NOW = Date.parse('2026-11-01T00:00:00Z')
 
 /** A path in a folder that is gone after the test. */
 async function file(name: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-draft-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   return join(folder, name)
 }
 

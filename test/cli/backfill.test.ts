@@ -47,33 +47,75 @@ interface Scene {
   readonly clinic: Clinic
   readonly store: ReferenceStore
   readonly proxy: FaultProxy
+  /** The process that was started last. */
+  running?: ChildProcess
+  /** The run of the same job that came while that was on. */
+  nightly?: Promise<Ended>
   start(...args: string[]): ChildProcess
   backfill(...args: string[]): Promise<Ended>
+  runs(): Promise<readonly Listed[]>
 }
 
-/** @param faultOf what becomes of a request on its way */
+type Strike = (scene: Scene) => Fault | Promise<Fault>
+
+/** The process is killed as a batch is on its way, which is stored and never answered, or what else is said. */
+const killed =
+  (fault: Fault = { do: 'pass-then-hang' }): Strike =>
+  ({ running }) => {
+    running?.kill('SIGKILL')
+    return fault
+  }
+/** A run of the same job comes, and asks for it. */
+const nightlyComes: Strike = async (scene) => {
+  scene.nightly = scene.clinic.run()
+  await untilAsked(scene)
+  return PASS
+}
+
+interface SceneOptions {
+  readonly folder?: string
+  readonly job?: string
+  /** What happens at the batch of that number, from 1, of all that are sent. */
+  readonly at?: Readonly<Record<number, Strike>>
+  /** What becomes of other requests on their way. */
+  readonly faultOf?: (request: Passing) => Fault | Promise<Fault>
+}
+
 async function openScene(
   days: readonly string[],
-  faultOf: (request: Passing) => Fault | Promise<Fault> = () => PASS,
-  folder = 'inbox',
-  job = JOB,
+  { folder = 'inbox', job = JOB, at = {}, faultOf = () => PASS }: SceneOptions = {},
 ): Promise<Scene> {
   const store = await startReferenceStore({ open: true })
-  const proxy = await startFaultProxy(store.url, faultOf)
+  let batches = 0
+  const proxy = await startFaultProxy(store.url, (request) => {
+    const strike = isBatch(request) ? at[++batches] : undefined
+    return strike?.(scene) ?? faultOf(request)
+  })
   const clinic = await openClinic({ store, job, environment: gatewaySettings(proxy.url) })
   const place = join(clinic.workplace.folder, folder)
   await mkdir(place, { recursive: true })
   // Newest first: what counts is the date of the name.
   for (const day of days.toReversed()) await writeFile(join(place, nameOf(day)), HEADER + rowsOf(day))
   const command = ['backfill', 'clinic', ...RANGE] as const
-  return {
-    clinic,
-    store,
-    proxy,
-    start: (...args) => clinic.workplace.start(...command, ...args),
+  const scene: Scene = {
+    ...{ clinic, store, proxy },
+    start(...args) {
+      scene.running = clinic.workplace.start(...command, ...args)
+      return scene.running
+    },
     backfill: (...args) => clinic.workplace.waybill(...command, '--json', ...args),
+    runs: async () => Listing.parse(JSON.parse((await clinic.workplace.waybill('runs', '--json')).out)).runs,
   }
+  return scene
 }
+
+const Listed = z.looseObject({
+  run: z.string(),
+  rows: z.object({ read: z.int() }),
+  backfill: z.unknown().optional(),
+})
+type Listed = z.infer<typeof Listed>
+const Listing = z.object({ runs: z.array(Listed) })
 
 /** Resolves when somebody has asked the backfill to let the job go. */
 const untilAsked = ({ clinic }: Scene): Promise<void> =>
@@ -100,39 +142,23 @@ const sentDays = ({ proxy }: Scene): string[] =>
   })
 
 test('a backfill of 14 exports, killed twice, has each delivered once, oldest first', async () => {
-  let running: ChildProcess | undefined
-  let batches = 0
-  const strikes = new Map<number, Fault>([
-    [5, { do: 'pass-then-hang' }],
-    [10, { do: 'hang' }],
-  ])
-  const scene = await openScene(FORTNIGHT, (request) => {
-    if (!isBatch(request)) return PASS
-    batches += 1
-    const fault = strikes.get(batches)
-    if (fault !== undefined) running?.kill('SIGKILL')
-    return fault ?? PASS
-  })
-  for (const _strike of strikes) {
-    running = scene.start()
-    expect(await ended(running)).toMatchObject({ code: null, out: '' })
-  }
+  const scene = await openScene(FORTNIGHT, { at: { 5: killed(), 10: killed({ do: 'hang' }) } })
+  for (let times = 0; times < 2; times++)
+    expect(await ended(scene.start())).toMatchObject({ code: null, out: '' })
   expect((await scene.clinic.workplace.waybill('show')).out).toContain(
     `waybill backfill clinic ${RANGE.join(' ')}`,
   )
-  running = scene.start('--json')
-  const last = await ended(running)
+  const last = await ended(scene.start('--json'))
   const summary = summaryOf(last)
   expect(last.code).toBe(0)
   expect(summary).toMatchObject({ state: 'finished', balanced: true, rows: { read: 28 } })
-  expect(z.object({ backfill: z.unknown() }).parse(JSON.parse(last.out)).backfill).toEqual({
+  expect(z.object({ backfill: z.unknown().optional() }).parse(JSON.parse(last.out)).backfill).toEqual({
     from: '2026-01-01',
     to: '2026-03-31',
   })
   expect(summary.exports.map(({ name }) => name)).toEqual(FORTNIGHT.map(nameOf))
   expect(await stored(scene.store)).toEqual(recordsOf(FORTNIGHT).sort())
-  const { runs } = JSON.parse((await scene.clinic.workplace.waybill('runs', '--json')).out)
-  expect(runs).toHaveLength(1)
+  expect(await scene.runs()).toHaveLength(1)
   const sent = sentDays(scene)
   expect(sent).toEqual(sent.toSorted())
   // 14 batches, and the one that never arrived once more.
@@ -149,23 +175,12 @@ const TODAY = '2026-04-01'
 
 describe('a run of the same job that comes while a backfill is on', () => {
   test('goes first, and the backfill goes on by itself', async () => {
-    let batches = 0
-    let nightly: Promise<Ended> | undefined
-    const scene: Scene = await openScene(
-      WEEK,
-      async (request) => {
-        if (!isBatch(request) || ++batches !== 3) return PASS
-        nightly = scene.clinic.run()
-        await untilAsked(scene)
-        return PASS
-      },
-      'history',
-    )
+    const scene = await openScene(WEEK, { at: { 3: nightlyComes }, folder: 'history' })
     // It has, besides its own, what the backfill has not come to yet.
     await scene.clinic.deliver(nameOf(TODAY), HEADER + rowsOf(LAST) + rowsOf(TODAY))
     const backfill = await ended(scene.start(...HISTORY, '--json'))
-    expect(nightly).toBeDefined()
-    const first = (await nightly) ?? backfill
+    expect(scene.nightly).toBeDefined()
+    const first = (await scene.nightly) ?? backfill
     const own = summaryOf(first)
     expect(first.err).toMatch(/waiting for the backfill of clinic .* which gives way/)
     expect(own).toMatchObject({ state: 'finished', balanced: true, rows: { read: 4 } })
@@ -178,37 +193,26 @@ describe('a run of the same job that comes while a backfill is on', () => {
     expect(await stored(scene.store)).toEqual(recordsOf([...WEEK, TODAY]).sort())
     // Of the two people of a batch the nightly run has seen one twice: so it sends the older day first, on its own.
     expect(sentDays(scene)).toEqual([...WEEK.slice(0, 3), LAST, TODAY, ...WEEK.slice(3, -1)])
-    const { runs } = JSON.parse((await scene.clinic.workplace.waybill('runs', '--json')).out)
-    expect(runs).toHaveLength(2)
+    expect(await scene.runs()).toHaveLength(2)
   }, 60_000)
 
   test('takes over where the backfill is killed: what that had under way is settled first, and not sent again', async () => {
-    let batches = 0
-    let nightly: Promise<Ended> | undefined
-    let running: ChildProcess | undefined
-    const scene: Scene = await openScene(
-      WEEK,
-      async (request) => {
-        if (!isBatch(request) || ++batches !== 3) return PASS
-        nightly = scene.clinic.run()
-        await untilAsked(scene)
-        running?.kill('SIGKILL')
-        return { do: 'pass-then-hang' }
-      },
-      'history',
-    )
+    const comesAsItIsKilled: Strike = async (scene) => {
+      await nightlyComes(scene)
+      return killed()(scene)
+    }
+    const scene = await openScene(WEEK, { at: { 3: comesAsItIsKilled }, folder: 'history' })
     const [, , third = ''] = WEEK
     await scene.clinic.deliver(nameOf(TODAY), HEADER + rowsOf(third) + rowsOf(TODAY))
-    running = scene.start(...HISTORY)
-    await ended(running)
-    const { code, out, err } = (await nightly) ?? { code: 1, out: '', err: '' }
+    await ended(scene.start(...HISTORY))
+    const { code, out, err } = (await scene.nightly) ?? expect.fail('no run came')
     expect({ code, err }).toMatchObject({ code: 0 })
     expect(err).toContain('what it has under way is settled first')
     expect(err).not.toContain('goes on where it stopped')
     const own = summaryOf({ code, out, err })
     expect(own.records.biometric).toMatchObject({ made: 12, accepted: 6, unchanged: 6 })
     expect(await stored(scene.store)).toEqual(recordsOf([...WEEK.slice(0, 3), TODAY]).sort())
-    const { runs } = JSON.parse((await scene.clinic.workplace.waybill('runs', '--json')).out)
+    const runs = await scene.runs()
     expect(runs).toMatchObject([
       { run: own.run, state: 'finished' },
       { state: 'interrupted', reason: 'gave-way', backfill: { from: '2026-01-01', to: '2026-03-31' } },
@@ -224,10 +228,10 @@ describe('a run of the same job that comes while a backfill is on', () => {
       expect(refused.code).toBe(2)
       expect(JSON.parse(refused.out).error).toMatchObject({ code: 'run-unfinished' })
       expect(refused.err).toContain(`waybill backfill clinic ${RANGE.join(' ')} --in `)
-      expect(refused.err).toContain(`waybill resolve ${runs[1].run} --give-up`)
+      expect(refused.err).toContain(`waybill resolve ${runs[1]?.run} --give-up`)
     }
     const last = summaryOf(await scene.backfill(...HISTORY))
-    expect(last).toMatchObject({ run: runs[1].run, state: 'finished', balanced: true, rows: { read: 16 } })
+    expect(last).toMatchObject({ run: runs[1]?.run, state: 'finished', balanced: true, rows: { read: 16 } })
     expect(await stored(scene.store)).toEqual(recordsOf([...WEEK, TODAY]).sort())
   }, 60_000)
 })
@@ -241,8 +245,8 @@ describe('in the middle of a large export', () => {
     `p${person},${day},${person % 25 === 0 ? `${60 + (person % 90)},5.1,70.5,kg,fine` : ',,,,none'}\n`
   const rows = (from: number, to: number): string =>
     Array.from({ length: to - from }, (_, at) => rowOf(from + at)).join('')
-  const openLarge = async (faultOf: (request: Passing, scene: Scene) => Fault | Promise<Fault>) => {
-    const scene: Scene = await openScene([], (request) => faultOf(request, scene), 'history')
+  const openLarge = async (at: Readonly<Record<number, Strike>>) => {
+    const scene = await openScene([], { at, folder: 'history' })
     await writeFile(join(scene.clinic.workplace.folder, 'history', nameOf(day)), HEADER + rows(0, ROWS))
     // Rows of each part of it, and one of nobody else.
     const again = [0, 2_600, 5_100, 6_900].map((from) => rows(from, from + 50)).join('')
@@ -256,16 +260,9 @@ describe('in the middle of a large export', () => {
   }
 
   test('a backfill lets a run go first, and goes on behind what it has settled', async () => {
-    let batches = 0
-    let nightly: Promise<Ended> | undefined
-    const scene = await openLarge(async (request, { clinic }) => {
-      if (!isBatch(request) || ++batches !== 1) return PASS
-      nightly = clinic.run()
-      await untilAsked(scene)
-      return PASS
-    })
+    const scene = await openLarge({ 1: nightlyComes })
     const filled = summaryOf(await ended(scene.start(...HISTORY, '--json')))
-    const own = summaryOf((await nightly) ?? { code: 1, out: '', err: '' })
+    const own = summaryOf((await scene.nightly) ?? expect.fail('no run came'))
     await expectEachOnce(scene)
     expect(own.rows.read).toBe(201)
     // It came when at most two chunks were begun: what of its rows they did not have, two people of the third, it delivered itself.
@@ -277,23 +274,14 @@ describe('in the middle of a large export', () => {
   }, 60_000)
 
   test('a backfill goes on with an export that the other run has archived', async () => {
-    let batches = 0
-    let nightly: Promise<Ended> | undefined
-    const scene: Scene = await openScene(
-      [],
-      async (request) => {
-        if (!isBatch(request) || ++batches !== 1) return PASS
-        nightly = scene.clinic.run()
-        await untilAsked(scene)
-        return PASS
-      },
-      'inbox',
-      JOB.replace('mapping: clinic }', 'mapping: clinic, archive: ../done }'),
-    )
+    const job = JOB.replace('mapping: clinic }', 'mapping: clinic, archive: ../done }')
+    const scene = await openScene([], { at: { 1: nightlyComes }, job })
     const { folder } = scene.clinic.workplace
     await scene.clinic.deliver(nameOf(day), HEADER + rows(0, ROWS + 1))
     const { code, out, err } = await ended(scene.start('--json'))
-    expect(summaryOf((await nightly) ?? { code, out, err })).toMatchObject({ state: 'finished' })
+    expect(summaryOf((await scene.nightly) ?? expect.fail('no run came'))).toMatchObject({
+      state: 'finished',
+    })
     expect({ code, err }).toMatchObject({ code: 0 })
     expect(summaryOf({ code, out, err })).toMatchObject({ state: 'finished', rows: { read: ROWS + 1 } })
     await expectEachOnce(scene)
@@ -304,42 +292,25 @@ describe('in the middle of a large export', () => {
   }, 60_000)
 
   test('the next run settles the open chunks of a backfill that was killed, and no others', async () => {
-    let batches = 0
-    let running: ChildProcess | undefined
-    const scene = await openLarge((request) => {
-      if (!isBatch(request) || ++batches !== 2) return PASS
-      running?.kill('SIGKILL')
-      return { do: 'pass-then-hang' }
-    })
-    running = scene.start(...HISTORY)
-    await ended(running)
+    const scene = await openLarge({ 2: killed() })
+    await ended(scene.start(...HISTORY))
     const nightly = await scene.clinic.run()
     expect(nightly).toMatchObject({ code: 0 })
-    const { runs } = JSON.parse((await scene.clinic.workplace.waybill('runs', '--json')).out)
-    const left = runs.find(({ backfill }: { backfill?: unknown }) => backfill !== undefined)
-    expect(left).toMatchObject({ state: 'interrupted', reason: 'gave-way', balanced: true })
-    expect(left.rows.read).toBe(5_000)
+    const left = (await scene.runs()).find(({ backfill }) => backfill !== undefined)
+    expect(left).toMatchObject({
+      ...{ state: 'interrupted', reason: 'gave-way', balanced: true, rows: { read: 5_000 } },
+    })
     const filled = summaryOf(await scene.backfill(...HISTORY))
-    expect(filled).toMatchObject({ run: left.run, state: 'finished', rows: { read: ROWS } })
+    expect(filled).toMatchObject({ run: left?.run, state: 'finished', rows: { read: ROWS } })
     await expectEachOnce(scene)
   }, 60_000)
 })
 
 test('what a killed run has under way is settled before a backfill begins, and not sent again', async () => {
-  let batches = 0
-  let running: ChildProcess | undefined
-  const scene = await openScene(
-    WEEK,
-    (request) => {
-      if (!isBatch(request) || ++batches !== 1) return PASS
-      running?.kill('SIGKILL')
-      return { do: 'pass-then-hang' }
-    },
-    'history',
-  )
+  const scene = await openScene(WEEK, { at: { 1: killed() }, folder: 'history' })
   await scene.clinic.deliver(nameOf(TODAY), HEADER + rowsOf(LAST) + rowsOf(TODAY))
-  running = scene.clinic.workplace.start('run', 'clinic')
-  await ended(running)
+  scene.running = scene.clinic.workplace.start('run', 'clinic')
+  await ended(scene.running)
   const { code, out, err } = await scene.backfill(...HISTORY)
   expect({ code, err }).toMatchObject({ code: 0 })
   expect(summaryOf({ code, out, err }).records.biometric).toMatchObject({ accepted: 42, unchanged: 6 })
@@ -350,18 +321,12 @@ test('what a killed run has under way is settled before a backfill begins, and n
 }, 60_000)
 
 test('a backfill sends nothing while another job is run at the gateway, and no second one of its job begins', async () => {
-  let letGo = (): void => {}
-  const goes = new Promise<void>((resolve) => {
-    letGo = resolve
-  })
-  const scene = await openScene(
-    WEEK,
-    async (request) => {
-      if (isBatch(request) && request.body.includes('zoe')) await goes
-      return PASS
-    },
-    'history',
-  )
+  const goes = Promise.withResolvers<void>()
+  const faultOf = async (request: Passing): Promise<Fault> => {
+    if (isBatch(request) && request.body.includes('zoe')) await goes.promise
+    return PASS
+  }
+  const scene = await openScene(WEEK, { faultOf, folder: 'history' })
   const { workplace } = scene.clinic
   await workplace.job('other', JOB.replace('clinic_', 'other_'))
   await scene.clinic.deliver('other_20260401.csv', `${HEADER}zoe,${TODAY},70,5.1,70.5,kg,fine\n`)
@@ -378,26 +343,20 @@ test('a backfill sends nothing while another job is run at the gateway, and no s
   expect(second.code).toBe(5)
   expect(JSON.parse(second.out).error).toMatchObject({ code: 'job-held' })
   expect(sentDays(scene)).toEqual([TODAY])
-  letGo()
+  goes.resolve()
   expect((await other).code).toBe(0)
   expect((await backfill).code).toBe(0)
   expect(sentDays(scene)).toEqual([TODAY, ...WEEK])
 }, 60_000)
 
 test('what is typed to go on has the rate and the folder; another rate is taken, too', async () => {
-  let batches = 0
-  let running: ChildProcess | undefined
-  const scene = await openScene(
-    WEEK,
-    (request) => {
-      if (isBatch(request) && ++batches === 3) running?.kill('SIGINT')
-      return PASS
-    },
-    'two words',
-  )
+  const interrupted: Strike = ({ running }) => {
+    running?.kill('SIGINT')
+    return PASS
+  }
+  const scene = await openScene(WEEK, { at: { 3: interrupted }, folder: 'two words' })
   const typed = `waybill backfill clinic ${RANGE.join(' ')} --in 'two words' --rate 50`
-  running = scene.start('--in', 'two words', '--rate', '50')
-  const { code, out, err } = await ended(running)
+  const { code, out, err } = await ended(scene.start('--in', 'two words', '--rate', '50'))
   expect(code).toBe(130)
   expect(out).toContain(`\n    ${typed}\n`)
   expect(err).toContain(`Type \`${typed}\` again: it goes on where it stopped.`)
@@ -410,7 +369,7 @@ test('what is typed to go on has the rate and the folder; another rate is taken,
 
 test('an export that could not be read is read by the backfill typed again, and nothing is left to do', async () => {
   const [first = '', second = ''] = WEEK
-  const scene = await openScene([first], undefined, 'history')
+  const scene = await openScene([first], { folder: 'history' })
   const { workplace } = scene.clinic
   const file = join(workplace.folder, 'history', nameOf(second))
   await writeFile(file, '')
@@ -433,10 +392,11 @@ test('an export that could not be read is read by the backfill typed again, and 
 
 test('--rate keeps requests apart', async () => {
   const times: number[] = []
-  const scene = await openScene(WEEK, () => {
+  const faultOf = (): Fault => {
     times.push(performance.now())
     return PASS
-  })
+  }
+  const scene = await openScene(WEEK, { faultOf })
   expect((await scene.backfill('--rate', '20')).code).toBe(0)
   const [first = 0] = times
   expect(times).toHaveLength(WEEK.length)
@@ -446,7 +406,7 @@ test('--rate keeps requests apart', async () => {
 
 describe('--dry-run', () => {
   it('prints exports, sizes, rows and time, and writes and sends nothing', async () => {
-    const scene = await openScene(WEEK.slice(0, 3), undefined, 'history')
+    const scene = await openScene(WEEK.slice(0, 3), { folder: 'history' })
     await writeFile(join(scene.clinic.workplace.folder, 'history', 'clinic_20260231.csv'), HEADER)
     const args = [...HISTORY, '--dry-run', '--rate', '1'] as const
     const { code, out } = await scene.backfill(...args)
@@ -500,9 +460,9 @@ describe('--dry-run', () => {
 
   it('goes by what went to the gateway of today alone', async () => {
     let down = false
-    const fault = (): Fault => (down ? { do: 'answer', status: 503 } : PASS)
+    const faultOf = (): Fault => (down ? { do: 'answer', status: 503 } : PASS)
     const job = JOB.replace('readLag', 'patience: 1s, readLag')
-    const scene = await openScene(WEEK.slice(0, 3), fault, 'history', job)
+    const scene = await openScene(WEEK.slice(0, 3), { faultOf, folder: 'history', job })
     const { clinic } = scene
     const path = join(clinic.workplace.folder, 'history', nameOf(LAST))
     await writeFile(path, HEADER + rowsOf(LAST))

@@ -11,10 +11,9 @@ import { ZipFile } from 'yazl'
 import { hostKeyFingerprint } from '../../src/extract/sources/host-key.ts'
 import { BUCKET, startS3Server } from '../extract/sources/s3-server.ts'
 import { PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
-import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from './clinic.ts'
 import { ended, summaryOf } from './command-line.ts'
-import { startReferenceStore } from './reference-store.ts'
 
 const job = (exports: string): string =>
   `exports: { match: "*.csv*", mapping: clinic, ${exports} }\naccounts: { register: never }\n`
@@ -119,18 +118,12 @@ test('a run that was interrupted goes on with what it had fetched', async () => 
   const s3 = await startS3Server()
   onTestFinished(() => s3.stop())
   s3.put('in/a.csv', Buffer.from(ROWS))
-  const store = await startReferenceStore({ open: true })
   let down = true
-  const proxy = await startFaultProxy(store.url, () => (down ? { do: 'answer', status: 403 } : PASS))
   const place = `{ endpoint: "${s3.endpoint}", region: test-1, bucket: ${BUCKET}, prefix: in }`
   const clinic = await openClinic({
-    store,
+    faultOf: () => (down ? answer(403) : PASS),
     job: job(`from: { s3: ${place} }, archive: done`),
-    environment: {
-      WAYBILL_GATEWAY_URL: proxy.url,
-      AWS_ACCESS_KEY_ID: 'of-the-tests',
-      AWS_SECRET_ACCESS_KEY: 'secret-of-the-tests',
-    },
+    environment: { AWS_ACCESS_KEY_ID: 'of-the-tests', AWS_SECRET_ACCESS_KEY: 'secret-of-the-tests' },
   })
   const first = await clinic.run()
   expect(first.code).toBe(3)
@@ -149,17 +142,15 @@ test('a run that was interrupted goes on with what it had fetched', async () => 
 
 test('what a killed run left decrypted is gone with the next, which decrypts anew', async () => {
   const { privateKey, publicKey } = await generateKey({ userIDs: [{ name: 'clinic' }], format: 'armored' })
-  const store = await startReferenceStore({ open: true })
   let child: ChildProcess | undefined
   let strikes = 1
-  const proxy = await startFaultProxy(store.url, () => {
-    if (strikes-- > 0) child?.kill('SIGKILL')
-    return PASS
-  })
   const clinic = await openClinic({
-    store,
+    faultOf: () => {
+      if (strikes-- > 0) child?.kill('SIGKILL')
+      return PASS
+    },
     job: job('from: ../inbox, encrypted: pgp'),
-    environment: { WAYBILL_GATEWAY_URL: proxy.url, WAYBILL_PGP_KEY_FILE: 'key.asc' },
+    environment: { WAYBILL_PGP_KEY_FILE: 'key.asc' },
   })
   await writeFile(join(clinic.workplace.folder, 'key.asc'), privateKey)
   const message = await createMessage({ binary: Buffer.from(ROWS) })

@@ -2,8 +2,9 @@
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { startFaultProxy } from '../faults/fault-proxy.ts'
 import { createWorkplace, PROJECT, type Summary, type Workplace } from './command-line.ts'
-import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
+import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
 import { readRejects } from './run-outputs.ts'
 
 const ROW_BLOCK = (key: (name: string) => string): string => `
@@ -71,13 +72,16 @@ interface ClinicOptions {
   readonly job?: string
   readonly environment?: Record<string, string>
   readonly store?: ReferenceStore
+  /** What becomes of a request on its way to the store. */
+  readonly faultOf?: Parameters<typeof startFaultProxy>[1]
 }
 
 /** A job over an inbox of its own: `*.csv` and `*.ndjson`. */
 export async function openClinic(options: ClinicOptions = {}): Promise<Clinic> {
   const store = options.store ?? (await startReferenceStore({ open: true }))
+  const proxy = options.faultOf && (await startFaultProxy(store.url, options.faultOf))
   const workplace = await createWorkplace({
-    ...store.environment,
+    ...gatewaySettings(proxy?.url ?? store.url),
     WAYBILL_MAPPINGS: 'mappings',
     ...options.environment,
   })

@@ -4,11 +4,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test, vi } from 'vitest'
 import { LOOK_EVERY_MS } from '../../src/run/lease.ts'
-import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { PASS } from '../faults/fault-proxy.ts'
 import { type Clinic, JOB, openClinic } from './clinic.ts'
 import { createWorkplace, ended, summaryOf } from './command-line.ts'
 import { delivery } from './nights.ts'
-import { gatewaySettings, startReferenceStore } from './reference-store.ts'
 
 const ROWS = 2_000
 
@@ -19,15 +18,15 @@ interface Scene extends Clinic {
 }
 
 async function openScene(): Promise<Scene> {
-  const store = await startReferenceStore({ open: true })
   let batches = 0
   let hold: Promise<void> | undefined
-  const proxy = await startFaultProxy(store.url, async ({ method }) => {
-    if (method === 'POST' && ++batches >= 3) await hold
-    return PASS
+  const clinic = await openClinic({
+    job: `${JOB}submit: { concurrency: 1, readLag: 100ms }\n`,
+    async faultOf({ method }) {
+      if (method === 'POST' && ++batches >= 3) await hold
+      return PASS
+    },
   })
-  const job = `${JOB}submit: { concurrency: 1, readLag: 100ms }\n`
-  const clinic = await openClinic({ store, job, environment: gatewaySettings(proxy.url) })
   await clinic.deliver('day.csv', delivery('p', ROWS))
   return {
     ...clinic,

@@ -5,10 +5,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { CHUNK_SIZE } from '../../src/run/chunks.ts'
-import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { answer, PASS } from '../faults/fault-proxy.ts'
 import { CLINIC, type Clinic, openClinic } from './clinic.ts'
 import { type Ended, summaryOf } from './command-line.ts'
-import { startReferenceStore } from './reference-store.ts'
 
 const Drift = z.object({
   drift: z.array(
@@ -47,13 +46,12 @@ const job = (drift: string): string =>
 
 /** A clinic behind a proxy that counts requests, with three deliveries that are all alike. */
 async function openWatched(drift: string): Promise<Clinic & { requests(): number }> {
-  const store = await startReferenceStore({ open: true })
   let requests = 0
-  const proxy = await startFaultProxy(store.url, () => {
+  const faultOf = () => {
     requests++
     return PASS
-  })
-  const clinic = await openClinic({ store, job: job(drift), environment: { WAYBILL_GATEWAY_URL: proxy.url } })
+  }
+  const clinic = await openClinic({ job: job(drift), faultOf })
   for (const name of ['a1', 'a2', 'a3']) await clinic.deliver(`${name}.csv`, delivery(name))
   const first = await clinic.run()
   expect([first.code, driftOf(first)]).toEqual([0, []])
@@ -166,14 +164,8 @@ test('a part is not taken for the whole', async () => {
 test.each([{ drift: 'drift: { rows: { stop: 90% }, mix: { stop: 20% } }\n' }, { drift: '' }])(
   'what was interrupted is compared once a resumed run has finished it, and counts: "$drift"',
   async ({ drift }) => {
-    const store = await startReferenceStore({ open: true })
     let down = false
-    const proxy = await startFaultProxy(store.url, () => (down ? { do: 'answer', status: 403 } : PASS))
-    const clinic = await openClinic({
-      store,
-      job: job(drift),
-      environment: { WAYBILL_GATEWAY_URL: proxy.url },
-    })
+    const clinic = await openClinic({ job: job(drift), faultOf: () => (down ? answer(403) : PASS) })
     for (const name of ['a1', 'a2', 'a3']) await clinic.deliver(`${name}.csv`, delivery(name))
     await clinic.run()
     await clinic.deliver('b1.csv', delivery('b1', { rows: 15 }))
@@ -183,7 +175,7 @@ test.each([{ drift: 'drift: { rows: { stop: 90% }, mix: { stop: 20% } }\n' }, { 
     const resumed = await clinic.run()
     expect(resumed.code).toBe(0)
     expect(driftOf(resumed)).toEqual(['b1.csv warn rows: 15, usually 50'])
-    expect(await store.records('biometric')).toHaveLength(3 * 165)
+    expect(await clinic.store.records('biometric')).toHaveLength(3 * 165)
     const ledger = new DatabaseSync(join(clinic.workplace.home, 'ledger.sqlite'), { readOnly: true })
     expect(ledger.prepare('select count(*) as profiles from profile').get()).toEqual({ profiles: 4 })
     ledger.close()
@@ -192,13 +184,11 @@ test.each([{ drift: 'drift: { rows: { stop: 90% }, mix: { stop: 20% } }\n' }, { 
 )
 
 test('rows that were settled before a run was interrupted count as those that come after it', async () => {
-  const store = await startReferenceStore({ open: true })
   let left = Number.POSITIVE_INFINITY
-  const proxy = await startFaultProxy(store.url, ({ method }) =>
-    method === 'POST' && left-- <= 0 ? { do: 'answer', status: 403 } : PASS,
-  )
-  const environment = { WAYBILL_GATEWAY_URL: proxy.url }
-  const clinic = await openClinic({ store, environment, job: job('submit: { concurrency: 1 }\n') })
+  const clinic = await openClinic({
+    job: job('submit: { concurrency: 1 }\n'),
+    faultOf: ({ method }) => (method === 'POST' && left-- <= 0 ? answer(403) : PASS),
+  })
   for (const name of ['a1', 'a2', 'a3']) await clinic.deliver(`${name}.csv`, delivery(name, { rows: 40 }))
   await clinic.run()
   const rows = CHUNK_SIZE.rows + 500

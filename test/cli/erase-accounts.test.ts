@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Readable } from 'node:stream'
 import { expect, it } from 'vitest'
-import { answer, PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic, REGISTERED_ROW } from './clinic.ts'
 import { startReferenceStore } from './reference-store.ts'
 
@@ -13,14 +13,11 @@ const HEAD = 'id,day,first,last,born,gender,zip,pulse,npi\n'
 const row = (id: string, day = '02'): string =>
   `${id},2026-03-${day},A,B,1980-02-03,FEMALE,04884,61,1234567893\n`
 
-async function openWithPeople(faultOf: Parameters<typeof startFaultProxy>[1] = () => PASS): Promise<Clinic> {
-  const store = await startReferenceStore()
-  const proxy = await startFaultProxy(store.url, faultOf)
+async function openWithPeople(faultOf: (request: Passing) => Fault = () => PASS): Promise<Clinic> {
   const clinic = await openClinic({
     mapping: `mapping: clinic\n${REGISTERED_ROW}biometrics: { heart-rate: pulse }\ncareTeams: { doctor: { npi: npi, name: last } }\n`,
     job: 'exports: { from: ../inbox, match: "*.csv" }\nmapping: clinic\n',
-    store,
-    environment: { WAYBILL_GATEWAY_URL: proxy.url },
+    ...{ store: await startReferenceStore(), faultOf },
   })
   await clinic.deliver('a.csv', HEAD + ['ann', 'ben', 'cat'].map((id) => row(id)).join(''))
   expect((await clinic.run()).code).toBe(0)

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { answer, PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, between, GOOD, HEADER, JOB, openClinic, rejectsOf } from './clinic.ts'
 import { ended, summaryOf } from './command-line.ts'
-import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+import { startReferenceStore } from './reference-store.ts'
 
 /** Below those that the system gives out, so that no server of another test takes it while it is free. */
 const quietPort = (): number => randomInt(20_000, 30_000)
@@ -46,10 +46,8 @@ describe('a gateway that cannot be had', () => {
   })
 
   test('it answers 503 to everything: that is what ended the run', async () => {
-    const store = await startReferenceStore({ open: true })
-    const proxy = await startFaultProxy(store.url, () => answer(503))
-    const environment = gatewaySettings(proxy.url)
-    const clinic = await openClinic({ store, environment, job: `${JOB}submit: { patience: 1s }\n` })
+    const job = `${JOB}submit: { patience: 1s }\n`
+    const clinic = await openClinic({ job, faultOf: () => answer(503) })
     await clinic.deliver('day.csv', `${HEADER}${ANN}`)
     const run = await clinic.run()
     expect(run.code).toBe(3)
@@ -95,21 +93,18 @@ describe('a gateway that cannot be had', () => {
 })
 
 test('a job that another process runs: exit 5, naming it; once that one is dead, the next takes its run over', async () => {
-  const store = await startReferenceStore({ open: true })
-  let arrived = (): void => {}
-  const underWay = new Promise<void>((resolve) => {
-    arrived = resolve
-  })
+  const underWay = Promise.withResolvers<void>()
   let hang = true
-  const proxy = await startFaultProxy(store.url, ({ method }) => {
-    if (!hang || method !== 'POST') return PASS
-    arrived()
-    return { do: 'pass-then-hang' }
+  const clinic = await openClinic({
+    faultOf({ method }) {
+      if (!hang || method !== 'POST') return PASS
+      underWay.resolve()
+      return { do: 'pass-then-hang' }
+    },
   })
-  const clinic = await openClinic({ store, environment: gatewaySettings(proxy.url) })
   await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
   const holder = clinic.workplace.start('run', 'clinic', '--json')
-  await underWay
+  await underWay.promise
 
   const second = await clinic.run()
   expect(second.code).toBe(5)

@@ -3,11 +3,10 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { BUCKET, startS3Server } from '../extract/sources/s3-server.ts'
-import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { answer, PASS } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 import { writeMapping } from './left-behind.ts'
-import { startReferenceStore } from './reference-store.ts'
 
 const MAPPING = `mapping: clinic
 read: { format: csv }
@@ -62,19 +61,11 @@ test('a run that was interrupted goes on with what it was joined with, from a bu
   onTestFinished(() => s3.stop())
   s3.put('in/visits_20260302.csv', Buffer.from(VISITS))
   s3.put('in/providers_20260302.csv', Buffer.from(PROVIDERS))
-  const store = await startReferenceStore({ open: true })
   let down = true
-  const proxy = await startFaultProxy(store.url, () => (down ? { do: 'answer', status: 403 } : PASS))
   const place = `{ s3: { endpoint: "${s3.endpoint}", region: test-1, bucket: ${BUCKET}, prefix: in } }`
   const clinic = await openClinic({
-    store,
-    mapping: MAPPING,
-    job: job(place),
-    environment: {
-      WAYBILL_GATEWAY_URL: proxy.url,
-      AWS_ACCESS_KEY_ID: 'of-the-tests',
-      AWS_SECRET_ACCESS_KEY: 'secret-of-the-tests',
-    },
+    ...{ mapping: MAPPING, job: job(place), faultOf: () => (down ? answer(403) : PASS) },
+    environment: { AWS_ACCESS_KEY_ID: 'of-the-tests', AWS_SECRET_ACCESS_KEY: 'secret-of-the-tests' },
   })
   expect((await clinic.run()).code).toBe(3)
   const { home } = clinic.workplace
@@ -91,11 +82,9 @@ test('a run that was interrupted goes on with what it was joined with, from a bu
 }, 60_000)
 
 test('reconciling a finished backfill leaves what another one, which is unfinished, was joined with', async () => {
-  const store = await startReferenceStore({ open: true })
   let down = false
-  const proxy = await startFaultProxy(store.url, () => (down ? { do: 'answer', status: 403 } : PASS))
-  const environment = { WAYBILL_GATEWAY_URL: proxy.url }
-  const clinic = await openClinic({ store, mapping: MAPPING, job: job('../inbox'), environment })
+  const faultOf = () => (down ? answer(403) : PASS)
+  const clinic = await openClinic({ mapping: MAPPING, job: job('../inbox'), faultOf })
   const { folder, waybill } = clinic.workplace
   const history = join(folder, 'history')
   await mkdir(history)

@@ -3,11 +3,11 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { answer, PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { answer, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic, REGISTERED_ROW } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 import { openFaultyClinic, showOf, unanswered } from './left-behind.ts'
-import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
+import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
 
 const MAPPING = `mapping: clinic
 ${REGISTERED_ROW}biometrics:
@@ -55,11 +55,9 @@ describe('a value that the gateway refused', () => {
   test('does not undo a newer one when its export is read again and the gateway takes it', async () => {
     const store = await startReferenceStore()
     let refused: readonly string[] = ['"value":70', '"value":80']
-    const proxy = await startFaultProxy(store.url, ({ body }) =>
-      refused.some((value) => body.includes(value)) ? answer(400) : PASS,
-    )
-    const environment = gatewaySettings(proxy.url)
-    const clinic = await openClinic({ store, mapping: MAPPING, job: JOB, environment })
+    const faultOf = ({ body }: Passing) =>
+      refused.some((value) => body.includes(value)) ? answer(400) : PASS
+    const clinic = await openClinic({ store, mapping: MAPPING, job: JOB, faultOf })
     const shown = async () => (await profile(store, 'biometrics')).map(({ value }) => value)
     const nights = [70, 75, 80, 75]
     for (const [at, value] of nights.entries()) {
@@ -90,11 +88,9 @@ describe('a value that the gateway refused, run again', () => {
   ] as const)('%s', async (_name, values, refusedAt, accepted, shown) => {
     const store = await startReferenceStore()
     let refused: string | undefined
-    const proxy = await startFaultProxy(store.url, ({ body }) =>
-      refused !== undefined && body.includes(refused) ? answer(400) : PASS,
-    )
-    const environment = gatewaySettings(proxy.url)
-    const clinic = await openClinic({ store, mapping: MAPPING, job: JOB, environment })
+    const faultOf = ({ body }: Passing) =>
+      refused !== undefined && body.includes(refused) ? answer(400) : PASS
+    const clinic = await openClinic({ store, mapping: MAPPING, job: JOB, faultOf })
     if (values.length > 2) {
       await clinic.deliver('day_20260302.csv', pulse(values[0]))
       await clinic.run()
@@ -175,12 +171,9 @@ describe('a care-team entry that replaces another', () => {
   test('is not replaced in its turn when an earlier export is read again', async () => {
     const store = await startReferenceStore()
     let isRefused = true
-    const proxy = await startFaultProxy(store.url, ({ method }) =>
-      isRefused && method === 'DELETE' ? answer(409) : PASS,
-    )
-    const environment = gatewaySettings(proxy.url)
+    const faultOf = ({ method }: Passing) => (isRefused && method === 'DELETE' ? answer(409) : PASS)
     const job = `${JOB}careTeams: { changed: replace }\n`
-    const clinic = await openClinic({ store, mapping: MAPPING, job, environment })
+    const clinic = await openClinic({ store, mapping: MAPPING, job, faultOf })
     const at = (day: string, practice: string) => row('ann', day, `,${NPI},${practice},`)
     const nights = [
       at('2026-03-19', 'Elm'),

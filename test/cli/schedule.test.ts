@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
-import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from './clinic.ts'
 import { type Ended, ended } from './command-line.ts'
-import { startReferenceStore } from './reference-store.ts'
 
 const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 const SPEED = 30
@@ -105,16 +104,13 @@ test('two processes on one ledger: every minute one run, until SIGTERM', async (
 })
 
 test('SIGTERM while a run is on: what is in flight is finished, and the next start goes on with it', async () => {
-  const store = await startReferenceStore({ open: true })
   let running: Scheduling | undefined
-  const proxy = await startFaultProxy(store.url, ({ method, earlier }) => {
-    if (method === 'POST' && earlier === 2) running?.child.kill('SIGTERM')
-    return PASS
-  })
   const clinic = await openClinic({
-    store,
     job: JOB,
-    environment: { ...store.environment, WAYBILL_GATEWAY_URL: proxy.url },
+    faultOf({ method, earlier }) {
+      if (method === 'POST' && earlier === 2) running?.child.kill('SIGTERM')
+      return PASS
+    },
   })
   const people = Array.from({ length: 30 }, (_, n) => `p${n},2026-03-02,61,5.1,70.5,kg,\n`)
   await clinic.deliver('a.csv', HEADER + people.join(''))
@@ -131,7 +127,10 @@ test('SIGTERM while a run is on: what is in flight is finished, and the next sta
   expect(await again.ended).toMatchObject({ code: 0 })
   const ledger = await openLedger(join(clinic.workplace.home, 'ledger.sqlite'))
   onTestFinished(() => ledger.close())
-  const fires = await ledger.fires.latest(await ledger.jobId('clinic', proxy.url), 20)
+  const fires = await ledger.fires.latest(
+    await ledger.jobId('clinic', clinic.workplace.environment['WAYBILL_GATEWAY_URL'] ?? ''),
+    20,
+  )
   expect(fires.at(-1)).toMatchObject({ due, state: 'ended', run_id: interrupted?.run, exit: 0 })
   // What was due in between is skipped: the job says so.
   expect(fires.slice(-10, -1).map(({ state, reason }) => `${state} ${reason}`)).toEqual(

@@ -28,12 +28,7 @@ export interface TakenRow {
   readonly idStart: string
 }
 
-const NOT_TAKEN: TakenRow = {
-  get row(): never {
-    throw new Error('the record has no place in a chunk yet')
-  },
-  ...{ rowKey: '', idStart: '' },
-}
+const NOT_TAKEN = 'the record has no place in a chunk yet'
 
 /** @param key the row's key for the vendor */
 export function createRowFacts({ reference, type, sponsor }: SentAccount, key: string): RowFacts {
@@ -60,7 +55,7 @@ export class Entry {
   readonly said: readonly string[]
   /** Of a list: how many of its code and instant its row has before it, whatever of the row is looked at later. */
   before = 0
-  private taken: TakenRow = NOT_TAKEN
+  private takenRow: TakenRow | undefined
   /** The content hash: its first four bytes, and its last. */
   first = 0
   last = 0
@@ -93,14 +88,18 @@ export class Entry {
   /** Gives it its hashes, and its place in a chunk. */
   take(taken: TakenRow, identity: Identity, place: number): void {
     const [first = 0, last = 0] = identity.contentWords(this)
-    this.taken = taken
+    this.takenRow = taken
     this.first = first
     this.last = last
     this.ruleHash = placeOf(identity, this)
     this.place = place
   }
 
-  /** @throws Error where it has no place in a chunk yet */
+  private get taken(): TakenRow {
+    if (this.takenRow === undefined) throw new Error(NOT_TAKEN)
+    return this.takenRow
+  }
+
   get row(): MappedRow {
     return this.taken.row
   }
@@ -112,6 +111,7 @@ export class Entry {
 
   /** Content hash, 16 hex digits. */
   get content(): string {
+    if (this.takenRow === undefined) throw new Error(NOT_TAKEN)
     return contentDigits(this)
   }
 

@@ -122,8 +122,8 @@ async function told(shape: ShapeName, name: string): Promise<string[]> {
     for (const row of rows) {
       const outcome = map(row)
       if (outcome.outcome !== 'mapped') return expect.fail(`${file}: ${JSON.stringify(outcome)}`)
-      for (const { account, rule, evidence, observedAt, content } of outcome.records) {
-        const range = /"refRange":"([^"]*)"/.exec(content)?.[1] ?? '-'
+      for (const { account, rule, evidence, observedAt, text } of outcome.records) {
+        const range = /"refRange":"([^"]*)"/.exec(text)?.[1] ?? '-'
         const when = new Date(observedAt).toISOString()
         found.push(
           `${account.reference} ${rule} ${evidence.codes.join()} ${evidence.value} ${evidence.unit} ${when} ${range}`,

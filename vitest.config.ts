@@ -1,4 +1,5 @@
-import { accessSync, constants, statfsSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { CHECKED_CATALOG } from './build/bundle.ts'
@@ -10,17 +11,21 @@ process.env['TZ'] = 'America/St_Johns'
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/waybill')
 
 // What the tests write is theirs for a moment: a disk would make each commit of a ledger wait until it has it.
-const MEMORY = '/dev/shm'
-const ROOM = 4 * 1024 ** 3
-if (hasRoom(MEMORY)) process.env['TMPDIR'] ??= MEMORY
+const memory = process.env['TMPDIR'] ?? folderInMemory()
+if (memory !== undefined) process.env['TMPDIR'] = memory
 
-function hasRoom(folder: string): boolean {
+/** Gone with this process; none where there is little room, or nothing can be started from there. */
+function folderInMemory(): string | undefined {
   try {
-    accessSync(folder, constants.W_OK)
-    const { bavail, bsize } = statfsSync(folder)
-    return bavail * bsize >= ROOM
+    const { bavail, bsize } = statfsSync('/dev/shm')
+    if (bavail * bsize < 4 * 1024 ** 3) return undefined
+    const folder = mkdtempSync('/dev/shm/waybill-tests-')
+    process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+    const program = join(folder, 'program')
+    writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 })
+    return spawnSync(program).status === 0 ? folder : undefined
   } catch {
-    return false
+    return undefined
   }
 }
 

@@ -7,7 +7,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { WaybillError } from './model/errors.ts'
+import { reasonOf, WaybillError } from './model/errors.ts'
 import { assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
 import { identify, processTable } from './process-identity.ts'
 import type { Application } from './runs/application.ts'
@@ -37,7 +37,7 @@ export function createApplication(
     try {
       makeFolder(settings.home)
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause)
+      const reason = reasonOf(cause)
       throw new WaybillError('ledger-unusable', `the home ${settings.home} cannot be made: ${reason}`, {
         cause,
       })

@@ -5,7 +5,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { type Finding, WaybillError } from './model/errors.ts'
+import { type Finding, reasonOf, WaybillError } from './model/errors.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export const LOG_FORMATS = ['text', 'json'] as const
@@ -227,7 +227,7 @@ export function examineSettings(
       try {
         return readGuarded(at(file), `${name}_FILE`, report).trim() || undefined
       } catch (error) {
-        report(`${name}_FILE`, `cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+        report(`${name}_FILE`, `cannot be read: ${reasonOf(error)}`)
         return undefined
       }
     },
@@ -353,7 +353,7 @@ function readDotEnv(file: string, report: Report): Record<string, string | undef
     return parseEnv(readGuarded(file, '.env', report))
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
-    report('.env', `cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    report('.env', `cannot be read: ${reasonOf(error)}`)
     return {}
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
-import { type Finding, WaybillError } from '../model/errors.ts'
+import { type Finding, reasonOf, WaybillError } from '../model/errors.ts'
 import { shownPath } from '../shown-text.ts'
 import {
   BiometricCatalog,
@@ -153,7 +153,7 @@ function readCsv(file: string, text: string): string[][] {
   try {
     return parse(text, { bom: true, trim: true, skip_empty_lines: true })
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause)
+    const message = reasonOf(cause)
     throw new WaybillError('catalog-invalid', `${file} cannot be read as CSV: ${message}`, {
       place: { file },
       cause,

@@ -8,7 +8,7 @@ import type { BigIntStats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
-import { filesExhausted, WaybillError } from '../model/errors.ts'
+import { filesExhausted, reasonOf, WaybillError } from '../model/errors.ts'
 import { n } from '../shown-text.ts'
 import { ByteWindow } from './framing.ts'
 
@@ -41,7 +41,7 @@ const MAGIC = [
 
 /** `export-unreadable` for a failure of the file system or of the decompression, `files-exhausted` for one that is not the file's. */
 export function unreadable(path: string, cause: unknown): WaybillError {
-  const reason = cause instanceof Error ? cause.message : String(cause)
+  const reason = reasonOf(cause)
   const exhausted = filesExhausted(cause)
   if (exhausted !== undefined) return exhausted
   return new WaybillError('export-unreadable', `The export cannot be read: ${reason}`, {

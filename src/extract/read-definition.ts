@@ -1,5 +1,7 @@
 /** The `read:` block of a mapping file: how the bytes of an export become rows. Without any key it is RFC 4180 in UTF-8 with a header. */
+
 import { z } from 'zod'
+import { reasonOf } from '../model/errors.ts'
 import { encodingOf } from './encoding.ts'
 import { parseMemberPath, parseRecordsPath } from './json-path.ts'
 
@@ -154,7 +156,7 @@ function path<Parsed>(parse: (text: string) => Parsed) {
     try {
       return parse(text)
     } catch (error) {
-      context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) })
+      context.addIssue({ code: 'custom', message: reasonOf(error) })
       return z.NEVER
     }
   })

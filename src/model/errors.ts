@@ -360,6 +360,9 @@ export function filesExhausted(error: unknown): WaybillError | undefined {
   return undefined
 }
 
+/** What whatever was thrown says of itself. */
+export const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
 const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT'])
 /** sqlite.org/rescode.html#full */
 const SQLITE_FULL = 13

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { ARTICLES } from '../collect/collection-text.ts'
-import { WaybillError } from '../model/errors.ts'
+import { reasonOf, WaybillError } from '../model/errors.ts'
 import { makeFolder, openOwn, ownFileName } from '../own-files.ts'
 import { type Destination, deliverCollection, MANIFEST } from './deliver-collection.ts'
 import { type AppendedFile, openAppended } from './receipts.ts'
@@ -96,7 +96,7 @@ export function openCollection(
   const usable = <Result>(work: () => Promise<Result>): Promise<Result> =>
     work().catch((cause: unknown) => {
       if (cause instanceof WaybillError && cause.code !== 'home-unusable') throw cause
-      const reason = cause instanceof Error ? cause.message : String(cause)
+      const reason = reasonOf(cause)
       const code = destination === undefined ? 'target-unusable' : 'home-unusable'
       throw new WaybillError(code, `the collection cannot be written: ${reason}`, {
         place: { file: folder },

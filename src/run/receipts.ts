@@ -9,7 +9,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { PlacedRecord } from '../ledger/ledger.ts'
-import { isDiskFull, WaybillError } from '../model/errors.ts'
+import { isDiskFull, reasonOf, WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import type { AcceptedOutcome, EntryOutcome } from '../model/outcome.ts'
 import { pieceOf, TextWriter } from '../model/text-writer.ts'
@@ -202,7 +202,7 @@ function lengthOf(path: string): number {
 
 const unwritable = (path: string, cause: unknown): WaybillError => {
   if (cause instanceof WaybillError) return cause
-  const reason = cause instanceof Error ? cause.message : String(cause)
+  const reason = reasonOf(cause)
   const code = isDiskFull(cause) ? 'disk-full' : 'home-unusable'
   return new WaybillError(code, `${path} cannot be written: ${reason}`, {
     place: { file: path },

@@ -11,7 +11,7 @@ import { chooseGateway } from '../definitions/jobs.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { WaybillError } from '../model/errors.ts'
+import { reasonOf, WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import { modeText, openOwn } from '../own-files.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
@@ -120,7 +120,7 @@ export function readOrMakeKey(file: string, fresh: string, needed: boolean): str
     return fresh
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = reasonOf(error)
       throw new WaybillError('ledger-unusable', `the key ${file} cannot be made: ${reason}`, { cause: error })
     }
   }

@@ -2,7 +2,7 @@
 
 import { type Ledger, noTallies, type RunRecord } from '../ledger/ledger.ts'
 import { noCounts } from '../model/balance.ts'
-import { EXIT, type ExitCode, endingOf } from '../model/errors.ts'
+import { EXIT, type ExitCode, endingOf, reasonOf } from '../model/errors.ts'
 import type { RunDependencies } from '../run/dependencies.ts'
 import type { JobEnd } from '../run/execute.ts'
 import { toLookAt } from '../run/next-steps.ts'
@@ -42,7 +42,7 @@ export async function tellingLastRun<End extends JobEnd>(
       const run = await readLastRun(deps, job, { exit, summary, endedAt: deps.now() })
       for (const one of tell) await one(run)
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = reasonOf(error)
       context.logger.warn(`the metrics of the run cannot be told: ${reason}`, { job })
     }
   }

@@ -5,7 +5,7 @@ import { gatewayNameOf, NO_GATEWAY, readGatewayName, readTargets } from '../defi
 import { keyOf, type Target } from '../definitions/notify-definition.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import { inspectLedger, type LedgerFacts, type UndeliveredNotifications } from '../ledger/sqlite/inspect.ts'
-import { describePlace, type Finding, WaybillError } from '../model/errors.ts'
+import { describePlace, type Finding, reasonOf, WaybillError } from '../model/errors.ts'
 import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
 import { checkGateway, type GatewayLook, LOOK_TIMEOUTS } from '../operate/check-gateway.ts'
 import { checkLedger } from '../operate/check-ledger.ts'
@@ -72,7 +72,7 @@ async function lookAtLedger(
     const gatewayOf = (job: string): string => gateways.get(job) ?? gatewayNameOf(settings)
     return [checkLedger(facts, { isDead, gatewayOf, settingOf: gatewaySetting, isTold }), facts]
   } catch (error) {
-    const found = `${file} cannot be opened: ${error instanceof Error ? error.message : String(error)}`
+    const found = `${file} cannot be opened: ${reasonOf(error)}`
     const remedy =
       'Check who owns it. Where it is damaged, keep it and restore the latest backup: docs/runbook.md.'
     return [[finding('ledger', 'problem', found, remedy)], undefined]

@@ -5,7 +5,7 @@
 
 import fastify from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { WaybillError } from '../model/errors.ts'
+import { reasonOf, WaybillError } from '../model/errors.ts'
 import { registerLastRun } from './last-run-metrics.ts'
 
 /** From a hundred rows to a night. */
@@ -225,7 +225,7 @@ export async function serveMetrics(serving: MetricsServing) {
     return { url: await server.listen({ host, port }), close: () => server.close() }
   } catch (cause) {
     await server.close()
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = reasonOf(cause)
     throw new WaybillError('settings-invalid', `metrics cannot be served: ${reason}`, {
       place: { key: 'WAYBILL_METRICS' },
       remedy: 'Give another port with --metrics or WAYBILL_METRICS, or end what listens there.',

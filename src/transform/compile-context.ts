@@ -2,6 +2,7 @@
 
 import { didYouMean } from '../did-you-mean.ts'
 import type { Finding, Place } from '../model/errors.ts'
+import { reasonOf } from '../model/errors.ts'
 import { type Fault, fault, type Issue } from '../model/record.ts'
 import type { CsvRow, JsonRow } from '../model/row.ts'
 import type { KeyPath } from '../yaml-file.ts'
@@ -162,7 +163,7 @@ export class CompileContext implements MappingResources {
     try {
       return act()
     } catch (error) {
-      this.report(path, error instanceof Error ? error.message : String(error))
+      this.report(path, reasonOf(error))
       return instead
     }
   }

@@ -1,6 +1,8 @@
 /** Fields, dates and conditions as written (docs/mapping.md, "Fields", "Dates", "Conditions"). */
+
 import { RE2JS } from 're2js'
 import { z } from 'zod'
+import { reasonOf } from '../model/errors.ts'
 import { carriesOffset, formatFault, takesPartial, zoneFault } from './dates.ts'
 
 export const Text = z.union([
@@ -20,7 +22,7 @@ const Pattern = z.string().superRefine((pattern, context) => {
   try {
     RE2JS.compile(pattern)
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = reasonOf(error)
     const reason = message.replace('error parsing regexp: ', '')
     context.addIssue({ code: 'custom', message: `is no regular expression: ${reason}` })
   }

@@ -6,7 +6,7 @@
  */
 import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
 import { didYouMean } from '../did-you-mean.ts'
-import { WaybillError } from '../model/errors.ts'
+import { reasonOf, WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonRow, JsonValue } from '../model/row.ts'
 
 /** CSV: the cells. JSON: the row at 0, its context at 1. Then the value of each level that is entered, at the place of the level. */
@@ -240,7 +240,7 @@ export function jsonNames(
     try {
       levels.push(toLevel(name, written, at))
     } catch (error) {
-      report(name, error instanceof Error ? error.message : String(error))
+      report(name, reasonOf(error))
       levels.push({ name, branch: 1 << at, place: OUTERMOST + at, elements: () => [] })
     }
   }

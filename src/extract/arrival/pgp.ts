@@ -13,7 +13,7 @@ import {
   readMessage,
   readPrivateKeys,
 } from 'openpgp'
-import { WaybillError } from '../../model/errors.ts'
+import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { type ContentLimits, countAgainst } from '../content.ts'
 import type { PgpKeyFiles } from './unpack-rules.ts'
 
@@ -150,7 +150,7 @@ async function isArmored(file: string): Promise<boolean> {
 
 const readSettingFile = (key: string, file: string): Promise<Buffer> =>
   readFile(file).catch((cause) => {
-    throw badKey(key, `cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
+    throw badKey(key, `cannot be read: ${reasonOf(cause)}`, cause)
   })
 
 const badKey = (key: string, problem: string, cause?: unknown): WaybillError =>

@@ -7,7 +7,7 @@ import { createConnection } from 'node:net'
 import { posix, resolve } from 'node:path'
 import type Client from 'ssh2-sftp-client'
 import { z } from 'zod'
-import { WaybillError } from '../../model/errors.ts'
+import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { hostKeyCheck } from './host-key.ts'
 import { advancing, answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
 import {
@@ -339,8 +339,4 @@ const readKey = (file: string): Promise<Buffer> =>
   })
 
 export const unreachable = (base: string, cause: unknown): WaybillError =>
-  new WaybillError(
-    'source-unreachable',
-    `${base} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`,
-    { cause },
-  )
+  new WaybillError('source-unreachable', `${base} cannot be reached: ${reasonOf(cause)}`, { cause })

@@ -3,7 +3,7 @@
  * place, and what may come in is decided here, for all alike: a name from elsewhere becomes part of paths, addresses and messages, so it
  * must be the name of one file in one folder, and no more.
  */
-import { WaybillError } from '../../model/errors.ts'
+import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { cutToBytes } from '../../own-files.ts'
 import { shown } from '../../shown-text.ts'
 import { compilePattern, matchExportName } from '../discover.ts'
@@ -73,7 +73,7 @@ export function notDelivered(address: string, error: unknown): WaybillError {
   if (error instanceof WaybillError && error.code === 'source-untrusted') return error
   // The words of a source that cannot be read are about exports.
   const cause = error instanceof WaybillError ? (error.cause ?? error) : error
-  const why = cause instanceof Error ? cause.message : String(cause)
+  const why = reasonOf(cause)
   return new WaybillError('collection-not-delivered', `${address} was not taken: ${why}`, { cause })
 }
 

@@ -7,7 +7,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Kysely, sql } from 'kysely'
-import { WaybillError } from '../../model/errors.ts'
+import { reasonOf, WaybillError } from '../../model/errors.ts'
 import type { AboutToSend } from '../run-writes.ts'
 import type { LedgerTables } from '../tables.ts'
 
@@ -106,8 +106,6 @@ function sync(path: string): void {
     closeSync(opened)
   }
 }
-
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /**
  * When the ledger was copied, where no run was begun and finished since that has looked for all that this one may send. An ordinary run

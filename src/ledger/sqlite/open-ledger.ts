@@ -1,7 +1,7 @@
 /** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
 import type { Kysely, Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import { isDiskFull, WaybillError } from '../../model/errors.ts'
+import { isDiskFull, reasonOf, WaybillError } from '../../model/errors.ts'
 import { type Lease, type Ledger, noTallies, type ProfileKey, readTallies, type Tallies } from '../ledger.ts'
 import { backfillText } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
@@ -317,5 +317,3 @@ const unusable = (file: string, how: 'opened' | 'used', cause: unknown): Waybill
     `the ledger ${file} cannot be ${how}: ${reasonOf(cause)}`,
     { place: { file }, cause },
   )
-
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

@@ -1,5 +1,3 @@
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { CHECKED_CATALOG } from './build/bundle.ts'
@@ -9,25 +7,6 @@ process.env['TZ'] = 'America/St_Johns'
 
 // Workers, and processes that start sources, share what Node has compiled, with the launcher.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/waybill')
-
-// What the tests write is theirs for a moment: a disk would make each commit of a ledger wait until it has it.
-const memory = process.env['TMPDIR'] ?? folderInMemory()
-if (memory !== undefined) process.env['TMPDIR'] = memory
-
-/** Gone with this process; none where there is little room, or nothing can be started from there. */
-function folderInMemory(): string | undefined {
-  try {
-    const { bavail, bsize } = statfsSync('/dev/shm')
-    if (bavail * bsize < 4 * 1024 ** 3) return undefined
-    const folder = mkdtempSync('/dev/shm/waybill-tests-')
-    process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-    const program = join(folder, 'program')
-    writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 })
-    return spawnSync(program).status === 0 ? folder : undefined
-  } catch {
-    return undefined
-  }
-}
 
 export default defineConfig({
   // As in the bundle: to parse and check the catalog takes a third of a command's time.

@@ -41,7 +41,7 @@ export const accountsErase: Action<'accounts erase'> = async (context, options) 
           `${counted(people, 'account')} at ${gateway}: erased ${n(erased)}, not there ${n(notThere)}, refused ${n(refused)}`,
           `Receipts: ${shownPath(receipts)}`,
           'A row of theirs in an export registers them again: take them out of what the vendor sends, or add them to skipWhen.',
-          'Files may hold them still: exports and their archive, collections, and rejects files until `waybill prune` removes those.',
+          'Files may still hold them: exports and their archive, collections, and rejects files, which `waybill prune` removes.',
         ],
   )
   return refused === 0 ? EXIT.ok : EXIT.recordsLeftBehind

@@ -167,7 +167,7 @@ async function sha256Of(path: string): Promise<string> {
 
 const Article = z.looseObject({ id: z.union([z.string(), z.number()]), body: z.string() })
 
-/** The bodies of articles, a file each: `bodies/ID.html`, as the service holds it: it is to be cleaned before it is shown. What has no body has no file. */
+/** Writes the bodies of articles, a file each: `bodies/ID.html`, as the service holds it. It is to be cleaned before it is shown. What has no body has no file. */
 export async function writeBodies(folder: string): Promise<void> {
   const file = join(folder, ARTICLES)
   // As CSV a body stands in its cell.

@@ -251,7 +251,10 @@ export function trafficOf(gateways: Iterable<Gateway>): Traffic {
   return sum
 }
 
-/** The folder in which authorizations lie: PDFs, by names that a mapping gives. @param folder undefined where the job names none: then there is none of them */
+/**
+ * Authorizations: PDFs in a folder, by names that a mapping gives.
+ * @param folder undefined where the job names none: then there are none
+ */
 function createAuthorizations(folder: string | undefined): Authorizations {
   const read = async (name: string): Promise<Buffer | undefined> => {
     if (folder === undefined || name === '') return undefined

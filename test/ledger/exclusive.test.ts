@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { openLedgerDatabase } from '../../src/ledger/sqlite/database.ts'
 import { createExclusive } from '../../src/ledger/sqlite/exclusive.ts'
@@ -20,8 +21,8 @@ test.each(['commits', 'fails'] as const)(
     }).catch(() => undefined)
     const looked = db.selectFrom('job').select('name').execute()
     const added = db.insertInto('job').values(job('third')).execute()
-    // As long as anybody may want to go first.
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    // Whoever does not wait has gone first by now.
+    for (let turn = 0; turn < 3; turn++) await setImmediate()
     gate.resolve()
     await Promise.all([writing, added])
     const before = how === 'fails' ? [] : ['first', 'second']
@@ -30,3 +31,11 @@ test.each(['commits', 'fails'] as const)(
     expect(after.map(({ name }) => name)).toEqual([...before, 'third'])
   },
 )
+
+test('statements that wait each for its turn are no transaction, and are not streamed', async () => {
+  const database = openLedgerDatabase(':memory:', 0)
+  onTestFinished(() => database.kysely.destroy())
+  const { db } = createExclusive(database)
+  await expect(db.transaction().execute(async () => {})).rejects.toThrow('use `write`')
+  await expect(db.selectFrom('job').selectAll().stream().next()).rejects.toThrow('streamed')
+})

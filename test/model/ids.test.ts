@@ -24,6 +24,12 @@ describe('identity', () => {
     )
   })
 
+  it('is none of a record that has no place in a chunk yet', () => {
+    const record = biometric()
+    for (const ask of ['row', 'rowKey', 'content', 'transactionId', 'idLength'] as const)
+      expect(() => record[ask], ask).toThrow('no place in a chunk')
+  })
+
   it('tells contents, row keys and accounts of the same text apart', () => {
     const record = biometric()
     const hashes = [

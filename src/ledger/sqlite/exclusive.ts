@@ -119,15 +119,20 @@ const refuse = (error: unknown): never => {
   throw asLedgerError(error)
 }
 
+const unfit = (how: string): never => {
+  throw new Error(`statements that wait each for its turn cannot be ${how}`)
+}
+
 function inTurns({ kysely, turn }: LedgerDatabase): Kysely<LedgerTables> {
   const connection: DatabaseConnection = {
     executeQuery: (query) => turn(() => kysely.executeQuery<never>(query)).catch(refuse),
-    async *streamQuery() {},
+    streamQuery: () => unfit('streamed'),
   }
   class TakingTurns extends DummyDriver {
     override async acquireConnection(): Promise<DatabaseConnection> {
       return connection
     }
+    override beginTransaction = async (): Promise<void> => unfit('made one transaction: use `write`')
   }
   return new Kysely({
     dialect: {
